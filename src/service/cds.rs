@@ -14,7 +14,7 @@ use super::execution::Stage;
 use super::gdl::KIND;
 use super::http::Response;
 use super::negotiate::{choose, json_body};
-use super::query::EhrSelection;
+use super::query::{EhrSelection, RowVisitor};
 use crate::aql::{Parameter, RowValue};
 use crate::gdl::cards::cards;
 use crate::rm::json::{self, elements, members};
@@ -118,19 +118,18 @@ impl<R: Repository> Service<R> {
         if named.is_some() {
             return Err(no_ehr());
         }
-        let q = "SELECT e/ehr_id/value FROM EHR e WHERE e/ehr_status/subject/external_ref/id/value=$patient";
+        // The status as a document, not as an attribute of its EHR: each row then belongs to one
+        // document, so that the query reads segments.
+        let q = "SELECT e/ehr_id/value FROM EHR e CONTAINS EHR_STATUS s WHERE s/subject/external_ref/id/value=$patient";
         let parameters = order::map([(
             String::from("patient"),
             Parameter::Text(request.patient.clone()),
         )]);
-        let mut found = Vec::new();
-        let mut take = |_: usize, row: &[RowValue<'_>]| {
-            found.extend(row.first().and_then(|id| id.text()).map(str::to_owned))
-        };
-        self.each_row(call, &[q], &parameters, whose, &mut take)
+        let mut found = FirstTexts::default();
+        self.each_row(call, &[q], &parameters, whose, &mut found)
             .await
             .map_err(|(_, failure)| failure)?;
-        match found.as_slice() {
+        match found.0.as_slice() {
             [] => Err(no_ehr()),
             [id] => Ok(id.clone()),
             _ => Err(Failure::new(
@@ -138,6 +137,21 @@ impl<R: Repository> Service<R> {
                 "several namespaces have a patient with this id: name one by the parameter `subject_namespace`",
             )),
         }
+    }
+}
+
+/// The texts of the first column of a query.
+#[derive(Default)]
+struct FirstTexts(Vec<String>);
+
+impl RowVisitor for FirstTexts {
+    fn row(&mut self, _: usize, row: &[RowValue<'_>]) {
+        let text = row.first().and_then(|value| value.text());
+        self.0.extend(text.map(str::to_owned));
+    }
+
+    fn restart(&mut self) {
+        self.0.clear();
     }
 }
 

@@ -12,7 +12,7 @@ use super::error::Failure;
 use super::http::Response;
 use super::negotiate::{choose, is_ndjson, json_body};
 use super::owner::no_ehr;
-use super::query::EhrSelection;
+use super::query::{EhrSelection, RowVisitor};
 use crate::aql::{Parameters, RowValue, TerminologyError};
 use crate::gdl::output::{EhrRun, QueryRun, Response as Answer, response};
 use crate::gdl::time::{Clock, Moment, Precision, Zone};
@@ -26,8 +26,9 @@ use crate::store::repository::Repository;
 use std::collections::HashSet;
 use std::rc::Rc;
 
-/// The maximum number of EHRs on which a guide runs between two pauses.
-const TOGETHER: usize = 16;
+/// The maximum number of EHRs on which a guide runs between two pauses: some milliseconds. A pause
+/// costs as much as some EHRs.
+const TOGETHER: usize = 128;
 
 /// The steps between two pauses, some tens of milliseconds. A guide with many bindings takes as
 /// long on one EHR as another on hundreds.
@@ -146,6 +147,55 @@ struct StageData<'s> {
     ehrs: Vec<&'s str>,
     /// The number of queries of all stages.
     queries: usize,
+}
+
+/// The receiver of the rows that the guides of all stages read.
+struct StageRows<'s> {
+    /// For each stage its data.
+    populations: Vec<Population<'s>>,
+    /// For each query its stage, and its number there.
+    owners: Vec<(usize, usize)>,
+    /// The bytes of all data, as [`Population::bytes`] counts them.
+    read: usize,
+}
+
+impl<'s> StageRows<'s> {
+    fn of(stages: &'s [Stage<'_>]) -> StageRows<'s> {
+        let populations: Vec<Population<'_>> = stages
+            .iter()
+            .map(|s| Population::new(&s.guide, s.parameters.clock(), s.parameters.options))
+            .collect();
+        let owners = (0..)
+            .zip(&populations)
+            .flat_map(|(i, p)| (0..p.queries().len()).map(move |query| (i, query)))
+            .collect();
+        StageRows {
+            populations,
+            owners,
+            read: 0,
+        }
+    }
+}
+
+impl RowVisitor for StageRows<'_> {
+    fn row(&mut self, query: usize, row: &[RowValue<'_>]) {
+        let Some((stage, query)) = self.owners.get(query) else {
+            return;
+        };
+        // Data beyond the limit are not kept, as the call fails.
+        let is_within = self.read <= READ;
+        let Some(population) = self.populations.get_mut(*stage).filter(|_| is_within) else {
+            return;
+        };
+        let before = population.bytes();
+        population.add(*query, row);
+        self.read += population.bytes() - before;
+    }
+
+    fn restart(&mut self) {
+        self.populations.iter_mut().for_each(Population::clear);
+        self.read = 0;
+    }
 }
 
 /// The state of a chain of guides between two stages.
@@ -320,36 +370,24 @@ impl<R: Repository> Service<R> {
         stages: &'s [Stage<'_>],
         ids: &'s [String],
     ) -> Result<StageData<'s>, Failure> {
-        let mut populations: Vec<Population<'_>> = stages
-            .iter()
-            .map(|s| Population::new(&s.guide, s.parameters.clock(), s.parameters.options))
-            .collect();
-        let owners: Vec<(usize, usize)> = (0..)
-            .zip(&populations)
-            .flat_map(|(i, p)| (0..p.queries().len()).map(move |query| (i, query)))
-            .collect();
-        let texts: Vec<String> = populations
+        let mut stage_rows = StageRows::of(stages);
+        let texts: Vec<String> = stage_rows
+            .populations
             .iter()
             .flat_map(|p| p.queries())
             .map(|query| query.population_aql.clone())
             .collect();
-        let mut read: usize = 0;
-        let mut add = |query: usize, row: &[RowValue<'_>]| {
-            let Some((stage, query)) = owners.get(query) else {
-                return;
-            };
-            let Some(population) = populations.get_mut(*stage).filter(|_| read <= READ) else {
-                return;
-            };
-            let before = population.bytes();
-            population.add(*query, row);
-            read += population.bytes() - before;
-        };
         let queries: Vec<&str> = texts.iter().map(String::as_str).collect();
         let (parameters, ehrs) = (Parameters::new(), EhrSelection::Some(ids));
-        let missing: HashSet<String> = self
-            .each_row(call, &queries, &parameters, ehrs, &mut add)
-            .await
+        let missing = self
+            .each_row(call, &queries, &parameters, ehrs, &mut stage_rows)
+            .await;
+        let StageRows {
+            populations,
+            owners,
+            read,
+        } = stage_rows;
+        let missing: HashSet<String> = missing
             .map_err(|(at, failure)| in_binding(stages, owners.get(at), failure))?
             .into_iter()
             .collect();
@@ -402,19 +440,20 @@ impl<R: Repository> Service<R> {
         };
         let mut runs: Vec<EhrRun> = Vec::with_capacity(inputs.len());
         for input in inputs {
-            let context = named(stage.id(), input.ehr_id);
+            let ehr_id = input.ehr_id;
             let (run, spent) = stage
                 .run(&terms, input, queries, chain.query_time, chain.limits)
-                .map_err(|e| Failure::exceeded(&e).within(&context))?;
+                .map_err(|e| Failure::exceeded(&e).within(&named(stage.id(), ehr_id)))?;
             chain.limits = chain.limits.without(spent);
             runs.push(run);
+            if !counter.is_over(spent.steps.saturating_add(stage.reading(0))) {
+                continue;
+            }
             if call.clock() - chain.started > self.config.limits.query_time {
                 let message = "the guides take too long: name fewer EHRs, or fewer guides";
-                return Err(Failure::new(408, message).within(&context));
+                return Err(Failure::new(408, message).within(&named(stage.id(), ehr_id)));
             }
-            if counter.is_over(spent.steps.saturating_add(stage.reading(0))) {
-                call.pause().await;
-            }
+            call.pause().await;
         }
         Ok(runs)
     }
@@ -440,9 +479,13 @@ impl<R: Repository> Service<R> {
     }
 }
 
+/// Returns the error for a result that is no JSON.
+pub(super) fn unwritten() -> Failure {
+    Failure::new(500, "the result cannot be written as JSON")
+}
+
 fn written(answer: &impl serde::Serialize) -> Result<Response, Failure> {
-    let body = serde_json::to_value(answer)
-        .map_err(|_| Failure::new(500, "the result cannot be written as JSON"))?;
+    let body = serde_json::to_value(answer).map_err(|_| unwritten())?;
     Ok(Response::new(200).with_body("application/json", body.to_string()))
 }
 
@@ -604,20 +647,42 @@ impl<'c> Stage<'c> {
         };
         let run = self.guide.run(&input)?;
         let mut spent = run.spent;
+        let reports = match queries {
+            [] => Vec::new(),
+            queries => self.query_runs(queries, (ehr_id, time), &input, &mut spent)?,
+        };
+        let run = EhrRun {
+            ehr_id: ehr_id.to_owned(),
+            queries: reports,
+            run,
+        };
+        Ok((run, spent))
+    }
+
+    /// Returns the values of the queries for an EHR, each of which took `time` milliseconds. Adds
+    /// what they consume to what the run has spent.
+    fn query_runs(
+        &self,
+        queries: &[BindingQuery],
+        (ehr_id, time): (&str, f64),
+        input: &RunInput<'_>,
+        spent: &mut Spent,
+    ) -> Result<Vec<QueryRun>, Exceeded> {
+        let options = input.options;
         let left = RunInput {
             options: Options {
-                limits: options.limits.without(spent),
+                limits: options.limits.without(*spent),
                 ..options
             },
-            ..input
+            ..*input
         };
         let bindings = queries.iter().map(|query| query.binding);
         let (selected, selecting) = self.guide.select_last(bindings, &left)?;
         spent.steps = spent.steps.saturating_add(selecting.steps);
-        let mut reports_queries = Vec::with_capacity(queries.len());
+        let mut reports = Vec::with_capacity(queries.len());
         for (query, selected) in queries.iter().zip(selected) {
-            let value =
-                query.values_of(selected.and_then(|i| instances.get(query.binding)?.get(i)));
+            let instances = input.instances.get(query.binding);
+            let value = query.values_of(selected.and_then(|i| instances?.get(i)));
             spent.bytes += ANSWER_FRAME
                 + query.aql.len()
                 + value
@@ -627,21 +692,14 @@ impl<'c> Stage<'c> {
             if spent.bytes > options.limits.bytes {
                 return Err(self.too_much(query, options.limits.bytes));
             }
-            reports_queries.push(QueryRun {
+            reports.push(QueryRun {
                 id: query.id.clone(),
                 aql: query.aql.replace("$ehr_id", &format!("'{ehr_id}'")),
                 time,
                 value,
             });
         }
-        Ok((
-            EhrRun {
-                ehr_id: ehr_id.to_owned(),
-                queries: reports_queries,
-                run,
-            },
-            spent,
-        ))
+        Ok(reports)
     }
 
     /// Returns the error for queries whose texts and values exceed the limit of a response.

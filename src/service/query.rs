@@ -4,7 +4,7 @@ mod checks;
 mod internal;
 mod response;
 
-pub(crate) use internal::EhrSelection;
+pub(crate) use internal::{EhrSelection, RowVisitor};
 
 use super::Service;
 use super::call::Call;

@@ -18,6 +18,7 @@ mod gdl;
 mod gdl_damaged;
 mod gdl_records;
 mod gdl_templates;
+mod guide_population;
 mod guides;
 mod integrity;
 mod limits;

@@ -103,6 +103,14 @@ impl<'g> Population<'g> {
         }
     }
 
+    /// Removes all rows.
+    pub fn clear(&mut self) {
+        self.numbers.clear();
+        self.found.iter_mut().for_each(Vec::clear);
+        self.last = (String::new(), 0);
+        self.bytes = 0;
+    }
+
     /// Returns the approximate bytes of the instances that were added. A text that instances share
     /// counts each time.
     pub fn bytes(&self) -> usize {

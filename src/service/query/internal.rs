@@ -9,9 +9,19 @@ use crate::aql::{self, CheckOptions, Parameters, Plan, QueryError, RowValue, Run
 use crate::document::Batch;
 use crate::store::repository::{BatchSink, Pause, Repository};
 use crate::store::scan::{Progress, Scan};
+use std::collections::HashSet;
 
 /// The number of internal queries that are planned, or that read a batch, between two pauses.
 const TOGETHER: usize = 16;
+
+/// The receiver of the rows of internal queries.
+pub(crate) trait RowVisitor {
+    /// Receives a row of a query, by its number.
+    fn row(&mut self, query: usize, row: &[RowValue<'_>]);
+
+    /// Forgets all rows, because they come again: a part of a segment was absent that they need.
+    fn restart(&mut self);
+}
 
 /// The EHRs that an internal query reads.
 #[derive(Clone, Copy)]
@@ -23,16 +33,16 @@ pub(crate) enum EhrSelection<'a> {
 }
 
 impl<R: Repository> Service<R> {
-    /// Runs internal queries, such as those of a guide, over one scan, and calls `visit` for each
-    /// row with the number of its query. Returns the named EHRs that do not exist. An error has the
-    /// number of the query that failed.
+    /// Runs internal queries, such as those of a guide, over one scan, and passes each row to
+    /// `visitor`. Returns the named EHRs that do not exist. An error has the number of the query that
+    /// failed.
     pub(crate) async fn each_row(
         &self,
         call: &Call<'_>,
         queries: &[&str],
         parameters: &Parameters,
         whose: EhrSelection<'_>,
-        visit: &mut dyn FnMut(usize, &[RowValue<'_>]),
+        visitor: &mut dyn RowVisitor,
     ) -> Result<Vec<String>, (usize, Failure)> {
         let named = if let EhrSelection::Some(ehrs) = whose {
             Some(ehrs.to_vec())
@@ -62,20 +72,22 @@ impl<R: Repository> Service<R> {
         let now = iso(call.now);
         let stopped = self.deadline(call);
         let budget = self.budget();
-        let runs = plans
-            .iter()
-            .map(|plan| Run::new(plan, &now, budget, &stopped))
-            .collect();
+        let begin = || {
+            let runs = plans.iter();
+            runs.map(|plan| Run::new(plan, &now, budget, &stopped))
+                .collect()
+        };
         let mut sink = EachRow {
             call,
             reading: ReadBudget::new(self.query_memory.share(), self.deadline_at(call)),
-            runs,
+            runs: begin(),
+            begin: &begin,
             at: 0,
             goes_on: false,
             work: 0,
             most: budget.work,
             missing: &mut missing,
-            visit,
+            visitor,
         };
         self.repository
             .scan(&scan, &mut sink)
@@ -122,6 +134,8 @@ struct EachRow<'r, 'c, 'a, 'v> {
     call: &'c Call<'a>,
     reading: ReadBudget,
     runs: Vec<Run<'r>>,
+    /// Starts the runs again.
+    begin: &'v dyn Fn() -> Vec<Run<'r>>,
     /// The query that reads the present batch.
     at: usize,
     /// Whether an earlier query needs more batches.
@@ -131,19 +145,23 @@ struct EachRow<'r, 'c, 'a, 'v> {
     most: u64,
     /// The named EHRs that were in no batch so far.
     missing: &'v mut Vec<String>,
-    visit: &'v mut dyn FnMut(usize, &[RowValue<'_>]),
+    visitor: &'v mut dyn RowVisitor,
 }
 
-impl BatchSink for EachRow<'_, '_, '_, '_> {
-    fn take(&mut self, batch: &Batch) -> Progress {
-        if self.at == 0 {
-            self.missing.retain(|id| batch.ehr_number(id).is_none());
-        }
+impl EachRow<'_, '_, '_, '_> {
+    /// Evaluates a step of a batch: of a segment the EHRs with these numbers, if the queries name
+    /// EHRs.
+    fn advance(&mut self, batch: &Batch, ehrs: Option<&[u32]>) -> Progress {
         while let Some(run) = self.runs.get_mut(self.at) {
-            let (at, visit, before) = (self.at, &mut *self.visit, run.work());
-            let progress = run.advance_each(batch, &mut |row| visit(at, row));
+            let (at, visitor, before) = (self.at, &mut *self.visitor, run.work());
+            let mut visit = |row: &[RowValue<'_>]| visitor.row(at, row);
+            let progress = match ehrs {
+                Some(ehrs) => run.advance_each_among(batch, ehrs, &mut visit),
+                None => run.advance_each(batch, &mut visit),
+            };
             self.work = self.work.saturating_add(run.work().saturating_sub(before));
-            if self.work > self.most {
+            let held = run.footprint();
+            if self.work > self.most || !self.reading.hold(held, self.call.clock()) {
                 return Progress::Enough;
             }
             match progress {
@@ -165,6 +183,33 @@ impl BatchSink for EachRow<'_, '_, '_, '_> {
         } else {
             Progress::Enough
         }
+    }
+}
+
+impl BatchSink for EachRow<'_, '_, '_, '_> {
+    fn take(&mut self, batch: &Batch) -> Progress {
+        if self.at == 0 {
+            self.missing.retain(|id| batch.ehr_number(id).is_none());
+        }
+        self.advance(batch, None)
+    }
+
+    fn meet(&mut self, ehr_ids: &mut dyn Iterator<Item = &str>) -> bool {
+        let existing: HashSet<&str> = ehr_ids.collect();
+        self.missing.retain(|id| !existing.contains(id.as_str()));
+        true
+    }
+
+    fn take_among(&mut self, segment: &Batch, ehrs: &[u32]) -> Progress {
+        self.advance(segment, Some(ehrs))
+    }
+
+    fn restart(&mut self) -> bool {
+        // The EHRs that were met exist, however often their documents are sent.
+        self.runs = (self.begin)();
+        (self.at, self.goes_on, self.work) = (0, false, 0);
+        self.visitor.restart();
+        self.reading.restart()
     }
 
     fn admit(&mut self, bytes: usize) -> bool {
