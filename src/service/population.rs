@@ -16,14 +16,15 @@ use super::Service;
 use super::bulk::{Lines, NDJSON, numbered};
 use super::call::Call;
 use super::error::Failure;
-use super::execution::{Stage, record_access, within_chain};
+use super::execution::{Stage, record_access, unwritten, within_chain};
 use super::http::Response;
 use super::owner::no_ehr;
 use crate::gdl::output::line;
 use crate::rm::json;
 use crate::store::repository::Repository;
 use aqlite_rm::order;
-use serde_json::{Value, json};
+use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// The number of lines that are read and run together.
@@ -100,39 +101,40 @@ impl<R: Repository> Service<R> {
                     .map(|parts| response_line(&id, parts))
                     .ok_or_else(no_ehr)
             }) {
-                Ok(answer) => lines.answer(number, 200, &answer.to_string()),
+                Ok(answer) => lines.answer(number, 200, &answer),
                 Err(failure) => lines.refuse(number, &failure),
             }
         }
         Ok(())
     }
 
-    /// Returns the result of each guide for each EHR that exists.
+    /// Returns the result of each guide for each EHR that exists, as JSON.
     async fn parts(
         &self,
         call: &Call<'_>,
         stages: &[Stage<'_>],
         ids: &[String],
-    ) -> Result<HashMap<String, Vec<Value>>, Failure> {
+    ) -> Result<HashMap<String, Vec<String>>, Failure> {
         let ran = self.run_stages(call, stages, ids, false).await?;
-        let mut parts: HashMap<String, Vec<Value>> = HashMap::new();
+        let mut parts: HashMap<String, Vec<String>> = HashMap::with_capacity(ids.len());
         for (stage, runs) in stages.iter().zip(ran.stages) {
+            let guide_id = (stages.len() > 1).then(|| stage.id());
+            // The results of an EHR are freed once they are written.
             for run in runs {
-                let (ehr_id, mut part) = (run.ehr_id.clone(), line(run));
-                if stages.len() > 1 {
-                    part.as_object_mut()
-                        .map(|members| members.insert(String::from("guide_id"), stage.id().into()));
-                }
-                parts.entry(ehr_id).or_default().push(part);
+                let part = line(&run, guide_id).map_err(|_| unwritten())?;
+                parts.entry(run.ehr_id).or_default().push(part);
             }
         }
         Ok(parts)
     }
 }
 
-fn response_line(ehr_id: &str, parts: &[Value]) -> Value {
+fn response_line<'p>(ehr_id: &str, parts: &'p [String]) -> Cow<'p, str> {
     match parts {
-        [only] => only.clone(),
-        parts => json!({ "_ehr_id": ehr_id, "guides": parts }),
+        [only] => Cow::Borrowed(only),
+        parts => {
+            let (id, guides) = (Value::from(ehr_id), parts.join(","));
+            Cow::Owned(format!(r#"{{"_ehr_id":{id},"guides":[{guides}]}}"#))
+        }
     }
 }

@@ -3,12 +3,13 @@
 use super::compile::CompiledGuide;
 use super::fill::json_number;
 use super::guide::{Direction, Guide};
-use super::run::{CardOut, Output, Run};
+use super::run::{CardOut, Output, OutputValue, Run};
 use super::time::Precision;
 use super::trace::{Note, Trace};
 use super::value::{Coded, Value};
-use serde::Serialize;
-use serde_json::{Map, Value as Json, json};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value as Json};
 
 /// The execution of a guide on one or more EHRs.
 #[derive(Clone, Debug, Serialize)]
@@ -218,23 +219,75 @@ fn query_details(query: QueryRun, ehr_id: &str) -> QueryDetails {
     }
 }
 
-/// Builds the part of one EHR as a JSON object of its own, for answers with one line per EHR.
-pub fn line(EhrRun { ehr_id, run, .. }: EhrRun) -> Json {
-    let results: Vec<ResultInstance> = run.outputs.iter().map(|o| result(o, &ehr_id)).collect();
-    let mut line = json!({ "rules_executed": run.fired.iter().map(|r| &**r).collect::<Vec<&str>>(), "results": results, "_ehr_id": ehr_id });
-    let optional = [
-        ("_cards", (!run.cards.is_empty()).then(|| json!(run.cards))),
-        ("_notes", (!run.notes.is_empty()).then(|| json!(run.notes))),
-        ("_trace", run.trace.map(|trace| json!(trace))),
-    ];
-    if let Some(members) = line.as_object_mut() {
-        members.extend(
-            optional
-                .into_iter()
-                .filter_map(|(name, value)| Some((name.to_owned(), value?))),
-        );
+/// The part of one EHR as an object of its own.
+#[derive(Serialize)]
+struct Line<'r> {
+    rules_executed: Vec<&'r str>,
+    results: Vec<LineResult<'r>>,
+    _ehr_id: &'r str,
+    #[serde(skip_serializing_if = "is_empty")]
+    _cards: &'r [CardOut],
+    #[serde(skip_serializing_if = "is_empty")]
+    _notes: &'r [Note],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    _trace: Option<&'r Trace>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    guide_id: Option<&'r str>,
+}
+
+/// A [`ResultInstance`] that is written without a copy.
+#[derive(Serialize)]
+struct LineResult<'r> {
+    archetype_id: &'r str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    template_id: Option<&'r str>,
+    rm_values: Vec<LineValue<'r>>,
+    _ehr_id: &'r str,
+}
+
+/// An [`RmValue`] that is written without a copy.
+#[derive(Serialize)]
+struct LineValue<'r> {
+    path: &'r str,
+    value: RmJson<'r>,
+}
+
+impl<'r> LineResult<'r> {
+    fn of(output: &'r Output, ehr_id: &'r str) -> LineResult<'r> {
+        let value = |v: &'r OutputValue| LineValue {
+            path: &v.path,
+            value: RmJson(&v.value),
+        };
+        LineResult {
+            archetype_id: &output.model_id,
+            template_id: output.template_id.as_deref(),
+            rm_values: output.values.iter().map(value).collect(),
+            _ehr_id: ehr_id,
+        }
     }
-    line
+}
+
+fn is_empty<T>(list: &[T]) -> bool {
+    list.is_empty()
+}
+
+/// Writes the part of one EHR as a JSON object of its own, for answers with one line per EHR. It
+/// names the guide if that is given.
+///
+/// # Errors
+/// If the result cannot be written as JSON.
+pub fn line(run: &EhrRun, guide_id: Option<&str>) -> Result<String, serde_json::Error> {
+    let EhrRun { ehr_id, run, .. } = run;
+    let outputs = run.outputs.iter();
+    serde_json::to_string(&Line {
+        rules_executed: run.fired.iter().map(|r| &**r).collect(),
+        results: outputs.map(|o| LineResult::of(o, ehr_id)).collect(),
+        _ehr_id: ehr_id,
+        _cards: &run.cards,
+        _notes: &run.notes,
+        _trace: run.trace.as_ref(),
+        guide_id,
+    })
 }
 
 /// Counts the variables that are read and those that the guide can set.
@@ -273,71 +326,140 @@ fn result(output: &Output, ehr_id: &str) -> ResultInstance {
 /// Converts a value to canonical JSON. A plain number becomes a DV_COUNT if it is whole, otherwise
 /// a DV_QUANTITY of unit `1`.
 pub fn rm_json(value: &Value) -> Json {
-    let typed = |mut fields: Json| {
-        if let Some(members) = fields.as_object_mut() {
-            members.insert("_type".to_owned(), Json::from(value.rm_type()));
-            members.retain(|_, v| !v.is_null());
+    // Neither a key nor a value of these objects can fail to be written.
+    serde_json::to_value(RmJson(value)).unwrap_or_default()
+}
+
+/// A value that is written as [`rm_json`] converts it, without a tree in between.
+struct RmJson<'v>(&'v Value);
+
+/// A coded text that is written as canonical JSON.
+struct RmCoded<'v>(&'v Coded);
+
+/// An object under construction. Members that are null are left out.
+struct Members<M>(M);
+
+impl<M: SerializeMap> Members<M> {
+    fn of<S: Serializer<SerializeMap = M>>(serializer: S, class: &str) -> Result<Self, S::Error>
+    where
+        M: SerializeMap<Error = S::Error>,
+    {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("_type", class)?;
+        Ok(Members(map))
+    }
+
+    fn with(mut self, name: &str, value: &(impl Serialize + ?Sized)) -> Result<Self, M::Error> {
+        self.0.serialize_entry(name, value)?;
+        Ok(self)
+    }
+
+    /// Adds a number. JSON has none that is infinite or undefined.
+    fn with_number(self, name: &str, number: f64) -> Result<Self, M::Error> {
+        match number.is_finite() {
+            true => self.with(name, &number),
+            false => Ok(self),
         }
-        fields
-    };
-    match value {
-        Value::Null => Json::Null,
-        Value::Object(object) => object.as_ref().clone(),
-        Value::Number(n) if n.fract() != 0.0 => {
-            typed(json!({"_type": "", "magnitude": n, "units": "1"}))
+    }
+
+    /// Adds a number, without fraction if it is whole.
+    fn with_whole(self, name: &str, number: f64) -> Result<Self, M::Error> {
+        match number.is_finite() {
+            true => self.with(name, &json_number(number)),
+            false => Ok(self),
         }
-        Value::Span(n) => typed(json!({"_type": "", "magnitude": n, "units": "ms"})),
-        Value::Number(n) => typed(json!({"_type": "", "magnitude": json_number(*n)})),
-        Value::Millis(n) => {
-            let moment =
-                super::value::integer(*n).map(|ms| super::time::Moment::from_millis(ms, 0));
-            typed(json!({"_type": "", "value": moment.map(super::time::Moment::text)}))
+    }
+
+    fn with_some(self, name: &str, value: Option<impl Serialize>) -> Result<Self, M::Error> {
+        match value {
+            Some(value) => self.with(name, &value),
+            None => Ok(self),
         }
-        Value::Boolean(b) => typed(json!({"_type": "", "value": b})),
-        Value::Text(text) | Value::Duration(text) => typed(json!({"_type": "", "value": &**text})),
-        Value::Count(n) => typed(json!({"_type": "", "magnitude": n})),
-        Value::Quantity(q) => {
-            let units = if q.unit.is_empty() { "1" } else { &*q.unit };
-            typed(
-                json!({"_type": "", "magnitude": q.magnitude, "units": units, "precision": q.precision}),
-            )
-        }
-        Value::Ordinal(o) => {
-            typed(json!({"_type": "", "value": o.value, "symbol": coded(&o.symbol)}))
-        }
-        Value::Coded(code) => coded(code),
-        Value::Moment(m) => {
-            let text = m.text();
-            let date_only = m.precision == Precision::Date;
-            typed(
-                json!({"_type": "", "value": if date_only { text.get(..10).unwrap_or(&text) } else { &text }}),
-            )
-        }
-        Value::Proportion(p) => typed(json!({
-            "_type": "",
-            "numerator": json_number(p.numerator),
-            "denominator": json_number(p.denominator),
-            "type": p.kind,
-            "precision": p.precision,
-        })),
+    }
+
+    fn end(self) -> Result<M::Ok, M::Error> {
+        self.0.end()
     }
 }
 
-fn coded(code: &Coded) -> Json {
-    json!({
-        "_type": "DV_CODED_TEXT",
-        "value": &*code.text,
-        "defining_code": {
-            "_type": "CODE_PHRASE",
-            "terminology_id": {"_type": "TERMINOLOGY_ID", "value": &*code.terminology},
-            "code_string": &*code.code,
-        },
-    })
+impl Serialize for RmJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let members = match self.0 {
+            Value::Null => return serializer.serialize_unit(),
+            Value::Object(object) => return object.serialize(serializer),
+            Value::Coded(code) => return RmCoded(code).serialize(serializer),
+            value => Members::of(serializer, value.rm_type())?,
+        };
+        let members = match self.0 {
+            Value::Null | Value::Object(_) | Value::Coded(_) => members,
+            Value::Number(n) if n.fract() != 0.0 => {
+                members.with_number("magnitude", *n)?.with("units", "1")?
+            }
+            Value::Number(n) => members.with_whole("magnitude", *n)?,
+            Value::Span(n) => members.with_number("magnitude", *n)?.with("units", "ms")?,
+            Value::Millis(n) => {
+                let millis = super::value::integer(*n);
+                let moment = millis.map(|ms| super::time::Moment::from_millis(ms, 0));
+                members.with_some("value", moment.map(super::time::Moment::text))?
+            }
+            Value::Boolean(b) => members.with("value", b)?,
+            Value::Text(text) | Value::Duration(text) => members.with("value", &**text)?,
+            Value::Count(n) => members.with("magnitude", n)?,
+            Value::Quantity(q) => members
+                .with_number("magnitude", q.magnitude)?
+                .with("units", if q.unit.is_empty() { "1" } else { &*q.unit })?
+                .with_some("precision", q.precision)?,
+            Value::Ordinal(o) => members
+                .with("value", &o.value)?
+                .with("symbol", &RmCoded(&o.symbol))?,
+            Value::Moment(m) => {
+                let text = m.text();
+                let date = text.get(..10).filter(|_| m.precision == Precision::Date);
+                members.with("value", date.unwrap_or(&text))?
+            }
+            Value::Proportion(p) => members
+                .with_whole("numerator", p.numerator)?
+                .with_whole("denominator", p.denominator)?
+                .with("type", &p.kind)?
+                .with_some("precision", p.precision)?,
+        };
+        members.end()
+    }
+}
+
+impl Serialize for RmCoded<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Id<'v> {
+            _type: &'static str,
+            value: &'v str,
+        }
+        #[derive(Serialize)]
+        struct Phrase<'v> {
+            _type: &'static str,
+            terminology_id: Id<'v>,
+            code_string: &'v str,
+        }
+        let terminology_id = Id {
+            _type: "TERMINOLOGY_ID",
+            value: &self.0.terminology,
+        };
+        let phrase = Phrase {
+            _type: "CODE_PHRASE",
+            terminology_id,
+            code_string: &self.0.code,
+        };
+        Members::of(serializer, "DV_CODED_TEXT")?
+            .with("value", &*self.0.text)?
+            .with("defining_code", &phrase)?
+            .end()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn values_carry_their_class() {
