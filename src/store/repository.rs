@@ -621,7 +621,7 @@ pub trait Repository {
     ) -> Result<ListPage<TagList>, StoreError>;
 
     /// Sends the documents of a scan in commit order (with `whole_ehrs`: grouped by EHR in creation
-    /// order), until the sink has enough. Returns the state that they belong to.
+    /// order; of several named EHRs: in commit order within each), until the sink has enough. Returns the state that they belong to.
     ///
     /// # Errors
     /// [`StoreError::SnapshotGone`] and [`StoreError::NoSuchSnapshot`], before anything is sent.

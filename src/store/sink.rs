@@ -16,15 +16,16 @@ pub trait BatchSink {
     /// Consumes a step of a batch. After [`Progress::Paused`] the sink gets the same batch again.
     fn take(&mut self, batch: &Batch) -> Progress;
 
-    /// Receives the ids of EHRs that exist, of a scan that names EHRs, before the repository reads
-    /// segments. Returns false if the sink cannot [`BatchSink::take_among`], and so gets none.
+    /// Receives the ids of those named EHRs that exist, before the repository reads segments. EHRs
+    /// without documents are then in no batch. Returns false if the sink does not implement
+    /// [`BatchSink::take_among`]; it then gets no segment.
     fn meet(&mut self, ehr_ids: &mut dyn Iterator<Item = &str>) -> bool {
         let _ = ehr_ids;
         false
     }
 
-    /// Consumes a step of a segment for a scan that names EHRs, like [`BatchSink::take`]. Those of
-    /// them that the segment has are given by their numbers, ascending: a segment knows no ids.
+    /// Consumes a step of a segment for a scan that names EHRs, like [`BatchSink::take`]. `ehrs` are
+    /// the numbers in the segment of the named EHRs, ascending: a segment has no index of ids.
     fn take_among(&mut self, segment: &Batch, ehrs: &[u32]) -> Progress {
         let _ = (segment, ehrs);
         Progress::Enough

@@ -128,7 +128,7 @@ impl Population {
     fn create(&mut self, ehr: usize) {
         let put = Request::new("PUT", &format!("{BASE}/ehr/{}", self.ehrs[ehr]));
         self.rows
-            .done(put.with_body("application/json", status(ehr % 4 > 0)));
+            .done(put.with_body("application/json", status(!ehr.is_multiple_of(4))));
     }
 
     /// Changes the repository once. `number` is that of the next composition.

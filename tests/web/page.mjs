@@ -110,7 +110,8 @@ export function trap(worker) {
  * foreign script, so axe is loaded by the debugger.
  */
 export async function accessible(page, view) {
-  // Colours in a transition have no meaningful contrast.
+  // What is busy is pale, and colours in a transition have no meaningful contrast.
+  await expect(page.locator("[aria-busy=true]")).toHaveCount(0);
   await page.waitForFunction(() =>
     document
       .getAnimations()

@@ -73,6 +73,8 @@ impl<'g> Population<'g> {
 
     /// Adds a row of one of [`Population::queries`]. Rows must come in commit order. The last value
     /// of each row is the id of the EHR.
+    // The worker compiles its callers for size, and would compile an inlined copy for size too.
+    #[inline(never)]
     pub fn add(&mut self, query: usize, row: &[RowValue<'_>]) {
         let Some((ehr, values)) = row.split_last() else {
             return;
@@ -121,12 +123,16 @@ impl<'g> Population<'g> {
         if self.last.0 != ehr_id || self.numbers.is_empty() {
             let next = self.numbers.len();
             let number = *self.numbers.entry_ref(ehr_id).or_insert(next);
-            self.last = (ehr_id.to_owned(), number);
+            // The text is overwritten in place: rows of a segment change their EHR all the time.
+            self.last.0.clear();
+            self.last.0.push_str(ehr_id);
+            self.last.1 = number;
         }
         self.last.1
     }
 
     /// Removes and returns the instances of one EHR for each binding of the guide.
+    #[inline(never)]
     pub fn instances(&mut self, ehr_id: &str) -> Vec<Vec<Instance>> {
         let mut all = vec![Vec::new(); self.guide.bindings.len()];
         let Some(number) = self.numbers.get(ehr_id) else {

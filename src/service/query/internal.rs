@@ -34,8 +34,8 @@ pub(crate) enum EhrSelection<'a> {
 
 impl<R: Repository> Service<R> {
     /// Runs internal queries, such as those of a guide, over one scan, and passes each row to
-    /// `visitor`. Returns the named EHRs that do not exist. An error has the
-    /// number of the query that failed.
+    /// `visitor`. Returns the named EHRs that do not exist. An error has the number of the query that
+    /// failed.
     pub(crate) async fn each_row(
         &self,
         call: &Call<'_>,

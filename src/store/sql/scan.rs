@@ -3,18 +3,20 @@
 //! A scan reads the repository as it was when the scan began. It leaves out versions that are
 //! committed meanwhile. The versions that those supersede still count as the latest ones.
 
+mod rows;
+
 use super::SqlRepository;
 use super::catalog::MatchingProfiles;
 use super::checksum::StoredDocument;
 use super::list::size_of_version;
 use super::read::known_texts;
 use super::segments::{NamedEhrs, SegmentScan, Segments};
-use super::value::{Fields, Row, Sql, Statement, json_list, kind_of, unexpected};
-use crate::document::{Batch, DocRow, EhrRow, short_digest};
-use crate::store::commit_rules::join_uid;
+use super::value::{Fields, Row, Sql, Statement, json_list, unexpected};
+use crate::document::{Batch, short_digest};
 use crate::store::repository::{MAX_PAGE_BYTES, Sink, StoreError, state_to_read};
 use crate::store::scan::{Scan, Snapshot};
 use crate::store::sink::send;
+use rows::{DocumentRow, ScanPage, ScanRow};
 use std::collections::{BTreeSet, HashMap};
 
 /// Maximum rows of a page.
@@ -137,34 +139,6 @@ struct PageBounds {
     until: u64,
     /// The last EHR of the page before, and its last version there.
     open: (u64, u64),
-}
-
-/// A row of a page: an EHR, and one of its documents if it has any.
-struct ScanRow {
-    /// The rows that the page would have without a limit on its bytes.
-    found: u64,
-    /// The size of the stored document in bytes.
-    size: u64,
-    ehr: u64,
-    row: EhrRow,
-    doc: Option<DocumentRow>,
-}
-
-struct DocumentRow {
-    row: DocRow,
-    system: String,
-    time_committed: String,
-    layouts: Vec<u64>,
-    checksum: String,
-    chunks: u64,
-    text: String,
-}
-
-/// The rows of a page.
-struct ScanPage {
-    rows: Vec<ScanRow>,
-    /// Whether more rows follow in the range of the page.
-    is_cut: bool,
 }
 
 /// A batch under construction: pages are added until it can be sent.
@@ -754,88 +728,5 @@ impl PageBounds {
         } else {
             (self.after, self.open) = (ehr.saturating_sub(1), (ehr, version));
         }
-    }
-}
-
-impl ScanPage {
-    fn of(rows: Vec<Row>, most: u64) -> Result<ScanPage, StoreError> {
-        let rows = rows
-            .into_iter()
-            .map(ScanRow::of)
-            .collect::<Result<Vec<ScanRow>, StoreError>>()?;
-        let found = rows.first().map_or(0, |row| row.found);
-        Ok(ScanPage {
-            is_cut: found > rows.len() as u64 || found == most,
-            rows,
-        })
-    }
-
-    /// Returns the total size of the stored documents in bytes.
-    fn bytes(&self) -> u64 {
-        self.rows.iter().map(|row| row.size).sum()
-    }
-
-    /// Returns the EHR and the version of the last row; [`NO_BOUND`] as the version if the EHR has
-    /// no documents there.
-    fn end(&self) -> Option<(u64, u64)> {
-        let last = self.rows.last()?;
-        let version = last.doc.as_ref().map(|doc| doc.row.ordinal);
-        Some((last.ehr, version.unwrap_or(NO_BOUND)))
-    }
-}
-
-impl ScanRow {
-    fn of(row: Row) -> Result<ScanRow, StoreError> {
-        let mut fields = Fields::of(row);
-        let (found, size) = (fields.number()?, fields.number()?);
-        let ehr = fields.number()?;
-        let row = EhrRow {
-            ehr_id: fields.text()?,
-            system_id: fields.text()?,
-            time_created: fields.text()?,
-            is_queryable: fields.flag()?,
-        };
-        let doc = fields
-            .optional_number()?
-            .map(|ordinal| DocumentRow::of(ordinal, fields))
-            .transpose()?;
-        Ok(ScanRow {
-            found,
-            size,
-            ehr,
-            row,
-            doc,
-        })
-    }
-}
-
-impl DocumentRow {
-    fn of(ordinal: u64, mut fields: Fields) -> Result<DocumentRow, StoreError> {
-        let (kind, object_id, system) =
-            (kind_of(fields.number()?)?, fields.text()?, fields.text()?);
-        let number = u32::try_from(fields.number()?).map_err(|_| unexpected())?;
-        let time_committed = fields.text()?;
-        let row = DocRow {
-            kind,
-            object_id,
-            number,
-            ordinal,
-            latest: fields.flag()?,
-            deleted: fields.flag()?,
-        };
-        let (layouts, checksum) = (fields.numbers()?, fields.text()?);
-        Ok(DocumentRow {
-            row,
-            system,
-            time_committed,
-            layouts,
-            checksum,
-            chunks: fields.number()?,
-            text: fields.text()?,
-        })
-    }
-
-    fn uid(&self) -> String {
-        join_uid(&self.row.object_id, &self.system, self.row.number)
     }
 }

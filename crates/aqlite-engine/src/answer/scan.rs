@@ -10,8 +10,8 @@ use aqlite_rm::order;
 /// later.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Scan {
-    /// Only these EHRs, each named once. Documents of several come EHR by EHR, else in commit
-    /// order.
+    /// Only these EHRs, each named once. The documents of each come in commit order; those of several
+    /// EHRs may alternate.
     pub ehrs: Option<Vec<String>>,
     /// The kinds of documents that the query can touch; empty: only the EHRs themselves are asked
     /// for.

@@ -1,8 +1,8 @@
 //! Segments for scans that name many EHRs, such as those of guides that run on a population.
 //!
 //! A segment has the documents of all EHRs in the order of commits, and the repository's number of
-//! each EHR. The database gives the numbers of the named EHRs, in the batch of statements that reads
-//! the manifest.
+//! each EHR. The database returns the numbers of the named EHRs, in the batch of statements that
+//! reads the manifest.
 
 use super::SegmentScan;
 use crate::store::repository::StoreError;
@@ -15,8 +15,8 @@ pub(super) const LEAST: usize = 64;
 /// The most EHRs of a scan that reads segments: the database reads their ids from one text.
 const MOST: usize = 10_000;
 
-/// The most EHRs of the repository for each EHR that a scan of segments names. A segment costs about
-/// 10 ns for each of its documents, whether its EHR is named or not, and a row 35 µs.
+/// The most EHRs of the repository for each EHR that a scan of segments names. A segment costs
+/// about 10 ns for each of its documents, whether its EHR is named or not, and a row 35 µs.
 const SHARE: u64 = 128;
 
 /// The most versions in no segment that a scan reads beside segments: it looks at all of them to

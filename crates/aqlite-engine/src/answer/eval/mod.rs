@@ -294,7 +294,7 @@ impl<'p> Run<'p> {
     /// Returns the tasks of a batch that was not begun.
     fn begin(&mut self, batch: &Batch, ehrs: Option<&[u32]>) -> Result<Tasks, QueryError> {
         let scan = self.plan.scan();
-        // A segment knows the texts of ids only as values, so their numbers must come from outside.
+        // A segment has no index of the ids of EHRs, so the repository must supply the numbers.
         if batch.is_late() && scan.ehrs.is_some() != ehrs.is_some()
             || scan.ehr().and(ehrs).is_some()
         {

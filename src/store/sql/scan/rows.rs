@@ -1,0 +1,118 @@
+//! The rows of a page of a scan, as the database returns them.
+
+use super::NO_BOUND;
+use crate::document::{DocRow, EhrRow};
+use crate::store::commit_rules::join_uid;
+use crate::store::repository::StoreError;
+use crate::store::sql::value::{Fields, Row, kind_of, unexpected};
+
+/// A row of a page: an EHR, and one of its documents if it has any.
+pub(super) struct ScanRow {
+    /// The rows that the page would have without a limit on its bytes.
+    pub found: u64,
+    /// The size of the stored document in bytes.
+    pub size: u64,
+    pub ehr: u64,
+    pub row: EhrRow,
+    pub doc: Option<DocumentRow>,
+}
+
+pub(super) struct DocumentRow {
+    pub row: DocRow,
+    pub system: String,
+    pub time_committed: String,
+    pub layouts: Vec<u64>,
+    pub checksum: String,
+    pub chunks: u64,
+    pub text: String,
+}
+
+/// The rows of a page.
+pub(super) struct ScanPage {
+    pub rows: Vec<ScanRow>,
+    /// Whether more rows follow in the range of the page.
+    pub is_cut: bool,
+}
+
+impl ScanPage {
+    pub fn of(rows: Vec<Row>, most: u64) -> Result<ScanPage, StoreError> {
+        let rows = rows
+            .into_iter()
+            .map(ScanRow::of)
+            .collect::<Result<Vec<ScanRow>, StoreError>>()?;
+        let found = rows.first().map_or(0, |row| row.found);
+        Ok(ScanPage {
+            is_cut: found > rows.len() as u64 || found == most,
+            rows,
+        })
+    }
+
+    /// Returns the total size of the stored documents in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.rows.iter().map(|row| row.size).sum()
+    }
+
+    /// Returns the EHR and the version of the last row; [`NO_BOUND`] as the version if the EHR has
+    /// no documents there.
+    pub fn end(&self) -> Option<(u64, u64)> {
+        let last = self.rows.last()?;
+        let version = last.doc.as_ref().map(|doc| doc.row.ordinal);
+        Some((last.ehr, version.unwrap_or(NO_BOUND)))
+    }
+}
+
+impl ScanRow {
+    pub fn of(row: Row) -> Result<ScanRow, StoreError> {
+        let mut fields = Fields::of(row);
+        let (found, size) = (fields.number()?, fields.number()?);
+        let ehr = fields.number()?;
+        let row = EhrRow {
+            ehr_id: fields.text()?,
+            system_id: fields.text()?,
+            time_created: fields.text()?,
+            is_queryable: fields.flag()?,
+        };
+        let doc = fields
+            .optional_number()?
+            .map(|ordinal| DocumentRow::of(ordinal, fields))
+            .transpose()?;
+        Ok(ScanRow {
+            found,
+            size,
+            ehr,
+            row,
+            doc,
+        })
+    }
+}
+
+impl DocumentRow {
+    pub fn of(ordinal: u64, mut fields: Fields) -> Result<DocumentRow, StoreError> {
+        let (kind, object_id, system) =
+            (kind_of(fields.number()?)?, fields.text()?, fields.text()?);
+        let number = u32::try_from(fields.number()?).map_err(|_| unexpected())?;
+        let time_committed = fields.text()?;
+        let row = DocRow {
+            kind,
+            object_id,
+            number,
+            ordinal,
+            latest: fields.flag()?,
+            deleted: fields.flag()?,
+        };
+        let (layouts, checksum) = (fields.numbers()?, fields.text()?);
+        Ok(DocumentRow {
+            row,
+            system,
+            time_committed,
+            layouts,
+            checksum,
+            chunks: fields.number()?,
+            text: fields.text()?,
+        })
+    }
+
+    pub fn uid(&self) -> String {
+        join_uid(&self.row.object_id, &self.system, self.row.number)
+    }
+}
