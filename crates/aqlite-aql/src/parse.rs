@@ -415,7 +415,7 @@ impl<'a> Parser<'a> {
         })))
     }
 
-    /// Parses CONTAINS or NOT CONTAINS with what follows, if it is here.
+    /// Parses CONTAINS or NOT CONTAINS with its containment, if one starts here.
     fn contains(&mut self) -> Parsed<Option<Contains>> {
         let start = self.span();
         // NOT is consumed only in front of CONTAINS, so that other uses get the hint about NOT.

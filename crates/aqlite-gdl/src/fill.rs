@@ -57,11 +57,7 @@ pub(crate) fn filled_text(text: &str, lookup: Lookup) -> String {
         };
         match lookup(code, attribute).last() {
             Some(value) => out.push_str(&readable(value)),
-            None => {
-                out.push_str("{$");
-                out.push_str(inner);
-                out.push('}');
-            }
+            None => out.extend(["{$", inner, "}"]),
         }
         rest = after;
     }

@@ -61,16 +61,21 @@ pub(crate) fn translated(root: &mut Item) {
         }
         "elements" | "rules" | "terms" | "bindings" => named(item),
         list if LISTS.contains(&list) => {
-            if !matches!(item.kind, Kind::List(_) | Kind::Null) {
-                *item = Item {
-                    span: item.span,
-                    kind: Kind::List(vec![item.clone()]),
-                };
-            }
+            as_list(item);
             with_unit(item);
         }
         _ => {}
     });
+}
+
+/// Puts a single value into a list.
+fn as_list(item: &mut Item) {
+    if !matches!(item.kind, Kind::List(_) | Kind::Null) {
+        *item = Item {
+            span: item.span,
+            kind: Kind::List(vec![item.clone()]),
+        };
+    }
 }
 
 /// Calls `visit` with every member, the inner before the outer. Resources of templates are skipped,

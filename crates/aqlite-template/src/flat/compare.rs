@@ -168,12 +168,10 @@ impl Comparison<'_> {
         for child in given.children() {
             let Some(attr) = child.attr() else { continue };
             let twin = again.get(attr);
+            let is_renamed = || !twin.is_some_and(|t| t.same_as(child));
             // Structures have no keys, so their names cannot be represented.
-            if attr == Attr::NAME
-                && is_level
-                && child.class() == Cls::DV_TEXT
-                && !twin.is_some_and(|t| t.same_as(child))
-            {
+            let is_name = attr == Attr::NAME && child.class() == Cls::DV_TEXT;
+            if is_level && is_name && is_renamed() {
                 self.outcome.left.push("names of structures");
                 continue;
             }
@@ -198,12 +196,14 @@ impl Comparison<'_> {
                 None => self.state_all(given, owner),
             }
         }
+        self.additions(given, again, owner);
+    }
+
+    /// Compares the attributes that the object has only after reading. Readers complete some.
+    fn additions(&mut self, given: NodeRef<'_>, again: NodeRef<'_>, owner: NodeId) {
+        let is_added = |attr: &Attr| !COMPLETED.contains(attr) && given.get(*attr).is_none();
         for child in again.children() {
-            // Attributes that readers complete may appear only after reading.
-            let Some(attr) = child
-                .attr()
-                .filter(|attr| !COMPLETED.contains(attr) && given.get(*attr).is_none())
-            else {
+            let Some(attr) = child.attr().filter(is_added) else {
                 continue;
             };
             let absent = (given.id(), attr);
@@ -258,13 +258,11 @@ impl Comparison<'_> {
 
     /// Compares two lists. Members with equal id keep their order, those with equal names first.
     /// Members with different ids follow the order of the template.
-    fn lists(&mut self, given: NodeRef<'_>, again: NodeRef<'_>, owner: NodeId) {
-        let mut waiting: HashMap<(Cls, &str), Vec<(usize, NodeRef<'_>)>> = HashMap::new();
+    fn lists<'a>(&mut self, given: NodeRef<'a>, again: NodeRef<'a>, owner: NodeId) {
+        let mut waiting: Waiting<'_> = HashMap::new();
         for (index, member) in again.children().enumerate() {
-            waiting
-                .entry(identity(&member))
-                .or_default()
-                .push((index, member));
+            let twins = waiting.entry(identity(&member)).or_default();
+            twins.push((index, member));
         }
         // Members are paired by the full name, then by the name without its number, then by order.
         // Three rounds, each more lenient, so that exact pairs are never taken by others.
@@ -276,14 +274,7 @@ impl Comparison<'_> {
         let mut left: Vec<(usize, NodeRef<'_>)> = given.children().enumerate().collect();
         for is_same in same {
             for (index, member) in std::mem::take(&mut left) {
-                let twins = waiting.get_mut(&identity(&member));
-                let found = twins.and_then(|twins| {
-                    twins
-                        .iter()
-                        .position(|(_, t)| is_same(name_of(member), name_of(*t)))
-                        .map(|at| twins.remove(at))
-                });
-                match found {
+                match take_twin(&mut waiting, member, is_same) {
                     Some(twin) => self.twins(index, member, twin, owner),
                     None => left.push((index, member)),
                 }
@@ -309,6 +300,21 @@ impl Comparison<'_> {
         }
         self.nodes(member, twin, owner);
     }
+}
+
+/// The members of a list that were read and have no twin yet, by identity, each with its index.
+type Waiting<'a> = HashMap<(Cls, &'a str), Vec<(usize, NodeRef<'a>)>>;
+
+/// Takes the first member with the same identity and a matching name.
+fn take_twin<'a>(
+    waiting: &mut Waiting<'a>,
+    member: NodeRef<'a>,
+    is_same: fn(&str, &str) -> bool,
+) -> Option<(usize, NodeRef<'a>)> {
+    let twins = waiting.get_mut(&identity(&member))?;
+    let mut names = twins.iter().map(|(_, twin)| name_of(*twin));
+    let at = names.position(|name| is_same(name_of(member), name))?;
+    Some(twins.remove(at))
 }
 
 /// Returns the name of a node. Empty for an object without a name.

@@ -149,81 +149,58 @@ impl DocumentReader<'_, '_> {
         };
         self.path.push_str("ctx");
         for given in &form.values {
-            self.refuse(
-                "FLT0103",
-                &format!("ctx|{}", given.suffix),
-                String::from("`ctx` has keys, not a value"),
-                &[],
-            );
+            let key = format!("ctx|{}", given.suffix);
+            let message = String::from("`ctx` has keys, not a value");
+            self.refuse("FLT0103", &key, message, &[]);
         }
         for (key, instances) in form.segments() {
             if self.is_full() {
                 break;
             }
-            let Some(known) = KEYS
-                .iter()
-                .find(|known| known.name == key.strip_prefix('_').unwrap_or(key))
-            else {
-                let near = near(key, &mut KEYS.iter().map(|known| known.name));
-                self.refuse(
-                    "FLT0103",
-                    &format!("ctx/{key}"),
-                    format!("`{}` is not a key of `ctx`", shown(key)),
-                    &near,
-                );
-                continue;
-            };
-            if !known.is_repeated() {
-                self.only_instance(key, instances);
-            }
-            for SegmentInstance { index, form, .. } in instances {
-                self.at_segment(
-                    key,
-                    Some(*index).filter(|_| known.is_repeated()),
-                    |reader| reader.check_key(known, *index, form),
-                );
+            let name = key.strip_prefix('_').unwrap_or(key);
+            match KEYS.iter().find(|known| known.name == name) {
+                Some(known) => self.check_instances(known, key, instances),
+                None => {
+                    let near = near(key, &mut KEYS.iter().map(|known| known.name));
+                    let message = format!("`{}` is not a key of `ctx`", shown(key));
+                    self.refuse("FLT0103", &format!("ctx/{key}"), message, &near);
+                }
             }
         }
         self.path.clear();
     }
 
+    /// Checks the instances of a key, of which some keys have one only.
+    fn check_instances(&mut self, known: &Key, key: &str, instances: &[SegmentInstance<'_>]) {
+        if !known.is_repeated() {
+            self.only_instance(key, instances);
+        }
+        for SegmentInstance { index, form, .. } in instances {
+            let place = Some(*index).filter(|_| known.is_repeated());
+            self.at_segment(key, place, |reader| reader.check_key(known, *index, form));
+        }
+    }
+
     fn check_key(&mut self, key: &Key, index: u32, form: &KeyTree<'_>) {
-        let members = form.segments().map(|(segment, below)| {
-            (
-                segment,
-                0,
-                below
-                    .iter()
-                    .all(|part| part.form.only_value().is_some() || part.form.is_empty()),
-            )
-        });
-        let values = form
-            .values
-            .iter()
-            .map(|given| (given.suffix.as_ref(), given.index, true));
+        let is_value = |form: &KeyTree<'_>| form.only_value().is_some() || form.is_empty();
+        let members = form
+            .segments()
+            .map(|(segment, below)| (segment, 0, below.iter().all(|part| is_value(&part.form))));
+        let values = form.values.iter();
+        let values = values.map(|given| (given.suffix.as_ref(), given.index, true));
         for (suffix, at, is_alone) in values.chain(members).collect::<Vec<_>>() {
             if !is_alone || !key.takes(suffix, at) {
                 let place = format!("{}|{suffix}", self.path);
-                self.refuse(
-                    "FLT0102",
-                    &place,
-                    format!("`|{}` is not a suffix of `ctx/{}`", shown(suffix), key.name),
-                    key.suffixes,
-                );
+                let message = format!("`|{}` is not a suffix of `ctx/{}`", shown(suffix), key.name);
+                self.refuse("FLT0102", &place, message, key.suffixes);
             }
         }
-        let is_named = || {
-            ["participation_name", "participation_id"]
-                .into_iter()
-                .any(|name| self.context.part(name, index).is_some())
-        };
+        let has = |name: &str| self.context.part(name, index).is_some();
+        let is_named = || has("participation_name") || has("participation_id");
         if key.name.starts_with("participation_") && !is_named() {
             let wanted = format!("ctx/participation_name:{index}");
-            self.refuse_here(
-                "FLT0108",
-                format!("`{wanted}` is missing: the party needs it"),
-                &[&wanted],
-            );
+            let message = format!("`{wanted}` is missing: the party needs it");
+            self.refuse_here("FLT0108", message, &[&wanted]);
         }
     }
 }

@@ -222,6 +222,26 @@ impl<'a> KeyTree<'a> {
     /// Sorts the instances and values, and merges those of one place. Returns the keys that have
     /// several different values.
     fn merge_duplicates(&mut self) -> Vec<String> {
+        self.merge_parts();
+        let mut conflicts = self.merge_values();
+        for SegmentInstance {
+            segment,
+            index,
+            form,
+        } in &mut self.parts
+        {
+            let left = super::MAX_FINDINGS - conflicts.len();
+            let below = form.merge_duplicates().into_iter().take(left);
+            conflicts.extend(below.map(|key| match key.as_bytes() {
+                [] | [b'|', ..] => format!("{segment}:{index}{key}"),
+                _ => format!("{segment}:{index}/{key}"),
+            }));
+        }
+        conflicts
+    }
+
+    /// Sorts the instances of segments, and merges those of one place.
+    fn merge_parts(&mut self) {
         order::sort_by(&mut self.parts, |a, b| {
             (&a.segment, a.index).cmp(&(&b.segment, b.index))
         });
@@ -233,6 +253,11 @@ impl<'a> KeyTree<'a> {
             }
             is_same
         });
+    }
+
+    /// Sorts the values, and keeps the first of each suffix. Returns the suffixes with several
+    /// different values.
+    fn merge_values(&mut self) -> Vec<String> {
         let mut conflicts = Vec::new();
         order::sort_by(&mut self.values, |a, b| {
             (&a.suffix, a.index).cmp(&(&b.suffix, b.index))
@@ -240,35 +265,13 @@ impl<'a> KeyTree<'a> {
         self.values.dedup_by(|next, kept| {
             let is_same = (&next.suffix, next.index) == (&kept.suffix, kept.index);
             if is_same && next.value != kept.value && conflicts.len() < super::MAX_FINDINGS {
-                conflicts.push(if kept.suffix.is_empty() {
-                    String::new()
-                } else {
-                    format!("|{}", kept.suffix)
+                conflicts.push(match kept.suffix.as_ref() {
+                    "" => String::new(),
+                    suffix => format!("|{suffix}"),
                 });
             }
             is_same
         });
-        for SegmentInstance {
-            segment,
-            index,
-            form,
-        } in &mut self.parts
-        {
-            let below = form
-                .merge_duplicates()
-                .into_iter()
-                .take(super::MAX_FINDINGS - conflicts.len());
-            conflicts.extend(below.map(|key| {
-                format!(
-                    "{segment}:{index}{}{key}",
-                    if key.is_empty() || key.starts_with('|') {
-                        ""
-                    } else {
-                        "/"
-                    }
-                )
-            }));
-        }
         conflicts
     }
 }
@@ -386,38 +389,36 @@ impl<'a> KeyReader<'a> {
         key: &str,
         may_be_json: bool,
     ) -> Result<Option<Value<'a>>, Malformed> {
-        // Twice the depth: canonical JSON nests an object and a list for each level of the
-        // document.
         if matches!(self.scan.peek(), Some(b'{' | b'[')) {
-            let text = self.scan.skip_value(MAX_DEPTH * 2)?;
-            if may_be_json {
-                return Ok(Some(Value::Json(Cow::Borrowed(text))));
-            }
-            if text
-                .bytes()
-                .any(|b| !matches!(b, b'{' | b'}' | b'[' | b']' | b' ' | b'\n' | b'\r' | b'\t'))
-            {
-                self.report(
-                    "FLT0106",
-                    key,
-                    "expected a text, a number or a boolean, found an object or a list",
-                );
-            }
-            return Ok(None);
+            return self.read_json(key, may_be_json);
         }
+        let suffix = key.rsplit('|').next().unwrap_or(key);
         Ok(match self.scan.next_token()? {
-            Token::String(text)
-                if text.trim().is_empty()
-                    && !may_be_blank(key.rsplit('|').next().unwrap_or(key)) =>
-            {
-                None
-            }
+            Token::String(text) if text.trim().is_empty() && !may_be_blank(suffix) => None,
             Token::String(text) => Some(Value::Text(text)),
             Token::Number(text) => Some(Value::Number(Cow::Borrowed(text))),
             Token::Boolean(value) => Some(Value::Boolean(value)),
             Token::Null => None,
             _ => return Err(self.scan.error("expected a value")),
         })
+    }
+
+    /// Reads an object or a list in place of a value. Empty ones count as absent.
+    fn read_json(&mut self, key: &str, may_be_json: bool) -> Result<Option<Value<'a>>, Malformed> {
+        // Twice the depth: canonical JSON nests an object and a list for each level of the
+        // document.
+        let text = self.scan.skip_value(MAX_DEPTH * 2)?;
+        if may_be_json {
+            return Ok(Some(Value::Json(Cow::Borrowed(text))));
+        }
+        if !text.bytes().all(|b| b"{}[] \n\r\t".contains(&b)) {
+            self.report(
+                "FLT0106",
+                key,
+                "expected a text, a number or a boolean, found an object or a list",
+            );
+        }
+        Ok(None)
     }
 
     /// Reads an object of STRUCTURED.

@@ -112,44 +112,42 @@ impl Folded<'_> {
         out.open('{');
         let mut suffixes: Vec<(&str, Vec<(u32, &Entry<'_>)>)> = Vec::new();
         for (suffix, entry) in &self.values {
-            let (name, index) = suffix
-                .split_once(':')
-                .map_or((*suffix, None), |(name, index)| (name, index.parse().ok()));
-            let name = if name.is_empty() {
-                main_suffix(entry.class)
-            } else {
-                name
+            let (name, index) = match suffix.split_once(':') {
+                Some((name, index)) => (name, index.parse().ok()),
+                None => (*suffix, None),
             };
-            if let Some(index) = index {
-                placed(&mut suffixes, name)
+            let name = match name {
+                "" => main_suffix(entry.class),
+                name => name,
+            };
+            match (index, name) {
+                (Some(index), name) => placed(&mut suffixes, name)
                     .into_iter()
-                    .for_each(|list| list.push((index, *entry)));
-            } else {
-                out.key(&if name.is_empty() {
-                    String::new()
-                } else {
-                    format!("|{name}")
-                });
+                    .for_each(|list| list.push((index, *entry))),
+                (None, "") => out.key(""),
+                (None, name) => out.key(&format!("|{name}")),
+            }
+            if index.is_none() {
                 value(out, &entry.value);
             }
         }
+        self.print_lists(out, suffixes);
+        out.close('}');
+    }
+
+    /// Prints the suffixes with an index and the instances of segments.
+    fn print_lists(&self, out: &mut JsonText, suffixes: Vec<(&str, Vec<(u32, &Entry<'_>)>)>) {
         for (name, entries) in suffixes {
             out.key(&format!("|{name}"));
-            list(
-                out,
-                entries.iter().map(|(index, entry)| (*index, *entry)),
-                |out, entry| value(out, &entry.value),
-            );
+            list(out, entries.into_iter(), |out, entry| {
+                value(out, &entry.value)
+            });
         }
         for (id, instances) in &self.parts {
             out.key(id);
-            list(
-                out,
-                instances.iter().map(|(index, instance)| (*index, instance)),
-                |out, instance| instance.print(out),
-            );
+            let instances = instances.iter().map(|(index, part)| (*index, part));
+            list(out, instances, |out, part| part.print(out));
         }
-        out.close('}');
     }
 }
 

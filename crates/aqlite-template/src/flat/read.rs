@@ -44,28 +44,7 @@ pub(super) fn read_document(
         findings: Vec::new(),
     };
     reader.check_context();
-    for given in &form.values {
-        reader.refuse(
-            "FLT0105",
-            &format!("|{}", given.suffix),
-            String::from("a suffix needs a path before it"),
-            &[],
-        );
-    }
-    for (key, instances) in form.segments() {
-        if are_empty(instances) {
-            continue;
-        }
-        if key != "ctx" && key != web.tree.id {
-            let message = format!(
-                "keys begin with `{}` or `ctx`, not with `{}`",
-                web.tree.id,
-                shown(key)
-            );
-            reader.refuse("FLT0101", key, message, &[web.tree.id.as_str()]);
-        }
-        reader.only_instance(key, instances);
-    }
+    reader.check_roots(form);
     reader.path.clone_from(&web.tree.id);
     let root = reader.read_root(body);
     match root {
@@ -189,32 +168,53 @@ impl<'r> DocumentReader<'r, '_> {
                 .iter()
                 .find_map(|name| Some(form.first(name)?.value("")?.text()));
         }
-        let mut parts: Vec<_> = form
-            .segments()
-            .map(|(segment, instances)| (position(web, segment), segment, instances))
-            .collect();
-        // The order of the template, so that lists of the document are ordered like the template.
-        order::sort_by_key(&mut parts, |(place, _, _)| place.unwrap_or(usize::MAX));
-        for (place, segment, instances) in parts {
-            match place.and_then(|place| web.children.get(place)) {
-                Some(kid) => self.read_instances(&mut draft, kid, instances),
-                None => self.read_other_segment(&mut draft, web, segment, instances),
-            }
-        }
+        self.read_parts(&mut draft, web, form);
         for given in &form.values {
-            self.read_suffix(
-                &mut draft,
-                &given.suffix,
-                given.index,
-                given.value.text(),
-                Some(web),
-            );
+            let text = given.value.text();
+            self.read_suffix(&mut draft, &given.suffix, given.index, text, Some(web));
         }
         if entries_of(&draft) == bare && form.value_at("_type", 0).is_none() {
             return None;
         }
         self.fill(&mut draft, web, form);
         Some(without_absent(draft, web, form))
+    }
+
+    /// Reads the segments below an object, in the order of the template, so that lists of the
+    /// document are ordered like the template.
+    fn read_parts(&mut self, draft: &mut Draft<'r>, web: &'r WebNode, form: &'r KeyTree<'_>) {
+        let parts = form.segments();
+        let mut parts: Vec<_> = parts
+            .map(|(segment, instances)| (position(web, segment), segment, instances))
+            .collect();
+        order::sort_by_key(&mut parts, |(place, _, _)| place.unwrap_or(usize::MAX));
+        for (place, segment, instances) in parts {
+            match place.and_then(|place| web.children.get(place)) {
+                Some(kid) => self.read_instances(draft, kid, instances),
+                None => self.read_other_segment(draft, web, segment, instances),
+            }
+        }
+    }
+
+    /// Reports keys that begin with neither the root of the template nor `ctx`.
+    fn check_roots(&mut self, form: &'r KeyTree<'_>) {
+        for given in &form.values {
+            let key = format!("|{}", given.suffix);
+            let message = String::from("a suffix needs a path before it");
+            self.refuse("FLT0105", &key, message, &[]);
+        }
+        let root = self.web.tree.id.as_str();
+        for (key, instances) in form.segments() {
+            if are_empty(instances) {
+                continue;
+            }
+            if key != "ctx" && key != root {
+                let found = shown(key);
+                let message = format!("keys begin with `{root}` or `ctx`, not with `{found}`");
+                self.refuse("FLT0101", key, message, &[root]);
+            }
+            self.only_instance(key, instances);
+        }
     }
 
     /// Returns the class of an object. An EVENT with a width is an INTERVAL_EVENT.
