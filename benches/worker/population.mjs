@@ -1,10 +1,16 @@
 // Queries of the whole population over HTTP: cold in a new process, and warm, compared with an
 // empty read of the database.
 import { ITS } from "../../tests/e2e/server.mjs";
-import { expect, note, restart, seconds, send, tell } from "./host.mjs";
+import { bulk, compositions, expect, note, restart, seconds, send, server, tell } from "./host.mjs";
 
 /** The number of timed requests of each warm query. */
 const ROUNDS = 20;
+/** The number of versions that are in no segment when a query is measured. */
+const FRESH = 1_000;
+/** The number of measurements after writes. */
+const WRITES = 5;
+/** The largest page of a result. */
+const PAGE = 100_000;
 /** The maximum time in milliseconds until all segments are written. */
 const PATIENCE = 600_000;
 
@@ -30,6 +36,59 @@ const ask = async (q) => {
   const answer = await expect(200, "POST", `${ITS}/query/aql`, JSON.stringify({ q }));
   return JSON.stringify(JSON.parse(answer.text).rows);
 };
+const ALL_ROWS = `SELECT ${TIME} AS time, ${SYSTOLIC} AS systolic ${CONTAINED}`;
+const query = async (body) =>
+  JSON.parse((await expect(200, "POST", `${ITS}/query/aql`, JSON.stringify(body))).text);
+
+/** The first compositions of the sample, which are written once more. */
+async function* again(count) {
+  for await (const line of compositions(0, () => {})) {
+    if (count-- === 0) return;
+    yield line;
+  }
+}
+
+/** The second page of a result, after a write. */
+async function secondPage() {
+  const times = [];
+  for (let round = 0; round < WRITES; round += 1) {
+    const page = { q: `${ALL_ROWS} ORDER BY systolic DESC`, fetch: 50 };
+    const snapshot = (await query(page)).meta._snapshot;
+    await bulk(again(1));
+    times.push((await seconds(() => query({ ...page, offset: 50, snapshot }))) * 1000);
+  }
+  tell("population_page.ms", median(times).toFixed(1));
+}
+
+/** A query right after writes that no segment holds. */
+async function afterWrites() {
+  const times = [];
+  for (let round = 0; round < WRITES; round += 1) {
+    await bulk(again(FRESH));
+    times.push((await seconds(() => ask(QUERIES.average))) * 1000);
+    await settle();
+  }
+  tell("population_fresh.ms", median(times).toFixed(1));
+}
+
+/** The largest page of rows as NDJSON. */
+async function manyRows() {
+  const begin = performance.now();
+  const answer = await fetch(`http://127.0.0.1:${server.port}${ITS}/query/aql`, {
+    method: "POST",
+    headers: { "content-type": "application/json", accept: "application/x-ndjson" },
+    body: JSON.stringify({ q: ALL_ROWS, fetch: PAGE }),
+  });
+  let [first, rows] = [undefined, 0];
+  for await (const chunk of answer.body) {
+    first ??= performance.now() - begin;
+    rows += chunk.reduce((count, byte) => count + (byte === 10 ? 1 : 0), 0);
+  }
+  tell("population_rows.rows", rows);
+  tell("population_rows.first_ms", first.toFixed(1));
+  tell("population_rows.ms", (performance.now() - begin).toFixed(1));
+}
+
 const median = (values) => values.sort((a, b) => a - b)[values.length >> 1];
 
 /** Waits until a query finds that no rows wait for a segment. */
@@ -68,4 +127,8 @@ export async function populationQueries() {
     tell(`population_${name}.ms`, median(own).toFixed(2));
     tell(`population_${name}.empty_ms`, median(empty).toFixed(2));
   }
+  note("pages, many rows, and a query right after writes");
+  await secondPage();
+  await manyRows();
+  await afterWrites();
 }
