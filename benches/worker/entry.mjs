@@ -2,7 +2,8 @@
 // and an empty handler for comparison.
 import aqlite from "../../dist/worker/index.js";
 
-let counted = { trips: 0, rows: 0, bytes: 0, ms: 0 };
+const NOTHING = { trips: 0, rows: 0, ms: 0, blobs: 0 };
+let counted = { ...NOTHING, bytes: 0 };
 
 /**
  * A D1 database that counts round trips and the rows that D1 reports. The runtime recognizes it by
@@ -29,6 +30,16 @@ class D1Database {
   }
 }
 
+/** A KV namespace that counts what is read from it. */
+function countedKv(inner) {
+  const same = (name) => [name, inner[name].bind(inner)];
+  const get = (...args) => {
+    counted.blobs += 1;
+    return inner.get(...args);
+  };
+  return { ...Object.fromEntries(["put", "delete", "list", "getWithMetadata"].map(same)), get };
+}
+
 const empty = {
   /** The minimal handler that stores a body. */
   async write(request, { EMPTY }) {
@@ -51,18 +62,19 @@ const empty = {
   /** Returns and resets the counters. */
   async counted() {
     const before = counted;
-    counted = { ...before, trips: 0, rows: 0, ms: 0 };
+    counted = { ...before, ...NOTHING };
     return Response.json(before);
   },
 };
 
-let database;
+let database, kv;
 
 export default {
   async fetch(request, env, context) {
     const [, root, name] = new URL(request.url).pathname.split("/");
     if (root === "empty") return empty[name](request, env);
     database ??= new D1Database(env.DB);
-    return aqlite.fetch(request, { ...env, DB: database }, context);
+    kv ??= countedKv(env.BLOBS);
+    return aqlite.fetch(request, { ...env, DB: database, BLOBS: kv }, context);
   },
 };

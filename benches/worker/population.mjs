@@ -1,7 +1,18 @@
 // Queries of the whole population over HTTP: cold in a new process, and warm, compared with an
 // empty read of the database.
 import { ITS } from "../../tests/e2e/server.mjs";
-import { bulk, compositions, expect, note, restart, seconds, send, server, tell } from "./host.mjs";
+import {
+  bulk,
+  compositions,
+  counted,
+  expect,
+  note,
+  restart,
+  seconds,
+  send,
+  server,
+  tell,
+} from "./host.mjs";
 
 /** The number of timed requests of each warm query. */
 const ROUNDS = 20;
@@ -114,7 +125,9 @@ export async function populationQueries() {
     await restart();
     await expect(200, "GET", "/empty/read");
     await expect(200, "GET", "/health");
+    await counted();
     const cold = (await seconds(() => ask(q))) * 1000;
+    const { blobs } = await counted();
     const [own, empty] = [[], []];
     for (let round = 0; round < ROUNDS; round += 1) {
       own.push((await seconds(() => ask(q))) * 1000);
@@ -124,6 +137,7 @@ export async function populationQueries() {
       `${name}: cold ${cold.toFixed(0)} ms, warm ${median(own).toFixed(1)} ms, an empty read ${median(empty).toFixed(1)} ms`,
     );
     tell(`population_${name}.cold_ms`, cold.toFixed(1));
+    tell(`population_${name}.blobs`, blobs);
     tell(`population_${name}.ms`, median(own).toFixed(2));
     tell(`population_${name}.empty_ms`, median(empty).toFixed(2));
   }
