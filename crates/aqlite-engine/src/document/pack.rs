@@ -548,23 +548,21 @@ impl<'a> Writer<'a> {
                         self.out.push_str(text)
                     }
                 }
-                ItemKind::Group(group) => {
-                    self.out.push_str(",[");
-                    for (i, inner) in fragment
-                        .groups
-                        .get(group as usize)
-                        .into_iter()
-                        .flatten()
-                        .enumerate()
-                    {
-                        self.out.push_str(if i > 0 { "," } else { "" });
-                        self.fragment(inner)?;
-                    }
-                    self.out.push(']');
-                }
+                ItemKind::Group(group) => self.group(fragment.groups.get(group as usize))?,
                 // Constants are part of the layout and are not written.
                 _ => {}
             }
+        }
+        self.out.push(']');
+        Some(())
+    }
+
+    /// Writes the child fragments of a repeated group.
+    fn group(&mut self, children: Option<&'a Vec<PackedFragment>>) -> Option<()> {
+        self.out.push_str(",[");
+        for (i, inner) in children.into_iter().flatten().enumerate() {
+            self.out.push_str(if i > 0 { "," } else { "" });
+            self.fragment(inner)?;
         }
         self.out.push(']');
         Some(())
