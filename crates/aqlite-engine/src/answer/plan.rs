@@ -79,77 +79,11 @@ fn broken(what: &str) -> Diagnostic {
 /// # Errors
 /// When the query is larger than the engine allows, or uses a container class that cannot be bound.
 pub fn plan(query: Query, ehr: Option<&str>, exact: bool) -> Result<Plan, Vec<Diagnostic>> {
-    let whole = Span::default();
-    if query.paths.len() > MAX_PATHS {
-        let message = format!(
-            "a query may use at most {MAX_PATHS} different paths, this one uses {}",
-            query.paths.len()
-        );
-        return Err(vec![
-            Diagnostic::error("AQL0003", whole, message)
-                .with_help("select whole objects, or split the query"),
-        ]);
-    }
-    if let Some(variable) = query
-        .variables
-        .iter()
-        .find(|v| v.class.is_a(Cls::CONTRIBUTION))
-    {
-        let message = format!("`{}` cannot be queried", variable.class);
-        let help = "use VERSION: `v/contribution/id/value` names the contribution, `v/commit_audit` tells who, when and why";
-        return Err(vec![
-            Diagnostic::error("AQL0504", whole, message).with_help(help),
-        ]);
-    }
-    if let Some(variable) = query.variables.iter().find(|v| is_demographic(v.class)) {
-        let message = format!(
-            "`{}` cannot be queried: queries read EHRs, and demographic parties are in none",
-            variable.class
-        );
-        let help = "read parties by `demographic/person/{uid}` and its siblings; in an EHR, `PARTY_IDENTIFIED` names a person";
-        return Err(vec![
-            Diagnostic::error("AQL0504", whole, message).with_help(help),
-        ]);
-    }
-    let starts_nowhere = |p: &IdentifiedPath| query.variables.get(p.variable).is_none();
-    if query.paths.iter().chain(&query.exists).any(starts_nowhere) {
-        return Err(vec![broken("a path starts at no variable of FROM")]);
-    }
-    let mut tries: Vec<Trie> = Vec::new();
-    // Each variable gets one trie, in order of first use.
-    for path in &query.paths {
-        if !tries.iter().any(|t| t.variable == path.variable) {
-            let of_variable: Vec<usize> = (0..)
-                .zip(&query.paths)
-                .filter(|(_, p)| p.variable == path.variable)
-                .map(|(i, _)| i)
-                .collect();
-            tries.push(Trie::build(
-                path.variable,
-                class_of(&query, path.variable),
-                &query.paths,
-                &of_variable,
-            ));
-        }
-    }
+    check_answerable(&query)?;
+    let mut tries = path_tries(&query);
+    // A row without columns could not be counted.
     let mut width = query.paths.len().max(1);
-    let mut exists = Vec::new();
-    for path in &query.exists {
-        // A variable may occur in EXISTS only. Its trie then is the root alone at first.
-        if !tries.iter().any(|t| t.variable == path.variable) {
-            tries.push(Trie::build(
-                path.variable,
-                class_of(&query, path.variable),
-                &[],
-                &[],
-            ));
-        }
-        // Each path must get a plan: conditions refer to the plans by index.
-        let Some(trie) = tries.iter_mut().find(|t| t.variable == path.variable) else {
-            return Err(vec![broken("a path of EXISTS has no trie")]);
-        };
-        exists.push(trie.share(path, &mut width));
-    }
+    let exists = exists_plans(&query, &mut tries, &mut width)?;
     let regexes = regexes(&query)?;
     let derived = uses_derived(&query);
     // Status and derived objects are not part of the document, so their rows need other documents.
@@ -157,10 +91,8 @@ pub fn plan(query: Query, ehr: Option<&str>, exact: bool) -> Result<Plan, Vec<Di
     let mut scan = scan(&query, ehr, single);
     // Derived objects are made from old versions too.
     scan.all_versions |= derived;
-    // A row without columns could not be counted.
-    let width = width.max(1);
-    let costly = is_costly(&query);
     Ok(Plan {
+        costly: is_costly(&query),
         query,
         tries,
         exists,
@@ -168,10 +100,105 @@ pub fn plan(query: Query, ehr: Option<&str>, exact: bool) -> Result<Plan, Vec<Di
         single,
         exact,
         regexes,
-        costly,
         plan_cache: PlanCache::default(),
         scan,
     })
+}
+
+/// Checks that the query is within the limits of the engine, and binds only classes that it can
+/// bind.
+fn check_answerable(query: &Query) -> Result<(), Vec<Diagnostic>> {
+    let refusal = too_many_paths(query)
+        .or_else(|| contribution_in_from(query))
+        .or_else(|| demographic_class_in_from(query))
+        .or_else(|| path_without_variable(query));
+    refusal.map_or(Ok(()), |refusal| Err(vec![refusal]))
+}
+
+/// Returns the error of a query with more than [`MAX_PATHS`] paths.
+fn too_many_paths(query: &Query) -> Option<Diagnostic> {
+    let count = query.paths.len();
+    (count > MAX_PATHS).then(|| {
+        let message =
+            format!("a query may use at most {MAX_PATHS} different paths, this one uses {count}");
+        Diagnostic::error("AQL0003", Span::default(), message)
+            .with_help("select whole objects, or split the query")
+    })
+}
+
+/// Returns the error of a query with a CONTRIBUTION in FROM.
+fn contribution_in_from(query: &Query) -> Option<Diagnostic> {
+    let variable = query
+        .variables
+        .iter()
+        .find(|v| v.class.is_a(Cls::CONTRIBUTION))?;
+    let message = format!("`{}` cannot be queried", variable.class);
+    let help = "use VERSION: `v/contribution/id/value` names the contribution, `v/commit_audit` tells who, when and why";
+    Some(Diagnostic::error("AQL0504", Span::default(), message).with_help(help))
+}
+
+/// Returns the error of a query with a class of the demographic model in FROM.
+fn demographic_class_in_from(query: &Query) -> Option<Diagnostic> {
+    let variable = query.variables.iter().find(|v| is_demographic(v.class))?;
+    let message = format!(
+        "`{}` cannot be queried: queries read EHRs, and demographic parties are in none",
+        variable.class
+    );
+    let help = "read parties by `demographic/person/{uid}` and its siblings; in an EHR, `PARTY_IDENTIFIED` names a person";
+    Some(Diagnostic::error("AQL0504", Span::default(), message).with_help(help))
+}
+
+/// Returns the error of a query with a path that starts at no variable, which the checker excludes.
+fn path_without_variable(query: &Query) -> Option<Diagnostic> {
+    let starts_nowhere = |p: &IdentifiedPath| query.variables.get(p.variable).is_none();
+    let mut paths = query.paths.iter().chain(&query.exists);
+    paths
+        .any(starts_nowhere)
+        .then(|| broken("a path starts at no variable of FROM"))
+}
+
+/// Builds one trie for each variable with paths, in order of first use.
+fn path_tries(query: &Query) -> Vec<Trie> {
+    let mut tries: Vec<Trie> = Vec::new();
+    for path in &query.paths {
+        if !tries.iter().any(|t| t.variable == path.variable) {
+            let of_variable: Vec<usize> = (0..)
+                .zip(&query.paths)
+                .filter(|(_, p)| p.variable == path.variable)
+                .map(|(i, _)| i)
+                .collect();
+            let class = class_of(query, path.variable);
+            tries.push(Trie::build(
+                path.variable,
+                class,
+                &query.paths,
+                &of_variable,
+            ));
+        }
+    }
+    tries
+}
+
+/// Plans the paths of EXISTS. `width` grows by the columns that their plans capture.
+fn exists_plans(
+    query: &Query,
+    tries: &mut Vec<Trie>,
+    width: &mut usize,
+) -> Result<Vec<ExistsPlan>, Vec<Diagnostic>> {
+    let mut exists = Vec::with_capacity(query.exists.len());
+    for path in &query.exists {
+        // A variable may occur in EXISTS only. Its trie then is the root alone at first.
+        if !tries.iter().any(|t| t.variable == path.variable) {
+            let class = class_of(query, path.variable);
+            tries.push(Trie::build(path.variable, class, &[], &[]));
+        }
+        // Each path must get a plan: conditions refer to the plans by index.
+        let Some(trie) = tries.iter_mut().find(|t| t.variable == path.variable) else {
+            return Err(vec![broken("a path of EXISTS has no trie")]);
+        };
+        exists.push(trie.share(path, width));
+    }
+    Ok(exists)
 }
 
 /// Conditions above which a query is costly, and columns that are more than paths.
@@ -180,27 +207,9 @@ const MANY: usize = 16;
 /// Returns whether this is a query whose rows cost much more than what is read of them: with LIKE,
 /// functions, many conditions or aggregates, or many columns that are compared.
 fn is_costly(query: &Query) -> bool {
-    fn tests(condition: &Condition) -> usize {
-        match condition {
-            Condition::And(terms) | Condition::Or(terms) => terms.iter().map(tests).sum(),
-            Condition::Not(inner) => tests(inner),
-            // One LIKE or function call is sufficient to make a query costly.
-            Condition::Like(..)
-            | Condition::Compare(Expr::Call(..), ..)
-            | Condition::Compare(_, _, Expr::Call(..)) => MANY + 1,
-            _ => 1,
-        }
-    }
-    fn parts(expr: &Expr) -> usize {
-        if let Expr::Call(_, arguments) = expr {
-            1 + arguments.iter().map(parts).sum::<usize>()
-        } else {
-            0
-        }
-    }
     let columns = query.select.iter().map(|column| match &column.value {
         ColumnValue::Aggregate(_) => 1,
-        ColumnValue::Expr(expr) => parts(expr),
+        ColumnValue::Expr(expr) => calls_in(expr),
     });
     let is_grouped = query
         .select
@@ -208,7 +217,30 @@ fn is_costly(query: &Query) -> bool {
         .any(|column| matches!(column.value, ColumnValue::Aggregate(_)));
     let compares = query.distinct || is_grouped || !query.order.is_empty();
     let is_wide = compares && query.select.len().max(query.order.len()) > MANY;
-    is_wide || columns.sum::<usize>() > MANY || query.condition.as_ref().map_or(0, tests) > MANY
+    let condition = query.condition.as_ref();
+    is_wide || columns.sum::<usize>() > MANY || condition.map_or(0, tests_in) > MANY
+}
+
+/// Returns the number of tests in a condition. One LIKE or function call counts as many.
+fn tests_in(condition: &Condition) -> usize {
+    match condition {
+        Condition::And(terms) | Condition::Or(terms) => terms.iter().map(tests_in).sum(),
+        Condition::Not(inner) => tests_in(inner),
+        // One LIKE or function call is sufficient to make a query costly.
+        Condition::Like(..)
+        | Condition::Compare(Expr::Call(..), ..)
+        | Condition::Compare(_, _, Expr::Call(..)) => MANY + 1,
+        _ => 1,
+    }
+}
+
+/// Returns the number of function calls in an expression.
+fn calls_in(expr: &Expr) -> usize {
+    if let Expr::Call(_, arguments) = expr {
+        1 + arguments.iter().map(calls_in).sum::<usize>()
+    } else {
+        0
+    }
 }
 
 /// Returns whether this is classes of the demographic model, which no document of an EHR contains

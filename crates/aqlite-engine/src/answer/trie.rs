@@ -92,21 +92,16 @@ impl Trie {
         trie
     }
 
+    /// Adds a node with the nodes below it, and returns its index.
     fn grow(&mut self, g: Growth, all: &[IdentifiedPath]) -> usize {
         let index = self.nodes.len();
         let length = |p: usize| all.get(p).map_or(0, |path| path.steps.len());
-        let ends: Vec<usize> = g
-            .members
-            .iter()
-            .map(|(p, _)| *p)
-            .filter(|p| length(*p) == g.level)
-            .collect();
-        let longer: Vec<usize> = g
-            .members
-            .iter()
-            .map(|(p, _)| *p)
-            .filter(|p| length(*p) > g.level)
-            .collect();
+        let of_length = |is_wanted: &dyn Fn(usize) -> bool| -> Vec<usize> {
+            let members = g.members.iter().map(|(p, _)| *p);
+            members.filter(|p| is_wanted(length(*p))).collect()
+        };
+        let ends = of_length(&|length| length == g.level);
+        let longer = of_length(&|length| length > g.level);
         // The node is added before its children, so the root has index 0.
         self.nodes.push(TrieNode {
             attr: g.attr,
@@ -118,36 +113,51 @@ impl Trie {
             key: g.key,
             capture: None,
         });
-        let kids: Vec<usize> = split(all, &longer, g.level)
+        let kids = self.grow_kids(&g.classes, g.level, &longer, all);
+        self.set_kids(index, g.level, kids);
+        index
+    }
+
+    /// Adds the nodes below a node of these classes, for the paths that go on.
+    fn grow_kids(
+        &mut self,
+        classes: &[Cls],
+        level: usize,
+        longer: &[usize],
+        all: &[IdentifiedPath],
+    ) -> Vec<usize> {
+        split(all, longer, level)
             .into_iter()
             .map(|(step, key, members)| {
-                let (classes, structural) = targets(&g.classes, step);
+                let (classes, structural) = targets(classes, step);
                 self.grow(
                     Growth {
                         attr: step,
                         classes,
                         members,
-                        level: g.level + 1,
+                        level: level + 1,
                         structural,
                         key,
                     },
                     all,
                 )
             })
-            .collect();
-        // A step in which no path ends, and which leads only to one structural step, has no row of
-        // its own.
+            .collect()
+    }
+
+    /// Sets the children of a node and the mode that follows from them. A step in which no path
+    /// ends, and which leads only to one structural step, has no row of its own.
+    fn set_kids(&mut self, index: usize, level: usize, kids: Vec<usize>) {
         let only_chain =
             matches!(kids.as_slice(), [kid] if self.nodes.get(*kid).is_some_and(|k| k.structural));
         if let Some(node) = self.nodes.get_mut(index) {
-            node.mode = if g.level > 0 && only_chain && node.ends.is_empty() {
+            node.mode = if level > 0 && only_chain && node.ends.is_empty() {
                 Mode::Chain
             } else {
                 Mode::Left
             };
             node.kids = kids;
         }
-        index
     }
 
     /// The longest prefix of an EXISTS path that is a node of this trie; captures its nodes from

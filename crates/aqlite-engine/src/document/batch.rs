@@ -13,7 +13,7 @@ pub use table::{ColumnView, Table};
 pub(super) use table::{RepeatedGroup, Structure};
 
 use super::column::{Dictionary, Leaf, Words, push};
-use super::layout::{ItemKind, Key, Layout, LayoutStore};
+use super::layout::{Item, ItemKind, Key, Layout, LayoutStore};
 use super::pack::{FragmentView, Packed, PackedFragment, pack, write_json};
 use super::rule::NothingKnown;
 use aqlite_rm::class::{Attr, Cls};
@@ -424,60 +424,65 @@ impl Batch {
         // Places follow document order: a fragment precedes its child rows.
         let place = self.fragments;
         self.fragments += 1;
-        let inner = if fragment.groups.is_empty() {
-            None
-        } else {
-            self.mapping(&fragment.layout, archetype).archetype
-        };
-        let within = Placement {
-            archetype: inner,
-            parent: place,
-        };
         // Child rows are added first, because the parent row stores references to them.
-        let groups: Vec<Vec<Fragment>> = fragment
-            .groups
-            .iter()
-            .map(|group| {
-                group
-                    .iter()
-                    .map(|child| self.add_fragment(doc, packed, child, within))
-                    .collect()
-            })
-            .collect();
+        let groups = self.add_groups(doc, packed, fragment, archetype, place);
         // Looked up again: adding child rows may have widened the table of this fragment.
         let mapping = self.mapping(&fragment.layout, archetype);
         let number = mapping.table;
         let table = self.tables.get_mut((number - self.base) as usize);
         let texts = (0..fragment.leaves.len() as u32).map(|leaf| packed.leaf_text(fragment, leaf));
-        let Some(row) = table.and_then(|table| {
-            table.add(
-                (doc, place, parent),
-                &mapping,
-                texts,
-                &groups,
-                &mut self.words,
-            )
-        }) else {
+        let at = (doc, place, parent);
+        let row = table.and_then(|table| table.add(at, &mapping, texts, &groups, &mut self.words));
+        let Some(row) = row else {
             self.broken = Some("a fragment does not fit the columns of its table");
             return Fragment::NONE;
         };
+        self.add_origins(&mapping, &groups);
+        Fragment { table: number, row }
+    }
+
+    /// Adds the child rows of a fragment, by repeated group. `place` is that of the fragment.
+    fn add_groups(
+        &mut self,
+        doc: u32,
+        packed: &Packed,
+        fragment: &PackedFragment,
+        archetype: Option<u32>,
+        place: u32,
+    ) -> Vec<Vec<Fragment>> {
+        if fragment.groups.is_empty() {
+            return Vec::new();
+        }
+        let within = Placement {
+            archetype: self.mapping(&fragment.layout, archetype).archetype,
+            parent: place,
+        };
+        let mut add = |child: &PackedFragment| self.add_fragment(doc, packed, child, within);
+        let groups = fragment.groups.iter();
+        groups
+            .map(|group| group.iter().map(&mut add).collect())
+            .collect()
+    }
+
+    /// Records the repeated groups of which the tables of child rows have instances.
+    fn add_origins(&mut self, mapping: &LayoutMapping, groups: &[Vec<Fragment>]) {
         let children = groups
             .iter()
             .zip(&mapping.groups)
             .flat_map(|(children, group)| children.iter().map(move |child| (*group, child)));
         for (group, child) in children {
+            let origin = (mapping.table, group);
             let origins = self
                 .tables
                 .get_mut((child.table - self.base) as usize)
                 .map(|table| &mut table.origins);
             // Cached results depend on the groups that feed a table, so a new one changes the
             // schema.
-            if let Some(origins) = origins.filter(|origins| !origins.contains(&(number, group))) {
-                origins.push((number, group));
+            if let Some(origins) = origins.filter(|origins| !origins.contains(&origin)) {
+                origins.push(origin);
                 self.schema_id = new_schema_id();
             }
         }
-        Fragment { table: number, row }
     }
 
     /// Returns the mapping of a layout into a table; computed again when the table has grown.
@@ -505,6 +510,7 @@ impl Batch {
         mapping
     }
 
+    /// Finds or adds the table of a layout within an archetype, and the mapping into it.
     fn find_mapping(&mut self, layout: &Arc<Layout>, within: Option<u32>) -> LayoutMapping {
         let id = layout.constant(0, Attr::ARCHETYPE_NODE_ID);
         let root_id = id.map(|id| self.number_of_root(id));
@@ -514,17 +520,7 @@ impl Batch {
         } else {
             within
         };
-        let is_alike = |table: &Table| {
-            table.root() == (root_id, archetype) && table.layout().class() == layout.class()
-        };
-        let alike = self
-            .tables
-            .iter_mut()
-            .zip(self.base..)
-            .filter(|(table, _)| is_alike(table));
-        let found = alike
-            .take(MAX_CANDIDATE_TABLES)
-            .find_map(|(table, number)| Some((table.grown(), table.admit(layout, number)?)));
+        let found = self.admit(layout, (root_id, archetype));
         // A new or widened table changes the schema. A layout that fits leaves it as it is.
         if found
             .as_ref()
@@ -537,6 +533,23 @@ impl Batch {
                 .push(Table::new(Arc::clone(layout), (root_id, archetype)));
             LayoutMapping::identity(layout, self.base + self.tables.len() as u32 - 1, archetype)
         })
+    }
+
+    /// Maps a layout into the first table with this root that admits it, which may be widened.
+    /// Returns the mapping with the generation of the table before.
+    fn admit(
+        &mut self,
+        layout: &Arc<Layout>,
+        root: (Option<u32>, Option<u32>),
+    ) -> Option<(u32, LayoutMapping)> {
+        let is_alike =
+            |table: &Table| table.root() == root && table.layout().class() == layout.class();
+        self.tables
+            .iter_mut()
+            .zip(self.base..)
+            .filter(|(table, _)| is_alike(table))
+            .take(MAX_CANDIDATE_TABLES)
+            .find_map(|(table, number)| Some((table.grown(), table.admit(layout, number)?)))
     }
 
     fn number_of_root(&mut self, id: &str) -> u32 {
@@ -760,47 +773,28 @@ impl Batch {
 
     fn pack_fragment(&self, fragment: Fragment, text: &mut String) -> Option<PackedFragment> {
         let table = self.table(fragment.table)?;
-        let (mut key, mut open, mut leaves, mut groups) =
-            (Key::default(), Vec::new(), Vec::new(), Vec::new());
+        let (mut key, mut open) = (Key::default(), Vec::new());
+        let (mut leaves, mut groups) = (Vec::new(), Vec::new());
         for (index, item) in (0..).zip(table.layout().items()) {
             // Subtrees that end here are closed.
             while open.last().is_some_and(|end| *end <= index) {
                 open.pop();
                 key.close();
             }
+            // Items that the row lacks come from other layouts of the table.
+            if !table.has(fragment.row, index) {
+                continue;
+            }
+            add_to_key(&mut key, table.layout(), item);
             match item.kind {
-                // Items that the row lacks come from other layouts of the table.
-                _ if !table.has(fragment.row, index) => {}
-                ItemKind::Object | ItemKind::List => {
-                    key.open(
-                        item.attr,
-                        item.class,
-                        if item.kind == ItemKind::List {
-                            Kind::List
-                        } else {
-                            Kind::Object
-                        },
-                    );
-                    open.push(item.end);
-                }
-                ItemKind::Constant(kind, ..) => {
-                    key.constant(item.attr, item.class, kind, table.layout().text(item))
-                }
-                ItemKind::Leaf(kind, _) => {
-                    key.leaf(item.attr, item.class, kind);
+                ItemKind::Object | ItemKind::List => open.push(item.end),
+                ItemKind::Constant(..) => {}
+                ItemKind::Leaf(..) => {
                     let start = text.len() as u32;
                     self.write_leaf(fragment, index, text);
                     leaves.push((start, text.len() as u32));
                 }
-                ItemKind::Group(group) => {
-                    key.group(item.attr, item.class);
-                    groups.push(
-                        self.child_rows(fragment, group)
-                            .iter()
-                            .map(|child| self.pack_fragment(*child, text))
-                            .collect::<Option<_>>()?,
-                    );
-                }
+                ItemKind::Group(group) => groups.push(self.pack_group(fragment, group, text)?),
             }
         }
         open.iter().for_each(|_| key.close());
@@ -810,6 +804,19 @@ impl Batch {
             leaves,
             groups,
         })
+    }
+
+    /// Packs the child rows of a repeated group, and appends their leaf values to `text`.
+    fn pack_group(
+        &self,
+        fragment: Fragment,
+        group: u32,
+        text: &mut String,
+    ) -> Option<Vec<PackedFragment>> {
+        let children = self.child_rows(fragment, group).iter();
+        children
+            .map(|child| self.pack_fragment(*child, text))
+            .collect()
     }
 
     /// The fragments of a repeated group, in list order.
@@ -928,5 +935,18 @@ impl FragmentView for BatchView<'_> {
                 });
             }
         }
+    }
+}
+
+/// Appends an item of a layout to the key of another layout. Objects and lists stay open.
+fn add_to_key(key: &mut Key, layout: &Layout, item: &Item) {
+    match item.kind {
+        ItemKind::Object => key.open(item.attr, item.class, Kind::Object),
+        ItemKind::List => key.open(item.attr, item.class, Kind::List),
+        ItemKind::Constant(kind, ..) => {
+            key.constant(item.attr, item.class, kind, layout.text(item))
+        }
+        ItemKind::Leaf(kind, _) => key.leaf(item.attr, item.class, kind),
+        ItemKind::Group(_) => key.group(item.attr, item.class),
     }
 }

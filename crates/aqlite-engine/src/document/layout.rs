@@ -450,40 +450,16 @@ fn build(key: &[u8]) -> Layout {
         };
         rest = tail;
         let index = layout.items.len() as u32;
-        let kind = match *tag {
-            OBJECT => ItemKind::Object,
-            LIST => ItemKind::List,
-            GROUP => {
-                layout.groups.push(index);
-                ItemKind::Group(layout.groups.len() as u32 - 1)
-            }
-            LEAF.. => {
-                layout.leaves.push(index);
-                ItemKind::Leaf(kind_of(tag - LEAF), layout.leaves.len() as u32 - 1)
-            }
-            // The remaining tags are those of constants.
-            _ => {
-                let Some((len, tail)) = rest.split_first_chunk::<4>() else {
-                    break;
-                };
-                let len = u32::from_le_bytes(*len);
-                let (text, tail) = tail.split_at_checked(len as usize).unwrap_or((&[], &[]));
-                rest = tail;
-                let start = layout.texts.len() as u32;
-                layout
-                    .texts
-                    .push_str(std::str::from_utf8(text).unwrap_or_default());
-                ItemKind::Constant(kind_of(tag - CONSTANT), start, len)
-            }
+        let Some(kind) = read_kind(&mut layout, *tag, &mut rest) else {
+            break;
         };
         let parent = open.last().copied().unwrap_or(0);
         if matches!(kind, ItemKind::Object | ItemKind::List) {
             open.push(index);
         }
-        let class = Cls::from_number(*class).unwrap_or(Cls::ANY);
         layout.items.push(Item {
             attr: Attr::from_number(*attr),
-            class,
+            class: Cls::from_number(*class).unwrap_or(Cls::ANY),
             kind,
             parent,
             end: index + 1,
@@ -491,6 +467,35 @@ fn build(key: &[u8]) -> Layout {
         });
     }
     layout
+}
+
+/// Reads the kind of the next item from its tag, and a constant from `rest`. Returns `None` at the
+/// end of the key.
+fn read_kind(layout: &mut Layout, tag: u8, rest: &mut &[u8]) -> Option<ItemKind> {
+    let index = layout.items.len() as u32;
+    Some(match tag {
+        OBJECT => ItemKind::Object,
+        LIST => ItemKind::List,
+        GROUP => {
+            layout.groups.push(index);
+            ItemKind::Group(layout.groups.len() as u32 - 1)
+        }
+        LEAF.. => {
+            layout.leaves.push(index);
+            ItemKind::Leaf(kind_of(tag - LEAF), layout.leaves.len() as u32 - 1)
+        }
+        // The remaining tags are those of constants.
+        _ => {
+            let (len, tail) = rest.split_first_chunk::<4>()?;
+            let len = u32::from_le_bytes(*len);
+            let (text, tail) = tail.split_at_checked(len as usize).unwrap_or((&[], &[]));
+            *rest = tail;
+            let start = layout.texts.len() as u32;
+            let text = std::str::from_utf8(text).unwrap_or_default();
+            layout.texts.push_str(text);
+            ItemKind::Constant(kind_of(tag - CONSTANT), start, len)
+        }
+    })
 }
 
 #[cfg(test)]

@@ -353,33 +353,30 @@ impl Packed {
         attr: Option<Attr>,
         node: NodeRef<'_>,
     ) -> bool {
-        let Some(Ok((item, (kind, text)))) = fragment
-            .layout
-            .item(index)
-            .map(|item| self.node(fragment, item).map(|found| (item, found)))
-        else {
+        let Some(item) = fragment.layout.item(index) else {
             return false;
         };
-        if node.attr() != attr
-            || node.class() != item.class
-            || node.kind() != kind
-            || node.text() != text
-        {
+        let Ok(content) = self.node(fragment, item) else {
             return false;
-        }
-        // A group has no node of its own: its fragments are compared with children of the node.
+        };
+        (node.attr(), node.class()) == (attr, item.class)
+            && (node.kind(), node.text()) == content
+            && self.has_children(fragment, index, node)
+    }
+
+    /// Returns whether the children of a node equal those of an item, and the node has no others.
+    fn has_children(&self, fragment: &PackedFragment, index: u32, node: NodeRef<'_>) -> bool {
+        let layout = &fragment.layout;
         let mut inner = node.children();
         let mut is_next = |fragment: &PackedFragment, index: u32, attr| {
             inner
                 .next()
                 .is_some_and(|node| self.is(fragment, index, attr, node))
         };
-        let all = fragment.layout.children(index).all(|child| {
-            match fragment
-                .layout
-                .item(child)
-                .map(|item| (item.attr, item.kind))
-            {
+        let all = layout.children(index).all(|child| {
+            match layout.item(child).map(|item| (item.attr, item.kind)) {
+                // A group has no node of its own: its fragments are compared with children of the
+                // node.
                 Some((attr, ItemKind::Group(group))) => fragment
                     .groups
                     .get(group as usize)
@@ -390,7 +387,6 @@ impl Packed {
                 None => false,
             }
         });
-        // The node must not have further children.
         all && inner.next().is_none()
     }
 
@@ -480,30 +476,11 @@ pub(super) fn write_json<V: FragmentView>(view: &V, index: u32, out: &mut String
         return;
     };
     match item.kind {
-        ItemKind::Object => {
-            out.push_str("{\"_type\":\"");
-            out.push_str(item.class.name());
-            out.push('"');
-            for child in layout.children(index).filter(|child| view.has(*child)) {
-                out.push_str(",\"");
-                out.push_str(
-                    layout
-                        .item(child)
-                        .and_then(|c| c.attr)
-                        .map_or("?", Attr::name),
-                );
-                out.push_str("\":");
-                write_json(view, child, out);
-            }
-            out.push('}');
-        }
+        ItemKind::Object => write_object(view, index, item.class, out),
         ItemKind::List => {
             out.push('[');
-            for (i, child) in layout
-                .children(index)
-                .filter(|child| view.has(*child))
-                .enumerate()
-            {
+            let children = layout.children(index).filter(|child| view.has(*child));
+            for (i, child) in children.enumerate() {
                 out.push_str(if i > 0 { "," } else { "" });
                 write_json(view, child, out);
             }
@@ -514,6 +491,22 @@ pub(super) fn write_json<V: FragmentView>(view: &V, index: u32, out: &mut String
         ItemKind::Leaf(kind, leaf) => view.write_leaf(leaf, kind, out),
         ItemKind::Group(group) => write_group(view, group, out),
     }
+}
+
+/// Writes an object with its `_type`.
+fn write_object<V: FragmentView>(view: &V, index: u32, class: Cls, out: &mut String) {
+    let layout = view.layout();
+    out.push_str("{\"_type\":\"");
+    out.push_str(class.name());
+    out.push('"');
+    for child in layout.children(index).filter(|child| view.has(*child)) {
+        let attr = layout.item(child).and_then(|c| c.attr);
+        out.push_str(",\"");
+        out.push_str(attr.map_or("?", Attr::name));
+        out.push_str("\":");
+        write_json(view, child, out);
+    }
+    out.push('}');
 }
 
 fn write_group<V: FragmentView>(view: &V, group: u32, out: &mut String) {
@@ -555,23 +548,21 @@ impl<'a> Writer<'a> {
                         self.out.push_str(text)
                     }
                 }
-                ItemKind::Group(group) => {
-                    self.out.push_str(",[");
-                    for (i, inner) in fragment
-                        .groups
-                        .get(group as usize)
-                        .into_iter()
-                        .flatten()
-                        .enumerate()
-                    {
-                        self.out.push_str(if i > 0 { "," } else { "" });
-                        self.fragment(inner)?;
-                    }
-                    self.out.push(']');
-                }
+                ItemKind::Group(group) => self.group(fragment.groups.get(group as usize))?,
                 // Constants are part of the layout and are not written.
                 _ => {}
             }
+        }
+        self.out.push(']');
+        Some(())
+    }
+
+    /// Writes the child fragments of a repeated group.
+    fn group(&mut self, children: Option<&'a Vec<PackedFragment>>) -> Option<()> {
+        self.out.push_str(",[");
+        for (i, inner) in children.into_iter().flatten().enumerate() {
+            self.out.push_str(if i > 0 { "," } else { "" });
+            self.fragment(inner)?;
         }
         self.out.push(']');
         Some(())

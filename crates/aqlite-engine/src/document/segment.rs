@@ -192,29 +192,30 @@ impl Batch {
         let absent = "a batch with absent parts cannot become a segment";
         let places = self.docs.places.present().ok_or(absent)?;
         encoder.add(&StoredPlaces::of(places), places.bytes());
-        let head = Head {
-            vocabulary: vocabulary(),
-            ehrs: ehrs.to_vec(),
-            ehr_fragments: Fragments::of(&self.ehr_fragments),
-            docs: StoredDocs::of(&self.docs),
-            odd_ids: self
-                .odd_ids
-                .iter()
-                .map(|(d, id)| (*d, id.clone()))
-                .collect(),
-            root_ids: self.root_ids.clone(),
-            fragments: self.fragments,
-            words: encoder.words.len() as u32,
-            tables: self.tables.iter().map(StoredTable::of).collect(),
-            parts: encoder.places,
-        };
-        let body = pack_bytes(&head);
+        let body = pack_bytes(&self.head(ehrs, encoder.words.len() as u32, encoder.places));
         // The checksum covers compressed bytes, so damage is found before they are unpacked.
         let sum = checksum(&body).to_le_bytes();
         Ok(EncodedSegment {
             head: [MAGIC.as_slice(), &sum, &body].concat(),
             values: encoder.values,
         })
+    }
+
+    /// Returns the head of the segment of the batch, whose parts are at these places.
+    fn head(&self, ehrs: &[u64], words: u32, parts: Vec<PartPlace>) -> Head {
+        let odd_ids = self.odd_ids.iter();
+        Head {
+            vocabulary: vocabulary(),
+            ehrs: ehrs.to_vec(),
+            ehr_fragments: Fragments::of(&self.ehr_fragments),
+            docs: StoredDocs::of(&self.docs),
+            odd_ids: odd_ids.map(|(d, id)| (*d, id.clone())).collect(),
+            root_ids: self.root_ids.clone(),
+            fragments: self.fragments,
+            words,
+            tables: self.tables.iter().map(StoredTable::of).collect(),
+            parts,
+        }
     }
 
     /// Estimates the bytes of memory while the batch is encoded as a segment: a page of texts, which
@@ -546,8 +547,12 @@ impl Segment {
             }
             first = end;
         }
+        self.load_rest(batch, (part - first) as usize, bytes)
+    }
+
+    /// Loads a part behind those of the tables: a page of words, or the places of the documents.
+    fn load_rest(&self, batch: &Batch, at: usize, bytes: &[u8]) -> Result<(), &'static str> {
         let pages = batch.words.words().pages();
-        let at = (part - first) as usize;
         if at == pages.len() {
             let places = unpack_bytes::<StoredPlaces>(bytes)?.places(batch.docs.len())?;
             batch.docs.places.load(Arc::new(places));

@@ -40,6 +40,17 @@ struct Best {
 }
 
 impl Best {
+    /// Returns the value of a node with its sort key. A text that equals its key is stored once.
+    fn of(view: View<'_>, node: Node, key: SortKey, order: Order) -> Best {
+        let mut buffer = String::new();
+        let cell = cell_of(view, node, &mut buffer);
+        let cell = match (&key, &cell) {
+            (SortKey::Text(key), Cell::Text(text)) if key == text => None,
+            _ => Some(cell.to_owned()),
+        };
+        Best { key, cell, order }
+    }
+
     fn cell(&self) -> Cell<String> {
         match (&self.cell, &self.key) {
             (Some(cell), _) => cell.clone(),
@@ -51,6 +62,17 @@ impl Best {
     fn bytes(&self) -> usize {
         self.key.text_bytes() + self.cell.as_ref().map_or(0, Cell::text_bytes)
     }
+}
+
+/// The rows of a block, as an accumulator adds them.
+#[derive(Clone, Copy)]
+struct BlockRows<'r, 'b> {
+    view: View<'b>,
+    block: &'r Block<'b>,
+    /// The order of the first place of the batch.
+    start: u64,
+    /// The bytes that everything but the accumulator holds.
+    held: usize,
 }
 
 /// The numbers of a path in the rows of a block.
@@ -68,13 +90,12 @@ impl Accumulator {
         scratch: &mut [Node],
         known: &mut Option<PathNumbers<'b>>,
     ) {
-        let rows = block.rows.len();
         let Some(path) = aggregate.path() else {
-            return self.count_block(view, rows as u64);
+            return self.count_block(view, block.rows.len() as u64);
         };
         // Each row has a node at the path, so the rows need not be read.
         if matches!(aggregate, Aggregate::Count(_)) && block.fills(path) {
-            return self.count_block(view, rows as u64);
+            return self.count_block(view, block.rows.len() as u64);
         }
         if block.lacks(path) {
             return;
@@ -86,46 +107,67 @@ impl Accumulator {
                 (path, block.rows.of(numbers))
             });
         }
+        let rows = BlockRows {
+            view,
+            block,
+            start,
+            held,
+        };
         match (aggregate, known) {
             (Aggregate::Sum(_) | Aggregate::Avg(_), Some((_, values))) => {
-                view.note(ExecutionPath::SumColumn);
-                self.count += rows as u64;
-                self.is_real |= !block.is_integer(view, path);
-                self.sum.add_all(values);
+                self.add_sum(rows, path, values)
             }
             (Aggregate::Min(_) | Aggregate::Max(_), Some((_, values))) => {
-                let is_min = matches!(aggregate, Aggregate::Min(_));
-                view.note(if is_min {
-                    ExecutionPath::MinColumn
-                } else {
-                    ExecutionPath::MaxColumn
-                });
-                // The greatest number is the opposite of the least opposite, so one loop serves
-                // both.
-                let best = if is_min {
-                    least(values)
-                } else {
-                    -least_of(values, |v| -v)
-                };
-                // Only the first of the best rows is added: the others cannot change the result.
-                if !self.is_behind(aggregate, best) {
-                    let as_good = (0..)
-                        .zip(&**values)
-                        .filter(|(_, value)| **value == best)
-                        .map(|(i, _)| i);
-                    let first = as_good.min_by_key(|i| block.place(view, *i));
-                    first.into_iter().for_each(|i| {
-                        self.add_at(aggregate, view, block, i, (start, held), scratch)
-                    });
-                }
+                self.add_extreme(aggregate, rows, values, scratch)
             }
-            _ => {
-                view.count(ROW * rows as u64);
-                view.note(ExecutionPath::AggregateRows);
-                (0..rows)
-                    .for_each(|i| self.add_at(aggregate, view, block, i, (start, held), scratch));
-            }
+            _ => self.add_each(aggregate, rows, scratch),
         }
+    }
+
+    /// Adds the numbers that the rows of a block have at a path to the sum.
+    fn add_sum(&mut self, rows: BlockRows<'_, '_>, path: usize, values: &[f64]) {
+        rows.view.note(ExecutionPath::SumColumn);
+        self.count += rows.block.rows.len() as u64;
+        self.is_real |= !rows.block.is_integer(rows.view, path);
+        self.sum.add_all(values);
+    }
+
+    /// Adds the first row of a block with its least or greatest number.
+    fn add_extreme(
+        &mut self,
+        aggregate: &Aggregate,
+        rows: BlockRows<'_, '_>,
+        values: &[f64],
+        scratch: &mut [Node],
+    ) {
+        let is_min = matches!(aggregate, Aggregate::Min(_));
+        rows.view.note(if is_min {
+            ExecutionPath::MinColumn
+        } else {
+            ExecutionPath::MaxColumn
+        });
+        // The greatest number is the opposite of the least opposite, so one loop serves both.
+        let best = if is_min {
+            least(values)
+        } else {
+            -least_of(values, |v| -v)
+        };
+        // Only the first of the best rows is added: the others cannot change the result.
+        if !self.is_behind(aggregate, best) {
+            let as_good = (0..).zip(values).filter(|(_, value)| **value == best);
+            let first = as_good.min_by_key(|(i, _)| rows.block.place(rows.view, *i));
+            first
+                .into_iter()
+                .for_each(|(i, _)| self.add_at(aggregate, rows, i, scratch));
+        }
+    }
+
+    /// Adds the rows of a block one by one.
+    fn add_each(&mut self, aggregate: &Aggregate, rows: BlockRows<'_, '_>, scratch: &mut [Node]) {
+        let count = rows.block.rows.len();
+        rows.view.count(ROW * count as u64);
+        rows.view.note(ExecutionPath::AggregateRows);
+        (0..count).for_each(|i| self.add_at(aggregate, rows, i, scratch));
     }
 
     /// Counts all rows of a block.
@@ -146,15 +188,14 @@ impl Accumulator {
     fn add_at(
         &mut self,
         aggregate: &Aggregate,
-        view: View<'_>,
-        block: &Block<'_>,
+        rows: BlockRows<'_, '_>,
         i: usize,
-        (start, held): (u64, usize),
         scratch: &mut [Node],
     ) {
+        let BlockRows { view, block, .. } = rows;
         block.fill(i, scratch);
-        let order = order_at(start, block.place(view, i));
-        self.add(aggregate, view, scratch, order, held);
+        let order = order_at(rows.start, block.place(view, i));
+        self.add(aggregate, view, scratch, order, rows.held);
     }
 
     /// Returns the approximate bytes that the accumulator keeps, those of the best value included.
@@ -177,39 +218,50 @@ impl Accumulator {
             Aggregate::Count(path) => self.count += u64::from(at(path).is_some()),
             Aggregate::CountDistinct(path) => {
                 if let Some(node) = at(path) {
-                    let (mut key, mut buffer) = (String::new(), String::new());
-                    let cell = cell_of(view, node, &mut buffer);
-                    view.count(cell.text_bytes() as u64);
-                    if !view.has_room(held + self.bytes() + cell.text_bytes()) {
-                        return;
-                    }
-                    identity(&cell, &mut key);
-                    // 48 is an estimate for the string and its entry in the set.
-                    let bytes = key.len() + 48;
-                    self.kept_bytes += if self.seen.insert(key) { bytes } else { 0 };
+                    self.add_distinct(view, node, held);
                 }
             }
             Aggregate::Sum(path) | Aggregate::Avg(path) => {
-                if let Some((node, number)) =
-                    at(path).and_then(|node| Some((node, view.value(node).as_number()?)))
-                {
-                    self.count += 1;
-                    self.is_real |= !view.is_integer(node);
-                    // A double holds every whole number below 2⁵³: of greater ones the digits
-                    // decide.
-                    let digits = if number.abs() < EXACT {
-                        None
-                    } else {
-                        view.digits(node).and_then(|digits| digits.parse().ok())
-                    };
-                    match digits {
-                        Some(whole) => self.sum.add_whole(whole),
-                        None => self.sum.add(number),
-                    }
+                if let Some(node) = at(path) {
+                    self.add_number(view, node);
                 }
             }
             Aggregate::Min(path) => self.improve(view, at(path), Ordering::Less, (order, held)),
             Aggregate::Max(path) => self.improve(view, at(path), Ordering::Greater, (order, held)),
+        }
+    }
+
+    /// Adds the value of a node to the distinct values, if there is room for it.
+    fn add_distinct(&mut self, view: View<'_>, node: Node, held: usize) {
+        let (mut key, mut buffer) = (String::new(), String::new());
+        let cell = cell_of(view, node, &mut buffer);
+        view.count(cell.text_bytes() as u64);
+        if !view.has_room(held + self.bytes() + cell.text_bytes()) {
+            return;
+        }
+        identity(&cell, &mut key);
+        // 48 is an estimate for the string and its entry in the set.
+        let bytes = key.len() + 48;
+        self.kept_bytes += if self.seen.insert(key) { bytes } else { 0 };
+    }
+
+    /// Adds the number of a node to the sum, if its value is a number.
+    #[inline]
+    fn add_number(&mut self, view: View<'_>, node: Node) {
+        let Some(number) = view.value(node).as_number() else {
+            return;
+        };
+        self.count += 1;
+        self.is_real |= !view.is_integer(node);
+        // A double holds every whole number below 2⁵³: of greater ones the digits decide.
+        let digits = if number.abs() < EXACT {
+            None
+        } else {
+            view.digits(node).and_then(|digits| digits.parse().ok())
+        };
+        match digits {
+            Some(whole) => self.sum.add_whole(whole),
+            None => self.sum.add(number),
         }
     }
 
@@ -238,14 +290,7 @@ impl Accumulator {
             found => found == wanted,
         };
         if self.best.as_ref().is_none_or(better) {
-            let mut buffer = String::new();
-            let cell = cell_of(view, node, &mut buffer);
-            // A text that equals its key is stored once.
-            let cell = match (&key, &cell) {
-                (SortKey::Text(key), Cell::Text(text)) if key == text => None,
-                _ => Some(cell.to_owned()),
-            };
-            self.best = Some(Best { key, cell, order });
+            self.best = Some(Best::of(view, node, key, order));
         }
     }
 

@@ -269,59 +269,27 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         parents: &[TableVariants<'b>],
         scope: &Scope<'b>,
     ) -> Option<RepeatedGroups<'b>> {
-        let variants = || {
-            parents.iter().flat_map(|sorted| {
-                sorted
-                    .variants
-                    .iter()
-                    .map(move |(variant, _)| (sorted, variant))
-            })
-        };
-        let only_case = variants()
-            .map(|(_, variant)| variant)
-            .find(|variant| group_expansion(variant).is_some())?;
+        let mut variants = parents.iter().flat_map(|sorted| &sorted.variants);
+        let (only_case, _) = variants.find(|(variant, _)| group_expansion(variant).is_some())?;
         let only = group_expansion(only_case)?;
-        let mut over: Vec<(u32, u32)> = Vec::new();
-        for (sorted, group) in
-            variants().filter_map(|(sorted, variant)| Some((sorted, group_expansion(variant)?)))
-        {
-            if !group.with.is_empty()
-                || !sorted.are_all
-                || (group.step, group.alive) != (only.step, only.alive)
-                || !sorted.others_lack(group.group)
-            {
-                return None;
-            }
-            over.push((sorted.number, group.group));
-        }
-        let mut children = Vec::new();
-        let mut lengths = (0, 0);
+        let over = groups_of_step(parents, only)?;
+        let (mut children, mut counts) = (Vec::new(), ChildRowCounts::default());
         for (number, table) in (0..)
             .zip(self.batch.tables())
             .filter(|(_, table)| table.origins().iter().any(|of| over.contains(of)))
         {
             let rows = scope.rows(number, table);
-            let sorted = TableVariants::of(
-                &self
-                    .expander(self.view())
-                    .step(trie, number, Start::in_children(only))?,
-                rows,
-            );
-            for (variant, rows) in &sorted.variants {
-                let count = if variant.rows()?.is_empty() {
-                    &mut lengths.1
-                } else {
-                    &mut lengths.0
-                };
-                *count += rows.len();
-            }
+            let expander = self.expander(self.view());
+            let step = expander.step(trie, number, Start::in_children(only))?;
+            let sorted = TableVariants::of(&step, rows);
+            counts.add(&sorted)?;
             if !table.origins().iter().all(|of| over.contains(of)) {
                 return None;
             }
             children.push(sorted);
         }
         // Many lookups of parent rows would cost more than reading child rows by parent.
-        (lengths.1 <= lengths.0 / 8).then(|| RepeatedGroups {
+        (counts.rowless <= counts.with_rows / 8).then(|| RepeatedGroups {
             children,
             only: Rc::clone(only_case),
         })
@@ -432,6 +400,47 @@ fn nothing_asked() -> Rc<LayoutVariant> {
         tests: Vec::new(),
         expansion: Expansion::Rows(vec![Rc::new([])]),
     })
+}
+
+/// Returns the repeated groups, by table, on which the rows of parent rows depend; `None` if one of
+/// them is of another step than `only`, or is needed together with its parent rows.
+fn groups_of_step(parents: &[TableVariants<'_>], only: &GroupExpansion) -> Option<Vec<(u32, u32)>> {
+    let mut over = Vec::new();
+    for sorted in parents {
+        let variants = sorted.variants.iter();
+        for group in variants.filter_map(|(variant, _)| group_expansion(variant)) {
+            if !group.with.is_empty()
+                || !sorted.are_all
+                || (group.step, group.alive) != (only.step, only.alive)
+                || !sorted.others_lack(group.group)
+            {
+                return None;
+            }
+            over.push((sorted.number, group.group));
+        }
+    }
+    Some(over)
+}
+
+/// The numbers of child rows that result in rows, and of those that result in none.
+#[derive(Default)]
+struct ChildRowCounts {
+    with_rows: usize,
+    rowless: usize,
+}
+
+impl ChildRowCounts {
+    /// Counts the child rows of a table; `None` if some of them must be walked.
+    fn add(&mut self, children: &TableVariants<'_>) -> Option<()> {
+        for (variant, rows) in &children.variants {
+            if variant.rows()?.is_empty() {
+                self.rowless += rows.len();
+            } else {
+                self.with_rows += rows.len();
+            }
+        }
+        Some(())
+    }
 }
 
 /// Returns whether fragments of a variant result in no row.

@@ -601,7 +601,6 @@ impl<'p, 'b> Binder<'p, 'b> {
 
     fn find_candidates(&self, expr: &ClassExpr, table: &Table) -> Vec<Candidate> {
         let layout = table.layout();
-        let id_of = |item: u32| layout.constant(item, Attr::ARCHETYPE_NODE_ID);
         let mut roots: Vec<(u32, u32)> = Vec::new();
         let mut found = Vec::new();
         // If the class table allows no such object below the root, only the root is examined.
@@ -615,26 +614,13 @@ impl<'p, 'b> Binder<'p, 'b> {
                 roots.pop();
             }
             let above = roots.last().map(|(root, _)| *root);
+            let candidate = |group| Candidate { item, group, above };
             match node.kind {
-                ItemKind::Group(group) => found.push(Candidate {
-                    item,
-                    group: Some(group),
-                    above,
-                }),
+                ItemKind::Group(group) => found.push(candidate(Some(group))),
                 ItemKind::Object => {
-                    let id = id_of(item);
-                    if node.class.is_a(expr.class)
-                        && expr
-                            .predicate
-                            .as_ref()
-                            .is_none_or(|p| may_hold(p, id, self.plan.exact))
-                    {
-                        found.push(Candidate {
-                            item,
-                            group: None,
-                            above,
-                        });
-                    }
+                    let id = layout.constant(item, Attr::ARCHETYPE_NODE_ID);
+                    let fits = self.may_bind(expr, node.class, id);
+                    found.extend(fits.then(|| candidate(None)));
                     if id.is_some_and(is_archetype_id) {
                         roots.push((item, node.end));
                     }
@@ -643,6 +629,12 @@ impl<'p, 'b> Binder<'p, 'b> {
             }
         }
         found
+    }
+
+    /// Returns whether a class expression may bind an object of this class and node id.
+    fn may_bind(&self, expr: &ClassExpr, class: Cls, id: Option<&str>) -> bool {
+        let predicate = expr.predicate.as_ref();
+        class.is_a(expr.class) && predicate.is_none_or(|p| may_hold(p, id, self.plan.exact))
     }
 
     /// The compositions of the EHR by their object ids: their versions, oldest first.

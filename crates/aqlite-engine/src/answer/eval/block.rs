@@ -87,32 +87,55 @@ impl<'b> Block<'b> {
                 if self.rows.is_empty() || !self.is_true(0, conjunct, evaluator, scratch) {
                     self.keep(|_, _| false);
                 }
+                Ok(())
             }
             Reads::Words(column_view) => {
-                evaluator.view.note(ExecutionPath::PredicateWords);
-                // A row without a word has an outcome of its own.
-                let word = |row: u32| column_view.id(row);
-                let mut known: HashMap<Option<u32>, bool> = HashMap::new();
-                for (i, row) in (0..).zip(self.rows.rows().iter()) {
-                    if let Entry::Vacant(unknown) = known.entry(word(*row)) {
-                        go_on()?;
-                        unknown.insert(self.is_true(i, conjunct, evaluator, scratch));
-                    }
-                }
-                self.keep(|_, row| known.get(&word(row)) == Some(&true));
+                self.retain_by_word(column_view, conjunct, evaluator, scratch, go_on)
             }
-            Reads::Anything => {
-                evaluator.view.note(ExecutionPath::PredicateRows);
-                // `keep` changes the rows that `is_true` reads, so all outcomes are collected
-                // first.
-                let mut flags = Vec::with_capacity(self.rows.len());
-                for i in 0..self.rows.len() {
-                    go_on()?;
-                    flags.push(self.is_true(i, conjunct, evaluator, scratch));
-                }
-                self.keep(|i, _| flags.get(i).copied().unwrap_or(false));
+            Reads::Anything => self.retain_each(conjunct, evaluator, scratch, go_on),
+        }
+    }
+
+    /// Keeps the rows for which a conjunct is true that reads one column of texts: evaluates it
+    /// once for each text.
+    fn retain_by_word<'p: 'b>(
+        &mut self,
+        column_view: ColumnView<'b>,
+        conjunct: &Conjunct<'p>,
+        evaluator: ConditionEvaluator<'p, 'b>,
+        scratch: &mut [Node],
+        go_on: &mut dyn FnMut() -> Result<(), Abort>,
+    ) -> Result<(), Abort> {
+        evaluator.view.note(ExecutionPath::PredicateWords);
+        // A row without a word has an outcome of its own.
+        let word = |row: u32| column_view.id(row);
+        let mut known: HashMap<Option<u32>, bool> = HashMap::new();
+        for (i, row) in (0..).zip(self.rows.rows().iter()) {
+            if let Entry::Vacant(unknown) = known.entry(word(*row)) {
+                go_on()?;
+                unknown.insert(self.is_true(i, conjunct, evaluator, scratch));
             }
         }
+        self.keep(|_, row| known.get(&word(row)) == Some(&true));
+        Ok(())
+    }
+
+    /// Keeps the rows for which a conjunct is true, which is evaluated for each row.
+    fn retain_each<'p: 'b>(
+        &mut self,
+        conjunct: &Conjunct<'p>,
+        evaluator: ConditionEvaluator<'p, 'b>,
+        scratch: &mut [Node],
+        go_on: &mut dyn FnMut() -> Result<(), Abort>,
+    ) -> Result<(), Abort> {
+        evaluator.view.note(ExecutionPath::PredicateRows);
+        // `keep` changes the rows that `is_true` reads, so all outcomes are collected first.
+        let mut flags = Vec::with_capacity(self.rows.len());
+        for i in 0..self.rows.len() {
+            go_on()?;
+            flags.push(self.is_true(i, conjunct, evaluator, scratch));
+        }
+        self.keep(|i, _| flags.get(i).copied().unwrap_or(false));
         Ok(())
     }
 

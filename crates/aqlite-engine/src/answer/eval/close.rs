@@ -84,7 +84,6 @@ impl Output {
     /// When the identities of the rows are too large, or the work exceeds the budget.
     pub fn close(&mut self, plan: &Plan, budget: &Budget, work: &Work) -> Result<bool, QueryError> {
         let query = &plan.query;
-        let (shown, sorted) = (query.select.len(), query.order.len());
         work.check()?;
         let state = std::mem::replace(&mut self.closing.state, State::Done);
         self.closing.state = match state {
@@ -92,60 +91,93 @@ impl Output {
                 self.remove_duplicates(plan, work);
                 State::Groups(self.take_groups(query).into_iter())
             }
-            State::Groups(mut groups) => {
-                let count = rows_of_piece(shown).min(groups.len());
-                work.add(CELL * (count * shown) as u64);
-                groups
-                    .by_ref()
-                    .take(count)
-                    .for_each(|group| self.close_group(query, group));
-                if groups.len() > 0 {
-                    State::Groups(groups)
-                } else {
-                    self.begin_sort(query, work)
-                }
-            }
-            State::Runs(mut rows, mut runs) => {
-                let mut run: Vec<OutRow> = rows.by_ref().take(rows_of_piece(sorted)).collect();
-                work.add(units_of_sort(run.len(), sorted));
-                sort_out(&mut run, self.keys(), query);
-                runs.push_back(run);
-                if rows.len() > 0 {
-                    State::Runs(rows, runs)
-                } else {
-                    self.next_merge(runs)
-                }
-            }
-            State::Merge(mut merge, mut runs) => {
-                let count = rows_of_piece(sorted);
-                work.add(CELL * (count * sorted) as u64);
-                let goes_on = (0..count).all(|_| merge.step(self, query));
-                if goes_on {
-                    State::Merge(merge, runs)
-                } else {
-                    runs.push_back(merge.out);
-                    self.next_merge(runs)
-                }
-            }
-            State::Sorted(mut rows) => {
-                let removes = self.removes_duplicates(query);
-                let count = rows_of_piece(if removes { shown } else { 1 });
-                for row in rows.by_ref().take(count) {
-                    let is_new = !removes || self.is_new(row, work);
-                    self.closing.rows.extend(is_new.then_some(row));
-                }
-                if removes && self.bytes() > budget.bytes {
-                    return Err(QueryError::TooLarge(budget.bytes));
-                }
-                if rows.len() > 0 {
-                    State::Sorted(rows)
-                } else {
-                    State::Done
-                }
-            }
+            State::Groups(groups) => self.close_groups(query, work, groups),
+            State::Runs(rows, runs) => self.sort_run(query, work, rows, runs),
+            State::Merge(merge, runs) => self.merge_runs(query, work, merge, runs),
+            State::Sorted(rows) => self.close_sorted(query, budget, work, rows)?,
             State::Done => State::Done,
         };
         Ok(!matches!(self.closing.state, State::Done))
+    }
+
+    /// Makes rows of a piece of the groups.
+    fn close_groups(&mut self, query: &Query, work: &Work, mut groups: IntoIter<Group>) -> State {
+        let shown = query.select.len();
+        let count = rows_of_piece(shown).min(groups.len());
+        work.add(CELL * (count * shown) as u64);
+        groups
+            .by_ref()
+            .take(count)
+            .for_each(|group| self.close_group(query, group));
+        if groups.len() > 0 {
+            State::Groups(groups)
+        } else {
+            self.begin_sort(query, work)
+        }
+    }
+
+    /// Sorts a piece of the rows, which becomes a run.
+    fn sort_run(
+        &mut self,
+        query: &Query,
+        work: &Work,
+        mut rows: IntoIter<OutRow>,
+        mut runs: VecDeque<Vec<OutRow>>,
+    ) -> State {
+        let sorted = query.order.len();
+        let mut run: Vec<OutRow> = rows.by_ref().take(rows_of_piece(sorted)).collect();
+        work.add(units_of_sort(run.len(), sorted));
+        sort_out(&mut run, self.keys(), query);
+        runs.push_back(run);
+        if rows.len() > 0 {
+            State::Runs(rows, runs)
+        } else {
+            self.next_merge(runs)
+        }
+    }
+
+    /// Moves a piece of two runs into the third.
+    fn merge_runs(
+        &mut self,
+        query: &Query,
+        work: &Work,
+        mut merge: Box<Merge>,
+        mut runs: VecDeque<Vec<OutRow>>,
+    ) -> State {
+        let sorted = query.order.len();
+        let count = rows_of_piece(sorted);
+        work.add(CELL * (count * sorted) as u64);
+        let goes_on = (0..count).all(|_| merge.step(self, query));
+        if goes_on {
+            State::Merge(merge, runs)
+        } else {
+            runs.push_back(merge.out);
+            self.next_merge(runs)
+        }
+    }
+
+    /// Removes the duplicates among a piece of the rows in order.
+    fn close_sorted(
+        &mut self,
+        query: &Query,
+        budget: &Budget,
+        work: &Work,
+        mut rows: IntoIter<u32>,
+    ) -> Result<State, QueryError> {
+        let removes = self.removes_duplicates(query);
+        let count = rows_of_piece(if removes { query.select.len() } else { 1 });
+        for row in rows.by_ref().take(count) {
+            let is_new = !removes || self.is_new(row, work);
+            self.closing.rows.extend(is_new.then_some(row));
+        }
+        if removes && self.bytes() > budget.bytes {
+            return Err(QueryError::TooLarge(budget.bytes));
+        }
+        Ok(if rows.len() > 0 {
+            State::Sorted(rows)
+        } else {
+            State::Done
+        })
     }
 
     /// Few rows are sorted at once, more of them in runs that are merged.

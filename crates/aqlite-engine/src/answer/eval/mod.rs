@@ -234,7 +234,7 @@ impl<'p> Run<'p> {
     }
 
     fn advance_piece(&mut self, batch: &Batch, ehrs: Option<&[u32]>) -> Progress {
-        let mut open = match self.open.take() {
+        let open = match self.open.take() {
             Some(open) => open,
             None => match self.begin(batch, ehrs) {
                 Ok(open) => open,
@@ -244,26 +244,43 @@ impl<'p> Run<'p> {
                 }
             },
         };
+        self.open = self.evaluate_tasks(batch, open);
+        if self.open.is_some() {
+            return Progress::Paused;
+        }
+        self.close_batch(batch);
+        if self.failure.is_some() || self.is_full() {
+            Progress::Enough
+        } else {
+            Progress::More
+        }
+    }
+
+    /// Evaluates tasks until a piece of work is done, and returns the tasks that are left; `None`
+    /// if the batch is done, or the run is full or has failed.
+    fn evaluate_tasks(&mut self, batch: &Batch, mut open: Tasks) -> Option<Tasks> {
         let last_ehr = LastEhr::default();
         while let Some(task) = open.pop() {
             match task.evaluate(self, batch, &last_ehr, &mut open) {
-                Ok(()) if self.is_full() => break,
+                Ok(()) if self.is_full() => return None,
                 Ok(()) if !self.work.is_due() || open.is_empty() => {}
                 Ok(()) | Err(Halt::Paused) if (self.stopped)() => {
                     self.failure = Some(QueryError::Stopped);
-                    break;
+                    return None;
                 }
-                Ok(()) | Err(Halt::Paused) => {
-                    self.open = Some(open);
-                    return Progress::Paused;
-                }
-                Err(Halt::Full) => break,
+                Ok(()) | Err(Halt::Paused) => return Some(open),
+                Err(Halt::Full) => return None,
                 Err(Halt::Failed(failure)) => {
                     self.failure = Some(failure);
-                    break;
+                    return None;
                 }
             }
         }
+        None
+    }
+
+    /// Reads what the output still needs of a batch, and checks that the run has not failed.
+    fn close_batch(&mut self, batch: &Batch) {
         let evaluator = ConditionEvaluator {
             plan: self.plan,
             view: View::new(batch).counting(&self.work),
@@ -277,17 +294,9 @@ impl<'p> Run<'p> {
         if self.failure.is_none() && self.work.is_over() {
             self.failure = self.work.check().err();
         }
-        if let Some(what) = batch
-            .broken()
-            .or(self.work.broken())
-            .or(self.output.broken())
-        {
+        let broken = batch.broken().or(self.work.broken());
+        if let Some(what) = broken.or(self.output.broken()) {
             self.failure = Some(QueryError::Broken(what));
-        }
-        if self.failure.is_some() || self.is_full() {
-            Progress::Enough
-        } else {
-            Progress::More
         }
     }
 

@@ -5,7 +5,7 @@ use super::node::{Node, View};
 use super::value::{Value, compare, compared_bytes};
 use super::work::{STEP, of_texts};
 use crate::answer::plan::Plan;
-use crate::answer::query::{Predicate, PredicateValue, Step};
+use crate::answer::query::{CompareOp, Predicate, PredicateValue, Step};
 use crate::document::{ItemKind, Layout};
 use aqlite_rm::class::Attr;
 use aqlite_rm::id::{ArchetypeId, node_code_subsumes};
@@ -18,7 +18,7 @@ pub(super) struct PredicateEvaluator<'p, 'b> {
     pub view: View<'b>,
 }
 
-impl<'b> PredicateEvaluator<'_, 'b> {
+impl<'p, 'b> PredicateEvaluator<'p, 'b> {
     /// Returns whether the node passes; unknown counts as false.
     pub fn holds(self, predicate: &Predicate, node: Node) -> bool {
         match predicate {
@@ -30,35 +30,37 @@ impl<'b> PredicateEvaluator<'_, 'b> {
                 .is_some_and(|text| matches_node_id(id, text, self.plan.exact)),
             Predicate::Compare(path, op, PredicateValue::Literal(literal)) => {
                 let right = Value::of_literal(literal);
-                self.any(node, path, &mut |left| {
-                    self.view.count(of_texts(compared_bytes(left, *op, &right)));
-                    compare(left, *op, &right) == Some(true)
-                })
+                self.any(node, path, &mut |left| self.compares(left, *op, &right))
             }
             Predicate::Compare(path, op, PredicateValue::Path(other)) => {
                 self.any(node, path, &mut |left| {
-                    self.any(node, other, &mut |right| {
-                        self.view.count(of_texts(compared_bytes(left, *op, right)));
-                        compare(left, *op, right) == Some(true)
-                    })
+                    self.any(node, other, &mut |right| self.compares(left, *op, right))
                 })
             }
-            Predicate::Regex(path, pattern) => {
-                let Some((_, regex)) = self
-                    .plan
-                    .regexes
-                    .iter()
-                    .find(|(source, _)| source == pattern)
-                else {
-                    self.view
-                        .note_broken("a regular expression was not compiled");
-                    return false;
-                };
+            Predicate::Regex(path, pattern) => self.regex(pattern).is_some_and(|regex| {
                 self.any(node, path, &mut |left| {
                     left.as_text().is_some_and(|text| self.matches(regex, text))
                 })
-            }
+            }),
         }
+    }
+
+    /// Returns whether a comparison is true, and counts the bytes of its texts.
+    #[inline]
+    fn compares(self, left: &Value<'_>, op: CompareOp, right: &Value<'_>) -> bool {
+        self.view.count(of_texts(compared_bytes(left, op, right)));
+        compare(left, op, right) == Some(true)
+    }
+
+    /// Returns the compiled form of a regular expression.
+    fn regex(self, pattern: &str) -> Option<&'p Pattern> {
+        let mut regexes = self.plan.regexes.iter();
+        let found = regexes.find(|(source, _)| source == pattern);
+        if found.is_none() {
+            self.view
+                .note_broken("a regular expression was not compiled");
+        }
+        found.map(|(_, regex)| regex)
     }
 
     /// Matches a text with a regular expression, which costs at most the product of their lengths.

@@ -78,56 +78,55 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         if !is_simple {
             return None;
         }
+        let tries = self.plan.tries.iter();
+        let above = tries
+            .filter(|trie| trie.variable != anchor.variable)
+            .map(|trie| self.context_columns(trie, scope))
+            .collect::<Option<_>>()?;
         let (result_buffer, ready) = output.result_buffer();
-        let mut projection = Projection {
+        Some(Projection {
             expander: self.expander(self.view()),
+            constants: self.constant_cells(result_buffer)?,
             result_buffer,
             ready,
             marks: Vec::new(),
-            constants: Vec::new(),
-            own: Vec::new(),
-            above: Vec::new(),
-        };
-        for trie in self
-            .plan
-            .tries
-            .iter()
-            .filter(|trie| trie.variable != anchor.variable)
-        {
-            let expr = self
-                .anchors
-                .above
-                .iter()
-                .find(|expr| expr.variable == trie.variable)?;
-            let sorted = self.sorted_tables(expr, scope, &mut 0).ok()?;
-            if !sorted
-                .iter()
-                .flat_map(|sorted| &sorted.variants)
-                .all(|(variant, _)| variant.rows().is_some_and(|rows| rows.len() == 1))
-            {
-                return None;
-            }
-            let paths = self.shown(trie.variable);
-            projection.above.push(ContextColumns {
-                class: expr.class,
-                paths,
-                trie,
-                known: Vec::new(),
-                last: 0,
-                fragments: Vec::new(),
-            });
-        }
-        projection.own = self.shown(anchor.variable);
+            own: self.shown(anchor.variable),
+            above,
+        })
+    }
+
+    /// Returns the columns of a variable above the anchor; `None` if it does not give one row each.
+    fn context_columns(&self, trie: &'p Trie, scope: &Scope<'b>) -> Option<ContextColumns<'b>> {
+        let mut above = self.anchors.above.iter();
+        let expr = above.find(|expr| expr.variable == trie.variable)?;
+        let sorted = self.sorted_tables(expr, scope, &mut 0).ok()?;
+        let mut variants = sorted.iter().flat_map(|sorted| &sorted.variants);
+        let has_one_row =
+            variants.all(|(variant, _)| variant.rows().is_some_and(|rows| rows.len() == 1));
+        has_one_row.then(|| ContextColumns {
+            class: expr.class,
+            paths: self.shown(trie.variable),
+            trie,
+            known: Vec::new(),
+            last: 0,
+            fragments: Vec::new(),
+        })
+    }
+
+    /// Returns the cells of the literals of SELECT; `None` if SELECT has more than paths and
+    /// literals.
+    fn constant_cells(&self, result_buffer: &mut ResultBuffer) -> Option<Vec<(usize, CellRef)>> {
+        let mut constants = Vec::new();
         for (at, column) in self.plan.query.select.iter().enumerate() {
             match &column.value {
                 ColumnValue::Expr(Expr::Path(_)) => {}
-                ColumnValue::Expr(Expr::Literal(literal)) => projection
-                    .constants
-                    .push((at, projection.result_buffer.hold(&cell_of_literal(literal)))),
+                ColumnValue::Expr(Expr::Literal(literal)) => {
+                    constants.push((at, result_buffer.hold(&cell_of_literal(literal))))
+                }
                 _ => return None,
             }
         }
-        Some(projection)
+        Some(constants)
     }
 
     /// The columns of SELECT that show a path of a variable.
@@ -168,69 +167,51 @@ impl<'b> Projection<'_, 'b> {
 
     /// Takes the rows of a block.
     pub fn take(&mut self, block: &Block<'b>, scratch: &mut [Node]) {
-        let view = self.expander.view;
         // The cells come from two tables, so each row is filled singly.
         if let ParentRows::Known { .. } = block.over {
+            let view = self.expander.view;
             for i in 0..block.rows.len() {
                 block.fill(i, scratch);
                 let (place, doc) = (block.own_place(view, i), block.doc(view, i));
                 self.take_row(scratch, place, doc);
             }
-            return;
+        } else {
+            self.take_columns(block);
         }
-        let Projection {
-            expander,
-            result_buffer,
-            marks,
-            constants,
-            own,
-            above,
-            ..
-        } = self;
-        let (first, width) = (result_buffer.len() as u64, expander.plan.query.select.len());
-        let (cells, texts) = result_buffer.extend(block.rows.len());
+    }
+
+    /// Takes the rows of a block whose cells are in columns of its table.
+    fn take_columns(&mut self, block: &Block<'b>) {
+        let (expander, first) = (self.expander, self.result_buffer.len() as u64);
+        let width = expander.plan.query.select.len();
+        let (cells, texts) = self.result_buffer.extend(block.rows.len());
+        let (view, number) = (expander.view, block.number);
+        let own = self.own.iter();
         let sources: Vec<(usize, Source<'b>)> = own
-            .iter()
-            .map(|(at, path)| {
-                (
-                    *at,
-                    Source::of(expander.view, block.number, &block.cells, *path, texts),
-                )
-            })
+            .map(|(at, path)| (*at, Source::of(view, number, &block.cells, *path, texts)))
             .collect();
-        let at = |values: &[u32], row: u32| values.get(row as usize).copied().unwrap_or(u32::MAX);
         let rows = block.rows.rows();
         for (rows, cells) in rows
             .chunks(TOGETHER)
             .zip(cells.chunks_mut(TOGETHER * width))
         {
             for (row, cells) in rows.iter().zip(cells.chunks_exact_mut(width)) {
-                let fragment = Fragment {
-                    table: block.number,
-                    row: *row,
-                };
-                constants
-                    .iter()
-                    .for_each(|(at, held)| set(cells, *at, *held));
-                sources.iter().for_each(|(at, source)| {
-                    set(cells, *at, source.held(expander.view, fragment, texts))
+                let (table, row) = (number, *row);
+                set_all(cells, &self.constants, |held| *held);
+                set_all(cells, &sources, |source| {
+                    source.held(view, Fragment { table, row }, texts)
                 });
             }
-            above.iter_mut().for_each(|of| {
-                of.fill(
-                    *expander,
-                    rows.iter().map(|row| at(block.table.docs(), *row)),
-                    cells,
-                    texts,
-                )
-            });
+            for of in &mut self.above {
+                let docs = rows.iter().map(|row| nth(block.table.docs(), *row));
+                of.fill(expander, docs, cells, texts);
+            }
         }
         // The upper half of a mark is the place, by which the rows are sorted.
-        marks.extend(
-            (first..)
-                .zip(rows.iter())
-                .map(|(number, row)| u64::from(at(block.table.places(), *row)) << 32 | number),
-        );
+        let place = |row: u32| u64::from(nth(block.table.places(), row));
+        let numbered = (first..).zip(rows.iter());
+        self.marks
+            .extend(numbered.map(|(number, row)| place(*row) << 32 | number));
     }
 
     /// Takes the row of a fragment that was walked.
@@ -402,4 +383,18 @@ fn set(cells: &mut [CellRef], at: usize, held: CellRef) {
     if let Some(cell) = cells.get_mut(at) {
         *cell = held;
     }
+}
+
+/// Sets some cells of a row: `cell` computes each from its source.
+#[inline]
+fn set_all<T>(cells: &mut [CellRef], sources: &[(usize, T)], mut cell: impl FnMut(&T) -> CellRef) {
+    for (at, source) in sources {
+        set(cells, *at, cell(source));
+    }
+}
+
+/// Returns the number of a row in a column of numbers, or the number that no row has.
+#[inline]
+fn nth(numbers: &[u32], row: u32) -> u32 {
+    numbers.get(row as usize).copied().unwrap_or(u32::MAX)
 }

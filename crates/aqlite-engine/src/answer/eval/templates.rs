@@ -15,7 +15,7 @@ mod count_join;
 mod join;
 mod walk;
 
-use super::anchor_scan::{TableVariants, group_expansion};
+use super::anchor_scan::{TableVariants, Without, group_expansion};
 use super::anchors::{Anchors, Conjunct};
 use super::block::{Block, ParentRows};
 use super::condition::ConditionEvaluator;
@@ -124,7 +124,7 @@ struct Search<'s, 'p, 'b> {
     /// The blocks whose rows are complete, in the order of output.
     ready: Vec<Ready<'b>>,
     /// Fragments with groups of which no part gives a row, which have one row without them.
-    without: Vec<(u32, Rc<LayoutVariant>, Vec<u32>)>,
+    without: Vec<Without>,
     /// The passing rows of fragments that were walked.
     walked: AnchorRows,
     /// Of a costly query: what passed, not given to the sink yet.
@@ -139,49 +139,78 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     /// Gives every passing row to the output.
     pub fn run(&self, output: &mut Output) -> Result<(), Abort> {
         let (per_anchor, rest_is_true) = self.anchors.split(self.plan);
-        let mut scope = self.scope();
+        let scope = self.scope();
         // With one anchor that decides all of WHERE, no anchors have to be joined.
         if let ([anchor], [conjuncts]) = (self.anchors.entries.as_slice(), per_anchor.as_slice())
             && rest_is_true
+            && (self.consume_rows(anchor, conjuncts, &scope, output)?
+                || self.project_rows(anchor, conjuncts, &scope, output)?)
         {
-            let query = &self.plan.query;
-            let is_alone = self
-                .plan
-                .tries
-                .iter()
-                .all(|t| t.variable == anchor.variable);
-            let (folds, keys) = (output.folds(query), output.key_paths(query));
-            if is_alone && (folds || keys.is_some() || !query.order.is_empty()) {
-                let mut sink = match keys {
-                    _ if folds => Sink::Fold(output),
-                    Some(paths) => Sink::Group(output, paths),
-                    None => Sink::Sort(output),
-                };
-                self.search(
-                    anchor,
-                    conjuncts,
-                    &scope,
-                    TopK::of(query, anchor.variable),
-                    &mut sink,
-                )?;
-                output.took(u64::from(self.batch.places()));
-                return Ok(());
-            }
-            if let Some(projection) = self.projection(anchor, &scope, output) {
-                let mut sink = Sink::Fill(projection);
-                self.search(anchor, conjuncts, &scope, None, &mut sink)?;
-                if let Sink::Fill(projection) = sink {
-                    projection.finish();
-                }
-                return Ok(());
-            }
+            return Ok(());
         }
         // A count of pairs needs the number of rows of each document, not the rows.
         if self.count_join(&scope, output)? {
             return Ok(());
         }
+        let anchor_rows = self.rows_of_anchors(&per_anchor, rest_is_true, scope)?;
+        self.join(&anchor_rows, rest_is_true, output)
+    }
+
+    /// Aggregates, groups or sorts the rows of a single anchor. Returns false without effect if
+    /// the query does none of these, or shows other variables too.
+    fn consume_rows(
+        &self,
+        anchor: &'p ClassExpr,
+        conjuncts: &[Conjunct<'p>],
+        scope: &Scope<'b>,
+        output: &mut Output,
+    ) -> Result<bool, Abort> {
+        let query = &self.plan.query;
+        let mut tries = self.plan.tries.iter();
+        let is_alone = tries.all(|t| t.variable == anchor.variable);
+        let (folds, keys) = (output.folds(query), output.key_paths(query));
+        let mut sink = match keys {
+            _ if !is_alone => return Ok(false),
+            _ if folds => Sink::Fold(output),
+            Some(paths) => Sink::Group(output, paths),
+            None if query.order.is_empty() => return Ok(false),
+            None => Sink::Sort(output),
+        };
+        let first = TopK::of(query, anchor.variable);
+        self.search(anchor, conjuncts, scope, first, &mut sink)?;
+        output.took(u64::from(self.batch.places()));
+        Ok(true)
+    }
+
+    /// Copies the cells of the rows of a single anchor from columns. Returns false without effect
+    /// if the query needs more than a [`Projection`].
+    fn project_rows(
+        &self,
+        anchor: &'p ClassExpr,
+        conjuncts: &[Conjunct<'p>],
+        scope: &Scope<'b>,
+        output: &mut Output,
+    ) -> Result<bool, Abort> {
+        let Some(projection) = self.projection(anchor, scope, output) else {
+            return Ok(false);
+        };
+        let mut sink = Sink::Fill(projection);
+        self.search(anchor, conjuncts, scope, None, &mut sink)?;
+        if let Sink::Fill(projection) = sink {
+            projection.finish();
+        }
+        Ok(true)
+    }
+
+    /// Finds the rows of each anchor, in the order of FROM.
+    fn rows_of_anchors(
+        &self,
+        per_anchor: &[Vec<Conjunct<'p>>],
+        rest_is_true: bool,
+        mut scope: Scope<'b>,
+    ) -> Result<Vec<AnchorRows>, Abort> {
         let mut found: Vec<(usize, AnchorRows)> = Vec::new();
-        for at in most_asked_first(&per_anchor) {
+        for at in most_asked_first(per_anchor) {
             let (Some(anchor), Some(conjuncts)) =
                 (self.anchors.entries.get(at), per_anchor.get(at))
             else {
@@ -203,11 +232,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         }
         // The join expects the anchors in the order of FROM.
         order::sort_by_key(&mut found, |(at, _)| *at);
-        let anchor_rows: Vec<AnchorRows> = found
-            .into_iter()
-            .map(|(_, anchor_rows)| anchor_rows)
-            .collect();
-        self.join(&anchor_rows, rest_is_true, output)
+        Ok(found.into_iter().map(|(_, rows)| rows).collect())
     }
 
     pub fn view(&self) -> View<'b> {
@@ -245,19 +270,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         first: Option<TopK<'b>>,
         sink: &mut Sink<'_, 'b>,
     ) -> Result<(), Abort> {
-        let mut search = Search {
-            trie: self.trie_of(anchor),
-            conjuncts,
-            scratch: vec![Node::NONE; self.plan.width],
-            done: 0,
-            first,
-            ready: Vec::new(),
-            without: Vec::new(),
-            walked: AnchorRows::new(self.plan.width),
-            tested: Vec::new(),
-            parents: Vec::new(),
-            steps: Vec::new(),
-        };
+        let mut search = Search::new(self.trie_of(anchor), conjuncts, first, self.plan.width);
         match scope {
             Scope::Flagged(..) => self.find_all(&mut search, anchor, scope)?,
             Scope::Chosen(chosen) => self.find_chosen(&mut search, anchor, chosen)?,
@@ -315,35 +328,17 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             .trie
             .filter(|_| !anchor.class.may_contain(anchor.class));
         let groups = apart.and_then(|trie| Some((trie, self.groups(trie, &found, scope)?)));
-        for TableVariants {
-            table,
-            number,
-            variants,
-            ..
-        } in found
-        {
-            let mut variants = variants
-                .into_iter()
-                .filter(|(variant, _)| groups.is_none() || group_expansion(variant).is_none());
-            variants.try_for_each(|(variant, rows)| {
-                self.find_variant(search, (table, number), variant, rows)
-            })?;
+        for of in found {
+            for (variant, rows) in of.variants {
+                if groups.is_none() || group_expansion(&variant).is_none() {
+                    self.find_variant(search, (of.table, of.number), variant, rows)?;
+                }
+            }
         }
-        if let Some((trie, groups)) = &groups {
-            search.without.extend(self.without(trie, groups)?);
-        }
-        for TableVariants {
-            number, variants, ..
-        } in groups.into_iter().flat_map(|(_, groups)| groups.children)
-        {
-            search
-                .ready
-                .extend(variants.into_iter().map(|(variant, rows)| Ready {
-                    number,
-                    variant,
-                    rows,
-                    over: ParentRows::Unused,
-                }));
+        if let Some((trie, groups)) = groups {
+            search.without.extend(self.without(trie, &groups)?);
+            let children = groups.children.into_iter();
+            search.ready.extend(children.flat_map(ready_children));
         }
         Ok(())
     }
@@ -364,19 +359,30 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
                 continue;
             };
             let rows = Selection::Indices(same.iter().map(|fragment| *fragment as u32).collect());
-            let Some(rows) = self.bound(anchor, (table, number), rows, &mut search.done)? else {
-                continue;
-            };
-            let mut variants = Vec::with_capacity(1);
-            self.each_variant(anchor, number, rows, &mut |variant, rows| {
-                variants.push((variant, rows));
-                Ok(())
-            })?;
-            variants.into_iter().try_for_each(|(variant, rows)| {
-                self.find_variant(search, (table, number), variant, rows)
-            })?;
+            self.find_in_table(search, anchor, (table, number), rows)?;
         }
         Ok(())
+    }
+
+    /// Finds what may pass of rows of a table.
+    fn find_in_table(
+        &self,
+        search: &mut Search<'_, 'p, 'b>,
+        anchor: &'p ClassExpr,
+        (table, number): (&'b Table, u32),
+        rows: Selection<'b>,
+    ) -> Result<(), Abort> {
+        let Some(rows) = self.bound(anchor, (table, number), rows, &mut search.done)? else {
+            return Ok(());
+        };
+        let mut variants = Vec::with_capacity(1);
+        self.each_variant(anchor, number, rows, &mut |variant, rows| {
+            variants.push((variant, rows));
+            Ok(())
+        })?;
+        variants.into_iter().try_for_each(|(variant, rows)| {
+            self.find_variant(search, (table, number), variant, rows)
+        })
     }
 
     /// Finds what may pass of rows of a layout variant.
@@ -429,42 +435,50 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         {
             self.give_pieces(search, &variant, (number, rows, over), sink)?;
         }
-        for (number, variant, rows) in std::mem::take(&mut search.without) {
-            let (Some(table), Some(over)) = (self.batch.table(number), group_expansion(&variant))
-            else {
-                return Err(broken("a table of parent rows has no repeated group"));
-            };
-            let (cells, rows) = (Rc::clone(&over.without), Selection::Indices(rows));
-            if !rows.is_empty() {
-                self.work.taken.note(ExecutionPath::ParentRowsAlone);
-            }
-            self.give(
-                search,
-                Block {
-                    table,
-                    number,
-                    cells,
-                    rows,
-                    order: 0,
-                    over: ParentRows::Nothing,
-                },
-                sink,
-            )?;
+        for without in std::mem::take(&mut search.without) {
+            self.give_without(search, without, sink)?;
         }
         self.give_parts(search, sink)?;
         let tested = std::mem::take(&mut search.tested);
-        let rows =
-            tested.iter().map(|block| block.rows.len()).sum::<usize>() + search.walked.rows.len();
         // Nothing of a costly query has been output yet, so it can still be split here.
-        self.bear_costs(
-            (rows as u64)
-                .saturating_mul(ROW)
-                .saturating_mul(self.plan.query.select.len() as u64),
-        )?;
+        self.bear_costs(self.units_of_output(&tested, &search.walked))?;
         tested
             .iter()
             .try_for_each(|block| self.pass(search, block, sink))?;
         Ok(self.give_walked(search, sink)?)
+    }
+
+    /// Returns the units of work that the output of these rows takes.
+    fn units_of_output(&self, tested: &[Block<'b>], walked: &AnchorRows) -> u64 {
+        let rows = tested.iter().map(|block| block.rows.len()).sum::<usize>() + walked.rows.len();
+        (rows as u64)
+            .saturating_mul(ROW)
+            .saturating_mul(self.plan.query.select.len() as u64)
+    }
+
+    /// Gives the rows of parent rows of which no child row gives a row.
+    fn give_without(
+        &self,
+        search: &mut Search<'_, 'p, 'b>,
+        (number, variant, rows): Without,
+        sink: &mut Sink<'_, 'b>,
+    ) -> Result<(), Abort> {
+        let (Some(table), Some(over)) = (self.batch.table(number), group_expansion(&variant))
+        else {
+            return Err(broken("a table of parent rows has no repeated group"));
+        };
+        if !rows.is_empty() {
+            self.work.taken.note(ExecutionPath::ParentRowsAlone);
+        }
+        let block = Block {
+            table,
+            number,
+            cells: Rc::clone(&over.without),
+            rows: Selection::Indices(rows),
+            order: 0,
+            over: ParentRows::Nothing,
+        };
+        self.give(search, block, sink)
     }
 
     /// Outputs the passing rows of one layout variant, in pieces of bounded size.
@@ -515,32 +529,22 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             .batch
             .table(number)
             .ok_or_else(|| broken("rows of a table that the batch has not"))?;
+        let block = |order: u32, cells: &Cells, rows, over| Block {
+            table,
+            number,
+            cells: Rc::clone(cells),
+            rows,
+            order,
+            over,
+        };
         for (order, cells) in (0..).zip(others) {
             self.give(
                 search,
-                Block {
-                    table,
-                    number,
-                    cells: Rc::clone(cells),
-                    rows: rows.clone(),
-                    order,
-                    over: over.clone(),
-                },
+                block(order, cells, rows.clone(), over.clone()),
                 sink,
             )?;
         }
-        self.give(
-            search,
-            Block {
-                table,
-                number,
-                cells: Rc::clone(last),
-                rows,
-                order: others.len() as u32,
-                over,
-            },
-            sink,
-        )
+        self.give(search, block(others.len() as u32, last, rows, over), sink)
     }
 
     /// Gives what passes of a block; later, where only the first rows are wanted, or where the
@@ -550,6 +554,26 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         search: &mut Search<'_, 'p, 'b>,
         mut block: Block<'b>,
         sink: &mut Sink<'_, 'b>,
+    ) -> Result<(), Abort> {
+        self.retain_passing(search, &mut block)?;
+        let block = if let Some(first) = &mut search.first {
+            first.hold(block, &self.work.taken)
+        } else {
+            Some(block)
+        };
+        match block {
+            Some(block) if self.plan.costly => search.tested.push(block),
+            Some(block) => self.pass(search, &block, sink)?,
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// Removes the rows of a block that the conjuncts of the anchor exclude.
+    fn retain_passing(
+        &self,
+        search: &mut Search<'_, 'p, 'b>,
+        block: &mut Block<'b>,
     ) -> Result<(), Abort> {
         self.go_on(&mut search.done, block.rows.len())?;
         // Once for a block: each column that is tested or shown is read once for each row.
@@ -562,22 +586,12 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             scratch,
             done,
             ..
-        } = &mut *search;
+        } = search;
         for conjunct in *conjuncts {
             block.retain(conjunct, self.evaluator(), scratch, &mut || {
                 self.bear_costs(0)?;
                 Ok(self.go_on(done, 0)?)
             })?;
-        }
-        let block = if let Some(first) = &mut search.first {
-            first.hold(block, &self.work.taken)
-        } else {
-            Some(block)
-        };
-        match block {
-            Some(block) if self.plan.costly => search.tested.push(block),
-            Some(block) => self.pass(search, &block, sink)?,
-            None => {}
         }
         Ok(())
     }
@@ -598,43 +612,39 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
                 .note_broken("a block of rows does not fit its table");
             return Ok(());
         }
+        let (evaluator, scratch) = (self.evaluator(), &mut search.scratch);
         match sink {
-            Sink::Fold(output) => {
-                output.fold(self.evaluator(), block, &mut search.scratch);
-                self.budget.check(output.len(), output.bytes())?;
-            }
+            Sink::Fold(output) => output.fold(evaluator, block, scratch),
             Sink::Group(output, paths) => {
-                let scratch = &mut search.scratch;
-                output.add_block_to_groups(self.evaluator(), block, paths, scratch);
-                self.budget.check(output.len(), output.bytes())?;
+                output.add_block_to_groups(evaluator, block, paths, scratch)
             }
-            Sink::Sort(output) => {
-                output.reserve(self.plan, block.rows.len());
-                for i in 0..block.rows.len() {
-                    block.fill(i, &mut search.scratch);
-                    let evaluator = self.evaluator();
-                    let place = block.place(evaluator.view, i);
-                    output.take_at(evaluator, &search.scratch, place);
-                }
-                self.budget.check(output.len(), output.bytes())?;
-            }
-            Sink::Fill(projection) => {
-                projection.take(block, &mut search.scratch);
-                self.budget.check(projection.len(), projection.bytes())?;
-            }
-            Sink::AnchorRows(anchor_rows) => {
-                anchor_rows.reserve(block.rows.len());
-                for i in 0..block.rows.len() {
-                    block.fill(i, &mut search.scratch);
-                    let view = self.evaluator().view;
-                    let place = block.place(view, i);
-                    anchor_rows.push(place, block.doc(view, i), &search.scratch);
-                }
-                self.budget
-                    .check(anchor_rows.rows.len(), anchor_rows.bytes())?;
-            }
+            Sink::Sort(output) => self.sort_rows(block, scratch, output),
+            Sink::Fill(projection) => projection.take(block, scratch),
+            Sink::AnchorRows(anchor_rows) => self.keep_rows(block, scratch, anchor_rows),
         }
-        Ok(())
+        self.budget.check(sink.len(), sink.bytes())
+    }
+
+    /// Adds the rows of a block to an output that sorts them.
+    fn sort_rows(&self, block: &Block<'b>, scratch: &mut [Node], output: &mut Output) {
+        output.reserve(self.plan, block.rows.len());
+        for i in 0..block.rows.len() {
+            block.fill(i, scratch);
+            let evaluator = self.evaluator();
+            let place = block.place(evaluator.view, i);
+            output.take_at(evaluator, scratch, place);
+        }
+    }
+
+    /// Adds the rows of a block to the rows of their anchor, for the join.
+    fn keep_rows(&self, block: &Block<'b>, scratch: &mut [Node], anchor_rows: &mut AnchorRows) {
+        anchor_rows.reserve(block.rows.len());
+        for i in 0..block.rows.len() {
+            block.fill(i, scratch);
+            let view = self.evaluator().view;
+            let place = block.place(view, i);
+            anchor_rows.push(place, block.doc(view, i), scratch);
+        }
     }
 
     /// Notes where the rows of a block go, and what they are rows of.
@@ -672,7 +682,49 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     }
 }
 
-impl Search<'_, '_, '_> {
+impl Sink<'_, '_> {
+    /// Returns the number of rows held.
+    fn len(&self) -> usize {
+        match self {
+            Sink::AnchorRows(anchor_rows) => anchor_rows.rows.len(),
+            Sink::Fold(output) | Sink::Group(output, _) | Sink::Sort(output) => output.len(),
+            Sink::Fill(projection) => projection.len(),
+        }
+    }
+
+    /// Returns the approximate number of bytes held.
+    fn bytes(&self) -> usize {
+        match self {
+            Sink::AnchorRows(anchor_rows) => anchor_rows.bytes(),
+            Sink::Fold(output) | Sink::Group(output, _) | Sink::Sort(output) => output.bytes(),
+            Sink::Fill(projection) => projection.bytes(),
+        }
+    }
+}
+
+impl<'s, 'p, 'b> Search<'s, 'p, 'b> {
+    /// Creates a search that has found nothing yet, for rows of `width` nodes.
+    fn new(
+        trie: Option<&'p Trie>,
+        conjuncts: &'s [Conjunct<'p>],
+        first: Option<TopK<'b>>,
+        width: usize,
+    ) -> Search<'s, 'p, 'b> {
+        Search {
+            trie,
+            conjuncts,
+            scratch: vec![Node::NONE; width],
+            done: 0,
+            first,
+            ready: Vec::new(),
+            without: Vec::new(),
+            walked: AnchorRows::new(width),
+            tested: Vec::new(),
+            parents: Vec::new(),
+            steps: Vec::new(),
+        }
+    }
+
     /// Returns the number of rows, before they are tested.
     fn rows(&self) -> u64 {
         let of = |variant: &LayoutVariant, rows: usize| {
@@ -693,6 +745,20 @@ impl Search<'_, '_, '_> {
             .chain(children)
             .fold(self.walked.rows.len() as u64, u64::saturating_add)
     }
+}
+
+/// Returns the child rows of a table that are read without their parent rows.
+fn ready_children(children: TableVariants<'_>) -> impl Iterator<Item = Ready<'_>> {
+    let number = children.number;
+    children
+        .variants
+        .into_iter()
+        .map(move |(variant, rows)| Ready {
+            number,
+            variant,
+            rows,
+            over: ParentRows::Unused,
+        })
 }
 
 /// The anchors in the order in which they are searched: those with conditions first, for they leave

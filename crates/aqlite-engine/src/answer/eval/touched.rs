@@ -1,14 +1,14 @@
 //! Statistics of the tables and layouts that a run reads, for the explanation of a query.
 
 use super::anchor_scan::TableVariants;
-use super::expand::{Expander, Start};
+use super::expand::{Expander, Rows, Start};
 use super::node::{Node, View};
 use super::predicate::PredicateEvaluator;
 use super::selection::Selection;
 use crate::answer::plan::Plan;
 use crate::answer::plan_cache::LayoutVariant;
 use crate::answer::query::{ClassExpr, Contains, Source};
-use crate::document::{Batch, Doc, Fragment, ItemKind, Table};
+use crate::document::{Batch, Doc, Fragment, ItemKind, Layout, Table};
 use aqlite_rm::class::Attr;
 use std::cell::Cell;
 use std::fmt::Write;
@@ -74,19 +74,26 @@ impl Touched {
             .filter(|d| wanted(d.row.kind, d.row.latest, d.row.deleted) && of_ehr(d))
             .count();
         self.layouts += batch.tables().len();
+        self.add_matching(plan, batch);
+    }
+
+    /// Adds the layouts that a class of FROM may bind, as far as they are shown.
+    fn add_matching(&mut self, plan: &Plan, batch: &Batch) {
         let mut classes = Vec::new();
         each_class(&plan.query.from, &mut classes);
         for (number, table) in (0..).zip(batch.tables()) {
-            for expr in classes
-                .iter()
-                .filter(|e| table.layout().class().is_a(e.class))
-            {
+            let class = table.layout().class();
+            for expr in classes.iter().filter(|e| class.is_a(e.class)) {
                 let left = SHOWN.saturating_sub(self.matching.len());
-                self.matching.extend(
-                    variants(plan, batch, expr, number, table)
-                        .into_iter()
-                        .take(left),
-                );
+                let scanned = ScannedTable {
+                    plan,
+                    batch,
+                    expr,
+                    number,
+                    table,
+                };
+                self.matching
+                    .extend(scanned.variants().into_iter().take(left));
             }
         }
     }
@@ -107,87 +114,92 @@ fn each_class<'q>(source: &'q Source, found: &mut Vec<&'q ClassExpr>) {
     }
 }
 
-/// The layout variants of fragments in a table.
-fn variants(
-    plan: &Plan,
-    batch: &Batch,
-    expr: &ClassExpr,
+/// A table whose fragments a class expression may bind.
+#[derive(Clone, Copy)]
+struct ScannedTable<'t> {
+    plan: &'t Plan,
+    batch: &'t Batch,
+    expr: &'t ClassExpr,
     number: u32,
-    table: &Table,
-) -> Vec<TouchedLayout> {
-    let node = |row: u32| Node::root(Fragment { table: number, row });
-    let differs = Cell::new(false);
-    let predicates = PredicateEvaluator {
-        plan,
-        view: View::new(batch).watched(&differs),
-    };
-    let passes = expr
-        .predicate
-        .as_ref()
-        .is_none_or(|p| predicates.holds(p, node(0)))
-        || differs.get();
-    let id = table
-        .layout()
-        .constant(0, Attr::ARCHETYPE_NODE_ID)
-        .map(|id| format!("[{id}]"))
-        .unwrap_or_default();
-    let variable = plan
-        .query
-        .variables
-        .get(expr.variable)
-        .and_then(|v| v.name.clone());
-    let touched = |fragments: usize, rows: Vec<Vec<String>>| {
-        let (name, variable) = (
-            format!("{}{id}", table.layout().class()),
-            variable.clone().unwrap_or_default(),
-        );
+    table: &'t Table,
+}
+
+impl ScannedTable<'_> {
+    /// Returns the layout variants of the fragments.
+    fn variants(self) -> Vec<TouchedLayout> {
+        let passes = self.may_pass();
+        let mut tries = self.plan.tries.iter();
+        let trie = tries.find(|t| t.variable == self.expr.variable);
+        let Some(trie) = trie.filter(|_| passes) else {
+            return vec![self.touched(passes, self.table.len(), Vec::new())];
+        };
+        let expander = Expander {
+            plan: self.plan,
+            view: View::new(self.batch),
+            most: SHOWN,
+            plain: false,
+        };
+        let Some(step) = expander.step(trie, self.number, Start::Item(0)) else {
+            return Vec::new();
+        };
+        let rows = Selection::excluding(0..self.table.len() as u32, &[]);
+        let sorted = TableVariants::of(&step, rows);
+        let of_variant = |(variant, rows): &(Rc<LayoutVariant>, Selection<'_>)| {
+            // The rows of a walked variant differ from fragment to fragment.
+            let example = rows.get(0).filter(|_| variant.rows().is_some());
+            let shown = example.map(|row| self.sources(&expander.walked(trie, self.node(row))));
+            self.touched(passes, rows.len(), shown.unwrap_or_default())
+        };
+        sorted.variants.iter().map(of_variant).collect()
+    }
+
+    fn node(&self, row: u32) -> Node {
+        Node::root(Fragment {
+            table: self.number,
+            row,
+        })
+    }
+
+    /// Returns whether some fragment may pass the predicate of the class expression.
+    fn may_pass(&self) -> bool {
+        let differs = Cell::new(false);
+        let predicates = PredicateEvaluator {
+            plan: self.plan,
+            view: View::new(self.batch).watched(&differs),
+        };
+        let predicate = self.expr.predicate.as_ref();
+        predicate.is_none_or(|p| predicates.holds(p, self.node(0))) || differs.get()
+    }
+
+    /// Returns the sources of the first rows of a fragment, as texts.
+    fn sources(&self, rows: &Rows) -> Vec<Vec<String>> {
+        let source = |node: &Node| {
+            if node.is_none() {
+                String::from("NULL")
+            } else {
+                place(self.batch, *node)
+            }
+        };
+        let rows = rows.iter().take(SHOWN);
+        rows.map(|row| row.iter().map(source).collect()).collect()
+    }
+
+    /// Describes `fragments` fragments of the table.
+    fn touched(&self, passes: bool, fragments: usize, rows: Vec<Vec<String>>) -> TouchedLayout {
+        let layout = self.table.layout();
+        let id = layout
+            .constant(0, Attr::ARCHETYPE_NODE_ID)
+            .map(|id| format!("[{id}]"))
+            .unwrap_or_default();
+        let variable = self.plan.query.variables.get(self.expr.variable);
         TouchedLayout {
-            name,
-            variable,
+            name: format!("{}{id}", layout.class()),
+            variable: variable.and_then(|v| v.name.clone()).unwrap_or_default(),
             fragments,
             passes,
             rows,
         }
-    };
-    let Some(trie) = plan
-        .tries
-        .iter()
-        .find(|t| t.variable == expr.variable)
-        .filter(|_| passes)
-    else {
-        return vec![touched(table.len(), Vec::new())];
-    };
-    let expander = Expander {
-        plan,
-        view: View::new(batch),
-        most: SHOWN,
-        plain: false,
-    };
-    let Some(step) = expander.step(trie, number, Start::Item(0)) else {
-        return Vec::new();
-    };
-    let sorted = TableVariants::of(&step, Selection::excluding(0..table.len() as u32, &[]));
-    let cell = |node: &Node| {
-        if node.is_none() {
-            String::from("NULL")
-        } else {
-            place(batch, *node)
-        }
-    };
-    let shown = |row: Option<u32>| -> Vec<Vec<String>> {
-        let rows = row.map(|row| expander.walked(trie, node(row)));
-        rows.iter()
-            .flat_map(|rows| rows.iter().take(SHOWN))
-            .map(|row| row.iter().map(cell).collect())
-            .collect()
-    };
-    let of_case = |(variant, rows): &(Rc<LayoutVariant>, Selection<'_>)| {
-        touched(
-            rows.len(),
-            shown(rows.get(0).filter(|_| variant.rows().is_some())),
-        )
-    };
-    sorted.variants.iter().map(of_case).collect()
+    }
 }
 
 /// Returns the path from the root of the layout to a node, and its constant.
@@ -195,8 +207,21 @@ fn place(batch: &Batch, node: Node) -> String {
     let Some(layout) = batch.table(node.fragment.table).map(Table::layout) else {
         return String::new();
     };
+    let mut out = path_in(layout, node.item);
+    match layout.item(node.item).map(|item| (item.kind, item)) {
+        Some((ItemKind::Leaf(..), _)) => out.push_str(" (slot)"),
+        // A layout holds no patient's text: only what a template, an archetype or the Reference
+        // Model knows.
+        Some((ItemKind::Constant(..), item)) => drop(write!(out, " = {}", layout.text(item))),
+        _ => {}
+    }
+    out
+}
+
+/// Returns the path from the root of a layout to an item, with node ids.
+fn path_in(layout: &Layout, item: u32) -> String {
     let mut steps = Vec::new();
-    let mut at = node.item;
+    let mut at = item;
     while let Some(item) = layout.item(at).filter(|_| at > 0) {
         let id = layout
             .constant(at, Attr::ARCHETYPE_NODE_ID)
@@ -209,17 +234,9 @@ fn place(batch: &Batch, node: Node) -> String {
         at = item.parent;
     }
     steps.reverse();
-    let mut out = if steps.is_empty() {
+    if steps.is_empty() {
         String::from("/")
     } else {
         steps.concat()
-    };
-    match layout.item(node.item).map(|item| (item.kind, item)) {
-        Some((ItemKind::Leaf(..), _)) => out.push_str(" (slot)"),
-        // A layout holds no patient's text: only what a template, an archetype or the Reference
-        // Model knows.
-        Some((ItemKind::Constant(..), item)) => drop(write!(out, " = {}", layout.text(item))),
-        _ => {}
     }
-    out
 }

@@ -117,15 +117,7 @@ impl Batch {
     fn references_tree(&self, ehr: u32, objects: &[Vec<u32>]) -> Tree {
         let mut tree = Tree::new();
         let root = tree.push_object(None, None, Cls::EHR);
-        let mut contributions: Vec<&str> = Vec::new();
-        for version in self.docs_of(ehr).iter().filter_map(|d| self.doc(*d)) {
-            let uid = self.text_along(
-                version.version,
-                &[Attr::CONTRIBUTION, Attr::ID, Attr::VALUE],
-            );
-            // Documents are in commit order, so versions of one contribution are neighbors.
-            contributions.extend(uid.filter(|uid| contributions.last() != Some(uid)));
-        }
+        let contributions = self.contributions_of(ehr);
         push_references(
             &mut tree,
             root,
@@ -161,6 +153,18 @@ impl Batch {
         }
         tree.close(root);
         tree
+    }
+
+    /// Returns the ids of the contributions of an EHR, in commit order.
+    fn contributions_of(&self, ehr: u32) -> Vec<&str> {
+        let path = [Attr::CONTRIBUTION, Attr::ID, Attr::VALUE];
+        let mut contributions: Vec<&str> = Vec::new();
+        for version in self.docs_of(ehr).iter().filter_map(|d| self.doc(*d)) {
+            let uid = self.text_along(version.version, &path);
+            // Documents are in commit order, so versions of one contribution are neighbors.
+            contributions.extend(uid.filter(|uid| contributions.last() != Some(uid)));
+        }
+        contributions
     }
 
     fn container_tree(&self, number: u32, first: Doc, owner: &str) -> Tree {

@@ -439,21 +439,7 @@ impl StoredLayout {
         layout.leaves = vec![u32::MAX; count(|kind| matches!(kind, StoredItemKind::Leaf(..)))];
         layout.groups = vec![u32::MAX; count(|kind| matches!(kind, StoredItemKind::Group(_)))];
         for (index, item) in (0..).zip(&self.items) {
-            let kind = match item.kind {
-                StoredItemKind::Object => ItemKind::Object,
-                StoredItemKind::List => ItemKind::List,
-                StoredItemKind::Constant(kind, start, len) => {
-                    ItemKind::Constant(kind_of(kind), start, len)
-                }
-                StoredItemKind::Leaf(kind, leaf) => {
-                    *layout.leaves.get_mut(leaf as usize).ok_or(UNEVEN)? = index;
-                    ItemKind::Leaf(kind_of(kind), leaf)
-                }
-                StoredItemKind::Group(group) => {
-                    *layout.groups.get_mut(group as usize).ok_or(UNEVEN)? = index;
-                    ItemKind::Group(group)
-                }
-            };
+            let kind = number_item(&mut layout, index, &item.kind)?;
             layout.items.push(Item {
                 attr: item.attr.and_then(Attr::from_number),
                 class: Cls::from_number(item.class).ok_or(UNEVEN)?,
@@ -470,6 +456,31 @@ impl StoredLayout {
         }
         Ok(layout)
     }
+}
+
+/// Returns the kind of the item with this index. Records the index under the number of a leaf or
+/// group.
+///
+/// # Errors
+/// If the layout has no such number.
+fn number_item(
+    layout: &mut Layout,
+    index: u32,
+    kind: &StoredItemKind,
+) -> Result<ItemKind, &'static str> {
+    Ok(match *kind {
+        StoredItemKind::Object => ItemKind::Object,
+        StoredItemKind::List => ItemKind::List,
+        StoredItemKind::Constant(kind, start, len) => ItemKind::Constant(kind_of(kind), start, len),
+        StoredItemKind::Leaf(kind, leaf) => {
+            *layout.leaves.get_mut(leaf as usize).ok_or(UNEVEN)? = index;
+            ItemKind::Leaf(kind_of(kind), leaf)
+        }
+        StoredItemKind::Group(group) => {
+            *layout.groups.get_mut(group as usize).ok_or(UNEVEN)? = index;
+            ItemKind::Group(group)
+        }
+    })
 }
 
 fn number_of(kind: Kind) -> u8 {

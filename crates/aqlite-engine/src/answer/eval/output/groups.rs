@@ -191,21 +191,8 @@ impl Output {
         order: Order,
     ) -> Option<usize> {
         let query = &evaluator.plan.query;
-        let (mut key, mut buffer) = (String::new(), String::new());
-        for column in query.select.iter().filter(|c| is_key(&c.value)) {
-            let cell = plain_cell(evaluator, &column.value, row, &mut buffer);
-            // The key is kept, and so are the cells of a first row.
-            let bytes = key
-                .len()
-                .saturating_add(cell.text_bytes())
-                .saturating_mul(2);
-            evaluator.view.count(cell.text_bytes() as u64);
-            let bytes = self.grouped_bytes.saturating_add(bytes);
-            if !evaluator.view.has_room(bytes) {
-                return None;
-            }
-            identity(&cell, &mut key);
-        }
+        let mut buffer = String::new();
+        let key = self.key_of(evaluator, row, &mut buffer)?;
         let next = self.groups.len();
         let key_bytes = 2 * key.len() + 48;
         let number = *self.by_key.entry(key).or_insert(next);
@@ -232,6 +219,34 @@ impl Output {
             sums: sums.collect(),
         });
         Some(number)
+    }
+
+    /// Returns the identity of the cells by which a row is grouped; `None` if they take too much
+    /// memory.
+    #[inline]
+    fn key_of<'p: 'b, 'b>(
+        &self,
+        evaluator: ConditionEvaluator<'p, 'b>,
+        row: &[Node],
+        buffer: &mut String,
+    ) -> Option<String> {
+        let mut key = String::new();
+        let columns = evaluator.plan.query.select.iter();
+        for column in columns.filter(|c| is_key(&c.value)) {
+            let cell = plain_cell(evaluator, &column.value, row, buffer);
+            // The key is kept, and so are the cells of a first row.
+            let bytes = key
+                .len()
+                .saturating_add(cell.text_bytes())
+                .saturating_mul(2);
+            evaluator.view.count(cell.text_bytes() as u64);
+            let bytes = self.grouped_bytes.saturating_add(bytes);
+            if !evaluator.view.has_room(bytes) {
+                return None;
+            }
+            identity(&cell, &mut key);
+        }
+        Some(key)
     }
 
     /// Takes the groups out; a query without keys has one, also without any row.

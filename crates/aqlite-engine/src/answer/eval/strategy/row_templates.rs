@@ -24,38 +24,15 @@ impl Strategy for RowTemplates {
         tasks: &mut Tasks,
     ) -> Result<(), Halt> {
         let RowTemplates(slice) = *self;
-        let (plan, budget, work) = (run.plan, run.budget, Rc::clone(&run.work));
-        let anchors = Anchors::of(plan).ok_or(QueryError::Broken(
-            "a query without anchor is evaluated by row templates",
-        ))?;
+        let (plan, work) = (run.plan, Rc::clone(&run.work));
         work.taken.note(ExecutionPath::Templates);
         let first_only = run.output.missing(plan).is_some();
         let before = run.output.end();
-        run.output.may_go_back(first_only);
-        let by_template = ByTemplate {
-            plan,
-            anchors: &anchors,
-            batch,
-            ehrs: run.ehrs.clone(),
-            now: run.now,
-            budget,
-            stopped: run.stopped,
-            slice: slice.clone(),
-            work: &work,
-            begun_at: work.spent(),
-            first_only,
-        };
-        let outcome = by_template.run(&mut run.output);
-        run.output.may_go_back(false);
         let is_whole = plan.scan().ehr().is_some();
-        match &outcome {
-            Ok(()) => work.best_ranks.borrow_mut().commit(best_of(&plan.query)),
-            Err(_) => work.best_ranks.borrow_mut().discard(),
-        }
-        match outcome {
+        match output_rows(run, batch, slice.clone(), first_only) {
             Ok(()) => {
                 run.output.remove_duplicates(plan, &work);
-                run.output.within(plan, &budget, &work)?;
+                run.output.within(plan, &run.budget, &work)?;
             }
             Err(Abort::Heavy) if slice.len() > 1 && !is_whole => split(slice, tasks),
             // A single document, or one EHR, cannot be split. A walk can pause inside a document.
@@ -65,11 +42,7 @@ impl Strategy for RowTemplates {
             Err(Abort::Heavy) => tasks.push(Box::new(DocumentWalk(slice))),
             // The slice has more rows than may be held, but only a few of them may be wanted. A
             // walk ends as soon as it has these.
-            Err(Abort::Failed(
-                QueryError::TooManyRows(_)
-                | QueryError::TooManyCombinations(_)
-                | QueryError::TooLarge(_),
-            )) if first_only && !is_whole => {
+            Err(Abort::Failed(failure)) if first_only && !is_whole && is_too_large(&failure) => {
                 run.output.back_to(before);
                 tasks.push(Box::new(DocumentWalk(slice)));
             }
@@ -77,6 +50,48 @@ impl Strategy for RowTemplates {
         }
         Ok(())
     }
+}
+
+/// Outputs the rows of a slice, and keeps the best ranks if all of them were output.
+fn output_rows(
+    run: &mut Run<'_>,
+    batch: &Batch,
+    slice: Range<u32>,
+    first_only: bool,
+) -> Result<(), Abort> {
+    let (plan, work) = (run.plan, Rc::clone(&run.work));
+    let anchors = Anchors::of(plan).ok_or(QueryError::Broken(
+        "a query without anchor is evaluated by row templates",
+    ))?;
+    run.output.may_go_back(first_only);
+    let by_template = ByTemplate {
+        plan,
+        anchors: &anchors,
+        batch,
+        ehrs: run.ehrs.clone(),
+        now: run.now,
+        budget: run.budget,
+        stopped: run.stopped,
+        slice,
+        work: &work,
+        begun_at: work.spent(),
+        first_only,
+    };
+    let outcome = by_template.run(&mut run.output);
+    run.output.may_go_back(false);
+    match &outcome {
+        Ok(()) => work.best_ranks.borrow_mut().commit(best_of(&plan.query)),
+        Err(_) => work.best_ranks.borrow_mut().discard(),
+    }
+    outcome
+}
+
+/// Returns whether an error concerns the size of the result, rather than the query or its work.
+fn is_too_large(failure: &QueryError) -> bool {
+    matches!(
+        failure,
+        QueryError::TooManyRows(_) | QueryError::TooManyCombinations(_) | QueryError::TooLarge(_)
+    )
 }
 
 /// Pushes both halves of a slice that exceeds one piece of work, the first half on top.

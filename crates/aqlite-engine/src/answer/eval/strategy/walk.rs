@@ -22,53 +22,22 @@ pub(super) fn bind(
     parent: Parent<'_>,
     last_ehr: &LastEhr,
 ) -> Result<(), Halt> {
-    let (plan, now, budget) = (run.plan, run.now, run.budget);
     let (work, trail) = (Rc::clone(&run.work), Rc::clone(&run.trail));
-    let view = View::new(batch).counting(&work);
     let binder = Binder {
-        plan,
-        view,
+        plan: run.plan,
+        view: View::new(batch).counting(&work),
         ehr,
         last_ehr,
         work: &work,
         trail: &trail,
         listed: OnceCell::new(),
     };
-    let most = budget.rows_of_variable(plan);
-    let expander = Expander {
-        plan,
-        view,
-        most,
-        plain: budget.plain,
-    };
-    let (mut assignment, mut row) = (
-        vec![Node::NONE; plan.query.variables.len()],
-        vec![Node::NONE; plan.width],
-    );
-    let mut halt = None;
-    let output = &mut run.output;
-    let flow = binder.bind(&plan.query.from, parent, &mut assignment, &mut |a| {
-        let done = rows_of(
-            ConditionEvaluator { plan, view, now },
-            expander,
-            &trail,
-            a,
-            &mut row,
-            output,
-            (&budget, &work),
-        );
-        halt = done.err();
-        if halt.is_some() {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
-    });
+    let (flow, halt) = output_rows(run, &binder, parent);
     let halted = match (flow, halt) {
         _ if work.is_over() => Err(Halt::Failed(
             work.check()
                 .err()
-                .unwrap_or(QueryError::TooMuchWork(budget.work)),
+                .unwrap_or(QueryError::TooMuchWork(run.budget.work)),
         )),
         (_, Some(halt)) => Err(halt),
         (ControlFlow::Break(()), None) => Err(Halt::Paused),
@@ -78,6 +47,42 @@ pub(super) fn bind(
         run.trail.clear();
     }
     halted
+}
+
+/// Outputs the rows of each assignment, until one of them halts the run.
+fn output_rows<'b>(
+    run: &mut Run<'_>,
+    binder: &Binder<'_, 'b>,
+    parent: Parent<'b>,
+) -> (ControlFlow<()>, Option<Halt>) {
+    let (plan, now, budget, view) = (run.plan, run.now, run.budget, binder.view);
+    let expander = Expander {
+        plan,
+        view,
+        most: budget.rows_of_variable(plan),
+        plain: budget.plain,
+    };
+    let mut assignment = vec![Node::NONE; plan.query.variables.len()];
+    let mut row = vec![Node::NONE; plan.width];
+    let (output, mut halt) = (&mut run.output, None);
+    let flow = binder.bind(&plan.query.from, parent, &mut assignment, &mut |a| {
+        let done = rows_of(
+            ConditionEvaluator { plan, view, now },
+            expander,
+            binder.trail,
+            a,
+            &mut row,
+            output,
+            (&budget, binder.work),
+        );
+        halt = done.err();
+        if halt.is_some() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    });
+    (flow, halt)
 }
 
 /// Takes the rows of an assignment that the trail has not passed.
@@ -97,11 +102,7 @@ fn rows_of<'p: 'b, 'b>(
     if product.widest() > expander.most {
         return Err(Halt::Failed(QueryError::TooManyCombinations(expander.most)));
     }
-    let order = if plan.single {
-        None
-    } else {
-        Some(join_order(view.batch, assignment))
-    };
+    let order = (!plan.single).then(|| join_order(view.batch, assignment));
     for number in trail.rows()..product.len() {
         if work.step(STEP).is_break() {
             trail.leave(product, number);

@@ -183,32 +183,30 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         else {
             return false;
         };
-        let holds = |view: View<'_>| {
-            let predicates = PredicateEvaluator {
-                plan: self.plan,
-                view,
-            };
-            view.class(Node::root(fragment)).is_a(expr.class)
-                && expr
-                    .predicate
-                    .as_ref()
-                    .is_none_or(|p: &Predicate| predicates.holds(p, Node::root(fragment)))
-        };
-        let by_layout = self
-            .plan
-            .plan_cache
-            .of(table.layout())
-            .passes(expr.variable, || {
-                // An outcome holds for the layout only if nothing was read that differs between
-                // rows.
-                let differs = Cell::new(false);
-                let first = holds(self.view().watched(&differs));
-                (!differs.get()).then_some(first)
-            });
+        let cache = self.plan.plan_cache.of(table.layout());
+        let by_layout = cache.passes(expr.variable, || {
+            // An outcome holds for the layout only if nothing was read that differs between rows.
+            let differs = Cell::new(false);
+            let first = self.fits(expr, self.view().watched(&differs), fragment);
+            (!differs.get()).then_some(first)
+        });
         by_layout.unwrap_or_else(|| {
             *known
                 .entry((expr.variable, fragment))
-                .or_insert_with(|| holds(self.view()))
+                .or_insert_with(|| self.fits(expr, self.view(), fragment))
         })
+    }
+
+    /// Returns whether the root of a fragment has the class of an expression and passes its
+    /// predicate.
+    fn fits(&self, expr: &ClassExpr, view: View<'_>, fragment: Fragment) -> bool {
+        let root = Node::root(fragment);
+        let predicates = PredicateEvaluator {
+            plan: self.plan,
+            view,
+        };
+        let predicate = expr.predicate.as_ref();
+        view.class(root).is_a(expr.class)
+            && predicate.is_none_or(|p: &Predicate| predicates.holds(p, root))
     }
 }

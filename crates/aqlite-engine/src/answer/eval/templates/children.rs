@@ -147,17 +147,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         if search.steps.is_empty() {
             return Ok(());
         }
-        let parents = std::mem::take(&mut search.parents);
-        let parents: Rc<[ParentCells]> = parents
-            .iter()
-            .map(|(number, variant)| {
-                Some(ParentCells {
-                    number: *number,
-                    cells: Rc::clone(&group_expansion(variant)?.with),
-                })
-            })
-            .collect::<Option<_>>()
-            .ok_or_else(|| broken("a table of parent rows has no repeated group"))?;
+        let parents = cells_of_parents(&std::mem::take(&mut search.parents))?;
         for ChildRows {
             table: number,
             variant,
@@ -175,15 +165,24 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
                 parents: Rc::clone(&parents),
                 of,
             };
-            self.give_each(
-                search,
-                variant
-                    .rows()
-                    .ok_or_else(|| broken("a layout variant of child rows has no rows"))?,
-                (number, Selection::Indices(rows), over),
-                sink,
-            )?;
+            let templates = variant
+                .rows()
+                .ok_or_else(|| broken("a layout variant of child rows has no rows"))?;
+            let rows = (number, Selection::Indices(rows), over);
+            self.give_each(search, templates, rows, sink)?;
         }
         Ok(())
     }
+}
+
+/// Returns the cells that parent rows supply, by table and layout variant.
+fn cells_of_parents(parents: &[(u32, Rc<LayoutVariant>)]) -> Result<Rc<[ParentCells]>, Abort> {
+    let cells = |(number, variant): &(u32, Rc<LayoutVariant>)| {
+        Some(ParentCells {
+            number: *number,
+            cells: Rc::clone(&group_expansion(variant)?.with),
+        })
+    };
+    let cells: Option<_> = parents.iter().map(cells).collect();
+    cells.ok_or_else(|| broken("a table of parent rows has no repeated group"))
 }

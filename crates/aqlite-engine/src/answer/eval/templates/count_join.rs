@@ -4,6 +4,7 @@ use super::super::execution_path::ExecutionPath;
 use super::super::output::Output;
 use super::super::scope::Scope;
 use super::{Abort, ByTemplate, broken};
+use crate::answer::query::ClassExpr;
 
 impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     /// Counts the rows of a join of several anchors of which no path is read: in each document the
@@ -21,33 +22,40 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         let mut rows = vec![1_u64; self.slice.len()];
         let mut done = 0;
         for anchor in &self.anchors.entries {
-            let mut fragments = vec![0_u64; self.slice.len()];
-            for found in self.sorted_tables(anchor, scope, &mut done)? {
-                let docs = found.table.docs();
-                for (_, selection) in &found.variants {
-                    self.go_on(&mut done, selection.len())?;
-                    self.work.add(selection.len() as u64);
-                    for row in selection.rows().iter() {
-                        let doc = docs.get(*row as usize).copied().unwrap_or(u32::MAX);
-                        // A document before the slice wraps to a huge index and is reported as
-                        // well.
-                        let count = fragments.get_mut(doc.wrapping_sub(self.slice.start) as usize);
-                        let outside = || broken("a fragment lies outside the slice of its run");
-                        *count.ok_or_else(outside)? += 1;
-                    }
-                }
-            }
+            let fragments = self.count_fragments(anchor, scope, &mut done)?;
             for (rows, fragments) in rows.iter_mut().zip(fragments) {
                 // A document without a fragment for one anchor gets the factor 0 and has no rows.
                 *rows = rows.saturating_mul(fragments);
             }
         }
         self.work.taken.note(ExecutionPath::CountJoin);
-        output.fold_count(
-            query,
-            self.view(),
-            rows.into_iter().fold(0, u64::saturating_add),
-        );
+        let count = rows.into_iter().fold(0, u64::saturating_add);
+        output.fold_count(query, self.view(), count);
         Ok(true)
+    }
+
+    /// Returns the number of fragments that an anchor binds in each document of the slice.
+    fn count_fragments(
+        &self,
+        anchor: &'p ClassExpr,
+        scope: &Scope<'b>,
+        done: &mut usize,
+    ) -> Result<Vec<u64>, Abort> {
+        let mut fragments = vec![0_u64; self.slice.len()];
+        for found in self.sorted_tables(anchor, scope, done)? {
+            let docs = found.table.docs();
+            for (_, selection) in &found.variants {
+                self.go_on(done, selection.len())?;
+                self.work.add(selection.len() as u64);
+                for row in selection.rows().iter() {
+                    let doc = docs.get(*row as usize).copied().unwrap_or(u32::MAX);
+                    // A document before the slice wraps to a huge index and is reported as well.
+                    let count = fragments.get_mut(doc.wrapping_sub(self.slice.start) as usize);
+                    let outside = || broken("a fragment lies outside the slice of its run");
+                    *count.ok_or_else(outside)? += 1;
+                }
+            }
+        }
+        Ok(fragments)
     }
 }

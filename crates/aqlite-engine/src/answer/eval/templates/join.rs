@@ -70,6 +70,12 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             }
             return Ok(());
         }
+        self.join_several(&mut join, output)
+    }
+
+    /// Joins the rows of several anchors, document by document.
+    fn join_several(&self, join: &mut Join<'_, 'p>, output: &mut Output) -> Result<(), Abort> {
+        let anchor_rows = join.anchor_rows;
         // A document needs rows of every anchor, so those of the shortest list are sufficient.
         let Some(fewest) = anchor_rows
             .iter()
@@ -91,7 +97,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             // The product is 0 if the document has no fragment for one of the anchors.
             for number in 0..fragments.iter().map(Vec::len).product() {
                 choose_from(&fragments, number, &mut choice);
-                self.choose(&mut join, doc, &choice, output)?;
+                self.choose(join, doc, &choice, output)?;
             }
         }
         Ok(())
