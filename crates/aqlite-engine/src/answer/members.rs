@@ -346,12 +346,14 @@ impl Moments {
     }
 }
 
+/// Records that a set of booleans has this one.
+fn mark(booleans: &mut [bool; 2], flag: bool) {
+    let [no, yes] = booleans;
+    *(if flag { yes } else { no }) = true;
+}
+
 impl Sets {
     fn add(&mut self, literal: &Literal) {
-        let mark = |booleans: &mut [bool; 2], flag: bool| {
-            let [no, yes] = booleans;
-            *(if flag { yes } else { no }) = true;
-        };
         match literal {
             Literal::Null => self.has_null = true,
             Literal::Boolean(flag) => {
@@ -369,17 +371,21 @@ impl Sets {
                 self.has_text = true;
                 self.texts.insert(Arc::clone(text));
             }
-            Literal::Untyped(text) => {
-                self.texts.insert(Arc::clone(text));
-                match number::parse(text.trim()) {
-                    Some(number) => drop(self.untyped_numbers.insert(bits(number))),
-                    None => self.not_number = true,
-                }
-                match text.trim().parse() {
-                    Ok(flag) => mark(&mut self.untyped_booleans, flag),
-                    Err(_) => self.not_boolean = true,
-                }
-            }
+            Literal::Untyped(text) => self.add_untyped(text),
+        }
+    }
+
+    /// Adds a literal whose type is unknown: as a text, and as a number and a boolean if it can be
+    /// read as one.
+    fn add_untyped(&mut self, text: &Arc<str>) {
+        self.texts.insert(Arc::clone(text));
+        match number::parse(text.trim()) {
+            Some(number) => drop(self.untyped_numbers.insert(bits(number))),
+            None => self.not_number = true,
+        }
+        match text.trim().parse() {
+            Ok(flag) => mark(&mut self.untyped_booleans, flag),
+            Err(_) => self.not_boolean = true,
         }
     }
 

@@ -171,20 +171,7 @@ impl Layout {
     fn write(&self, index: u32, out: &mut String) {
         let Some(item) = self.item(index) else { return };
         match item.kind {
-            ItemKind::Object => {
-                let _ = write!(out, "{{\"_type\":\"{}\"", item.class);
-                for child in self.children(index) {
-                    let _ = write!(
-                        out,
-                        ",\"{}\":",
-                        self.item(child)
-                            .and_then(|c| c.attr)
-                            .map_or("?", Attr::name)
-                    );
-                    self.write(child, out);
-                }
-                out.push('}');
-            }
+            ItemKind::Object => self.write_object(index, item.class, out),
             ItemKind::List => {
                 out.push('[');
                 for (i, child) in self.children(index).enumerate() {
@@ -200,6 +187,17 @@ impl Layout {
             }
             ItemKind::Group(_) => out.push_str("{\"_parts\":1}"),
         }
+    }
+
+    /// Writes an object with its `_type`.
+    fn write_object(&self, index: u32, class: Cls, out: &mut String) {
+        let _ = write!(out, "{{\"_type\":\"{class}\"");
+        for child in self.children(index) {
+            let attr = self.item(child).and_then(|c| c.attr);
+            let _ = write!(out, ",\"{}\":", attr.map_or("?", Attr::name));
+            self.write(child, out);
+        }
+        out.push('}');
     }
 }
 

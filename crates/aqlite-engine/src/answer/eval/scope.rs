@@ -116,16 +116,7 @@ impl<'b> Scope<'b> {
                         .collect(),
                 )
             }
-            Scope::Chosen(fragments) => {
-                let from = fragments.partition_point(|f| table_of(*f) < number);
-                let rest = fragments.get(from..).unwrap_or_default();
-                Selection::Indices(
-                    rest.iter()
-                        .take_while(|f| table_of(**f) == number)
-                        .map(|f| *f as u32)
-                        .collect(),
-                )
-            }
+            Scope::Chosen(fragments) => Selection::Indices(rows_in_table(fragments, number)),
         }
     }
 
@@ -199,4 +190,14 @@ impl Chosen<'_, '_> {
         self.classes.push((class, found.0, found.1));
         found
     }
+}
+
+/// Returns the rows of a table among chosen fragments, which are sorted by table.
+fn rows_in_table(fragments: &[u64], number: u32) -> Vec<u32> {
+    let from = fragments.partition_point(|f| table_of(*f) < number);
+    let rest = fragments.get(from..).unwrap_or_default();
+    rest.iter()
+        .take_while(|f| table_of(**f) == number)
+        .map(|f| *f as u32)
+        .collect()
 }

@@ -394,30 +394,26 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         rows: Selection<'b>,
     ) -> Result<(), Abort> {
         self.go_on(&mut search.done, rows.len())?;
+        let walk = |search: &mut Search<'_, 'p, 'b>, trie, rows: &[u32]| {
+            rows.iter()
+                .try_for_each(|row| self.walk(search, trie, (table, number), *row))
+        };
         match (&variant.expansion, search.trie) {
             (Expansion::Group(over), Some(trie)) => {
                 let (without, walked) = self.collect_parts(search, trie, over, number, &rows)?;
-                walked
-                    .into_iter()
-                    .try_for_each(|row| self.walk(search, trie, (table, number), row))?;
+                walk(search, trie, &walked)?;
                 search.without.push((number, Rc::clone(&variant), without));
                 search.parents.push((number, variant));
-                Ok(())
             }
-            (Expansion::Walk, Some(trie)) => rows
-                .rows()
-                .iter()
-                .try_for_each(|row| self.walk(search, trie, (table, number), *row)),
-            _ => {
-                search.ready.push(Ready {
-                    number,
-                    variant,
-                    rows,
-                    over: ParentRows::Nothing,
-                });
-                Ok(())
-            }
+            (Expansion::Walk, Some(trie)) => walk(search, trie, &rows.rows())?,
+            _ => search.ready.push(Ready {
+                number,
+                variant,
+                rows,
+                over: ParentRows::Nothing,
+            }),
         }
+        Ok(())
     }
 
     /// Gives what passes of all that was found.

@@ -152,8 +152,19 @@ impl<'b> TopK<'b> {
         if of_kind <= self.wanted {
             return i64::MAX;
         }
+        let own = self.ranks_of(of_numbers, of_kind);
+        let worst = if own.len() > self.wanted {
+            nth_smallest(own, self.wanted - 1)
+        } else {
+            None
+        };
+        worst.unwrap_or(i64::MAX)
+    }
+
+    /// Returns the ranks of the rows of numbers or of points in time, of which there are `count`.
+    fn ranks_of(&self, of_numbers: bool, count: usize) -> Vec<i64> {
         let mut start = 0;
-        let mut own = Vec::with_capacity(of_kind);
+        let mut own = Vec::with_capacity(count);
         for (block, kind) in &self.blocks {
             let end = start + block.rows.len();
             if *kind == of_numbers {
@@ -167,12 +178,7 @@ impl<'b> TopK<'b> {
             }
             start = end;
         }
-        let worst = if own.len() > self.wanted {
-            nth_smallest(own, self.wanted - 1)
-        } else {
-            None
-        };
-        worst.unwrap_or(i64::MAX)
+        own
     }
 }
 

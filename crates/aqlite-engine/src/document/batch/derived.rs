@@ -77,19 +77,22 @@ impl Batch {
             let references = exists.then(|| self.references_tree(ehr, &objects));
             let references = references.and_then(|tree| derived.batch.add_tree(ehr, &tree));
             derived.references.push(references);
-            let owner = self.ehr_id(ehr).unwrap_or_default();
-            let containers = objects.into_iter().filter_map(|docs| {
-                let number = docs.first().copied()?;
-                let fragment = derived.batch.add_tree(
-                    number,
-                    &self.container_tree(number, self.doc(number)?, owner),
-                )?;
-                Some(Container { fragment, docs })
-            });
-            let containers = containers.collect();
+            let containers = self.containers_of(ehr, objects, &mut derived.batch);
             derived.containers.push(containers);
         }
         derived
+    }
+
+    /// Adds the versioned objects of an EHR to a batch. `objects` are the versions of each.
+    fn containers_of(&self, ehr: u32, objects: Vec<Vec<u32>>, batch: &mut Batch) -> Vec<Container> {
+        let owner = self.ehr_id(ehr).unwrap_or_default();
+        let container = |docs: Vec<u32>| {
+            let number = docs.first().copied()?;
+            let tree = self.container_tree(number, self.doc(number)?, owner);
+            let fragment = batch.add_tree(number, &tree)?;
+            Some(Container { fragment, docs })
+        };
+        objects.into_iter().filter_map(container).collect()
     }
 
     fn add_tree(&mut self, doc: u32, tree: &Tree) -> Option<Fragment> {
