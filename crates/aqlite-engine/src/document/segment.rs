@@ -11,11 +11,12 @@
 
 mod form;
 
-use super::Batch;
 use super::batch::{Docs, Marks, ObjectKind, Places, Structure, Table};
 use super::column::{Column, Dictionary, PAGE, Page, Words};
 use super::digest::fnv;
+use super::layout::Item;
 use super::part::Part;
+use super::{Batch, Layout};
 use aqlite_rm::class::{Attr, Cls};
 use bitcode::{Decode, Encode};
 use form::{Differences, Fragments, StoredColumn, StoredLayout, StoredPage, StoredStructure};
@@ -105,6 +106,17 @@ struct Head {
     parts: Vec<PartPlace>,
 }
 
+impl PartPlace {
+    /// The place of a part that is not stored yet.
+    const NOWHERE: PartPlace = PartPlace {
+        value: u32::MAX,
+        start: 0,
+        end: 0,
+        memory: 0,
+        checksum: 0,
+    };
+}
+
 impl std::fmt::Debug for Head {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
@@ -184,9 +196,7 @@ impl Batch {
             return Err("a segment needs the number of each of its EHRs");
         }
         let mut encoder = Encoder::new(self.words.len());
-        for table in &self.tables {
-            encoder.add_table(table)?;
-        }
+        encoder.add_tables(&self.tables)?;
         // The columns come first, because they decide the order of the words.
         encoder.add_words(self.words.words());
         let absent = "a batch with absent parts cannot become a segment";
@@ -286,36 +296,53 @@ impl Encoder {
         }
     }
 
-    /// Adds a part that takes `memory` bytes when it is loaded.
+    /// Adds the next part, which takes `memory` bytes when it is loaded.
     fn add(&mut self, part: &impl Encode, memory: usize) {
+        self.places.push(PartPlace::NOWHERE);
+        self.put(self.places.len() - 1, part, memory);
+    }
+
+    /// Stores the part with a number, behind the parts that were stored before.
+    fn put(&mut self, number: usize, part: &impl Encode, memory: usize) {
         let bytes = pack_bytes(part);
         // A part is never divided, so a value may exceed the size by its last part.
         if self.values.last().is_none_or(|value| value.len() >= VALUE) {
             self.values.push(Vec::new());
         }
-        let number = self.values.len() as u32 - 1;
-        let Some(value) = self.values.last_mut() else {
+        let last = self.values.len() as u32 - 1;
+        let (Some(value), Some(place)) = (self.values.last_mut(), self.places.get_mut(number))
+        else {
             return;
         };
         let start = value.len() as u32;
         value.extend_from_slice(&bytes);
-        self.places.push(PartPlace {
-            value: number,
+        *place = PartPlace {
+            value: last,
             start,
             end: value.len() as u32,
             memory: u32::try_from(memory).unwrap_or(u32::MAX),
             checksum: checksum(&bytes),
-        });
+        };
     }
 
-    fn add_table(&mut self, table: &Table) -> Result<(), &'static str> {
+    /// Adds the structures and columns of all tables. Those that one query reads are stored next to
+    /// each other, so that it reads few values.
+    fn add_tables(&mut self, tables: &[Table]) -> Result<(), &'static str> {
         let absent = "a batch with absent parts cannot become a segment";
-        let structure = table.structure.present().ok_or(absent)?;
-        self.add(&StoredStructure::of(structure), structure.bytes());
-        for column in &table.columns {
-            let column = column.present().ok_or(absent)?;
-            let stored = StoredColumn::of(column, |word| self.number_of(word));
-            self.add(&stored, column.bytes());
+        // Parts are numbered table by table, and stored in another order.
+        let parts = tables.iter().flat_map(TablePart::all).enumerate();
+        let mut order: Vec<(usize, TablePart<'_>)> = parts.collect();
+        self.places = vec![PartPlace::NOWHERE; order.len()];
+        order.sort_by(|(a, one), (b, other)| one.rank.cmp(&other.rank).then(a.cmp(b)));
+        for (number, TablePart { table, column, .. }) in order {
+            if let Some(column) = column {
+                let column = column.present().ok_or(absent)?;
+                let stored = StoredColumn::of(column, |word| self.number_of(word));
+                self.put(number, &stored, column.bytes());
+            } else {
+                let structure = table.structure.present().ok_or(absent)?;
+                self.put(number, &StoredStructure::of(structure), structure.bytes());
+            }
         }
         Ok(())
     }
@@ -341,6 +368,68 @@ impl Encoder {
         }
         self.words = order;
     }
+}
+
+/// A part of a table that is to be stored.
+struct TablePart<'t> {
+    table: &'t Table,
+    /// The column; `None` for the structure.
+    column: Option<&'t Part<Column>>,
+    rank: Rank,
+}
+
+/// The place of a part among those of all tables: tables with one kind of root are together, their
+/// structures first, then their columns by path.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    archetype: Option<u32>,
+    class: &'static str,
+    root_id: Option<u32>,
+    /// The names of the attributes on the way from the root to the leaf; `None` for a structure.
+    path: Option<Vec<&'static str>>,
+}
+
+impl TablePart<'_> {
+    /// Returns the structure and the columns of a table, in the order of their numbers.
+    fn all(table: &Table) -> impl Iterator<Item = TablePart<'_>> {
+        let layout = table.layout();
+        let (root_id, archetype) = table.root();
+        let rank = move |path| Rank {
+            archetype,
+            class: layout.class().name(),
+            root_id,
+            path,
+        };
+        let structure = TablePart {
+            table,
+            column: None,
+            rank: rank(None),
+        };
+        let columns = table.columns.iter().zip(layout.leaves());
+        let columns = columns.map(move |(column, leaf)| TablePart {
+            table,
+            column: Some(column),
+            rank: rank(Some(path_of(layout, *leaf))),
+        });
+        std::iter::once(structure).chain(columns)
+    }
+}
+
+/// Returns the names of the attributes on the way from the root of a layout to an item.
+fn path_of(layout: &Layout, mut item: u32) -> Vec<&'static str> {
+    let mut path = Vec::new();
+    // The root contains itself, and has no attribute.
+    while let Some(Item {
+        attr: Some(attr),
+        parent,
+        ..
+    }) = layout.item(item)
+    {
+        path.push(attr.name());
+        item = *parent;
+    }
+    path.reverse();
+    path
 }
 
 impl StoredTable {
