@@ -11,7 +11,10 @@ use aqlite::document::{Batch, Leaf};
 use aqlite::store::ready::now_or_never;
 use aqlite::store::repository::{BatchSink, Repository, StoreError};
 use aqlite::store::scan::{Progress, Scan, Snapshot};
-use aqlite::store::sql::{BlobFuture, Blobs, Compaction, Segments, SqlRepository};
+use aqlite::store::sql::{
+    BlobFuture, Blobs, Compaction, LayoutCatalog, Row, Segments, Sql, SqlError, SqlRepository,
+    Statement,
+};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::{poll_fn, ready};
@@ -167,7 +170,7 @@ fn rows(store: &SqlRepository<Sqlite>, query: &str) -> Vec<String> {
     now_or_never(rows_later(store, query)).expect("ready")
 }
 
-async fn rows_later(store: &SqlRepository<Sqlite>, query: &str) -> Vec<String> {
+async fn rows_later(store: &SqlRepository<impl Sql>, query: &str) -> Vec<String> {
     let plan = prepare(query, &Parameters::new(), &QueryOptions::default()).expect("a query");
     let (go_on, budget) = (|| false, Budget::default());
     let begin = || Run::new(&plan, NOW, budget, &go_on);
@@ -530,6 +533,75 @@ fn query_shows_its_state_while_others_go_on() {
     };
     assert!(number > 2, "the query waited {} times", number - 1);
     assert_eq!(found, before);
+}
+
+/// A database whose answers may arrive later than they were given.
+struct Late {
+    database: Sqlite,
+    is_late: Rc<Cell<bool>>,
+}
+
+impl Sql for Late {
+    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Vec<Row>>, SqlError> {
+        let answer = self.database.batch(statements).await;
+        let mut waits = self.is_late.take();
+        poll_fn(|_| match std::mem::take(&mut waits) {
+            true => Poll::Pending,
+            false => Poll::Ready(()),
+        })
+        .await;
+        answer
+    }
+}
+
+#[test]
+fn query_shows_its_state_if_a_newer_one_is_answered_first() {
+    for first_is_cold in [true, false] {
+        let (database, blobs) = (Sqlite::in_memory(), Unreliable::default());
+        let plain = database.repository();
+        let segments = Segments::new(Box::new(blobs.clone())).with_sizes(1, 1_000);
+        let is_late = Rc::new(Cell::new(false));
+        let late = Late {
+            database: database.clone(),
+            is_late: Rc::clone(&is_late),
+        };
+        let isolate = SqlRepository::new(late, Rc::new(LayoutCatalog::default()))
+            .with_segments(Rc::new(segments));
+        let write = |object, number| {
+            let draft = Draft {
+                ehr: EHRS[0],
+                ..Draft::composition(object, number)
+            };
+            done(plain.commit(draft.commit()));
+        };
+        done(plain.commit(creation(EHRS[0], None)));
+        write("a", 1);
+        write("b", 1);
+        let pause = || Box::pin(ready(())) as aqlite::store::repository::Pause;
+        let written = now_or_never(isolate.compact("b1", TODAY, &pause)).expect("ready");
+        assert_eq!(written, Ok(Compaction::Written));
+        let query =
+            "SELECT v/uid/value AS uid FROM VERSION v[LATEST_VERSION] CONTAINS COMPOSITION c";
+        let read = || now_or_never(rows_later(&isolate, query)).expect("ready");
+        if !first_is_cold {
+            read();
+        }
+        let before = rows(&plain, query);
+        is_late.set(true);
+        let (mut first, mut context) = (
+            Box::pin(rows_later(&isolate, query)),
+            Context::from_waker(Waker::noop()),
+        );
+        assert!(first.as_mut().poll(&mut context).is_pending());
+        write("b", 2);
+        let after = rows(&plain, query);
+        assert_ne!(before, after);
+        assert_eq!(read(), after);
+        assert_eq!(first.as_mut().poll(&mut context), Poll::Ready(before));
+        assert_eq!(read(), after);
+        write("a", 2);
+        assert_eq!(read(), rows(&plain, query));
+    }
 }
 
 /// A run beside another query of the same isolate, which is executed before each piece but the first.

@@ -10,7 +10,7 @@ use super::catalog::MatchingProfiles;
 use super::checksum::StoredDocument;
 use super::list::size_of_version;
 use super::read::known_texts;
-use super::segments::{NamedEhrs, SegmentScan, Segments};
+use super::segments::{Known, NamedEhrs, SegmentScan, Segments};
 use super::value::{Fields, Row, Sql, Statement, json_list, unexpected};
 use crate::document::{Batch, short_digest};
 use crate::store::repository::{MAX_PAGE_BYTES, Sink, StoreError, state_to_read};
@@ -240,8 +240,11 @@ impl<S: Sql> SqlRepository<S> {
             Statement::new(NEWEST),
             removed(scan),
         ];
+        let mut known = Known::default();
         if let Some((segments, source)) = &segments {
-            batch.extend(segments.statements(*source));
+            let statements;
+            (statements, known) = segments.statements(*source);
+            batch.extend(statements);
             let past = scan
                 .snapshot
                 .map(|requested| segments.past_statements(requested));
@@ -260,7 +263,7 @@ impl<S: Sql> SqlRepository<S> {
         let mut after = 0;
         if let Some((segments, source)) = segments {
             let of_segments = [answers.next()?, answers.next()?, answers.next()?];
-            let opened = self.open_segments(&segments, source, newest, of_segments);
+            let opened = self.open_segments(&segments, source, newest, (of_segments, known));
             let mut opened = opened.await?;
             if scan.snapshot.is_some() {
                 let changes = [answers.next()?, answers.next()?];

@@ -15,6 +15,7 @@ use crate::document::{Batch, absent_reads};
 use crate::store::repository::StoreError;
 use crate::store::scan::{Progress, Scan, Snapshot};
 use crate::store::sink::{BatchSink, Pause, Sink, send_among};
+pub(super) use cache::Known;
 use cache::{Cache, Held, Listed, Overlay};
 pub use compaction::{Compaction, CompactionHost};
 use futures_util::stream::{self, StreamExt};
@@ -317,17 +318,19 @@ impl Segments {
         }
     }
 
-    /// The statements whose rows [`SqlRepository::open_segments`] reads.
-    pub(super) fn statements(&self, source: Source) -> [Statement; 3] {
+    /// The statements whose rows [`SqlRepository::open_segments`] reads, and what their rows add to.
+    pub(super) fn statements(&self, source: Source) -> ([Statement; 3], Known) {
+        let known = self.cache(source).borrow().known();
         let seen = match source {
-            Source::Versions => self.versions.borrow().superseded_to(),
+            Source::Versions => known.superseded_to,
             Source::Ehrs => NO_BOUND,
         };
-        [
+        let statements = [
             Statement::new(source.manifest()),
             self.superseded(seen, NO_BOUND),
             Statement::new(UNQUERYABLE).bind(self.listed),
-        ]
+        ];
+        (statements, known)
     }
 
     fn superseded(&self, after: u64, until: u64) -> Statement {
@@ -341,12 +344,11 @@ impl Segments {
         source: Source,
         state: Snapshot,
         listed: Vec<Listed>,
-        overlay: Overlay,
+        (known, more): (Known, Overlay),
     ) -> SegmentScan {
         let cache = self.cache(source);
-        let overlay = cache.borrow_mut().renew(state, &listed, overlay);
-        let known = |listed: &&Listed| cache.borrow().knows(listed);
-        let known: Vec<&Listed> = listed.iter().filter(known).collect();
+        let overlay = cache.borrow_mut().renew(known, state, &listed, more);
+        let known: Vec<&Listed> = listed.iter().filter(|l| overlay.knows(l)).collect();
         let heads = stream::iter(known).map(|listed| self.head(cache, listed));
         let found: Vec<_> = heads.buffered(AT_ONCE).collect().await;
         cache.borrow().make_room(self.memory.0);
@@ -545,7 +547,7 @@ impl<S: Sql> SqlRepository<S> {
         segments: &Segments,
         source: Source,
         state: Snapshot,
-        [manifest, superseded, unqueryable]: [Vec<Row>; 3],
+        ([manifest, superseded, unqueryable], known): ([Vec<Row>; 3], Known),
     ) -> Result<SegmentScan, StoreError> {
         let listed = manifest.into_iter().map(Listed::of);
         let listed: Vec<Listed> = listed.collect::<Result<_, _>>()?;
@@ -558,8 +560,8 @@ impl<S: Sql> SqlRepository<S> {
             Source::Versions => self.read_superseded(segments, state, superseded).await?,
             Source::Ehrs => Vec::new(),
         };
-        let overlay = Overlay::new(superseded, unqueryable);
-        Ok(segments.open(source, state, listed, overlay).await)
+        let more = Overlay::new(superseded, unqueryable);
+        Ok(segments.open(source, state, listed, (known, more)).await)
     }
 
     /// Reads the rest of a list of superseded versions, of which one page was read.

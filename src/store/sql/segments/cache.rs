@@ -39,6 +39,8 @@ pub(super) struct Overlay {
     pub superseded: Vec<u64>,
     /// EHRs that population queries do not read, ascending.
     pub unqueryable: Vec<u64>,
+    /// The overlay has nothing that was superseded by a version up to this one.
+    known_from: u64,
 }
 
 impl Overlay {
@@ -49,8 +51,25 @@ impl Overlay {
         Overlay {
             superseded,
             unqueryable,
+            known_from: 0,
         }
     }
+
+    /// Returns whether the overlay has all that was superseded since a segment was written.
+    pub fn knows(&self, listed: &Listed) -> bool {
+        listed.state >= self.known_from
+    }
+}
+
+/// The superseded versions that a cache knows when a query begins.
+///
+/// The query adds the later ones to these, and not to those that the cache knows when the database
+/// has answered: another query may have learnt of a newer state meanwhile.
+#[derive(Clone, Default)]
+pub(in crate::store::sql) struct Known {
+    overlay: Rc<Overlay>,
+    /// The newest version whose predecessors are in the overlay; 0 if nothing is known.
+    pub superseded_to: u64,
 }
 
 /// A segment with its head and its loaded parts.
@@ -77,11 +96,9 @@ pub(super) struct Cache {
     held: HashMap<String, Rc<Held>>,
     /// Batches that were forgotten while a query still reads them.
     forgotten: RefCell<Vec<Weak<Batch>>>,
-    overlay: Rc<Overlay>,
-    /// The newest version whose predecessors are in the overlay.
-    superseded_to: u64,
-    /// The overlay has nothing that was superseded by a version up to this one.
-    known_from: u64,
+    known: Known,
+    /// The newest version of the state that the overlay is of.
+    newest: u64,
 }
 
 impl Held {
@@ -171,39 +188,51 @@ impl Shown {
 }
 
 impl Cache {
-    /// The newest version whose predecessors are known to be superseded; 0 at first.
-    pub fn superseded_to(&self) -> u64 {
-        self.superseded_to
+    /// The superseded versions that are known now.
+    pub fn known(&self) -> Known {
+        self.known.clone()
     }
 
-    /// Forgets segments that the manifest does not name, and learns what was superseded since the
-    /// last query. Returns the overlay of this state.
-    pub fn renew(&mut self, state: Snapshot, listed: &[Listed], more: Overlay) -> Rc<Overlay> {
+    /// Forgets segments that the manifest does not name. Returns the overlay of a state: what was
+    /// `known` when the query began, and what was superseded since. Later queries build on it,
+    /// unless another query has read a newer state.
+    pub fn renew(
+        &mut self,
+        known: Known,
+        state: Snapshot,
+        listed: &[Listed],
+        more: Overlay,
+    ) -> Rc<Overlay> {
         let is_listed = |blob: &String| listed.iter().any(|listed| listed.blob == *blob);
         self.held.retain(|blob, _| is_listed(blob));
         let oldest = listed.iter().map(|listed| listed.state).min();
         let mut superseded = more.superseded;
-        if self.superseded_to == 0 {
-            self.known_from = oldest.unwrap_or(0);
+        let known_from = if known.superseded_to == 0 {
+            oldest.unwrap_or(0)
         } else {
-            superseded.extend_from_slice(&self.overlay.superseded);
+            superseded.extend_from_slice(&known.overlay.superseded);
+            known.overlay.known_from
+        };
+        let overlay = Rc::new(Overlay {
+            known_from,
+            ..Overlay::new(superseded, more.unqueryable)
+        });
+        if state.version >= self.newest {
+            // A segment may be listed late, with a state before the oldest one that was known. The
+            // next query then asks for everything again.
+            let is_complete = oldest.is_some_and(|oldest| oldest >= known_from);
+            self.newest = state.version;
+            self.known = Known {
+                overlay: Rc::clone(&overlay),
+                superseded_to: if is_complete { state.version } else { 0 },
+            };
         }
-        self.overlay = Rc::new(Overlay::new(superseded, more.unqueryable));
-        // A segment may be listed late, with a state before the oldest one that was known. The next
-        // query then asks for everything again.
-        let is_complete = oldest.is_some_and(|oldest| oldest >= self.known_from);
-        self.superseded_to = if is_complete { state.version } else { 0 };
-        Rc::clone(&self.overlay)
-    }
-
-    /// Returns whether the overlay has all that was superseded since a segment was written.
-    pub fn knows(&self, listed: &Listed) -> bool {
-        listed.state >= self.known_from
+        overlay
     }
 
     /// Returns whether an overlay is that of the newest state that was read.
     pub fn is_newest(&self, overlay: &Rc<Overlay>) -> bool {
-        Rc::ptr_eq(overlay, &self.overlay)
+        Rc::ptr_eq(overlay, &self.known.overlay)
     }
 
     /// A segment that is held.
