@@ -91,7 +91,7 @@ pub(crate) struct ChangedResource<'a> {
     /// The resource itself; `None` for a deletion.
     pub node: Option<NodeRef<'a>>,
     /// The resource in another format, if the client prefers one.
-    pub shown: Option<Representation>,
+    pub shown: Result<Option<Representation>, Failure>,
 }
 
 impl<'a> Call<'a> {
@@ -416,18 +416,26 @@ impl<'a> Call<'a> {
     }
 
     /// Returns the response to a change, with the content that the client prefers.
-    pub fn changed(&self, changed: &ChangedResource<'_>) -> Result<Response, Failure> {
+    ///
+    /// The change is committed, so no request for it ends in an error any more: content that cannot
+    /// be written is left out.
+    pub fn changed(&self, changed: ChangedResource<'_>) -> Response {
         let full = Response::new(if changed.created { 201 } else { 200 });
-        let response = match (self.prefer.returns, changed.node) {
+        let content = match (self.prefer.returns, changed.node) {
             (Return::Representation, Some(node)) => {
-                self.with_resource(full, node, changed.shown.clone())?
+                let shown = changed.shown;
+                shown
+                    .and_then(|shown| self.with_resource(full, node, shown))
+                    .ok()
             }
-            (Return::Identifier, Some(_)) => full.with_body(
+            (Return::Identifier, Some(_)) => Some(full.with_body(
                 "application/json",
                 json!({ "uid": changed.uid }).to_string(),
-            ),
-            _ => Response::new(if changed.created { 201 } else { 204 }),
+            )),
+            _ => None,
         };
+        let minimal = || Response::new(if changed.created { 201 } else { 204 });
+        let response = content.unwrap_or_else(minimal);
         let response = validated(response, changed.uid, changed.time)
             .with_header("Location", changed.path.as_str());
         let response = match &changed.uri {
@@ -435,7 +443,7 @@ impl<'a> Call<'a> {
             Some(uri) if changed.created => response.with_header("openEHR-uri", uri.as_str()),
             _ => response,
         };
-        Ok(self.preference_applied(response))
+        self.preference_applied(response)
     }
 
     /// Returns the status of the response to a change, for the access log.

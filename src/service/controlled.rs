@@ -2,6 +2,7 @@
 //! are created, read, updated and deleted by the same functions. Each change goes through a
 //! CONTRIBUTION.
 
+use super::admission::Turn;
 use super::call::{Call, ChangedResource, validated};
 use super::commit::{Change, ChangeSet, Committed, CommittedChange, flags};
 use super::committal::{Audit, DELETED, MODIFICATION};
@@ -13,6 +14,7 @@ use super::identity::{check_object, given_object_id};
 use super::ids::{Target, VersionUid, is_uuid};
 use super::negotiate::{Form, Return, entity_tag, if_match, none_match};
 use super::owner::Owner;
+use super::simplified::check_acceptable;
 use super::templates::Facts;
 use super::versioned::{address, missing};
 use super::{Service, tag};
@@ -48,7 +50,7 @@ impl<R: Repository> Service<R> {
         call: &Call<'_>,
         what: &Controlled,
     ) -> Result<Response, Failure> {
-        call.check_acceptable()?;
+        check_acceptable(call)?;
         let committed = self
             .commit_with_preconditions(call, async |facts| self.creation(call, what, facts).await)
             .await?;
@@ -139,7 +141,7 @@ impl<R: Repository> Service<R> {
         call: &Call<'_>,
         what: &Controlled,
     ) -> Result<Response, Failure> {
-        call.check_acceptable()?;
+        check_acceptable(call)?;
         let committed = self
             .commit_with_preconditions(call, async |facts| self.updating(call, what, facts).await)
             .await?;
@@ -527,15 +529,18 @@ impl<R: Repository> Service<R> {
             .data()
             .filter(|_| call.prefer.returns == Return::Representation)
         {
-            Some(data) => self.shown(call, owner, data).await?,
-            None => None,
+            Some(data) => self.shown(call, owner, data).await,
+            None => Ok(None),
         };
         let size = committed.versions.first().map_or(0, Tree::size);
-        let _turn = call.turn(size).await?;
+        let (shown, _turn) = match call.turn(size).await {
+            Ok(turn) => (shown, turn),
+            Err(failure) => (Err(failure), Turn::default()),
+        };
         let uri = (!owner.is_empty()).then(|| format!("ehr:/{owner}/{}", uid.object_id));
         let uid = uid.to_string();
         let path = address(call, owner, what, &uid);
-        let response = call.changed(&ChangedResource {
+        let response = call.changed(ChangedResource {
             created,
             path,
             uri,
@@ -543,7 +548,7 @@ impl<R: Repository> Service<R> {
             time: &committed.time,
             node: committed.data(),
             shown,
-        })?;
+        });
         Ok(tag::with_headers(response, tags))
     }
 }

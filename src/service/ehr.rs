@@ -96,11 +96,11 @@ impl<R: Repository> Service<R> {
         let tree = ehr_document(&self.config.system_id, ehr_id, &committed.time, &references)?;
         let path = call.address(&["ehr", ehr_id]);
         let resolved = match tree.root() {
-            Some(root) => self.resolved(call, ehr_id, root).await?,
-            None => None,
+            Some(root) => self.resolved(call, ehr_id, root).await,
+            None => Ok(None),
         };
         let uri = Some(format!("ehr:/{ehr_id}"));
-        call.changed(&ChangedResource {
+        Ok(call.changed(ChangedResource {
             created: true,
             path,
             uri,
@@ -108,7 +108,7 @@ impl<R: Repository> Service<R> {
             time: &committed.time,
             node: tree.root(),
             shown: resolved,
-        })
+        }))
     }
 
     async fn show_ehr(&self, call: &Call<'_>, ehr: &Ehr) -> Result<Response, Failure> {

@@ -78,6 +78,10 @@ impl Failure {
             GzipError::Malformed => Failure::bad_request(
                 "the body cannot be read to its end: it is cut off, or not the gzip that its content encoding says",
             ),
+            GzipError::Members => Failure::new(
+                413,
+                "the body has too many short gzip members: compress it as one",
+            ),
             GzipError::Ratio => Failure::new(
                 413,
                 format!(

@@ -12,6 +12,11 @@ use miniz_oxide::{DataFormat, MZError, MZFlush, MZStatus};
 pub(crate) const RATIO: u64 = 200;
 /// Expanded bytes before the ratio is checked.
 const LEEWAY: u64 = 250_000;
+/// The maximum number of members that are shorter than [`MEMBER`] on average. A member costs about
+/// 20 µs, also an empty one of 20 bytes.
+const MEMBERS: u64 = 1_000;
+/// Expanded bytes of a member. Programs that write several have 64 kB and more in each.
+const MEMBER: u64 = 1_000;
 /// Maximum bytes of the header of a member, which may have a file name and a comment.
 const LONGEST_HEADER: usize = 65_536;
 /// Maximum bytes that one call of the decompressor writes.
@@ -24,6 +29,8 @@ pub enum GzipError {
     Malformed,
     /// The body expands more than any document.
     Ratio,
+    /// The body has many short members.
+    Members,
 }
 
 /// The condition for the next step of the decompressor.
@@ -86,7 +93,7 @@ impl Gunzip {
     ///
     /// # Errors
     /// [`GzipError::Malformed`] if the bytes are not gzip, [`GzipError::Ratio`] if they expand too
-    /// much.
+    /// much, [`GzipError::Members`] if they have too many members.
     pub fn expand(&mut self, out: &mut Vec<u8>, most: usize) -> Result<Progress, GzipError> {
         let full = out.len().saturating_add(most);
         loop {
@@ -191,6 +198,9 @@ impl Gunzip {
         }
         self.consume(8);
         self.members += 1;
+        if self.members > MEMBERS && self.expanded < self.members.saturating_mul(MEMBER) {
+            return Err(GzipError::Members);
+        }
         self.stage = Stage::Header;
         // With more input, the header of the next member follows (RFC 1952, section 2.2).
         Ok(!self.rest().is_empty())
@@ -346,6 +356,24 @@ mod tests {
         for slice in [1, 100] {
             assert_eq!(expanded(&named, slice, 100).as_deref(), Ok(&b"text"[..]));
         }
+    }
+
+    #[test]
+    fn many_members_must_not_be_short() {
+        let body = |count, text: &[u8]| gzip(text).repeat(count);
+        let short = |count| expanded(&body(count, b"x"), 10_000, 10_000).map(|out| out.len());
+        assert_eq!(
+            (short(1_000), short(1_001)),
+            (Ok(1_000), Err(GzipError::Members))
+        );
+        let empty = body(100_000, b"");
+        assert_eq!(expanded(&empty, 65_536, 65_536), Err(GzipError::Members));
+        let text: Vec<u8> = (0..300_u32)
+            .flat_map(|n| n.pow(2).to_string().into_bytes())
+            .collect();
+        assert!(text.len() >= 1_000);
+        let long = expanded(&body(2_000, &text), 65_536, 65_536);
+        assert_eq!(long.map(|out| out.len()), Ok(2_000 * text.len()));
     }
 
     #[test]

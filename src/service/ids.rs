@@ -133,12 +133,21 @@ impl Target {
     }
 }
 
+/// The maximum bytes of the id of a template, a guide or a value set, which is part of addresses and
+/// headers.
+const LONGEST_ID: usize = 1_000;
+
 /// Checks that a name in a body can be part of the path of a URL.
 ///
 /// Clients remove a segment `.` or `..` from a path before they send it, percent-encoded or not
 /// (WHATWG URL, "double-dot URL path segment"). Clients and proxies remove or reject control
 /// characters.
 pub(crate) fn check_addressable(what: &str, name: &str) -> Result<(), Failure> {
+    if name.len() > LONGEST_ID {
+        return Err(Failure::bad_request(format!(
+            "the id of the {what} has more than {LONGEST_ID} bytes; give it another id"
+        )));
+    }
     if name.is_empty() || name == "." || name == ".." || name.chars().any(char::is_control) {
         let shown = name.escape_debug();
         let rule =
@@ -278,7 +287,8 @@ mod tests {
 
     #[test]
     fn names_that_no_path_can_carry_are_refused() {
-        for name in ["", ".", "..", "a\tb", "\u{7f}", "line\n"] {
+        let long = "a".repeat(LONGEST_ID + 1);
+        for name in ["", ".", "..", "a\tb", "\u{7f}", "line\n", &long] {
             assert_eq!(
                 check_addressable("template", name).map_err(|f| f.status),
                 Err(400),

@@ -7,7 +7,7 @@ use super::content::{COMPOSITION, CheckedDocument, named_template, read_text, wi
 use super::dialect::Dialect;
 use super::document_class::Controlled;
 use super::error::Failure;
-use super::negotiate::{Form, Format, body_format};
+use super::negotiate::{Form, Format, Return, body_format};
 use super::representation::{Representation, body_of};
 use super::templates::Compiled;
 use super::time::iso;
@@ -72,6 +72,19 @@ fn maker(call: &Call<'_>) -> Result<Maker, Failure> {
             "`dialect` is unknown: expected `better` or `ehrbase`",
         )),
     }
+}
+
+/// Checks, before anything is written, that the response to a change of a document will be
+/// acceptable.
+pub(crate) fn check_acceptable(call: &Call<'_>) -> Result<(), Failure> {
+    call.check_acceptable()?;
+    if call.prefer.returns == Return::Representation
+        && call.has_forms()
+        && matches!(Form::wanted(call.request)?, Form::Simplified(..))
+    {
+        maker(call)?;
+    }
+    Ok(())
 }
 
 /// Returns the rules for reading a body: with `strict=true` every segment of STRUCTURED must be a

@@ -26,6 +26,8 @@ const MOST: usize = 1_000;
 const BYTES: usize = 200_000;
 /// The maximum bytes of the list of all tags of an EHR.
 const LISTED: usize = 8_000_000;
+/// The maximum bytes of a header of a response. Many clients read 16 kB of all headers.
+const LONGEST_HEADER: usize = 4_000;
 const OF_OBJECT: &str = "openehr-item-tag";
 const OF_VERSION: &str = "openehr-version-item-tag";
 
@@ -255,7 +257,8 @@ pub(crate) fn of_headers(call: &Call<'_>, uid: &VersionUid) -> Result<Vec<TagLis
         .collect()
 }
 
-/// Adds the tags of a version and its object to a response as headers.
+/// Adds the tags of a version and its object to a response as headers, unless a header cannot carry
+/// them.
 pub(crate) fn with_headers(response: Response, tags: &[TagList]) -> Response {
     tags.iter()
         .filter(|list| !list.tags.is_empty())
@@ -266,7 +269,8 @@ pub(crate) fn with_headers(response: Response, tags: &[TagList]) -> Response {
                 OF_OBJECT
             };
             let value = header_of(list);
-            if value.bytes().all(|b| (b' '..0x7f).contains(&b)) {
+            let is_short = value.len() <= LONGEST_HEADER;
+            if is_short && value.bytes().all(|b| (b' '..0x7f).contains(&b)) {
                 response.with_header(name, value)
             } else {
                 response
@@ -395,4 +399,26 @@ pub(super) fn checked(target: String, tags: Vec<ItemTag>) -> Result<TagList, Fai
         }
     }
     Ok(TagList::new(target, tags))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_have_the_tags_that_clients_can_read() {
+        let header = |value: &str| {
+            let tag = ItemTag {
+                key: "a".into(),
+                path: None,
+                value: Some(value.into()),
+            };
+            let tags = TagList::new("o".into(), vec![tag]);
+            let response = with_headers(Response::new(200), &[tags]);
+            response.header(OF_OBJECT).map(str::len)
+        };
+        assert_eq!(header("b"), Some(r#"key="a",value="b""#.len()));
+        assert_eq!(header("é"), None);
+        assert_eq!(header(&"b".repeat(LONGEST_HEADER)), None);
+    }
 }

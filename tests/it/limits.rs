@@ -403,3 +403,40 @@ fn resolved_references_take_memory_for_their_documents_only() {
     // A caller has 32 MB at a time, so twelve such requests run beside each other.
     assert!((1_000_000..2_700_000).contains(room), "{room}");
 }
+
+/// A host that never has memory for long texts.
+struct Full(Ticks);
+
+impl Environment for Full {
+    fn now(&mut self) -> i64 {
+        self.0.now()
+    }
+
+    fn new_uuid(&mut self) -> String {
+        self.0.new_uuid()
+    }
+
+    fn room(&mut self, _bytes: usize) -> RoomFuture {
+        Box::pin(std::future::ready(false))
+    }
+}
+
+#[test]
+fn committed_change_is_no_error_if_its_content_cannot_be_returned() {
+    let service = service(SMALL, Limits::default());
+    let mut host = Full(Ticks::new());
+    let mut send = |request: &Request| now_or_never(service.handle(request, &mut host)).unwrap();
+    send(&Request::new("PUT", &format!("/v1/ehr/{EHR}")));
+    let long = WEIGHT.replace("Encounter", &"n".repeat(60_000));
+    let body = format!(r#"{{"audit":{AUDIT},"versions":[{{"data":{long}}},{{"data":{long}}}]}}"#);
+    let request = Request::new("POST", &format!("/v1/ehr/{EHR}/contribution"))
+        .with_header("Prefer", "return=representation, resolve_refs")
+        .with_body("application/json", body);
+    let made = send(&request);
+    assert_eq!((made.status, made.body.len()), (201, 0), "{made:?}");
+    assert_eq!(made.header("Preference-Applied"), None);
+    let path = made.header("Location").unwrap().to_owned();
+    let path = path.split_once("/v1/").unwrap().1;
+    let read = send(&Request::new("GET", &format!("/v1/{path}")));
+    assert_eq!(read.status, 200, "{read:?}");
+}
