@@ -80,7 +80,8 @@ pub(super) type PathNumbers<'b> = (usize, Cow<'b, [f64]>);
 
 impl Accumulator {
     /// Adds all rows of a block: whole columns where the aggregate is of numbers, else row by row.
-    /// `known` is what the last aggregate read of the block, `held` the bytes that everything else holds.
+    /// `known` has the numbers of the path that the previous aggregate read, `held` is the number of
+    /// bytes that the rest of the query holds.
     pub fn add_block<'b>(
         &mut self,
         aggregate: &Aggregate,
@@ -203,7 +204,7 @@ impl Accumulator {
         self.kept_bytes + self.best.as_ref().map_or(0, Best::bytes)
     }
 
-    /// Adds a row; `held` are the bytes that everything else holds.
+    /// Adds a row; `held` is the number of bytes that the rest of the query holds.
     pub fn add(
         &mut self,
         aggregate: &Aggregate,

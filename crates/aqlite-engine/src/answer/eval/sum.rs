@@ -2,8 +2,8 @@
 
 use super::natural::{power_of_two, rounded, whole};
 
-/// A sum of numbers: for each 32 binary exponents, what the numbers with these come to, in units of
-/// the lowest.
+/// A sum of numbers: for each 32 binary exponents, the sum of the numbers with these exponents, in
+/// units of the lowest.
 ///
 /// A number has 53 binary digits, so a window holds 85 at once and has room for 2⁴² of them.
 #[derive(Default)]
