@@ -74,10 +74,10 @@ const WORDS: [WordHint; 20] = [
     word_hint(&["not"], &[], "NOT stands before the whole condition: `NOT path LIKE 'x*'`"),
     word_hint(&["*"], &[K::Keyword(W::Select)], "name the columns; `COUNT(*)` counts rows"),
     word_hint(&["*"], &[K::Keyword(W::Distinct)], "`COUNT(DISTINCT path)` counts different values, `COUNT(*)` rows"),
-    word_hint(&["distinct"], &[K::Sign('(')], "DISTINCT stands in COUNT only"),
+    word_hint(&["distinct"], &[K::Sign('(')], "DISTINCT is allowed in COUNT only"),
     word_hint(&["distinct"], &[], "DISTINCT stands directly behind SELECT"),
     word_hint(&["/"], &[K::Sign('/')], "one `/` stands between two steps; a comment starts with `--` and a space"),
-    word_hint(&["exists"], &[K::Sign('[')], "EXISTS stands in WHERE only"),
+    word_hint(&["exists"], &[K::Sign('[')], "EXISTS is allowed in WHERE only"),
     word_hint(&["("], &[K::Sign('[')], "there are no parentheses in brackets; AND binds tighter than OR"),
     word_hint(&["-"], &[K::Integer], "a date is a string: `'2019-05-01'`"),
     word_hint(&["-"], &[K::Identifier], "a name has letters, digits and `_`; AQL has no arithmetic"),
@@ -102,7 +102,7 @@ fn by_clause(unexpected: &Unexpected<'_>) -> Option<&'static str> {
             Some("a class is named without type parameters: `DV_INTERVAL`")
         }
         Clause::Where if behind_name && is_name && word(W::And) => {
-            Some("a text stands in quotes: `path = 'two words'`")
+            Some("write a text in quotes: `path = 'two words'`")
         }
         Clause::Select if (behind_name || behind_bracket) && is_class => {
             Some("FROM stands before the classes")
@@ -117,7 +117,7 @@ fn by_kind(unexpected: &Unexpected<'_>) -> Option<&'static str> {
     let literal = matches!(unexpected.kind, K::Text | K::Integer | K::Real | K::Boolean);
     Some(match (unexpected.before, unexpected.kind) {
         (Some(K::Keyword(W::Matches)), K::Parameter) => {
-            "a parameter behind MATCHES stands in braces: `matches {$list}`"
+            "write a parameter behind MATCHES in braces: `matches {$list}`"
         }
         (Some(K::Keyword(W::Limit | W::Offset | W::Top)), _) => {
             "the number is written out; `fetch` and `offset` of the request take any"

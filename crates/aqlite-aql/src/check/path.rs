@@ -101,7 +101,7 @@ impl Checker<'_> {
     fn unknown_variable<T>(&mut self, name: &ast::Name) -> Option<T> {
         if self.alias(&name.text).is_some() {
             let message = format!("`{}` is a column's alias, not a variable", name.text);
-            let help = "an alias stands in ORDER BY only; write the column's path";
+            let help = "an alias is allowed in ORDER BY only; write the column's path";
             return self.error("AQL0202", name.span(), message, help);
         }
         let names = self.variables.iter().filter_map(|v| v.name.clone());
