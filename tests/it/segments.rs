@@ -171,6 +171,17 @@ fn rows(store: &SqlRepository<Sqlite>, query: &str) -> Vec<String> {
 }
 
 async fn rows_later(store: &SqlRepository<impl Sql>, query: &str) -> Vec<String> {
+    let (rows, _) = rows_of(store, query, None).await.expect("a scan");
+    rows
+}
+
+/// Returns the rows of a query in an older state if there is one, else in the newest, and the number
+/// of segments that were read.
+async fn rows_of(
+    store: &SqlRepository<impl Sql>,
+    query: &str,
+    snapshot: Option<Snapshot>,
+) -> Result<(Vec<String>, usize), StoreError> {
     let plan = prepare(query, &Parameters::new(), &QueryOptions::default()).expect("a query");
     let (go_on, budget) = (|| false, Budget::default());
     let begin = || Run::new(&plan, NOW, budget, &go_on);
@@ -179,9 +190,13 @@ async fn rows_later(store: &SqlRepository<impl Sql>, query: &str) -> Vec<String>
         run: begin(),
         segments: 0,
     };
-    let scanned = store.scan(plan.scan(), &mut sink).await;
-    scanned.expect("a scan");
-    texts(&sink.run.finish().expect("an answer"))
+    let scan = Scan {
+        snapshot,
+        ..plan.scan().clone()
+    };
+    store.scan(&scan, &mut sink).await?;
+    let answer = sink.run.finish().expect("an answer");
+    Ok((texts(&answer), sink.segments))
 }
 
 fn texts(result: &ResultSet) -> Vec<String> {
@@ -330,30 +345,6 @@ fn check_named(place: &Place, isolate: usize, seed: u64) -> usize {
     segments
 }
 
-/// Returns the rows of a query in an older state, and the number of segments that were read; an
-/// error if the state is gone.
-fn rows_in_past(
-    store: &SqlRepository<Sqlite>,
-    query: &str,
-    snapshot: Snapshot,
-) -> Result<(Vec<String>, usize), StoreError> {
-    let plan = prepare(query, &Parameters::new(), &QueryOptions::default()).expect("a query");
-    let (go_on, budget) = (|| false, Budget::default());
-    let begin = || Run::new(&plan, NOW, budget, &go_on);
-    let mut sink = Restarting {
-        begin: &begin,
-        run: begin(),
-        segments: 0,
-    };
-    let scan = Scan {
-        snapshot: Some(snapshot),
-        ..plan.scan().clone()
-    };
-    now_or_never(store.scan(&scan, &mut sink)).expect("ready")?;
-    let answer = sink.run.finish().expect("an answer");
-    Ok((texts(&answer), sink.segments))
-}
-
 /// Compares the answers of an isolate in older states with those of a plain scan. Returns the number
 /// of segments that were read.
 fn check_past(place: &Place, isolate: usize, seed: u64, past: &[Snapshot]) -> usize {
@@ -362,8 +353,8 @@ fn check_past(place: &Place, isolate: usize, seed: u64, past: &[Snapshot]) -> us
         .iter()
         .flat_map(|snapshot| QUERIES.map(|q| (*snapshot, q)))
     {
-        let expected = rows_in_past(&place.plain, query, snapshot);
-        let found = rows_in_past(&place.isolates[isolate], query, snapshot);
+        let rows = |store| now_or_never(rows_of(store, query, Some(snapshot))).expect("ready");
+        let (expected, found) = (rows(&place.plain), rows(&place.isolates[isolate]));
         match (expected, found) {
             (Ok(expected), Ok(found)) => {
                 assert_eq!(found.0, expected.0, "seed {seed}, {snapshot:?}: {query}");
@@ -797,4 +788,19 @@ fn segments_behind_a_removed_one_are_read() {
         assert!(segments > 0, "{query} reads rows only");
     }
     check(&place, 1, 0);
+}
+
+#[test]
+fn query_of_a_repository_without_segments_finds_that_they_are_due() {
+    let place = Place::with(|segments| segments.with_sizes(4, 1_000));
+    done(place.plain.commit(creation(EHRS[0], None)));
+    for (object, is_due) in [("a", false), ("b", false), ("c", true)] {
+        let draft = Draft {
+            ehr: EHRS[0],
+            ..Draft::composition(object, 1)
+        };
+        done(place.plain.commit(draft.commit()));
+        rows(&place.isolates[0], QUERIES[0]);
+        assert_eq!(place.segments[0].is_due(), is_due, "{object}");
+    }
 }

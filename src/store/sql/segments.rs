@@ -552,7 +552,7 @@ impl<S: Sql> SqlRepository<S> {
         let listed = manifest.into_iter().map(Listed::of);
         let listed: Vec<Listed> = listed.collect::<Result<_, _>>()?;
         let unqueryable = Fields::of_only(unqueryable)?.numbers()?;
-        if listed.is_empty() || unqueryable.len() as u64 >= segments.listed {
+        if unqueryable.len() as u64 >= segments.listed {
             let segments = Vec::new();
             return Ok(SegmentScan { source, segments });
         }
