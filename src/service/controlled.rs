@@ -43,17 +43,33 @@ impl From<VersionMetadata> for Followed {
     }
 }
 
+/// A change of a document at its address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum DocumentChange {
+    Create,
+    Update,
+    Delete,
+}
+
 impl<R: Repository> Service<R> {
-    /// POST …/{composition|directory|person|…}
-    pub(super) async fn create(
+    /// POST …/{composition|directory|person|…}, PUT …/{composition|person|…}/{object uid},
+    /// PUT …/{ehr_status|directory}, and the same addresses with DELETE. If-Match has the preceding
+    /// version.
+    pub(super) async fn change(
         &self,
         call: &Call<'_>,
         what: &Controlled,
+        change: DocumentChange,
     ) -> Result<Response, Failure> {
-        check_acceptable(call)?;
-        let committed = self
-            .commit_with_preconditions(call, async |facts| self.creation(call, what, facts).await)
-            .await?;
+        if change != DocumentChange::Delete {
+            check_acceptable(call)?;
+        }
+        let change_set = async |facts| match change {
+            DocumentChange::Create => self.creation(call, what, facts).await,
+            DocumentChange::Update => self.updating(call, what, facts).await,
+            DocumentChange::Delete => self.deletion(call, what, facts).await,
+        };
+        let committed = self.commit_with_preconditions(call, change_set).await?;
         self.change_response(call, what, &committed).await
     }
 
@@ -134,20 +150,6 @@ impl<R: Repository> Service<R> {
         Ok(tag::with_headers(response, &version.tags))
     }
 
-    /// PUT …/{composition|person|…}/{object uid}, PUT …/{ehr_status|directory}. If-Match has the
-    /// preceding version.
-    pub(super) async fn update(
-        &self,
-        call: &Call<'_>,
-        what: &Controlled,
-    ) -> Result<Response, Failure> {
-        check_acceptable(call)?;
-        let committed = self
-            .commit_with_preconditions(call, async |facts| self.updating(call, what, facts).await)
-            .await?;
-        self.change_response(call, what, &committed).await
-    }
-
     /// Checks an update, and returns its change set.
     async fn updating(
         &self,
@@ -218,18 +220,6 @@ impl<R: Repository> Service<R> {
         };
         self.matching_latest(call, owner, what, object.as_deref())
             .await
-    }
-
-    /// DELETE …/{composition|person|…}/{version uid}, DELETE …/directory
-    pub(super) async fn delete(
-        &self,
-        call: &Call<'_>,
-        what: &Controlled,
-    ) -> Result<Response, Failure> {
-        let committed = self
-            .commit_with_preconditions(call, async |facts| self.deletion(call, what, facts).await)
-            .await?;
-        self.change_response(call, what, &committed).await
     }
 
     /// Checks a deletion, and returns its change set.

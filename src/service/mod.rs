@@ -137,6 +137,7 @@ use crate::store::repository::Repository;
 use crate::template::flat::Maker;
 use auth::{AccessTrail, Caller, Denied, RefusalCounts};
 use call::{Call, IncomingRequest};
+use controlled::DocumentChange;
 use definition_cache::DefinitionCache;
 use error::Failure;
 use negotiate::ContentCoding;
@@ -519,10 +520,10 @@ impl<R: Repository> Service<R> {
             Operation::EhrCreateWithId => self.ehr_create_with_id(call).await,
             Operation::EhrBySubject => self.ehr_by_subject(call).await,
             Operation::EhrGet => self.ehr_get(call).await,
-            Operation::Create(what) => self.create(call, what).await,
+            Operation::Create(what) => self.change(call, what, DocumentChange::Create).await,
             Operation::Read(what) => self.read(call, what).await,
-            Operation::Update(what) => self.update(call, what).await,
-            Operation::Delete(what) => self.delete(call, what).await,
+            Operation::Update(what) => self.change(call, what, DocumentChange::Update).await,
+            Operation::Delete(what) => self.change(call, what, DocumentChange::Delete).await,
             Operation::Versioned(what, part) => self.versioned(call, what, part).await,
             Operation::TagsList => self.tags_list(call).await,
             Operation::TagsGet(what) => self.tags_get(call, what).await,
