@@ -2,25 +2,31 @@
 
 use super::Service;
 use super::admission::{LARGE, Turn};
-use super::cache::Cache;
 use super::call::Call;
 use super::error::Failure;
 use super::ids::select_version;
 use super::template::read_stored_in_turns;
 use super::templates::{Compiled, Facts, KnownTemplate};
 use crate::gdl::{self, CompiledGuide};
+use crate::store::cache::Cache;
 use crate::store::repository::{Definition, DefinitionKind, Repository, TemplateState};
 use crate::template::WebTemplate;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+/// The maximum total size in bytes of the texts from which the values of one cache were compiled.
+///
+/// A compiled template takes about two and a half times the memory of its text. A thousand
+/// templates of usual size fit.
+const COMPILED: usize = 20_000_000;
+
 /// Compiled definitions by name, version, time and storing id: a definition that was deleted and
 /// stored again is another one.
 #[derive(Default)]
 pub(crate) struct DefinitionCache {
-    templates: RefCell<Cache<Key, Compiled>>,
-    guides: RefCell<Cache<Key, CompiledGuide>>,
+    templates: RefCell<Cache<Key, Compiled, COMPILED>>,
+    guides: RefCell<Cache<Key, CompiledGuide, COMPILED>>,
     /// By name: the latest version of a template when it was last read, and the stored definitions
     /// among which it is the latest.
     latest: RefCell<BTreeMap<String, (TemplateState, Key)>>,

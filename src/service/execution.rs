@@ -660,7 +660,7 @@ impl<'c> Stage<'c> {
     }
 
     /// Returns the values of the queries for an EHR, each of which took `time` milliseconds. Adds
-    /// what they consume to what the run has spent.
+    /// their consumption to `spent`.
     fn query_runs(
         &self,
         queries: &[BindingQuery],

@@ -55,7 +55,6 @@ mod admission;
 pub mod auth;
 mod body_parts;
 mod bulk;
-mod cache;
 mod call;
 mod cds;
 mod commit;

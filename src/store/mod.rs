@@ -1,6 +1,7 @@
 //! Storage: the interface that a host implements, and its two implementations, in memory and in
 //! SQL.
 
+pub(crate) mod cache;
 pub(crate) mod canonical;
 mod commit_rules;
 mod error;

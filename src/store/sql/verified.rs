@@ -8,9 +8,9 @@
 use crate::document::ObjectKind;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::tree::NodeRef;
+use crate::store::cache::Cache;
 use crate::store::repository::{VerifiedVersion, Version, VersionMetadata};
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::rc::Rc;
 
 /// The maximum bytes of the versions in memory.
@@ -73,28 +73,14 @@ impl StoredColumns {
     }
 }
 
-/// A cache of verified versions: evicts the least recently used ones.
+/// The verified versions that were used last, by uid.
 #[derive(Default)]
-pub(super) struct VerifiedVersions(RefCell<Entries>);
+pub(super) struct VerifiedVersions(RefCell<Cache<String, Known, VERIFIED>>);
 
-#[derive(Default)]
-struct Entries {
-    by_uid: HashMap<String, Entry>,
-    bytes: usize,
-    /// The number of uses so far.
-    uses: u64,
-}
-
-struct Entry {
+/// A version with its EHR.
+struct Known {
     ehr_id: String,
     version: VerifiedVersion,
-    used: u64,
-}
-
-impl Entry {
-    fn bytes(&self) -> usize {
-        ENTRY + self.version.row.len()
-    }
 }
 
 impl VerifiedVersions {
@@ -105,7 +91,7 @@ impl VerifiedVersions {
         if version.is_deletion() || version.template_id.as_ref().is_some_and(is_ambiguous) {
             return;
         }
-        let entry = Entry {
+        let known = Known {
             ehr_id: version.ehr_id.clone(),
             version: VerifiedVersion {
                 metadata: VersionMetadata {
@@ -120,60 +106,24 @@ impl VerifiedVersions {
                 party: party_of(version),
                 row: Rc::from(row_text(version, columns)),
             },
-            used: 0,
         };
-        let mut entries = self.0.borrow_mut();
+        let mut versions = self.0.borrow_mut();
         if let Some(preceding) = &version.preceding {
-            entries.remove(preceding);
+            versions.remove(preceding);
         }
-        entries.insert(entry);
+        let bytes = ENTRY + known.version.row.len();
+        versions.insert(version.version_uid.clone(), Rc::new(known), bytes);
     }
 
     /// Returns a version of this EHR.
     pub(super) fn get(&self, ehr_id: &str, version_uid: &str) -> Option<VerifiedVersion> {
-        let mut entries = self.0.borrow_mut();
-        entries.uses += 1;
-        let now = entries.uses;
-        let entry = entries.by_uid.get_mut(version_uid)?;
-        if entry.ehr_id != ehr_id {
-            return None;
-        }
-        entry.used = now;
-        Some(entry.version.clone())
+        let known = self.0.borrow_mut().get(&version_uid.to_owned())?;
+        (known.ehr_id == ehr_id).then(|| known.version.clone())
     }
 
     /// Removes everything: after a physical deletion, no document stays in memory.
     pub(super) fn clear(&self) {
-        self.0.take();
-    }
-}
-
-impl Entries {
-    fn insert(&mut self, entry: Entry) {
-        let uid = entry.version.metadata.version_uid.clone();
-        self.remove(&uid);
-        self.uses += 1;
-        self.bytes += entry.bytes();
-        let used = self.uses;
-        self.by_uid.insert(uid, Entry { used, ..entry });
-        while self.bytes > VERIFIED {
-            let oldest = self
-                .by_uid
-                .iter()
-                .min_by_key(|(_, entry)| entry.used)
-                .map(|(uid, _)| uid.clone());
-            match oldest {
-                Some(oldest) => self.remove(&oldest),
-                None => break,
-            }
-        }
-    }
-
-    fn remove(&mut self, uid: &str) {
-        if let Some(removed) = self.by_uid.remove(uid) {
-            // Each entry was added with the same bytes, so the sum never underflows.
-            self.bytes -= removed.bytes();
-        }
+        self.0.borrow_mut().clear();
     }
 }
 
@@ -263,14 +213,11 @@ mod tests {
             known.add(&version(number, "532"), &columns(&text));
             known.get("e", "o::s::1");
         }
-        let entries = known.0.borrow();
-        assert!(entries.bytes <= VERIFIED);
-        assert_eq!(
-            entries.bytes,
-            entries.by_uid.values().map(Entry::bytes).sum::<usize>()
-        );
-        assert!(entries.by_uid.contains_key("o::s::1"));
-        assert!(!entries.by_uid.contains_key("o::s::3"));
-        assert!(entries.by_uid.contains_key("o::s::1999"));
+        let (counted, summed) = known.0.borrow().weights();
+        assert!(counted <= VERIFIED);
+        assert_eq!(counted, summed);
+        assert!(known.get("e", "o::s::1").is_some());
+        assert!(known.get("e", "o::s::3").is_none());
+        assert!(known.get("e", "o::s::1999").is_some());
     }
 }

@@ -1,20 +1,14 @@
-//! A cache of compiled definitions, bounded by the size of their texts.
+//! A least-recently-used cache, bounded by the weights of its values.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::rc::Rc;
 
-/// The maximum total size in bytes of the texts from which the values of one cache were compiled.
-///
-/// A compiled template takes about two and a half times the memory of its text. A thousand
-/// templates of usual size fit.
-pub(crate) const COMPILED: usize = 20_000_000;
-
-/// A least-recently-used cache: evicts values once their weights exceed [`COMPILED`] together.
+/// A least-recently-used cache: evicts values once their weights exceed `MOST` together.
 ///
 /// The value that was inserted last is never evicted, whatever its weight: the request that
-/// compiled it uses it.
-pub(crate) struct Cache<K, V> {
+/// inserted it uses it.
+pub(crate) struct Cache<K, V, const MOST: usize> {
     entries: HashMap<K, Entry<V>>,
     weight: usize,
     /// The number of uses so far. The entry with the lowest number is the least recently used one.
@@ -27,8 +21,8 @@ struct Entry<V> {
     used: u64,
 }
 
-impl<K, V> Default for Cache<K, V> {
-    fn default() -> Cache<K, V> {
+impl<K, V, const MOST: usize> Default for Cache<K, V, MOST> {
+    fn default() -> Cache<K, V, MOST> {
         Cache {
             entries: HashMap::new(),
             weight: 0,
@@ -37,7 +31,7 @@ impl<K, V> Default for Cache<K, V> {
     }
 }
 
-impl<K: Hash + Eq + Clone, V> Cache<K, V> {
+impl<K: Hash + Eq + Clone, V, const MOST: usize> Cache<K, V, MOST> {
     /// Returns the value of a key, and marks it as used.
     pub fn get(&mut self, key: &K) -> Option<Rc<V>> {
         let entry = self.entries.get_mut(key)?;
@@ -46,8 +40,7 @@ impl<K: Hash + Eq + Clone, V> Cache<K, V> {
         Some(Rc::clone(&entry.value))
     }
 
-    /// Inserts a value that was compiled from a text of `weight` bytes, and evicts others until the
-    /// rest fits.
+    /// Inserts a value with a weight in bytes, and evicts others until the rest fits.
     ///
     /// Costs one pass over the entries for each evicted one.
     pub fn insert(&mut self, key: K, value: Rc<V>, weight: usize) {
@@ -65,31 +58,46 @@ impl<K: Hash + Eq + Clone, V> Cache<K, V> {
             self.weight -= replaced.weight;
         }
         // The newest entry always stays, even if it alone exceeds the limit.
-        while self.weight > COMPILED && self.entries.len() > 1 {
+        while self.weight > MOST && self.entries.len() > 1 {
             let oldest = self
                 .entries
                 .iter()
                 .min_by_key(|(_, entry)| entry.used)
                 .map(|(key, _)| key.clone());
-            let Some(evicted) = oldest.and_then(|key| self.entries.remove(&key)) else {
-                break;
-            };
-            self.weight -= evicted.weight;
+            let Some(oldest) = oldest else { break };
+            self.remove(&oldest);
         }
+    }
+
+    /// Removes the value of a key.
+    pub fn remove(&mut self, key: &K) {
+        // Each entry was added with the same weight, so the sum never underflows.
+        let removed = self.entries.remove(key);
+        self.weight -= removed.map_or(0, |entry| entry.weight);
     }
 
     /// Removes all values.
     pub fn clear(&mut self) {
         *self = Cache::default();
     }
+
+    /// Returns the sum of the weights as it is counted, and as the entries have it.
+    #[cfg(test)]
+    pub fn weights(&self) -> (usize, usize) {
+        let weights = self.entries.values().map(|entry| entry.weight);
+        (self.weight, weights.sum())
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{COMPILED, Cache};
+    use super::Cache;
     use std::rc::Rc;
 
-    fn cache(weights: &[usize]) -> Cache<usize, usize> {
+    /// The maximum weight of the caches of these tests.
+    const MOST: usize = 20_000_000;
+
+    fn cache(weights: &[usize]) -> Cache<usize, usize, MOST> {
         let mut cache = Cache::default();
         weights
             .iter()
@@ -100,7 +108,7 @@ mod tests {
 
     #[test]
     fn value_used_longest_ago_is_evicted_first() {
-        let third = COMPILED / 3;
+        let third = MOST / 3;
         let mut cache = cache(&[third, third, third]);
         assert!(cache.get(&0).is_some());
         cache.insert(3, Rc::new(3), third);
@@ -112,7 +120,7 @@ mod tests {
 
     #[test]
     fn value_heavier_than_the_bound_is_kept_alone() {
-        let mut cache = cache(&[1, 2, COMPILED * 2]);
+        let mut cache = cache(&[1, 2, MOST * 2]);
         assert_eq!(
             [0, 1, 2].map(|key| cache.get(&key).is_some()),
             [false, false, true]
@@ -125,7 +133,7 @@ mod tests {
     fn replaced_value_gives_its_weight_back() {
         let mut cache = cache(&[1]);
         for _ in 0..10 {
-            cache.insert(1, Rc::new(7), COMPILED - 1);
+            cache.insert(1, Rc::new(7), MOST - 1);
         }
         assert_eq!([0, 1].map(|key| cache.get(&key).is_some()), [true, true]);
         cache.clear();
