@@ -50,9 +50,10 @@ const PRIVATE_WORDS: [&str; 8] = [
     "takes for granted",
 ];
 /// The folders of Rust code.
-const RUST: [&str; 8] = [
+const RUST: [&str; 9] = [
     "crates",
     "src",
+    "cli",
     "worker/src",
     "www/wasm/src",
     "xtask/src",
