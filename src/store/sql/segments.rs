@@ -16,7 +16,7 @@ use crate::store::repository::StoreError;
 use crate::store::scan::{Progress, Scan, Snapshot};
 use crate::store::sink::{BatchSink, Pause, Sink, send_among};
 pub(super) use cache::Known;
-use cache::{Cache, Held, Listed, Overlay};
+use cache::{Cache, Held, Listed, News};
 pub use compaction::{Compaction, CompactionHost};
 use futures_util::stream::{self, StreamExt};
 pub(super) use named::NamedEhrs;
@@ -100,7 +100,15 @@ const SUPERSEDED: &str = "SELECT json_group_array(id) AS superseded, max(success
     FROM (SELECT id, successor FROM version
       WHERE successor > CASE ?1 WHEN 0 THEN (SELECT coalesce(min(state), 9007199254740991) FROM segment) ELSE ?1 END
         AND successor <= ?2 ORDER BY successor LIMIT ?3)";
-const UNQUERYABLE: &str = "SELECT json_group_array(id) AS unqueryable FROM (SELECT id FROM ehr WHERE NOT is_queryable LIMIT ?1)";
+/// EHRs that population queries do not read and that have ids after `?1`, and those of which that
+/// changed after the version `?2`; at most `?4`. All that they do not read, unless there are `?3`
+/// physical deletions.
+const UNQUERYABLE: &str = "SELECT json_group_array(id) FILTER (WHERE NOT is_queryable) AS unqueryable,
+      json_group_array(id) FILTER (WHERE is_queryable) AS queryable
+    FROM (SELECT id, is_queryable FROM ehr
+        WHERE NOT is_queryable AND id > CASE (SELECT coalesce(max(id), 0) FROM removal) WHEN ?3 THEN ?1 ELSE 0 END
+      UNION SELECT e.id, e.is_queryable FROM queryable_before q CROSS JOIN ehr e ON e.id = q.ehr WHERE q.version > ?2
+      LIMIT ?4)";
 
 /// Ids that one statement lists at most: a value of D1 has at most 2 MB.
 const LISTED: u64 = 50_000;
@@ -322,15 +330,25 @@ impl Segments {
     pub(super) fn statements(&self, source: Source) -> ([Statement; 3], Known) {
         let known = self.cache(source).borrow().known();
         let seen = match source {
-            Source::Versions => known.superseded_to,
+            Source::Versions => known.state.map_or(0, |state| state.version),
             Source::Ehrs => NO_BOUND,
         };
         let statements = [
             Statement::new(source.manifest()),
             self.superseded(seen, NO_BOUND),
-            Statement::new(UNQUERYABLE).bind(self.listed),
+            self.unqueryable(known.state),
         ];
         (statements, known)
+    }
+
+    /// The statement that lists EHRs which population queries do not read, beyond those of a state
+    /// that is known.
+    fn unqueryable(&self, known: Option<Snapshot>) -> Statement {
+        let (ehr, version, removals) = known.map_or((0, NO_BOUND, NO_BOUND), |state| {
+            (state.ehr, state.version, state.removals)
+        });
+        let bounds = Statement::new(UNQUERYABLE).bind(ehr).bind(version);
+        bounds.bind(removals).bind(self.listed)
     }
 
     fn superseded(&self, after: u64, until: u64) -> Statement {
@@ -344,10 +362,10 @@ impl Segments {
         source: Source,
         state: Snapshot,
         listed: Vec<Listed>,
-        (known, more): (Known, Overlay),
+        (known, news): (Known, News),
     ) -> SegmentScan {
         let cache = self.cache(source);
-        let overlay = cache.borrow_mut().renew(known, state, &listed, more);
+        let overlay = cache.borrow_mut().renew(known, state, &listed, news);
         let known: Vec<&Listed> = listed.iter().filter(|l| overlay.knows(l)).collect();
         let heads = stream::iter(known).map(|listed| self.head(cache, listed));
         let found: Vec<_> = heads.buffered(AT_ONCE).collect().await;
@@ -551,8 +569,9 @@ impl<S: Sql> SqlRepository<S> {
     ) -> Result<SegmentScan, StoreError> {
         let listed = manifest.into_iter().map(Listed::of);
         let listed: Vec<Listed> = listed.collect::<Result<_, _>>()?;
-        let unqueryable = Fields::of_only(unqueryable)?.numbers()?;
-        if unqueryable.len() as u64 >= segments.listed {
+        let mut fields = Fields::of_only(unqueryable)?;
+        let (unqueryable, queryable) = (fields.numbers()?, fields.numbers()?);
+        if (unqueryable.len() + queryable.len()) as u64 >= segments.listed {
             let segments = Vec::new();
             return Ok(SegmentScan { source, segments });
         }
@@ -560,8 +579,12 @@ impl<S: Sql> SqlRepository<S> {
             Source::Versions => self.read_superseded(segments, state, superseded).await?,
             Source::Ehrs => Vec::new(),
         };
-        let more = Overlay::new(superseded, unqueryable);
-        Ok(segments.open(source, state, listed, (known, more)).await)
+        let news = News {
+            superseded,
+            unqueryable,
+            queryable,
+        };
+        Ok(segments.open(source, state, listed, (known, news)).await)
     }
 
     /// Reads the rest of a list of superseded versions, of which one page was read.

@@ -36,23 +36,55 @@ impl Listed {
 #[derive(Default)]
 pub(super) struct Overlay {
     /// Versions that were superseded, ascending.
-    pub superseded: Vec<u64>,
+    superseded: Vec<u64>,
     /// EHRs that population queries do not read, ascending.
-    pub unqueryable: Vec<u64>,
+    unqueryable: Rc<[u64]>,
     /// The overlay has nothing that was superseded by a version up to this one.
     known_from: u64,
 }
 
+/// The changes since the state that a cache knew when a query began: ids in any order.
+#[derive(Default)]
+pub(super) struct News {
+    /// Versions that were superseded.
+    pub superseded: Vec<u64>,
+    /// EHRs that population queries do not read: those that became so, or all of them.
+    pub unqueryable: Vec<u64>,
+    /// EHRs that population queries read, and perhaps did not before.
+    pub queryable: Vec<u64>,
+}
+
+impl News {
+    fn is_empty(&self) -> bool {
+        [&self.superseded, &self.unqueryable, &self.queryable]
+            .into_iter()
+            .all(Vec::is_empty)
+    }
+}
+
 impl Overlay {
-    /// Creates an overlay of ids in any order.
-    pub fn new(mut superseded: Vec<u64>, mut unqueryable: Vec<u64>) -> Overlay {
-        superseded.sort_unstable();
-        unqueryable.sort_unstable();
+    /// Creates an overlay of all changes since a version.
+    fn since(known_from: u64, news: News) -> Overlay {
         Overlay {
-            superseded,
-            unqueryable,
-            known_from: 0,
+            superseded: ascending(news.superseded),
+            unqueryable: ascending(news.unqueryable).into(),
+            known_from,
         }
+    }
+
+    /// Creates the overlay of a later state from this one and the changes between them.
+    /// `has_all` means that the changes list all EHRs that population queries do not read.
+    fn with(&self, mut news: News, has_all: bool) -> Overlay {
+        news.superseded.extend_from_slice(&self.superseded);
+        if !has_all {
+            let queryable = ascending(std::mem::take(&mut news.queryable));
+            let is_still = |ehr: &&u64| queryable.binary_search(ehr).is_err();
+            news.unqueryable
+                .extend(self.unqueryable.iter().filter(is_still));
+            news.unqueryable = ascending(news.unqueryable);
+            news.unqueryable.dedup();
+        }
+        Overlay::since(self.known_from, news)
     }
 
     /// Returns whether the overlay has all that was superseded since a segment was written.
@@ -61,15 +93,20 @@ impl Overlay {
     }
 }
 
-/// The superseded versions that a cache knows when a query begins.
+fn ascending(mut ids: Vec<u64>) -> Vec<u64> {
+    ids.sort_unstable();
+    ids
+}
+
+/// The changes that a cache knows when a query begins.
 ///
 /// The query adds the later ones to these, and not to those that the cache knows when the database
 /// has answered: another query may have learnt of a newer state meanwhile.
 #[derive(Clone, Default)]
 pub(in crate::store::sql) struct Known {
     overlay: Rc<Overlay>,
-    /// The newest version whose predecessors are in the overlay; 0 if nothing is known.
-    pub superseded_to: u64,
+    /// The state of the overlay; `None` if the next query reads everything again.
+    pub state: Option<Snapshot>,
 }
 
 /// A segment with its head and its loaded parts.
@@ -87,7 +124,7 @@ struct Shown {
     batch: Rc<Batch>,
     /// The superseded versions and unqueryable EHRs of which the batch knows.
     superseded: Vec<u64>,
-    unqueryable: Vec<u64>,
+    unqueryable: Rc<[u64]>,
 }
 
 /// Heads and parts of the segments of one database.
@@ -119,7 +156,9 @@ impl Held {
         };
         let mut shown = self.shown.borrow_mut();
         let batch = match &*shown {
-            Some(shown) if shown.is_in(&state) => return Ok(Rc::clone(&shown.batch)),
+            Some(shown) if shown.is_in(superseded, &overlay.unqueryable) => {
+                return Ok(Rc::clone(&shown.batch));
+            }
             Some(shown) => self.segment.renewed(&shown.batch, &state)?,
             None => self.segment.batch(&state)?,
         };
@@ -128,7 +167,7 @@ impl Held {
             *shown = Some(Shown {
                 batch: Rc::clone(&batch),
                 superseded: superseded.to_vec(),
-                unqueryable: overlay.unqueryable.clone(),
+                unqueryable: Rc::clone(&overlay.unqueryable),
             });
         }
         Ok(batch)
@@ -182,49 +221,51 @@ impl Held {
 }
 
 impl Shown {
-    fn is_in(&self, state: &SegmentState<'_>) -> bool {
-        self.superseded == state.superseded && self.unqueryable == state.unqueryable
+    fn is_in(&self, superseded: &[u64], unqueryable: &Rc<[u64]>) -> bool {
+        // Most queries find the list of the query before, which has one element for each EHR.
+        let is_same = Rc::ptr_eq(&self.unqueryable, unqueryable);
+        self.superseded == superseded && (is_same || self.unqueryable == *unqueryable)
     }
 }
 
 impl Cache {
-    /// The superseded versions that are known now.
+    /// The changes that are known now.
     pub fn known(&self) -> Known {
         self.known.clone()
     }
 
     /// Forgets segments that the manifest does not name. Returns the overlay of a state: what was
-    /// `known` when the query began, and what was superseded since. Later queries build on it,
-    /// unless another query has read a newer state.
+    /// `known` when the query began, and the changes since. Later queries build on it, unless
+    /// another query has read a newer state.
     pub fn renew(
         &mut self,
         known: Known,
         state: Snapshot,
         listed: &[Listed],
-        more: Overlay,
+        news: News,
     ) -> Rc<Overlay> {
         let is_listed = |blob: &String| listed.iter().any(|listed| listed.blob == *blob);
         self.held.retain(|blob, _| is_listed(blob));
         let oldest = listed.iter().map(|listed| listed.state).min();
-        let mut superseded = more.superseded;
-        let known_from = if known.superseded_to == 0 {
-            oldest.unwrap_or(0)
-        } else {
-            superseded.extend_from_slice(&known.overlay.superseded);
-            known.overlay.known_from
+        let overlay = match known.state {
+            None => Rc::new(Overlay::since(oldest.unwrap_or(0), news)),
+            Some(before) => {
+                let is_removed = before.removals != state.removals;
+                if !is_removed && news.is_empty() {
+                    known.overlay
+                } else {
+                    Rc::new(known.overlay.with(news, is_removed))
+                }
+            }
         };
-        let overlay = Rc::new(Overlay {
-            known_from,
-            ..Overlay::new(superseded, more.unqueryable)
-        });
         if state.version >= self.newest {
             // A segment may be listed late, with a state before the oldest one that was known. The
             // next query then asks for everything again.
-            let is_complete = oldest.is_some_and(|oldest| oldest >= known_from);
+            let is_complete = oldest.is_some_and(|oldest| oldest >= overlay.known_from);
             self.newest = state.version;
             self.known = Known {
                 overlay: Rc::clone(&overlay),
-                superseded_to: if is_complete { state.version } else { 0 },
+                state: is_complete.then_some(state),
             };
         }
         overlay
@@ -269,5 +310,59 @@ impl Cache {
         forgotten.retain(|batch| batch.strong_count() > 0);
         let batches = forgotten.iter().filter_map(Weak::upgrade);
         batches.map(|batch| batch.late_bytes()).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn news(superseded: &[u64], unqueryable: &[u64], queryable: &[u64]) -> News {
+        News {
+            superseded: superseded.to_vec(),
+            unqueryable: unqueryable.to_vec(),
+            queryable: queryable.to_vec(),
+        }
+    }
+
+    #[test]
+    fn changes_are_added_to_what_is_known() {
+        let known = Overlay::since(3, news(&[9, 4], &[7, 2], &[]));
+        let next = known.with(news(&[5], &[1, 2], &[7]), false);
+        assert_eq!(next.superseded, [4, 5, 9]);
+        assert_eq!(*next.unqueryable, [1, 2]);
+        assert_eq!(next.known_from, 3);
+    }
+
+    #[test]
+    fn a_complete_list_replaces_what_is_known() {
+        let known = Overlay::since(3, news(&[4], &[7, 2], &[]));
+        let next = known.with(news(&[], &[8], &[2]), true);
+        assert_eq!(next.superseded, [4]);
+        assert_eq!(*next.unqueryable, [8]);
+    }
+
+    #[test]
+    fn a_state_without_changes_has_the_overlay_that_is_known() {
+        let state = |version, removals| Snapshot {
+            version,
+            ehr: 2,
+            removals,
+            revision: version,
+        };
+        let listed = [Listed {
+            first: 1,
+            last: 5,
+            state: 5,
+            blob: String::from("a"),
+            memory: 1,
+        }];
+        let mut cache = Cache::default();
+        let first = cache.renew(cache.known(), state(5, 0), &listed, news(&[], &[2], &[]));
+        let same = cache.renew(cache.known(), state(6, 0), &listed, News::default());
+        assert!(Rc::ptr_eq(&first, &same));
+        // After a deletion the database lists everything, which is nothing here.
+        let last = cache.renew(cache.known(), state(7, 1), &listed, News::default());
+        assert!(last.unqueryable.is_empty());
     }
 }
