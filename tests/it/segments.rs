@@ -804,3 +804,35 @@ fn query_of_a_repository_without_segments_finds_that_they_are_due() {
         assert_eq!(place.segments[0].is_due(), is_due, "{object}");
     }
 }
+
+#[test]
+fn rows_behind_the_segments_come_with_the_manifest() {
+    let mut place = Place::new(3);
+    let draft = |object| Draft {
+        ehr: EHRS[0],
+        ..Draft::composition(object, 1)
+    };
+    done(place.plain.commit(creation(EHRS[0], None)));
+    done(place.plain.commit(draft("a").commit()));
+    while place.compact(0) == Some(Compaction::Written) {}
+    let queries = [QUERIES[0], QUERIES[1], QUERIES[13]];
+    // The isolate learns how far the segments reach, and then the layouts of rows behind them.
+    for object in ["b", "c"] {
+        for query in queries {
+            rows(&place.isolates[1], query);
+        }
+        done(place.plain.commit(draft(object).commit()));
+    }
+    done(place.plain.commit(creation(EHRS[1], None)));
+    for query in queries {
+        let expected = rows(&place.plain, query);
+        place.plain.sql().trips();
+        assert_eq!(rows(&place.isolates[1], query), expected, "{query}");
+        assert_eq!(place.plain.sql().trips(), 1, "{query}");
+    }
+    // The segments reach further than the isolate expects, then less far.
+    while place.compact(0) == Some(Compaction::Written) {}
+    check(&place, 1, 0);
+    done(place.plain.delete_ehr(EHRS[0]));
+    check(&place, 1, 0);
+}

@@ -3,6 +3,7 @@
 //! A scan reads the repository as it was when the scan began. It leaves out versions that are
 //! committed meanwhile. The versions that those supersede still count as the latest ones.
 
+mod ahead;
 mod rows;
 
 use super::SqlRepository;
@@ -16,6 +17,7 @@ use crate::document::{Batch, short_digest};
 use crate::store::repository::{MAX_PAGE_BYTES, Sink, StoreError, state_to_read};
 use crate::store::scan::{Scan, Snapshot};
 use crate::store::sink::send;
+use ahead::Ahead;
 use rows::{DocumentRow, ScanPage, ScanRow};
 use std::collections::{BTreeSet, HashMap};
 
@@ -251,6 +253,9 @@ impl<S: Sql> SqlRepository<S> {
             batch.extend(past.into_iter().flatten());
         }
         batch.extend(named.as_ref().map(NamedEhrs::statement));
+        let reach = segments.as_ref().and_then(|(s, source)| s.reach(*source));
+        let mut ahead = reach.and_then(|after| Ahead::of(scan, self.catalog.matching(scan), after));
+        batch.extend(ahead.as_ref().map(Ahead::statement));
         let mut answers = self.batch(batch).await?;
         self.catalog.add_new_profiles(answers.next()?)?;
         let newest = newest_of(answers.next()?)?;
@@ -275,6 +280,9 @@ impl<S: Sql> SqlRepository<S> {
                 None => Some(opened),
                 Some(named) => restricted(opened, named, answers.next()?, &mut rows, sink)?,
             };
+            if let Some(ahead) = &mut ahead {
+                ahead.read(answers.next()?)?;
+            }
             if let Some(opened) = opened {
                 let sent = self.send_segments(&segments, opened, &mut rows, sink);
                 match sent.await? {
@@ -287,6 +295,7 @@ impl<S: Sql> SqlRepository<S> {
         if after == 0 {
             rows.read_ids_of(None);
         }
+        rows.ahead = ahead.and_then(|ahead| ahead.page(after, &rows.matching));
         let end = rows.end();
         self.send_rows(&mut rows, (after, end), sink).await?;
         Ok(state)
@@ -346,21 +355,13 @@ impl<S: Sql> SqlRepository<S> {
             let (mut builder, mut reached) = (BatchBuilder::default(), until);
             let (mut found, mut bytes) = (0, 0);
             loop {
-                // A database on the thread of the host, as in workerd, answers before other
-                // requests continue, so pause first.
-                if std::mem::replace(&mut rows.is_begun, true) {
-                    sink.pause().await;
-                }
-                let bounds = (state.version, rows.size.rows);
-                let statement = page(
-                    rows.query,
-                    scan,
-                    &rows.matching,
-                    &page_bounds,
-                    bounds,
-                    named.as_deref(),
-                );
-                let page = ScanPage::of(self.rows(statement).await?, rows.size.rows)?;
+                let page = match rows.ahead.take() {
+                    Some(page) => page,
+                    None => {
+                        let read = self.read_page(rows, &page_bounds, named.as_deref(), sink);
+                        read.await?
+                    }
+                };
                 let (is_cut, open, page_end) = (page.is_cut, page_bounds.open.0, page.end());
                 found += page.rows.len() as u64;
                 bytes += page.bytes();
@@ -380,6 +381,24 @@ impl<S: Sql> SqlRepository<S> {
             after = reached;
         }
         Ok(true)
+    }
+
+    async fn read_page(
+        &self,
+        rows: &mut RowScan<'_>,
+        page_bounds: &PageBounds,
+        named: Option<&str>,
+        sink: Sink<'_>,
+    ) -> Result<ScanPage, StoreError> {
+        // A database on the thread of the host, as in workerd, answers before other requests
+        // continue, so pause first.
+        if std::mem::replace(&mut rows.is_begun, true) {
+            sink.pause().await;
+        }
+        let bounds = (rows.state.version, rows.size.rows);
+        let (query, scan) = (rows.query, rows.scan);
+        let statement = page(query, scan, &rows.matching, page_bounds, bounds, named);
+        ScanPage::of(self.rows(statement).await?, rows.size.rows)
     }
 
     /// Adds a page to a batch, and sends the complete EHRs. Returns false if the sink needs no
@@ -489,6 +508,16 @@ fn restricted(
     Ok(Some(opened))
 }
 
+/// Returns whether the rows of a scan are read EHR by EHR, rather than by the ids of versions.
+fn is_by_ehr(scan: &Scan) -> bool {
+    scan.ehrs.is_some() || scan.whole_ehrs || scan.empty_ehrs
+}
+
+/// The query of the pages of a scan that names no EHR.
+fn population_query(by_ehr: bool) -> &'static str {
+    if by_ehr { BY_EHR } else { BY_PROFILE }
+}
+
 /// A scan of rows, with the size of its next page.
 struct RowScan<'s> {
     scan: &'s Scan,
@@ -500,24 +529,27 @@ struct RowScan<'s> {
     list: Option<String>,
     size: PageSize,
     is_begun: bool,
+    /// The first page, if it was read already.
+    ahead: Option<ScanPage>,
 }
 
 impl<'s> RowScan<'s> {
     fn of(scan: &'s Scan, matching: MatchingProfiles, state: Snapshot) -> RowScan<'s> {
-        let by_ehr = scan.ehrs.is_some() || scan.whole_ehrs || scan.empty_ehrs;
+        let by_ehr = is_by_ehr(scan);
         RowScan {
             scan,
             matching,
-            query: match &scan.ehrs {
-                Some(_) => OF_EHRS,
-                None if by_ehr => BY_EHR,
-                None => BY_PROFILE,
+            query: if scan.ehrs.is_some() {
+                OF_EHRS
+            } else {
+                population_query(by_ehr)
             },
             state,
             by_ehr,
             list: None,
             size: PageSize::first(by_ehr),
             is_begun: false,
+            ahead: None,
         }
     }
 

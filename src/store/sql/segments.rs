@@ -319,6 +319,11 @@ impl Segments {
         self.written.set(0);
     }
 
+    /// The last id that the segments of the query before held, if they held all ids up to it.
+    pub(super) fn reach(&self, source: Source) -> Option<u64> {
+        self.cache(source).borrow().reach
+    }
+
     fn cache(&self, source: Source) -> &RefCell<Cache> {
         match source {
             Source::Versions => &self.versions,
@@ -382,6 +387,7 @@ impl Segments {
         });
         let segments = opened.collect();
         let scan = SegmentScan { source, segments };
+        cache.borrow_mut().reach = scan.covered().filter(|reach| *reach > 0);
         let rows = scan.missing(source.newest(state));
         self.is_due.set(self.is_due.get() || rows >= self.sizes.0);
         scan

@@ -136,6 +136,8 @@ pub(super) struct Cache {
     known: Known,
     /// The newest version of the state that the overlay is of.
     newest: u64,
+    /// The last id that the segments of the last query held, if they held all ids up to it.
+    pub reach: Option<u64>,
 }
 
 impl Held {
