@@ -1,5 +1,6 @@
 //! Answers: checked query → plan → rows.
 
+mod counting;
 mod csv_guard;
 mod eval;
 mod functions;

@@ -1,6 +1,7 @@
 //! The plan of a query: what it needs from a repository, and everything that is decided once for
 //! all documents.
 
+use super::counting::CountingQuery;
 use super::plan_cache::PlanCache;
 use super::query::{
     ClassExpr, ColumnValue, CompareOp, Condition, Contains, Expr, IdentifiedPath, Literal,
@@ -36,6 +37,8 @@ pub struct Plan {
     /// output: see [`is_costly`].
     pub(super) costly: bool,
     pub(super) plan_cache: PlanCache,
+    /// The plan that counts the rows, of a query that leaves out the first ones.
+    pub(super) counting: Option<Box<Plan>>,
     scan: Scan,
 }
 
@@ -80,7 +83,23 @@ fn broken(what: &str) -> Diagnostic {
 /// When the query is larger than the engine allows, or uses a container class that cannot be bound.
 pub fn plan(query: Query, ehr: Option<&str>, exact: bool) -> Result<Plan, Vec<Diagnostic>> {
     check_answerable(&query)?;
-    let mut tries = path_tries(&query);
+    let counting = CountingQuery::of(&query);
+    let every: Vec<usize> = (0..query.paths.len()).collect();
+    let mut plan = plan_paths(query, &every, ehr, exact)?;
+    if let Some(CountingQuery { query, paths }) = counting.filter(|_| plan.single) {
+        plan.counting = Some(Box::new(plan_paths(query, &paths, ehr, exact)?));
+    }
+    Ok(plan)
+}
+
+/// Plans a query of which only these paths are read.
+fn plan_paths(
+    query: Query,
+    paths: &[usize],
+    ehr: Option<&str>,
+    exact: bool,
+) -> Result<Plan, Vec<Diagnostic>> {
+    let mut tries = path_tries(&query, paths);
     // A row without columns could not be counted.
     let mut width = query.paths.len().max(1);
     let exists = exists_plans(&query, &mut tries, &mut width)?;
@@ -101,6 +120,7 @@ pub fn plan(query: Query, ehr: Option<&str>, exact: bool) -> Result<Plan, Vec<Di
         exact,
         regexes,
         plan_cache: PlanCache::default(),
+        counting: None,
         scan,
     })
 }
@@ -157,23 +177,16 @@ fn path_without_variable(query: &Query) -> Option<Diagnostic> {
         .then(|| broken("a path starts at no variable of FROM"))
 }
 
-/// Builds one trie for each variable with paths, in order of first use.
-fn path_tries(query: &Query) -> Vec<Trie> {
+/// Builds one trie for each variable with some of these paths, in order of first use.
+fn path_tries(query: &Query, paths: &[usize]) -> Vec<Trie> {
+    let variable = |path: &usize| query.paths.get(*path).map(|p| p.variable);
     let mut tries: Vec<Trie> = Vec::new();
-    for path in &query.paths {
-        if !tries.iter().any(|t| t.variable == path.variable) {
-            let of_variable: Vec<usize> = (0..)
-                .zip(&query.paths)
-                .filter(|(_, p)| p.variable == path.variable)
-                .map(|(i, _)| i)
-                .collect();
-            let class = class_of(query, path.variable);
-            tries.push(Trie::build(
-                path.variable,
-                class,
-                &query.paths,
-                &of_variable,
-            ));
+    for own in paths.iter().filter_map(variable) {
+        if !tries.iter().any(|t| t.variable == own) {
+            let is_own = |path: &&usize| variable(path) == Some(own);
+            let of_variable: Vec<usize> = paths.iter().filter(is_own).copied().collect();
+            let class = class_of(query, own);
+            tries.push(Trie::build(own, class, &query.paths, &of_variable));
         }
     }
     tries

@@ -209,6 +209,43 @@ pub enum Condition {
     Constant(Option<bool>),
 }
 
+/// A path that a condition reads.
+pub(super) enum PathUse {
+    /// Its value: index into [`Query::paths`].
+    Value(usize),
+    /// Whether it exists: index into [`Query::exists`].
+    Existence(usize),
+}
+
+impl Condition {
+    /// Visits the paths that the condition reads, from left to right.
+    pub(super) fn each_path(&self, visit: &mut dyn FnMut(PathUse)) {
+        match self {
+            Condition::And(terms) | Condition::Or(terms) => {
+                terms.iter().for_each(|term| term.each_path(visit));
+            }
+            Condition::Not(inner) => inner.each_path(visit),
+            Condition::Compare(left, _, right) => {
+                left.each_path(visit);
+                right.each_path(visit);
+            }
+            Condition::Like(expr, _) | Condition::Matches(expr, _) => expr.each_path(visit),
+            Condition::Exists(index) => visit(PathUse::Existence(*index)),
+            Condition::Constant(_) => {}
+        }
+    }
+}
+
+impl Expr {
+    fn each_path(&self, visit: &mut dyn FnMut(PathUse)) {
+        match self {
+            Expr::Path(path) => visit(PathUse::Value(*path)),
+            Expr::Literal(_) => {}
+            Expr::Call(_, arguments) => arguments.iter().for_each(|a| a.each_path(visit)),
+        }
+    }
+}
+
 /// A LIKE pattern: `*` any run, `?` one character. Cheap to clone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LikePattern {

@@ -3,7 +3,7 @@
 use super::bind::pins_local_code;
 use crate::answer::plan::Plan;
 use crate::answer::query::{
-    ClassExpr, CompareOp, Condition, Contains, Expr, Literal, Source, Versions,
+    ClassExpr, CompareOp, Condition, Contains, Expr, Literal, PathUse, Query, Source, Versions,
 };
 use aqlite_rm::class::Cls;
 use aqlite_rm::number;
@@ -117,13 +117,7 @@ impl<'p> Anchors<'p> {
         };
         let mut taken = 0;
         for condition in &terms {
-            let mut read = Read {
-                plan,
-                paths: Vec::new(),
-                variables: Vec::new(),
-                has_exists: false,
-            };
-            read.condition(condition);
+            let read = Read::of(condition, &plan.query);
             // A condition without variables belongs to the first anchor, since it is the same for
             // all rows.
             let anchor = self
@@ -145,44 +139,30 @@ impl<'p> Anchors<'p> {
 }
 
 /// The variables and paths that a condition reads.
-struct Read<'p> {
-    plan: &'p Plan,
+#[derive(Default)]
+struct Read {
     paths: Vec<usize>,
     variables: Vec<usize>,
     /// Whether the condition contains EXISTS.
     has_exists: bool,
 }
 
-impl Read<'_> {
-    fn condition(&mut self, condition: &Condition) {
-        match condition {
-            Condition::And(terms) | Condition::Or(terms) => {
-                terms.iter().for_each(|t| self.condition(t))
-            }
-            Condition::Not(inner) => self.condition(inner),
-            Condition::Compare(left, _, right) => {
-                self.expr(left);
-                self.expr(right);
-            }
-            Condition::Like(expr, _) | Condition::Matches(expr, _) => self.expr(expr),
-            Condition::Exists(index) => {
-                self.has_exists = true;
-                let path = self.plan.query.exists.get(*index);
-                self.variables.extend(path.map(|p| p.variable));
-            }
-            Condition::Constant(_) => {}
-        }
-    }
-
-    fn expr(&mut self, expr: &Expr) {
-        match expr {
-            Expr::Path(path) => {
-                self.paths.push(*path);
-                self.variables
-                    .extend(self.plan.query.paths.get(*path).map(|p| p.variable));
-            }
-            Expr::Literal(_) => {}
-            Expr::Call(_, arguments) => arguments.iter().for_each(|a| self.expr(a)),
-        }
+impl Read {
+    fn of(condition: &Condition, query: &Query) -> Read {
+        let mut read = Read::default();
+        condition.each_path(&mut |path| {
+            let path = match path {
+                PathUse::Value(path) => {
+                    read.paths.push(path);
+                    query.paths.get(path)
+                }
+                PathUse::Existence(path) => {
+                    read.has_exists = true;
+                    query.exists.get(path)
+                }
+            };
+            read.variables.extend(path.map(|p| p.variable));
+        });
+        read
     }
 }

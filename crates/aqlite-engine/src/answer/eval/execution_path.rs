@@ -59,6 +59,8 @@ execution_paths! {
     CountJoin = "count of a join by document",
     /// The number of EHRs, without a look at each.
     CountEhrs = "count of EHRs",
+    /// Rows before the window, counted batch by batch and not made.
+    SkippedRows = "count of rows before the window",
     /// Groups with keys.
     Groups = "groups with keys",
     /// Rows of a block with the same keys, added to their group at once.

@@ -23,6 +23,7 @@ mod projection;
 mod row_value;
 mod scope;
 mod selection;
+mod skip;
 mod sort_key;
 mod strategy;
 mod sum;
@@ -178,6 +179,10 @@ pub struct Run<'p> {
     /// The numbers of the EHRs in the current batch that the query is about, ascending; `None` if it
     /// is about all.
     ehrs: Option<Rc<[u32]>>,
+    /// The run that counts the rows of the current batch, if it has begun.
+    counting: Option<Box<Run<'p>>>,
+    /// Whether the window begins in the current batch or an earlier one.
+    is_at_window: bool,
 }
 
 impl<'p> Run<'p> {
@@ -190,6 +195,16 @@ impl<'p> Run<'p> {
         stopped: &'p dyn Fn() -> bool,
     ) -> Run<'p> {
         let work = Rc::new(Work::new(budget.work, budget.piece, budget.bytes));
+        Run::with_work(plan, now, (budget, work), stopped)
+    }
+
+    /// Starts a run that counts its work together with that of others.
+    fn with_work(
+        plan: &'p Plan,
+        now: &'p str,
+        (budget, work): (Budget, Rc<Work>),
+        stopped: &'p dyn Fn() -> bool,
+    ) -> Run<'p> {
         Run {
             plan,
             now,
@@ -201,6 +216,8 @@ impl<'p> Run<'p> {
             open: None,
             trail: Rc::default(),
             ehrs: None,
+            counting: None,
+            is_at_window: false,
         }
     }
 
@@ -234,6 +251,11 @@ impl<'p> Run<'p> {
     }
 
     fn advance_piece(&mut self, batch: &Batch, ehrs: Option<&[u32]>) -> Progress {
+        if self.open.is_none()
+            && let Some(progress) = self.skip_batch(batch, ehrs)
+        {
+            return progress;
+        }
         let open = match self.open.take() {
             Some(open) => open,
             None => match self.begin(batch, ehrs) {

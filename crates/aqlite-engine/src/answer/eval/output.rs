@@ -77,6 +77,8 @@ pub(super) struct Output {
     /// Bytes of groups and of what their aggregates have seen, about.
     grouped_bytes: usize,
     taken: u64,
+    /// The number of rows before the window that were counted and not made.
+    skipped: u64,
     /// The broken invariant, if any: the run ends without an answer.
     broken: Option<&'static str>,
     /// The progress of ending the run.
@@ -107,6 +109,7 @@ impl Output {
             held: false,
             grouped_bytes: 0,
             taken: 0,
+            skipped: 0,
             broken: None,
             closing: Closing::default(),
         }
@@ -194,10 +197,26 @@ impl Output {
             Some(Window::First { limit, offset }) if self.is_plain(plan) => Some(
                 limit
                     .saturating_add(offset)
+                    .saturating_sub(self.skipped)
                     .saturating_sub(self.len() as u64),
             ),
             _ => None,
         }
+    }
+
+    /// Returns the number of rows before the window that were neither made nor skipped.
+    pub fn before_window(&self, plan: &Plan) -> u64 {
+        match plan.query.window {
+            Some(Window::First { offset, .. }) if self.is_plain(plan) => offset
+                .saturating_sub(self.skipped)
+                .saturating_sub(self.len() as u64),
+            _ => 0,
+        }
+    }
+
+    /// Leaves out rows before the window that are not made.
+    pub fn skip(&mut self, rows: u64) {
+        self.skipped = self.skipped.saturating_add(rows);
     }
 
     /// Returns the end of the rows of a plain query, for [`Output::back_to`].
@@ -531,7 +550,7 @@ impl Output {
             return Err(QueryError::Broken(what));
         }
         let (query, mut rows) = (&plan.query, self.closing.rows);
-        cut(&mut rows, query.window);
+        cut(&mut rows, query.window, self.skipped);
         let columns = query
             .select
             .iter()
@@ -632,10 +651,12 @@ fn nth<T>(values: &[T], row: u32, width: usize) -> Option<&[T]> {
     values.get(start..start + width)
 }
 
-fn cut(rows: &mut Vec<u32>, window: Option<Window>) {
+/// Cuts the window out of rows behind `skipped` others.
+fn cut(rows: &mut Vec<u32>, window: Option<Window>, skipped: u64) {
     let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
     match window {
         Some(Window::First { limit, offset }) => {
+            let offset = offset.saturating_sub(skipped);
             rows.drain(..size(offset).min(rows.len()));
             rows.truncate(size(limit));
         }
