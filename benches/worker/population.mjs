@@ -21,7 +21,7 @@ const FRESH = 1_000;
 /** The number of measurements after writes. */
 const WRITES = 5;
 /** The largest page of a result. */
-const PAGE = 100_000;
+const MANY = 300_000;
 /** The maximum time in milliseconds until all segments are written. */
 const PATIENCE = 600_000;
 
@@ -82,13 +82,13 @@ async function afterWrites() {
   tell("population_fresh.ms", median(times).toFixed(1));
 }
 
-/** The largest page of rows as NDJSON. */
+/** Many rows in one response, as NDJSON. */
 async function manyRows() {
   const begin = performance.now();
   const answer = await fetch(`http://127.0.0.1:${server.port}${ITS}/query/aql`, {
     method: "POST",
     headers: { "content-type": "application/json", accept: "application/x-ndjson" },
-    body: JSON.stringify({ q: ALL_ROWS, fetch: PAGE }),
+    body: JSON.stringify({ q: ALL_ROWS, fetch: MANY }),
   });
   let [first, rows] = [undefined, 0];
   for await (const chunk of answer.body) {

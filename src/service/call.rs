@@ -44,6 +44,8 @@ pub(crate) struct Call<'a> {
     pub now: i64,
     /// True below `demographic`, where the path names no EHR.
     pub demographic: bool,
+    /// Whether the host sends bodies in parts.
+    pub sends_parts: bool,
     params: Vec<String>,
     /// Templates that the request has looked up.
     pub templates: RefCell<Templates>,
@@ -130,6 +132,7 @@ impl<'a> Call<'a> {
             prefer,
             now,
             demographic,
+            sends_parts: environment.sends_parts(),
             params,
             templates: RefCell::default(),
             shared: SharedCommitData::default(),

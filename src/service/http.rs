@@ -1,5 +1,7 @@
 //! Requests and responses as data, independent of the host.
 
+use super::query::RowPart;
+
 /// An HTTP request.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Request {
@@ -16,6 +18,8 @@ pub struct Request {
     /// Scheme and authority that the client used, such as `http://127.0.0.1:8787`; empty for a call
     /// within a process.
     pub base_url: String,
+    /// The part of a long result that is wanted: the [`Response::rest`] of the part before.
+    pub part: Option<RowPart>,
 }
 
 impl Request {
@@ -93,6 +97,10 @@ pub struct Response {
     pub body: Vec<u8>,
     /// An internal problem, for the host's log: without content of documents and queries.
     pub problem: Option<String>,
+    /// The next part of a long result. A host that sends bodies in parts
+    /// ([`super::Environment::sends_parts`]) sends the same request with it, and the body of the
+    /// response behind this one.
+    pub rest: Option<RowPart>,
 }
 
 impl Response {

@@ -124,6 +124,7 @@ pub use gzip::{Gunzip, GzipError, Progress};
 pub use http::{Request, Response};
 pub use negotiate::is_compressed;
 pub use openapi::openapi;
+pub use query::RowPart;
 pub use replay::ReplayEnvironment;
 pub use route::{needs_permission, operation};
 pub use terminology::{Answers, TerminologyResponse, TerminologyServer, Unreachable};
@@ -174,6 +175,12 @@ pub trait Environment {
         Box::pin(std::future::ready(true))
     }
 
+    /// Returns whether the host sends bodies in parts: see [`Response::rest`]. Other hosts answer
+    /// pages only.
+    fn sends_parts(&self) -> bool {
+        false
+    }
+
     /// Returns the offset from UTC in seconds of a zone of the IANA database, such as
     /// `Europe/Stockholm`, at a time in milliseconds since 1970; `None` for a zone that the host
     /// does not know.
@@ -212,6 +219,8 @@ pub struct Limits {
     pub fetch_default: u64,
     /// Maximum rows of a page.
     pub fetch_maximum: u64,
+    /// Maximum rows of a result that is sent in parts.
+    pub stream_maximum: u64,
     /// Maximum microseconds of a query (408).
     pub query_time: i64,
     /// Maximum units of work of a query, see `Budget::work` (408).
@@ -234,6 +243,7 @@ impl Default for Limits {
             aql: 256_000,
             fetch_default: 10_000,
             fetch_maximum: 100_000,
+            stream_maximum: 1_000_000,
             query_time: 10_000_000,
             query_work: Budget::default().work,
             parameters: 4_000_000,
@@ -474,7 +484,10 @@ impl<R: Repository> Service<R> {
             environment,
         );
         call.check_unambiguous()?;
-        self.record_before(trail).await?;
+        // The first part of a long result has recorded the access.
+        if request.part.is_none() {
+            self.record_before(trail).await?;
+        }
         self.dispatch(&call).await
     }
 

@@ -2,9 +2,11 @@
 
 mod checks;
 mod internal;
+mod parts;
 mod response;
 
 pub(crate) use internal::{EhrSelection, RowVisitor};
+pub use parts::RowPart;
 
 use super::Service;
 use super::call::Call;
@@ -136,7 +138,7 @@ impl<R: Repository> Service<R> {
         if let Some(ehr) = &request.ehr {
             call.trail.add_ehr(ehr);
         }
-        let prepared = match self.prepare(call, request, q).await {
+        let prepared = match self.prepare(call, request, q, format).await {
             Ok(prepared) => prepared,
             // A missing EHR is reported first, as in every other operation.
             Err(failure) => return Err(self.no_ehr(request).await.unwrap_or(failure)),
@@ -160,6 +162,7 @@ impl<R: Repository> Service<R> {
                 return Ok(response);
             }
         }
+        let part = prepared.part;
         let answer = self.run(call, prepared).await?;
         // The scan met no document of the EHR, so it may not exist.
         if answer.of_ehr != request.ehr
@@ -179,7 +182,8 @@ impl<R: Repository> Service<R> {
         let response = Response::new(200)
             .with_body(media_type, body)
             .with_header("ETag", format!("\"{etag}\""));
-        let response = response.with_header(SNAPSHOT, answer.state.to_string());
+        let mut response = response.with_header(SNAPSHOT, answer.state.to_string());
+        response.rest = part.and_then(|part| part.next(request, &answer));
         Ok(if answer.more && format != NegotiatedFormat::Json {
             response.with_header(MORE, "true")
         } else {
@@ -266,6 +270,7 @@ impl<R: Repository> Service<R> {
         call: &Call<'_>,
         request: &QueryRequest,
         q: &str,
+        format: NegotiatedFormat,
     ) -> Result<PreparedQuery, Failure> {
         if q.len() > self.config.limits.aql {
             return Err(Failure::too_large("query", self.config.limits.aql));
@@ -284,6 +289,9 @@ impl<R: Repository> Service<R> {
             check_uids(&query, &self.config.system_id, status)?;
         }
         let is_cacheable = !answers.any() && !reads_clock(&query);
+        let part = RowPart::of(call, request, &query, format)?;
+        let of_part = part.map(|part| part.page(request));
+        let request = of_part.as_ref().unwrap_or(request);
         let default_page = self.window(request, &mut query);
         let plan = aql::plan(query, request.ehr.as_deref(), self.config.exact_archetypes)
             .map_err(|d| Failure::in_text(status_of(&d), "query", q, &d))?;
@@ -292,6 +300,7 @@ impl<R: Repository> Service<R> {
             default_page,
             is_cacheable,
             state: request.snapshot,
+            part,
         })
     }
 
@@ -317,15 +326,7 @@ impl<R: Repository> Service<R> {
                 "the query contains a LIMIT clause: the parameters `fetch` and `offset` must not be used with it",
             ));
         }
-        match request.fetch {
-            Some(fetch) if fetch > self.config.limits.fetch_maximum => {
-                Err(Failure::bad_request(format!(
-                    "`fetch` is larger than the largest page of {} rows",
-                    self.config.limits.fetch_maximum
-                )))
-            }
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
     /// Applies the page to the LIMIT of the query. Without a requested number of rows, reads one
@@ -462,6 +463,8 @@ struct PreparedQuery {
     is_cacheable: bool,
     /// The requested state.
     state: Option<PageState>,
+    /// The part of a long result that is read.
+    part: Option<RowPart>,
 }
 
 #[cfg(test)]

@@ -169,6 +169,35 @@ test("limits are variables, each with its answer", async () => {
   }
 });
 
+test("more rows than a page are sent in parts, as lines", async () => {
+  const limits = { LIMIT_FETCH: "3", LIMIT_FETCH_DEFAULT: "2", LIMIT_STREAM: "20" };
+  const small = await start(freshState("parts"), { AUTH: "none", ...limits });
+  try {
+    const ids = [];
+    for (let i = 0; i < 10; i += 1)
+      ids.push((await small.send("POST", `${V1}/ehr`)).headers.get("etag").replaceAll('"', ""));
+    const ask = (fetch, accept = "application/x-ndjson") =>
+      small.send("POST", `${V1}/query/aql`, {
+        body: JSON.stringify({ q: "SELECT e/ehr_id/value AS id FROM EHR e", fetch }),
+        headers: { accept },
+      });
+    const rows = (answer) => answer.text.split("\n").filter(Boolean).map(JSON.parse);
+    const all = await ask(20);
+    assert.deepEqual([all.status, all.headers.get("content-type")], [200, "application/x-ndjson"]);
+    assert.deepEqual(
+      rows(all).map(({ id }) => id),
+      ids,
+    );
+    assert.match(all.headers.get("aqlite-snapshot"), /^1-/);
+    assert.equal(rows(await ask(7)).length, 7);
+    const [tooMany, csv] = [await ask(21), await ask(20, "text/csv")];
+    assert.deepEqual([tooMany.status, csv.status], [400, 400]);
+    assert.match(csv.json.message, /application\/x-ndjson/);
+  } finally {
+    await small.stop();
+  }
+});
+
 /** The worker in a workerd that clients reach themselves: `wrangler dev` puts a proxy before it. */
 function withoutProxy(state, bindings) {
   const modules = [{ type: "ESModule", path: join(root, "dist/worker/index.js") }];

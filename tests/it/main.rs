@@ -28,6 +28,7 @@ mod loading;
 mod notation;
 mod openapi;
 mod over_http;
+mod parts;
 mod pieces;
 mod privacy;
 mod problems;

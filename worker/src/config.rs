@@ -244,6 +244,7 @@ fn limits(variables: &Variables<'_>) -> Result<Limits, String> {
         aql: variables.number("LIMIT_AQL", standard.aql)?,
         fetch_default: variables.number("LIMIT_FETCH_DEFAULT", standard.fetch_default)?,
         fetch_maximum: variables.number("LIMIT_FETCH", standard.fetch_maximum)?,
+        stream_maximum: variables.number("LIMIT_STREAM", standard.stream_maximum)?,
         query_time: variables
             .number::<i64>("LIMIT_QUERY_MS", standard.query_time / 1000)?
             .saturating_mul(1000),

@@ -11,6 +11,7 @@ mod http;
 mod keys;
 mod log;
 mod memory;
+mod row_stream;
 mod terminology;
 #[path = "../../www/wasm/src/zone.rs"]
 mod zone;
@@ -105,11 +106,17 @@ async fn fetch(request: web_sys::Request, env: Env, context: Context) -> Result<
         },
     };
     let answer = match http::body(request, &mut head, limit).await {
-        Ok(body) => active.answer(&service::Request { body, ..head }).await,
+        Ok(body) => {
+            head.body = body;
+            active.answer(&head).await
+        }
         Err(http::Unread(error)) => {
             active.log_response(&head, active.state.service.unreadable(&head, error))
         }
     };
+    if answer.rest.is_some() {
+        return row_stream::send(active, head, answer);
+    }
     let room = active.room.take().filter(|_| answer.body.len() >= LARGE);
     let Some(room) = room else {
         return http::write(answer);
@@ -388,6 +395,10 @@ impl Environment for Host {
 
     fn pause(&mut self) -> Pause {
         Runtime.pause()
+    }
+
+    fn sends_parts(&self) -> bool {
+        true
     }
 
     fn turn(&mut self) -> TurnFuture {

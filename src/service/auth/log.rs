@@ -41,7 +41,8 @@ impl<R: Repository> Service<R> {
         response: Response,
     ) -> Response {
         // A commit that failed after all has rolled back its record too.
-        let already_recorded = trail.is_recorded.get() && response.status < 400;
+        let is_recorded = trail.is_recorded.get() || request.part.is_some();
+        let already_recorded = is_recorded && response.status < 400;
         if !self.keeps_log() || already_recorded || trail.line.borrow().operation.is_empty() {
             return response;
         }

@@ -20,9 +20,7 @@ impl CountingQuery {
     /// if it leaves out none, or if its rows come in another order than they are found.
     pub fn of(query: &Query) -> Option<CountingQuery> {
         let leaves_out = matches!(query.window, Some(Window::First { offset: 1.., .. }));
-        let mut columns = query.select.iter();
-        let is_grouped = columns.any(|c| matches!(c.value, ColumnValue::Aggregate(_)));
-        if !leaves_out || is_grouped || query.distinct || !query.order.is_empty() {
+        if !leaves_out || !query.keeps_found_order() {
             return None;
         }
         let rows = Column {

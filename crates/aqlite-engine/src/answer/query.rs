@@ -36,6 +36,17 @@ pub struct Query {
     pub window: Option<Window>,
 }
 
+impl Query {
+    /// Returns whether the rows are those that FROM and WHERE find, one by one and in the order in
+    /// which they are found: without ORDER BY, DISTINCT, aggregates and `TOP … BACKWARD`.
+    pub fn keeps_found_order(&self) -> bool {
+        let is_aggregate = |column: &Column| matches!(column.value, ColumnValue::Aggregate(_));
+        let is_cut_at_end = matches!(self.window, Some(Window::Last { .. }));
+        let is_grouped = self.select.iter().any(is_aggregate);
+        !is_grouped && !self.distinct && !is_cut_at_end && self.order.is_empty()
+    }
+}
+
 /// A variable of FROM, or an anonymous class expression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Variable {

@@ -1,0 +1,103 @@
+//! Results with more rows than a page: newline-delimited JSON, sent in parts.
+//!
+//! A host that sends bodies in parts sends the same request once for each part
+//! ([`super::super::http::Response::rest`]). All parts show the state of the first one. So a result
+//! needs the memory of one part, and other requests have their turn between parts.
+
+use super::super::call::Call;
+use super::super::error::Failure;
+use super::super::negotiate::NegotiatedFormat;
+use super::super::page_state::PageState;
+use super::super::parameters::QueryRequest;
+use super::QueryResult;
+use crate::aql::query::Query;
+
+/// The rows of the first part, which a client receives before the next ones are found.
+const FIRST: u64 = 2_000;
+
+/// The rows of a part for each row of the part before.
+const GROWTH: u64 = 5;
+
+/// The most rows of a part.
+const MOST: u64 = 50_000;
+
+/// A part of a result with more rows than a page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RowPart {
+    /// The rows of the parts before.
+    sent: u64,
+    /// The most rows of this part, and of any.
+    rows: u64,
+    most: u64,
+    /// The state of the first part, known after it.
+    state: Option<PageState>,
+}
+
+impl RowPart {
+    /// Returns the part that a call asks for; `None` if its rows are a page.
+    ///
+    /// # Errors
+    /// 400 if it asks for more rows than a page, and its result cannot be sent in parts.
+    pub(super) fn of(
+        call: &Call<'_>,
+        request: &QueryRequest,
+        query: &Query,
+        format: NegotiatedFormat,
+    ) -> Result<Option<RowPart>, Failure> {
+        let limits = &call.config.limits;
+        let (page, most) = (limits.fetch_maximum, limits.stream_maximum);
+        let Some(rows) = request.fetch.filter(|fetch| *fetch > page) else {
+            return Ok(None);
+        };
+        let may_be_long = call.sends_parts && most > page;
+        let refusal = if !may_be_long {
+            String::new()
+        } else if format != NegotiatedFormat::Ndjson || !query.keeps_found_order() {
+            format!(
+                "; up to {most} rows are answered with `Accept: application/x-ndjson`, to a query without ORDER BY, DISTINCT, TOP and aggregates"
+            )
+        } else if rows > most {
+            format!("; in newline-delimited JSON, {most} rows are the most")
+        } else {
+            let first = RowPart {
+                sent: 0,
+                rows: FIRST.min(page),
+                most: MOST.min(page),
+                state: request.snapshot,
+            };
+            return Ok(Some(call.request.part.unwrap_or(first)));
+        };
+        Err(Failure::bad_request(format!(
+            "`fetch` is larger than the largest page of {page} rows{refusal}"
+        )))
+    }
+
+    /// Returns the request for the page of this part.
+    pub(super) fn page(&self, request: &QueryRequest) -> QueryRequest {
+        let offset = request.offset.unwrap_or(0).saturating_add(self.sent);
+        let mut page = request.clone();
+        page.offset = Some(offset);
+        page.fetch = Some(self.wanted(request));
+        page.snapshot = self.state;
+        page
+    }
+
+    /// Returns the part behind this one; `None` if its answer was the last.
+    pub(super) fn next(&self, request: &QueryRequest, answer: &QueryResult) -> Option<RowPart> {
+        let found = answer.result.len() as u64;
+        let next = RowPart {
+            sent: self.sent.saturating_add(found),
+            rows: self.rows.saturating_mul(GROWTH).min(self.most),
+            state: Some(answer.state),
+            ..*self
+        };
+        let is_more = found == self.wanted(request) && next.wanted(request) > 0;
+        is_more.then_some(next)
+    }
+
+    /// Returns the rows of this part, unless the result ends before.
+    fn wanted(&self, request: &QueryRequest) -> u64 {
+        let rest = request.fetch.unwrap_or(0).saturating_sub(self.sent);
+        self.rows.min(rest)
+    }
+}
