@@ -20,7 +20,7 @@ const ROUNDS = 20;
 const FRESH = 1_000;
 /** The number of measurements after writes. */
 const WRITES = 5;
-/** The largest page of a result. */
+/** Rows of a response that is sent in parts. */
 const MANY = 300_000;
 /** The maximum time in milliseconds until all segments are written. */
 const PATIENCE = 600_000;
