@@ -19,7 +19,7 @@ use crate::aql::{
 };
 use crate::diag::{LineIndex, Severity, Span};
 use crate::document::Batch;
-use crate::store::repository::{BatchSink, Pause, Repository, StoreError};
+use crate::store::repository::{BatchSink, Pause, Repository, ScanReads, StoreError};
 use crate::store::scan::Progress;
 use serde_json::{Map, Value, json};
 
@@ -106,12 +106,14 @@ impl<R: Repository> Service<R> {
             is_new: true,
             host,
             reading: ReadBudget::new(self.query_memory.share(), host.until),
+            reads: ScanReads::default(),
         };
         self.repository.scan(plan.scan(), &mut sink).await?;
         let ExplainSink {
             touched,
             mut run,
             reading,
+            reads,
             ..
         } = sink;
         while run.close() == Progress::Paused {
@@ -126,6 +128,7 @@ impl<R: Repository> Service<R> {
         Ok(json!({
             "batches": touched.batches,
             "segments": touched.segments,
+            "reads": reads_of(&reads),
             "bytes": touched.bytes,
             "ehrs": touched.ehrs,
             "documents": touched.documents,
@@ -163,6 +166,7 @@ struct ExplainSink<'r, 'h> {
     is_new: bool,
     host: &'h Host<'h>,
     reading: ReadBudget,
+    reads: ScanReads,
 }
 
 impl<'h: 'r, 'r> BatchSink for ExplainSink<'r, 'h> {
@@ -192,9 +196,25 @@ impl<'h: 'r, 'r> BatchSink for ExplainSink<'r, 'h> {
         self.reading.restart()
     }
 
+    fn observe(&mut self, reads: &ScanReads) {
+        self.reads = *reads;
+    }
+
     fn pause(&self) -> Pause {
         (self.host.pause)()
     }
+}
+
+fn reads_of(reads: &ScanReads) -> Value {
+    json!({
+        "segments": reads.segments,
+        "absent_segments": reads.absent_segments,
+        "blobs": reads.blobs,
+        "blob_bytes": reads.blob_bytes,
+        "part_bytes": reads.part_bytes,
+        "pages": reads.pages,
+        "rows": reads.rows,
+    })
 }
 
 /// Bytes of a text above which its explanation is made with pauses, and tokens between two of them.

@@ -4,7 +4,7 @@
 //! is the only caller.
 
 pub use super::error::StoreError;
-pub use super::sink::{BatchSink, Pause, Sink};
+pub use super::sink::{BatchSink, Pause, ScanReads, Sink};
 
 use super::scan::{Scan, Snapshot};
 use crate::document::{ObjectKind, Packed};

@@ -38,11 +38,36 @@ pub trait BatchSink {
         false
     }
 
+    /// Receives the counts of what the scan has read, at its end. A repository in memory reads
+    /// nothing.
+    fn observe(&mut self, reads: &ScanReads) {
+        let _ = reads;
+    }
+
     /// Yields to other requests. A repository that can wait awaits the future after
     /// [`Progress::Paused`].
     fn pause(&self) -> Pause {
         Box::pin(std::future::ready(()))
     }
+}
+
+/// The data that a scan read from a database and a blob store.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ScanReads {
+    /// Segments whose documents were evaluated.
+    pub segments: u64,
+    /// Segments that could not be read, or whose parts take too much memory. Their rows were read.
+    pub absent_segments: u64,
+    /// Blobs that were read from the store; those of earlier queries are cached.
+    pub blobs: u64,
+    /// The bytes of these blobs.
+    pub blob_bytes: u64,
+    /// The memory of the parts of segments that are loaded, those of earlier queries included.
+    pub part_bytes: u64,
+    /// Pages of rows that were read.
+    pub pages: u64,
+    /// Rows of these pages: documents, and EHRs without any.
+    pub rows: u64,
 }
 
 /// A future that resolves after other requests had their turn.

@@ -9,7 +9,7 @@ use crate::store::{Draft, creation, done};
 use aqlite::aql::{Budget, Parameters, QueryOptions, ResultSet, RowValue, Run, prepare};
 use aqlite::document::{Batch, Leaf};
 use aqlite::store::ready::now_or_never;
-use aqlite::store::repository::{BatchSink, Repository, StoreError};
+use aqlite::store::repository::{BatchSink, Repository, ScanReads, StoreError};
 use aqlite::store::scan::{Progress, Scan, Snapshot};
 use aqlite::store::sql::{
     BlobFuture, Blobs, Compaction, LayoutCatalog, Row, Segments, Sql, SqlError, SqlRepository,
@@ -152,6 +152,7 @@ struct Restarting<'p> {
     run: Run<'p>,
     /// The segments that were read.
     segments: usize,
+    reads: ScanReads,
 }
 
 impl BatchSink for Restarting<'_> {
@@ -163,6 +164,10 @@ impl BatchSink for Restarting<'_> {
     fn restart(&mut self) -> bool {
         (self.run, self.segments) = ((self.begin)(), 0);
         true
+    }
+
+    fn observe(&mut self, reads: &ScanReads) {
+        self.reads = *reads;
     }
 }
 
@@ -189,6 +194,7 @@ async fn rows_of(
         begin: &begin,
         run: begin(),
         segments: 0,
+        reads: ScanReads::default(),
     };
     let scan = Scan {
         snapshot,
@@ -634,6 +640,7 @@ fn part_that_another_query_loads_is_not_missed() {
             begin: &begin,
             run: begin(),
             segments: 0,
+            reads: ScanReads::default(),
         };
         let mut sink = Beside {
             restarting,
@@ -752,6 +759,7 @@ fn counted(store: &SqlRepository<Sqlite>, query: &str) -> (Vec<String>, usize) {
         begin: &begin,
         run: begin(),
         segments: 0,
+        reads: ScanReads::default(),
     };
     let mut sink = Counting {
         restarting,
@@ -835,4 +843,53 @@ fn rows_behind_the_segments_come_with_the_manifest() {
     check(&place, 1, 0);
     done(place.plain.delete_ehr(EHRS[0]));
     check(&place, 1, 0);
+}
+
+/// Returns the counts of what a query reads.
+fn reads(store: &SqlRepository<Sqlite>, query: &str) -> ScanReads {
+    let plan = prepare(query, &Parameters::new(), &QueryOptions::default()).expect("a query");
+    let (go_on, budget) = (|| false, Budget::default());
+    let begin = || Run::new(&plan, NOW, budget, &go_on);
+    let mut sink = Restarting {
+        begin: &begin,
+        run: begin(),
+        segments: 0,
+        reads: ScanReads::default(),
+    };
+    now_or_never(store.scan(plan.scan(), &mut sink))
+        .expect("ready")
+        .expect("a scan");
+    sink.reads
+}
+
+#[test]
+fn what_a_query_reads_is_counted() {
+    let mut place = Place::new(3);
+    done(place.plain.commit(creation(EHRS[0], None)));
+    for object in ["a", "b", "c", "d"] {
+        let draft = Draft {
+            ehr: EHRS[0],
+            ..Draft::composition(object, 1)
+        };
+        done(place.plain.commit(draft.commit()));
+    }
+    let query = QUERIES[1];
+    let unsegmented = reads(&place.isolates[0], query);
+    assert_eq!((unsegmented.segments, unsegmented.rows), (0, 4));
+    while place.compact(0) == Some(Compaction::Written) {}
+    let cold = reads(&place.isolates[1], query);
+    assert_eq!((cold.rows, cold.absent_segments), (0, 0), "{cold:?}");
+    assert!(cold.segments > 1 && cold.blobs > cold.segments, "{cold:?}");
+    assert!(cold.blob_bytes > 0 && cold.part_bytes > 0, "{cold:?}");
+    let warm = reads(&place.isolates[1], query);
+    let no_blobs = ScanReads {
+        blobs: 0,
+        blob_bytes: 0,
+        ..cold
+    };
+    assert_eq!(warm, no_blobs);
+    place.blobs.blobs.borrow_mut().clear();
+    let lost = reads(&place.isolates[2], query);
+    assert_eq!((lost.segments, lost.rows, lost.blobs), (0, 4, 0));
+    assert_eq!(lost.absent_segments, cold.segments);
 }

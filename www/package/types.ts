@@ -60,6 +60,16 @@ export interface Explanation extends Parsed {
     ehrs: number;
     documents: number;
     segments: number;
+    /** What a population query of a server read from segments and rows; a browser reads neither. */
+    reads: {
+      segments: number;
+      absent_segments: number;
+      blobs: number;
+      blob_bytes: number;
+      part_bytes: number;
+      pages: number;
+      rows: number;
+    };
     documents_scanned: number;
     shapes: number;
     rows: number | null;

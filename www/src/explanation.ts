@@ -135,6 +135,9 @@ function run(explained: Explained): HTMLElement {
     figure("Looked into", ran.documents_scanned),
     figure("Shapes", ran.shapes),
     figure("Batches", ran.batches),
+    ran.segments ? figure("Segments", ran.segments) : null,
+    ran.reads?.blobs ? figure("Blobs", ran.reads.blobs) : null,
+    ran.reads?.rows ? figure("Stored rows", ran.reads.rows) : null,
     figure("Read", Math.round(ran.bytes / 1024), " kB"),
     ran.rows === null ? h("div") : figure("Rows", ran.rows),
   );

@@ -16,10 +16,11 @@ use super::value::{Fields, Row, Sql, Statement, json_list, unexpected};
 use crate::document::{Batch, short_digest};
 use crate::store::repository::{MAX_PAGE_BYTES, Sink, StoreError, state_to_read};
 use crate::store::scan::{Scan, Snapshot};
-use crate::store::sink::send;
+use crate::store::sink::{ScanReads, send};
 use ahead::Ahead;
 use rows::{DocumentRow, ScanPage, ScanRow};
 use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
 
 /// Maximum rows of a page.
 const PAGE_ROWS: u64 = 1000;
@@ -265,7 +266,7 @@ impl<S: Sql> SqlRepository<S> {
             return Ok(state);
         }
         let mut rows = RowScan::of(scan, matching, state);
-        let mut after = 0;
+        let mut held = None;
         if let Some((segments, source)) = segments {
             let of_segments = [answers.next()?, answers.next()?, answers.next()?];
             let opened = self.open_segments(&segments, source, newest, (of_segments, known));
@@ -283,12 +284,28 @@ impl<S: Sql> SqlRepository<S> {
             if let Some(ahead) = &mut ahead {
                 ahead.read(answers.next()?)?;
             }
-            if let Some(opened) = opened {
-                let sent = self.send_segments(&segments, opened, &mut rows, sink);
-                match sent.await? {
-                    Some(covered) => after = covered,
-                    None => return Ok(state),
-                }
+            held = opened.map(|opened| (segments, opened));
+        }
+        self.send_opened(held, &mut rows, ahead, sink).await?;
+        sink.observe(&rows.reads);
+        Ok(state)
+    }
+
+    /// Sends segments, if there are any, and the rows behind them.
+    async fn send_opened(
+        &self,
+        segments: Option<(Rc<Segments>, SegmentScan)>,
+        rows: &mut RowScan<'_>,
+        ahead: Option<Ahead<'_>>,
+        sink: Sink<'_>,
+    ) -> Result<(), StoreError> {
+        let mut after = 0;
+        if let Some((segments, mut held)) = segments {
+            let sent = self.send_segments(&segments, &mut held, rows, sink).await;
+            held.count(&mut rows.reads);
+            match sent? {
+                Some(covered) => after = covered,
+                None => return Ok(()),
             }
         }
         // Without a segment, documents of named EHRs are found by EHR.
@@ -297,8 +314,7 @@ impl<S: Sql> SqlRepository<S> {
         }
         rows.ahead = ahead.and_then(|ahead| ahead.page(after, &rows.matching));
         let end = rows.end();
-        self.send_rows(&mut rows, (after, end), sink).await?;
-        Ok(state)
+        self.send_rows(rows, (after, end), sink).await.map(drop)
     }
 
     /// Sends segments, and the rows that lie between them, in the order of their ids. Returns the
@@ -306,11 +322,11 @@ impl<S: Sql> SqlRepository<S> {
     async fn send_segments(
         &self,
         segments: &Segments,
-        mut held: SegmentScan,
+        held: &mut SegmentScan,
         rows: &mut RowScan<'_>,
         sink: Sink<'_>,
     ) -> Result<Option<u64>, StoreError> {
-        let goes_on = segments.send(&mut held, sink).await;
+        let goes_on = segments.send(held, sink).await;
         if let Some(covered) = held.covered() {
             return Ok(goes_on.then_some(covered));
         }
@@ -325,7 +341,7 @@ impl<S: Sql> SqlRepository<S> {
             if !self.send_rows(rows, (after, first - 1), sink).await? {
                 return Ok(None);
             }
-            match segments.send_one(&held, number, sink).await {
+            match segments.send_one(held, number, sink).await {
                 Some(true) => after = last,
                 Some(false) => return Ok(None),
                 // With the rows in between, the query needs a part that it did not need before.
@@ -364,6 +380,8 @@ impl<S: Sql> SqlRepository<S> {
                 };
                 let (is_cut, open, page_end) = (page.is_cut, page_bounds.open.0, page.end());
                 found += page.rows.len() as u64;
+                rows.reads.pages += 1;
+                rows.reads.rows += page.rows.len() as u64;
                 bytes += page.bytes();
                 if !self.take(&mut builder, page, scan, open, sink).await? {
                     return Ok(false);
@@ -531,6 +549,8 @@ struct RowScan<'s> {
     is_begun: bool,
     /// The first page, if it was read already.
     ahead: Option<ScanPage>,
+    /// The counts of what was read.
+    reads: ScanReads,
 }
 
 impl<'s> RowScan<'s> {
@@ -550,6 +570,7 @@ impl<'s> RowScan<'s> {
             size: PageSize::first(by_ehr),
             is_begun: false,
             ahead: None,
+            reads: ScanReads::default(),
         }
     }
 

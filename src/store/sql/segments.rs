@@ -14,7 +14,7 @@ use super::value::{Fields, Row, Sql, Statement};
 use crate::document::{Batch, absent_reads};
 use crate::store::repository::StoreError;
 use crate::store::scan::{Progress, Scan, Snapshot};
-use crate::store::sink::{BatchSink, Pause, Sink, send_among};
+use crate::store::sink::{BatchSink, Pause, ScanReads, Sink, send_among};
 pub(super) use cache::Known;
 use cache::{Cache, Held, Listed, News};
 pub use compaction::{Compaction, CompactionHost};
@@ -119,6 +119,10 @@ const NO_BOUND: u64 = 1 << 52;
 pub(super) struct SegmentScan {
     source: Source,
     segments: Vec<Opened>,
+    /// The number of segments in the manifest.
+    listed: usize,
+    /// The blobs that were read, and their bytes.
+    blobs: (u64, u64),
 }
 
 /// A segment with its batch in the state of a scan.
@@ -217,6 +221,15 @@ impl SegmentScan {
             }
         }
         files
+    }
+
+    /// Adds the counts of what was read from segments.
+    pub fn count(&self, reads: &mut ScanReads) {
+        let read = self.segments.len();
+        reads.segments = read as u64;
+        reads.absent_segments = self.listed.saturating_sub(read) as u64;
+        (reads.blobs, reads.blob_bytes) = self.blobs;
+        reads.part_bytes = self.loaded_bytes() as u64;
     }
 
     fn loaded_bytes(&self) -> usize {
@@ -372,7 +385,8 @@ impl Segments {
         let cache = self.cache(source);
         let overlay = cache.borrow_mut().renew(known, state, &listed, news);
         let known: Vec<&Listed> = listed.iter().filter(|l| overlay.knows(l)).collect();
-        let heads = stream::iter(known).map(|listed| self.head(cache, listed));
+        let blobs = BlobReads::default();
+        let heads = stream::iter(known).map(|listed| self.head(cache, listed, &blobs));
         let found: Vec<_> = heads.buffered(AT_ONCE).collect().await;
         cache.borrow().make_room(self.memory.0);
         let opened = found.into_iter().filter_map(|held| {
@@ -385,8 +399,12 @@ impl Segments {
                 ehrs: None,
             })
         });
-        let segments = opened.collect();
-        let scan = SegmentScan { source, segments };
+        let scan = SegmentScan {
+            source,
+            segments: opened.collect(),
+            listed: listed.len(),
+            blobs: blobs.get(),
+        };
         cache.borrow_mut().reach = scan.covered().filter(|reach| *reach > 0);
         let rows = scan.missing(source.newest(state));
         self.is_due.set(self.is_due.get() || rows >= self.sizes.0);
@@ -394,12 +412,18 @@ impl Segments {
     }
 
     /// A segment with its head, from the cache or the store; `None` where it cannot be read.
-    async fn head(&self, cache: &RefCell<Cache>, listed: &Listed) -> Option<Rc<Held>> {
+    async fn head(
+        &self,
+        cache: &RefCell<Cache>,
+        listed: &Listed,
+        reads: &BlobReads,
+    ) -> Option<Rc<Held>> {
         if let Some(held) = cache.borrow().held(&listed.blob) {
             return Some(held);
         }
         let read = self.blobs.get(&head_key(&listed.blob)).await;
         let head = self.noted(&listed.blob, read)?;
+        count_blob(reads, &head);
         let held = cache.borrow_mut().hold(listed, &head);
         self.readable(&listed.blob, held)
     }
@@ -484,15 +508,18 @@ impl Segments {
             return scan.segments.clear();
         }
         let all = &scan.segments;
+        let blobs = Cell::new(scan.blobs);
+        let reads = &blobs;
         let read = |((number, value), parts): ((usize, u32), Vec<u32>)| async move {
             let loaded = match all.get(number) {
-                Some(opened) => self.load_value(opened, value, &parts).await,
+                Some(opened) => self.load_value(opened, value, &parts, reads).await,
                 None => None,
             };
             loaded.is_none().then_some(number)
         };
         let outcomes = stream::iter(files).map(read).buffer_unordered(AT_ONCE);
         let lost: BTreeSet<usize> = outcomes.filter_map(std::future::ready).collect().await;
+        scan.blobs = blobs.get();
         for Opened { held, batch, .. } in &scan.segments {
             held.keep_parts(batch);
         }
@@ -504,12 +531,27 @@ impl Segments {
     }
 
     /// Loads parts of a segment from the value that holds them; `None` if it cannot be read.
-    async fn load_value(&self, opened: &Opened, value: u32, parts: &[u32]) -> Option<()> {
+    async fn load_value(
+        &self,
+        opened: &Opened,
+        value: u32,
+        parts: &[u32],
+        reads: &BlobReads,
+    ) -> Option<()> {
         let Opened { held, batch, .. } = opened;
         let read = self.blobs.get(&value_key(&held.blob, value)).await;
         let bytes = self.noted(&held.blob, read)?;
+        count_blob(reads, &bytes);
         self.readable(&held.blob, held.load(batch, parts, &bytes).ok())
     }
+}
+
+/// The number of blobs that a scan has read, and their bytes.
+type BlobReads = Cell<(u64, u64)>;
+
+fn count_blob(reads: &BlobReads, blob: &[u8]) {
+    let (blobs, bytes) = reads.get();
+    reads.set((blobs + 1, bytes + blob.len() as u64));
 }
 
 /// A sink that records whether all parts were there that it read.
@@ -578,8 +620,12 @@ impl<S: Sql> SqlRepository<S> {
         let mut fields = Fields::of_only(unqueryable)?;
         let (unqueryable, queryable) = (fields.numbers()?, fields.numbers()?);
         if (unqueryable.len() + queryable.len()) as u64 >= segments.listed {
-            let segments = Vec::new();
-            return Ok(SegmentScan { source, segments });
+            return Ok(SegmentScan {
+                source,
+                segments: Vec::new(),
+                listed: listed.len(),
+                blobs: (0, 0),
+            });
         }
         let superseded = match source {
             Source::Versions => self.read_superseded(segments, state, superseded).await?,
