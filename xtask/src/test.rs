@@ -114,6 +114,9 @@ fn native(report: &mut Report, corpus: Vec<String>) -> Step {
     report.tests("lints of TypeScript and JavaScript", &[&packages], || {
         Ok(command(npm_program("eslint"), &["."]))
     });
+    report.tests("public automation", &[&packages], || {
+        Ok(command("node", &["tests/workflows.mjs"]))
+    });
     // The suite about written XML validates with a package from npm.
     report.tests("conformance", &[&packages], || {
         let mut suites = conformance::command();
