@@ -400,7 +400,7 @@ fn check(place: &Place, isolate: usize, seed: u64) {
 fn random_history(seed: u64) -> [usize; 4] {
     let mut dice = Dice::of(seed);
     let most = [3, 20, 1_000][(seed % 3) as usize];
-    let listed = if seed.is_multiple_of(2) { 3 } else { 50_000 };
+    let listed = if seed.is_multiple_of(2) { 2 } else { 50_000 };
     let mut place = Place::with(|segments| segments.with_sizes(1, most).with_listed(listed));
     place.blobs.state.set(seed);
     let (mut written, mut lost, mut named) = (0, 0, 0);

@@ -101,14 +101,14 @@ const SUPERSEDED: &str = "SELECT json_group_array(id) AS superseded, max(success
       WHERE successor > CASE ?1 WHEN 0 THEN (SELECT coalesce(min(state), 9007199254740991) FROM segment) ELSE ?1 END
         AND successor <= ?2 ORDER BY successor LIMIT ?3)";
 /// EHRs that population queries do not read and that have ids after `?1`, and those of which that
-/// changed after the version `?2`; at most `?4`. All that they do not read, unless there are `?3`
-/// physical deletions.
+/// changed after the version `?2`. All that they do not read, unless there are `?3` physical
+/// deletions. The first `?4` with ids above `?5`.
 const UNQUERYABLE: &str = "SELECT json_group_array(id) FILTER (WHERE NOT is_queryable) AS unqueryable,
-      json_group_array(id) FILTER (WHERE is_queryable) AS queryable
-    FROM (SELECT id, is_queryable FROM ehr
+      json_group_array(id) FILTER (WHERE is_queryable) AS queryable, max(id) AS last, count(*) AS found
+    FROM (SELECT id, is_queryable FROM (SELECT id, is_queryable FROM ehr
         WHERE NOT is_queryable AND id > CASE (SELECT coalesce(max(id), 0) FROM removal) WHEN ?3 THEN ?1 ELSE 0 END
-      UNION SELECT e.id, e.is_queryable FROM queryable_before q CROSS JOIN ehr e ON e.id = q.ehr WHERE q.version > ?2
-      LIMIT ?4)";
+      UNION SELECT e.id, e.is_queryable FROM queryable_before q CROSS JOIN ehr e ON e.id = q.ehr WHERE q.version > ?2)
+      WHERE id > ?5 ORDER BY id LIMIT ?4)";
 
 /// Ids that one statement lists at most: a value of D1 has at most 2 MB.
 const LISTED: u64 = 50_000;
@@ -354,19 +354,19 @@ impl Segments {
         let statements = [
             Statement::new(source.manifest()),
             self.superseded(seen, NO_BOUND),
-            self.unqueryable(known.state),
+            self.unqueryable(known.state, 0),
         ];
         (statements, known)
     }
 
     /// The statement that lists EHRs which population queries do not read, beyond those of a state
-    /// that is known.
-    fn unqueryable(&self, known: Option<Snapshot>) -> Statement {
+    /// that is known, from an id on.
+    fn unqueryable(&self, known: Option<Snapshot>, after: u64) -> Statement {
         let (ehr, version, removals) = known.map_or((0, NO_BOUND, NO_BOUND), |state| {
             (state.ehr, state.version, state.removals)
         });
         let bounds = Statement::new(UNQUERYABLE).bind(ehr).bind(version);
-        bounds.bind(removals).bind(self.listed)
+        bounds.bind(removals).bind(self.listed).bind(after)
     }
 
     fn superseded(&self, after: u64, until: u64) -> Statement {
@@ -617,26 +617,34 @@ impl<S: Sql> SqlRepository<S> {
     ) -> Result<SegmentScan, StoreError> {
         let listed = manifest.into_iter().map(Listed::of);
         let listed: Vec<Listed> = listed.collect::<Result<_, _>>()?;
-        let mut fields = Fields::of_only(unqueryable)?;
-        let (unqueryable, queryable) = (fields.numbers()?, fields.numbers()?);
-        if (unqueryable.len() + queryable.len()) as u64 >= segments.listed {
-            return Ok(SegmentScan {
-                source,
-                segments: Vec::new(),
-                listed: listed.len(),
-                blobs: (0, 0),
-            });
+        let mut news = self
+            .read_unqueryable(segments, known.state, unqueryable)
+            .await?;
+        if source == Source::Versions {
+            news.superseded = self.read_superseded(segments, state, superseded).await?;
         }
-        let superseded = match source {
-            Source::Versions => self.read_superseded(segments, state, superseded).await?,
-            Source::Ehrs => Vec::new(),
-        };
-        let news = News {
-            superseded,
-            unqueryable,
-            queryable,
-        };
         Ok(segments.open(source, state, listed, (known, news)).await)
+    }
+
+    /// Reads the rest of the lists of EHRs that are queryable or not, of which one page was read.
+    async fn read_unqueryable(
+        &self,
+        segments: &Segments,
+        known: Option<Snapshot>,
+        mut rows: Vec<Row>,
+    ) -> Result<News, StoreError> {
+        let mut news = News::default();
+        loop {
+            let mut fields = Fields::of_only(rows)?;
+            news.unqueryable.extend(fields.numbers()?);
+            news.queryable.extend(fields.numbers()?);
+            // The last one is NULL where the page is empty.
+            let (last, found) = (fields.optional_number()?, fields.number()?);
+            let Some(last) = last.filter(|_| found >= segments.listed) else {
+                return Ok(news);
+            };
+            rows = self.rows(segments.unqueryable(known, last)).await?;
+        }
     }
 
     /// Reads the rest of a list of superseded versions, of which one page was read.
