@@ -1,7 +1,5 @@
 //! Requests and responses as data, independent of the host.
 
-use super::query::RowPart;
-
 /// An HTTP request.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Request {
@@ -84,6 +82,17 @@ impl Request {
             .find(|(k, _)| k == key)
             .map(|(_, v)| v.as_str())
     }
+}
+
+/// A part of a result with more rows than a page.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RowPart {
+    /// The rows of the parts before.
+    pub(super) sent: u64,
+    /// The most rows of this part.
+    pub(super) rows: u64,
+    /// The token of the state of the first part, known after it.
+    pub(super) snapshot: Option<String>,
 }
 
 /// An HTTP response.

@@ -121,10 +121,9 @@ pub use bulk::part_size;
 pub use explain::Host;
 #[cfg(feature = "gzip")]
 pub use gzip::{Gunzip, GzipError, Progress};
-pub use http::{Request, Response};
+pub use http::{Request, Response, RowPart};
 pub use negotiate::is_compressed;
 pub use openapi::openapi;
-pub use query::RowPart;
 pub use replay::ReplayEnvironment;
 pub use route::{needs_permission, operation};
 pub use terminology::{Answers, TerminologyResponse, TerminologyServer, Unreachable};

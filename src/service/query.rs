@@ -6,12 +6,11 @@ mod parts;
 mod response;
 
 pub(crate) use internal::{EhrSelection, RowVisitor};
-pub use parts::RowPart;
 
 use super::Service;
 use super::call::Call;
 use super::error::Failure;
-use super::http::Response;
+use super::http::{Response, RowPart};
 use super::ids::is_version;
 use super::negotiate::{NegotiatedFormat, Return, wanted_result};
 use super::page_state::PageState;
@@ -162,7 +161,7 @@ impl<R: Repository> Service<R> {
                 return Ok(response);
             }
         }
-        let part = prepared.part;
+        let part = prepared.part.clone();
         let answer = self.run(call, prepared).await?;
         // The scan met no document of the EHR, so it may not exist.
         if answer.of_ehr != request.ehr
@@ -183,7 +182,8 @@ impl<R: Repository> Service<R> {
             .with_body(media_type, body)
             .with_header("ETag", format!("\"{etag}\""));
         let mut response = response.with_header(SNAPSHOT, answer.state.to_string());
-        response.rest = part.and_then(|part| part.next(request, &answer));
+        response.rest =
+            part.and_then(|part| part.next(request, &answer, self.config.limits.fetch_maximum));
         Ok(if answer.more && format != NegotiatedFormat::Json {
             response.with_header(MORE, "true")
         } else {
@@ -290,7 +290,7 @@ impl<R: Repository> Service<R> {
         }
         let is_cacheable = !answers.any() && !reads_clock(&query);
         let part = RowPart::of(call, request, &query, format)?;
-        let of_part = part.map(|part| part.page(request));
+        let of_part = part.as_ref().map(|part| part.page(request)).transpose()?;
         let request = of_part.as_ref().unwrap_or(request);
         let default_page = self.window(request, &mut query);
         let plan = aql::plan(query, request.ehr.as_deref(), self.config.exact_archetypes)

@@ -772,6 +772,37 @@ fn counted(store: &SqlRepository<Sqlite>, query: &str) -> (Vec<String>, usize) {
 }
 
 #[test]
+fn parts_of_earlier_queries_make_room_for_a_query_that_needs_it() {
+    let mut place = Place::new(1_000);
+    done(place.plain.commit(creation(EHRS[0], None)));
+    for object in 0..40 {
+        let object = format!("c{object}");
+        let draft = Draft::composition(&object, 1);
+        done(place.plain.commit(draft.commit()));
+    }
+    while place.compact(0) == Some(Compaction::Written) {}
+    // One after the other, the queries need more memory than one of them may take.
+    let queries = [QUERIES[1], QUERIES[4], QUERIES[6]];
+    let need = |query| reads(&place.isolates[0], query).part_bytes as usize;
+    let (first, all) = (need(queries[0]), queries.map(need)[2]);
+    assert!(first < all, "{first} {all}");
+    let limit = all - 1;
+    let segments = Segments::new(Box::new(place.blobs.clone())).with_sizes(1, 1_000);
+    let segments = Rc::new(segments.with_memory(usize::MAX, limit));
+    let isolate = place.plain.sql().repository().with_segments(segments);
+    for query in queries {
+        let read = reads(&isolate, query);
+        assert_eq!(
+            (read.rows, read.absent_segments),
+            (0, 0),
+            "{query} {read:?}"
+        );
+        assert!(read.part_bytes as usize <= limit, "{query}");
+        assert_eq!(rows(&isolate, query), rows(&place.plain, query), "{query}");
+    }
+}
+
+#[test]
 fn segments_behind_a_removed_one_are_read() {
     let mut place = Place::new(3);
     done(place.plain.commit(creation(EHRS[0], None)));

@@ -6,6 +6,7 @@
 
 use super::super::call::Call;
 use super::super::error::Failure;
+use super::super::http::RowPart;
 use super::super::negotiate::NegotiatedFormat;
 use super::super::page_state::PageState;
 use super::super::parameters::QueryRequest;
@@ -20,18 +21,6 @@ const GROWTH: u64 = 5;
 
 /// The most rows of a part.
 const MOST: u64 = 50_000;
-
-/// A part of a result with more rows than a page.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RowPart {
-    /// The rows of the parts before.
-    sent: u64,
-    /// The most rows of this part, and of any.
-    rows: u64,
-    most: u64,
-    /// The state of the first part, known after it.
-    state: Option<PageState>,
-}
 
 impl RowPart {
     /// Returns the part that a call asks for; `None` if its rows are a page.
@@ -62,10 +51,9 @@ impl RowPart {
             let first = RowPart {
                 sent: 0,
                 rows: FIRST.min(page),
-                most: MOST.min(page),
-                state: request.snapshot,
+                snapshot: request.snapshot.map(|state| state.to_string()),
             };
-            return Ok(Some(call.request.part.unwrap_or(first)));
+            return Ok(Some(call.request.part.clone().unwrap_or(first)));
         };
         Err(Failure::bad_request(format!(
             "`fetch` is larger than the largest page of {page} rows{refusal}"
@@ -73,23 +61,29 @@ impl RowPart {
     }
 
     /// Returns the request for the page of this part.
-    pub(super) fn page(&self, request: &QueryRequest) -> QueryRequest {
-        let offset = request.offset.unwrap_or(0).saturating_add(self.sent);
+    ///
+    /// # Errors
+    /// 400 if its state cannot be read.
+    pub(super) fn page(&self, request: &QueryRequest) -> Result<QueryRequest, Failure> {
         let mut page = request.clone();
-        page.offset = Some(offset);
+        page.offset = Some(request.offset.unwrap_or(0).saturating_add(self.sent));
         page.fetch = Some(self.wanted(request));
-        page.snapshot = self.state;
-        page
+        page.snapshot = self.snapshot.as_deref().map(PageState::parse).transpose()?;
+        Ok(page)
     }
 
-    /// Returns the part behind this one; `None` if its answer was the last.
-    pub(super) fn next(&self, request: &QueryRequest, answer: &QueryResult) -> Option<RowPart> {
+    /// Returns the part behind this one, of at most `page` rows; `None` if its answer was the last.
+    pub(super) fn next(
+        &self,
+        request: &QueryRequest,
+        answer: &QueryResult,
+        page: u64,
+    ) -> Option<RowPart> {
         let found = answer.result.len() as u64;
         let next = RowPart {
             sent: self.sent.saturating_add(found),
-            rows: self.rows.saturating_mul(GROWTH).min(self.most),
-            state: Some(answer.state),
-            ..*self
+            rows: self.rows.saturating_mul(GROWTH).min(MOST).min(page),
+            snapshot: Some(answer.state.to_string()),
         };
         let is_more = found == self.wanted(request) && next.wanted(request) > 0;
         is_more.then_some(next)

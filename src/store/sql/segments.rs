@@ -464,6 +464,7 @@ impl Segments {
     /// Sends the segments to a sink, and loads the parts that it needs; false when the sink wants
     /// no more. On return the sink has seen no absent part.
     pub(super) async fn send(&self, scan: &mut SegmentScan, sink: Sink<'_>) -> bool {
+        let mut is_alone = false;
         loop {
             let mut complete = Complete::of(sink);
             let mut goes_on = true;
@@ -478,7 +479,14 @@ impl Segments {
             }
             // Other queries of the same batch may have loaded all of them meanwhile.
             let files = scan.wanted();
-            self.load(scan, files).await;
+            if self.has_room(scan, &files) {
+                self.load(scan, files).await;
+            } else if std::mem::replace(&mut is_alone, true) {
+                // The parts that are loaded are of no use to this query, but may be to others.
+                scan.segments.clear();
+            } else {
+                self.drop_parts(scan);
+            }
             if !sink.restart() {
                 return false;
             }
@@ -498,15 +506,27 @@ impl Segments {
         complete.is_complete.then_some(goes_on)
     }
 
-    /// Loads parts. Instead of a segment whose parts cannot be read, rows are read; and instead of
-    /// all segments, if the parts take too much memory together.
-    async fn load(&self, scan: &mut SegmentScan, files: BTreeMap<(usize, u32), Vec<u32>>) {
+    /// Returns whether these parts and those that are loaded fit into the memory of a query.
+    fn has_room(&self, scan: &SegmentScan, files: &BTreeMap<(usize, u32), Vec<u32>>) -> bool {
         let other = self.cache(scan.source).borrow().forgotten_bytes();
-        let need = scan.loaded_bytes().saturating_add(scan.bytes_of(&files));
-        if need.saturating_add(other) > self.memory.1 {
-            // The parts that are loaded are of no use to this query, but may be to others.
-            return scan.segments.clear();
-        }
+        let need = scan.loaded_bytes().saturating_add(scan.bytes_of(files));
+        need.saturating_add(other) <= self.memory.1
+    }
+
+    /// Drops the parts of segments, which earlier queries may have loaded. A segment that cannot be
+    /// read without them is left out.
+    fn drop_parts(&self, scan: &mut SegmentScan) {
+        let cache = self.cache(scan.source).borrow();
+        scan.segments.retain_mut(|opened| {
+            let bare = opened.held.without_parts(&opened.batch);
+            let Ok(bare) = bare else { return false };
+            cache.forget(&std::mem::replace(&mut opened.batch, bare));
+            true
+        });
+    }
+
+    /// Loads parts. Instead of a segment whose parts cannot be read, rows are read.
+    async fn load(&self, scan: &mut SegmentScan, files: BTreeMap<(usize, u32), Vec<u32>>) {
         let all = &scan.segments;
         let blobs = Cell::new(scan.blobs);
         let reads = &blobs;

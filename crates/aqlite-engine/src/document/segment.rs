@@ -614,6 +614,18 @@ impl Segment {
         Ok(old)
     }
 
+    /// Creates the batch of the segment in the state of `batch`, without any part.
+    ///
+    /// # Errors
+    /// As [`Segment::batch`].
+    pub fn without_parts(&self, batch: &Batch) -> Result<Batch, &'static str> {
+        let mut bare = self.batch(&SegmentState::default())?;
+        bare.ehrs.clone_from(&batch.ehrs);
+        let docs = batch.docs.without_places(&batch.ehrs);
+        bare.docs = docs.ok_or(DAMAGED)?;
+        Ok(bare)
+    }
+
     /// Loads a part into a batch of this segment. `bytes` are those at [`Segment::place`].
     ///
     /// # Errors

@@ -199,6 +199,21 @@ impl Held {
         self.segment.in_past(batch, past).map(Rc::new)
     }
 
+    /// Returns the batch in the state of `batch`, without any part. Later queries get it too, if
+    /// they would have got `batch`.
+    ///
+    /// # Errors
+    /// If the head is damaged.
+    pub fn without_parts(&self, batch: &Rc<Batch>) -> Result<Rc<Batch>, &'static str> {
+        let bare = Rc::new(self.segment.without_parts(batch)?);
+        if let Some(shown) = &mut *self.shown.borrow_mut()
+            && Rc::ptr_eq(&shown.batch, batch)
+        {
+            shown.batch = Rc::clone(&bare);
+        }
+        Ok(bare)
+    }
+
     /// Keeps the parts that a batch of another state has for later queries.
     pub fn keep_parts(&self, batch: &Rc<Batch>) {
         if let Some(shown) = &*self.shown.borrow()
@@ -304,6 +319,11 @@ impl Cache {
             let forgotten = self.held.values().map(|held| held.forget_parts());
             self.forgotten.borrow_mut().extend(forgotten);
         }
+    }
+
+    /// Counts a batch, which is replaced by one without parts, while running queries read it.
+    pub fn forget(&self, batch: &Rc<Batch>) {
+        self.forgotten.borrow_mut().push(Rc::downgrade(batch));
     }
 
     /// The bytes of parts that were dropped, and that running queries still read.

@@ -140,6 +140,11 @@ impl Docs {
         self.with_marks(marks, is_queryable)
     }
 
+    /// Returns the documents with absent places. `None` if a document has no EHR.
+    pub fn without_places(&self, is_queryable: &[Option<bool>]) -> Option<Docs> {
+        self.with_marks(self.marks.clone(), is_queryable)
+    }
+
     fn with_marks(&self, marks: Vec<Marks>, is_queryable: &[Option<bool>]) -> Option<Docs> {
         let lives = |(marks, ehr): (&Marks, &u32)| {
             let is_queryable = *is_queryable.get(*ehr as usize)? == Some(true);
