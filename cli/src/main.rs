@@ -3,11 +3,15 @@
 mod check;
 mod completions;
 mod convert;
+mod data;
 mod example;
 mod guide;
 mod man;
 mod outcome;
+mod output;
+mod progress;
 mod query;
+mod report;
 mod shell;
 mod template;
 
@@ -47,6 +51,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    progress::listen_to_ctrl_c();
     let result = match Arguments::parse().command {
         Command::Query(options) => query::run(&options),
         Command::Check(options) => check::run(&options),

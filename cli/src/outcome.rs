@@ -18,6 +18,8 @@ pub enum Failure {
     Data(String),
     /// The arguments of the program are wrong: exit code 2.
     Usage(String),
+    /// The user pressed Ctrl-C: exit code 130, as of other programs.
+    Interrupted,
     /// The reader of the output has closed it, as `head` does: exit code 0, without a message.
     Closed,
 }
@@ -28,6 +30,7 @@ impl Outcome {
         match result {
             Ok(Outcome::Success) | Err(Failure::Closed) => ExitCode::SUCCESS,
             Ok(Outcome::Findings) => ExitCode::from(1),
+            Err(Failure::Interrupted) => ExitCode::from(130),
             Err(Failure::Data(message)) => failed(&message, 1),
             Err(Failure::Usage(message)) => failed(&message, 2),
         }
