@@ -4,6 +4,7 @@ mod check;
 mod completions;
 mod convert;
 mod data;
+mod document_format;
 mod example;
 mod guide;
 mod man;

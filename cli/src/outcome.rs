@@ -25,6 +25,14 @@ pub enum Failure {
 }
 
 impl Outcome {
+    /// Returns the outcome of two parts of a command: findings if either has some.
+    pub fn and(self, other: Outcome) -> Outcome {
+        match self {
+            Outcome::Success => other,
+            Outcome::Findings => self,
+        }
+    }
+
     /// Reports a failure on the standard error, and returns the exit code.
     pub fn exit_code(result: Result<Outcome, Failure>) -> ExitCode {
         match result {
@@ -33,6 +41,16 @@ impl Outcome {
             Err(Failure::Interrupted) => ExitCode::from(130),
             Err(Failure::Data(message)) => failed(&message, 1),
             Err(Failure::Usage(message)) => failed(&message, 2),
+        }
+    }
+}
+
+impl Failure {
+    /// Adds the file that the failure is about.
+    pub fn at(self, path: &str) -> Failure {
+        match self {
+            Failure::Data(message) => Failure::Data(format!("{path}: {message}")),
+            other => other,
         }
     }
 }

@@ -6,8 +6,14 @@ use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-/// The endings of files that are read in a folder. A file that is named itself may have any ending.
-const ENDINGS: [&str; 7] = ["json", "xml", "opt", "ndjson", "jsonl", "adls", "adl"];
+/// The endings of files of data that are read in a folder. A file that is named itself may have any
+/// ending.
+pub const DATA: &[&str] = &["json", "xml", "opt", "ndjson", "jsonl", "adls", "adl"];
+
+/// The endings of files that the command `check` reads in a folder.
+pub const CHECKED: &[&str] = &[
+    "json", "xml", "opt", "ndjson", "jsonl", "adls", "adl", "aql", "gdl", "gdl2",
+];
 
 /// The largest depth of folders below a folder of `-d`: symbolic links may form a circle.
 const DEPTH: usize = 64;
@@ -39,13 +45,18 @@ impl SourceFile {
     }
 }
 
-/// Lists the files of some arguments, each once, in the order of the arguments and of the paths.
+/// Lists the files of some arguments, each once, in the order of the arguments and of the paths. Of
+/// a folder, those with some endings.
 ///
 /// # Errors
 /// [`Failure::Usage`] for an argument that names nothing, [`Failure::Data`] for a folder that
 /// cannot be read.
-pub fn list(arguments: &[String]) -> Result<Vec<SourceFile>, Failure> {
-    let mut lister = Lister::default();
+pub fn list(arguments: &[String], endings: &[&str]) -> Result<Vec<SourceFile>, Failure> {
+    let mut lister = Lister {
+        endings,
+        files: Vec::new(),
+        known: HashSet::new(),
+    };
     for argument in arguments {
         let path = Path::new(argument);
         if path.exists() {
@@ -66,13 +77,13 @@ pub fn list(arguments: &[String]) -> Result<Vec<SourceFile>, Failure> {
     Ok(lister.files)
 }
 
-#[derive(Default)]
-struct Lister {
+struct Lister<'l> {
+    endings: &'l [&'l str],
     files: Vec<SourceFile>,
     known: HashSet<PathBuf>,
 }
 
-impl Lister {
+impl Lister<'_> {
     fn add(&mut self, path: &Path) -> Result<(), Failure> {
         let metadata = metadata(path)?;
         if metadata.is_dir() {
@@ -106,13 +117,19 @@ impl Lister {
             if metadata.is_dir() {
                 let name = name_of(&path);
                 self.add_folder(&path, Some(patient.unwrap_or(&name)), depth - 1)?;
-            } else if has_known_ending(&path) {
+            } else if self.is_listed(&path) {
                 let own = || folder_of(&path);
                 let patient = patient.map_or_else(own, str::to_owned);
                 self.add_file(path, &metadata, patient);
             }
         }
         Ok(())
+    }
+
+    fn is_listed(&self, path: &Path) -> bool {
+        let ending = path.extension().unwrap_or_default().to_string_lossy();
+        let mut endings = self.endings.iter();
+        endings.any(|listed| ending.eq_ignore_ascii_case(listed))
     }
 
     fn add_file(&mut self, path: PathBuf, metadata: &Metadata, folder: String) {
@@ -141,13 +158,6 @@ fn at(path: &Path, problem: impl std::fmt::Display) -> Failure {
 
 fn is_hidden(path: &Path) -> bool {
     name_of(path).starts_with('.')
-}
-
-fn has_known_ending(path: &Path) -> bool {
-    let ending = path.extension().unwrap_or_default().to_string_lossy();
-    ENDINGS
-        .iter()
-        .any(|known| ending.eq_ignore_ascii_case(known))
 }
 
 fn name_of(path: &Path) -> String {

@@ -16,4 +16,4 @@ pub mod templates;
 pub mod version;
 
 pub use options::DataOptions;
-pub use set::DataSet;
+pub use set::{DataSet, templates_of};

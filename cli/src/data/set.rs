@@ -54,7 +54,7 @@ impl DataSet {
     /// files are in the catalog.
     pub fn open(options: &DataOptions) -> Result<DataSet, Failure> {
         let started = SystemTime::now();
-        let files = files::list(&options.data)?;
+        let files = files::list(&options.data, files::DATA)?;
         let index = Index::of(options, &files);
         if let Some((store, catalog)) = index.as_ref().and_then(Index::open)
             && let Ok(set) = DataSet::assemble(&files, store, catalog, true)
@@ -141,11 +141,9 @@ fn read(
     mut writer: Writer,
     (fingerprint, keep): (u128, bool),
 ) -> Result<DataSet, Failure> {
-    let is_template =
-        |(at, file): &(u32, &SourceFile)| may_be_template(file) && begins_template(*at, file);
     let found: Vec<u32> = (0..)
         .zip(files)
-        .filter(is_template)
+        .filter(|(_, file)| is_template(file))
         .map(|(at, _)| at)
         .collect();
     let (templates, _) = read_templates(files, &found);
@@ -172,13 +170,35 @@ fn read(
     DataSet::assemble(files, store, catalog, false)
 }
 
-fn begins_template(_: u32, file: &SourceFile) -> bool {
+/// Returns whether a file begins like a template.
+fn is_template(file: &SourceFile) -> bool {
+    if !may_be_template(file) {
+        return false;
+    }
     let Ok(opened) = File::open(&file.path) else {
         return false;
     };
     let mut bytes = Vec::new();
     let read = opened.take(BEGINNING).read_to_end(&mut bytes);
     read.is_ok() && Content::is_template(&String::from_utf8_lossy(&bytes))
+}
+
+/// Reads the templates of some arguments of `-d`, for commands that read no other data.
+///
+/// # Errors
+/// As [`files::list`]; [`Failure::Data`] for a template that cannot be read.
+pub fn templates_of(arguments: &[String]) -> Result<Templates, Failure> {
+    let files = files::list(arguments, files::DATA)?;
+    let found: Vec<u32> = (0..)
+        .zip(&files)
+        .filter(|(_, file)| is_template(file))
+        .map(|(at, _)| at)
+        .collect();
+    let (templates, problems) = read_templates(&files, &found);
+    match problems.first() {
+        Some(problem) => Err(Failure::Data(problem.to_string())),
+        None => Ok(templates),
+    }
 }
 
 /// Reads the templates among files, by their indices.
