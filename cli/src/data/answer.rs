@@ -9,7 +9,7 @@ use super::set::{DataSet, Opened, damaged};
 use super::version::SYSTEM;
 use crate::outcome::Failure;
 use crate::progress::is_interrupted;
-use aqlite::aql::{Budget, Plan, QueryError, ResultSet, Run};
+use aqlite::aql::{Budget, Plan, QueryError, ResultSet, RowValue, Run};
 use aqlite::document::{Batch, DocRow, EhrRow, absent_reads};
 use aqlite::store::scan::Scan;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -118,6 +118,41 @@ impl DataSet {
                 return Err(damaged("a part of a segment is absent"));
             }
         }
+    }
+
+    /// Passes each row of a query to `visit`, in commit order: for queries of guides, which select
+    /// paths of one document each. Returns false if parts of segments were absent. They are loaded
+    /// now, and the caller starts again.
+    ///
+    /// # Errors
+    /// As [`DataSet::answer`].
+    pub fn visit(
+        &self,
+        plan: &Plan,
+        now: &str,
+        visit: &mut dyn FnMut(&[RowValue<'_>]),
+    ) -> Result<bool, Failure> {
+        let mut run = Run::new(plan, now, budget(), &is_interrupted);
+        if Source::of(plan.scan()) != Source::Segments {
+            run.push_each(self.whole(plan.scan())?, visit);
+            return run.finish().map(|_| true).map_err(failure);
+        }
+        let before = absent_reads();
+        for opened in &self.segments {
+            if !run.push_each(&opened.batch, visit) {
+                break;
+            }
+        }
+        if absent_reads() == before {
+            return run.finish().map(|_| true).map_err(failure);
+        }
+        if is_interrupted() {
+            return Err(Failure::Interrupted);
+        }
+        if self.load_wanted()? == 0 {
+            return Err(damaged("a part of a segment is absent"));
+        }
+        Ok(false)
     }
 
     /// Loads the parts that were read while they were absent. Returns their number.
