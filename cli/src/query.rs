@@ -58,7 +58,11 @@ pub struct Options {
     explain: bool,
 }
 
-fn read_parameter(text: &str) -> Result<(String, String), String> {
+/// Reads `NAME=VALUE`.
+///
+/// # Errors
+/// If the name is missing.
+pub fn read_parameter(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.trim_start_matches('$').is_empty() => {
             Ok((name.trim_start_matches('$').to_owned(), value.to_owned()))

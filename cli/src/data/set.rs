@@ -18,6 +18,7 @@ use std::cell::OnceCell;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use twox_hash::XxHash64;
 
@@ -37,7 +38,7 @@ pub struct DataSet {
     /// The catalog.
     pub catalog: Catalog,
     /// The templates.
-    pub templates: Templates,
+    pub templates: Arc<Templates>,
     /// Whether an index file had the segments.
     pub is_cached: bool,
     pub(super) store: Store,
@@ -87,7 +88,7 @@ impl DataSet {
         catalog.problems.splice(0..0, problems);
         let mut set = DataSet {
             catalog,
-            templates,
+            templates: Arc::new(templates),
             is_cached,
             store,
             segments: Vec::new(),
