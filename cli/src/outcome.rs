@@ -16,6 +16,8 @@ pub enum Outcome {
 pub enum Failure {
     /// Data or queries cannot be processed: exit code 1.
     Data(String),
+    /// An index file is damaged. The files are read again; if that is impossible: exit code 1.
+    Damaged(String),
     /// The arguments of the program are wrong: exit code 2.
     Usage(String),
     /// The user pressed Ctrl-C: exit code 130, as of other programs.
@@ -39,7 +41,7 @@ impl Outcome {
             Ok(Outcome::Success) | Err(Failure::Closed) => ExitCode::SUCCESS,
             Ok(Outcome::Findings) => ExitCode::from(1),
             Err(Failure::Interrupted) => ExitCode::from(130),
-            Err(Failure::Data(message)) => failed(&message, 1),
+            Err(Failure::Data(message) | Failure::Damaged(message)) => failed(&message, 1),
             Err(Failure::Usage(message)) => failed(&message, 2),
         }
     }

@@ -66,7 +66,7 @@ pub fn write(result: &ResultSet, format: Format, out: &mut dyn Write) -> Result<
         Format::Table => write_table(result, out)?,
         Format::Csv => {
             let format = ResultFormat::Csv(CsvOptions::default(), result.csv_columns());
-            write_rows(result, &format, out)?;
+            write_rows(result, &format, &mut LineFeeds::to(out))?;
         }
         Format::Ndjson => {
             let format = ResultFormat::Ndjson(result.column_names());
@@ -98,6 +98,41 @@ fn write_rows(
     format.end(&mut text);
     out.write_all(text.as_bytes())?;
     Ok(())
+}
+
+/// A writer of CSV that ends lines as other programs on the command line do: by a line feed, without
+/// the carriage return of RFC 4180. Texts in quotes keep theirs.
+struct LineFeeds<'o> {
+    out: &'o mut dyn Write,
+    is_quoted: bool,
+}
+
+impl LineFeeds<'_> {
+    fn to(out: &mut dyn Write) -> LineFeeds<'_> {
+        LineFeeds {
+            out,
+            is_quoted: false,
+        }
+    }
+}
+
+impl Write for LineFeeds<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let mut kept = Vec::with_capacity(bytes.len());
+        for byte in bytes {
+            // A doubled quote in a text ends it and begins it again.
+            self.is_quoted ^= *byte == b'"';
+            if self.is_quoted || *byte != b'\r' {
+                kept.push(*byte);
+            }
+        }
+        self.out.write_all(&kept)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.out.flush()
+    }
 }
 
 /// Returns the text of a JSON result before its rows.

@@ -5,6 +5,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::output::{self, Format};
 use crate::report;
 use aqlite::aql::{self, Parameter, Parameters, Plan, QueryOptions};
+use aqlite::diag::Severity;
 use aqlite::rm::{json, time};
 use clap::Args;
 use serde_json::Value;
@@ -87,14 +88,15 @@ pub fn run(options: &Options) -> Result<Outcome, Failure> {
     let Ok(plan) = prepare(&text, &path, &parameters) else {
         return Ok(Outcome::Findings);
     };
-    let data = DataSet::open(&options.data)?;
+    let mut data = DataSet::open(&options.data)?;
     let outcome = report_problems(&data, options.data.skip_invalid);
     if options.explain {
-        explain(&text, &parameters, &data)?;
+        data.reliably(&options.data, |data| explain(&text, &parameters, data))?;
         return Ok(outcome);
     }
     let now = now();
-    let mut result = data.answer(&plan, &now)?.result;
+    let answer = data.reliably(&options.data, |data| data.answer(&plan, &now))?;
+    let mut result = answer.result;
     if let Some(limit) = options.limit {
         result.truncate(limit);
     }
@@ -157,7 +159,12 @@ fn parameter(value: Value) -> Parameter {
 /// If the query has errors, which were shown.
 pub fn prepare(text: &str, path: &str, parameters: &Parameters) -> Result<Plan, ()> {
     match aql::prepare(text, parameters, &QueryOptions::default()) {
-        Ok(plan) => Ok(plan),
+        Ok(plan) => {
+            let mut warnings = aql::diagnose(text);
+            warnings.retain(|found| found.severity == Severity::Warning);
+            report::show(text, path, &warnings);
+            Ok(plan)
+        }
         Err(found) => {
             report::show(text, path, &found);
             Err(())
@@ -197,6 +204,12 @@ pub fn report_problems(data: &DataSet, skip_invalid: bool) -> Outcome {
 /// As the run.
 pub fn explain(text: &str, parameters: &Parameters, data: &DataSet) -> Result<(), Failure> {
     let (explanation, plan) = aql::explain(text, parameters, &QueryOptions::default());
+    let Some(plan) = plan else {
+        return Ok(());
+    };
+    let started = Instant::now();
+    let now = now();
+    let answer = data.answer(&plan, &now)?;
     let mut out = std::io::stdout().lock();
     let steps = [
         ("checked query", &explanation.query),
@@ -210,12 +223,6 @@ pub fn explain(text: &str, parameters: &Parameters, data: &DataSet) -> Result<()
             }
         }
     }
-    let Some(plan) = plan else {
-        return Ok(());
-    };
-    let started = Instant::now();
-    let now = now();
-    let answer = data.answer(&plan, &now)?;
     let catalog = &data.catalog;
     writeln!(out, "run")?;
     writeln!(out, "  reads {}", answer.source.description())?;

@@ -53,7 +53,7 @@ pub fn run(options: &Options) -> Result<Outcome, Failure> {
     let outcome = report_problems(&data, options.data.skip_invalid);
     let is_terminal = std::io::stdin().is_terminal();
     let format = Format::or_default(options.format, None);
-    let mut session = Session::new(data, format, options.language.clone());
+    let mut session = Session::new(data, &options.data, format, options.language.clone());
     if is_terminal {
         converse(&mut session, options)?;
         return Ok(Outcome::Success);
@@ -78,7 +78,11 @@ fn converse(session: &mut Session, options: &Options) -> Result<(), Failure> {
                     Ok(Next::Quit) => return Ok(()),
                     // Ctrl-C ends the query, not the shell.
                     Err(Failure::Interrupted) => println!("interrupted"),
-                    Err(Failure::Data(message) | Failure::Usage(message)) => {
+                    Err(
+                        Failure::Data(message)
+                        | Failure::Usage(message)
+                        | Failure::Damaged(message),
+                    ) => {
                         println!("error: {message}");
                     }
                     Err(failure @ Failure::Closed) => return Err(failure),

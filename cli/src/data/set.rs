@@ -54,7 +54,6 @@ impl DataSet {
     /// If arguments name no files, files cannot be listed, or the user stops. Problems of single
     /// files are in the catalog.
     pub fn open(options: &DataOptions) -> Result<DataSet, Failure> {
-        let started = SystemTime::now();
         let files = files::list(&options.data, files::DATA)?;
         let index = Index::of(options, &files);
         if let Some((store, catalog)) = index.as_ref().and_then(Index::open)
@@ -62,18 +61,49 @@ impl DataSet {
         {
             return Ok(set);
         }
+        DataSet::read(options, &files, index.as_ref())
+    }
+
+    /// Computes something from the data. If the index file turns out to be damaged, the files are
+    /// read again, and the computation is repeated.
+    ///
+    /// # Errors
+    /// As the computation, and as [`DataSet::open`].
+    pub fn reliably<T>(
+        &mut self,
+        options: &DataOptions,
+        compute: impl Fn(&DataSet) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        match compute(self) {
+            Err(Failure::Damaged(_)) if self.is_cached => {
+                let files = files::list(&options.data, files::DATA)?;
+                let index = Index::of(options, &files);
+                *self = DataSet::read(options, &files, index.as_ref())?;
+                compute(self)
+            }
+            other => other,
+        }
+    }
+
+    /// Reads the files, and writes their index file.
+    fn read(
+        options: &DataOptions,
+        files: &[SourceFile],
+        index: Option<&Index>,
+    ) -> Result<DataSet, Failure> {
+        let started = SystemTime::now();
         let owners = Owners::new(options.ehr_from, options.ehr_map.as_deref())?;
-        if let Some(index) = &index
+        if let Some(index) = index
             && let Some(writer) = index.writer()
         {
-            let keep = !is_recent(&files, started);
-            match read(&files, &owners, writer, (index.fingerprint, keep)) {
+            let keep = !is_recent(files, started);
+            match read(files, &owners, writer, (index.fingerprint, keep)) {
                 // A full disk, for example: memory suffices for an answer.
                 Err(Failure::Data(_)) => {}
                 other => return other,
             }
         }
-        read(&files, &owners, Writer::Memory(Vec::new()), (0, false))
+        read(files, &owners, Writer::Memory(Vec::new()), (0, false))
     }
 
     /// Puts a data set together, from a complete store.
@@ -130,9 +160,7 @@ impl DataSet {
 
 /// Returns the failure for a segment that cannot be read.
 pub(super) fn damaged(what: &str) -> Failure {
-    Failure::Data(format!(
-        "{what}; use --no-cache, or remove the index files of the cache folder"
-    ))
+    Failure::Damaged(what.to_owned())
 }
 
 /// Reads all files into a store.

@@ -77,13 +77,15 @@ fn on_inputs(options: &Options) -> Result<Value, Failure> {
 
 /// Runs the guide on the data of an EHR.
 fn on_ehr(options: &Options, guide: &CompiledGuide, ehr: &str) -> Result<Value, Failure> {
-    let data = DataSet::open(&options.data)?;
+    let mut data = DataSet::open(&options.data)?;
     query::report_problems(&data, options.data.skip_invalid);
     if !data.catalog.ehrs.iter().any(|known| known.ehr_id == ehr) {
         return Err(Failure::Data(format!("the data have no EHR `{ehr}`")));
     }
     let (now, run_options) = (moment(options.now.as_deref())?, run_options(options));
-    let mut population = populate(guide, &data, now, run_options)?;
+    let mut population = data.reliably(&options.data, |data| {
+        populate(guide, data, now, run_options)
+    })?;
     let instances = population.instances(ehr);
     let run = guide.run(&RunInput {
         instances: &instances,

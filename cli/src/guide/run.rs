@@ -53,14 +53,16 @@ pub fn run(options: &Options) -> Result<Outcome, Failure> {
     let Some(guide) = read(&options.guide)? else {
         return Ok(Outcome::Findings);
     };
-    let data = DataSet::open(&options.data)?;
+    let mut data = DataSet::open(&options.data)?;
     let outcome = query::report_problems(&data, options.data.skip_invalid);
     let run_options = gdl::Options {
         convert_units: options.convert_units,
         trace: options.trace,
         ..gdl::Options::default()
     };
-    let mut population = populate(&guide, &data, now, run_options)?;
+    let mut population = data.reliably(&options.data, |data| {
+        populate(&guide, data, now, run_options)
+    })?;
     let mut out = output::open(options.output.as_deref())?;
     let all = data.catalog.ehrs.iter();
     for ehr in all.filter(|ehr| is_chosen(options, &ehr.ehr_id, ehr.is_queryable)) {

@@ -1,11 +1,11 @@
 //! The state of a shell, and the statements that change it.
 
 use super::command::help;
-use crate::data::DataSet;
+use crate::data::{DataOptions, DataSet};
 use crate::outcome::{Failure, Outcome};
 use crate::output::{self, Format};
-use crate::{query, report};
-use aqlite::aql::{self, LabelStep, Labels, QueryOptions, TemplateLabels};
+use crate::query;
+use aqlite::aql::{LabelStep, Labels, TemplateLabels};
 use aqlite::rm::class::Cls;
 use clap::ValueEnum;
 use std::io::Write;
@@ -27,6 +27,7 @@ pub struct Session {
     pub data: DataSet,
     /// The language of clinical names.
     pub language: String,
+    options: DataOptions,
     format: Format,
     file: Option<PathBuf>,
     parameters: Vec<(String, String)>,
@@ -37,9 +38,10 @@ pub struct Session {
 
 impl Session {
     /// Creates the state.
-    pub fn new(data: DataSet, format: Format, language: String) -> Session {
+    pub fn new(data: DataSet, options: &DataOptions, format: Format, language: String) -> Session {
         Session {
             data,
+            options: options.clone(),
             language,
             format,
             file: None,
@@ -92,17 +94,15 @@ impl Session {
 
     fn answer(&mut self, text: &str) -> Result<(), Failure> {
         let parameters = query::parameters(&self.parameters)?;
-        let plan = match aql::prepare(text, &parameters, &QueryOptions::default()) {
-            Ok(plan) => plan,
-            Err(found) => {
-                self.has_failed = true;
-                report::show(text, "query", &found);
-                return Ok(());
-            }
+        let Ok(plan) = query::prepare(text, "query", &parameters) else {
+            self.has_failed = true;
+            return Ok(());
         };
         let started = Instant::now();
         let now = query::now();
-        let answer = self.data.answer(&plan, &now)?;
+        let answer = self
+            .data
+            .reliably(&self.options, |data| data.answer(&plan, &now))?;
         let elapsed = started.elapsed();
         let mut out = output::open(self.file.as_deref())?;
         output::write(&answer.result, self.format, &mut *out)?;
@@ -178,14 +178,11 @@ impl Session {
             argument.trim_end_matches(';').to_owned()
         };
         let parameters = query::parameters(&self.parameters)?;
-        match aql::prepare(&text, &parameters, &QueryOptions::default()) {
-            Ok(_) => query::explain(&text, &parameters, &self.data),
-            Err(found) => {
-                self.has_failed = true;
-                report::show(&text, "query", &found);
-                Ok(())
-            }
+        if query::prepare(&text, "query", &parameters).is_err() {
+            self.has_failed = true;
+            return Ok(());
         }
+        query::explain(&text, &parameters, &self.data)
     }
 
     fn set_parameter(&mut self, argument: &str, out: &mut impl Write) -> Result<(), Failure> {
