@@ -103,10 +103,9 @@ fn run_script(session: &mut Session) -> Result<Outcome, Failure> {
         statement.push_str(&line);
         statement.push('\n');
         // A complete query may go on in the next line, so in a file only its end counts.
-        if is_command || line.trim_end().ends_with(';') || line.trim().is_empty() {
-            if session.run(&std::mem::take(&mut statement))? == Next::Quit {
-                return Ok(session.outcome());
-            }
+        let is_ended = is_command || line.trim_end().ends_with(';') || line.trim().is_empty();
+        if is_ended && session.run(&std::mem::take(&mut statement))? == Next::Quit {
+            return Ok(session.outcome());
         }
     }
     session.run(&statement)?;

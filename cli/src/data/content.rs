@@ -1,4 +1,4 @@
-//! The content of a file, told apart by its text and not by its name.
+//! The content of a file, which its text determines and not its name.
 
 use aqlite::rm::json::members;
 

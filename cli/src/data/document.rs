@@ -19,7 +19,7 @@ pub struct Document {
     pub uid: Option<String>,
 }
 
-/// What reading a document needs beside its text.
+/// The reader of documents, with everything that it needs beside the text.
 #[derive(Clone, Copy)]
 pub struct Reader<'r> {
     /// The templates of the simplified formats.
@@ -124,10 +124,10 @@ fn document(tree: Tree) -> Result<Document, Vec<Finding>> {
     if [Cls::COMPOSITION, Cls::EHR_STATUS, Cls::FOLDER].contains(&class) {
         return Ok(Document::alone(tree));
     }
-    if class.is_a(Cls::VERSION) {
-        if let Some(document) = data_of(root) {
-            return Ok(document);
-        }
+    if class.is_a(Cls::VERSION)
+        && let Some(document) = data_of(root)
+    {
+        return Ok(document);
     }
     let problem = "expected a COMPOSITION, an EHR_STATUS, a FOLDER or a VERSION with one of them";
     Err(vec![

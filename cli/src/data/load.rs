@@ -37,7 +37,7 @@ struct Task {
     unit: Unit,
 }
 
-/// What the blocks have in common, collected.
+/// The facts of all blocks.
 #[derive(Default)]
 struct Collected {
     segments: Vec<(usize, SegmentFacts)>,
