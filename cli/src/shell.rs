@@ -11,6 +11,7 @@ use crate::progress::resume;
 use crate::query::report_problems;
 use clap::Args;
 use editor::Input;
+use etcetera::BaseStrategy;
 use session::{Next, Session};
 use std::io::{BufRead, IsTerminal};
 use std::path::PathBuf;
@@ -64,8 +65,8 @@ pub fn run(options: &Options) -> Result<Outcome, Failure> {
 /// Reads from a terminal until the user ends it.
 fn converse(session: &mut Session, options: &Options) -> Result<(), Failure> {
     let history = options.history.clone().or_else(|| {
-        let folder = dirs::data_dir()?.join("aqlite");
-        Some(folder.join("history.txt"))
+        let user = etcetera::base_strategy::choose_native_strategy().ok()?;
+        Some(user.data_dir().join("aqlite").join("history.txt"))
     });
     println!("{}", session.greeting());
     let mut editor = editor::Editor::new(session, history.as_deref())?;

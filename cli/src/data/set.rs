@@ -14,6 +14,7 @@ use crate::progress::{Progress, is_interrupted};
 use aqlite::diag::LineIndex;
 use aqlite::document::{Batch, Segment, SegmentState};
 use aqlite::rm::time;
+use etcetera::BaseStrategy;
 use std::cell::OnceCell;
 use std::fs::File;
 use std::io::Read;
@@ -307,7 +308,10 @@ impl Index {
         }
         let folder = match &options.cache_dir {
             Some(folder) => folder.clone(),
-            None => dirs::cache_dir()?.join("aqlite"),
+            None => etcetera::base_strategy::choose_native_strategy()
+                .ok()?
+                .cache_dir()
+                .join("aqlite"),
         };
         let here = std::env::current_dir().ok()?;
         let mut name = Hash::default();
