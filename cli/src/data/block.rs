@@ -13,7 +13,6 @@ use aqlite::document::{
 };
 use aqlite::rm::class::Attr;
 use aqlite::rm::time;
-use aqlite::rm::tree::Tree;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
@@ -21,6 +20,9 @@ use std::ops::Range;
 
 /// The number of documents of one file that are not lines: the ordinals of the next file follow.
 pub const DOCUMENTS_OF_FILE: u64 = 1 << 16;
+
+/// The number of documents of a line: the ordinals of the next line follow.
+pub const DOCUMENTS_OF_LINE: u64 = 1 << 12;
 
 /// The input of a block.
 #[derive(Clone, Debug)]
@@ -188,7 +190,11 @@ impl<'b> Builder<'b> {
             match std::str::from_utf8(&bytes) {
                 Ok(text) if text.trim().is_empty() => {}
                 Ok(text) => {
-                    self.add_text(text, Origin { file, line }, first + u64::from(number));
+                    self.add_text(
+                        text,
+                        Origin { file, line },
+                        first + u64::from(number) * DOCUMENTS_OF_LINE,
+                    );
                 }
                 Err(_) => {
                     let problem = String::from("the text is no UTF-8");
@@ -208,7 +214,7 @@ impl<'b> Builder<'b> {
             now: self.shared.created,
         };
         let limit = if origin.line.is_some() {
-            1
+            DOCUMENTS_OF_LINE
         } else {
             DOCUMENTS_OF_FILE
         };
@@ -247,7 +253,7 @@ impl<'b> Builder<'b> {
             i64::try_from(origin.file.modified / 1_000_000).unwrap_or_default(),
         );
         let committed = time::format_utc(micros);
-        self.add_version(owner, (kind, uid), document.tree, (ordinal, &committed));
+        self.add_version(owner, (kind, uid), document, (ordinal, &committed));
     }
 
     /// Adds the version of a document. `at` is its ordinal and the time of its commit.
@@ -255,9 +261,11 @@ impl<'b> Builder<'b> {
         &mut self,
         owner: Owner,
         (kind, uid): (ObjectKind, VersionUid),
-        tree: Tree,
+        document: Document,
         at: (u64, &str),
     ) {
+        let tree = document.tree;
+        let deleted = tree.root().is_none();
         let (ordinal, committed) = at;
         let ehr = self.ehr(owner, ordinal);
         if kind == ObjectKind::EhrStatus {
@@ -279,7 +287,8 @@ impl<'b> Builder<'b> {
             Some(found) => &found.known,
             None => &NothingKnown,
         };
-        let version = self.versions.around(tree, &uid, committed);
+        let made = || self.versions.around(tree, &uid, committed);
+        let version = document.version.unwrap_or_else(made);
         let Some(root) = version.root() else {
             return;
         };
@@ -296,7 +305,7 @@ impl<'b> Builder<'b> {
             number: uid.number,
             ordinal,
             latest: true,
-            deleted: false,
+            deleted,
         };
         self.batch.add(ehr as u32, row, &packed);
     }

@@ -17,6 +17,8 @@ pub enum Content {
     Structured,
     /// A line of a bulk load: a document with its EHR.
     BulkLine,
+    /// A line of an export: a record with its digest.
+    ExportLine,
     /// A JSON array of documents.
     List,
     /// A guide: GDL or GDL2.
@@ -118,6 +120,8 @@ fn of_json(text: &str) -> Content {
             .any(|key| has(key))
     {
         Content::BulkLine
+    } else if has("digest") && has("record") {
+        Content::ExportLine
     } else if has("gdl_version") || has("definition") && has("concept") {
         Content::Guide
     } else if members.iter().any(|(key, _)| key.contains('/')) {

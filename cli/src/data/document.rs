@@ -1,6 +1,7 @@
 //! Reading of documents in each of their formats.
 
 use super::content::{Content, body};
+use super::export;
 use super::templates::{LoadedTemplate, Templates};
 use aqlite::diag::Finding;
 use aqlite::rm::class::{Attr, Cls};
@@ -11,8 +12,10 @@ use aqlite::template::flat::{self, Shape};
 
 /// A document that was read: a COMPOSITION, an EHR_STATUS or a directory.
 pub struct Document {
-    /// The document itself.
+    /// The document itself; empty for the deletion of one.
     pub tree: Tree,
+    /// The complete VERSION with the document, if the text has one.
+    pub version: Option<Tree>,
     /// The EHR that the text names.
     pub ehr: Option<String>,
     /// The uid that the text around the document names.
@@ -32,6 +35,7 @@ impl Document {
     fn alone(tree: Tree) -> Document {
         Document {
             tree,
+            version: None,
             ehr: None,
             uid: None,
         }
@@ -51,6 +55,7 @@ impl<'r> Reader<'r> {
             Content::Flat => one(self.simplified(text, Shape::Flat)),
             Content::Structured => one(self.simplified(text, Shape::Structured)),
             Content::BulkLine => bulk_line(text),
+            Content::ExportLine => export::read(text),
             Content::List => self.list(text),
             // Guides lie beside data, and are no data.
             Content::Guide => Ok(Vec::new()),
@@ -127,7 +132,11 @@ fn document(tree: Tree) -> Result<Document, Vec<Finding>> {
     if class.is_a(Cls::VERSION)
         && let Some(document) = data_of(root)
     {
-        return Ok(document);
+        let is_complete = class == Cls::ORIGINAL_VERSION && document.uid.is_some();
+        return Ok(Document {
+            version: is_complete.then_some(tree),
+            ..document
+        });
     }
     let problem = "expected a COMPOSITION, an EHR_STATUS, a FOLDER or a VERSION with one of them";
     Err(vec![
@@ -135,6 +144,28 @@ fn document(tree: Tree) -> Result<Document, Vec<Finding>> {
     ])
 }
 
+/// Reads a VERSION of an export, also one that deletes its object.
+///
+/// # Errors
+/// All findings of the reader.
+pub fn read_version(text: &str) -> Result<Document, Vec<Finding>> {
+    let tree = json::read(text, Cls::ANY)?;
+    let deletion = tree
+        .root()
+        .filter(|root| root.class() == Cls::ORIGINAL_VERSION && root.get(Attr::DATA).is_none());
+    let uid = deletion.and_then(|root| root.text_along(&[Attr::UID, Attr::VALUE]));
+    let Some(uid) = uid.map(str::to_owned) else {
+        return document(tree);
+    };
+    Ok(Document {
+        tree: Tree::new(),
+        version: Some(tree),
+        ehr: None,
+        uid: Some(uid),
+    })
+}
+
+/// Returns the data of a VERSION with its uid. Those of an IMPORTED_VERSION are in its item.
 fn data_of(version: NodeRef<'_>) -> Option<Document> {
     let uid = version.text_along(&[Attr::UID, Attr::VALUE]);
     let version = version.get(Attr::ITEM).unwrap_or(version);
@@ -142,6 +173,7 @@ fn data_of(version: NodeRef<'_>) -> Option<Document> {
     let uid = uid.or_else(|| version.text_along(&[Attr::UID, Attr::VALUE]));
     Some(Document {
         tree: data.to_tree(),
+        version: None,
         ehr: None,
         uid: uid.map(str::to_owned),
     })

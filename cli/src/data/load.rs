@@ -3,8 +3,9 @@
 //! One thread plans blocks, the others read them, and the caller's thread stores the segments. The
 //! order of the blocks determines the ordinals, so equal files result in equal segments.
 
-use super::block::{self, Block, Builder, DOCUMENTS_OF_FILE, Shared, Unit};
+use super::block::{self, Block, Builder, DOCUMENTS_OF_FILE, DOCUMENTS_OF_LINE, Shared, Unit};
 use super::catalog::{Catalog, EhrFacts, FileProblem, Precedence, SegmentFacts, VersionFacts};
+use super::document::Document;
 use super::files::SourceFile;
 use super::owner::{Owner, derived_id};
 use super::store::Writer;
@@ -150,7 +151,7 @@ impl Planner<'_> {
                 length,
                 line,
             };
-            self.send(unit, u64::from(lines))
+            self.send(unit, u64::from(lines) * DOCUMENTS_OF_LINE)
         };
         let read = each_line(file, |bytes| {
             length += bytes;
@@ -353,7 +354,13 @@ fn add_statuses(
                 number: 1,
             };
             let kind = (ObjectKind::EhrStatus, uid);
-            builder.add_version(owner, kind, status, (ordinal, shared.created));
+            let document = Document {
+                tree: status,
+                version: None,
+                ehr: None,
+                uid: None,
+            };
+            builder.add_version(owner, kind, document, (ordinal, shared.created));
         }
         first += chunk.len() as u64;
         let block = builder.finish().map_err(Failure::Data)?;

@@ -5,6 +5,7 @@ pub mod block;
 pub mod catalog;
 pub mod content;
 pub mod document;
+pub mod export;
 pub mod files;
 pub mod load;
 pub mod locate;

@@ -135,7 +135,10 @@ fn answers(texts: &[String]) -> Vec<String> {
         "json",
     ];
     let mut command = folder.command(&arguments);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     let script: String = texts.iter().map(|text| format!("{text};\n")).collect();
@@ -144,6 +147,82 @@ fn answers(texts: &[String]) -> Vec<String> {
     writer.join().unwrap().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     text.lines().map(str::to_owned).collect()
+}
+
+/// Returns the export of the service: lines of records.
+fn export(service: &Service<Memory>) -> String {
+    let mut out = String::new();
+    let mut after = None;
+    loop {
+        let mut request = Request::new("GET", "/v1/admin/export");
+        request
+            .query
+            .extend(after.map(|id| (String::from("after"), id)));
+        let mut environment = ReplayEnvironment::new(1.0, "export");
+        let answer = now_or_never(service.handle(&request, &mut environment)).unwrap();
+        assert_eq!(
+            answer.status,
+            200,
+            "{}",
+            String::from_utf8_lossy(&answer.body)
+        );
+        let page = String::from_utf8(answer.body.clone()).unwrap();
+        out.push_str(&page);
+        let last: serde_json::Value = serde_json::from_str(page.lines().last().unwrap()).unwrap();
+        if last["record"]["end"].is_boolean() || last["record"].get("end").is_some() {
+            return out;
+        }
+        after = last["record"]["contribution"]["uid"]["value"]
+            .as_str()
+            .map(str::to_owned);
+        assert!(after.is_some(), "{last}");
+    }
+}
+
+#[test]
+fn export_of_the_service_answers_like_the_service() {
+    let (service, generator) = (service(&generator()), generator());
+    let ehr = generator.ehr(0).ehr_id;
+    let uid = format!("{}::aqlite.local::1", generator.uid(0));
+    let mut request = Request::new("DELETE", &format!("/v1/ehr/{ehr}/composition/{uid}"));
+    request.headers.push((String::from("if-match"), uid));
+    let mut environment = ReplayEnvironment::new(2.0, "deletion");
+    let answer = now_or_never(service.handle(&request, &mut environment)).unwrap();
+    assert!(
+        answer.status < 300,
+        "{}",
+        String::from_utf8_lossy(&answer.body)
+    );
+    let folder = Folder::new();
+    let text = export(&service);
+    folder.write("export.ndjson", &text);
+    for query in [
+        "SELECT COUNT(*) FROM COMPOSITION c",
+        "SELECT v/commit_audit/time_committed/value, v/uid/value, v/contribution/id/value FROM EHR e CONTAINS VERSION v CONTAINS COMPOSITION c",
+        "SELECT s FROM EHR e CONTAINS EHR_STATUS s",
+        "SELECT v/uid/value, v/lifecycle_state/value FROM EHR e CONTAINS VERSION v[all_versions]",
+    ] {
+        let ran = folder.run(&["query", "-d", "export.ndjson", "--format", "json", query]);
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        let (_, found) = ran.out.trim_end().split_once("\"rows\":").unwrap();
+        let found = found.strip_suffix('}').unwrap();
+        let expected = rows(&service, query).unwrap();
+        assert!(expected != "[]", "{query}");
+        assert!(sorted(found) == sorted(&expected), "{query}");
+    }
+    folder.write("altered.ndjson", &text.replacen("\"249\"", "\"251\"", 1));
+    let ran = folder.run(&[
+        "query",
+        "-d",
+        "altered.ndjson",
+        "SELECT COUNT(*) FROM COMPOSITION c",
+    ]);
+    assert_eq!(ran.code, Some(1));
+    assert!(
+        ran.err.contains("altered.ndjson:") && ran.err.contains("CLI0106"),
+        "{}",
+        ran.err
+    );
 }
 
 fn sorted(rows: &str) -> Vec<String> {
