@@ -1,4 +1,4 @@
-//! `cargo xtask gdl-test`: runs the fixtures beside guides in the core.
+//! `cargo xtask gdl-test`: runs the fixtures beside guides by `aqlite guide test`.
 
 use crate::options::Options;
 use crate::process::{cargo, run};
@@ -16,9 +16,11 @@ pub fn run_task(args: &[String]) -> Result<(), String> {
         "--quiet",
         "--profile",
         "checked",
-        "--example",
-        "gdl_test",
+        "--package",
+        "aqlite-cli",
         "--",
+        "guide",
+        "test",
     ]);
     program.arg(here.join(folder));
     if let Some(file) = options.given("junit") {

@@ -1,0 +1,112 @@
+//! The command `check`: problems of queries, templates, guides and compositions.
+
+mod problem;
+mod sarif;
+mod subject;
+
+use crate::data::files::{self, SourceFile};
+use crate::data::templates::Templates;
+use crate::data::templates_of;
+use crate::outcome::{Failure, Outcome};
+use clap::{Args, ValueEnum};
+use problem::Problem;
+use std::io::{IsTerminal, Write};
+use subject::Checker;
+
+/// The examples of the help.
+const EXAMPLES: &str = "\
+Examples:
+  Check a query:
+    aqlite check systolic.aql
+
+  Check compositions against the model and their templates:
+    aqlite check -d templates compositions
+
+  Write the problems of a repository for continuous integration:
+    aqlite check --format sarif queries templates > aqlite.sarif
+
+Exit code: 0 without errors, 1 with errors, 2 for wrong usage. Warnings alone are no errors.";
+
+/// The options of the command.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Options {
+    /// Files, folders or patterns of queries, templates, guides and compositions
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<String>,
+    /// Templates of the compositions: files, folders or patterns; may be repeated
+    #[arg(short, long = "data", value_name = "DATA")]
+    data: Vec<String>,
+    /// The format of the problems
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+/// The format of problems.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Format {
+    /// With the line of the source
+    Text,
+    /// A JSON array of objects
+    Json,
+    /// SARIF 2.1.0, for code scanning
+    Sarif,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// If files cannot be listed or the output cannot be written.
+pub fn run(options: &Options) -> Result<Outcome, Failure> {
+    let listed = files::list(&options.files, files::CHECKED)?;
+    let mut templates = templates_of(&options.data)?;
+    add_templates(&listed, &mut templates);
+    let checker = Checker {
+        templates: &templates,
+        // Templates were named, so compositions without theirs are worth a warning.
+        expects_templates: templates.all().next().is_some(),
+        now: crate::query::now(),
+    };
+    let (mut problems, mut is_wrong) = (Vec::new(), false);
+    let mut out = std::io::stdout().lock();
+    for file in &listed {
+        let found = checker.check(file);
+        is_wrong |= found.iter().any(Problem::is_error);
+        if options.format == Format::Text {
+            let is_colored = std::io::stdout().is_terminal();
+            for problem in &found {
+                writeln!(out, "{}", problem.text(is_colored))?;
+            }
+        } else {
+            problems.extend(found);
+        }
+    }
+    match options.format {
+        Format::Text if std::io::stdout().is_terminal() => {
+            let files = listed.len();
+            writeln!(
+                out,
+                "{files} {} checked",
+                if files == 1 { "file" } else { "files" }
+            )?;
+        }
+        Format::Text => {}
+        Format::Json => writeln!(out, "{:#}", sarif::list(&problems))?,
+        Format::Sarif => writeln!(out, "{:#}", sarif::log(&problems))?,
+    }
+    out.flush()?;
+    Ok(if is_wrong {
+        Outcome::Findings
+    } else {
+        Outcome::Success
+    })
+}
+
+/// Adds the templates among the checked files. Their problems are reported when they are checked.
+fn add_templates(listed: &[SourceFile], templates: &mut Templates) {
+    for file in listed {
+        if let Some(template) = subject::template_of(file) {
+            templates.add(template);
+        }
+    }
+}

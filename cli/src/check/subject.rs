@@ -1,0 +1,174 @@
+//! The checks of a file, by its content.
+
+use super::problem::{Problem, Source};
+use crate::data::content::Content;
+use crate::data::document::{Document, Reader};
+use crate::data::files::SourceFile;
+use crate::data::locate::span_of;
+use crate::data::templates::{self, Templates, may_be_template};
+use aqlite::diag::{Diagnostic, Finding, Span};
+use aqlite::rm::class::{Attr, Cls};
+use aqlite::rm::validate::validate;
+use aqlite::template::Template;
+use aqlite::{aql, gdl, template};
+use std::rc::Rc;
+
+/// The checks, with the templates of compositions.
+pub struct Checker<'c> {
+    /// The templates.
+    pub templates: &'c Templates,
+    /// Whether a composition without its template gets a warning.
+    pub expects_templates: bool,
+    /// The time that completes FLAT and STRUCTURED.
+    pub now: String,
+}
+
+/// Returns the template of a file; `None` if it is none, or has errors.
+pub fn template_of(file: &SourceFile) -> Option<Template> {
+    if !may_be_template(file) {
+        return None;
+    }
+    let text = std::fs::read_to_string(&file.path).ok()?;
+    if Content::of(&text) != Content::Template {
+        return None;
+    }
+    templates::parse(&text).ok()
+}
+
+impl Checker<'_> {
+    /// Returns the problems of a file.
+    pub fn check(&self, file: &SourceFile) -> Vec<Problem> {
+        let path = file.shown();
+        let text = match std::fs::read(&file.path).map(String::from_utf8) {
+            Ok(Ok(text)) => text,
+            Ok(Err(_)) => return vec![unreadable(path, "CLI0002", "the text is no UTF-8")],
+            Err(error) => return vec![unreadable(path, "CLI0001", &error.to_string())],
+        };
+        if matches!(file.ending().as_str(), "ndjson" | "jsonl") {
+            return self.check_lines(&path, &text);
+        }
+        let is_query = file.ending() == "aql";
+        let source = Rc::new(Source {
+            path,
+            text,
+            line: 1,
+        });
+        if is_query {
+            return diagnosed(&source, aql::diagnose(&source.text));
+        }
+        match Content::of(&source.text) {
+            Content::Aql => diagnosed(&source, aql::diagnose(&source.text)),
+            Content::Template => diagnosed(&source, of_template(&source.text)),
+            Content::Guide => diagnosed(&source, of_guide(&source.text)),
+            _ => self.check_document(&source),
+        }
+    }
+
+    fn check_lines(&self, path: &str, text: &str) -> Vec<Problem> {
+        let lines = (1..).zip(text.lines());
+        let filled = lines.filter(|(_, line)| !line.trim().is_empty());
+        let checked = filled.flat_map(|(number, line)| {
+            self.check_document(&Rc::new(Source {
+                path: path.to_owned(),
+                text: line.to_owned(),
+                line: number,
+            }))
+        });
+        checked.collect()
+    }
+
+    fn check_document(&self, source: &Rc<Source>) -> Vec<Problem> {
+        let reader = Reader {
+            templates: self.templates,
+            now: &self.now,
+        };
+        let findings = match reader.read(&source.text) {
+            Ok(documents) => documents
+                .iter()
+                .flat_map(|document| self.findings(document))
+                .collect(),
+            Err(findings) => findings,
+        };
+        let problem = |finding: &Finding| {
+            let span = stated(&source.text, finding).or_else(|| span_of(&source.text, finding));
+            Problem::of_finding(source, finding, span)
+        };
+        findings.iter().map(problem).collect()
+    }
+
+    /// Returns the findings of the model and of the template of a document.
+    fn findings(&self, document: &Document) -> Vec<Finding> {
+        let Some(root) = document.tree.root() else {
+            return Vec::new();
+        };
+        let mut findings = validate(root);
+        if root.class() != Cls::COMPOSITION {
+            return findings;
+        }
+        let id = [Attr::ARCHETYPE_DETAILS, Attr::TEMPLATE_ID, Attr::VALUE];
+        let id = root.text_along(&id);
+        match id.and_then(|id| self.templates.get(id)) {
+            Some(found) => {
+                findings.extend(template::validate(root, &found.template));
+                template::label_findings(root, &found.template, &mut findings);
+            }
+            None if self.expects_templates => {
+                let path = "/archetype_details/template_id/value";
+                let problem = "the template is not among the data, so its rules are not checked";
+                let finding = Finding::warning("CLI0105", path, problem);
+                findings.push(finding.found(id.unwrap_or("no template id")));
+            }
+            None => {}
+        }
+        findings
+    }
+}
+
+/// Returns the place that a message about malformed text states: `line 3, column 5`.
+fn stated(text: &str, finding: &Finding) -> Option<Span> {
+    let number = |name: &str| -> Option<usize> {
+        let (_, rest) = finding.message.split_once(name)?;
+        let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+        digits.parse().ok()
+    };
+    let (line, column) = (number("line ")?, number("column ")?);
+    let lines = text.split_inclusive('\n');
+    let start: usize = lines.take(line.checked_sub(1)?).map(str::len).sum();
+    let in_line = text.get(start..)?.lines().next().unwrap_or_default();
+    let character = in_line.char_indices().nth(column.checked_sub(1)?);
+    let at = start + character.map_or(in_line.len(), |(at, _)| at);
+    Some(Span::new(at, at))
+}
+
+fn of_template(text: &str) -> Vec<Diagnostic> {
+    match templates::parse(text) {
+        Ok(template) => template.warnings,
+        Err(found) => found,
+    }
+}
+
+fn of_guide(text: &str) -> Vec<Diagnostic> {
+    match gdl::parse(text) {
+        Ok(guide) => guide.compile().problems,
+        Err(found) => found,
+    }
+}
+
+fn diagnosed(source: &Rc<Source>, found: Vec<Diagnostic>) -> Vec<Problem> {
+    let problem = |diagnostic| Problem {
+        source: Rc::clone(source),
+        diagnostic,
+    };
+    found.into_iter().map(problem).collect()
+}
+
+fn unreadable(path: String, code: &'static str, message: &str) -> Problem {
+    Problem {
+        source: Rc::new(Source {
+            path,
+            text: String::new(),
+            line: 1,
+        }),
+        diagnostic: Diagnostic::error(code, Span::default(), message),
+    }
+}

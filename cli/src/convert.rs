@@ -1,0 +1,141 @@
+//! The command `convert`: documents from one format to another.
+
+use crate::data::document::{Document, Reader};
+use crate::data::files::{self, SourceFile};
+use crate::data::templates::Templates;
+use crate::data::templates_of;
+use crate::document_format::{Dialect, DocumentFormat};
+use crate::outcome::{Failure, Outcome};
+use crate::{output, query};
+use clap::Args;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// The examples of the help.
+const EXAMPLES: &str = "\
+Examples:
+  Write a composition as FLAT, by its template:
+    aqlite convert -d vital_signs.opt visit.json --to flat -o visit.flat.json
+
+  Convert a folder to canonical XML:
+    aqlite convert compositions --to xml -o xml
+
+The format of the input is told apart by content. FLAT and STRUCTURED need the template.";
+
+/// The options of the command.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Options {
+    /// A document, or a folder of documents
+    #[arg(value_name = "IN")]
+    input: PathBuf,
+    /// The file to write; the folder if IN is a folder; by default the standard output
+    #[arg(short, long, value_name = "OUT")]
+    output: Option<PathBuf>,
+    /// The format to write
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    to: DocumentFormat,
+    /// The dialect of FLAT and STRUCTURED
+    #[arg(long, value_enum, default_value_t = Dialect::Better)]
+    dialect: Dialect,
+    /// Templates: files, folders or patterns; may be repeated
+    #[arg(short, long = "data", value_name = "DATA")]
+    data: Vec<String>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// If a document cannot be read or written.
+pub fn run(options: &Options) -> Result<Outcome, Failure> {
+    let templates = templates_of(&options.data)?;
+    let input = options.input.to_string_lossy().into_owned();
+    let listed = files::list(&[input], files::DATA)?;
+    let converter = Converter {
+        options,
+        templates: &templates,
+        now: query::now(),
+    };
+    if options.input.is_dir() {
+        return converter.folder(&listed);
+    }
+    let mut outcome = Outcome::Success;
+    for file in &listed {
+        outcome = outcome.and(converter.file(file, options.output.as_deref())?);
+    }
+    Ok(outcome)
+}
+
+struct Converter<'c> {
+    options: &'c Options,
+    templates: &'c Templates,
+    now: String,
+}
+
+impl Converter<'_> {
+    /// Converts the documents of a folder into another one, with the same names.
+    fn folder(&self, listed: &[SourceFile]) -> Result<Outcome, Failure> {
+        let Some(output) = &self.options.output else {
+            let problem = "the input is a folder: name the folder to write by -o";
+            return Err(Failure::Usage(String::from(problem)));
+        };
+        let mut outcome = Outcome::Success;
+        for file in listed {
+            let inner = file.path.strip_prefix(&self.options.input);
+            let inner = inner
+                .unwrap_or(&file.path)
+                .with_extension(self.options.to.ending());
+            let target = output.join(inner);
+            if let Some(folder) = target.parent() {
+                std::fs::create_dir_all(folder)?;
+            }
+            outcome = outcome.and(self.file(file, Some(&target))?);
+        }
+        Ok(outcome)
+    }
+
+    /// Converts the documents of a file. Problems are reported, and the file is left out.
+    fn file(&self, file: &SourceFile, target: Option<&Path>) -> Result<Outcome, Failure> {
+        let path = file.shown();
+        let text = std::fs::read_to_string(&file.path)
+            .map_err(|error| Failure::Data(format!("{path}: {error}")))?;
+        let reader = Reader {
+            templates: self.templates,
+            now: &self.now,
+        };
+        let documents = match reader.read(&text) {
+            Ok(documents) => documents,
+            Err(findings) => {
+                for finding in findings {
+                    eprintln!("{path}: error[{}]: {}", finding.code, finding.one_line());
+                }
+                return Ok(Outcome::Findings);
+            }
+        };
+        if documents.is_empty() {
+            return Ok(Outcome::Success);
+        }
+        let written = self.write(&path, &documents)?;
+        let mut out = output::open(target)?;
+        out.write_all(written.as_bytes())?;
+        out.flush()?;
+        Ok(Outcome::Success)
+    }
+
+    fn write(&self, path: &str, documents: &[Document]) -> Result<String, Failure> {
+        let mut out = String::new();
+        for root in documents.iter().filter_map(|document| document.tree.root()) {
+            let options = self.options;
+            let written = options.to.write(root, self.templates, options.dialect);
+            let (text, left) = written.map_err(|failure| failure.at(path))?;
+            if !left.is_empty() {
+                eprintln!(
+                    "{path}: warning: the format does not carry: {}",
+                    left.join(", ")
+                );
+            }
+            out.push_str(&text);
+        }
+        Ok(out)
+    }
+}

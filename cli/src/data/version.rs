@@ -1,0 +1,148 @@
+//! Versions around documents: files hold documents, and queries read versions.
+
+use super::document::Document;
+use super::owner::derived_id;
+use aqlite::document::ObjectKind;
+use aqlite::rm::class::{Attr, Cls};
+use aqlite::rm::json;
+use aqlite::rm::tree::{Kind, NodeRef, Tree};
+
+/// EHR.system_id and AUDIT_DETAILS.system_id of data from files.
+pub const SYSTEM: &str = "aqlite.local";
+
+/// The ORIGINAL_VERSION around a document of a file. The texts that differ are set for each one.
+const ENVELOPE: &str = r#"{"_type":"ORIGINAL_VERSION",
+"contribution":{"_type":"OBJECT_REF","id":{"_type":"HIER_OBJECT_ID","value":""},"namespace":"local","type":"CONTRIBUTION"},
+"commit_audit":{"_type":"AUDIT_DETAILS","system_id":"aqlite.local",
+ "committer":{"_type":"PARTY_IDENTIFIED","name":"aqlite"},
+ "time_committed":{"_type":"DV_DATE_TIME","value":""},
+ "change_type":{"_type":"DV_CODED_TEXT","value":"creation","defining_code":{"_type":"CODE_PHRASE",
+  "terminology_id":{"_type":"TERMINOLOGY_ID","value":"openehr"},"code_string":"249","preferred_term":"creation"}}},
+"uid":{"_type":"OBJECT_VERSION_ID","value":""},
+"lifecycle_state":{"_type":"DV_CODED_TEXT","value":"complete","defining_code":{"_type":"CODE_PHRASE",
+ "terminology_id":{"_type":"TERMINOLOGY_ID","value":"openehr"},"code_string":"532","preferred_term":"complete"}}}"#;
+
+/// The uid of a version.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct VersionUid {
+    /// VERSIONED_OBJECT.uid.value.
+    pub object_id: String,
+    /// The whole text.
+    pub text: String,
+    /// The number of the version, from 1.
+    pub number: u32,
+}
+
+impl VersionUid {
+    /// Returns the uid of a document: as the text around it states, as the document states, else
+    /// derived from `origin`, which names the place of the document.
+    pub fn of(document: &Document, origin: impl FnOnce() -> String) -> VersionUid {
+        let own = || document.tree.root()?.text_along(&[Attr::UID, Attr::VALUE]);
+        let stated = document.uid.as_deref().or_else(own);
+        match stated.filter(|uid| !uid.is_empty()) {
+            Some(stated) => VersionUid::parse(stated),
+            None => VersionUid::parse(&derived_id(&origin())),
+        }
+    }
+
+    fn parse(stated: &str) -> VersionUid {
+        let mut parts = stated.split("::");
+        let object_id = parts.next().unwrap_or_default().to_owned();
+        let (system, number) = (parts.next(), parts.next().and_then(|n| n.parse().ok()));
+        match (system, number) {
+            (Some(_), Some(number)) => VersionUid {
+                object_id,
+                text: stated.to_owned(),
+                number,
+            },
+            _ => VersionUid {
+                text: format!("{object_id}::{SYSTEM}::1"),
+                object_id,
+                number: 1,
+            },
+        }
+    }
+}
+
+/// Maker of versions: keeps the tree that all of them share.
+pub struct Versions {
+    envelope: Tree,
+}
+
+impl Versions {
+    /// Creates the maker.
+    ///
+    /// # Errors
+    /// If the text of the program is no version: a broken invariant.
+    pub fn new() -> Result<Versions, String> {
+        match json::read(ENVELOPE, Cls::ORIGINAL_VERSION) {
+            Ok(envelope) => Ok(Versions { envelope }),
+            Err(_) => Err(String::from("the envelope of versions cannot be read")),
+        }
+    }
+
+    /// Returns the version around a document. `time` is the time of its commit.
+    pub fn around(&self, mut data: Tree, uid: &VersionUid, time: &str) -> Tree {
+        let mut tree = self.envelope.clone();
+        let contribution = [Attr::CONTRIBUTION, Attr::ID, Attr::VALUE];
+        set(&mut tree, &contribution, &uid.object_id);
+        let committed = [Attr::COMMIT_AUDIT, Attr::TIME_COMMITTED, Attr::VALUE];
+        set(&mut tree, &committed, time);
+        set(&mut tree, &[Attr::UID, Attr::VALUE], &uid.text);
+        name(&mut data, &uid.text);
+        if let (Some(root), Some(data)) = (tree.root().map(NodeRef::id), data.root()) {
+            tree.put(root, Attr::DATA, data);
+        }
+        tree
+    }
+}
+
+/// Returns the kind of the object of a document.
+pub fn kind_of(document: &Document) -> ObjectKind {
+    match document.tree.root().map(NodeRef::class) {
+        Some(class) if class == Cls::EHR_STATUS => ObjectKind::EhrStatus,
+        Some(class) if class == Cls::FOLDER => ObjectKind::Folder,
+        _ => ObjectKind::Composition,
+    }
+}
+
+/// Returns the EHR_STATUS of an EHR that has none in the data.
+pub fn default_status(subject: Option<&(String, String)>) -> Result<Tree, String> {
+    let mut subject_json = String::from(r#"{"_type":"PARTY_SELF""#);
+    if let Some((id, namespace)) = subject {
+        subject_json.push_str(r#","external_ref":{"_type":"PARTY_REF","type":"PERSON","id":{"_type":"GENERIC_ID","scheme":"id","value":"#);
+        json::quote_into(&mut subject_json, id);
+        subject_json.push_str(r#"},"namespace":"#);
+        json::quote_into(&mut subject_json, namespace);
+        subject_json.push('}');
+    }
+    subject_json.push('}');
+    let text = format!(
+        r#"{{"_type":"EHR_STATUS","archetype_node_id":"openEHR-EHR-EHR_STATUS.generic.v1","name":{{"_type":"DV_TEXT","value":"EHR Status"}},"archetype_details":{{"_type":"ARCHETYPED","archetype_id":{{"_type":"ARCHETYPE_ID","value":"openEHR-EHR-EHR_STATUS.generic.v1"}},"rm_version":"1.1.0"}},"subject":{subject_json},"is_queryable":true,"is_modifiable":true}}"#
+    );
+    json::read(&text, Cls::EHR_STATUS)
+        .map_err(|_| String::from("the status of an EHR cannot be read"))
+}
+
+fn set(tree: &mut Tree, path: &[Attr], text: &str) {
+    let leaf = path
+        .iter()
+        .try_fold(tree.root(), |node, attr| node.map(|node| node.get(*attr)))
+        .flatten()
+        .map(NodeRef::id);
+    if let Some(leaf) = leaf {
+        tree.set_text(leaf, text);
+    }
+}
+
+/// Sets the uid of a document to that of its version, as the service does.
+fn name(data: &mut Tree, uid: &str) {
+    let mut id = Tree::object(Cls::OBJECT_VERSION_ID);
+    let Some(node) = id.root().map(NodeRef::id) else {
+        return;
+    };
+    id.push_leaf(Some(node), Some(Attr::VALUE), Cls::STRING, Kind::Text, uid);
+    if let (Some(root), Some(id)) = (data.root().map(NodeRef::id), id.root()) {
+        data.put(root, Attr::UID, id);
+    }
+}

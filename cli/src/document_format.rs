@@ -1,0 +1,149 @@
+//! The formats of documents that the program writes.
+
+use crate::data::templates::Templates;
+use crate::outcome::Failure;
+use aqlite::rm::class::Attr;
+use aqlite::rm::tree::NodeRef;
+use aqlite::rm::{json, xml};
+use aqlite::template::flat::{self, Maker, Shape};
+use clap::ValueEnum;
+
+/// The format of a document.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum DocumentFormat {
+    /// Canonical JSON
+    Json,
+    /// Canonical XML
+    Xml,
+    /// FLAT
+    Flat,
+    /// STRUCTURED
+    Structured,
+}
+
+/// The dialect of the simplified formats.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Dialect {
+    /// As Better's libraries write them
+    Better,
+    /// As EHRbase writes them
+    Ehrbase,
+}
+
+impl DocumentFormat {
+    /// Returns the ending of files of the format.
+    pub fn ending(self) -> &'static str {
+        match self {
+            DocumentFormat::Xml => "xml",
+            _ => "json",
+        }
+    }
+
+    /// Writes a document, indented. The second part lists the content that the format cannot
+    /// represent.
+    ///
+    /// # Errors
+    /// [`Failure::Data`] if the document cannot be written as XML, or its template is absent.
+    pub fn write(
+        self,
+        document: NodeRef<'_>,
+        templates: &Templates,
+        dialect: Dialect,
+    ) -> Result<(String, Vec<&'static str>), Failure> {
+        match self {
+            DocumentFormat::Json => Ok((indented(&json::write(document)), Vec::new())),
+            DocumentFormat::Xml => {
+                let root = document.class().name().to_ascii_lowercase();
+                let text = xml::write(document, &root)
+                    .map_err(|finding| Failure::Data(finding.one_line()))?;
+                Ok((text, Vec::new()))
+            }
+            DocumentFormat::Flat => simplified(document, Shape::Flat, templates, dialect),
+            DocumentFormat::Structured => {
+                simplified(document, Shape::Structured, templates, dialect)
+            }
+        }
+    }
+}
+
+fn simplified(
+    document: NodeRef<'_>,
+    shape: Shape,
+    templates: &Templates,
+    dialect: Dialect,
+) -> Result<(String, Vec<&'static str>), Failure> {
+    let id = [Attr::ARCHETYPE_DETAILS, Attr::TEMPLATE_ID, Attr::VALUE];
+    let id = document.text_along(&id).unwrap_or_default();
+    let found = templates.get(id).ok_or_else(|| {
+        Failure::Data(format!(
+            "the template `{id}` is not among the data: name its file by -d"
+        ))
+    })?;
+    let maker = match dialect {
+        Dialect::Better => Maker::Better,
+        Dialect::Ehrbase => Maker::Ehrbase,
+    };
+    let written = flat::write(document, shape, &found.template, found.web(), maker);
+    Ok((indented(&written.text), written.left))
+}
+
+/// Indents JSON. Texts and numbers keep every character.
+pub fn indented(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() * 2);
+    let (mut depth, mut is_in_text, mut is_escaped) = (0_usize, false, false);
+    let mut characters = text.chars().peekable();
+    while let Some(c) = characters.next() {
+        if is_in_text {
+            out.push(c);
+            is_in_text = is_escaped || c != '"';
+            is_escaped = !is_escaped && c == '\\';
+            continue;
+        }
+        match c {
+            '"' => {
+                is_in_text = true;
+                out.push(c);
+            }
+            '{' | '[' => {
+                out.push(c);
+                if let Some(close) = characters.next_if(|next| matches!(next, '}' | ']')) {
+                    out.push(close);
+                } else {
+                    depth += 1;
+                    new_line(&mut out, depth);
+                }
+            }
+            '}' | ']' => {
+                depth = depth.saturating_sub(1);
+                new_line(&mut out, depth);
+                out.push(c);
+            }
+            ',' => {
+                out.push(c);
+                new_line(&mut out, depth);
+            }
+            ':' => out.push_str(": "),
+            space if space.is_whitespace() => {}
+            other => out.push(other),
+        }
+    }
+    out.push('\n');
+    out
+}
+
+fn new_line(out: &mut String, depth: usize) {
+    out.push('\n');
+    (0..depth).for_each(|_| out.push_str("  "));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::indented;
+
+    #[test]
+    fn indentation_keeps_texts_and_numbers() {
+        let text = r#"{"a":[1.50,{"b":"x: {\"y\"},\\"}],"c":{},"d":[ ]}"#;
+        let expected = "{\n  \"a\": [\n    1.50,\n    {\n      \"b\": \"x: {\\\"y\\\"},\\\\\"\n    }\n  ],\n  \"c\": {},\n  \"d\": [\n    \n  ]\n}\n";
+        assert_eq!(indented(text), expected);
+    }
+}

@@ -1,0 +1,193 @@
+//! Rows as tables, CSV, JSON and newline-delimited JSON.
+
+use crate::outcome::Failure;
+use aqlite::aql::{Cell, CsvOptions, ResultFormat, ResultSet};
+use aqlite::rm::json::quote_into;
+use clap::ValueEnum;
+use comfy_table::presets::UTF8_FULL_CONDENSED;
+use comfy_table::{CellAlignment, ContentArrangement, Table};
+use std::fs::File;
+use std::io::{BufWriter, IsTerminal, Write};
+use std::path::Path;
+
+/// The format of rows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Format {
+    /// A table for people
+    Table,
+    /// Comma-separated values, safe for spreadsheets
+    Csv,
+    /// One object with columns and rows
+    Json,
+    /// One object on each line
+    Ndjson,
+}
+
+impl Format {
+    /// Returns the format if none is chosen: by the ending of the file, a table on a terminal, CSV
+    /// in a pipe.
+    pub fn or_default(chosen: Option<Format>, file: Option<&Path>) -> Format {
+        let ending = || file?.extension()?.to_str();
+        match (chosen, file, ending()) {
+            (Some(format), ..) => format,
+            (None, _, Some("json")) => Format::Json,
+            (None, _, Some("ndjson" | "jsonl")) => Format::Ndjson,
+            (None, None, _) if std::io::stdout().is_terminal() => Format::Table,
+            _ => Format::Csv,
+        }
+    }
+}
+
+/// Bytes of rows that are written together.
+const PIECE: usize = 1 << 18;
+
+/// The most characters of a cell of a table.
+const CELL: usize = 200;
+
+/// Opens the output: a file, or the standard output.
+///
+/// # Errors
+/// If the file cannot be created.
+pub fn open(file: Option<&Path>) -> Result<Box<dyn Write>, Failure> {
+    let Some(path) = file else {
+        return Ok(Box::new(BufWriter::new(std::io::stdout())));
+    };
+    let created = File::create(path)
+        .map_err(|error| Failure::Data(format!("{}: {error}", path.display())))?;
+    Ok(Box::new(BufWriter::new(created)))
+}
+
+/// Writes the rows of a result.
+///
+/// # Errors
+/// If the output cannot be written: [`Failure::Closed`] if its reader has closed it.
+pub fn write(result: &ResultSet, format: Format, out: &mut dyn Write) -> Result<(), Failure> {
+    match format {
+        Format::Table => write_table(result, out)?,
+        Format::Csv => {
+            let format = ResultFormat::Csv(CsvOptions::default(), result.csv_columns());
+            write_rows(result, &format, &mut LineFeeds::to(out))?;
+        }
+        Format::Ndjson => {
+            let format = ResultFormat::Ndjson(result.column_names());
+            write_rows(result, &format, out)?;
+        }
+        Format::Json => {
+            out.write_all(head(result).as_bytes())?;
+            write_rows(result, &ResultFormat::Json, out)?;
+            out.write_all(b"}\n")?;
+        }
+    }
+    out.flush()?;
+    Ok(())
+}
+
+fn write_rows(
+    result: &ResultSet,
+    format: &ResultFormat,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let mut text = String::new();
+    format.begin(&mut text);
+    let mut next = 0;
+    while next < result.len() {
+        next = result.write_piece(format, next, (PIECE, usize::MAX), &mut text);
+        out.write_all(text.as_bytes())?;
+        text.clear();
+    }
+    format.end(&mut text);
+    out.write_all(text.as_bytes())?;
+    Ok(())
+}
+
+/// A writer of CSV that ends lines as other programs on the command line do: by a line feed, without
+/// the carriage return of RFC 4180. Texts in quotes keep theirs.
+struct LineFeeds<'o> {
+    out: &'o mut dyn Write,
+    is_quoted: bool,
+}
+
+impl LineFeeds<'_> {
+    fn to(out: &mut dyn Write) -> LineFeeds<'_> {
+        LineFeeds {
+            out,
+            is_quoted: false,
+        }
+    }
+}
+
+impl Write for LineFeeds<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let mut kept = Vec::with_capacity(bytes.len());
+        for byte in bytes {
+            // A doubled quote in a text ends it and begins it again.
+            self.is_quoted ^= *byte == b'"';
+            if self.is_quoted || *byte != b'\r' {
+                kept.push(*byte);
+            }
+        }
+        self.out.write_all(&kept)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// Returns the text of a JSON result before its rows.
+fn head(result: &ResultSet) -> String {
+    let mut out = String::from("{\"columns\":[");
+    for (number, column) in result.columns.iter().enumerate() {
+        out.push_str(if number > 0 {
+            ",{\"name\":"
+        } else {
+            "{\"name\":"
+        });
+        quote_into(&mut out, &column.name);
+        if let Some(path) = &column.path {
+            out.push_str(",\"path\":");
+            quote_into(&mut out, path);
+        }
+        out.push('}');
+    }
+    out.push_str("],\"rows\":");
+    out
+}
+
+fn write_table(result: &ResultSet, out: &mut dyn Write) -> Result<(), Failure> {
+    let mut table = Table::new();
+    table.load_style(UTF8_FULL_CONDENSED);
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(result.column_names());
+    for row in result.rows() {
+        table.add_row(row.iter().map(cell));
+    }
+    writeln!(out, "{table}")?;
+    let rows = result.len();
+    writeln!(out, "{rows} {}", if rows == 1 { "row" } else { "rows" })?;
+    Ok(())
+}
+
+fn cell(cell: Cell<&str>) -> comfy_table::Cell {
+    let mut text = String::new();
+    match &cell {
+        Cell::Null => {}
+        Cell::Text(value) => text.push_str(value),
+        other => other.write_json(&mut text),
+    }
+    // A control character could change the state of the terminal.
+    let mut shown: String = text
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .take(CELL)
+        .collect();
+    if text.chars().nth(CELL).is_some() {
+        shown.push('…');
+    }
+    let made = comfy_table::Cell::new(shown);
+    match cell {
+        Cell::Number(_) => made.set_alignment(CellAlignment::Right),
+        _ => made,
+    }
+}

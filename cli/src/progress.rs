@@ -1,0 +1,93 @@
+//! Progress of long work, and its interruption.
+
+use crate::outcome::Failure;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::IsTerminal;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Progress is shown after this time: what is faster needs none.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Ends the work of the program at the next point where nothing is half written. A second Ctrl-C
+/// ends the program at once.
+pub fn listen_to_ctrl_c() {
+    let handler = || {
+        if INTERRUPTED.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    };
+    // Without the handler Ctrl-C ends the program, which is also right.
+    let _ = ctrlc::set_handler(handler);
+}
+
+/// Returns whether the user pressed Ctrl-C.
+pub fn is_interrupted() -> bool {
+    INTERRUPTED.load(Ordering::Relaxed)
+}
+
+/// Forgets that the user pressed Ctrl-C: in the shell it ends a query only.
+pub fn resume() {
+    INTERRUPTED.store(false, Ordering::Relaxed);
+}
+
+/// A bar on the standard error, if that is a terminal.
+pub struct Progress {
+    bar: ProgressBar,
+    started: Instant,
+    is_shown: AtomicBool,
+    done: AtomicU64,
+}
+
+impl Progress {
+    /// Creates a bar for a number of bytes. It is shown after a second.
+    pub fn new(bytes: u64, message: &'static str) -> Progress {
+        let bar = ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::hidden());
+        let template = "{msg} [{bar:30}] {bytes}/{total_bytes}, {eta} left";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        bar.set_message(message);
+        Progress {
+            bar,
+            started: Instant::now(),
+            is_shown: AtomicBool::new(false),
+            done: AtomicU64::new(0),
+        }
+    }
+
+    /// Counts bytes that were read. Returns false if the user pressed Ctrl-C.
+    pub fn advance(&self, bytes: u64) -> bool {
+        self.done.fetch_add(bytes, Ordering::Relaxed);
+        !is_interrupted()
+    }
+
+    /// Draws the bar, if it is time.
+    pub fn show(&self) {
+        let is_due = self.started.elapsed() > PATIENCE && std::io::stderr().is_terminal();
+        if is_due && !self.is_shown.swap(true, Ordering::Relaxed) {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+        if is_due {
+            self.bar.set_position(self.done.load(Ordering::Relaxed));
+        }
+    }
+
+    /// Removes the bar.
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    /// Checks that the user did not press Ctrl-C.
+    ///
+    /// # Errors
+    /// [`Failure::Interrupted`] if so.
+    pub fn check(&self) -> Result<(), Failure> {
+        if is_interrupted() {
+            return Err(Failure::Interrupted);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,250 @@
+//! The command `query`: rows from files.
+
+use crate::data::{DataOptions, DataSet};
+use crate::outcome::{Failure, Outcome};
+use crate::output::{self, Format};
+use crate::report;
+use aqlite::aql::{self, Parameter, Parameters, Plan, QueryOptions};
+use aqlite::diag::Severity;
+use aqlite::rm::{json, time};
+use clap::Args;
+use serde_json::Value;
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// The examples of the help.
+const EXAMPLES: &str = "\
+Examples:
+  Count the compositions of a folder, with its templates in the same folder:
+    aqlite query -d data 'SELECT COUNT(*) AS n FROM COMPOSITION c'
+
+  Write systolic pressures from 140 mm[Hg] as CSV:
+    aqlite query -d data -f systolic.aql --param limit=140 -o systolic.csv
+
+DATA is told apart by content: compositions as canonical JSON or XML, FLAT, STRUCTURED or lines of
+JSON (.ndjson, .jsonl), and operational templates. A folder is read with the folders in it.
+
+The first folder below DATA is the EHR of a file; --ehr-from file makes each file an EHR, and
+--ehr-map names EHRs or subjects. Lines of JSON name their EHR as `ehr_id`.
+
+Exit code: 0 for an answer, 1 for errors in data or query, 2 for wrong usage.";
+
+/// The options of the command.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Options {
+    #[command(flatten)]
+    data: DataOptions,
+    /// The query
+    #[arg(value_name = "AQL", required_unless_present = "file")]
+    aql: Option<String>,
+    /// A file with the query
+    #[arg(short, long, value_name = "FILE", conflicts_with = "aql")]
+    file: Option<PathBuf>,
+    /// The file for the rows
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// The format of the rows; a table on a terminal, else CSV
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    /// The value of a parameter; may be repeated
+    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = read_parameter)]
+    parameters: Vec<(String, String)>,
+    /// Write at most this number of rows
+    #[arg(long, value_name = "ROWS")]
+    limit: Option<usize>,
+    /// Show how the query is evaluated, instead of its rows
+    #[arg(long)]
+    explain: bool,
+}
+
+/// Reads `NAME=VALUE`.
+///
+/// # Errors
+/// If the name is missing.
+pub fn read_parameter(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim_start_matches('$').is_empty() => {
+            Ok((name.trim_start_matches('$').to_owned(), value.to_owned()))
+        }
+        _ => Err(String::from("expected NAME=VALUE")),
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// If the query is wrong, the data cannot be read, or the output cannot be written.
+pub fn run(options: &Options) -> Result<Outcome, Failure> {
+    if options.data.data.is_empty() {
+        return Err(Failure::Usage(String::from(
+            "no data: name files or folders by -d, as in `aqlite query -d data 'SELECT …'`",
+        )));
+    }
+    let (text, path) = text_of(options)?;
+    let parameters = parameters(&options.parameters)?;
+    // The query is checked before the data are read.
+    let Ok(plan) = prepare(&text, &path, &parameters) else {
+        return Ok(Outcome::Findings);
+    };
+    let mut data = DataSet::open(&options.data)?;
+    let outcome = report_problems(&data, options.data.skip_invalid);
+    if options.explain {
+        data.reliably(&options.data, |data| explain(&text, &parameters, data))?;
+        return Ok(outcome);
+    }
+    let now = now();
+    let answer = data.reliably(&options.data, |data| data.answer(&plan, &now))?;
+    let mut result = answer.result;
+    if let Some(limit) = options.limit {
+        result.truncate(limit);
+    }
+    let file = options.output.as_deref();
+    let format = Format::or_default(options.format, file);
+    output::write(&result, format, &mut *output::open(file)?)?;
+    Ok(outcome)
+}
+
+/// Returns the text of the query, and its name in diagnostics.
+fn text_of(options: &Options) -> Result<(String, String), Failure> {
+    match (&options.aql, &options.file) {
+        (_, Some(file)) => {
+            let name = file.display().to_string();
+            let text = std::fs::read_to_string(file)
+                .map_err(|error| Failure::Data(format!("{name}: {error}")))?;
+            Ok((text, name))
+        }
+        (Some(text), None) => Ok((text.clone(), String::from("query"))),
+        (None, None) => Err(Failure::Usage(String::from("no query"))),
+    }
+}
+
+/// Reads the values of parameters. A value that is a JSON string or list has this type; any other
+/// one has the type of the value that it is compared with.
+///
+/// # Errors
+/// [`Failure::Usage`] for a list that is no JSON.
+pub fn parameters(given: &[(String, String)]) -> Result<Parameters, Failure> {
+    let mut all = Parameters::new();
+    for (name, text) in given {
+        let is_json = text.starts_with(['[', '"']);
+        let value = if is_json {
+            let value = json::value(text).map_err(|problem| {
+                Failure::Usage(format!("--param {name}: {}", problem.describe(text)))
+            })?;
+            parameter(value)
+        } else {
+            Parameter::Untyped(text.clone())
+        };
+        all.insert(name.clone(), value);
+    }
+    Ok(all)
+}
+
+fn parameter(value: Value) -> Parameter {
+    match value {
+        Value::Null => Parameter::Null,
+        Value::Bool(flag) => Parameter::Boolean(flag),
+        Value::Number(number) => Parameter::Number(number.to_string()),
+        Value::String(text) => Parameter::Text(text),
+        Value::Array(items) => Parameter::List(items.into_iter().map(parameter).collect()),
+        Value::Object(object) => Parameter::Text(Value::Object(object).to_string()),
+    }
+}
+
+/// Prepares a query. Its problems, also warnings, are shown with the line of the text.
+///
+/// # Errors
+/// If the query has errors, which were shown.
+pub fn prepare(text: &str, path: &str, parameters: &Parameters) -> Result<Plan, ()> {
+    match aql::prepare(text, parameters, &QueryOptions::default()) {
+        Ok(plan) => {
+            let mut warnings = aql::diagnose(text);
+            warnings.retain(|found| found.severity == Severity::Warning);
+            report::show(text, path, &warnings);
+            Ok(plan)
+        }
+        Err(found) => {
+            report::show(text, path, &found);
+            Err(())
+        }
+    }
+}
+
+/// Returns the time of the query, ISO 8601 in UTC.
+pub fn now() -> String {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let millis = since.map_or(0, |since| since.as_millis());
+    let millis = i64::try_from(millis).unwrap_or_default();
+    time::format_utc(time::from_unix_millis(millis))
+}
+
+/// Reports the problems of files. Returns whether they make the command fail.
+pub fn report_problems(data: &DataSet, skip_invalid: bool) -> Outcome {
+    let problems = &data.catalog.problems;
+    for problem in problems.iter().filter(|_| !skip_invalid) {
+        eprintln!("{problem}");
+    }
+    let repeated = data.catalog.repeated.len();
+    if repeated > 0 {
+        eprintln!("warning: {repeated} versions occur twice; the first of each is read");
+    }
+    let is_error = problems.iter().any(|problem| problem.severity == "error");
+    if is_error && !skip_invalid {
+        Outcome::Findings
+    } else {
+        Outcome::Success
+    }
+}
+
+/// Writes each step from the text to the rows, and what the run read.
+///
+/// # Errors
+/// As the run.
+pub fn explain(text: &str, parameters: &Parameters, data: &DataSet) -> Result<(), Failure> {
+    let (explanation, plan) = aql::explain(text, parameters, &QueryOptions::default());
+    let Some(plan) = plan else {
+        return Ok(());
+    };
+    let started = Instant::now();
+    let now = now();
+    let answer = data.answer(&plan, &now)?;
+    let mut out = std::io::stdout().lock();
+    let steps = [
+        ("checked query", &explanation.query),
+        ("plan", &explanation.plan),
+    ];
+    for (name, part) in steps {
+        if let Some(part) = part {
+            writeln!(out, "{name}")?;
+            for line in part.outline().lines() {
+                writeln!(out, "  {line}")?;
+            }
+        }
+    }
+    let catalog = &data.catalog;
+    writeln!(out, "run")?;
+    writeln!(out, "  reads {}", answer.source.description())?;
+    writeln!(
+        out,
+        "  {} documents of {} EHRs in {} segments",
+        catalog.documents,
+        catalog.ehrs.len(),
+        catalog.segments.len()
+    )?;
+    let source = if data.is_cached {
+        "an index file"
+    } else {
+        "files"
+    };
+    writeln!(out, "  segments of {source}")?;
+    writeln!(
+        out,
+        "  {} rows, {} units of work",
+        answer.result.len(),
+        answer.work
+    )?;
+    writeln!(out, "  {:.1} ms", started.elapsed().as_secs_f64() * 1000.0)?;
+    Ok(())
+}

@@ -1,0 +1,140 @@
+//! The command `shell`: queries as a conversation.
+
+mod command;
+mod editor;
+mod session;
+
+use crate::data::{DataOptions, DataSet};
+use crate::outcome::{Failure, Outcome};
+use crate::output::Format;
+use crate::progress::resume;
+use crate::query::report_problems;
+use clap::Args;
+use editor::Input;
+use etcetera::BaseStrategy;
+use session::{Next, Session};
+use std::io::{BufRead, IsTerminal};
+use std::path::PathBuf;
+
+/// The examples of the help.
+const EXAMPLES: &str = "\
+Examples:
+  Ask about a folder, with completion of paths and clinical names by the key Tab:
+    aqlite shell -d data
+
+  Run the statements of a file:
+    aqlite shell -d data < queries.aql
+
+Enter runs a complete query, and adds a line to an incomplete one; Alt-Enter always adds a line. A
+semicolon or an empty line ends a query in any case. `.help` lists the commands of the shell.";
+
+/// The options of the command.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Options {
+    #[command(flatten)]
+    data: DataOptions,
+    /// The format of rows
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    /// The file of earlier input
+    #[arg(long, value_name = "FILE", env = "AQLITE_HISTORY")]
+    history: Option<PathBuf>,
+    /// The language of clinical names
+    #[arg(long, default_value = "en", value_name = "LANGUAGE")]
+    language: String,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// If the data cannot be read, or the terminal fails.
+pub fn run(options: &Options) -> Result<Outcome, Failure> {
+    let data = DataSet::open(&options.data)?;
+    let outcome = report_problems(&data, options.data.skip_invalid);
+    let is_terminal = std::io::stdin().is_terminal();
+    let format = Format::or_default(options.format, None);
+    let mut session = Session::new(data, &options.data, format, options.language.clone());
+    if is_terminal {
+        converse(&mut session, options)?;
+        return Ok(Outcome::Success);
+    }
+    Ok(outcome.and(run_script(&mut session)?))
+}
+
+/// Reads from a terminal until the user ends it.
+fn converse(session: &mut Session, options: &Options) -> Result<(), Failure> {
+    let history = options.history.clone().or_else(|| {
+        let user = etcetera::base_strategy::choose_native_strategy().ok()?;
+        Some(user.data_dir().join("aqlite").join("history.txt"))
+    });
+    println!("{}", session.greeting());
+    let mut editor = editor::Editor::new(session, history.as_deref())?;
+    loop {
+        match editor.read()? {
+            Input::Text(text) => {
+                resume();
+                match session.run(&text) {
+                    Ok(Next::More) => {}
+                    Ok(Next::Quit) => return Ok(()),
+                    // Ctrl-C ends the query, not the shell.
+                    Err(Failure::Interrupted) => println!("interrupted"),
+                    Err(
+                        Failure::Data(message)
+                        | Failure::Usage(message)
+                        | Failure::Damaged(message),
+                    ) => {
+                        println!("error: {message}");
+                    }
+                    Err(failure @ Failure::Closed) => return Err(failure),
+                }
+            }
+            Input::Nothing => {}
+            Input::End => return Ok(()),
+        }
+    }
+}
+
+/// Runs the statements of the standard input. Each error is reported, and the next one runs.
+fn run_script(session: &mut Session) -> Result<Outcome, Failure> {
+    let mut statement = String::new();
+    for line in std::io::stdin().lock().lines() {
+        let line = line?;
+        let is_command = statement.is_empty() && line.trim_start().starts_with('.');
+        statement.push_str(&line);
+        statement.push('\n');
+        // A complete query may go on in the next line, so in a file only its end counts.
+        let is_ended = is_command || line.trim_end().ends_with(';') || line.trim().is_empty();
+        if is_ended && session.run(&std::mem::take(&mut statement))? == Next::Quit {
+            return Ok(session.outcome());
+        }
+    }
+    session.run(&statement)?;
+    Ok(session.outcome())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::editor::is_complete;
+
+    #[test]
+    fn query_is_complete_when_it_parses_or_its_error_is_not_at_its_end() {
+        for text in [
+            "SELECT c FROM COMPOSITION c",
+            "SELECT c FROM",
+            "SELECT c FROM COMPOSITION c WHERE",
+            "SELECT c\nFROM COMPOSITION c CONTAINS",
+        ] {
+            assert_eq!(is_complete(text), text.ends_with("COMPOSITION c"), "{text}");
+        }
+        for text in [
+            "SELECT c FROM;",
+            ".help",
+            "SELECT FROM x y z",
+            "",
+            "SELECT c FROM\n\n",
+        ] {
+            assert!(is_complete(text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! The command `template`: a template as tree, web template or paths.
+
+use crate::example::read_template;
+use crate::outcome::{Failure, Outcome};
+use aqlite::template::{Description, Template, WebTemplate, describe};
+use clap::{Args, Subcommand};
+use std::io::Write;
+use std::path::PathBuf;
+
+/// The examples of the help.
+const EXAMPLES: &str = "\
+Examples:
+  Show the data points of a template with their names, units and codes:
+    aqlite template tree vital_signs.opt
+
+  Find the AQL path of the systolic pressure:
+    aqlite template paths vital_signs.opt | grep Systolic";
+
+/// The options of the command.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Options {
+    #[command(subcommand)]
+    form: Form,
+}
+
+/// The forms in which a template is shown.
+#[derive(Subcommand)]
+enum Form {
+    /// One line for each node: name, class, occurrences, constraints, path
+    Tree(TemplateFile),
+    /// The web template as JSON
+    Web(TemplateFile),
+    /// The AQL paths of data values, with class and name, separated by tabs
+    Paths(TemplateFile),
+}
+
+/// A template, and the language of its names.
+#[derive(Args)]
+struct TemplateFile {
+    /// The file of the template: OPT 1.4 or ADL 2
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// The language of names; by default that of the template
+    #[arg(long, value_name = "LANGUAGE")]
+    language: Option<String>,
+}
+
+impl TemplateFile {
+    fn describe(&self, template: &Template) -> Description {
+        let language = self.language.as_deref().unwrap_or(&template.language);
+        describe(template, language)
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// If the template cannot be read, or the output cannot be written.
+pub fn run(options: &Options) -> Result<Outcome, Failure> {
+    let (Form::Tree(file) | Form::Web(file) | Form::Paths(file)) = &options.form;
+    let Some(template) = read_template(&file.file)? else {
+        return Ok(Outcome::Findings);
+    };
+    let mut out = std::io::stdout().lock();
+    match &options.form {
+        Form::Tree(_) => write!(out, "{}", file.describe(&template))?,
+        Form::Web(_) => writeln!(out, "{}", WebTemplate::of(&template).to_json(&template))?,
+        Form::Paths(_) => write_paths(&file.describe(&template), "", &mut out)?,
+    }
+    out.flush()?;
+    Ok(Outcome::Success)
+}
+
+/// Writes the path of each leaf. A data value has the name of the node that contains it.
+fn write_paths(node: &Description, name: &str, out: &mut impl Write) -> std::io::Result<()> {
+    let name = if node.label.is_empty() {
+        name
+    } else {
+        &node.label
+    };
+    if node.children.is_empty() {
+        return writeln!(out, "{}\t{}\t{name}", node.path, node.class);
+    }
+    let mut children = node.children.iter();
+    children.try_for_each(|child| write_paths(child, name, out))
+}

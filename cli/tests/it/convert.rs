@@ -1,0 +1,114 @@
+//! The commands `convert`, `example` and `template`.
+
+use super::program::{Folder, generator, sample, write_definitions};
+
+const VITAL_SIGNS: &str = "templates/sample.vital_signs.v1.opt";
+
+#[test]
+fn document_survives_each_format() {
+    let folder = Folder::new();
+    write_definitions(&folder);
+    // FLAT does not carry the names of structures, which compositions in other languages have.
+    let is_english = |json: &String| json.contains("\"code_string\":\"en\"");
+    let generator = generator();
+    let mut all = (0..generator.compositions()).map(|index| generator.composition(index).json);
+    folder.write("in.json", &all.find(is_english).unwrap());
+    let convert = |input: &str, to: &str, output: &str| {
+        let ran = folder.run(&[
+            "convert",
+            input,
+            "--to",
+            to,
+            "-o",
+            output,
+            "-d",
+            "templates",
+        ]);
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{to}");
+    };
+    let read = |file: &str| std::fs::read_to_string(folder.path().join(file)).unwrap();
+    convert("in.json", "json", "canonical.json");
+    for to in ["xml", "flat", "structured"] {
+        convert("in.json", to, "between");
+        convert("between", "json", "back.json");
+        assert_eq!(read("back.json"), read("canonical.json"), "{to}");
+    }
+}
+
+#[test]
+fn folder_becomes_a_folder() {
+    let folder = sample();
+    let ran = folder.run(&["convert", "data", "--to", "xml"]);
+    assert_eq!(ran.code, Some(2), "a folder needs a folder to write");
+    let ran = folder.run(&["convert", "data", "--to", "xml", "-o", "xml"]);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+    let count = "SELECT COUNT(*) AS n FROM COMPOSITION c";
+    assert_eq!(folder.run(&["query", "-d", "xml", count]).out, "n\n200\n");
+}
+
+#[test]
+fn conversion_without_template_names_it() {
+    let folder = Folder::new();
+    folder.write("in.json", &generator().composition(0).json);
+    let ran = folder.run(&["convert", "in.json", "--to", "flat"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(
+        ran.err.contains("in.json: the template `sample."),
+        "{}",
+        ran.err
+    );
+    folder.write("bad.json", "{\"_type\":\"COMPOSITION\",\"wrong\":1}");
+    let ran = folder.run(&["convert", "bad.json", "--to", "xml"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.err.contains("bad.json: error[RM"), "{}", ran.err);
+}
+
+#[test]
+fn example_is_valid_in_each_format() {
+    let folder = sample();
+    for to in ["json", "xml", "flat", "structured"] {
+        for kind in ["full", "minimal"] {
+            let file = format!("example.{kind}.{to}");
+            let ran = folder.run(&[
+                "example",
+                VITAL_SIGNS,
+                "--kind",
+                kind,
+                "--to",
+                to,
+                "-o",
+                &file,
+            ]);
+            assert_eq!(ran.code, Some(0), "{}", ran.err);
+            let ran = folder.run(&["check", "-d", "templates", &file]);
+            assert_eq!((ran.code, ran.out.as_str()), (Some(0), ""), "{file}");
+        }
+    }
+}
+
+#[test]
+fn template_is_shown_in_each_form() {
+    let folder = sample();
+    let show = |form: &str| {
+        let ran = folder.run(&["template", form, VITAL_SIGNS]);
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        ran.out
+    };
+    assert!(show("tree").contains("Systolic"));
+    let web: serde_json::Value = serde_json::from_str(&show("web")).unwrap();
+    assert_eq!(web["templateId"], "sample.vital_signs.v1");
+    let paths = show("paths");
+    let systolic = paths
+        .lines()
+        .find(|line| line.ends_with("\tSystolic"))
+        .unwrap();
+    let end =
+        "/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value\tDV_QUANTITY\tSystolic";
+    assert!(systolic.ends_with(end), "{systolic}");
+    let ran = folder.run(&[
+        "template",
+        "tree",
+        "guides/Sample_blood_pressure_category.v1.gdl2.json",
+    ]);
+    assert_eq!(ran.code, Some(1));
+}

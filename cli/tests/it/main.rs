@@ -1,0 +1,20 @@
+//! Integration tests of the program: one binary, so that the core is linked once.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test says what went wrong by panicking"
+)]
+
+mod check;
+mod convert;
+mod docs;
+mod guide;
+mod index;
+mod parity;
+mod program;
+mod query;
+#[cfg(unix)]
+mod shell;

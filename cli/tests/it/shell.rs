@@ -1,0 +1,110 @@
+//! The command `shell`: from a script, and at a pseudo-terminal.
+
+use super::program::{Folder, ran, sample};
+use expectrl::session::{OsSession, Session};
+use expectrl::{ControlCode, Expect};
+use std::io::Write;
+use std::process::Stdio;
+use std::time::Duration;
+
+fn script(folder: &Folder, text: &str) -> super::program::Ran {
+    let mut command = folder.command(&["shell", "-d", "data", "-d", "templates"]);
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(text.as_bytes())
+        .unwrap();
+    ran(child.wait_with_output().unwrap())
+}
+
+#[test]
+fn script_runs_queries_and_commands() {
+    let ran = script(
+        sample(),
+        ".templates\n.schema openEHR-EHR-OBSERVATION.pulse.v2\n.param n=1\n.param\n.format ndjson\nSELECT COUNT(*) AS n\nFROM COMPOSITION c;\nSELECT COUNT(*) AS n FROM EHR e\n\n.explain\n.output rows.csv\n.format csv\nSELECT COUNT(*) AS n FROM EHR e;\n.quit\nSELECT",
+    );
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+    for expected in [
+        "sample.vital_signs.v1\n",
+        "data[at0002]/events[at0003]/data[at0001]/items[at0004]/value",
+        "$n = 1\n",
+        "{\"n\":200}\n",
+        "{\"n\":20}\n",
+        "reads the list of EHRs",
+    ] {
+        assert!(ran.out.contains(expected), "{expected}: {}", ran.out);
+    }
+    let rows = std::fs::read_to_string(sample().path().join("rows.csv")).unwrap();
+    assert_eq!(rows, "n\n20\n");
+}
+
+#[test]
+fn errors_of_a_script_are_reported_and_the_next_statement_runs() {
+    let text = "SELECT c FROM COMPOSITON c;\n.wrong\n.format xls\n.schema nothing\nSELECT COUNT(*) AS n FROM EHR e;\n";
+    let ran = script(sample(), text);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(1), "n\n20\n"));
+    for expected in [
+        "AQL0201",
+        "`.wrong` is no command",
+        "the formats are",
+        "`nothing`",
+    ] {
+        assert!(ran.err.contains(expected), "{expected}: {}", ran.err);
+    }
+}
+
+/// Starts the shell at a pseudo-terminal, which answers the request for the position of the cursor
+/// as a terminal does.
+fn terminal(folder: &Folder) -> OsSession {
+    let mut command = folder.command(&["shell", "-d", "data", "-d", "templates"]);
+    command.env("AQLITE_HISTORY", folder.path().join("history.txt"));
+    command.env("TERM", "xterm");
+    let mut session = Session::spawn(command).unwrap();
+    session.set_expect_timeout(Some(Duration::from_secs(20)));
+    session.get_process_mut().set_window_size(120, 40).unwrap();
+    session
+}
+
+/// Waits until the editor asks for the position of the cursor, and answers.
+fn prompt(session: &mut OsSession) {
+    session.expect("\u{1b}[6n").unwrap();
+    session.send("\u{1b}[1;1R").unwrap();
+    session.expect("aqlite").unwrap();
+}
+
+#[test]
+fn terminal_completes_edits_and_ends() {
+    let folder = sample();
+    let mut session = terminal(folder);
+    session.expect("200 documents of 20 EHRs").unwrap();
+    prompt(&mut session);
+    // An incomplete query goes on in the next line.
+    session.send("SELECT COUNT(*) AS n\r").unwrap();
+    session.expect("...>").unwrap();
+    session.send("FROM EHR e\r").unwrap();
+    session.expect("20").unwrap();
+    session.expect("1 row").unwrap();
+    prompt(&mut session);
+    // The menu has archetypes with their clinical names.
+    session
+        .send("SELECT o FROM OBSERVATION o[openEHR-EHR-OBSERVATION.pul\t")
+        .unwrap();
+    session.expect("openEHR-EHR-OBSERVATION.pulse.v2").unwrap();
+    session.send(ControlCode::EndOfText).unwrap();
+    prompt(&mut session);
+    // An error is shown under the text, and the shell goes on.
+    session.send("SELECT c FROM COMPOSITON c\r").unwrap();
+    session.expect("AQL0201").unwrap();
+    session.expect("^^^^").unwrap();
+    prompt(&mut session);
+    session.send(ControlCode::EndOfTransmission).unwrap();
+    session.expect(expectrl::Eof).unwrap();
+    let history = std::fs::read_to_string(folder.path().join("history.txt")).unwrap();
+    assert!(history.contains("FROM EHR e"), "{history}");
+}
