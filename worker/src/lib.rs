@@ -23,6 +23,7 @@ use aqlite::service::{
 };
 use aqlite::store::sql::{LayoutCatalog, Segments, SqlRepository};
 use cached::CachedDefinitions;
+use config::{Deployment, Variables};
 use d1::D1;
 use futures_util::future::select;
 use futures_util::pin_mut;
@@ -302,7 +303,8 @@ async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) 
 }
 
 async fn maintain(env: &Env) -> std::result::Result<(), String> {
-    let days = config::retention(env)?;
+    let lookup = lookup(env);
+    let days = config::retention(&Variables::new(&lookup))?;
     let Databases { database, .. } = Databases::open(env).map_err(|error| error.to_string())?;
     let before = service::days_before(Runtime.now(), days);
     let maintained = database.maintain(&before, days, NIGHTLY_STEPS).await;
@@ -345,15 +347,25 @@ fn database(
     })
 }
 
+/// Returns the function that reads the variables of the deployment.
+fn lookup(env: &Env) -> impl Fn(&str) -> Option<String> {
+    |name| env.var(name).ok().map(|value| value.to_string())
+}
+
 /// Returns the state of this isolate, which the first request creates.
 fn state(env: &Env) -> Result<Rc<IsolateState>> {
     if let Some(state) = STATE.with_borrow(|state| state.as_ref().map(Rc::clone)) {
         return Ok(state);
     }
-    let config::Deployment {
+    let lookup = lookup(env);
+    let Deployment {
         config,
         authenticator,
-    } = config::read(env);
+        problem,
+    } = config::read(&Variables::new(&lookup));
+    if let Some(problem) = problem {
+        log::log_problem("the service stays closed", &problem);
+    }
     let admission = Admission::new(config.limits.concurrency);
     let store = Databases::open(env)?;
     // A second repository over the same caches: the service owns one, compaction the other.
