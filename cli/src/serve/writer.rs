@@ -200,3 +200,104 @@ fn copy(error: &rusqlite::Error) -> rusqlite::Error {
         Some(error.to_string()),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Executes batches of statements as one group, and returns their answers.
+    fn group(connection: &Connection, batches: &[&[&'static str]]) -> Vec<Answer> {
+        let (mut members, mut answers) = (Vec::new(), Vec::new());
+        for batch in batches {
+            let (answer, answered) = oneshot::channel();
+            let statements = batch.iter().map(|sql| Statement::new(*sql)).collect();
+            members.push(Batch { statements, answer });
+            answers.push(answered);
+        }
+        commit(connection, members);
+        answers
+            .into_iter()
+            .map(|mut answer| answer.try_recv().unwrap())
+            .collect()
+    }
+
+    fn database() -> Connection {
+        let connection = Connection::open_in_memory().unwrap();
+        connection
+            .execute_batch("CREATE TABLE t (id INTEGER PRIMARY KEY) STRICT")
+            .unwrap();
+        connection
+    }
+
+    fn ids(connection: &Connection) -> String {
+        let sql = "SELECT coalesce(group_concat(id), '') FROM t";
+        connection.query_row(sql, [], |row| row.get(0)).unwrap()
+    }
+
+    #[test]
+    fn batch_that_fails_is_undone_and_does_not_fail_the_others() {
+        let connection = database();
+        let answers = group(
+            &connection,
+            &[
+                &["INSERT INTO t VALUES (1)"],
+                &["INSERT INTO t VALUES (2)", "INSERT INTO t VALUES (1)"],
+                &["INSERT INTO t VALUES (3) RETURNING id"],
+            ],
+        );
+        assert!(answers[0].is_ok());
+        assert_eq!(
+            answers[1],
+            Err(SqlError::Constraint(String::from("UNIQUE t.id")))
+        );
+        assert_eq!(answers[2].as_ref().unwrap()[0].len(), 1);
+        assert_eq!(ids(&connection), "1,3");
+    }
+
+    #[test]
+    fn error_that_ends_the_transaction_fails_the_group_and_not_the_next_one() {
+        let connection = database();
+        let rollback = "INSERT OR ROLLBACK INTO t VALUES (1)";
+        let answers = group(
+            &connection,
+            &[
+                &["INSERT INTO t VALUES (1)"],
+                &[rollback],
+                &["INSERT INTO t VALUES (2)"],
+            ],
+        );
+        assert!(answers.iter().all(Result::is_err), "{answers:?}");
+        assert_eq!(ids(&connection), "");
+        assert!(group(&connection, &[&["INSERT INTO t VALUES (4)"]])[0].is_ok());
+        assert_eq!(ids(&connection), "4");
+    }
+
+    #[test]
+    fn batches_that_wait_together_share_a_group() {
+        let folder = std::env::temp_dir().join(format!("aqlite-group-{}", std::process::id()));
+        let metrics = Arc::new(Metrics::new());
+        let prepare = |connection: &mut Connection| {
+            connection.execute_batch("CREATE TABLE t (id INTEGER PRIMARY KEY) STRICT")?;
+            Ok(())
+        };
+        let (writer, thread) = Writer::start(&folder, prepare, Arc::clone(&metrics)).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        let insert = |id: u64| {
+            let statement = Statement::new("INSERT INTO t VALUES (?1)").bind(id);
+            writer.write(vec![statement])
+        };
+        let answers = runtime.block_on(futures_util::future::join_all((0..200).map(insert)));
+        assert!(answers.iter().all(Result::is_ok));
+        assert_eq!(metrics.batches(), 200);
+        let text = metrics.text().unwrap();
+        let groups = text
+            .lines()
+            .find_map(|line| line.strip_prefix("aqlite_write_groups_total "));
+        assert!(groups.unwrap().parse::<u64>().unwrap() < 100, "{text}");
+        drop(writer);
+        thread.join().unwrap();
+        std::fs::remove_file(folder).unwrap();
+    }
+}

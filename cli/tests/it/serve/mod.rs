@@ -1,0 +1,314 @@
+//! `aqlite serve` as a child process: REST cases, crashes, backups, access control, end.
+
+mod crash;
+#[path = "../../../../tests/it/over_http.rs"]
+mod over_http;
+mod server;
+
+use aqlite::samples::Generator;
+use data_encoding::{BASE64, BASE64URL_NOPAD};
+use ring::pbkdf2;
+use serde_json::json;
+use server::{Folder, ITS, PROGRAM, Server, compositions, tag, text};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::num::NonZeroU32;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// The configuration of the runner of the REST cases, in variables of a deployment.
+const COMMON: [(&str, &str); 6] = [
+    ("SYSTEM_ID", "test.example"),
+    ("LIMIT_BODY", "200000"),
+    ("LIMIT_TEMPLATE", "150000"),
+    ("LIMIT_QUERY_WORK", "20000000"),
+    ("LIMIT_PARAMETERS", "100000"),
+    ("ORIGINS", "https://page.example"),
+];
+const OPEN: [(&str, &str); 3] = [("AUTH", "none"), ("ACCESS_LOG", "on"), ("ADMIN", "true")];
+const EXACT: [(&str, &str); 2] = [("SPECIALISATION", "exact"), ("FLAT_DIALECT", "ehrbase")];
+
+#[test]
+fn the_cases_of_the_rest_interface_hold() {
+    let kinds: [(&str, Vec<(&str, &str)>); 4] = [
+        ("open", [&COMMON[..], &OPEN].concat()),
+        ("exact", [&COMMON[..], &OPEN, &EXACT].concat()),
+        ("plain", [&COMMON[..], &[("AUTH", "none")]].concat()),
+        ("closed", COMMON.to_vec()),
+    ];
+    let started: Vec<(String, Folder, Server)> = kinds
+        .iter()
+        .map(|(kind, variables)| {
+            let folder = Folder::new(&format!("cases-{kind}"));
+            let server = Server::start(&folder, &[], variables);
+            (format!("{kind}={}", server.authority), folder, server)
+        })
+        .collect();
+    let hosts: Vec<&str> = started.iter().map(|(host, ..)| host.as_str()).collect();
+    // The folder of the program is named after its profile.
+    let profile = Path::new(PROGRAM).parent().and_then(Path::file_name);
+    let profile = match profile.expect("a profile").to_string_lossy() {
+        name if name == "debug" => String::from("dev"),
+        name => name.into_owned(),
+    };
+    let output = Command::new(env!("CARGO"))
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
+        .args([
+            "test",
+            "--quiet",
+            "--profile",
+            &profile,
+            "--package",
+            "aqlite",
+        ])
+        .args(["--test", "it", "--", "--ignored", "--exact"])
+        .arg("rest::the_cases_hold_over_http")
+        .env("AQLITE_HOSTS", hosts.join(" "))
+        .output()
+        .expect("the runner of the cases");
+    let said = said(&output);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("1 passed"), "the test is there: {said}");
+    for (_, _, server) in started {
+        server.stop();
+    }
+}
+
+/// Returns both outputs of a program.
+fn said(output: &Output) -> String {
+    [&output.stdout, &output.stderr]
+        .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+        .concat()
+}
+
+#[test]
+fn service_is_closed_by_default() {
+    let folder = Folder::new("closed");
+    let server = Server::start(&folder, &[], &[]);
+    let answer = server.send("POST", &format!("{ITS}/ehr"), "");
+    assert_eq!(answer.status, 401);
+    assert!(text(&answer).contains("access is not configured"));
+    assert_eq!(server.send("GET", "/health", "").status, 200);
+    assert_eq!(server.send("OPTIONS", "/v1/", "").status, 200);
+    server.stop();
+}
+
+#[test]
+fn open_service_on_all_addresses_is_refused() {
+    let folder = Folder::new("exposed");
+    for arguments in [
+        ["serve", "--open", "--listen", "0.0.0.0:0"],
+        ["serve", "--open", "--listen", "[::]:0"],
+    ] {
+        let output = folder.run(&arguments);
+        assert!(!output.status.success());
+        assert!(said(&output).contains("loopback address only"));
+        assert!(
+            !folder.0.join("aqlite.db").exists(),
+            "a database was created"
+        );
+    }
+}
+
+#[test]
+fn open_service_refuses_another_host_name() {
+    let folder = Folder::new("rebinding");
+    let server = Server::open(&folder);
+    let mut stream = TcpStream::connect(&server.authority).unwrap();
+    stream
+        .write_all(b"GET /v1/definition/query HTTP/1.1\r\nHost: attacker.example\r\nConnection: close\r\n\r\n")
+        .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 421 "), "{answer}");
+    let mut stream = TcpStream::connect(&server.authority).unwrap();
+    stream.write_all(b"GET /v1/ HTTP/1.0\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.0 400 "), "{answer}");
+}
+
+#[test]
+fn a_second_server_on_the_same_database_is_refused() {
+    let folder = Folder::new("twice");
+    let server = Server::open(&folder);
+    let arguments = [
+        "serve",
+        "--open",
+        "--db",
+        "test.db",
+        "--listen",
+        "127.0.0.1:0",
+    ];
+    let output = folder.run(&arguments);
+    assert!(!output.status.success());
+    assert!(said(&output).contains("another process serves"));
+    server.stop();
+}
+
+#[test]
+fn passwords_are_verified_and_accesses_are_logged() {
+    let folder = Folder::new("passwords");
+    let (mut hash, salt) = ([0; 32], [7; 16]);
+    let rounds = NonZeroU32::new(10_000).unwrap();
+    pbkdf2::derive(
+        pbkdf2::PBKDF2_HMAC_SHA256,
+        rounds,
+        &salt,
+        b"secret",
+        &mut hash,
+    );
+    let [salt, hash] = [&salt[..], &hash].map(|bytes| BASE64URL_NOPAD.encode(bytes));
+    let users = format!("ek:10000:{salt}:{hash}:read,write,audit");
+    let server = Server::start(&folder, &[], &[("AUTH", "basic"), ("USERS", &users)]);
+    let ask = |method: &str, path: &str, password: &str| {
+        let credentials = BASE64.encode(format!("ek:{password}").as_bytes());
+        let value = format!("Basic {credentials}");
+        let headers = [("Authorization", value.as_str())];
+        over_http::send(&server.authority, method, path, &headers, b"").unwrap()
+    };
+    assert_eq!(ask("POST", "/v1/ehr", "wrong").status, 401);
+    let created = ask("POST", "/v1/ehr", "secret");
+    assert_eq!(created.status, 201, "{}", text(&created));
+    let path = format!("/v1/ehr/{}", tag(&created));
+    assert_eq!(ask("GET", &path, "secret").status, 200);
+    let log = text(&ask("GET", "/v1/admin/access-log", "secret"));
+    assert!(log.contains(&tag(&created)), "{log}");
+    server.stop();
+    let log = std::fs::read_to_string(folder.0.join("log")).unwrap();
+    assert!(log.contains(r#""operation":"POST ehr""#), "{log}");
+    assert!(!log.contains(&path), "a path is in the log: {log}");
+}
+
+#[test]
+fn running_request_is_finished_before_the_end() {
+    let folder = Folder::new("end");
+    let server = Server::open(&folder);
+    server.store_templates();
+    let ehr_id = server.create_ehr();
+    let body = compositions(1).remove(0);
+    let (first, second) = body.as_bytes().split_at(body.len() / 2);
+    let mut stream = TcpStream::connect(&server.authority).unwrap();
+    let head = format!(
+        "POST {ITS}/ehr/{ehr_id}/composition HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        server.authority,
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.write_all(first).unwrap();
+    sleep(Duration::from_millis(300));
+    server.signal("TERM");
+    sleep(Duration::from_millis(300));
+    assert!(
+        TcpStream::connect(&server.authority).is_err(),
+        "a new connection was accepted"
+    );
+    stream.write_all(second).unwrap();
+    let mut answer = [0; 12];
+    stream.read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 201");
+    drop(stream);
+    assert!(server.wait().success());
+    let size = |end: &str| std::fs::metadata(format!("{}{end}", folder.database().display()));
+    assert!(
+        size("-wal").is_err(),
+        "the write-ahead log was not written back"
+    );
+    let server = Server::open(&folder);
+    let found = server.count("SELECT count(*) AS n FROM EHR e CONTAINS COMPOSITION c");
+    assert_eq!(found, 1);
+}
+
+#[test]
+fn backup_while_writing_is_whole_and_can_be_restored() {
+    let folder = Folder::new("backup");
+    let server = Server::open(&folder);
+    server.store_templates();
+    let sample = compositions(40);
+    let (before, after) = (
+        crash::Acknowledged::default(),
+        crash::Acknowledged::default(),
+    );
+    crash::load(&server, &sample, &before, || {
+        sleep(Duration::from_millis(300))
+    });
+    crash::load(&server, &sample, &after, || {
+        let output = folder.run(&["backup", "--db", "test.db", "copy"]);
+        assert!(output.status.success(), "{}", said(&output));
+    });
+    assert!(!before.lock().unwrap().is_empty());
+    let refused = folder.run(&["backup", "--db", "test.db", "copy"]);
+    assert!(said(&refused).contains("exists already"));
+    let refused = folder.run(&["restore", "copy", "--db", "test.db"]);
+    assert!(said(&refused).contains("another process serves"));
+    server.stop();
+
+    let restored = Folder::new("restored");
+    let copy = folder.0.join("copy");
+    let output = restored.run(&["restore", copy.to_str().unwrap(), "--db", "test.db"]);
+    assert!(output.status.success(), "{}", said(&output));
+    crash::assert_whole(&restored);
+    let server = Server::open(&restored);
+    crash::assert_held(&server, &before);
+    server.stop();
+}
+
+#[test]
+fn loaded_lines_are_answered_and_become_segments() {
+    let folder = Folder::new("segments");
+    let server = Server::open(&folder);
+    server.store_templates();
+    let generator = Generator::new(1, 60, 600);
+    let ids: Vec<String> = (0..60).map(|_| server.create_ehr()).collect();
+    let line = |index: usize| {
+        let composition = generator.composition(index).json;
+        format!(
+            "{{\"ehr_id\":\"{}\",\"composition\":{composition}}}\n",
+            ids[index / 10]
+        )
+    };
+    let body: String = (0..600).map(line).collect();
+    let headers = [("Content-Type", "application/x-ndjson")];
+    let path = "/v1/ehr/bulk";
+    let answer = over_http::send(&server.authority, "POST", path, &headers, body.as_bytes());
+    let answer = answer.unwrap();
+    assert_eq!(answer.status, 200, "{}", text(&answer));
+    assert_eq!(text(&answer).matches("\"status\":201").count(), 600);
+    let until = Instant::now() + Duration::from_secs(60);
+    let written = || {
+        std::fs::read_dir(folder.0.join("test.db.segments"))
+            .unwrap()
+            .count()
+    };
+    while written() == 0 {
+        assert!(Instant::now() < until, "no segment was written");
+        sleep(Duration::from_millis(100));
+    }
+    let query = json!({ "q": "SELECT count(*) AS n FROM EHR e CONTAINS COMPOSITION c" });
+    let explained = server.send("POST", "/v1/query/aql/explain", &query.to_string());
+    assert!(text(&explained).contains("segment"), "{}", text(&explained));
+    let found = server.count("SELECT count(*) AS n FROM EHR e CONTAINS COMPOSITION c");
+    assert_eq!(found, 600);
+    server.stop();
+}
+
+#[test]
+fn figures_are_answered_at_their_own_address() {
+    let folder = Folder::new("figures");
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = port.local_addr().unwrap().to_string();
+    drop(port);
+    let server = Server::start(&folder, &["--open", "--metrics", &address], &[]);
+    let ehr_id = server.create_ehr();
+    let figures = over_http::send(&address, "GET", "/metrics", &[], b"").unwrap();
+    let figures = text(&figures);
+    assert!(
+        figures.contains(r#"aqlite_requests_total{route="ehr",status="2xx"} 1"#),
+        "{figures}"
+    );
+    assert!(!figures.contains(&ehr_id));
+    assert_eq!(server.send("GET", "/metrics", "").status, 404);
+    server.stop();
+}
