@@ -5,7 +5,6 @@ mod blobs;
 mod body_parts;
 mod cached;
 mod compaction;
-mod config;
 mod d1;
 mod http;
 mod keys;
@@ -17,13 +16,13 @@ mod terminology;
 mod zone;
 
 use aqlite::service::auth::{Authenticator, Caller, Denied, KeyCache};
+use aqlite::service::deployment::{self, Deployment, Variables};
 use aqlite::service::{
     self, Admission, Auth, Environment, LARGE, Pause, Permit, RoomFuture, Service, Turn,
     TurnFuture, Work,
 };
 use aqlite::store::sql::{LayoutCatalog, Segments, SqlRepository};
 use cached::CachedDefinitions;
-use config::{Deployment, Variables};
 use d1::D1;
 use futures_util::future::select;
 use futures_util::pin_mut;
@@ -304,7 +303,7 @@ async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) 
 
 async fn maintain(env: &Env) -> std::result::Result<(), String> {
     let lookup = lookup(env);
-    let days = config::retention(&Variables::new(&lookup))?;
+    let days = deployment::retention(&Variables::new(&lookup))?;
     let Databases { database, .. } = Databases::open(env).map_err(|error| error.to_string())?;
     let before = service::days_before(Runtime.now(), days);
     let maintained = database.maintain(&before, days, NIGHTLY_STEPS).await;
@@ -362,7 +361,7 @@ fn state(env: &Env) -> Result<Rc<IsolateState>> {
         config,
         authenticator,
         problem,
-    } = config::read(&Variables::new(&lookup));
+    } = deployment::read(&Variables::new(&lookup));
     if let Some(problem) = problem {
         log::log_problem("the service stays closed", &problem);
     }

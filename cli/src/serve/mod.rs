@@ -4,7 +4,7 @@
 //!
 //! | step | file |
 //! |---|---|
-//! | arguments and variables → configuration | `options`, `config` (shared with the worker) |
+//! | arguments and variables → configuration | `options` |
 //! | files, migrations, connections | `database` |
 //! | statements of the core → SQLite; writes in groups | `sqlite`, `writer` |
 //! | segments as files; compaction, nightly work | `blobs`, `maintenance` |
@@ -25,8 +25,6 @@ mod auth;
 pub mod backup;
 mod blobs;
 mod body;
-#[path = "../../../worker/src/config.rs"]
-mod config;
 mod database;
 mod environment;
 mod fetch;

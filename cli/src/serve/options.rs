@@ -1,9 +1,9 @@
 //! The arguments and variables of `aqlite serve`.
 
-use super::config::{self, Deployment, Variables};
 use super::log::LogLevel;
 use anyhow::{bail, ensure};
 use aqlite::service::Auth;
+use aqlite::service::deployment::{self, Deployment, Variables};
 use clap::Args;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -74,22 +74,22 @@ impl Options {
             _ => lookup(name),
         };
         let variables = Variables::new(&lookup);
-        let deployment = config::read(&variables);
-        if let Some(problem) = deployment.problem {
+        let read = deployment::read(&variables);
+        if let Some(problem) = read.problem {
             bail!(problem);
         }
         ensure!(
-            deployment.config.auth != Auth::Open || self.listen.ip().is_loopback(),
+            read.config.auth != Auth::Open || self.listen.ip().is_loopback(),
             "an open service (`--open`, AUTH=none) listens on a loopback address only, such as 127.0.0.1:8080; {} can be \
              reached by other machines: configure AUTH, see docs/security.md",
             self.listen
         );
         Ok(Settings {
             terminology: variables.text("TERMINOLOGY_URL"),
-            retention: config::retention(&variables).map_err(anyhow::Error::msg)?,
+            retention: deployment::retention(&variables).map_err(anyhow::Error::msg)?,
             deployment: Deployment {
                 problem: None,
-                ..deployment
+                ..read
             },
         })
     }

@@ -1,7 +1,6 @@
 //! Start and end of the server.
 
 use super::auth::Gate;
-use super::config::Deployment;
 use super::database::{Databases, Files};
 use super::http::{self, Server};
 use super::metrics::Metrics;
@@ -10,6 +9,7 @@ use super::thread::{Pool, Setup};
 use super::{log, maintenance, page, sample};
 use anyhow::{Context, anyhow};
 use aqlite::service::Auth;
+use aqlite::service::deployment::Deployment;
 use axum::Router;
 use axum_server::Handle;
 use axum_server::tls_rustls::RustlsConfig;

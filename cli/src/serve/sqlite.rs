@@ -12,6 +12,9 @@ use std::time::Duration;
 /// Prepared statements that a connection keeps. The core has about a hundred.
 const PREPARED: usize = 256;
 
+/// Kibibytes of pages that a connection that reads keeps.
+const CACHE_KIB: i32 = 16_384;
+
 /// Time that a connection waits for a lock of another process, such as a backup.
 const BUSY: Duration = Duration::from_secs(10);
 
@@ -32,6 +35,8 @@ impl Sqlite {
         let reader = Connection::open_with_flags(path, flags)?;
         reader.pragma_update(None, "query_only", "ON")?;
         configure(&reader)?;
+        // A negative number is a size, a positive one a number of pages.
+        reader.pragma_update(None, "cache_size", -CACHE_KIB)?;
         Ok(Sqlite {
             reader: Rc::new(reader),
             writer,

@@ -1,9 +1,8 @@
-//! The variables and secrets of a deployment, read once for each instance. The worker and
-//! `aqlite serve` share this file: `cli/src/serve` includes it by its path.
+//! The variables and secrets of a deployment, the same for all servers. A host reads them once.
 
-use aqlite::service::auth::{Authenticator, Issuer, Users};
-use aqlite::service::{Auth, Concurrency, Config, Limits};
-use aqlite::template::flat::Maker;
+use super::auth::{Authenticator, Issuer, Users};
+use super::{Auth, Concurrency, Config, Limits};
+use crate::template::flat::Maker;
 use std::collections::BTreeMap;
 
 /// The configuration of a deployment.
@@ -70,12 +69,11 @@ impl<'e> Variables<'e> {
 
 /// Reads the variables of a deployment. An invalid one closes the service.
 pub fn read(variables: &Variables<'_>) -> Deployment {
-    let (read, problem) = match checked(variables) {
+    let ((checked, authenticator), problem) = match checked(variables) {
         Ok(read) => (read, None),
+        // The default configuration refuses all callers.
         Err(problem) => (Default::default(), Some(problem)),
     };
-    // The default configuration refuses all callers.
-    let (checked, authenticator): (Config, Authenticator) = read;
     let config = Config {
         system_id: variables.text("SYSTEM_ID").unwrap_or(checked.system_id),
         log: checked.auth != Auth::Open || variables.text("ACCESS_LOG").as_deref() == Some("on"),
@@ -116,6 +114,9 @@ fn checked(variables: &Variables<'_>) -> Result<(Config, Authenticator), String>
 const RETENTION: u32 = 3650;
 
 /// Returns the retention of the access log in days.
+///
+/// # Errors
+/// A message that names the variable, if it is no number from 1.
 pub fn retention(variables: &Variables<'_>) -> Result<u32, String> {
     match variables.number("LOG_RETENTION_DAYS", RETENTION)? {
         0 => Err(String::from(
