@@ -56,7 +56,11 @@ pub struct Job {
 
 /// The service threads of a server.
 #[derive(Clone)]
-pub struct Pool(Arc<[Handle]>);
+pub struct Pool {
+    handles: Arc<[Handle]>,
+    /// The number of requests that were sent. It chooses among threads with equally many requests.
+    sent: Arc<AtomicUsize>,
+}
 
 /// A service thread as others see it.
 struct Handle {
@@ -78,16 +82,23 @@ impl Pool {
             handles.push(handle);
             threads.push(thread);
         }
-        Ok((Pool(handles.into()), threads))
+        let pool = Pool {
+            handles: handles.into(),
+            sent: Arc::default(),
+        };
+        Ok((pool, threads))
     }
 
-    /// Sends a request to the thread with the fewest requests. Returns it if that thread is full.
+    /// Sends a request to the thread with the fewest requests.
     ///
     /// # Errors
-    /// The request, if all threads are full.
+    /// The request, if that thread is full.
     pub fn send(&self, job: Job) -> Result<(), Job> {
+        let first = self.sent.fetch_add(1, Ordering::Relaxed) % self.handles.len().max(1);
+        let (before, from_first) = self.handles.split_at_checked(first).unwrap_or_default();
         let load = |handle: &&Handle| handle.active.load(Ordering::Relaxed);
-        let Some(handle) = self.0.iter().min_by_key(load) else {
+        // The first of several minima is taken, so idle threads take turns.
+        let Some(handle) = from_first.iter().chain(before).min_by_key(load) else {
             return Err(job);
         };
         handle.active.fetch_add(1, Ordering::Relaxed);
