@@ -79,7 +79,7 @@ async fn handle(
         started,
         answer,
     };
-    if server.pool.send(job).is_err() {
+    if !server.pool.send(job) {
         server.metrics.record_refusal();
         return unavailable();
     }

@@ -89,23 +89,22 @@ impl Pool {
         Ok((pool, threads))
     }
 
-    /// Sends a request to the thread with the fewest requests.
-    ///
-    /// # Errors
-    /// The request, if that thread is full.
-    pub fn send(&self, job: Job) -> Result<(), Job> {
+    /// Sends a request to the thread with the fewest requests. Returns false if that thread is full.
+    #[must_use]
+    pub fn send(&self, job: Job) -> bool {
         let first = self.sent.fetch_add(1, Ordering::Relaxed) % self.handles.len().max(1);
         let (before, from_first) = self.handles.split_at_checked(first).unwrap_or_default();
         let load = |handle: &&Handle| handle.active.load(Ordering::Relaxed);
         // The first of several minima is taken, so idle threads take turns.
         let Some(handle) = from_first.iter().chain(before).min_by_key(load) else {
-            return Err(job);
+            return false;
         };
         handle.active.fetch_add(1, Ordering::Relaxed);
-        handle.jobs.try_send(job).map_err(|error| {
+        let is_sent = handle.jobs.try_send(job).is_ok();
+        if !is_sent {
             handle.active.fetch_sub(1, Ordering::Relaxed);
-            error.into_inner()
-        })
+        }
+        is_sent
     }
 }
 
