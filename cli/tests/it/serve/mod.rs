@@ -1,18 +1,16 @@
 //! `aqlite serve` as a child process: REST cases, crashes, backups, access control, end.
 
+mod access;
 mod crash;
 #[path = "../../../../tests/it/over_http.rs"]
 mod over_http;
 mod server;
 
 use aqlite::samples::Generator;
-use data_encoding::{BASE64, BASE64URL_NOPAD};
-use ring::pbkdf2;
 use serde_json::json;
-use server::{Folder, ITS, PROGRAM, Server, compositions, tag, text};
+use server::{Folder, ITS, PROGRAM, Server, compositions, text};
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::num::NonZeroU32;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::thread::sleep;
@@ -147,40 +145,6 @@ fn a_second_server_on_the_same_database_is_refused() {
     assert!(!output.status.success());
     assert!(said(&output).contains("another process serves"));
     server.stop();
-}
-
-#[test]
-fn passwords_are_verified_and_accesses_are_logged() {
-    let folder = Folder::new("passwords");
-    let (mut hash, salt) = ([0; 32], [7; 16]);
-    let rounds = NonZeroU32::new(10_000).unwrap();
-    pbkdf2::derive(
-        pbkdf2::PBKDF2_HMAC_SHA256,
-        rounds,
-        &salt,
-        b"secret",
-        &mut hash,
-    );
-    let [salt, hash] = [&salt[..], &hash].map(|bytes| BASE64URL_NOPAD.encode(bytes));
-    let users = format!("ek:10000:{salt}:{hash}:read,write,audit");
-    let server = Server::start(&folder, &[], &[("AUTH", "basic"), ("USERS", &users)]);
-    let ask = |method: &str, path: &str, password: &str| {
-        let credentials = BASE64.encode(format!("ek:{password}").as_bytes());
-        let value = format!("Basic {credentials}");
-        let headers = [("Authorization", value.as_str())];
-        over_http::send(&server.authority, method, path, &headers, b"").unwrap()
-    };
-    assert_eq!(ask("POST", "/v1/ehr", "wrong").status, 401);
-    let created = ask("POST", "/v1/ehr", "secret");
-    assert_eq!(created.status, 201, "{}", text(&created));
-    let path = format!("/v1/ehr/{}", tag(&created));
-    assert_eq!(ask("GET", &path, "secret").status, 200);
-    let log = text(&ask("GET", "/v1/admin/access-log", "secret"));
-    assert!(log.contains(&tag(&created)), "{log}");
-    server.stop();
-    let log = std::fs::read_to_string(folder.0.join("log")).unwrap();
-    assert!(log.contains(r#""operation":"POST ehr""#), "{log}");
-    assert!(!log.contains(&path), "a path is in the log: {log}");
 }
 
 #[test]

@@ -80,8 +80,8 @@ impl Server {
         let mut lines = BufReader::new(child.stdout.take().expect("its output")).lines();
         let authority = lines.find_map(|line| {
             let line = line.expect("a line");
-            line.strip_prefix("aqlite listens on http://")
-                .map(str::to_owned)
+            let address = line.strip_prefix("aqlite listens on ")?;
+            address.split_once("://").map(|(_, to)| to.to_owned())
         });
         let log = std::fs::read_to_string(folder.0.join("log")).unwrap_or_default();
         let server = Server {
