@@ -39,6 +39,7 @@ pub const MIGRATIONS: Migrations = migrations!("migrations":
     "0090_segments.sql",
     "0100_definition_bytes.sql",
     "0110_ehr_segments.sql",
+    "0120_queryable_changes.sql",
 );
 
 /// The tables of the access log.

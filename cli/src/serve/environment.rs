@@ -63,6 +63,10 @@ impl Environment for RequestEnvironment {
         Machine.pause()
     }
 
+    fn sends_parts(&self) -> bool {
+        true
+    }
+
     fn turn(&mut self) -> TurnFuture {
         let (thread, key) = (Rc::clone(&self.thread), self.key.clone());
         Box::pin(async move {

@@ -10,7 +10,7 @@
 //! | segments as files; compaction, nightly work | `blobs`, `maintenance` |
 //! | connections → requests; the page | `http`, `page` |
 //! | requests → service threads | `thread` |
-//! | authentication, admission, body, answer | `auth`, `request`, `body`, `environment` |
+//! | authentication, admission, body, answer | `auth`, `request`, `body`, `parts`, `environment` |
 //! | other servers | `fetch`, `terminology` |
 //! | log lines, figures | `log`, `metrics` |
 //! | copies of a repository | `backup` |
@@ -34,6 +34,7 @@ mod maintenance;
 mod metrics;
 mod options;
 mod page;
+mod parts;
 mod request;
 mod sample;
 mod server;

@@ -5,16 +5,16 @@ use super::body::{IncomingBody, Unread};
 use super::environment::{self, Machine, RequestEnvironment, RoomSlot};
 use super::http;
 use super::log;
+use super::parts::{self, Load};
 use super::thread::{Job, ServiceThread};
 use aqlite::service::auth::{Caller, Denied};
-use aqlite::service::{self, AHEAD, Auth, BodyParts, LARGE, Permit, Work};
-use axum::body::{Body, Bytes};
+use aqlite::service::{self, Auth, LARGE, Permit, Work};
 use axum::response::Response;
 use std::cell::Cell;
 use std::convert::Infallible;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use tokio::task::spawn_local;
 use tokio::time::timeout;
 
@@ -42,7 +42,7 @@ pub async fn answer(thread: Rc<ServiceThread>, job: Job) {
             pass(body, limit).await;
             http::response(response)
         }
-        (Ok(active), None) => active.answer_whole(&head).await,
+        (Ok(active), None) => Rc::new(active).answer_whole(head).await,
         (Ok(active), Some(body)) => Rc::new(active).answer_with_body(head, body).await,
     };
     // A client that has gone away needs no answer.
@@ -85,8 +85,9 @@ fn record(
 }
 
 /// A request in progress.
-struct ActiveRequest {
-    thread: Rc<ServiceThread>,
+pub struct ActiveRequest {
+    /// Its thread.
+    pub thread: Rc<ServiceThread>,
     caller: Result<Caller, Denied>,
     /// The caller in admission control.
     key: String,
@@ -149,8 +150,11 @@ impl ActiveRequest {
     }
 
     /// Answers a request that is complete.
-    async fn answer_whole(&self, request: &service::Request) -> Response {
-        let answer = self.answer(request).await;
+    async fn answer_whole(self: Rc<Self>, request: service::Request) -> Response {
+        let answer = self.answer(&request).await;
+        if answer.rest.is_some() {
+            return parts::send_rows(self, request, answer);
+        }
         let room = self.room.take().filter(|_| answer.body.len() >= LARGE);
         let Some(room) = room else {
             return http::response(answer);
@@ -175,9 +179,7 @@ impl ActiveRequest {
         let limit = self.thread.service.config().limits.body;
         if let Some(size) = service::part_size(&mut head, environment::now()) {
             body.expand(&mut head);
-            return Load::new(self, head, body, (size, limit))
-                .answer_all()
-                .await;
+            return Load::new(self, head, body, (size, limit)).answer().await;
         }
         // Held until the response: the bodies in memory are limited in total.
         let permit = match service::may_be_large(&head) {
@@ -195,7 +197,7 @@ impl ActiveRequest {
         let response = match body.read_all(limit).await {
             Ok(body) => {
                 let request = service::Request { body, ..head };
-                self.answer_whole(&request).await
+                Rc::clone(&self).answer_whole(request).await
             }
             Err(Unread(error)) => {
                 let response = self.thread.service.unreadable(&head, error);
@@ -207,7 +209,7 @@ impl ActiveRequest {
     }
 
     /// Responds to the request, or to a part of it. Heavy work has a heavy permit meanwhile.
-    async fn answer(&self, request: &service::Request) -> service::Response {
+    pub async fn answer(&self, request: &service::Request) -> service::Response {
         let is_begun = self.is_begun.replace(true);
         self.room.take();
         let heavy = match service::is_heavy(request) {
@@ -239,7 +241,12 @@ impl ActiveRequest {
         self.record(request, response)
     }
 
-    fn record(&self, head: &service::Request, response: service::Response) -> service::Response {
+    /// Writes the log line and the figures of a response.
+    pub fn record(
+        &self,
+        head: &service::Request,
+        response: service::Response,
+    ) -> service::Response {
         record(&self.thread, head, response, self.started)
     }
 }
@@ -264,100 +271,5 @@ fn key(caller: &Authenticated, head: &service::Request) -> String {
     match caller {
         Ok(caller) => format!("{} {}", caller.issuer, caller.name),
         Err(_) => head.header(ADDRESS).unwrap_or_default().to_owned(),
-    }
-}
-
-/// The rest of a long body of lines: the service gets it in parts, and its responses are sent as
-/// they are ready.
-struct Load {
-    active: Rc<ActiveRequest>,
-    head: service::Request,
-    body: IncomingBody,
-    parts: BodyParts,
-    limit: usize,
-}
-
-impl Load {
-    fn new(
-        active: Rc<ActiveRequest>,
-        head: service::Request,
-        body: IncomingBody,
-        (size, limit): (usize, usize),
-    ) -> Load {
-        Load {
-            active,
-            head,
-            body,
-            parts: BodyParts::new(size, limit),
-            limit,
-        }
-    }
-
-    /// Responds to all parts. The first response determines the status.
-    async fn answer_all(mut self) -> Response {
-        let first = match self.answer().await {
-            Some(first) => first,
-            None => self.active.answer(&self.head).await,
-        };
-        if first.status != 200 {
-            self.body.pass(self.limit).await;
-        }
-        if first.status != 200 || self.parts.is_done() {
-            return http::response(first);
-        }
-        // One response waits while the next one is made.
-        let (sender, mut receiver) = mpsc::channel(1);
-        let begun = Bytes::from(first.body);
-        let headers = service::Response {
-            body: Vec::new(),
-            ..first
-        };
-        spawn_local(self.answer_rest(begun, sender));
-        let stream = futures_util::stream::poll_fn(move |context| {
-            receiver
-                .poll_recv(context)
-                .map(|part| part.map(Ok::<Bytes, Infallible>))
-        });
-        http::response_with(headers, Body::from_stream(stream))
-    }
-
-    /// Sends the responses to the remaining parts until the client goes away.
-    async fn answer_rest(mut self, begun: Bytes, sender: mpsc::Sender<Bytes>) {
-        let mut text = begun;
-        while sender.send(text).await.is_ok() {
-            let Some(answer) = self.answer().await else {
-                return;
-            };
-            text = Bytes::from(answer.body);
-            // A part that is rejected as a whole ends the load. The lines before it have their
-            // responses.
-            if answer.status != 200 {
-                drop(sender.send(text).await);
-                drop(sender.send(Bytes::from_static(b"\n")).await);
-                return self.body.pass(self.limit).await;
-            }
-        }
-    }
-
-    /// Responds to the next part; `None` at the end of the body.
-    async fn answer(&mut self) -> Option<service::Response> {
-        match self.next().await {
-            Ok(part) => Some(self.active.answer(&part?).await),
-            Err(Unread(error)) => {
-                let response = self.active.thread.service.unreadable(&self.head, error);
-                Some(self.active.record(&self.head, response))
-            }
-        }
-    }
-
-    async fn next(&mut self) -> Result<Option<service::Request>, Unread> {
-        // Waiting requests run, even if the next part has already arrived.
-        tokio::task::yield_now().await;
-        while self.parts.is_short() {
-            let full = self.parts.buffer().len().saturating_add(AHEAD);
-            let goes_on = self.body.next(self.parts.buffer(), full).await?;
-            self.parts.record_arrival(goes_on);
-        }
-        Ok(self.parts.next(&self.head))
     }
 }

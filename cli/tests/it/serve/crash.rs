@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{scope, sleep};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 const WRITERS: usize = 8;
 /// Compositions of each contribution.
@@ -140,11 +140,17 @@ pub fn assert_whole(folder: &Folder) {
     assert_eq!(checked, "ok");
 }
 
-/// Returns a time that differs from run to run.
-fn moment() -> Duration {
+/// Waits until more than `before` contributions are acknowledged, and a time that differs from run
+/// to run.
+fn wait_for_commits(acknowledged: &Acknowledged, before: usize) {
+    let until = Instant::now() + Duration::from_secs(60);
+    while acknowledged.lock().unwrap().len() <= before {
+        assert!(Instant::now() < until, "nothing is committed");
+        sleep(Duration::from_millis(5));
+    }
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let nanos = now.expect("a time").subsec_nanos();
-    Duration::from_millis(200 + u64::from(nanos / 1_000 % 500))
+    sleep(Duration::from_millis(u64::from(nanos / 1_000 % 400)));
 }
 
 #[test]
@@ -159,13 +165,11 @@ fn nothing_acknowledged_is_lost_when_the_server_is_killed() {
             server.store_templates();
         }
         load(&server, &sample, &acknowledged, || {
-            sleep(moment());
+            wait_for_commits(&acknowledged, before);
             server.signal("KILL");
         });
         server.kill();
-        let now = acknowledged.lock().unwrap().len();
-        assert!(now > before, "nothing was committed in round {round}");
-        before = now;
+        before = acknowledged.lock().unwrap().len();
     }
     assert_whole(&folder);
     let server = Server::open(&folder);

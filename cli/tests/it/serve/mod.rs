@@ -221,9 +221,10 @@ fn backup_while_writing_is_whole_and_can_be_restored() {
 }
 
 #[test]
-fn loaded_lines_are_answered_and_become_segments() {
+fn loaded_lines_become_segments_and_more_rows_than_a_page_are_sent_in_parts() {
     let folder = Folder::new("segments");
-    let server = Server::open(&folder);
+    let limits = [("LIMIT_FETCH", "100"), ("LIMIT_FETCH_DEFAULT", "100")];
+    let server = Server::start(&folder, &["--open"], &limits);
     server.store_templates();
     let generator = Generator::new(1, 60, 600);
     let ids: Vec<String> = (0..60).map(|_| server.create_ehr()).collect();
@@ -256,6 +257,18 @@ fn loaded_lines_are_answered_and_become_segments() {
     assert!(text(&explained).contains("segment"), "{}", text(&explained));
     let found = server.count("SELECT count(*) AS n FROM EHR e CONTAINS COMPOSITION c");
     assert_eq!(found, 600);
+    let query =
+        json!({ "q": "SELECT c/uid/value AS uid FROM EHR e CONTAINS COMPOSITION c", "fetch": 600 });
+    let headers = [
+        ("Content-Type", "application/json"),
+        ("Accept", "application/x-ndjson"),
+    ];
+    let body = query.to_string();
+    let path = "/v1/query/aql";
+    let answer = over_http::send(&server.authority, "POST", path, &headers, body.as_bytes());
+    let answer = answer.unwrap();
+    assert_eq!(answer.status, 200, "{}", text(&answer));
+    assert_eq!(text(&answer).matches("::1\"").count(), 600);
     server.stop();
 }
 
