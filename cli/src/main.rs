@@ -3,7 +3,7 @@
 mod serve;
 
 use clap::{Parser, Subcommand};
-use serve::backup;
+use serve::{backup, load};
 
 /// The arguments of the program.
 #[derive(Parser)]
@@ -22,6 +22,8 @@ enum Command {
     Backup(backup::BackupOptions),
     /// Create a repository from a backup
     Restore(backup::RestoreOptions),
+    /// Load a file of lines into a server
+    Load(load::LoadOptions),
 }
 
 fn main() -> anyhow::Result<()> {
@@ -29,5 +31,6 @@ fn main() -> anyhow::Result<()> {
         Command::Serve(options) => serve::run(&options),
         Command::Backup(options) => backup::backup(&options),
         Command::Restore(options) => backup::restore(&options),
+        Command::Load(options) => load::load(&options),
     }
 }

@@ -8,12 +8,12 @@
 //! | files, migrations, connections | `database` |
 //! | statements of the core → SQLite; writes in groups | `sqlite`, `writer` |
 //! | segments as files; compaction, nightly work | `blobs`, `maintenance` |
-//! | connections → requests; the page | `http`, `page` |
+//! | connections → requests; the page | `server`, `connection`, `http`, `page` |
 //! | requests → service threads | `thread` |
 //! | authentication, admission, body, answer | `auth`, `request`, `body`, `parts`, `environment` |
 //! | other servers | `fetch`, `terminology` |
 //! | log lines, figures | `log`, `metrics` |
-//! | copies of a repository | `backup` |
+//! | copies of a repository; loads | `backup`, `load` |
 //!
 //! # Threads
 //!
@@ -25,10 +25,12 @@ mod auth;
 pub mod backup;
 mod blobs;
 mod body;
+mod connection;
 mod database;
 mod environment;
 mod fetch;
 mod http;
+pub mod load;
 mod log;
 mod maintenance;
 mod metrics;

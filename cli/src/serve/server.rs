@@ -1,6 +1,7 @@
 //! Start and end of the server.
 
 use super::auth::Gate;
+use super::connection::Bounded;
 use super::database::{Databases, Files};
 use super::http::{self, Server};
 use super::metrics::Metrics;
@@ -174,12 +175,14 @@ async fn listen(options: &Options, listener: TcpListener, routes: Router) -> any
                 .await
                 .map_err(|error| anyhow!("{} or {}: {error}", cert.display(), key.display()))?;
             tokio::spawn(reload(tls.clone(), cert.clone(), key.clone()));
-            let mut server = axum_server::from_tcp_rustls(listener, tls)?.handle(handle);
+            let server = axum_server::from_tcp_rustls(listener, tls)?.handle(handle);
+            let mut server = server.map(Bounded::new);
             bound(server.http_builder());
             server.serve(service).await
         }
         _ => {
-            let mut server = axum_server::from_tcp(listener)?.handle(handle);
+            let server = axum_server::from_tcp(listener)?.handle(handle);
+            let mut server = server.map(Bounded::new);
             bound(server.http_builder());
             server.serve(service).await
         }

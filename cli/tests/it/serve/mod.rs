@@ -236,12 +236,16 @@ fn loaded_lines_become_segments_and_more_rows_than_a_page_are_sent_in_parts() {
         )
     };
     let body: String = (0..600).map(line).collect();
-    let headers = [("Content-Type", "application/x-ndjson")];
-    let path = "/v1/ehr/bulk";
-    let answer = over_http::send(&server.authority, "POST", path, &headers, body.as_bytes());
-    let answer = answer.unwrap();
-    assert_eq!(answer.status, 200, "{}", text(&answer));
-    assert_eq!(text(&answer).matches("\"status\":201").count(), 600);
+    std::fs::write(folder.0.join("lines.ndjson"), body).unwrap();
+    let base = format!("http://{}/v1", server.authority);
+    let load = |from: &str| {
+        let arguments = ["load", "lines.ndjson", "--base", &base, "--from", from];
+        let output = folder.run(&arguments);
+        assert!(output.status.success(), "{}", said(&output));
+        said(&output)
+    };
+    assert!(load("1").starts_with("600 lines loaded, 0 were loaded before"));
+    assert!(load("101").starts_with("0 lines loaded, 500 were loaded before"));
     let until = Instant::now() + Duration::from_secs(60);
     let written = || {
         std::fs::read_dir(folder.0.join("test.db.segments"))
