@@ -4,17 +4,16 @@ mod access;
 mod crash;
 #[path = "../../../../tests/it/over_http.rs"]
 mod over_http;
+mod segments;
 mod server;
 
-use aqlite::samples::Generator;
-use serde_json::json;
 use server::{Folder, ITS, PROGRAM, Server, compositions, text};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The configuration of the runner of the REST cases, in variables of a deployment.
 const COMMON: [(&str, &str); 6] = [
@@ -217,62 +216,6 @@ fn backup_while_writing_is_whole_and_can_be_restored() {
     crash::assert_whole(&restored);
     let server = Server::open(&restored);
     crash::assert_held(&server, &before);
-    server.stop();
-}
-
-#[test]
-fn loaded_lines_become_segments_and_more_rows_than_a_page_are_sent_in_parts() {
-    let folder = Folder::new("segments");
-    let limits = [("LIMIT_FETCH", "100"), ("LIMIT_FETCH_DEFAULT", "100")];
-    let server = Server::start(&folder, &["--open"], &limits);
-    server.store_templates();
-    let generator = Generator::new(1, 60, 600);
-    let ids: Vec<String> = (0..60).map(|_| server.create_ehr()).collect();
-    let line = |index: usize| {
-        let composition = generator.composition(index).json;
-        format!(
-            "{{\"ehr_id\":\"{}\",\"composition\":{composition}}}\n",
-            ids[index / 10]
-        )
-    };
-    let body: String = (0..600).map(line).collect();
-    std::fs::write(folder.0.join("lines.ndjson"), body).unwrap();
-    let base = format!("http://{}/v1", server.authority);
-    let load = |from: &str| {
-        let arguments = ["load", "lines.ndjson", "--base", &base, "--from", from];
-        let output = folder.run(&arguments);
-        assert!(output.status.success(), "{}", said(&output));
-        said(&output)
-    };
-    assert!(load("1").starts_with("600 lines loaded, 0 were loaded before"));
-    assert!(load("101").starts_with("0 lines loaded, 500 were loaded before"));
-    let until = Instant::now() + Duration::from_secs(60);
-    let written = || {
-        std::fs::read_dir(folder.0.join("test.db.segments"))
-            .unwrap()
-            .count()
-    };
-    while written() == 0 {
-        assert!(Instant::now() < until, "no segment was written");
-        sleep(Duration::from_millis(100));
-    }
-    let query = json!({ "q": "SELECT count(*) AS n FROM EHR e CONTAINS COMPOSITION c" });
-    let explained = server.send("POST", "/v1/query/aql/explain", &query.to_string());
-    assert!(text(&explained).contains("segment"), "{}", text(&explained));
-    let found = server.count("SELECT count(*) AS n FROM EHR e CONTAINS COMPOSITION c");
-    assert_eq!(found, 600);
-    let query =
-        json!({ "q": "SELECT c/uid/value AS uid FROM EHR e CONTAINS COMPOSITION c", "fetch": 600 });
-    let headers = [
-        ("Content-Type", "application/json"),
-        ("Accept", "application/x-ndjson"),
-    ];
-    let body = query.to_string();
-    let path = "/v1/query/aql";
-    let answer = over_http::send(&server.authority, "POST", path, &headers, body.as_bytes());
-    let answer = answer.unwrap();
-    assert_eq!(answer.status, 200, "{}", text(&answer));
-    assert_eq!(text(&answer).matches("::1\"").count(), 600);
     server.stop();
 }
 
