@@ -5,6 +5,7 @@
 //! writes them again.
 
 use super::database::Files;
+use super::system::sync_folder;
 use anyhow::{Context, bail, ensure};
 use clap::Args;
 use rusqlite::backup::{Backup, StepResult};
@@ -165,14 +166,13 @@ fn finish(path: &Path) -> anyhow::Result<()> {
         bail!("{} is damaged: {found}", path.display());
     }
     drop(connection);
-    File::open(path)?.sync_all()?;
+    File::options().write(true).open(path)?.sync_all()?;
     Ok(())
 }
 
 fn sync_folder_of(path: &Path) -> anyhow::Result<()> {
     let folder = path.parent().filter(|f| !f.as_os_str().is_empty());
-    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
-    Ok(())
+    Ok(sync_folder(folder.unwrap_or(Path::new(".")))?)
 }
 
 /// Returns the content of a database as numbers.

@@ -1,6 +1,7 @@
 //! The blobs of segments as files in a folder beside the database.
 
 use super::log::problem;
+use super::system::sync_folder;
 use aqlite::store::sql::{BlobFuture, Blobs};
 use std::fs::{self, File};
 use std::future::ready;
@@ -35,7 +36,7 @@ impl FileBlobs {
         file.sync_all()?;
         fs::rename(&unfinished, &path)?;
         // The new name is durable when its folder is.
-        File::open(&self.0)?.sync_all()
+        sync_folder(&self.0)
     }
 }
 

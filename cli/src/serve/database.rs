@@ -6,44 +6,15 @@ use super::metrics::Metrics;
 use super::sqlite::Sqlite;
 use super::writer::Writer;
 use anyhow::{Context, bail};
-use aqlite::store::sql::{LayoutCatalog, Segments, SqlRepository};
+use aqlite::store::sql::{
+    LOG_MIGRATIONS, LayoutCatalog, MIGRATIONS, Migrations, Segments, SqlRepository,
+};
 use rusqlite::Connection;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-
-/// The migrations of a database in their order: name and text.
-type Migrations = &'static [(&'static str, &'static str)];
-
-macro_rules! migrations {
-    ($folder:literal: $($name:literal),* $(,)?) => {
-        &[$((
-            $name,
-            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../", $folder, "/", $name)),
-        )),*]
-    };
-}
-
-/// The tables of the documents.
-pub const MIGRATIONS: Migrations = migrations!("migrations":
-    "0001_initial.sql",
-    "0020_access_log.sql",
-    "0030_item_tag.sql",
-    "0040_contribution_digest.sql",
-    "0050_version_rules.sql",
-    "0060_removal_and_log.sql",
-    "0070_snapshot.sql",
-    "0080_ids.sql",
-    "0090_segments.sql",
-    "0100_definition_bytes.sql",
-    "0110_ehr_segments.sql",
-    "0120_queryable_changes.sql",
-);
-
-/// The tables of the access log.
-pub const LOG_MIGRATIONS: Migrations = migrations!("migrations-log": "0001_access_log.sql");
 
 /// The paths of a repository.
 #[derive(Clone, Debug)]

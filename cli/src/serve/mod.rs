@@ -13,6 +13,7 @@
 //! | authentication, admission, body, answer | `auth`, `request`, `body`, `parts`, `environment` |
 //! | other servers | `fetch`, `terminology` |
 //! | log lines, figures | `log`, `metrics` |
+//! | signals, folders | `system` |
 //! | copies of a repository; loads | `backup`, `load` |
 //!
 //! # Threads
@@ -41,6 +42,7 @@ mod request;
 mod sample;
 mod server;
 mod sqlite;
+mod system;
 mod terminology;
 mod thread;
 mod writer;

@@ -6,6 +6,7 @@ use super::database::{Databases, Files};
 use super::http::{self, Server};
 use super::metrics::Metrics;
 use super::options::{Options, Settings};
+use super::system::{self, Hangups};
 use super::thread::{Pool, Setup};
 use super::{log, maintenance, page, sample};
 use anyhow::{Context, anyhow};
@@ -17,10 +18,10 @@ use axum_server::tls_rustls::RustlsConfig;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::{JoinHandle, available_parallelism};
 use std::time::Duration;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::LocalSet;
 
@@ -207,27 +208,18 @@ fn bound(builder: &mut Builder<TokioExecutor>) {
         .keep_alive_interval(HEADERS_TIME);
 }
 
-/// Waits for SIGTERM or SIGINT, and stops the server.
+/// Waits for a signal to stop, and stops the server.
 async fn stop(handle: Handle<SocketAddr>) -> std::io::Result<()> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
+    system::stopped().await?;
     log::action("stopping");
     handle.graceful_shutdown(Some(GRACE));
     Ok(())
 }
 
 /// Reads certificate and key again at each SIGHUP.
-async fn reload(
-    tls: RustlsConfig,
-    cert: std::path::PathBuf,
-    key: std::path::PathBuf,
-) -> std::io::Result<()> {
-    let mut hangups = signal(SignalKind::hangup())?;
-    while hangups.recv().await.is_some() {
+async fn reload(tls: RustlsConfig, cert: PathBuf, key: PathBuf) -> std::io::Result<()> {
+    let mut hangups = Hangups::new()?;
+    while hangups.next().await {
         match tls.reload_from_pem_file(&cert, &key).await {
             Ok(()) => log::action("certificate read again"),
             Err(error) => log::problem("certificate", &error),
