@@ -13,11 +13,13 @@ mod output;
 mod progress;
 mod query;
 mod report;
+mod serve;
 mod shell;
 mod template;
 
 use clap::{Parser, Subcommand};
-use outcome::Outcome;
+use outcome::{Failure, Outcome};
+use serve::{backup, load};
 use std::process::ExitCode;
 
 /// The arguments of the program.
@@ -45,6 +47,14 @@ enum Command {
     Guide(guide::Options),
     /// Ask queries interactively
     Shell(shell::Options),
+    /// Serve a repository by HTTP
+    Serve(serve::Options),
+    /// Copy a repository, also while it is served
+    Backup(backup::BackupOptions),
+    /// Create a repository from a backup
+    Restore(backup::RestoreOptions),
+    /// Load a file of lines into a server
+    Load(load::LoadOptions),
     /// Write completions for a shell
     Completions(completions::Options),
     /// Write the manual page
@@ -52,8 +62,15 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    progress::listen_to_ctrl_c();
-    let result = match Arguments::parse().command {
+    Outcome::exit_code(run(Arguments::parse().command))
+}
+
+fn run(command: Command) -> Result<Outcome, Failure> {
+    // A server finishes its requests after Ctrl-C. The other commands end at the next safe point.
+    if !matches!(command, Command::Serve(_)) {
+        progress::listen_to_ctrl_c();
+    }
+    match command {
         Command::Query(options) => query::run(&options),
         Command::Check(options) => check::run(&options),
         Command::Convert(options) => convert::run(&options),
@@ -61,8 +78,18 @@ fn main() -> ExitCode {
         Command::Template(options) => template::run(&options),
         Command::Guide(options) => guide::run(&options),
         Command::Shell(options) => shell::run(&options),
+        Command::Serve(options) => succeeded(serve::run(&options)),
+        Command::Backup(options) => succeeded(backup::backup(&options)),
+        Command::Restore(options) => succeeded(backup::restore(&options)),
+        Command::Load(options) => succeeded(load::load(&options)),
         Command::Completions(options) => completions::run(&options),
         Command::Man(options) => man::run(&options),
-    };
-    Outcome::exit_code(result)
+    }
+}
+
+/// Returns the outcome of a command of the server, whose errors have their context.
+fn succeeded(result: anyhow::Result<()>) -> Result<Outcome, Failure> {
+    result
+        .map(|()| Outcome::Success)
+        .map_err(|error| Failure::Data(format!("{error:#}")))
 }

@@ -7,6 +7,7 @@
 //!
 //! | step | file |
 //! |---|---|
+//! | variables of a deployment → configuration | `deployment` |
 //! | method and path → operation, and its permission | `route` |
 //! | checks of host and origin | `origin` |
 //! | authentication and authorization | `auth` |
@@ -63,6 +64,7 @@ mod content;
 mod contribution;
 mod controlled;
 mod definition_cache;
+pub mod deployment;
 mod dialect;
 mod document_class;
 mod ehr;

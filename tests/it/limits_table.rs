@@ -69,12 +69,12 @@ fn rows() -> Vec<Row> {
 
 /// Returns the variables that the worker reads, each with its default in the unit of a deployment.
 ///
-/// `worker/src/config.rs` names variable and field in one line: `query_time:
+/// `src/service/deployment.rs` names variable and field in one line: `query_time:
 /// variables.number::<i64>("LIMIT_QUERY_MS", standard.query_time / 1000)?…`. The value of the field
 /// is read from the `Debug` form of [`Limits`].
 fn defaults() -> BTreeMap<String, i128> {
     let standard = format!("{:?}", Limits::default());
-    let config = read("worker/src/config.rs");
+    let config = read("src/service/deployment.rs");
     let lines = config.lines().filter(|line| line.contains("(\"LIMIT_"));
     let default = |line: &str| {
         let (_, rest) = line.split_once("(\"").expect("a name in quotes");
@@ -143,7 +143,7 @@ fn every_limit_variable_of_the_worker_is_in_the_table_and_the_reverse() {
     written.sort_unstable();
     assert_eq!(
         written, read,
-        "docs/security.md and worker/src/config.rs differ"
+        "docs/security.md and src/service/deployment.rs differ"
     );
     assert_eq!(
         read.len(),

@@ -5,7 +5,6 @@ mod blobs;
 mod body_parts;
 mod cached;
 mod compaction;
-mod config;
 mod d1;
 mod http;
 mod keys;
@@ -17,6 +16,7 @@ mod terminology;
 mod zone;
 
 use aqlite::service::auth::{Authenticator, Caller, Denied, KeyCache};
+use aqlite::service::deployment::{self, Deployment, Variables};
 use aqlite::service::{
     self, Admission, Auth, Environment, LARGE, Pause, Permit, RoomFuture, Service, Turn,
     TurnFuture, Work,
@@ -302,7 +302,8 @@ async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) 
 }
 
 async fn maintain(env: &Env) -> std::result::Result<(), String> {
-    let days = config::retention(env)?;
+    let lookup = lookup(env);
+    let days = deployment::retention(&Variables::new(&lookup))?;
     let Databases { database, .. } = Databases::open(env).map_err(|error| error.to_string())?;
     let before = service::days_before(Runtime.now(), days);
     let maintained = database.maintain(&before, days, NIGHTLY_STEPS).await;
@@ -345,15 +346,25 @@ fn database(
     })
 }
 
+/// Returns the function that reads the variables of the deployment.
+fn lookup(env: &Env) -> impl Fn(&str) -> Option<String> {
+    |name| env.var(name).ok().map(|value| value.to_string())
+}
+
 /// Returns the state of this isolate, which the first request creates.
 fn state(env: &Env) -> Result<Rc<IsolateState>> {
     if let Some(state) = STATE.with_borrow(|state| state.as_ref().map(Rc::clone)) {
         return Ok(state);
     }
-    let config::Deployment {
+    let lookup = lookup(env);
+    let Deployment {
         config,
         authenticator,
-    } = config::read(env);
+        problem,
+    } = deployment::read(&Variables::new(&lookup));
+    if let Some(problem) = problem {
+        log::log_problem("the service stays closed", &problem);
+    }
     let admission = Admission::new(config.limits.concurrency);
     let store = Databases::open(env)?;
     // A second repository over the same caches: the service owns one, compaction the other.

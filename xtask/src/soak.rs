@@ -12,9 +12,10 @@ const LIMITS: [&str; 3] = ["-timeout=10", "-rss_limit_mb=2048", "-malloc_limit_m
 /// A part of the soak that is not a fuzz target: its name and its function.
 type Other = (&'static str, fn(&Options) -> Result<(), String>);
 
-const OTHERS: [Other; 6] = [
+const OTHERS: [Other; 7] = [
     ("samples", samples),
     ("kill", kill),
+    ("serve", serve),
     ("attack", attack),
     ("oehrpy", oehrpy),
     ("schemathesis", schemathesis),
@@ -98,6 +99,20 @@ fn kill(_: &Options) -> Result<(), String> {
     bundle::all()?;
     sample::generate()?;
     run(&mut command("node", &["tests/e2e/kill.mjs"]))
+}
+
+/// Kills `aqlite serve` thirty times while it commits.
+fn serve(_: &Options) -> Result<(), String> {
+    let tests = [
+        "test",
+        "--release",
+        "--package",
+        "aqlite-cli",
+        "--test",
+        "it",
+    ];
+    let mut tests = cargo(&tests);
+    run(tests.arg("crash").env("AQLITE_KILLS", "30"))
 }
 
 /// Runs the attacks of `tests/e2e/attack*.test.mjs` in their full sizes.

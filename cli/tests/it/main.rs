@@ -16,5 +16,6 @@ mod index;
 mod parity;
 mod program;
 mod query;
+mod serve;
 #[cfg(unix)]
 mod shell;

@@ -1,10 +1,9 @@
-//! The variables and secrets of a deployment, read once for each instance.
+//! The variables and secrets of a deployment, the same for all servers. A host reads them once.
 
-use aqlite::service::auth::{Authenticator, Issuer, Users};
-use aqlite::service::{Auth, Concurrency, Config, Limits};
-use aqlite::template::flat::Maker;
+use super::auth::{Authenticator, Issuer, Users};
+use super::{Auth, Concurrency, Config, Limits};
+use crate::template::flat::Maker;
 use std::collections::BTreeMap;
-use worker::Env;
 
 /// The configuration of a deployment.
 pub struct Deployment {
@@ -12,17 +11,22 @@ pub struct Deployment {
     pub config: Config,
     /// The configuration of authentication.
     pub authenticator: Authenticator,
+    /// The first invalid variable. It closes the service.
+    pub problem: Option<String>,
 }
 
-struct Variables<'e>(&'e Env);
+/// The variables of a host.
+pub struct Variables<'e>(&'e dyn Fn(&str) -> Option<String>);
 
-impl Variables<'_> {
-    fn text(&self, name: &str) -> Option<String> {
-        self.0
-            .var(name)
-            .ok()
-            .map(|value| value.to_string())
-            .filter(|value| !value.trim().is_empty())
+impl<'e> Variables<'e> {
+    /// Wraps a function that returns the value of a variable.
+    pub fn new(lookup: &'e dyn Fn(&str) -> Option<String>) -> Variables<'e> {
+        Variables(lookup)
+    }
+
+    /// Returns the value of a variable, unless it is blank.
+    pub fn text(&self, name: &str) -> Option<String> {
+        (self.0)(name).filter(|value| !value.trim().is_empty())
     }
 
     fn need(&self, name: &str) -> Result<String, String> {
@@ -63,24 +67,20 @@ impl Variables<'_> {
     }
 }
 
-/// Reads the deployment's variables. An error closes the service, and is written to the log.
-pub fn read(env: &Env) -> Deployment {
-    let variables = Variables(env);
-    let (checked, authenticator) = checked(&variables).unwrap_or_else(|problem| {
-        crate::log::log_problem("the service stays closed", &problem);
-        let closed = Config {
-            auth: Auth::Refuse,
-            ..Config::default()
-        };
-        (closed, Authenticator::default())
-    });
+/// Reads the variables of a deployment. An invalid one closes the service.
+pub fn read(variables: &Variables<'_>) -> Deployment {
+    let ((checked, authenticator), problem) = match checked(variables) {
+        Ok(read) => (read, None),
+        // The default configuration refuses all callers.
+        Err(problem) => (Default::default(), Some(problem)),
+    };
     let config = Config {
         system_id: variables.text("SYSTEM_ID").unwrap_or(checked.system_id),
         log: checked.auth != Auth::Open || variables.text("ACCESS_LOG").as_deref() == Some("on"),
         admin: variables.text("ADMIN").as_deref() == Some("true"),
         debug: variables.text("DEBUG").as_deref() == Some("true"),
         origins: variables.list("ORIGINS"),
-        smart: smart(&variables, &authenticator),
+        smart: smart(variables, &authenticator),
         base_url: variables
             .text("BASE_URL")
             .map(|base| base.trim().trim_end_matches('/').to_owned())
@@ -91,6 +91,7 @@ pub fn read(env: &Env) -> Deployment {
     Deployment {
         config,
         authenticator,
+        problem,
     }
 }
 
@@ -113,8 +114,11 @@ fn checked(variables: &Variables<'_>) -> Result<(Config, Authenticator), String>
 const RETENTION: u32 = 3650;
 
 /// Returns the retention of the access log in days.
-pub fn retention(env: &Env) -> Result<u32, String> {
-    match Variables(env).number("LOG_RETENTION_DAYS", RETENTION)? {
+///
+/// # Errors
+/// A message that names the variable, if it is no number from 1.
+pub fn retention(variables: &Variables<'_>) -> Result<u32, String> {
+    match variables.number("LOG_RETENTION_DAYS", RETENTION)? {
         0 => Err(String::from(
             "the variable LOG_RETENTION_DAYS is 0, expected a number of days from 1",
         )),

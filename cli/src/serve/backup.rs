@@ -1,0 +1,189 @@
+//! `aqlite backup` and `aqlite restore`: copies of a repository, also while it is served.
+//!
+//! A backup is a folder with the database of the documents and that of the access log. It has no
+//! segments: they are copies of the documents, and the server that opens a restored repository
+//! writes them again.
+
+use super::database::Files;
+use super::system::sync_folder;
+use anyhow::{Context, bail, ensure};
+use clap::Args;
+use rusqlite::backup::{Backup, StepResult};
+use rusqlite::{Connection, OpenFlags};
+use std::fs::{self, File};
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::Duration;
+
+/// Pages that are copied at a time.
+const STEP: i32 = 4_096;
+
+/// The pause after a step that met a lock.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// The files of a backup.
+const DATABASE: &str = "aqlite.db";
+const LOG: &str = "access-log.db";
+
+/// Removes the segments of a copy from its manifest.
+const WITHOUT_SEGMENTS: &str =
+    "DELETE FROM segment; DELETE FROM ehr_segment; DELETE FROM segment_garbage;";
+
+/// The arguments of `aqlite backup`.
+#[derive(Args)]
+pub struct BackupOptions {
+    /// The database of the repository; its server may be running
+    #[arg(long, value_name = "FILE", default_value = super::DATABASE)]
+    db: PathBuf,
+    /// The folder to create
+    out: PathBuf,
+}
+
+/// The arguments of `aqlite restore`.
+#[derive(Args)]
+pub struct RestoreOptions {
+    /// The folder that `aqlite backup` has created
+    backup: PathBuf,
+    /// The database to create
+    #[arg(long, value_name = "FILE", default_value = super::DATABASE)]
+    db: PathBuf,
+}
+
+/// Copies a repository into a new folder.
+///
+/// # Errors
+/// If the folder exists, or a copy fails or is damaged. Then the folder is not created.
+pub fn backup(options: &BackupOptions) -> anyhow::Result<()> {
+    let files = Files::beside(&options.db);
+    let out = &options.out;
+    ensure!(!out.exists(), "{} exists already", out.display());
+    for file in [&files.database, &files.log] {
+        ensure!(file.exists(), "{} does not exist", file.display());
+    }
+    let unfinished = out.with_added_extension("tmp");
+    fs::create_dir_all(&unfinished).with_context(|| format!("{}", unfinished.display()))?;
+    // The documents first: a record that is moved between both copies is then in both, and its key
+    // keeps it from being added twice.
+    copy(&files.database, &unfinished.join(DATABASE))?;
+    copy(&files.log, &unfinished.join(LOG))?;
+    change(&unfinished.join(DATABASE), WITHOUT_SEGMENTS)?;
+    for name in [DATABASE, LOG] {
+        finish(&unfinished.join(name))?;
+    }
+    fs::rename(&unfinished, out).with_context(|| format!("{}", out.display()))?;
+    sync_folder_of(out)?;
+    println!("{}: {}", out.display(), contents(&out.join(DATABASE))?);
+    Ok(())
+}
+
+/// Creates a repository from a backup.
+///
+/// # Errors
+/// If the repository exists or is served, or the backup is damaged.
+pub fn restore(options: &RestoreOptions) -> anyhow::Result<()> {
+    let files = Files::beside(&options.db);
+    let _lock = files.lock()?;
+    for file in [&files.database, &files.log, &files.segments] {
+        ensure!(
+            !file.exists(),
+            "{} exists already: move it away first",
+            file.display()
+        );
+    }
+    let from = |name: &str| options.backup.join(name);
+    let copies = [(from(LOG), &files.log), (from(DATABASE), &files.database)];
+    for (from, _) in &copies {
+        ensure!(from.exists(), "{} does not exist", from.display());
+    }
+    // Both are copied and checked before one gets its name. The database comes last: without it
+    // there is no repository.
+    let unfinished = |to: &Path| to.with_added_extension("restore");
+    for (from, to) in &copies {
+        copy(from, &unfinished(to))?;
+        finish(&unfinished(to))?;
+    }
+    for (_, to) in &copies {
+        fs::rename(unfinished(to), to).with_context(|| format!("{}", to.display()))?;
+        sync_folder_of(to)?;
+    }
+    println!(
+        "{}: {}",
+        files.database.display(),
+        contents(&files.database)?
+    );
+    Ok(())
+}
+
+/// Copies a database as it is now. Other processes may write to it meanwhile.
+fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
+    let shown = format!("{}", from.display());
+    if to.exists() {
+        fs::remove_file(to).with_context(|| format!("{}", to.display()))?;
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let source = Connection::open_with_flags(from, flags).with_context(|| shown.clone())?;
+    let mut target = Connection::open(to).with_context(|| format!("{}", to.display()))?;
+    // An open transaction keeps its snapshot, so that the copy need not begin again after a write.
+    source.execute_batch("BEGIN")?;
+    source.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+    let copying = Backup::new(&source, &mut target)?;
+    let is_shown = std::io::stderr().is_terminal();
+    loop {
+        let step = copying.step(STEP).with_context(|| shown.clone())?;
+        if is_shown {
+            let progress = copying.progress();
+            let done = progress.pagecount - progress.remaining;
+            eprint!("\r{shown}: {done} of {} pages ", progress.pagecount);
+        }
+        match step {
+            StepResult::Done => break,
+            StepResult::More => {}
+            _ => sleep(PAUSE),
+        }
+    }
+    if is_shown {
+        eprintln!();
+    }
+    Ok(())
+}
+
+/// Executes statements on a copy.
+fn change(path: &Path, statements: &str) -> anyhow::Result<()> {
+    let connection = Connection::open(path)?;
+    connection.pragma_update(None, "secure_delete", "ON")?;
+    connection.execute_batch(statements)?;
+    Ok(())
+}
+
+/// Checks a copy, and makes it one durable file.
+fn finish(path: &Path) -> anyhow::Result<()> {
+    let connection = Connection::open(path)?;
+    // A copy of a database in WAL mode is in that mode too, and would need a second file.
+    connection.query_row("PRAGMA journal_mode = DELETE", [], |_| Ok(()))?;
+    let found: String = connection.query_row("PRAGMA integrity_check", [], |row| row.get(0))?;
+    if found != "ok" {
+        bail!("{} is damaged: {found}", path.display());
+    }
+    drop(connection);
+    File::options().write(true).open(path)?.sync_all()?;
+    Ok(())
+}
+
+fn sync_folder_of(path: &Path) -> anyhow::Result<()> {
+    let folder = path.parent().filter(|f| !f.as_os_str().is_empty());
+    Ok(sync_folder(folder.unwrap_or(Path::new(".")))?)
+}
+
+/// Returns the content of a database as numbers.
+fn contents(path: &Path) -> anyhow::Result<String> {
+    let connection = Connection::open(path)?;
+    let count = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
+    Ok(format!(
+        "{} EHRs, {} versions, {} contributions",
+        // Row 0 owns the parties, and is no EHR.
+        count("SELECT count(*) FROM ehr WHERE id > 0")?,
+        count("SELECT count(*) FROM version")?,
+        count("SELECT count(*) FROM contribution")?
+    ))
+}

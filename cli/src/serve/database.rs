@@ -1,0 +1,213 @@
+//! The files of a repository: the database of the documents, that of the access log, the folder of
+//! segments, and the lock of the process that serves them.
+
+use super::blobs::{self, FileBlobs};
+use super::metrics::Metrics;
+use super::sqlite::Sqlite;
+use super::writer::Writer;
+use anyhow::{Context, bail};
+use aqlite::store::sql::{
+    LOG_MIGRATIONS, LayoutCatalog, MIGRATIONS, Migrations, Segments, SqlRepository,
+};
+use rusqlite::Connection;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+/// The paths of a repository.
+#[derive(Clone, Debug)]
+pub struct Files {
+    /// The database of the documents.
+    pub database: PathBuf,
+    /// The database of the access log.
+    pub log: PathBuf,
+    /// The folder of segments.
+    pub segments: PathBuf,
+    /// The file that the serving process locks.
+    lock: PathBuf,
+}
+
+impl Files {
+    /// Returns the paths beside a database.
+    pub fn beside(database: &Path) -> Files {
+        let with = |end: &str| {
+            let mut name = database.as_os_str().to_owned();
+            name.push(end);
+            PathBuf::from(name)
+        };
+        Files {
+            database: database.to_owned(),
+            log: with(".access-log"),
+            segments: with(".segments"),
+            lock: with(".lock"),
+        }
+    }
+
+    /// Locks the repository for this process, until the file is dropped.
+    ///
+    /// # Errors
+    /// If another process serves it.
+    pub fn lock(&self) -> anyhow::Result<File> {
+        let shown = self.lock.display();
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&self.lock)
+            .with_context(|| format!("{shown}"))?;
+        match file.try_lock() {
+            Ok(()) => Ok(file),
+            Err(TryLockError::WouldBlock) => bail!(
+                "another process serves {}: stop it first",
+                self.database.display()
+            ),
+            Err(TryLockError::Error(error)) => Err(error).with_context(|| format!("{shown}")),
+        }
+    }
+}
+
+/// The writers of a repository.
+#[derive(Clone)]
+pub struct Databases {
+    files: Files,
+    writer: Writer,
+    log: Writer,
+}
+
+impl Databases {
+    /// Opens the databases, applies their migrations, and starts their threads, which end when all
+    /// clones are dropped.
+    ///
+    /// # Errors
+    /// If a file cannot be opened or a migration fails.
+    pub fn open(
+        files: Files,
+        metrics: &Arc<Metrics>,
+    ) -> anyhow::Result<(Databases, [JoinHandle<()>; 2])> {
+        blobs::prepare(&files.segments).with_context(|| format!("{}", files.segments.display()))?;
+        let start = |path: &Path, migrations| {
+            let prepare = |connection: &mut Connection| migrate(connection, migrations);
+            Writer::start(path, prepare, Arc::clone(metrics))
+        };
+        let (writer, documents) = start(&files.database, MIGRATIONS)?;
+        let (log, accesses) = start(&files.log, LOG_MIGRATIONS)?;
+        let databases = Databases { files, writer, log };
+        Ok((databases, [documents, accesses]))
+    }
+
+    /// Opens the connections of a thread.
+    ///
+    /// # Errors
+    /// If a file cannot be opened.
+    pub fn connect(&self) -> rusqlite::Result<Connections> {
+        Ok(Connections {
+            database: Sqlite::open(&self.files.database, self.writer.clone())?,
+            log: Sqlite::open(&self.files.log, self.log.clone())?,
+            catalog: Rc::default(),
+            segments: Rc::new(Segments::new(Box::new(FileBlobs::new(
+                &self.files.segments,
+            )))),
+        })
+    }
+}
+
+/// The connections of a thread, with its caches of layouts and segments. A cache is that of an
+/// isolate of the worker: others commit to the same database at any time.
+pub struct Connections {
+    database: Sqlite,
+    log: Sqlite,
+    catalog: Rc<LayoutCatalog>,
+    segments: Rc<Segments>,
+}
+
+impl Connections {
+    /// Returns a repository over the connections.
+    pub fn repository(&self) -> SqlRepository<Sqlite> {
+        SqlRepository::new(self.database.clone(), Rc::clone(&self.catalog))
+            .with_segments(Rc::clone(&self.segments))
+            .with_log(self.log.clone())
+    }
+
+    /// Returns the segments.
+    pub fn segments(&self) -> &Segments {
+        &self.segments
+    }
+}
+
+/// Applies the migrations that a database does not have yet, each in a transaction.
+///
+/// # Errors
+/// If a migration fails, or if a newer release has changed the database.
+pub fn migrate(connection: &mut Connection, migrations: Migrations) -> anyhow::Result<()> {
+    connection.execute_batch(
+        "CREATE TABLE IF NOT EXISTS migration (name TEXT PRIMARY KEY, applied TEXT NOT NULL) STRICT, WITHOUT ROWID",
+    )?;
+    let applied = applied(connection)?;
+    if let Some(newer) = applied
+        .iter()
+        .find(|a| !migrations.iter().any(|m| m.0 == *a))
+    {
+        bail!("the database is of a newer release: this one has no migration {newer}");
+    }
+    for (name, text) in migrations {
+        if applied.iter().any(|applied| applied == name) {
+            continue;
+        }
+        let transaction = connection.transaction()?;
+        transaction
+            .execute_batch(text)
+            .with_context(|| format!("migration {name}"))?;
+        transaction.execute(
+            "INSERT INTO migration VALUES (?1, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))",
+            [name],
+        )?;
+        transaction.commit()?;
+    }
+    Ok(())
+}
+
+fn applied(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+    let mut statement = connection.prepare("SELECT name FROM migration ORDER BY name")?;
+    let names = statement.query_map([], |row| row.get(0))?;
+    names.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn every_file_of_the_folders_is_a_migration() {
+        for (folder, migrations) in [
+            ("migrations", MIGRATIONS),
+            ("migrations-log", LOG_MIGRATIONS),
+        ] {
+            let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+                .join("..")
+                .join(folder);
+            let entries = fs::read_dir(folder).unwrap().flatten();
+            let mut names: Vec<String> = entries
+                .map(|entry| entry.file_name().into_string().unwrap())
+                .collect();
+            names.sort();
+            let embedded: Vec<&str> = migrations.iter().map(|(name, _)| *name).collect();
+            assert_eq!(names, embedded);
+        }
+    }
+
+    #[test]
+    fn migrations_are_applied_once_and_a_newer_database_is_refused() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        migrate(&mut connection, MIGRATIONS).unwrap();
+        migrate(&mut connection, MIGRATIONS).unwrap();
+        assert_eq!(applied(&connection).unwrap().len(), MIGRATIONS.len());
+        connection
+            .execute("INSERT INTO migration VALUES ('9999_later.sql', '')", [])
+            .unwrap();
+        let error = migrate(&mut connection, MIGRATIONS).unwrap_err();
+        assert!(error.to_string().contains("9999_later.sql"), "{error}");
+    }
+}

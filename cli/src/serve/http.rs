@@ -1,0 +1,217 @@
+//! The HTTP server: connections, conversion of requests and responses, dispatch to service threads.
+
+use super::metrics::Metrics;
+use super::page;
+use super::request::ADDRESS;
+use super::thread::{Job, Pool};
+use aqlite::service;
+use axum::Router;
+use axum::body::{Body, Bytes, HttpBody};
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::header::{HOST, HeaderMap, HeaderName, HeaderValue};
+use axum::http::request::Parts;
+use axum::http::{StatusCode, Version};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::sync::oneshot;
+
+/// The header of proxies that lists the addresses through which a request came.
+const FORWARDED: &str = "X-Forwarded-For";
+
+/// Seconds after which a client should try again that met a full queue.
+const RETRY: &str = "1";
+
+/// The data of the handlers.
+#[derive(Clone)]
+pub struct Server {
+    /// The service threads.
+    pub pool: Pool,
+    /// The figures.
+    pub metrics: Arc<Metrics>,
+    /// `http` or `https`.
+    pub scheme: &'static str,
+    /// Whether a proxy adds the address of the client to each request.
+    pub is_behind_proxy: bool,
+}
+
+/// Returns the routes of the service and of the page.
+pub fn routes(server: Server) -> Router {
+    Router::new().fallback(handle).with_state(server)
+}
+
+/// Returns the routes of the figures.
+pub fn metrics_routes(metrics: Arc<Metrics>) -> Router {
+    Router::new()
+        .route("/metrics", get(figures))
+        .with_state(metrics)
+}
+
+async fn figures(State(metrics): State<Arc<Metrics>>) -> Response {
+    const TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    match metrics.text() {
+        Ok(text) => ([("Content-Type", TYPE)], text).into_response(),
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
+async fn handle(
+    State(server): State<Server>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    request: Request,
+) -> Response {
+    let started = Instant::now();
+    let (parts, body) = request.into_parts();
+    if let Some(answer) = page::answer(&parts) {
+        return answer;
+    }
+    let Some(head) = head(&server, &parts, peer) else {
+        return StatusCode::BAD_REQUEST.into_response();
+    };
+    let body = (!body.is_end_stream()).then_some(body);
+    let (answer, answered) = oneshot::channel();
+    let job = Job {
+        head,
+        body,
+        started,
+        answer,
+    };
+    if !server.pool.send(job) {
+        server.metrics.record_refusal();
+        return unavailable();
+    }
+    answered.await.unwrap_or_else(|_| unavailable())
+}
+
+/// The answer if all service threads are full, or have ended.
+fn unavailable() -> Response {
+    const BODY: &str = r#"{"error":"Service Unavailable","message":"too many requests are waiting","code":503,"errors":[]}"#;
+    let headers = [("Content-Type", "application/json"), ("Retry-After", RETRY)];
+    (StatusCode::SERVICE_UNAVAILABLE, headers, BODY).into_response()
+}
+
+/// Converts the head of a request; `None` if it names no host, which only HTTP/1.0 allows.
+fn head(server: &Server, parts: &Parts, peer: SocketAddr) -> Option<service::Request> {
+    let authority = match parts.version {
+        Version::HTTP_2 => parts.uri.authority().map(|a| a.as_str()),
+        _ => parts.headers.get(HOST).and_then(|host| host.to_str().ok()),
+    };
+    let authority = authority.filter(|authority| !authority.is_empty())?;
+    let target = parts.uri.path_and_query().map_or("/", |t| t.as_str());
+    let mut head = service::Request {
+        base_url: format!("{}://{authority}", server.scheme),
+        ..service::Request::new(parts.method.as_str(), target)
+    };
+    head.headers = headers(&parts.headers);
+    let address = match server.is_behind_proxy {
+        true => forwarded(&parts.headers),
+        false => None,
+    };
+    let address = address.unwrap_or_else(|| peer.ip().to_canonical().to_string());
+    head.headers.push((ADDRESS.to_owned(), address));
+    // An invalid id of the client is replaced, so that log and response agree.
+    if head.id().is_empty() {
+        head.headers
+            .retain(|(name, _)| !name.eq_ignore_ascii_case("X-Request-Id"));
+        let id = uuid::Uuid::new_v4().to_string();
+        head.headers.push((String::from("X-Request-Id"), id));
+    }
+    Some(head)
+}
+
+/// Returns the headers of a request, without the one that only this server may set.
+fn headers(headers: &HeaderMap) -> Vec<(String, String)> {
+    let own = |name: &HeaderName| name.as_str().eq_ignore_ascii_case(ADDRESS);
+    let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+    headers
+        .iter()
+        .filter(|(name, _)| !own(name))
+        .map(|(name, value)| (name.as_str().to_owned(), text(value)))
+        .collect()
+}
+
+/// Returns the address that the proxy has added: the last one. Clients may have sent the others.
+fn forwarded(headers: &HeaderMap) -> Option<String> {
+    let last = headers.get_all(FORWARDED).iter().next_back()?;
+    let last = last.to_str().ok()?.rsplit(',').next()?.trim();
+    (!last.is_empty()).then(|| last.to_owned())
+}
+
+/// Converts a response.
+pub fn response(mut response: service::Response) -> Response {
+    let body = Body::from(std::mem::take(&mut response.body));
+    response_with(response, body)
+}
+
+/// A body with a channel that closes when the body was sent or cannot be.
+struct Held {
+    body: Vec<u8>,
+    _sending: oneshot::Sender<Infallible>,
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.body
+    }
+}
+
+/// Converts a response. `sending` is dropped when its body was sent or cannot be.
+pub fn response_held(
+    mut response: service::Response,
+    sending: oneshot::Sender<Infallible>,
+) -> Response {
+    let held = Held {
+        body: std::mem::take(&mut response.body),
+        _sending: sending,
+    };
+    response_with(response, Body::from(Bytes::from_owner(held)))
+}
+
+/// Converts status and headers of a response, with another body.
+pub fn response_with(from: service::Response, body: Body) -> Response {
+    let mut response = Response::new(body);
+    let status = StatusCode::from_u16(from.status);
+    *response.status_mut() = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    for (name, value) in from.headers {
+        // The core writes no invalid name. A value with a control character would split the head.
+        if let (Ok(name), Ok(value)) = (
+            HeaderName::try_from(name),
+            HeaderValue::from_maybe_shared(Bytes::from(value)),
+        ) {
+            response.headers_mut().append(name, value);
+        }
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn client_cannot_set_the_address_that_the_server_records() {
+        let mut sent = HeaderMap::new();
+        sent.insert("cf-connecting-ip", HeaderValue::from_static("10.0.0.1"));
+        sent.insert("accept", HeaderValue::from_static("*/*"));
+        assert_eq!(headers(&sent), [("accept".to_owned(), "*/*".to_owned())]);
+    }
+
+    #[test]
+    fn address_behind_a_proxy_is_the_one_that_the_proxy_added() {
+        let mut sent = HeaderMap::new();
+        assert_eq!(forwarded(&sent), None);
+        sent.append(FORWARDED, HeaderValue::from_static("10.0.0.1, 192.0.2.7"));
+        assert_eq!(forwarded(&sent).as_deref(), Some("192.0.2.7"));
+        sent.append(FORWARDED, HeaderValue::from_static("192.0.2.8"));
+        assert_eq!(forwarded(&sent).as_deref(), Some("192.0.2.8"));
+    }
+
+    #[test]
+    fn header_that_would_split_the_head_is_left_out() {
+        let answer = service::Response::new(200).with_header("Location", "a\r\nb: c");
+        assert!(response(answer).headers().is_empty());
+    }
+}

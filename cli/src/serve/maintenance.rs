@@ -1,0 +1,117 @@
+//! The maintenance thread: compaction of segments while the server runs, and the work of a night.
+
+use super::database::Databases;
+use super::environment::{Machine, now};
+use super::log;
+use super::metrics::Metrics;
+use super::sqlite::Sqlite;
+use aqlite::service::{self, Environment};
+use aqlite::store::repository::StoreError;
+use aqlite::store::sql::{CompactionHost, SqlRepository};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+use tokio::runtime::Builder;
+use tokio::sync::watch;
+
+/// The time between two checks whether segments are due.
+const PERIOD: Duration = Duration::from_secs(2);
+
+/// Milliseconds after which no further segment of one check is begun.
+const AT_ONCE: u64 = 20_000;
+
+/// Steps of a night that remove old records of the access log, of some thousands each.
+const NIGHTLY_STEPS: usize = 50;
+
+/// Microseconds of a day, and the time of the nightly work in it: 03:17 UTC, as the worker has.
+const DAY: i64 = 86_400_000_000;
+const NIGHT: i64 = (3 * 60 + 17) * 60_000_000;
+
+/// The thread. It ends when `stop` changes or its sender is dropped, between two segments.
+///
+/// # Errors
+/// If the thread cannot be started.
+pub fn start(
+    databases: Databases,
+    metrics: Arc<Metrics>,
+    retention: u32,
+    stop: watch::Receiver<bool>,
+) -> std::io::Result<JoinHandle<()>> {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let work = move || match databases.connect() {
+        Ok(connections) => {
+            let repository = connections.repository();
+            // Dropped, so that the writers end when the service threads have ended.
+            drop(databases);
+            runtime.block_on(run(&repository, &metrics, retention, stop));
+        }
+        Err(error) => log::problem("maintenance thread", &error),
+    };
+    thread::Builder::new()
+        .name("maintenance".into())
+        .spawn(work)
+}
+
+async fn run(
+    repository: &SqlRepository<Sqlite>,
+    metrics: &Metrics,
+    retention: u32,
+    mut stop: watch::Receiver<bool>,
+) {
+    // Different from every count, so that the first check compacts.
+    let (mut seen, mut night) = (None, next_night(now()));
+    while tokio::time::timeout(PERIOD, stop.changed()).await.is_err() {
+        let batches = metrics.batches();
+        // Without a write since the last check, no segment can have become due.
+        if seen != Some(batches) {
+            match compact(repository, AT_ONCE).await {
+                Ok(()) => metrics.record_compaction(),
+                Err(error) => log::problem("compaction", &error),
+            }
+            seen = Some(batches);
+        }
+        if now() >= night {
+            night = next_night(now());
+            maintain(repository, retention).await;
+        }
+    }
+}
+
+/// Returns the time of the next night after a time.
+fn next_night(now: i64) -> i64 {
+    (now - NIGHT).div_euclid(DAY) * DAY + DAY + NIGHT
+}
+
+async fn maintain(repository: &SqlRepository<Sqlite>, retention: u32) {
+    let before = service::days_before(now(), retention);
+    match repository.maintain(&before, retention, NIGHTLY_STEPS).await {
+        Ok(()) => log::action("maintenance"),
+        Err(error) => log::problem("maintenance", &error),
+    }
+}
+
+/// Writes segments until none is due. Begins none after `milliseconds` have passed.
+pub async fn compact(
+    repository: &SqlRepository<Sqlite>,
+    milliseconds: u64,
+) -> Result<(), StoreError> {
+    let host = CompactionHost {
+        blob: &|| Machine.new_uuid(),
+        now: &|| u64::try_from(now() / 1_000).unwrap_or_default(),
+        pause: &|| Machine.pause(),
+    };
+    repository.compact_for(milliseconds, &host).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn night_is_the_next_seventeen_minutes_past_three() {
+        assert_eq!(next_night(0), NIGHT);
+        assert_eq!(next_night(NIGHT - 1), NIGHT);
+        assert_eq!(next_night(NIGHT), NIGHT + DAY);
+        assert_eq!(next_night(5 * DAY + NIGHT + 1), 6 * DAY + NIGHT);
+    }
+}

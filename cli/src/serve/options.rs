@@ -1,0 +1,147 @@
+//! The arguments and variables of `aqlite serve`.
+
+use super::log::LogLevel;
+use anyhow::{bail, ensure};
+use aqlite::service::Auth;
+use aqlite::service::deployment::{self, Deployment, Variables};
+use clap::Args;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// The arguments of `aqlite serve`. Access control, limits and the system id are variables of the
+/// environment, the same as those of the worker: see docs/deploy.md and docs/security.md.
+#[derive(Args)]
+pub struct Options {
+    /// The database file; created if it does not exist
+    #[arg(long, value_name = "FILE", default_value = super::DATABASE)]
+    pub db: PathBuf,
+    /// The address and port to listen on
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
+    pub listen: SocketAddr,
+    /// Accept all callers, on a loopback address only (AUTH=none)
+    #[arg(long)]
+    pub open: bool,
+    /// Load sample data into an empty repository
+    #[arg(long)]
+    pub sample: bool,
+    /// The number of service threads; the number of processors if not given
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+    /// The certificates of the server as PEM, its own first
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+    /// The key of the server as PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+    /// Take the address of a client from the last X-Forwarded-For, which a proxy must set
+    #[arg(long)]
+    pub behind_proxy: bool,
+    /// Answer /metrics for Prometheus at a second address
+    #[arg(long, value_name = "ADDR")]
+    pub metrics: Option<SocketAddr>,
+    /// The lines of the log on standard error
+    #[arg(long, value_name = "LEVEL", default_value = "info")]
+    pub log: LogLevel,
+}
+
+/// The configuration that arguments and variables describe.
+pub struct Settings {
+    /// Configuration of the service and of authentication.
+    pub deployment: Deployment,
+    /// The base URL of a terminology server.
+    pub terminology: Option<String>,
+    /// The retention of the access log in days.
+    pub retention: u32,
+}
+
+impl Options {
+    /// Reads the variables of the environment.
+    ///
+    /// # Errors
+    /// If a variable is invalid, or the service would be open to other machines.
+    pub fn settings(&self) -> anyhow::Result<Settings> {
+        self.settings_of(&|name| std::env::var(name).ok())
+    }
+
+    fn settings_of(&self, lookup: &dyn Fn(&str) -> Option<String>) -> anyhow::Result<Settings> {
+        let given = Variables::new(lookup).text("AUTH");
+        let is_other = |auth: &String| self.open && auth.trim() != "none";
+        if let Some(auth) = given.filter(is_other) {
+            bail!("`--open` and AUTH={auth} contradict each other: remove one of them");
+        }
+        let lookup = |name: &str| match name {
+            "AUTH" if self.open => Some(String::from("none")),
+            _ => lookup(name),
+        };
+        let variables = Variables::new(&lookup);
+        let read = deployment::read(&variables);
+        if let Some(problem) = read.problem {
+            bail!(problem);
+        }
+        ensure!(
+            read.config.auth != Auth::Open || self.listen.ip().is_loopback(),
+            "an open service (`--open`, AUTH=none) listens on a loopback address only, such as 127.0.0.1:8080; {} can be \
+             reached by other machines: configure AUTH, see docs/security.md",
+            self.listen
+        );
+        Ok(Settings {
+            terminology: variables.text("TERMINOLOGY_URL"),
+            retention: deployment::retention(&variables).map_err(anyhow::Error::msg)?,
+            deployment: Deployment {
+                problem: None,
+                ..read
+            },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Program {
+        #[command(flatten)]
+        options: Options,
+    }
+
+    fn auth(arguments: &[&str], auth: Option<&str>) -> Result<Auth, String> {
+        let arguments = [&["aqlite"], arguments].concat();
+        let options = Program::parse_from(arguments).options;
+        let lookup = |name: &str| auth.filter(|_| name == "AUTH").map(str::to_owned);
+        let settings = options.settings_of(&lookup);
+        let auth = settings.map(|settings| settings.deployment.config.auth);
+        auth.map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn service_is_closed_unless_it_is_configured() {
+        assert_eq!(auth(&[], None), Ok(Auth::Refuse));
+        assert_eq!(auth(&["--open"], None), Ok(Auth::Open));
+        assert_eq!(auth(&[], Some("none")), Ok(Auth::Open));
+        assert_eq!(
+            auth(&["--open", "--listen", "[::1]:80"], None),
+            Ok(Auth::Open)
+        );
+    }
+
+    #[test]
+    fn open_service_listens_on_loopback_only() {
+        for (arguments, variable) in [
+            (&["--open", "--listen", "0.0.0.0:8080"][..], None),
+            (&["--listen", "192.0.2.1:80"], Some("none")),
+        ] {
+            let error = auth(arguments, variable).unwrap_err();
+            assert!(error.contains("loopback address only"), "{error}");
+        }
+    }
+
+    #[test]
+    fn invalid_or_contradictory_access_ends_the_program() {
+        let error = auth(&["--open"], Some("jwt")).unwrap_err();
+        assert!(error.contains("contradict"), "{error}");
+        let error = auth(&[], Some("everyone")).unwrap_err();
+        assert!(error.contains("`everyone`"), "{error}");
+    }
+}

@@ -1,0 +1,275 @@
+//! A request in a service thread: authentication, admission control, body, answer.
+
+use super::auth::Authenticated;
+use super::body::{IncomingBody, Unread};
+use super::environment::{self, Machine, RequestEnvironment, RoomSlot};
+use super::http;
+use super::log;
+use super::parts::{self, Load};
+use super::thread::{Job, ServiceThread};
+use aqlite::service::auth::{Caller, Denied};
+use aqlite::service::{self, Auth, LARGE, Permit, Work};
+use axum::response::Response;
+use std::cell::Cell;
+use std::convert::Infallible;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
+use tokio::task::spawn_local;
+use tokio::time::timeout;
+
+/// The time after which a response counts as sent, and its memory as free.
+const LONGEST: Duration = Duration::from_secs(120);
+
+/// The header by which the core knows the address of a caller. Clients cannot set it: the server
+/// replaces it.
+pub const ADDRESS: &str = "CF-Connecting-IP";
+
+/// Answers a request. It is carried out to its end even if the client goes away.
+pub async fn answer(thread: Rc<ServiceThread>, job: Job) {
+    let Job {
+        head,
+        body,
+        started,
+        answer,
+    } = job;
+    let body = body.map(IncomingBody::new);
+    let active = ActiveRequest::admit(thread, &head, body.is_some(), started).await;
+    let response = match (active, body) {
+        (Err(refused), body) => {
+            let limit = refused.thread.service.config().limits.body;
+            let response = refused.finish(&head, refused.response.clone());
+            pass(body, limit).await;
+            http::response(response)
+        }
+        (Ok(active), None) => Rc::new(active).answer_whole(head).await,
+        (Ok(active), Some(body)) => Rc::new(active).answer_with_body(head, body).await,
+    };
+    // A client that has gone away needs no answer.
+    drop(answer.send(response));
+}
+
+/// Discards the rest of a body that nothing reads.
+async fn pass(body: Option<IncomingBody>, limit: usize) {
+    if let Some(mut body) = body {
+        body.pass(limit).await;
+    }
+}
+
+/// A request that was rejected by its headers.
+struct Refused {
+    thread: Rc<ServiceThread>,
+    started: Instant,
+    response: service::Response,
+}
+
+impl Refused {
+    fn finish(&self, head: &service::Request, response: service::Response) -> service::Response {
+        record(&self.thread, head, response, self.started)
+    }
+}
+
+/// Writes the log line and the figures of a response.
+fn record(
+    thread: &ServiceThread,
+    head: &service::Request,
+    response: service::Response,
+    started: Instant,
+) -> service::Response {
+    let time = started.elapsed();
+    log::request(head, &response, time);
+    thread
+        .metrics
+        .record_answer(&head.path, response.status, time);
+    response
+}
+
+/// A request in progress.
+pub struct ActiveRequest {
+    /// Its thread.
+    pub thread: Rc<ServiceThread>,
+    caller: Result<Caller, Denied>,
+    /// The caller in admission control.
+    key: String,
+    started: Instant,
+    /// Its permit, unless it needs none; returned when this is dropped.
+    permit: Option<Permit>,
+    /// Whether a part was answered.
+    is_begun: Cell<bool>,
+    room: RoomSlot,
+}
+
+impl Drop for ActiveRequest {
+    fn drop(&mut self) {
+        self.thread.give_back(self.permit.take());
+    }
+}
+
+impl ActiveRequest {
+    /// Authenticates the caller and checks the headers.
+    async fn admit(
+        thread: Rc<ServiceThread>,
+        head: &service::Request,
+        has_body: bool,
+        started: Instant,
+    ) -> Result<ActiveRequest, Refused> {
+        let refused = |response| Refused {
+            thread: Rc::clone(&thread),
+            started,
+            response,
+        };
+        let needs_permission = service::needs_permission(head);
+        let caller = match needs_permission {
+            true => authenticated(&thread, head).await,
+            false => Err(no_credentials(&thread)),
+        };
+        let key = key(&caller, head);
+        if has_body {
+            let screened = thread
+                .service
+                .screen(head, caller.as_ref(), &mut Machine)
+                .await;
+            screened.map_err(refused)?;
+        }
+        let permit = match needs_permission {
+            false => None,
+            true => match thread.permit(&key, Work::Request, false).await {
+                Some(permit) => Some(permit),
+                None => return Err(refused(thread.service.refuse(head, &Denied::busy()))),
+            },
+        };
+        Ok(ActiveRequest {
+            caller,
+            key,
+            started,
+            permit,
+            is_begun: Cell::new(false),
+            room: RoomSlot::default(),
+            thread: Rc::clone(&thread),
+        })
+    }
+
+    /// Answers a request that is complete.
+    async fn answer_whole(self: Rc<Self>, request: service::Request) -> Response {
+        let answer = self.answer(&request).await;
+        if answer.rest.is_some() {
+            return parts::send_rows(self, request, answer);
+        }
+        let room = self.room.take().filter(|_| answer.body.len() >= LARGE);
+        let Some(room) = room else {
+            return http::response(answer);
+        };
+        // The memory of a long response is held until the client has received it.
+        room.shrink(answer.body.len());
+        let (sending, sent) = oneshot::channel::<Infallible>();
+        let thread = Rc::clone(&self.thread);
+        spawn_local(async move {
+            drop(timeout(LONGEST, sent).await);
+            thread.give_back(Some(room));
+        });
+        http::response_held(answer, sending)
+    }
+
+    /// Reads the body, and answers the request at once or part by part.
+    async fn answer_with_body(
+        self: Rc<Self>,
+        mut head: service::Request,
+        mut body: IncomingBody,
+    ) -> Response {
+        let limit = self.thread.service.config().limits.body;
+        if let Some(size) = service::part_size(&mut head, environment::now()) {
+            body.expand(&mut head);
+            return Load::new(self, head, body, (size, limit)).answer().await;
+        }
+        // Held until the response: the bodies in memory are limited in total.
+        let permit = match service::may_be_large(&head) {
+            false => None,
+            true => match self.thread.permit(&self.key, Work::Body, false).await {
+                Some(permit) => Some(permit),
+                None => {
+                    let denied = self.thread.service.refuse(&head, &Denied::busy());
+                    body.pass(limit).await;
+                    return http::response(self.record(&head, denied));
+                }
+            },
+        };
+        body.expand(&mut head);
+        let response = match body.read_all(limit).await {
+            Ok(body) => {
+                let request = service::Request { body, ..head };
+                Rc::clone(&self).answer_whole(request).await
+            }
+            Err(Unread(error)) => {
+                let response = self.thread.service.unreadable(&head, error);
+                http::response(self.record(&head, response))
+            }
+        };
+        self.thread.give_back(permit);
+        response
+    }
+
+    /// Responds to the request, or to a part of it. Heavy work has a heavy permit meanwhile.
+    pub async fn answer(&self, request: &service::Request) -> service::Response {
+        let is_begun = self.is_begun.replace(true);
+        self.room.take();
+        let heavy = match service::is_heavy(request) {
+            false => None,
+            true => match self.thread.permit(&self.key, Work::Heavy, is_begun).await {
+                Some(permit) => Some(permit),
+                None => {
+                    let denied = self.thread.service.refuse(request, &Denied::busy());
+                    return self.record(request, denied);
+                }
+            },
+        };
+        let mut environment = RequestEnvironment {
+            thread: Rc::clone(&self.thread),
+            key: self.key.clone(),
+            room: Rc::clone(&self.room),
+        };
+        let service = &self.thread.service;
+        let response = service
+            .serve(request, self.caller.as_ref(), &mut environment)
+            .await;
+        self.thread.give_back(heavy);
+        // Renews the lease: the next part of a load may come long after this one.
+        let _ = self
+            .permit
+            .as_ref()
+            .is_some_and(|permit| permit.is_admitted(environment::now()));
+        self.thread.replace_lost_segments().await;
+        self.record(request, response)
+    }
+
+    /// Writes the log line and the figures of a response.
+    pub fn record(
+        &self,
+        head: &service::Request,
+        response: service::Response,
+    ) -> service::Response {
+        record(&self.thread, head, response, self.started)
+    }
+}
+
+/// Authenticates the caller, if the service needs that.
+async fn authenticated(thread: &ServiceThread, head: &service::Request) -> Authenticated {
+    match (&thread.gate, thread.service.config().auth) {
+        (Some(gate), Auth::Known) => gate.authenticate(head).await,
+        _ => Err(no_credentials(thread)),
+    }
+}
+
+fn no_credentials(thread: &ServiceThread) -> Denied {
+    match &thread.gate {
+        Some(gate) => gate.no_credentials(),
+        None => Denied::no_credentials("Bearer realm=\"aqlite\""),
+    }
+}
+
+/// Returns the key of a caller in admission control.
+fn key(caller: &Authenticated, head: &service::Request) -> String {
+    match caller {
+        Ok(caller) => format!("{} {}", caller.issuer, caller.name),
+        Err(_) => head.header(ADDRESS).unwrap_or_default().to_owned(),
+    }
+}

@@ -1,0 +1,229 @@
+//! Start and end of the server.
+
+use super::auth::Gate;
+use super::connection::Bounded;
+use super::database::{Databases, Files};
+use super::http::{self, Server};
+use super::metrics::Metrics;
+use super::options::{Options, Settings};
+use super::system::{self, Hangups};
+use super::thread::{Pool, Setup};
+use super::{log, maintenance, page, sample};
+use anyhow::{Context, anyhow};
+use aqlite::service::Auth;
+use aqlite::service::deployment::Deployment;
+use axum::Router;
+use axum_server::Handle;
+use axum_server::tls_rustls::RustlsConfig;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::{JoinHandle, available_parallelism};
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::task::LocalSet;
+
+/// The time that running requests have after a signal to stop.
+const GRACE: Duration = Duration::from_secs(30);
+
+/// The time within which a client must send the headers of a request.
+const HEADERS_TIME: Duration = Duration::from_secs(20);
+
+/// Bytes of the headers of a request.
+const HEADERS_BYTES: u32 = 65_536;
+
+/// Headers of a request.
+const HEADERS: usize = 100;
+
+/// Requests of one HTTP/2 connection at a time.
+const STREAMS: u32 = 128;
+
+/// Serves a repository until a signal to stop.
+///
+/// # Errors
+/// If the configuration is invalid, or a file or an address cannot be used.
+pub fn run(options: &Options) -> anyhow::Result<()> {
+    let settings = options.settings()?;
+    let _log = log::start(options.log);
+    // Fails only if a provider is installed already, which is then used.
+    drop(rustls::crypto::ring::default_provider().install_default());
+    let files = Files::beside(&options.db);
+    let lock = files.lock()?;
+    let metrics = Arc::new(Metrics::new());
+    let (databases, writers) = Databases::open(files, &metrics)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_name("http")
+        .build()?;
+    let served = runtime.block_on(serve(options, settings, databases, metrics));
+    // The writers end when all that could write has ended. Their last step writes the log back.
+    writers.into_iter().for_each(join);
+    drop(lock);
+    served
+}
+
+fn join(thread: JoinHandle<()>) {
+    // A thread that panicked has ended, which is all that is awaited here.
+    drop(thread.join());
+}
+
+/// Starts all threads but the writers, serves, and waits for their end.
+async fn serve(
+    options: &Options,
+    settings: Settings,
+    databases: Databases,
+    metrics: Arc<Metrics>,
+) -> anyhow::Result<()> {
+    let listener = TcpListener::bind(options.listen)
+        .with_context(|| format!("cannot listen on {}", options.listen))?;
+    let address = listener.local_addr()?;
+    let Deployment {
+        config,
+        authenticator,
+        ..
+    } = settings.deployment;
+    if options.sample {
+        let loaded = LocalSet::new()
+            .run_until(sample::load(&databases, &config.system_id))
+            .await?;
+        println!("{loaded}");
+    }
+    let auth = config.auth;
+    let gate = match auth {
+        Auth::Known => Some(Gate::start(authenticator)?),
+        Auth::Refuse | Auth::Open => None,
+    };
+    let setup = Setup {
+        config,
+        gate,
+        terminology: settings.terminology,
+        databases,
+        metrics: Arc::clone(&metrics),
+    };
+    let cores = available_parallelism().map_or(1, usize::from);
+    let (pool, threads) = Pool::start(options.threads.unwrap_or(cores), &setup)?;
+    let (stop, stopped) = watch::channel(false);
+    let (databases, metrics) = (setup.databases, setup.metrics);
+    let maintenance =
+        maintenance::start(databases, Arc::clone(&metrics), settings.retention, stopped)?;
+    let server = Server {
+        pool,
+        metrics: Arc::clone(&metrics),
+        scheme: if options.tls_cert.is_some() {
+            "https"
+        } else {
+            "http"
+        },
+        is_behind_proxy: options.behind_proxy,
+    };
+    if let Some(address) = options.metrics {
+        serve_metrics(address, metrics).await?;
+    }
+    greet(&server, address, auth);
+    let served = listen(options, listener, http::routes(server)).await;
+    // Receivers that are gone need no signal.
+    let _ = stop.send(true);
+    tokio::task::spawn_blocking(move || {
+        threads.into_iter().for_each(join);
+        join(maintenance);
+    })
+    .await?;
+    served
+}
+
+/// Prints the address and the state of access control.
+fn greet(server: &Server, address: SocketAddr, auth: Auth) {
+    println!("aqlite listens on {}://{address}", server.scheme);
+    if !page::is_embedded() {
+        println!(
+            "without the page: it was not built before the program (`cargo xtask build` builds it)"
+        );
+    }
+    match auth {
+        Auth::Refuse => println!(
+            "closed: only OPTIONS and health are answered; set AUTH (docs/security.md), or try it out with `--open`"
+        ),
+        Auth::Open => println!("open: every program of this machine has access with every role"),
+        Auth::Known => {}
+    }
+}
+
+async fn serve_metrics(address: SocketAddr, metrics: Arc<Metrics>) -> anyhow::Result<()> {
+    let listener = tokio::net::TcpListener::bind(address)
+        .await
+        .with_context(|| format!("cannot listen on {address}"))?;
+    println!("metrics on http://{}/metrics", listener.local_addr()?);
+    let routes = http::metrics_routes(metrics);
+    tokio::spawn(async move {
+        if let Err(error) = axum::serve(listener, routes).await {
+            log::problem("metrics", &error);
+        }
+    });
+    Ok(())
+}
+
+/// Accepts connections until a signal to stop, and then waits for the running requests.
+async fn listen(options: &Options, listener: TcpListener, routes: Router) -> anyhow::Result<()> {
+    listener.set_nonblocking(true)?;
+    let handle = Handle::new();
+    let stopping = tokio::spawn(stop(handle.clone()));
+    let service = routes.into_make_service_with_connect_info::<SocketAddr>();
+    let served = match (&options.tls_cert, &options.tls_key) {
+        (Some(cert), Some(key)) => {
+            let tls = RustlsConfig::from_pem_file(cert, key)
+                .await
+                .map_err(|error| anyhow!("{} or {}: {error}", cert.display(), key.display()))?;
+            tokio::spawn(reload(tls.clone(), cert.clone(), key.clone()));
+            let server = axum_server::from_tcp_rustls(listener, tls)?.handle(handle);
+            let mut server = server.map(Bounded::new);
+            bound(server.http_builder());
+            server.serve(service).await
+        }
+        _ => {
+            let server = axum_server::from_tcp(listener)?.handle(handle);
+            let mut server = server.map(Bounded::new);
+            bound(server.http_builder());
+            server.serve(service).await
+        }
+    };
+    stopping.abort();
+    Ok(served?)
+}
+
+/// Sets the limits of headers and connections.
+fn bound(builder: &mut Builder<TokioExecutor>) {
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADERS_TIME)
+        .max_buf_size(HEADERS_BYTES as usize)
+        .max_headers(HEADERS);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_header_list_size(HEADERS_BYTES)
+        .max_concurrent_streams(STREAMS)
+        .keep_alive_interval(HEADERS_TIME);
+}
+
+/// Waits for a signal to stop, and stops the server.
+async fn stop(handle: Handle<SocketAddr>) -> std::io::Result<()> {
+    system::stopped().await?;
+    log::action("stopping");
+    handle.graceful_shutdown(Some(GRACE));
+    Ok(())
+}
+
+/// Reads certificate and key again at each SIGHUP.
+async fn reload(tls: RustlsConfig, cert: PathBuf, key: PathBuf) -> std::io::Result<()> {
+    let mut hangups = Hangups::new()?;
+    while hangups.next().await {
+        match tls.reload_from_pem_file(&cert, &key).await {
+            Ok(()) => log::action("certificate read again"),
+            Err(error) => log::problem("certificate", &error),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,137 @@
+//! SQLite as an executor of the core's statements: reads in the thread of the caller, writes in the
+//! thread of the database that writes.
+
+use super::writer::Writer;
+use aqlite::store::sql::{Row, Sql, SqlError, SqlValue, Statement};
+use rusqlite::types::{ToSqlOutput, Value, ValueRef};
+use rusqlite::{CachedStatement, Connection, OpenFlags, ToSql, params_from_iter};
+use std::path::Path;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// Prepared statements that a connection keeps. The core has about a hundred.
+const PREPARED: usize = 256;
+
+/// Kibibytes of pages that a connection that reads keeps.
+const CACHE_KIB: i32 = 16_384;
+
+/// Time that a connection waits for a lock of another process, such as a backup.
+const BUSY: Duration = Duration::from_secs(10);
+
+/// A database: a connection that reads, and the writer of its file.
+#[derive(Clone)]
+pub struct Sqlite {
+    reader: Rc<Connection>,
+    writer: Writer,
+}
+
+impl Sqlite {
+    /// Opens a connection that reads the file of a writer.
+    ///
+    /// # Errors
+    /// If the file cannot be opened.
+    pub fn open(path: &Path, writer: Writer) -> rusqlite::Result<Sqlite> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let reader = Connection::open_with_flags(path, flags)?;
+        reader.pragma_update(None, "query_only", "ON")?;
+        configure(&reader)?;
+        // A negative number is a size, a positive one a number of pages.
+        reader.pragma_update(None, "cache_size", -CACHE_KIB)?;
+        Ok(Sqlite {
+            reader: Rc::new(reader),
+            writer,
+        })
+    }
+
+    /// Returns the rows of statements that only read; `None` if one of them writes.
+    fn read(&self, statements: &[Statement]) -> rusqlite::Result<Option<Vec<Vec<Row>>>> {
+        let prepared = statements
+            .iter()
+            .map(|statement| self.reader.prepare_cached(&statement.sql))
+            .collect::<rusqlite::Result<Vec<_>>>()?;
+        // `PRAGMA optimize` counts as a read, but it writes statistics.
+        let is_pragma = |statement: &Statement| statement.sql.starts_with("PRAGMA");
+        if prepared.iter().any(|statement| !statement.readonly())
+            || statements.iter().any(is_pragma)
+        {
+            return Ok(None);
+        }
+        // One statement is one snapshot already.
+        let transaction = match statements {
+            [_] => None,
+            _ => Some(self.reader.unchecked_transaction()?),
+        };
+        let rows = prepared
+            .into_iter()
+            .zip(statements)
+            .map(|(prepared, statement)| rows(prepared, &statement.params))
+            .collect::<rusqlite::Result<Vec<_>>>()?;
+        transaction.map_or(Ok(()), rusqlite::Transaction::commit)?;
+        Ok(Some(rows))
+    }
+}
+
+impl Sql for Sqlite {
+    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Vec<Row>>, SqlError> {
+        match self.read(&statements) {
+            Ok(Some(rows)) => Ok(rows),
+            Ok(None) => self.writer.write(statements).await,
+            Err(error) => Err(failure(&error)),
+        }
+    }
+}
+
+/// Sets what every connection has in common.
+pub fn configure(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_prepared_statement_cache_capacity(PREPARED);
+    connection.busy_timeout(BUSY)?;
+    connection.pragma_update(None, "temp_store", "MEMORY")
+}
+
+/// Executes one statement and returns its rows.
+pub fn execute(connection: &Connection, statement: &Statement) -> rusqlite::Result<Vec<Row>> {
+    rows(
+        connection.prepare_cached(&statement.sql)?,
+        &statement.params,
+    )
+}
+
+fn rows(mut prepared: CachedStatement<'_>, params: &[SqlValue]) -> rusqlite::Result<Vec<Row>> {
+    let columns = prepared.column_count();
+    let mut rows = prepared.query(params_from_iter(params.iter().map(Bound)))?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        let cells = (0..columns).map(|column| row.get_ref(column).map(value));
+        found.push(cells.collect::<rusqlite::Result<Row>>()?);
+    }
+    Ok(found)
+}
+
+/// Returns the error of a batch, with the constraint that failed.
+pub fn failure(error: &rusqlite::Error) -> SqlError {
+    SqlError::from_message(&error.to_string())
+}
+
+/// A parameter, without a copy of its text.
+struct Bound<'v>(&'v SqlValue);
+
+impl ToSql for Bound<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(match self.0 {
+            SqlValue::Null => ToSqlOutput::Owned(Value::Null),
+            SqlValue::Integer(number) => ToSqlOutput::Owned(Value::Integer(*number)),
+            SqlValue::Real(number) => ToSqlOutput::Owned(Value::Real(*number)),
+            SqlValue::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
+        })
+    }
+}
+
+/// Returns the value of a cell. The schema has no blobs.
+fn value(value: ValueRef<'_>) -> SqlValue {
+    match value {
+        ValueRef::Integer(number) => SqlValue::Integer(number),
+        ValueRef::Real(number) => SqlValue::Real(number),
+        ValueRef::Text(text) => SqlValue::Text(String::from_utf8_lossy(text).into_owned()),
+        ValueRef::Null | ValueRef::Blob(_) => SqlValue::Null,
+    }
+}

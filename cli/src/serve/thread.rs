@@ -1,0 +1,225 @@
+//! Service threads. Each has a service with its caches, a connection to the database that reads, and
+//! a runtime of one thread: the service shares its data by `Rc`.
+
+use super::auth::Gate;
+use super::database::{Connections, Databases};
+use super::environment;
+use super::metrics::Metrics;
+use super::request;
+use super::sqlite::Sqlite;
+use super::terminology::FhirServer;
+use aqlite::service::{Admission, Config, Permit, Request, Service, Work};
+use aqlite::store::sql::SqlRepository;
+use axum::body::Body;
+use axum::response::Response;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+use tokio::runtime::Builder;
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::task::{JoinSet, LocalSet};
+
+/// Requests that a service thread holds, working or waiting. Further ones are refused.
+const HELD: usize = 1_024;
+
+/// The longest time between two checks of a waiting request. It checks earlier if another one ends.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// The configuration of all service threads.
+#[derive(Clone)]
+pub struct Setup {
+    /// The configuration of the service.
+    pub config: Config,
+    /// The authentication; `None` if no caller is authenticated.
+    pub gate: Option<Gate>,
+    /// The base URL of a terminology server.
+    pub terminology: Option<String>,
+    /// The databases.
+    pub databases: Databases,
+    /// The figures.
+    pub metrics: Arc<Metrics>,
+}
+
+/// A request on its way to a service thread.
+pub struct Job {
+    /// The request without its body.
+    pub head: Request,
+    /// The body, if there is one.
+    pub body: Option<Body>,
+    /// The arrival of the headers.
+    pub started: Instant,
+    /// The place of the answer.
+    pub answer: oneshot::Sender<Response>,
+}
+
+/// The service threads of a server.
+#[derive(Clone)]
+pub struct Pool {
+    handles: Arc<[Handle]>,
+    /// The number of requests that were sent. It chooses among threads with equally many requests.
+    sent: Arc<AtomicUsize>,
+}
+
+/// A service thread as others see it.
+struct Handle {
+    jobs: mpsc::Sender<Job>,
+    /// Its requests, working or waiting.
+    active: Arc<AtomicUsize>,
+}
+
+impl Pool {
+    /// Starts service threads. They end when all clones are dropped and their requests are
+    /// answered.
+    ///
+    /// # Errors
+    /// If a database cannot be opened or a thread cannot be started.
+    pub fn start(count: usize, setup: &Setup) -> anyhow::Result<(Pool, Vec<JoinHandle<()>>)> {
+        let (mut handles, mut threads) = (Vec::new(), Vec::new());
+        for number in 0..count.max(1) {
+            let (handle, thread) = start(number, setup.clone())?;
+            handles.push(handle);
+            threads.push(thread);
+        }
+        let pool = Pool {
+            handles: handles.into(),
+            sent: Arc::default(),
+        };
+        Ok((pool, threads))
+    }
+
+    /// Sends a request to the thread with the fewest requests. Returns false if that thread is full.
+    #[must_use]
+    pub fn send(&self, job: Job) -> bool {
+        let first = self.sent.fetch_add(1, Ordering::Relaxed) % self.handles.len().max(1);
+        let (before, from_first) = self.handles.split_at_checked(first).unwrap_or_default();
+        let load = |handle: &&Handle| handle.active.load(Ordering::Relaxed);
+        // The first of several minima is taken, so idle threads take turns.
+        let Some(handle) = from_first.iter().chain(before).min_by_key(load) else {
+            return false;
+        };
+        handle.active.fetch_add(1, Ordering::Relaxed);
+        let is_sent = handle.jobs.try_send(job).is_ok();
+        if !is_sent {
+            handle.active.fetch_sub(1, Ordering::Relaxed);
+        }
+        is_sent
+    }
+}
+
+fn start(number: usize, setup: Setup) -> anyhow::Result<(Handle, JoinHandle<()>)> {
+    let (jobs, received) = mpsc::channel(HELD);
+    let active = Arc::new(AtomicUsize::new(0));
+    let handle = Handle {
+        jobs,
+        active: Arc::clone(&active),
+    };
+    // Opened here, so that a failure ends the start of the server.
+    drop(setup.databases.connect()?);
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let thread = thread::Builder::new().name(format!("service-{number}"));
+    let thread = thread.spawn(move || {
+        LocalSet::new().block_on(&runtime, run(setup, received, active));
+    })?;
+    Ok((handle, thread))
+}
+
+async fn run(setup: Setup, mut jobs: mpsc::Receiver<Job>, active: Arc<AtomicUsize>) {
+    let thread = match ServiceThread::open(setup) {
+        Ok(thread) => Rc::new(thread),
+        Err(error) => return super::log::problem("service thread", &error),
+    };
+    let mut running = JoinSet::new();
+    loop {
+        tokio::select! {
+            // Finished tasks are removed, so that the set does not grow.
+            Some(_) = running.join_next() => {}
+            job = jobs.recv() => {
+                let Some(job) = job else { break };
+                let (thread, active) = (Rc::clone(&thread), Arc::clone(&active));
+                running.spawn_local(async move {
+                    thread.metrics.begin_request();
+                    request::answer(Rc::clone(&thread), job).await;
+                    thread.metrics.end_request();
+                    active.fetch_sub(1, Ordering::Relaxed);
+                });
+            }
+        }
+    }
+    while running.join_next().await.is_some() {}
+}
+
+/// The state of a service thread.
+pub struct ServiceThread {
+    /// The service.
+    pub service: Service<SqlRepository<Sqlite>>,
+    /// The authentication; `None` if no caller is authenticated.
+    pub gate: Option<Gate>,
+    /// The figures.
+    pub metrics: Arc<Metrics>,
+    connections: Connections,
+    admission: Admission,
+    /// Notified when a permit is returned.
+    freed: Notify,
+}
+
+impl ServiceThread {
+    fn open(setup: Setup) -> rusqlite::Result<ServiceThread> {
+        let connections = setup.databases.connect()?;
+        let admission = Admission::new(setup.config.limits.concurrency);
+        let service = Service::new(connections.repository(), setup.config);
+        let service = match setup.terminology {
+            Some(base) => service.with_terminology(Box::new(FhirServer::new(&base))),
+            None => service,
+        };
+        Ok(ServiceThread {
+            service,
+            gate: setup.gate,
+            metrics: setup.metrics,
+            connections,
+            admission,
+            freed: Notify::new(),
+        })
+    }
+
+    /// Returns a permit for work of a caller, or `None` if none is free in time.
+    pub async fn permit(&self, key: &str, work: Work, is_begun: bool) -> Option<Permit> {
+        let permit = self.admission.enter(key, work, environment::now())?;
+        let until = environment::now() + work.patience(is_begun);
+        loop {
+            let freed = self.freed.notified();
+            if permit.is_admitted(environment::now()) {
+                return Some(permit);
+            }
+            if environment::now() > until {
+                return None;
+            }
+            // The time passes without a notification: only the clock shows an expired lease.
+            drop(tokio::time::timeout(PAUSE, freed).await);
+        }
+    }
+
+    /// Returns a permit, and lets waiting requests check theirs.
+    pub fn give_back(&self, permit: Option<Permit>) {
+        if permit.is_some() {
+            drop(permit);
+            self.freed.notify_waiters();
+        }
+    }
+
+    /// Writes segments that cannot be read again. Only the thread whose queries found them
+    /// unreadable knows them; all other compaction is done by the maintenance thread.
+    pub async fn replace_lost_segments(&self) {
+        let lost = self.connections.segments().lost();
+        if lost.is_empty() {
+            return;
+        }
+        for blob in lost {
+            super::log::problem("segment that cannot be read", &blob);
+        }
+        if let Err(error) = super::maintenance::compact(&self.connections.repository(), 1).await {
+            super::log::problem("compaction", &error);
+        }
+    }
+}

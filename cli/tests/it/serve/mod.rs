@@ -1,0 +1,239 @@
+//! `aqlite serve` as a child process: REST cases, crashes, backups, access control, end.
+
+mod access;
+mod crash;
+#[path = "../../../../tests/it/over_http.rs"]
+mod over_http;
+mod segments;
+mod server;
+
+use server::{Folder, ITS, PROGRAM, Server, compositions, text};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::thread::sleep;
+use std::time::Duration;
+
+/// The configuration of the runner of the REST cases, in variables of a deployment.
+const COMMON: [(&str, &str); 6] = [
+    ("SYSTEM_ID", "test.example"),
+    ("LIMIT_BODY", "200000"),
+    ("LIMIT_TEMPLATE", "150000"),
+    ("LIMIT_QUERY_WORK", "20000000"),
+    ("LIMIT_PARAMETERS", "100000"),
+    ("ORIGINS", "https://page.example"),
+];
+const OPEN: [(&str, &str); 3] = [("AUTH", "none"), ("ACCESS_LOG", "on"), ("ADMIN", "true")];
+const EXACT: [(&str, &str); 2] = [("SPECIALISATION", "exact"), ("FLAT_DIALECT", "ehrbase")];
+
+#[test]
+fn the_cases_of_the_rest_interface_hold() {
+    let kinds: [(&str, Vec<(&str, &str)>); 4] = [
+        ("open", [&COMMON[..], &OPEN].concat()),
+        ("exact", [&COMMON[..], &OPEN, &EXACT].concat()),
+        ("plain", [&COMMON[..], &[("AUTH", "none")]].concat()),
+        ("closed", COMMON.to_vec()),
+    ];
+    let started: Vec<(String, Folder, Server)> = kinds
+        .iter()
+        .map(|(kind, variables)| {
+            let folder = Folder::new(&format!("cases-{kind}"));
+            // Requests that follow one another go to different threads, each with caches of its own.
+            let server = Server::start(&folder, &["--threads", "3"], variables);
+            (format!("{kind}={}", server.authority), folder, server)
+        })
+        .collect();
+    let hosts: Vec<&str> = started.iter().map(|(host, ..)| host.as_str()).collect();
+    // The folder of the program is named after its profile.
+    let profile = Path::new(PROGRAM).parent().and_then(Path::file_name);
+    let profile = match profile.expect("a profile").to_string_lossy() {
+        name if name == "debug" => String::from("dev"),
+        name => name.into_owned(),
+    };
+    let output = Command::new(env!("CARGO"))
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
+        .args([
+            "test",
+            "--quiet",
+            "--profile",
+            &profile,
+            "--package",
+            "aqlite",
+        ])
+        .args(["--test", "it", "--", "--ignored", "--exact"])
+        .arg("rest::the_cases_hold_over_http")
+        .env("AQLITE_HOSTS", hosts.join(" "))
+        .output()
+        .expect("the runner of the cases");
+    let said = said(&output);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("1 passed"), "the test is there: {said}");
+    for (_, _, server) in started {
+        server.stop();
+    }
+}
+
+/// Returns both outputs of a program.
+fn said(output: &Output) -> String {
+    [&output.stdout, &output.stderr]
+        .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+        .concat()
+}
+
+#[test]
+fn service_is_closed_by_default() {
+    let folder = Folder::new("closed");
+    let server = Server::start(&folder, &[], &[]);
+    let answer = server.send("POST", &format!("{ITS}/ehr"), "");
+    assert_eq!(answer.status, 401);
+    assert!(text(&answer).contains("access is not configured"));
+    assert_eq!(server.send("GET", "/health", "").status, 200);
+    assert_eq!(server.send("OPTIONS", "/v1/", "").status, 200);
+    server.stop();
+}
+
+#[test]
+fn open_service_on_all_addresses_is_refused() {
+    let folder = Folder::new("exposed");
+    for arguments in [
+        ["serve", "--open", "--listen", "0.0.0.0:0"],
+        ["serve", "--open", "--listen", "[::]:0"],
+    ] {
+        let output = folder.run(&arguments);
+        assert!(!output.status.success());
+        assert!(said(&output).contains("loopback address only"));
+        assert!(
+            !folder.0.join("aqlite.db").exists(),
+            "a database was created"
+        );
+    }
+}
+
+#[test]
+fn open_service_refuses_another_host_name() {
+    let folder = Folder::new("rebinding");
+    let server = Server::open(&folder);
+    let mut stream = TcpStream::connect(&server.authority).unwrap();
+    stream
+        .write_all(b"GET /v1/definition/query HTTP/1.1\r\nHost: attacker.example\r\nConnection: close\r\n\r\n")
+        .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 421 "), "{answer}");
+    let mut stream = TcpStream::connect(&server.authority).unwrap();
+    stream.write_all(b"GET /v1/ HTTP/1.0\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.0 400 "), "{answer}");
+}
+
+#[test]
+fn a_second_server_on_the_same_database_is_refused() {
+    let folder = Folder::new("twice");
+    let server = Server::open(&folder);
+    let arguments = [
+        "serve",
+        "--open",
+        "--db",
+        "test.db",
+        "--listen",
+        "127.0.0.1:0",
+    ];
+    let output = folder.run(&arguments);
+    assert!(!output.status.success());
+    assert!(said(&output).contains("another process serves"));
+    server.stop();
+}
+
+#[test]
+fn running_request_is_finished_before_the_end() {
+    let folder = Folder::new("end");
+    let server = Server::open(&folder);
+    server.store_templates();
+    let ehr_id = server.create_ehr();
+    let body = compositions(1).remove(0);
+    let (first, second) = body.as_bytes().split_at(body.len() / 2);
+    let mut stream = TcpStream::connect(&server.authority).unwrap();
+    let head = format!(
+        "POST {ITS}/ehr/{ehr_id}/composition HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        server.authority,
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.write_all(first).unwrap();
+    sleep(Duration::from_millis(300));
+    server.signal("TERM");
+    sleep(Duration::from_millis(300));
+    assert!(
+        TcpStream::connect(&server.authority).is_err(),
+        "a new connection was accepted"
+    );
+    stream.write_all(second).unwrap();
+    let mut answer = [0; 12];
+    stream.read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 201");
+    drop(stream);
+    assert!(server.wait().success());
+    let size = |end: &str| std::fs::metadata(format!("{}{end}", folder.database().display()));
+    assert!(
+        size("-wal").is_err(),
+        "the write-ahead log was not written back"
+    );
+    let server = Server::open(&folder);
+    let found = server.count("SELECT count(*) AS n FROM EHR e CONTAINS COMPOSITION c");
+    assert_eq!(found, 1);
+}
+
+#[test]
+fn backup_while_writing_is_whole_and_can_be_restored() {
+    let folder = Folder::new("backup");
+    let server = Server::open(&folder);
+    server.store_templates();
+    let sample = compositions(40);
+    let (before, after) = (
+        crash::Acknowledged::default(),
+        crash::Acknowledged::default(),
+    );
+    crash::load(&server, &sample, &before, || {
+        sleep(Duration::from_millis(300))
+    });
+    crash::load(&server, &sample, &after, || {
+        let output = folder.run(&["backup", "--db", "test.db", "copy"]);
+        assert!(output.status.success(), "{}", said(&output));
+    });
+    assert!(!before.lock().unwrap().is_empty());
+    let refused = folder.run(&["backup", "--db", "test.db", "copy"]);
+    assert!(said(&refused).contains("exists already"));
+    let refused = folder.run(&["restore", "copy", "--db", "test.db"]);
+    assert!(said(&refused).contains("another process serves"));
+    server.stop();
+
+    let restored = Folder::new("restored");
+    let copy = folder.0.join("copy");
+    let output = restored.run(&["restore", copy.to_str().unwrap(), "--db", "test.db"]);
+    assert!(output.status.success(), "{}", said(&output));
+    crash::assert_whole(&restored);
+    let server = Server::open(&restored);
+    crash::assert_held(&server, &before);
+    server.stop();
+}
+
+#[test]
+fn figures_are_answered_at_their_own_address() {
+    let folder = Folder::new("figures");
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = port.local_addr().unwrap().to_string();
+    drop(port);
+    let server = Server::start(&folder, &["--open", "--metrics", &address], &[]);
+    let ehr_id = server.create_ehr();
+    let figures = over_http::send(&address, "GET", "/metrics", &[], b"").unwrap();
+    let figures = text(&figures);
+    assert!(
+        figures.contains(r#"aqlite_requests_total{route="ehr",status="2xx"} 1"#),
+        "{figures}"
+    );
+    assert!(!figures.contains(&ehr_id));
+    assert_eq!(server.send("GET", "/metrics", "").status, 404);
+    server.stop();
+}
