@@ -781,12 +781,12 @@ fn parts_of_earlier_queries_make_room_for_a_query_that_needs_it() {
         done(place.plain.commit(draft.commit()));
     }
     while place.compact(0) == Some(Compaction::Written) {}
-    // One after the other, the queries need more memory than one of them may take.
+    // Each query may take as much memory as it needs alone, and less than both need together.
     let queries = [QUERIES[1], QUERIES[4]];
-    let need = |query| reads(&place.isolates[0], query).part_bytes as usize;
-    let [first, all] = queries.map(need);
-    assert!(first < all, "{first} {all}");
-    let limit = all - 1;
+    let need = |isolate: usize, query| reads(&place.isolates[isolate], query).part_bytes as usize;
+    let (first, second) = (need(0, queries[0]), need(1, queries[1]));
+    let (limit, both) = (first.max(second), need(0, queries[1]));
+    assert!(limit < both, "{first} {second} {both}");
     let segments = Segments::new(Box::new(place.blobs.clone())).with_sizes(1, 1_000);
     let segments = Rc::new(segments.with_memory(usize::MAX, limit));
     let isolate = place.plain.sql().repository().with_segments(segments);
