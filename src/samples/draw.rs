@@ -471,6 +471,17 @@ impl Draw<'_> {
                 self.text(&["left knee", "right ear", "lower back"]),
             ));
         }
+        self.course(&mut data);
+        let protocol = if self.random.chance(600) {
+            vec![("at0070", Value::Time(self.start))]
+        } else {
+            Vec::new()
+        };
+        Problem { data, protocol }
+    }
+
+    /// Adds onset, time of clinical recognition, severity, diagnostic certainty and a comment.
+    fn course(&mut self, data: &mut Vec<Element>) {
         if self.random.chance(700) {
             let detail = self.random.pick(&[0, 1, 2, 2, 2, 3]);
             data.push(("at0077", Value::Time(self.past(9000, detail))));
@@ -482,20 +493,12 @@ impl Draw<'_> {
             data.push(("at0005", self.local(&["at0047", "at0048", "at0049"])));
         }
         if self.random.chance(400) {
-            data.push((
-                "at0073",
-                self.local(&["at0074", "at0075", "at0076", "at0076"]),
-            ));
+            let certainty = self.local(&["at0074", "at0075", "at0076", "at0076"]);
+            data.push(("at0073", certainty));
         }
         if self.random.chance(150) {
             data.push(("at0069", self.remark()));
         }
-        let protocol = if self.random.chance(600) {
-            vec![("at0070", Value::Time(self.start))]
-        } else {
-            Vec::new()
-        };
-        Problem { data, protocol }
     }
 
     /// Returns a name of a problem: this code, or one of those that occur, some of which are frequent.

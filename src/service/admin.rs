@@ -126,12 +126,8 @@ impl<R: Repository> Service<R> {
                 .await
                 .map_err(at_line)?;
             let room = FINDINGS.saturating_sub(found.len());
-            found.extend(
-                findings
-                    .iter()
-                    .take(room)
-                    .map(|f| json!({ "line": loaded, "finding": f.one_line() })),
-            );
+            let shown = |f: &Finding| json!({ "line": loaded, "finding": f.one_line() });
+            found.extend(findings.iter().take(room).map(shown));
             pending = match pending {
                 Some(mut set) if belongs(&set, &next) => {
                     set.changes.extend(next.changes);
