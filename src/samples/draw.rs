@@ -124,17 +124,10 @@ impl Draw<'_> {
 
     fn blood_pressure(&mut self) -> Observation {
         let mut observation = self.observation(&BLOOD_PRESSURE, Draw::pressures);
-        if let Some(event) = observation
-            .events
-            .first_mut()
-            .filter(|_| self.seat.is_hypertensive)
+        if let Some(event) = observation.events.first_mut()
+            && self.seat.is_hypertensive
         {
-            let halves = 320 + self.random.between(0, 60);
-            let high = Decimal::halves(halves, self.random);
-            event.data.retain(|(node, _)| *node != "at0004");
-            event
-                .data
-                .insert(0, ("at0004", Value::Quantity(high, "mm[Hg]")));
+            self.raise(event);
         }
         if self.random.chance(20) {
             observation.events.push(self.mean_of_day());
@@ -147,6 +140,14 @@ impl Draw<'_> {
             observation.device = self.random.chance(200).then(|| self.device());
         }
         observation
+    }
+
+    /// Replaces the systolic pressure by a high one, from 160 to 190 mm[Hg].
+    fn raise(&mut self, event: &mut Event) {
+        let halves = 320 + self.random.between(0, 60);
+        let high = ("at0004", self.millimetres(halves));
+        event.data.retain(|(node, _)| *node != "at0004");
+        event.data.insert(0, high);
     }
 
     /// Returns the mean pressures of the next day.
@@ -259,16 +260,7 @@ impl Draw<'_> {
 
     fn temperature(&mut self) -> Observation {
         let mut observation = self.observation(&TEMPERATURE, |d| {
-            let tenths = d.random.between(355, 385) + if d.random.chance(100) { 15 } else { 0 };
-            let value = match d.random.below(100) {
-                0..3 => d.missing(),
-                3..8 => Value::Quantity(Decimal::tenths(tenths * 9 / 5 + 320), "[degF]"),
-                _ => Value::Quantity(
-                    Decimal::tenths(tenths).with_zeros(d.random.pick(&[0, 0, 0, 1])),
-                    "Cel",
-                ),
-            };
-            let mut data = vec![("at0004", value)];
+            let mut data = vec![("at0004", d.degrees())];
             for _ in 0..d.random.pick(&[0, 0, 0, 0, 0, 0, 0, 0, 1, 2]) {
                 data.push(("at0063", d.remark()));
             }
@@ -283,6 +275,20 @@ impl Draw<'_> {
             observation.protocol.push(("at0021", place));
         }
         observation
+    }
+
+    /// Returns a body temperature: 92 % in degrees Celsius, 5 % in Fahrenheit, 3 % missing.
+    fn degrees(&mut self) -> Value {
+        let normal = self.random.between(355, 385);
+        let tenths = normal + if self.random.chance(100) { 15 } else { 0 };
+        match self.random.below(100) {
+            0..3 => self.missing(),
+            3..8 => Value::Quantity(Decimal::tenths(tenths * 9 / 5 + 320), "[degF]"),
+            _ => {
+                let zeros = self.random.pick(&[0, 0, 0, 1]);
+                Value::Quantity(Decimal::tenths(tenths).with_zeros(zeros), "Cel")
+            }
+        }
     }
 
     fn pulse(&mut self) -> Observation {

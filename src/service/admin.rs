@@ -158,17 +158,7 @@ impl<R: Repository> Service<R> {
 
     /// DELETE /admin/ehr/{ehr_id}, DELETE /admin/ehr/all?ehr_id=…
     pub(super) async fn admin_delete_ehr(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        let ids: Vec<&str> = match call.param(0) {
-            ALL => call
-                .request
-                .query
-                .iter()
-                .filter(|(key, _)| key == "ehr_id")
-                .flat_map(|(_, value)| value.split(','))
-                .map(str::trim)
-                .collect(),
-            one => vec![one],
-        };
+        let ids = named_ehrs(call);
         if ids.is_empty() {
             return Err(Failure::bad_request(
                 "the parameter `ehr_id` is missing: name the EHRs to delete; POST /admin/reset removes everything",
@@ -342,6 +332,22 @@ impl<R: Repository> Service<R> {
         let checked = self.composition_findings(call, tree, Rigor::Complete);
         let (checked, findings) = checked.await?;
         Ok((Some(checked), findings))
+    }
+}
+
+/// Returns the EHRs that a request names: by its path, or for all of them by parameters, each of
+/// which may be a list with commas.
+fn named_ehrs<'c>(call: &'c Call<'_>) -> Vec<&'c str> {
+    match call.param(0) {
+        ALL => call
+            .request
+            .query
+            .iter()
+            .filter(|(key, _)| key == "ehr_id")
+            .flat_map(|(_, value)| value.split(','))
+            .map(str::trim)
+            .collect(),
+        one => vec![one],
     }
 }
 

@@ -16,6 +16,7 @@ use super::http::Response;
 use super::negotiate::{choose, json_body};
 use super::query::{EhrSelection, RowVisitor};
 use crate::aql::{Parameter, RowValue};
+use crate::gdl::CompiledGuide;
 use crate::gdl::cards::cards;
 use crate::rm::json::{self, elements, members};
 use crate::store::repository::{Definition, Repository};
@@ -49,16 +50,11 @@ impl<R: Repository> Service<R> {
         json_body(call.request)?;
         let guide = self.guide(call.param(0)).await?;
         let request = Invocation::read(call.text()?)?;
-        let own = match call
-            .caller
-            .reach(call.permission, Subject::Named(&guide.guide().id))?
-        {
-            Reach::One(own) => Some([own]),
-            _ => None,
+        let own = confined_to(call, &guide)?;
+        let whose = match &own {
+            Some(own) => EhrSelection::Some(std::slice::from_ref(own)),
+            None => EhrSelection::All,
         };
-        let whose = own
-            .as_ref()
-            .map_or(EhrSelection::All, |own| EhrSelection::Some(own));
         let ehr_id = self.ehr_of_patient(call, &request, whose).await?;
         call.check_permission_on(&guide.guide().id, &ehr_id)
             .map_err(|_| no_ehr())?;
@@ -147,6 +143,15 @@ fn service(definition: &Definition) -> Value {
     })
 }
 
+/// Returns the EHR to which the caller's permission for a guide is confined.
+fn confined_to(call: &Call<'_>, guide: &CompiledGuide) -> Result<Option<String>, Failure> {
+    let subject = Subject::Named(&guide.guide().id);
+    Ok(match call.caller.reach(call.permission, subject)? {
+        Reach::One(own) => Some(own),
+        _ => None,
+    })
+}
+
 /// The texts of the first column of a query.
 #[derive(Default)]
 struct FirstTexts(Vec<String>);
@@ -207,19 +212,10 @@ impl Invocation {
                 "`hookInstance` is missing: expected a UUID",
             ));
         }
-        let patient = text_of(below(member(&body, "context"), &["patientId"]))
-            .ok_or_else(|| Failure::bad_request("`context.patientId` is missing"))?;
-        if patient.len() > LONGEST {
-            return Err(Failure::bad_request(format!(
-                "`context.patientId` has more than {LONGEST} bytes"
-            )));
-        }
+        let patient = text_of(below(member(&body, "context"), &["patientId"]));
         let listed = below(member(&body, "prefetch"), &["patient", "identifier"]);
         Ok(Invocation {
-            patient: patient
-                .strip_prefix("Patient/")
-                .unwrap_or(&patient)
-                .to_owned(),
+            patient: patient_id(patient)?,
             identifiers: identifiers(listed)?,
         })
     }
@@ -236,6 +232,18 @@ fn check_hook(hook: Option<&str>) -> Result<(), Failure> {
             "`hook` is missing: expected `{HOOK}`"
         ))),
     }
+}
+
+/// Returns the id of a patient without the type of the resource.
+fn patient_id(patient: Option<String>) -> Result<String, Failure> {
+    let patient = patient.ok_or_else(|| Failure::bad_request("`context.patientId` is missing"))?;
+    if patient.len() > LONGEST {
+        return Err(Failure::bad_request(format!(
+            "`context.patientId` has more than {LONGEST} bytes"
+        )));
+    }
+    let id = patient.strip_prefix("Patient/");
+    Ok(id.unwrap_or(&patient).to_owned())
 }
 
 /// Returns the identifiers of a Patient that have a value and a system.

@@ -14,7 +14,7 @@ use super::time::iso;
 use super::validators::{definition_etag, definition_response};
 use crate::diag::Diagnostic;
 use crate::rm::json;
-use crate::rm::tree::NodeRef;
+use crate::rm::tree::{NodeRef, Tree};
 use crate::store::repository::{Definition, DefinitionKind, Repository};
 use crate::template::limits::{WEB_BYTES, example_excess, web_excess};
 use crate::template::{ExampleKind, Template, TemplateElements, WebTemplate, example};
@@ -161,12 +161,7 @@ impl<R: Repository> Service<R> {
         // The text is no longer needed, and an example may be large.
         drop(found);
         let template = &compiled.template;
-        let turn = call.turn(LARGE).await?;
-        let language = call.request.query_value("language");
-        let made = example(template, kind, language, &iso(call.now));
-        drop(turn);
-        let tree =
-            made.map_err(|findings| Failure::invalid(call.dialect, "template", &findings))?;
+        let tree = example_of(call, template, kind).await?;
         let root = tree
             .root()
             .ok_or_else(|| Failure::new(500, "the example is empty"))?;
@@ -368,6 +363,18 @@ fn check_id(id: &str) -> Result<(), Failure> {
         )));
     }
     Ok(())
+}
+
+/// Makes an example in the requested language.
+async fn example_of(
+    call: &Call<'_>,
+    template: &Template,
+    kind: ExampleKind,
+) -> Result<Tree, Failure> {
+    let _turn = call.turn(LARGE).await?;
+    let language = call.request.query_value("language");
+    let made = example(template, kind, language, &iso(call.now));
+    made.map_err(|findings| Failure::invalid(call.dialect, "template", &findings))
 }
 
 /// Returns the requested detail of an example. `kind` precedes `detail_level`.

@@ -626,10 +626,20 @@ impl ImportContext<'_> {
         let class = class.ok_or_else(|| {
             Failure::bad_request("the contribution does not list a version of the record")
         })?;
-        if version
-            .get(Attr::DATA)
-            .is_some_and(|data| data.class() != class)
-        {
+        self.check_agreement(version, class)?;
+        let kind = kind_of(class)?;
+        if self.ehr_id.is_empty() != (kind == ObjectKind::Party) {
+            return Err(Failure::bad_request(
+                "a party belongs to no EHR, and any other object to one: `ehr_id` is required for the latter, and not allowed for a party",
+            ));
+        }
+        Ok(kind)
+    }
+
+    /// Checks that a version has the class and the contribution of its record.
+    fn check_agreement(&self, version: NodeRef<'_>, class: Cls) -> Result<(), Failure> {
+        let data = version.get(Attr::DATA);
+        if data.is_some_and(|data| data.class() != class) {
             return Err(Failure::bad_request(
                 "the contribution gives a version another class than its data has",
             ));
@@ -640,12 +650,6 @@ impl ImportContext<'_> {
                 "the version names another contribution than that of the record",
             ));
         }
-        let kind = kind_of(class)?;
-        if self.ehr_id.is_empty() != (kind == ObjectKind::Party) {
-            return Err(Failure::bad_request(
-                "a party belongs to no EHR, and any other object to one: `ehr_id` is required for the latter, and not allowed for a party",
-            ));
-        }
-        Ok(kind)
+        Ok(())
     }
 }
