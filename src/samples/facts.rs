@@ -273,6 +273,19 @@ impl Decimal {
         }
     }
 
+    /// Returns a whole number that is written with some zeros behind the decimal point.
+    pub(super) fn whole(units: i64, zeros: u32) -> Decimal {
+        Decimal {
+            units,
+            scale: 0,
+            zeros,
+        }
+    }
+
+    pub(super) fn with_zeros(self, zeros: u32) -> Decimal {
+        Decimal { zeros, ..self }
+    }
+
     pub(super) fn tenths(tenths: i64) -> Decimal {
         Decimal {
             units: tenths,
@@ -326,12 +339,14 @@ impl Moment {
                 "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.000"
             ),
         };
-        let zone = if matches!(self.detail, Detail::Year | Detail::Month | Detail::Day) {
-            None
-        } else {
-            self.zone
-        };
-        let _ = match zone {
+        self.write_zone(out);
+    }
+
+    /// Writes the time zone. Dates have none.
+    fn write_zone(self, out: &mut String) {
+        use std::fmt::Write;
+        let is_date = matches!(self.detail, Detail::Year | Detail::Month | Detail::Day);
+        let _ = match self.zone.filter(|_| !is_date) {
             None => Ok(()),
             Some(0) => write!(out, "Z"),
             Some(zone) => write!(

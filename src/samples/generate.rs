@@ -205,18 +205,23 @@ impl Generator {
     }
 }
 
-/// Distributes the compositions: 60 % of the EHRs have few, 35 % some, 5 % very many. The sum is
-/// `compositions`.
-fn firsts(seed: u64, ehrs: usize, compositions: usize) -> Vec<usize> {
-    let weights = (0..ehrs).map(|ehr| {
+/// Returns the weights of the EHRs: 60 % have few compositions, 35 % some, 5 % very many.
+fn weights(seed: u64, ehrs: usize) -> Vec<u64> {
+    let weight = |ehr| {
         let mut random = Random::new([seed, 6, to_u64(ehr), 0]);
         match random.below(100) {
             0..60 => random.below(5),
             60..95 => 5 + random.below(15),
             _ => 49 + random.below(351),
         }
-    });
-    let weights: Vec<u64> = weights.collect();
+    };
+    (0..ehrs).map(weight).collect()
+}
+
+/// Distributes the compositions by weights. Returns the number of the first composition of each
+/// EHR, and behind them `compositions`.
+fn firsts(seed: u64, ehrs: usize, compositions: usize) -> Vec<usize> {
+    let weights = weights(seed, ehrs);
     let total = weights.iter().sum::<u64>().max(1);
     let (each, spare) = if compositions >= ehrs {
         (1, compositions - ehrs)

@@ -2,7 +2,7 @@
 
 use super::facts::{
     Analyte, BLOOD_PRESSURE, Body, DAY_EVENT, Element, Event, Facts, LABORATORY, Observation,
-    PULSE, TEMPERATURE, Value,
+    PULSE, Panel, TEMPERATURE, Value,
 };
 use super::generate::Generator;
 use super::writer::template_of;
@@ -82,22 +82,8 @@ impl Truth {
                 .for_each(|(i, o)| table.observation(i, o)),
             Body::Laboratory { panels, .. } => {
                 table.archetype = LABORATORY.archetype;
-                for (i, panel) in panels.iter().enumerate() {
-                    table.time = panel.time.micros();
-                    [
-                        &panel.elements,
-                        &panel.conclusion,
-                        &panel.specimen,
-                        &panel.protocol,
-                    ]
-                    .iter()
-                    .for_each(|e| table.elements((i, 0), LABORATORY.event, e));
-                    let mut part = 0;
-                    panel
-                        .analytes
-                        .iter()
-                        .for_each(|a| table.analyte(i, &mut part, a));
-                }
+                let numbered = panels.iter().enumerate();
+                numbered.for_each(|(i, panel)| table.panel(i, panel));
             }
             Body::Problems(problems) => {
                 table.archetype = "openEHR-EHR-EVALUATION.problem_diagnosis.v1";
@@ -143,6 +129,23 @@ impl Table {
             "device",
             observation.device.as_deref().unwrap_or_default(),
         );
+    }
+
+    fn panel(&mut self, number: usize, panel: &Panel) {
+        self.time = panel.time.micros();
+        let lists = [
+            &panel.elements,
+            &panel.conclusion,
+            &panel.specimen,
+            &panel.protocol,
+        ];
+        for elements in lists {
+            self.elements((number, 0), LABORATORY.event, elements);
+        }
+        let mut part = 0;
+        for analyte in &panel.analytes {
+            self.analyte(number, &mut part, analyte);
+        }
     }
 
     fn analyte(&mut self, entry: usize, part: &mut usize, analyte: &Analyte) {

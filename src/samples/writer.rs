@@ -121,26 +121,29 @@ impl Writer<'_> {
         self.open(Cls::PARTY_IDENTIFIED);
         self.leaf(Attr::NAME, facts.composer);
         self.close();
+        self.context(facts);
+        self.list(Attr::CONTENT, |w| match &facts.body {
+            Body::Vitals(observations) => observations.iter().for_each(|o| w.observation(o)),
+            Body::Laboratory { panels, .. } => panels.iter().for_each(|p| w.panel(p)),
+            Body::Problems(problems) => problems.iter().for_each(|p| w.problem(p)),
+        });
+        self.close();
+    }
+
+    /// Writes the EVENT_CONTEXT.
+    fn context(&mut self, facts: &Facts) {
         self.attribute(Attr::CONTEXT);
         self.open(Cls::EVENT_CONTEXT);
         self.time(Attr::START_TIME, facts.start);
         self.attribute(Attr::SETTING);
         self.coded("openehr", "228", "primary medical care");
         if let Body::Laboratory { number, status, .. } = &facts.body {
-            self.attribute(Attr::OTHER_CONTEXT);
-            self.node(Cls::ITEM_TREE, "at0001");
-            self.list(Attr::ITEMS, |w| {
-                w.element("at0002", &Value::Text(number.clone()));
-                w.element("at0005", &Value::Text((*status).to_owned()));
-            });
-            self.close();
+            let report = [
+                ("at0002", Value::Text(number.clone())),
+                ("at0005", Value::Text((*status).to_owned())),
+            ];
+            self.item_tree(Attr::OTHER_CONTEXT, "at0001", &report);
         }
-        self.close();
-        self.list(Attr::CONTENT, |w| match &facts.body {
-            Body::Vitals(observations) => observations.iter().for_each(|o| w.observation(o)),
-            Body::Laboratory { panels, .. } => panels.iter().for_each(|p| w.panel(p)),
-            Body::Problems(problems) => problems.iter().for_each(|p| w.problem(p)),
-        });
         self.close();
     }
 
@@ -159,19 +162,7 @@ impl Writer<'_> {
         let frame = observation.frame;
         self.entry(Cls::OBSERVATION, frame.archetype);
         if !observation.protocol.is_empty() || observation.device.is_some() {
-            self.attribute(Attr::PROTOCOL);
-            self.node(Cls::ITEM_TREE, frame.protocol);
-            self.list(Attr::ITEMS, |w| {
-                w.elements(&observation.protocol);
-                if let Some(device) = &observation.device {
-                    w.archetype = DEVICE;
-                    w.root(Cls::CLUSTER, DEVICE, None);
-                    w.list(Attr::ITEMS, |w| w.elements(device));
-                    w.close();
-                    w.archetype = frame.archetype;
-                }
-            });
-            self.close();
+            self.protocol(observation);
         }
         self.attribute(Attr::DATA);
         self.node(Cls::HISTORY, frame.history);
@@ -188,6 +179,37 @@ impl Writer<'_> {
         self.close();
     }
 
+    /// Writes the protocol with the device, which has an archetype of its own.
+    fn protocol(&mut self, observation: &Observation) {
+        let frame = observation.frame;
+        self.attribute(Attr::PROTOCOL);
+        self.node(Cls::ITEM_TREE, frame.protocol);
+        self.list(Attr::ITEMS, |w| {
+            w.elements(&observation.protocol);
+            if let Some(device) = &observation.device {
+                w.cluster(DEVICE, device);
+                w.archetype = frame.archetype;
+            }
+        });
+        self.close();
+    }
+
+    /// Writes a CLUSTER. The archetype stays that of the cluster: elements are named by it.
+    fn cluster(&mut self, archetype: &'static str, elements: &[Element]) {
+        self.archetype = archetype;
+        self.root(Cls::CLUSTER, archetype, None);
+        self.list(Attr::ITEMS, |w| w.elements(elements));
+        self.close();
+    }
+
+    /// Writes an ITEM_TREE as the value of an attribute.
+    fn item_tree(&mut self, attribute: Attr, node: &str, elements: &[Element]) {
+        self.attribute(attribute);
+        self.node(Cls::ITEM_TREE, node);
+        self.list(Attr::ITEMS, |w| w.elements(elements));
+        self.close();
+    }
+
     fn event(&mut self, observation: &Observation, event: &Event) {
         let frame = observation.frame;
         if event.is_day {
@@ -196,15 +218,9 @@ impl Writer<'_> {
             self.node(Cls::POINT_EVENT, frame.event);
         }
         self.time(Attr::TIME, event.time);
-        self.attribute(Attr::DATA);
-        self.node(Cls::ITEM_TREE, frame.tree);
-        self.list(Attr::ITEMS, |w| w.elements(&event.data));
-        self.close();
+        self.item_tree(Attr::DATA, frame.tree, &event.data);
         if !event.state.is_empty() {
-            self.attribute(Attr::STATE);
-            self.node(Cls::ITEM_TREE, frame.state);
-            self.list(Attr::ITEMS, |w| w.elements(&event.state));
-            self.close();
+            self.item_tree(Attr::STATE, frame.state, &event.state);
         }
         if event.is_day {
             self.attribute(Attr::WIDTH);
@@ -218,10 +234,7 @@ impl Writer<'_> {
     fn panel(&mut self, panel: &Panel) {
         self.entry(Cls::OBSERVATION, LABORATORY.archetype);
         if !panel.protocol.is_empty() {
-            self.attribute(Attr::PROTOCOL);
-            self.node(Cls::ITEM_TREE, LABORATORY.protocol);
-            self.list(Attr::ITEMS, |w| w.elements(&panel.protocol));
-            self.close();
+            self.item_tree(Attr::PROTOCOL, LABORATORY.protocol, &panel.protocol);
         }
         self.attribute(Attr::DATA);
         self.node(Cls::HISTORY, LABORATORY.history);
@@ -231,23 +244,22 @@ impl Writer<'_> {
             w.time(Attr::TIME, panel.time);
             w.attribute(Attr::DATA);
             w.node(Cls::ITEM_TREE, LABORATORY.tree);
-            w.list(Attr::ITEMS, |w| {
-                w.elements(&panel.elements);
-                if !panel.specimen.is_empty() {
-                    w.archetype = SPECIMEN;
-                    w.root(Cls::CLUSTER, SPECIMEN, None);
-                    w.list(Attr::ITEMS, |w| w.elements(&panel.specimen));
-                    w.close();
-                }
-                panel.analytes.iter().for_each(|a| w.analyte(a));
-                w.archetype = LABORATORY.archetype;
-                w.elements(&panel.conclusion);
-            });
+            w.list(Attr::ITEMS, |w| w.results(panel));
             w.close();
             w.close();
         });
         self.close();
         self.close();
+    }
+
+    fn results(&mut self, panel: &Panel) {
+        self.elements(&panel.elements);
+        if !panel.specimen.is_empty() {
+            self.cluster(SPECIMEN, &panel.specimen);
+        }
+        panel.analytes.iter().for_each(|a| self.analyte(a));
+        self.archetype = LABORATORY.archetype;
+        self.elements(&panel.conclusion);
     }
 
     fn analyte(&mut self, analyte: &Analyte) {
@@ -263,15 +275,9 @@ impl Writer<'_> {
     fn problem(&mut self, problem: &Problem) {
         self.entry(Cls::EVALUATION, PROBLEM);
         if !problem.protocol.is_empty() {
-            self.attribute(Attr::PROTOCOL);
-            self.node(Cls::ITEM_TREE, "at0032");
-            self.list(Attr::ITEMS, |w| w.elements(&problem.protocol));
-            self.close();
+            self.item_tree(Attr::PROTOCOL, "at0032", &problem.protocol);
         }
-        self.attribute(Attr::DATA);
-        self.node(Cls::ITEM_TREE, "at0001");
-        self.list(Attr::ITEMS, |w| w.elements(&problem.data));
-        self.close();
+        self.item_tree(Attr::DATA, "at0001", &problem.data);
         self.close();
     }
 
@@ -302,25 +308,8 @@ impl Writer<'_> {
     fn value(&mut self, value: &Value) {
         match value {
             Value::Quantity(number, unit) => self.quantity(*number, unit),
-            Value::Range(low, high, unit) => {
-                self.open(Cls::DV_INTERVAL);
-                self.attribute(Attr::LOWER);
-                self.quantity(*low, unit);
-                self.attribute(Attr::UPPER);
-                self.quantity(*high, unit);
-                self.leaf(Attr::LOWER_INCLUDED, "true");
-                self.leaf(Attr::UPPER_INCLUDED, "true");
-                self.leaf(Attr::LOWER_UNBOUNDED, "false");
-                self.leaf(Attr::UPPER_UNBOUNDED, "false");
-                self.close();
-            }
-            Value::Percent(share) => {
-                self.open(Cls::DV_PROPORTION);
-                self.number(Attr::NUMERATOR, *share);
-                self.leaf(Attr::DENOMINATOR, "100");
-                self.leaf(Attr::TYPE, "2");
-                self.close();
-            }
+            Value::Range(low, high, unit) => self.interval(*low, *high, unit),
+            Value::Percent(share) => self.percent(*share),
             Value::Count(count) => {
                 self.open(Cls::DV_COUNT);
                 self.leaf(Attr::MAGNITUDE, &count.to_string());
@@ -330,17 +319,35 @@ impl Writer<'_> {
                 self.value_object(Cls::DV_BOOLEAN, if *flag { "true" } else { "false" })
             }
             Value::Code(terminology, code) => {
-                let names = self.names;
-                self.coded(
-                    terminology,
-                    code,
-                    names.get(self.archetype, code).unwrap_or_default(),
-                );
+                let rubric = self.names.get(self.archetype, code).unwrap_or_default();
+                self.coded(terminology, code, rubric);
             }
             Value::Text(text) => self.value_object(Cls::DV_TEXT, text),
             Value::Time(moment) => self.moment(*moment),
             Value::Missing(_) => {}
         }
+    }
+
+    /// Writes a closed DV_INTERVAL.
+    fn interval(&mut self, low: Decimal, high: Decimal, unit: &str) {
+        self.open(Cls::DV_INTERVAL);
+        self.attribute(Attr::LOWER);
+        self.quantity(low, unit);
+        self.attribute(Attr::UPPER);
+        self.quantity(high, unit);
+        self.leaf(Attr::LOWER_INCLUDED, "true");
+        self.leaf(Attr::UPPER_INCLUDED, "true");
+        self.leaf(Attr::LOWER_UNBOUNDED, "false");
+        self.leaf(Attr::UPPER_UNBOUNDED, "false");
+        self.close();
+    }
+
+    fn percent(&mut self, share: Decimal) {
+        self.open(Cls::DV_PROPORTION);
+        self.number(Attr::NUMERATOR, share);
+        self.leaf(Attr::DENOMINATOR, "100");
+        self.leaf(Attr::TYPE, "2");
+        self.close();
     }
 
     fn quantity(&mut self, number: Decimal, unit: &str) {

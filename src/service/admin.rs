@@ -29,7 +29,7 @@ use super::document_class::Controlled;
 use super::document_class::kind_of;
 use super::error::Failure;
 use super::http::{Request, Response};
-use super::identity::check_data_uid;
+use super::identity::{check_data_uid, check_deletable};
 use super::ids::{Target, VersionUid, check_system_id, is_uuid};
 use super::negotiate::{Format, is_ndjson, json_body};
 use super::route::{self, RouteTarget};
@@ -126,12 +126,8 @@ impl<R: Repository> Service<R> {
                 .await
                 .map_err(at_line)?;
             let room = FINDINGS.saturating_sub(found.len());
-            found.extend(
-                findings
-                    .iter()
-                    .take(room)
-                    .map(|f| json!({ "line": loaded, "finding": f.one_line() })),
-            );
+            let shown = |f: &Finding| json!({ "line": loaded, "finding": f.one_line() });
+            found.extend(findings.iter().take(room).map(shown));
             pending = match pending {
                 Some(mut set) if belongs(&set, &next) => {
                     set.changes.extend(next.changes);
@@ -162,17 +158,7 @@ impl<R: Repository> Service<R> {
 
     /// DELETE /admin/ehr/{ehr_id}, DELETE /admin/ehr/all?ehr_id=…
     pub(super) async fn admin_delete_ehr(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        let ids: Vec<&str> = match call.param(0) {
-            ALL => call
-                .request
-                .query
-                .iter()
-                .filter(|(key, _)| key == "ehr_id")
-                .flat_map(|(_, value)| value.split(','))
-                .map(str::trim)
-                .collect(),
-            one => vec![one],
-        };
+        let ids = named_ehrs(call);
         if ids.is_empty() {
             return Err(Failure::bad_request(
                 "the parameter `ehr_id` is missing: name the EHRs to delete; POST /admin/reset removes everything",
@@ -302,44 +288,8 @@ impl<R: Repository> Service<R> {
         record: Record,
     ) -> Result<(ChangeSet, Vec<Finding>), Failure> {
         let uid = VersionUid::read(&record.version_uid, "version_uid")?;
-        check_system_id(&uid.system_id)?;
-        check_data_uid(&uid, record.data.as_ref().and_then(Tree::root))?;
-        if !is_uuid(&record.ehr_id) {
-            return Err(Failure::bad_request("`ehr_id` is not a UUID"));
-        }
-        record
-            .preceding
-            .iter()
-            .try_for_each(|preceding| uid.check_follows(preceding))?;
-        if record
-            .contribution_uid
-            .as_ref()
-            .is_some_and(|uid| !is_uuid(uid))
-        {
-            return Err(Failure::bad_request("`contribution_uid` is not a UUID"));
-        }
-        let kind = record.kind()?;
-        if record.data.is_none() && (record.preceding.is_none() || kind == ObjectKind::EhrStatus) {
-            return Err(Failure::bad_request(
-                "the version has no data: a first version and an EHR_STATUS have",
-            ));
-        }
-        if kind == ObjectKind::Party {
-            return Err(Failure::bad_request("a party does not stand in an EHR"));
-        }
-        let (data, findings) = match (record.data, kind) {
-            (Some(tree), ObjectKind::Composition) => {
-                let (checked, findings) = self
-                    .composition_findings(call, tree, Rigor::Complete)
-                    .await?;
-                (Some(checked), findings)
-            }
-            (Some(tree), _) => (
-                Some(check_plain(call, tree, super::commit::class_name(kind))?),
-                Vec::new(),
-            ),
-            (None, _) => (None, Vec::new()),
-        };
+        let kind = record.check(&uid)?;
+        let (data, findings) = self.loaded_document(call, record.data, kind).await?;
         let audit = audit_of(
             record.change.as_deref(),
             record.audit.as_ref(),
@@ -363,6 +313,41 @@ impl<R: Repository> Service<R> {
             ..ChangeSet::single(&record.ehr_id.to_ascii_lowercase(), change)
         };
         Ok((set, findings))
+    }
+
+    /// Checks the document of a record. The findings of a composition do not reject it.
+    async fn loaded_document(
+        &self,
+        call: &Call<'_>,
+        data: Option<Tree>,
+        kind: ObjectKind,
+    ) -> Result<(Option<CheckedDocument>, Vec<Finding>), Failure> {
+        let Some(tree) = data else {
+            return Ok((None, Vec::new()));
+        };
+        if kind != ObjectKind::Composition {
+            let checked = check_plain(call, tree, super::commit::class_name(kind))?;
+            return Ok((Some(checked), Vec::new()));
+        }
+        let checked = self.composition_findings(call, tree, Rigor::Complete);
+        let (checked, findings) = checked.await?;
+        Ok((Some(checked), findings))
+    }
+}
+
+/// Returns the EHRs that a request names: by its path, or for all of them by parameters, each of
+/// which may be a list with commas.
+fn named_ehrs<'c>(call: &'c Call<'_>) -> Vec<&'c str> {
+    match call.param(0) {
+        ALL => call
+            .request
+            .query
+            .iter()
+            .filter(|(key, _)| key == "ehr_id")
+            .flat_map(|(_, value)| value.split(','))
+            .map(str::trim)
+            .collect(),
+        one => vec![one],
     }
 }
 
@@ -405,6 +390,15 @@ fn is_version(value: &str) -> bool {
     members(value).is_ok_and(|all| all.into_iter().any(|member| class(member).is_some()))
 }
 
+fn document_of(value: &str) -> Result<Tree, Failure> {
+    if is_version(value) {
+        return Err(Failure::bad_request(
+            "`data` is a VERSION: a load takes the document inside it, under `version_uid`; commit an IMPORTED_VERSION by a CONTRIBUTION, or import an export by `admin/import`",
+        ));
+    }
+    read_text(value, Format::Json, Cls::LOCATABLE, "data")
+}
+
 /// A line of a load.
 #[derive(Default)]
 struct Record {
@@ -430,6 +424,33 @@ impl From<Loaded> for Record {
 }
 
 impl Record {
+    /// Checks the identifiers, and that the kind allows the change. Returns the kind.
+    fn check(&self, uid: &VersionUid) -> Result<ObjectKind, Failure> {
+        check_system_id(&uid.system_id)?;
+        check_data_uid(uid, self.data.as_ref().and_then(Tree::root))?;
+        if !is_uuid(&self.ehr_id) {
+            return Err(Failure::bad_request("`ehr_id` is not a UUID"));
+        }
+        if let Some(preceding) = &self.preceding {
+            uid.check_follows(preceding)?;
+        }
+        if self
+            .contribution_uid
+            .as_ref()
+            .is_some_and(|uid| !is_uuid(uid))
+        {
+            return Err(Failure::bad_request("`contribution_uid` is not a UUID"));
+        }
+        let kind = self.kind()?;
+        if self.data.is_none() {
+            check_deletable(kind, self.preceding.is_some())?;
+        }
+        if kind == ObjectKind::Party {
+            return Err(Failure::bad_request("a party does not stand in an EHR"));
+        }
+        Ok(kind)
+    }
+
     fn read(line: &str) -> Result<Record, Failure> {
         let mut record = Record::default();
         for (key, value) in members(line).map_err(|m| malformed("load", line, m))? {
@@ -449,14 +470,7 @@ impl Record {
                     record.audit =
                         Some(read_text(value, Format::Json, Cls::AUDIT_DETAILS, "audit")?)
                 }
-                "data" if is_version(value) => {
-                    return Err(Failure::bad_request(
-                        "`data` is a VERSION: a load takes the document inside it, under `version_uid`; commit an IMPORTED_VERSION by a CONTRIBUTION, or import an export by `admin/import`",
-                    ));
-                }
-                "data" => {
-                    record.data = Some(read_text(value, Format::Json, Cls::LOCATABLE, "data")?)
-                }
+                "data" => record.data = Some(document_of(value)?),
                 other => {
                     return Err(Failure::bad_request(format!(
                         "`{other}` is not a member of a load"

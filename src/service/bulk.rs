@@ -39,6 +39,7 @@ use crate::rm::tree::Tree;
 use crate::store::canonical::object;
 use crate::store::repository::{Commit, Ehr, Repository, StoreError};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::rc::Rc;
@@ -93,6 +94,14 @@ fn size_of_parts(request: &Request) -> Option<usize> {
         true if path.ends_with("/gdl/query") && is_ndjson(request) => Some(listed),
         _ => None,
     }
+}
+
+/// A line of a body that is not blank.
+#[derive(Clone, Copy)]
+pub(crate) struct SentLine<'a> {
+    /// Its number. Blank lines count.
+    pub number: u64,
+    pub text: &'a str,
 }
 
 /// A line that is ready to commit.
@@ -173,7 +182,7 @@ impl<'a> Lines<'a> {
             || object(&[contribution]),
             |uid| object(&[("uid", uid), contribution]),
         );
-        self.answer(sent.line, status, &summary);
+        self.answer(sent.sent.number, status, &summary);
     }
 }
 
@@ -183,20 +192,77 @@ struct Load<'a> {
     lines: Lines<'a>,
     /// The EHRs of the lines so far.
     ehrs: HashMap<String, Rc<Ehr>>,
+    /// The target of the line in progress, as soon as it is known and the caller may write to it.
+    /// It is needed if the line has an error too.
+    target: Option<LineTarget>,
+}
+
+/// The contribution that a line writes.
+struct LineTarget {
+    ehr_id: String,
+    /// The uid that the client supplied.
+    contribution_uid: Option<String>,
 }
 
 /// The properties of a line that is being committed.
 struct PendingLine<'a> {
-    line: u64,
-    text: &'a str,
+    sent: SentLine<'a>,
     ehr_id: String,
+    /// The uid of the contribution.
     uid: String,
     created: Option<String>,
     identity: LineIdentity,
 }
 
-/// The EHR and the contribution uid of a line.
-type Named = (String, Option<String>);
+/// The members of a line of `POST /ehr/bulk`.
+struct BulkLine<'a> {
+    ehr_id: String,
+    content: Option<LineContent<'a>>,
+    /// The composition of the line, if it is valid.
+    composition: Option<Tree>,
+}
+
+/// The member of a line that has its content.
+struct LineContent<'a> {
+    /// `composition`, `contribution` or `ehr_status`.
+    name: Cow<'a, str>,
+    json: &'a str,
+}
+
+impl<'a> BulkLine<'a> {
+    fn read(text: &'a str) -> Result<BulkLine<'a>, Failure> {
+        let (mut ehr_id, mut content, mut composition) = (None, None, None);
+        // A valid composition is read where it occurs. Errors of an invalid one are reported after
+        // the complete line was read.
+        let mut take = |key: &str, scan: &mut Scanner<'_>| {
+            if key == "composition" && composition.is_none() {
+                composition = json::read_next(scan, Cls::COMPOSITION);
+                return composition.is_some();
+            }
+            false
+        };
+        let members = members_with(text, &mut take);
+        for (name, json) in members.map_err(|problem| malformed("line", text, problem))? {
+            match &*name {
+                "ehr_id" => ehr_id = json::text(json).filter(|id| is_uuid(id)),
+                "composition" | "contribution" | "ehr_status" if content.is_none() => {
+                    content = Some(LineContent { name, json });
+                }
+                other => {
+                    return Err(Failure::bad_request(format!(
+                        "`{other}` does not belong here: expected `ehr_id` and one of composition, contribution, ehr_status"
+                    )));
+                }
+            }
+        }
+        let missing = || Failure::bad_request("`ehr_id` is missing, or is not a UUID");
+        Ok(BulkLine {
+            ehr_id: ehr_id.ok_or_else(missing)?.to_ascii_lowercase(),
+            content,
+            composition,
+        })
+    }
+}
 
 /// Returns whether an error may mean that the commit was made before.
 fn may_be_duplicate(error: &StoreError) -> bool {
@@ -252,70 +318,76 @@ impl<R: Repository> Service<R> {
             ..Load::default()
         };
         call.templates.borrow_mut().rely_on(Facts::Cached);
-        for (number, text) in numbered(call)? {
-            self.add_sent(call, &mut load, number, text).await;
-            load.lines.pause(call, text).await;
+        for line in numbered(call)? {
+            self.add_sent(call, &mut load, line).await;
+            load.lines.pause(call, line.text).await;
         }
         self.flush(&mut load.lines).await;
         self.commit_optimistic_lines(call, &mut load).await;
         let retried = std::mem::take(&mut load.lines.retried);
-        for (number, text) in numbered(call)?.filter(|(number, _)| retried.contains(number)) {
-            self.add_sent(call, &mut load, number, text).await;
-            load.lines.pause(call, text).await;
+        for line in numbered(call)?.filter(|line| retried.contains(&line.number)) {
+            self.add_sent(call, &mut load, line).await;
+            load.lines.pause(call, line.text).await;
         }
         self.flush(&mut load.lines).await;
         Ok(Response::new(200).with_body(NDJSON, load.lines.out))
     }
 
-    async fn add_sent<'a>(&self, call: &Call<'a>, load: &mut Load<'a>, number: u64, text: &'a str) {
+    async fn add_sent<'a>(&self, call: &Call<'a>, load: &mut Load<'a>, line: SentLine<'a>) {
         call.templates.borrow_mut().forget_many();
-        let key = call
-            .request
-            .header("Idempotency-Key")
-            .filter(|key| !key.is_empty());
-        // Line number and text are part of the identity: the same key with another line is another
-        // request.
-        let key = key.map(|key| uuid_of(&format!("{}{key}\n{number}\n{text}", caller_key(call))));
-        let mut named = None;
-        let mut ready = self
-            .bulk_line(call, text, key.clone(), load, &mut named)
-            .await;
+        let key = line_key(call, line);
+        load.target = None;
+        let mut ready = self.bulk_line(call, line.text, key.as_ref(), load).await;
         // The error may come from an outdated template.
         if ready.is_err() && load.lines.facts == Facts::Cached {
             self.commit_optimistic_lines(call, load).await;
-            ready = self
-                .bulk_line(call, text, key.clone(), load, &mut named)
-                .await;
+            ready = self.bulk_line(call, line.text, key.as_ref(), load).await;
         }
         match ready {
-            Ok(ready) => self.add_line(&mut load.lines, number, ready, text).await,
-            Err(failure) => {
-                // Responses have the order of lines, so pending lines are answered first.
-                self.flush(&mut load.lines).await;
-                // The line itself may have changed the object since, so its conditions may no
-                // longer hold.
-                let before = match (key, named) {
-                    (Some(key), Some((ehr_id, uid))) if failure.status == 409 => {
-                        let created = None;
-                        let sent = PendingLine {
-                            line: number,
-                            text,
-                            ehr_id,
-                            uid: uid.unwrap_or_else(|| key.clone()),
-                            created,
-                            identity: LineIdentity::Key(key),
-                        };
-                        self.written_before(&sent)
-                            .await
-                            .map(|before| (sent, before))
-                    }
-                    _ => None,
+            Ok(ready) => self.add_line(&mut load.lines, line, ready).await,
+            Err(failure) => self.answer_invalid(load, line, key, failure).await,
+        }
+    }
+
+    /// Adds the response to a line that cannot be committed.
+    async fn answer_invalid<'a>(
+        &self,
+        load: &mut Load<'a>,
+        line: SentLine<'a>,
+        key: Option<String>,
+        failure: Failure,
+    ) {
+        // Responses have the order of lines, so pending lines are answered first.
+        self.flush(&mut load.lines).await;
+        match (key, load.target.take()) {
+            // The line itself may have changed the object since, so its conditions may no longer
+            // hold.
+            (Some(key), Some(target)) if failure.status == 409 => {
+                let pending = PendingLine {
+                    sent: line,
+                    ehr_id: target.ehr_id,
+                    uid: target.contribution_uid.unwrap_or_else(|| key.clone()),
+                    created: None,
+                    identity: LineIdentity::Key(key),
                 };
-                match before {
-                    Some((sent, before)) => load.lines.confirm(&sent, 200, before.first()),
-                    None => load.lines.refuse(number, &failure),
-                }
+                let lines = &mut load.lines;
+                self.answer_unwritten(lines, &pending, &failure).await;
             }
+            _ => load.lines.refuse(line.number, &failure),
+        }
+    }
+
+    /// Adds the response to a line that was not written now: the versions that it wrote before, or
+    /// the error.
+    async fn answer_unwritten(
+        &self,
+        lines: &mut Lines<'_>,
+        line: &PendingLine<'_>,
+        failure: &Failure,
+    ) {
+        match self.written_before(line).await {
+            Some(before) => lines.confirm(line, 200, before.first()),
+            None => lines.refuse(line.sent.number, failure),
         }
     }
 
@@ -332,26 +404,23 @@ impl<R: Repository> Service<R> {
     pub(crate) async fn add_line<'a>(
         &self,
         lines: &mut Lines<'a>,
-        line: u64,
+        sent: SentLine<'a>,
         ready: ReadyLine,
-        text: &'a str,
     ) {
         let ReadyLine {
             commit,
             created,
             identity,
         } = ready;
-        let (ehr_id, uid) = (commit.ehr_id.clone(), commit.contribution_uid.clone());
         lines.sent.push(PendingLine {
-            line,
-            text,
-            ehr_id,
-            uid,
+            sent,
+            ehr_id: commit.ehr_id.clone(),
+            uid: commit.contribution_uid.clone(),
             created,
             identity,
         });
         lines.commits.push(commit);
-        lines.bytes += text.len();
+        lines.bytes += sent.text.len();
         if lines.commits.len() >= TOGETHER || lines.bytes >= BYTES {
             self.flush(lines).await;
         }
@@ -370,28 +439,22 @@ impl<R: Repository> Service<R> {
         let sent = std::mem::take(&mut lines.sent);
         if let Err(failure) = check_outcomes(sent.len(), outcomes.len()) {
             for line in sent {
-                lines.refuse(line.line, &failure);
+                lines.refuse(line.sent.number, &failure);
             }
             return;
         }
-        for (sent, outcome) in sent.into_iter().zip(outcomes) {
+        // Each change set has its own outcome, in the order of the lines.
+        for (line, outcome) in sent.into_iter().zip(outcomes) {
             match outcome {
-                // Each change set has its own outcome, in the order of the lines.
-                Ok(()) => lines.confirm(&sent, 201, sent.created.as_ref()),
+                Ok(()) => lines.confirm(&line, 201, line.created.as_ref()),
                 Err(StoreError::PreconditionFailed) if lines.facts == Facts::Cached => {
-                    lines.retried.push(sent.line)
+                    lines.retried.push(line.sent.number)
                 }
-                Err(error) => {
-                    let before = if may_be_duplicate(&error) {
-                        self.written_before(&sent).await
-                    } else {
-                        None
-                    };
-                    match before {
-                        Some(before) => lines.confirm(&sent, 200, before.first()),
-                        None => lines.refuse(sent.line, &Failure::of_store(error)),
-                    }
+                Err(error) if may_be_duplicate(&error) => {
+                    let failure = Failure::of_store(error);
+                    self.answer_unwritten(lines, &line, &failure).await;
                 }
+                Err(error) => lines.refuse(line.sent.number, &Failure::of_store(error)),
             }
         }
     }
@@ -409,101 +472,45 @@ impl<R: Repository> Service<R> {
             .flatten()?;
         let is_same = match &sent.identity {
             LineIdentity::None => false,
-            // The uid was derived from the key, so the stored contribution is this line.
-            LineIdentity::Key(key) if sent.uid == *key => true,
-            LineIdentity::Key(key) => {
-                self.repository
-                    .idempotency(&sent.ehr_id, &sent.uid)
-                    .await
-                    .ok()
-                    .flatten()
-                    .as_ref()
-                    == Some(key)
-            }
-            LineIdentity::Text => self.is_stored(&sent.ehr_id, &stored, sent.text).await,
+            LineIdentity::Key(key) => self.has_key(sent, key).await,
+            LineIdentity::Text => self.is_stored(&sent.ehr_id, &stored, sent.sent.text).await,
         };
         is_same.then(|| uids(&stored)).flatten()
     }
 
-    /// Reads and checks a line. `key` identifies it. `named` gets its EHR and the uid of its
-    /// contribution as soon as they are known, so that they are known after an error too.
+    /// Returns whether the stored contribution of a line was written under this key.
+    async fn has_key(&self, sent: &PendingLine<'_>, key: &String) -> bool {
+        // A uid that was derived from the key is that of this line.
+        if sent.uid == *key {
+            return true;
+        }
+        let stored = self.repository.idempotency(&sent.ehr_id, &sent.uid).await;
+        stored.ok().flatten().as_ref() == Some(key)
+    }
+
+    /// Reads and checks a line. `key` identifies it. The target of the load becomes that of the line
+    /// as soon as it is known.
     async fn bulk_line(
         &self,
         call: &Call<'_>,
         text: &str,
-        key: Option<String>,
+        key: Option<&String>,
         load: &mut Load<'_>,
-        named: &mut Option<Named>,
     ) -> Result<ReadyLine, Failure> {
-        let (mut ehr_id, mut content, mut composition) = (None, None, None);
-        // A valid composition is read where it occurs. Errors of an invalid one are reported after
-        // the complete line was read.
-        let mut take = |key: &str, scan: &mut Scanner<'_>| {
-            if key == "composition" && composition.is_none() {
-                composition = json::read_next(scan, Cls::COMPOSITION);
-                return composition.is_some();
-            }
-            false
-        };
         let turn = call.turn(text.len()).await?;
-        for (key, value) in
-            members_with(text, &mut take).map_err(|problem| malformed("line", text, problem))?
-        {
-            match &*key {
-                "ehr_id" => {
-                    ehr_id = json::text(value)
-                        .filter(|id| is_uuid(id))
-                        .map(|id| id.to_ascii_lowercase())
-                }
-                "composition" | "contribution" | "ehr_status" if content.is_none() => {
-                    content = Some((key, value))
-                }
-                other => {
-                    return Err(Failure::bad_request(format!(
-                        "`{other}` does not belong here: expected `ehr_id` and one of composition, contribution, ehr_status"
-                    )));
-                }
-            }
-        }
+        let line = BulkLine::read(text)?;
         drop(turn);
-        let ehr_id =
-            ehr_id.ok_or_else(|| Failure::bad_request("`ehr_id` is missing, or is not a UUID"))?;
         call.caller
-            .within(call.permission, Subject::Some, &ehr_id)?;
+            .within(call.permission, Subject::Some, &line.ehr_id)?;
         // Only after the permission check: a later error may look up the line in this EHR.
-        *named = Some((ehr_id.clone(), None));
-        let (kind, value) = content.ok_or_else(|| {
-            Failure::bad_request("the line has none of composition, contribution, ehr_status")
-        })?;
-        let object = key
-            .as_ref()
-            .map_or_else(|| call.new_uuid(), |key| uuid_of(key));
-        let mut set = match &*kind {
-            "ehr_status" => {
-                let _turn = call.turn(value.len()).await?;
-                self.bulk_ehr(call, &ehr_id, object, value)?
-            }
-            "composition" => {
-                let turn = call.turn(value.len()).await?;
-                let tree = composition.map_or_else(
-                    || read_text(value, Format::Json, Cls::COMPOSITION, COMPOSITION.name),
-                    Ok,
-                )?;
-                drop(turn);
-                self.bulk_composition(call, &ehr_id, object, tree).await?
-            }
-            _ => {
-                self.commit_optimistic_lines(call, load).await;
-                let turn = call.turn(value.len()).await?;
-                let sent = SentContribution::read(value, Format::Json)?;
-                drop(turn);
-                *named = Some((ehr_id.clone(), sent.uid.clone()));
-                let owner = self.bulk_owner(ehr_id, load).await?;
-                self.change_set(call, &owner, sent).await?
-            }
-        };
-        set.idempotency = key.clone().filter(|_| set.contribution_uid.is_some());
-        set.contribution_uid = set.contribution_uid.or_else(|| key.clone());
+        load.target = Some(LineTarget {
+            ehr_id: line.ehr_id.clone(),
+            contribution_uid: None,
+        });
+        let object_id = key.map_or_else(|| call.new_uuid(), |key| uuid_of(key));
+        let mut set = self.bulk_change_set(call, line, object_id, load).await?;
+        set.idempotency = key.cloned().filter(|_| set.contribution_uid.is_some());
+        set.contribution_uid = set.contribution_uid.or_else(|| key.cloned());
         let created = set.changes.first().map(|change| change.uid.to_string());
         let (commit, _) = self.ready(call, set).await?;
         if let Some(ehr) = &commit.new_ehr {
@@ -512,8 +519,57 @@ impl<R: Repository> Service<R> {
         Ok(ReadyLine {
             commit,
             created,
-            identity: key.map_or(LineIdentity::None, LineIdentity::Key),
+            identity: key.map_or(LineIdentity::None, |key| LineIdentity::Key(key.clone())),
         })
+    }
+
+    /// Returns the change set of a line. `object_id` is the id of an object that the line creates
+    /// outside a contribution.
+    async fn bulk_change_set(
+        &self,
+        call: &Call<'_>,
+        line: BulkLine<'_>,
+        object_id: String,
+        load: &mut Load<'_>,
+    ) -> Result<ChangeSet, Failure> {
+        let ehr_id = line.ehr_id;
+        let LineContent { name, json } = line.content.ok_or_else(|| {
+            Failure::bad_request("the line has none of composition, contribution, ehr_status")
+        })?;
+        if name == "contribution" {
+            return self.bulk_contribution(call, ehr_id, json, load).await;
+        }
+        let turn = call.turn(json.len()).await?;
+        if name == "ehr_status" {
+            return self.bulk_ehr(call, &ehr_id, object_id, json);
+        }
+        let tree = line.composition.map_or_else(
+            || read_text(json, Format::Json, Cls::COMPOSITION, COMPOSITION.name),
+            Ok,
+        )?;
+        drop(turn);
+        self.bulk_composition(call, &ehr_id, object_id, tree).await
+    }
+
+    async fn bulk_contribution(
+        &self,
+        call: &Call<'_>,
+        ehr_id: String,
+        json: &str,
+        load: &mut Load<'_>,
+    ) -> Result<ChangeSet, Failure> {
+        // The templates of a contribution are no preconditions of its commit, so cached ones do not
+        // suffice.
+        self.commit_optimistic_lines(call, load).await;
+        let turn = call.turn(json.len()).await?;
+        let sent = SentContribution::read(json, Format::Json)?;
+        drop(turn);
+        load.target = Some(LineTarget {
+            ehr_id: ehr_id.clone(),
+            contribution_uid: sent.uid.clone(),
+        });
+        let owner = self.bulk_owner(ehr_id, load).await?;
+        self.change_set(call, &owner, sent).await
     }
 
     fn bulk_ehr(
@@ -580,9 +636,7 @@ impl<R: Repository> Service<R> {
 ///
 /// # Errors
 /// 400 for a body with more blank lines than others.
-pub(crate) fn numbered<'a>(
-    call: &Call<'a>,
-) -> Result<impl Iterator<Item = (u64, &'a str)>, Failure> {
+pub(crate) fn numbered<'a>(call: &Call<'a>) -> Result<impl Iterator<Item = SentLine<'a>>, Failure> {
     if !is_ndjson(call.request) {
         return Err(Failure::new(
             415,
@@ -590,14 +644,26 @@ pub(crate) fn numbered<'a>(
         ));
     }
     let text = call.text()?;
-    let first = call
-        .request
+    let first = first_number(call.request, text)?;
+    check_blank_lines(text)?;
+    Ok((first..)
+        .zip(text.lines())
+        .map(|(number, text)| SentLine { number, text })
+        .filter(|line| !line.text.trim().is_empty()))
+}
+
+/// Returns the number of the first line of a text.
+fn first_number(request: &Request, text: &str) -> Result<u64, Failure> {
+    let first = request
         .query_value("first")
         .map_or(Ok(1), |text| text.parse::<u64>());
-    let first = first
+    first
         .ok()
-        .filter(|first| first.checked_add(text.len() as u64 + 1).is_some());
-    let first = first.ok_or_else(|| Failure::bad_request("`first` is not the number of a line: expected a whole number whose lines end below 2⁶⁴"))?;
+        .filter(|first| first.checked_add(text.len() as u64 + 1).is_some())
+        .ok_or_else(|| Failure::bad_request("`first` is not the number of a line: expected a whole number whose lines end below 2⁶⁴"))
+}
+
+fn check_blank_lines(text: &str) -> Result<(), Failure> {
     let (blank, all) = text.lines().fold((0, 0), |(blank, all), line| {
         (blank + usize::from(line.trim().is_empty()), all + 1)
     });
@@ -606,9 +672,21 @@ pub(crate) fn numbered<'a>(
             "{blank} of {all} lines are blank: send one JSON object a line"
         )));
     }
-    Ok((first..)
-        .zip(text.lines())
-        .filter(|(_, line)| !line.trim().is_empty()))
+    Ok(())
+}
+
+/// Returns the identifier of a line by the header `Idempotency-Key`.
+///
+/// Line number and text are part of the identity: the same key with another line is another
+/// request.
+fn line_key(call: &Call<'_>, line: SentLine<'_>) -> Option<String> {
+    let key = call.request.header("Idempotency-Key");
+    let key = key.filter(|key| !key.is_empty())?;
+    let SentLine { number, text } = line;
+    Some(uuid_of(&format!(
+        "{}{key}\n{number}\n{text}",
+        caller_key(call)
+    )))
 }
 
 /// Returns the caller as a part of the identity of a line: the same key of another caller is

@@ -16,9 +16,10 @@ use super::http::Response;
 use super::negotiate::{choose, json_body};
 use super::query::{EhrSelection, RowVisitor};
 use crate::aql::{Parameter, RowValue};
+use crate::gdl::CompiledGuide;
 use crate::gdl::cards::cards;
 use crate::rm::json::{self, elements, members};
-use crate::store::repository::Repository;
+use crate::store::repository::{Definition, Repository};
 use aqlite_rm::order;
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -35,23 +36,6 @@ impl<R: Repository> Service<R> {
             .definitions(KIND, "")
             .await
             .map_err(Failure::of_store)?;
-        let service = |definition: &crate::store::repository::Definition| {
-            let summary: Value = json::value(&definition.summary).unwrap_or_default();
-            let text = |name: &str| {
-                summary
-                    .get(name)
-                    .and_then(Value::as_str)
-                    .filter(|t| !t.is_empty())
-            };
-            let title = text("concept").unwrap_or(&definition.name);
-            json!({
-                "hook": HOOK,
-                "id": definition.name,
-                "title": title,
-                "description": text("purpose").unwrap_or(title),
-                "prefetch": { "patient": "Patient/{{context.patientId}}" },
-            })
-        };
         let services: Vec<Value> = found
             .iter()
             .filter(|d| call.check_named_permission(&d.name).is_ok())
@@ -66,16 +50,11 @@ impl<R: Repository> Service<R> {
         json_body(call.request)?;
         let guide = self.guide(call.param(0)).await?;
         let request = Invocation::read(call.text()?)?;
-        let own = match call
-            .caller
-            .reach(call.permission, Subject::Named(&guide.guide().id))?
-        {
-            Reach::One(own) => Some([own]),
-            _ => None,
+        let own = confined_to(call, &guide)?;
+        let whose = match &own {
+            Some(own) => EhrSelection::Some(std::slice::from_ref(own)),
+            None => EhrSelection::All,
         };
-        let whose = own
-            .as_ref()
-            .map_or(EhrSelection::All, |own| EhrSelection::Some(own));
         let ehr_id = self.ehr_of_patient(call, &request, whose).await?;
         call.check_permission_on(&guide.guide().id, &ehr_id)
             .map_err(|_| no_ehr())?;
@@ -106,25 +85,30 @@ impl<R: Repository> Service<R> {
             .iter()
             .map(|(id, namespace)| (id.as_str(), namespace.as_str()));
         for (id, namespace) in identifiers.chain(named) {
-            if let Some(ehr) = self
-                .repository
-                .ehr_by_subject(id, namespace)
-                .await
-                .map_err(Failure::of_store)?
-            {
+            let ehr = self.repository.ehr_by_subject(id, namespace).await;
+            if let Some(ehr) = ehr.map_err(Failure::of_store)? {
                 return Ok(ehr.ehr_id);
             }
         }
         if named.is_some() {
             return Err(no_ehr());
         }
+        self.ehr_in_any_namespace(call, &request.patient, whose)
+            .await
+    }
+
+    /// Returns the only EHR whose subject has this id in some namespace.
+    async fn ehr_in_any_namespace(
+        &self,
+        call: &Call<'_>,
+        patient: &str,
+        whose: EhrSelection<'_>,
+    ) -> Result<String, Failure> {
         // The status as a document, not as an attribute of its EHR: each row then belongs to one
         // document, so that the query reads segments.
         let q = "SELECT e/ehr_id/value FROM EHR e CONTAINS EHR_STATUS s WHERE s/subject/external_ref/id/value=$patient";
-        let parameters = order::map([(
-            String::from("patient"),
-            Parameter::Text(request.patient.clone()),
-        )]);
+        let patient = Parameter::Text(patient.to_owned());
+        let parameters = order::map([(String::from("patient"), patient)]);
         let mut found = FirstTexts::default();
         self.each_row(call, &[q], &parameters, whose, &mut found)
             .await
@@ -138,6 +122,34 @@ impl<R: Repository> Service<R> {
             )),
         }
     }
+}
+
+/// Returns the description of a guide as a service.
+fn service(definition: &Definition) -> Value {
+    let summary: Value = json::value(&definition.summary).unwrap_or_default();
+    let text = |name: &str| {
+        summary
+            .get(name)
+            .and_then(Value::as_str)
+            .filter(|t| !t.is_empty())
+    };
+    let title = text("concept").unwrap_or(&definition.name);
+    json!({
+        "hook": HOOK,
+        "id": definition.name,
+        "title": title,
+        "description": text("purpose").unwrap_or(title),
+        "prefetch": { "patient": "Patient/{{context.patientId}}" },
+    })
+}
+
+/// Returns the EHR to which the caller's permission for a guide is confined.
+fn confined_to(call: &Call<'_>, guide: &CompiledGuide) -> Result<Option<String>, Failure> {
+    let subject = Subject::Named(&guide.guide().id);
+    Ok(match call.caller.reach(call.permission, subject)? {
+        Reach::One(own) => Some(own),
+        _ => None,
+    })
 }
 
 /// The texts of the first column of a query.
@@ -194,53 +206,62 @@ impl Invocation {
         // Reads only the fields in use: a prefetch may have megabytes of others.
         let body = members(text).map_err(|m| malformed("body", text, m))?;
         let text_of = |value: Option<&str>| json::text(value?).filter(|t| !t.is_empty());
-        match text_of(member(&body, "hook")).as_deref() {
-            Some(HOOK) => {}
-            Some(other) => {
-                return Err(Failure::bad_request(format!(
-                    "the hook `{}` is not served: expected `{HOOK}`",
-                    other.chars().take(40).collect::<String>()
-                )));
-            }
-            None => {
-                return Err(Failure::bad_request(format!(
-                    "`hook` is missing: expected `{HOOK}`"
-                )));
-            }
-        }
+        check_hook(text_of(member(&body, "hook")).as_deref())?;
         if text_of(member(&body, "hookInstance")).is_none() {
             return Err(Failure::bad_request(
                 "`hookInstance` is missing: expected a UUID",
             ));
         }
-        let patient = text_of(below(member(&body, "context"), &["patientId"]))
-            .ok_or_else(|| Failure::bad_request("`context.patientId` is missing"))?;
-        if patient.len() > LONGEST {
-            return Err(Failure::bad_request(format!(
-                "`context.patientId` has more than {LONGEST} bytes"
-            )));
-        }
-        let listed = below(member(&body, "prefetch"), &["patient", "identifier"])
-            .and_then(|list| elements(list).ok())
-            .unwrap_or_default();
-        if listed.len() > IDENTIFIERS {
-            return Err(Failure::bad_request(format!(
-                "the prefetched patient has more than {IDENTIFIERS} identifiers"
-            )));
-        }
-        let identifier = |identifier: &str| {
-            let identifier = members(identifier).ok()?;
-            let text = |name: &str| json::text(member(&identifier, name)?);
-            Some((text("value")?, text("system")?))
-        };
+        let patient = text_of(below(member(&body, "context"), &["patientId"]));
+        let listed = below(member(&body, "prefetch"), &["patient", "identifier"]);
         Ok(Invocation {
-            patient: patient
-                .strip_prefix("Patient/")
-                .unwrap_or(&patient)
-                .to_owned(),
-            identifiers: listed.into_iter().filter_map(identifier).collect(),
+            patient: patient_id(patient)?,
+            identifiers: identifiers(listed)?,
         })
     }
+}
+
+fn check_hook(hook: Option<&str>) -> Result<(), Failure> {
+    match hook {
+        Some(HOOK) => Ok(()),
+        Some(other) => Err(Failure::bad_request(format!(
+            "the hook `{}` is not served: expected `{HOOK}`",
+            other.chars().take(40).collect::<String>()
+        ))),
+        None => Err(Failure::bad_request(format!(
+            "`hook` is missing: expected `{HOOK}`"
+        ))),
+    }
+}
+
+/// Returns the id of a patient without the type of the resource.
+fn patient_id(patient: Option<String>) -> Result<String, Failure> {
+    let patient = patient.ok_or_else(|| Failure::bad_request("`context.patientId` is missing"))?;
+    if patient.len() > LONGEST {
+        return Err(Failure::bad_request(format!(
+            "`context.patientId` has more than {LONGEST} bytes"
+        )));
+    }
+    let id = patient.strip_prefix("Patient/");
+    Ok(id.unwrap_or(&patient).to_owned())
+}
+
+/// Returns the identifiers of a Patient that have a value and a system.
+fn identifiers(listed: Option<&str>) -> Result<Vec<(String, String)>, Failure> {
+    let listed = listed
+        .and_then(|list| elements(list).ok())
+        .unwrap_or_default();
+    if listed.len() > IDENTIFIERS {
+        return Err(Failure::bad_request(format!(
+            "the prefetched patient has more than {IDENTIFIERS} identifiers"
+        )));
+    }
+    let identifier = |identifier: &str| {
+        let identifier = members(identifier).ok()?;
+        let text = |name: &str| json::text(member(&identifier, name)?);
+        Some((text("value")?, text("system")?))
+    };
+    Ok(listed.into_iter().filter_map(identifier).collect())
 }
 
 #[cfg(test)]

@@ -157,8 +157,7 @@ impl<R: Repository> Service<R> {
             return Ok(None);
         };
         let key = key(latest);
-        let cached = self.definition_cache.templates.borrow_mut().get(&key);
-        if let Some(cached) = cached {
+        if let Some(cached) = self.cached_template(&key) {
             return Ok(Some((key, cached)));
         }
         if let Some(call) = call {
@@ -167,20 +166,20 @@ impl<R: Repository> Service<R> {
             call.room(kept.saturating_add(latest.bytes)).await?;
         }
         // Another request may have compiled the template while this one waited for memory.
-        let cached = self.definition_cache.templates.borrow_mut().get(&key);
-        if let Some(cached) = cached {
+        if let Some(cached) = self.cached_template(&key) {
             return Ok(Some((key, cached)));
         }
-        let stored = self
-            .repository
-            .definition(DefinitionKind::Template, id, &latest.version)
-            .await
-            .map_err(Failure::of_store)?;
-        let Some(stored) = stored else {
+        let stored = self.definition(DefinitionKind::Template, id, &latest.version);
+        let Some(stored) = stored.await? else {
             return Ok(None);
         };
         let compiled = self.compiled_template(call, &stored).await?;
         Ok(Some((key, compiled)))
+    }
+
+    /// Returns a compiled template of the cache. The borrow ends before the caller awaits.
+    fn cached_template(&self, key: &Key) -> Option<Rc<Compiled>> {
+        self.definition_cache.templates.borrow_mut().get(key)
     }
 
     /// Returns a stored template, compiled once for all requests that use it.
@@ -194,8 +193,7 @@ impl<R: Repository> Service<R> {
         if let Some(call) = call {
             drop(call.turn(stored.body.len()).await?);
         }
-        let cached = self.definition_cache.templates.borrow_mut().get(&key);
-        if let Some(cached) = cached {
+        if let Some(cached) = self.cached_template(&key) {
             return Ok(cached);
         }
         let template = read_stored_in_turns(call, stored).await?;
@@ -220,6 +218,31 @@ impl<R: Repository> Service<R> {
             .map_err(Failure::of_store)
     }
 
+    /// Returns one version of a definition, with its body.
+    pub(crate) async fn definition(
+        &self,
+        kind: DefinitionKind,
+        name: &str,
+        version: &str,
+    ) -> Result<Option<Definition>, Failure> {
+        self.repository
+            .definition(kind, name, version)
+            .await
+            .map_err(Failure::of_store)
+    }
+
+    /// Stores a definition.
+    pub(crate) async fn define(
+        &self,
+        kind: DefinitionKind,
+        definition: &Definition,
+    ) -> Result<(), Failure> {
+        self.repository
+            .define(kind, definition.clone())
+            .await
+            .map_err(Failure::of_store)
+    }
+
     /// Returns the definition that a name and a complete, partial or absent version select, with
     /// its body. With a call, a long body is read as soon as there is memory for it.
     pub(crate) async fn select_definition(
@@ -238,9 +261,6 @@ impl<R: Repository> Service<R> {
         if let (Some(call), Some(Definition { bytes, .. })) = (call, bytes) {
             call.room(*bytes).await?;
         }
-        self.repository
-            .definition(kind, name, version)
-            .await
-            .map_err(Failure::of_store)
+        self.definition(kind, name, version).await
     }
 }

@@ -3,7 +3,7 @@
 use super::Service;
 use super::call::{Call, ChangedResource};
 use super::commit::ChangeSet;
-use super::content::{check_plain, read_body, read_text};
+use super::content::{CheckedDocument, check_plain, read_body, read_text};
 use super::error::Failure;
 use super::http::Response;
 use super::ids::{is_uuid, uuid_of};
@@ -70,29 +70,18 @@ impl<R: Repository> Service<R> {
 
     async fn create_ehr(&self, call: &Call<'_>, ehr_id: &str) -> Result<Response, Failure> {
         call.check_acceptable()?;
-        let turn = call.turn_for_body().await?;
-        let tree = match call.request.body.trim_ascii() {
-            [] => read_text(DEFAULT_STATUS, Format::Json, Cls::EHR_STATUS, "EHR_STATUS")?,
-            _ => read_body(call, Cls::EHR_STATUS, "EHR_STATUS")?,
-        };
-        let status = check_plain(call, tree, "EHR_STATUS")?;
-        drop(turn);
+        let status = initial_status(call).await?;
         let change = self.first_version(call, ObjectKind::EhrStatus, call.new_uuid(), status)?;
-        let status = Some(change.uid.to_string());
         let references = References {
-            status,
+            status: Some(change.uid.to_string()),
             names_access: names_access(call),
             ..References::default()
         };
-        let committed = self
-            .commit(
-                call,
-                ChangeSet {
-                    creates_ehr: true,
-                    ..ChangeSet::single(ehr_id, change)
-                },
-            )
-            .await?;
+        let set = ChangeSet {
+            creates_ehr: true,
+            ..ChangeSet::single(ehr_id, change)
+        };
+        let committed = self.commit(call, set).await?;
         let tree = ehr_document(&self.config.system_id, ehr_id, &committed.time, &references)?;
         let path = call.address(&["ehr", ehr_id]);
         let resolved = match tree.root() {
@@ -142,6 +131,16 @@ impl<R: Repository> Service<R> {
     }
 }
 
+/// Returns the EHR_STATUS of a new EHR: that of the body, or the default one.
+async fn initial_status(call: &Call<'_>) -> Result<CheckedDocument, Failure> {
+    let _turn = call.turn_for_body().await?;
+    let tree = match call.request.body.trim_ascii() {
+        [] => read_text(DEFAULT_STATUS, Format::Json, Cls::EHR_STATUS, "EHR_STATUS")?,
+        _ => read_body(call, Cls::EHR_STATUS, "EHR_STATUS")?,
+    };
+    check_plain(call, tree, "EHR_STATUS")
+}
+
 /// The maximum number of references to compositions in an EHR.
 const REFERENCES: u64 = 1_000;
 
@@ -174,44 +173,31 @@ fn ehr_document(
     references: &References,
 ) -> Result<Tree, Failure> {
     let hier = |value: &str| object(&[("_type", "HIER_OBJECT_ID"), ("value", value)]);
-    let time = format!(
-        r#"{{"_type":"DV_DATE_TIME","value":{}}}"#,
+    let mut text = format!(
+        r#"{{"_type":"EHR","system_id":{},"ehr_id":{},"time_created":{{"_type":"DV_DATE_TIME","value":{}}}"#,
+        hier(system_id),
+        hier(ehr_id),
         quoted(time_created)
     );
-    let mut text = format!(
-        r#"{{"_type":"EHR","system_id":{},"ehr_id":{},"time_created":{time}"#,
-        hier(system_id),
-        hier(ehr_id)
-    );
+    let mut add = |name: &str, json: String| text.push_str(&format!(r#","{name}":{json}"#));
     if references.names_access {
-        let uid = format!(
-            "{}::{system_id}::1",
-            uuid_of(&format!("{ehr_id}\nEHR_ACCESS"))
-        );
-        text.push_str(&format!(
-            r#","ehr_access":{}"#,
-            reference("OBJECT_VERSION_ID", &uid, "EHR_ACCESS")
-        ));
+        let object = uuid_of(&format!("{ehr_id}\nEHR_ACCESS"));
+        let uid = format!("{object}::{system_id}::1");
+        let access = reference("OBJECT_VERSION_ID", &uid, "EHR_ACCESS");
+        add("ehr_access", access);
     }
     if let Some(status) = &references.status {
-        text.push_str(&format!(
-            r#","ehr_status":{}"#,
-            reference("OBJECT_VERSION_ID", status, "EHR_STATUS")
-        ));
+        let status = reference("OBJECT_VERSION_ID", status, "EHR_STATUS");
+        add("ehr_status", status);
     }
     if let Some(directory) = &references.directory {
-        text.push_str(&format!(
-            r#","directory":{}"#,
-            reference("HIER_OBJECT_ID", directory, "VERSIONED_FOLDER")
-        ));
+        let directory = reference("HIER_OBJECT_ID", directory, "VERSIONED_FOLDER");
+        add("directory", directory);
     }
     if !references.compositions.is_empty() {
-        let list: Vec<String> = references
-            .compositions
-            .iter()
-            .map(|id| reference("HIER_OBJECT_ID", id, "VERSIONED_COMPOSITION"))
-            .collect();
-        text.push_str(&format!(r#","compositions":[{}]"#, list.join(",")));
+        let composition = |id: &String| reference("HIER_OBJECT_ID", id, "VERSIONED_COMPOSITION");
+        let list: Vec<String> = references.compositions.iter().map(composition).collect();
+        add("compositions", format!("[{}]", list.join(",")));
     }
     text.push('}');
     own(&text, Cls::EHR)

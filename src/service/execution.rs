@@ -18,8 +18,8 @@ use crate::gdl::output::{EhrRun, QueryRun, Response as Answer, response};
 use crate::gdl::time::{Clock, Moment, Precision, Zone};
 use crate::gdl::value::Value;
 use crate::gdl::{
-    BindingQuery, CompiledGuide, Exceeded, Instance, Limit, Limits, Options, Output, Population,
-    RunInput, Spent, Subsumptions,
+    BindingQuery, CompiledGuide, Exceeded, Guide, Instance, Limit, Limits, Options, Output,
+    Population, RunInput, Spent, Subsumptions,
 };
 use crate::rm::json::{self, members};
 use crate::store::repository::Repository;
@@ -243,25 +243,25 @@ impl<R: Repository> Service<R> {
             .guides
             .iter()
             .try_for_each(|guide| call.check_named_permission(guide))?;
-        match order.ehrs.len() {
-            0 => {
-                return Err(Failure::bad_request(
-                    "`ehr_ids` is missing or empty: name the EHRs on whose data the guide is executed",
-                ));
-            }
-            many if many > self.config.limits.guide_ehrs => {
-                let most = self.config.limits.guide_ehrs;
-                return Err(Failure::bad_request(format!(
-                    "`ehr_ids` names {many} EHRs, at most {most} are allowed in one call; send more as lines ({NDJSON})"
-                )));
-            }
-            _ => {}
-        }
+        self.check_number_of_ehrs(order.ehrs.len())?;
         let answers = self.execute(call, &order.guides, &order.ehrs).await?;
         if order.is_chain {
             written(&answers)
         } else {
             written(&answers.first())
+        }
+    }
+
+    fn check_number_of_ehrs(&self, ehrs: usize) -> Result<(), Failure> {
+        let most = self.config.limits.guide_ehrs;
+        match ehrs {
+            0 => Err(Failure::bad_request(
+                "`ehr_ids` is missing or empty: name the EHRs on whose data the guide is executed",
+            )),
+            many if many > most => Err(Failure::bad_request(format!(
+                "`ehr_ids` names {many} EHRs, at most {most} are allowed in one call; send more as lines ({NDJSON})"
+            ))),
+            _ => Ok(()),
         }
     }
 
@@ -414,24 +414,9 @@ impl<R: Repository> Service<R> {
         chain: &mut Chain,
     ) -> Result<Vec<EhrRun>, Failure> {
         let mut counter = StepCounter::default();
-        let mut inputs: Vec<StageInput<'_>> = Vec::with_capacity(ehrs.len());
-        for (id, earlier) in ehrs.iter().zip(&chain.earlier) {
-            let work = stage.reading(earlier.len());
-            chain.limits = chain.limits.without(Spent {
-                steps: work,
-                ..Spent::default()
-            });
-            if chain.limits.steps == 0 {
-                return Err(Failure::bad_request(format!(
-                    "the guides take more than {STEPS} steps: name fewer EHRs, or fewer guides"
-                ))
-                .within(&named(stage.id(), id)));
-            }
-            inputs.push(stage.read(&mut population, id, earlier));
-            if counter.is_over(work) {
-                call.pause().await;
-            }
-        }
+        let inputs = self
+            .stage_inputs(call, stage, &mut population, ehrs, chain, &mut counter)
+            .await?;
         let values = inputs.iter().flat_map(StageInput::values);
         let terms = self.subsumptions(call, &stage.guide, values).await?;
         let queries = match chain.reports_queries {
@@ -456,6 +441,37 @@ impl<R: Repository> Service<R> {
             call.pause().await;
         }
         Ok(runs)
+    }
+
+    /// Reads the input of a guide for each EHR, within the steps that the call has left.
+    async fn stage_inputs<'e>(
+        &self,
+        call: &Call<'_>,
+        stage: &Stage<'_>,
+        population: &mut Population<'_>,
+        ehrs: &[&'e str],
+        chain: &mut Chain,
+        counter: &mut StepCounter,
+    ) -> Result<Vec<StageInput<'e>>, Failure> {
+        let mut inputs = Vec::with_capacity(ehrs.len());
+        for (id, earlier) in ehrs.iter().zip(&chain.earlier) {
+            let work = stage.reading(earlier.len());
+            chain.limits = chain.limits.without(Spent {
+                steps: work,
+                ..Spent::default()
+            });
+            if chain.limits.steps == 0 {
+                return Err(Failure::bad_request(format!(
+                    "the guides take more than {STEPS} steps: name fewer EHRs, or fewer guides"
+                ))
+                .within(&named(stage.id(), id)));
+            }
+            inputs.push(stage.read(population, id, earlier));
+            if counter.is_over(work) {
+                call.pause().await;
+            }
+        }
+        Ok(inputs)
     }
 
     /// Requests from terminologies the subsumptions of codes in the data that the guide tests by
@@ -550,21 +566,8 @@ impl<'c> RunParameters<'c> {
     fn of<'a: 'c>(call: &'c Call<'a>, guide: &CompiledGuide) -> Result<RunParameters<'c>, Failure> {
         let zone = zone_of(call)?;
         let now = now_of(call, zone.as_deref())?;
-        let guide = guide.guide();
-        let accepted = call.request.header("Accept-Language").unwrap_or_default();
-        let accepted = accepted
-            .split(',')
-            .map(|part| part.split([';', '-']).next().unwrap_or_default().trim());
-        let known = |language: &&str| {
-            guide
-                .terms
-                .iter()
-                .any(|t| t.language.eq_ignore_ascii_case(language))
-        };
-        let language = call
-            .request
-            .query_value("language")
-            .or_else(|| accepted.into_iter().find(known));
+        let language = call.request.query_value("language");
+        let language = language.or_else(|| accepted_language(call, guide.guide()));
         let is_true = |name: &str| call.request.query_value(name) == Some("true");
         let options = Options {
             trace: is_true("trace"),
@@ -574,10 +577,25 @@ impl<'c> RunParameters<'c> {
         Ok(RunParameters {
             now,
             zone,
-            language: language.unwrap_or(&guide.original_language).to_owned(),
+            language: language
+                .unwrap_or(&guide.guide().original_language)
+                .to_owned(),
             options,
         })
     }
+}
+
+/// Returns the first language of Accept-Language that a guide has.
+fn accepted_language<'c>(call: &Call<'c>, guide: &Guide) -> Option<&'c str> {
+    let accepted = call.request.header("Accept-Language").unwrap_or_default();
+    let known = |language: &&str| {
+        let mut terms = guide.terms.iter();
+        terms.any(|t| t.language.eq_ignore_ascii_case(language))
+    };
+    accepted
+        .split(',')
+        .map(|part| part.split([';', '-']).next().unwrap_or_default().trim())
+        .find(known)
 }
 
 impl<'c> Stage<'c> {

@@ -17,7 +17,7 @@ use crate::aql::{
     self, Budget, Explanation, Parameters, Part, Plan, QueryError, QueryOptions, Run, Terminology,
     Touched, TouchedLayout,
 };
-use crate::diag::{LineIndex, Severity, Span};
+use crate::diag::{Diagnostic, LineIndex, Severity, Span};
 use crate::document::Batch;
 use crate::store::repository::{BatchSink, Pause, Repository, ScanReads, StoreError};
 use crate::store::scan::Progress;
@@ -120,11 +120,14 @@ impl<R: Repository> Service<R> {
             (host.pause)().await;
         }
         let work = run.work();
-        let refused = reading.refusal.map(|refusal| match refusal {
-            StopReason::Late => QueryError::Stopped.to_string(),
-            StopReason::NoRoom(failure) => failure.message,
-        });
-        let outcome = run.finish();
+        let outcome = match reading.refusal {
+            None => run
+                .finish()
+                .map(|result| result.len())
+                .map_err(|error| error.to_string()),
+            Some(StopReason::Late) => Err(QueryError::Stopped.to_string()),
+            Some(StopReason::NoRoom(failure)) => Err(failure.message),
+        };
         Ok(json!({
             "batches": touched.batches,
             "segments": touched.segments,
@@ -136,8 +139,8 @@ impl<R: Repository> Service<R> {
             "shapes": touched.layouts,
             "matching": touched.matching.iter().map(layout).collect::<Value>(),
             "work": work,
-            "rows": outcome.as_ref().ok().filter(|_| refused.is_none()).map(|result| result.len()),
-            "error": refused.or(outcome.as_ref().err().map(ToString::to_string)),
+            "rows": outcome.as_ref().ok(),
+            "error": outcome.as_ref().err(),
         }))
     }
 }
@@ -240,24 +243,10 @@ async fn compilation_steps(
 ) -> Map<String, Value> {
     let is_long = q.len() > LONG;
     let index = LineIndex::new(q);
-    let place = |span: Span| (index.utf16(span.start), index.utf16(span.end));
-    let token = |(kind, span): &(&str, Span)| {
-        let (from, to) = place(*span);
-        json!({ "kind": kind, "from": from, "to": to })
-    };
-    let diagnostic = |d: &crate::diag::Diagnostic| {
-        let (from, to) = place(d.span);
-        let severity = if d.severity == Severity::Error {
-            "error"
-        } else {
-            "warning"
-        };
-        json!({ "from": from, "to": to, "severity": severity, "code": d.code, "message": d.message, "help": d.help })
-    };
     let mut out = Map::new();
     let mut tokens = Vec::with_capacity(explanation.tokens.len());
     for some in explanation.tokens.chunks(TOKENS) {
-        tokens.extend(some.iter().map(token));
+        tokens.extend(some.iter().map(|(kind, span)| token(kind, *span, &index)));
         if is_long {
             (host.pause)().await;
         }
@@ -276,11 +265,23 @@ async fn compilation_steps(
             rung.as_ref().map_or(Value::Null, |rung| part(rung, &index)),
         );
     }
-    out.insert(
-        String::from("diagnostics"),
-        explanation.diagnostics.iter().map(diagnostic).collect(),
-    );
+    let diagnostics = explanation.diagnostics.iter();
+    let diagnostics = diagnostics.map(|d| diagnostic(d, &index)).collect();
+    out.insert(String::from("diagnostics"), diagnostics);
     out
+}
+
+fn token(kind: &str, span: Span, index: &LineIndex<'_>) -> Value {
+    json!({ "kind": kind, "from": index.utf16(span.start), "to": index.utf16(span.end) })
+}
+
+fn diagnostic(d: &Diagnostic, index: &LineIndex<'_>) -> Value {
+    let (from, to) = (index.utf16(d.span.start), index.utf16(d.span.end));
+    let severity = match d.severity {
+        Severity::Error => "error",
+        _ => "warning",
+    };
+    json!({ "from": from, "to": to, "severity": severity, "code": d.code, "message": d.message, "help": d.help })
 }
 
 fn part(of: &Part, index: &LineIndex<'_>) -> Value {

@@ -56,21 +56,7 @@ impl ValueSet {
         let (include, exclude) = match (resource.get("expansion"), resource.get("compose")) {
             // Some servers send an `expansion` without codes beside a definition.
             (Some(expansion), _) if expansion.get("contains").is_some() => {
-                let page = Page::of(expansion, "expansion")?;
-                if page.is_partial() {
-                    return Err(format!(
-                        "`expansion` holds {} of {} codes: send all of them",
-                        page.codes.len(),
-                        page.total.unwrap_or(0)
-                    ));
-                }
-                (
-                    vec![Part {
-                        concepts: Some(page.codes),
-                        imports: Vec::new(),
-                    }],
-                    Vec::new(),
-                )
+                (vec![expanded_part(expansion)?], Vec::new())
             }
             (_, Some(compose)) => (parts(compose, "include")?, parts(compose, "exclude")?),
             _ => {
@@ -162,6 +148,22 @@ fn parts(compose: &Value, member: &str) -> Result<Vec<Part>, String> {
         .enumerate()
         .map(|(i, part)| read_part(part).map_err(|why| format!("`compose.{member}[{i}]` {why}")))
         .collect()
+}
+
+/// Reads an expansion, which must have all codes.
+fn expanded_part(expansion: &Value) -> Result<Part, String> {
+    let page = Page::of(expansion, "expansion")?;
+    if page.is_partial() {
+        return Err(format!(
+            "`expansion` holds {} of {} codes: send all of them",
+            page.codes.len(),
+            page.total.unwrap_or(0)
+        ));
+    }
+    Ok(Part {
+        concepts: Some(page.codes),
+        imports: Vec::new(),
+    })
 }
 
 fn read_part(part: &Value) -> Result<Part, String> {

@@ -8,7 +8,7 @@ use super::ids::check_addressable;
 use super::negotiate::{Return, choose, text_or_json_body};
 use super::time::iso;
 use super::validators::{definition_etag, definition_response};
-use crate::diag::LineIndex;
+use crate::diag::{Diagnostic, LineIndex};
 use crate::gdl::guide::MAX_BYTES;
 use crate::gdl::{self, CompiledGuide};
 use crate::rm::json::{self, members};
@@ -28,56 +28,22 @@ impl<R: Repository> Service<R> {
         if text.len() > MAX_BYTES {
             return Err(Failure::too_large("guide", MAX_BYTES));
         }
-        let guide = gdl::parse(&text)
-            .map_err(|problems| Failure::in_text(400, "guide", &text, &problems))?;
-        if guide.id.is_empty() {
-            return Err(Failure::in_text(400, "guide", &text, &guide.problems));
-        }
-        let excesses = guide.excesses();
-        if !excesses.is_empty() {
-            return Err(Failure::in_text(400, "guide", &text, &excesses));
-        }
+        let guide = readable_guide(&text)?;
         check_addressable("guide", &guide.id)?;
         call.check_named_permission(&guide.id)?;
-        let compiled = guide.compile();
         let definition = Definition {
             name: guide.id.clone(),
             version: VERSION.to_owned(),
-            format: String::from(if guide.gdl_version.starts_with('2') {
-                "gdl2"
-            } else {
-                "gdl"
-            }),
+            format: format_of(&guide).to_owned(),
             created: iso(call.now),
             storing_id: String::new(),
             summary: summary(&guide),
             bytes: 0,
-            body: text.clone(),
+            body: text,
         };
-        self.repository
-            .define(KIND, definition.clone())
-            .await
-            .map_err(Failure::of_store)?;
-        let path = call.address(&["definition", "gdl", &definition.name]);
-        let response = match call.prefer.returns {
-            Return::Representation => {
-                let mut entry = entry(&definition);
-                let index = LineIndex::new(&text);
-                let problems: Value = compiled
-                    .problems
-                    .iter()
-                    .map(|p| p.line_of(&index))
-                    .collect();
-                entry
-                    .as_object_mut()
-                    .map(|members| members.insert(String::from("problems"), problems));
-                Response::json(201, entry)
-            }
-            Return::Identifier => Response::json(201, json!({ "uid": definition.name })),
-            Return::Minimal => Response::new(201),
-        };
-        let response = validated(response, &definition_etag(&definition), &definition.created);
-        Ok(call.preference_applied(response.with_header("Location", path)))
+        let compiled = guide.compile();
+        self.define(KIND, &definition).await?;
+        Ok(uploaded(call, &definition, &compiled))
     }
 
     /// GET /definition/gdl
@@ -100,12 +66,7 @@ impl<R: Repository> Service<R> {
 
     /// GET /definition/gdl/{id}: the text as sent.
     pub(super) async fn guide_get(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        let found = self
-            .repository
-            .definition(KIND, call.param(0), VERSION)
-            .await
-            .map_err(Failure::of_store)?
-            .ok_or_else(no_guide)?;
+        let found = self.stored_guide(call.param(0)).await?;
         let media_type = if found.body.trim_start().starts_with('{') {
             "application/json"
         } else {
@@ -124,13 +85,13 @@ impl<R: Repository> Service<R> {
 
     /// Returns a guide, compiled.
     pub(super) async fn guide(&self, id: &str) -> Result<Rc<CompiledGuide>, Failure> {
-        let stored = self
-            .repository
-            .definition(KIND, id, VERSION)
-            .await
-            .map_err(Failure::of_store)?
-            .ok_or_else(no_guide)?;
+        let stored = self.stored_guide(id).await?;
         self.definition_cache.guide(&stored)
+    }
+
+    async fn stored_guide(&self, id: &str) -> Result<Definition, Failure> {
+        let found = self.definition(KIND, id, VERSION).await?;
+        found.ok_or_else(no_guide)
     }
 }
 
@@ -148,6 +109,50 @@ fn summary(guide: &gdl::Guide) -> String {
     let purpose = guide.details_in(language).map(|d| short(d.purpose.trim()));
     let concept = guide.term(&guide.concept, language).map(short);
     json!({ "concept": concept, "language": short(language), "purpose": purpose }).to_string()
+}
+
+/// Reads a guide that can be stored. Other problems of a guide do not prevent its storage: they are
+/// part of the response.
+fn readable_guide(text: &str) -> Result<gdl::Guide, Failure> {
+    let refused = |problems: &[Diagnostic]| Failure::in_text(400, "guide", text, problems);
+    let guide = gdl::parse(text).map_err(|problems| refused(&problems))?;
+    if guide.id.is_empty() {
+        return Err(refused(&guide.problems));
+    }
+    let excesses = guide.excesses();
+    if !excesses.is_empty() {
+        return Err(refused(&excesses));
+    }
+    Ok(guide)
+}
+
+fn format_of(guide: &gdl::Guide) -> &'static str {
+    if guide.gdl_version.starts_with('2') {
+        "gdl2"
+    } else {
+        "gdl"
+    }
+}
+
+/// Returns the response to an upload.
+fn uploaded(call: &Call<'_>, definition: &Definition, compiled: &CompiledGuide) -> Response {
+    let response = match call.prefer.returns {
+        Return::Representation => {
+            let mut entry = entry(definition);
+            let index = LineIndex::new(&definition.body);
+            let problems = compiled.problems.iter();
+            let problems: Value = problems.map(|p| p.line_of(&index)).collect();
+            entry
+                .as_object_mut()
+                .map(|members| members.insert(String::from("problems"), problems));
+            Response::json(201, entry)
+        }
+        Return::Identifier => Response::json(201, json!({ "uid": definition.name })),
+        Return::Minimal => Response::new(201),
+    };
+    let path = call.address(&["definition", "gdl", &definition.name]);
+    let response = validated(response, &definition_etag(definition), &definition.created);
+    call.preference_applied(response.with_header("Location", path))
 }
 
 fn no_guide() -> Failure {

@@ -164,14 +164,7 @@ impl Gunzip {
         );
         out.truncate(begin + step.bytes_written);
         self.consume(step.bytes_consumed);
-        let written = out.get(begin..).unwrap_or_default();
-        self.crc = crc_of(self.crc, written);
-        // The trailer has the size modulo 2³².
-        self.size = self.size.wrapping_add(written.len() as u32);
-        self.expanded += written.len() as u64;
-        if self.expanded > LEEWAY && self.expanded > self.consumed.saturating_mul(RATIO) {
-            return Err(GzipError::Ratio);
-        }
+        self.count(out.get(begin..).unwrap_or_default())?;
         match step.status {
             Ok(MZStatus::StreamEnd) => {
                 self.stage = Stage::Trailer;
@@ -183,6 +176,21 @@ impl Gunzip {
             Err(MZError::Buf) => Ok(false),
             Err(_) => Err(GzipError::Malformed),
         }
+    }
+
+    /// Adds expanded bytes to the checksum and the sizes.
+    ///
+    /// # Errors
+    /// [`GzipError::Ratio`] if they are too many for the bytes that were consumed.
+    fn count(&mut self, written: &[u8]) -> Result<(), GzipError> {
+        self.crc = crc_of(self.crc, written);
+        // The trailer has the size modulo 2³².
+        self.size = self.size.wrapping_add(written.len() as u32);
+        self.expanded += written.len() as u64;
+        if self.expanded > LEEWAY && self.expanded > self.consumed.saturating_mul(RATIO) {
+            return Err(GzipError::Ratio);
+        }
+        Ok(())
     }
 
     /// Verifies checksum and size. Another member may follow.
@@ -209,10 +217,6 @@ impl Gunzip {
 
 /// Returns the length of a header, or `None` if it is incomplete (RFC 1952, section 2.3).
 fn length_of_header(bytes: &[u8]) -> Result<Option<usize>, GzipError> {
-    const CHECKSUM: u8 = 2;
-    const EXTRA: u8 = 4;
-    const NAME: u8 = 8;
-    const COMMENT: u8 = 16;
     const RESERVED: u8 = 0xe0;
     if !bytes
         .iter()
@@ -228,28 +232,32 @@ fn length_of_header(bytes: &[u8]) -> Result<Option<usize>, GzipError> {
     if flags & RESERVED != 0 {
         return Err(GzipError::Malformed);
     }
+    Ok(end_of_optional_fields(bytes, flags).filter(|end| *end <= bytes.len()))
+}
+
+/// Returns the end of the fields of a header that flags announce, or `None` if they are incomplete.
+fn end_of_optional_fields(bytes: &[u8], flags: u8) -> Option<usize> {
+    const CHECKSUM: u8 = 2;
+    const EXTRA: u8 = 4;
+    const NAME: u8 = 8;
+    const COMMENT: u8 = 16;
     // The fixed part: magic, method, flags, time, extra flags, system.
     let mut length = 10;
     if flags & EXTRA != 0 {
-        let Some(&[low, high]) = bytes.get(length..length + 2) else {
-            return Ok(None);
+        let &[low, high] = bytes.get(length..length + 2)? else {
+            return None;
         };
         length += 2 + usize::from(u16::from_le_bytes([low, high]));
     }
     for text in [NAME, COMMENT] {
         if flags & text != 0 {
-            let Some(end) = bytes
-                .get(length..)
-                .and_then(|rest| rest.iter().position(|byte| *byte == 0))
-            else {
-                return Ok(None);
-            };
-            length += end + 1;
+            // The texts end with a zero byte.
+            length += bytes.get(length..)?.iter().position(|byte| *byte == 0)? + 1;
         }
     }
     // The CRC-16 of the header is skipped, because the trailer protects the data.
     length += if flags & CHECKSUM != 0 { 2 } else { 0 };
-    Ok((bytes.len() >= length).then_some(length))
+    Some(length)
 }
 
 /// Updates a CRC-32 (ISO 3309) by bytes. The table has the reflected polynomial, so bits enter at

@@ -11,6 +11,13 @@ use crate::document::ObjectKind;
 use crate::rm::class::Attr;
 use crate::rm::tree::NodeRef;
 
+/// The path of the code of a VERSION's lifecycle state.
+pub(crate) const LIFECYCLE_CODE: [Attr; 3] = [
+    Attr::LIFECYCLE_STATE,
+    Attr::DEFINING_CODE,
+    Attr::CODE_STRING,
+];
+
 /// Returns the object id in the uid of a new document: `<uuid>` or `<uuid>::<this system>::1`.
 /// `None` if it has no uid.
 ///
@@ -31,38 +38,34 @@ pub(crate) fn given_object_id(
             "a caller with access to one EHR cannot choose the uid of a new object: leave `uid` out",
         ));
     }
-    let system = call.config.system_id.as_str();
+    first_object_id(uid, &call.config.system_id).map(Some)
+}
+
+/// Returns the object id in the uid of a first version of a system.
+fn first_object_id(uid: &str, system: &str) -> Result<String, Failure> {
+    let accepted = format!(
+        "a new object takes `<uuid>` or `<uuid>::{system}::1`, or its uid from the server where it has none"
+    );
     let mut parts = uid.split("::");
-    let object = parts
-        .next()
-        .filter(|object| is_uuid(object))
-        .map(str::to_ascii_lowercase);
-    let accepted = || {
-        format!(
-            "a new object takes `<uuid>` or `<uuid>::{system}::1`, or its uid from the server where it has none"
-        )
-    };
-    let Some(object) = object else {
+    let Some(object) = parts.next().filter(|object| is_uuid(object)) else {
         return Err(Failure::bad_request(format!(
-            "the uid `{uid}` does not begin with a UUID: {}",
-            accepted()
+            "the uid `{uid}` does not begin with a UUID: {accepted}"
         )));
     };
-    let rest: Vec<&str> = parts.collect();
-    match rest.as_slice() {
-        [] => Ok(Some(object)),
-        [own, "1"] if *own == system => Ok(Some(object)),
+    match parts.collect::<Vec<&str>>().as_slice() {
+        [] => {}
+        [own, "1"] if *own == system => {}
         _ => {
             let ways = "versions of other systems are imported by IMPORTED_VERSION or `admin/load`";
-            Err(Failure::new(
+            return Err(Failure::new(
                 412,
                 format!(
-                    "the uid `{uid}` is not that of a first version of this system: {}; {ways}",
-                    accepted()
+                    "the uid `{uid}` is not that of a first version of this system: {accepted}; {ways}"
                 ),
-            ))
+            ));
         }
     }
+    Ok(object.to_ascii_lowercase())
 }
 
 /// Returns the object id of a first version in a contribution, from the VERSION or its data.
@@ -100,6 +103,38 @@ pub(crate) fn check_data_uid(uid: &VersionUid, data: Option<NodeRef<'_>>) -> Res
         }
         _ => Ok(()),
     }
+}
+
+/// Returns the preceding version of a version that is stored with its own uid. `name` is the name
+/// of the attribute in errors.
+///
+/// # Errors
+/// 400 if it is no uid, or if the version cannot follow it.
+pub(crate) fn preceding_uid(
+    version: NodeRef<'_>,
+    uid: &VersionUid,
+    name: &str,
+) -> Result<Option<VersionUid>, Failure> {
+    let Some(preceding) = version.text_along(&[Attr::PRECEDING_VERSION_UID, Attr::VALUE]) else {
+        return Ok(None);
+    };
+    let preceding = VersionUid::read_stored(preceding, name)?;
+    uid.check_follows(&preceding)?;
+    Ok(Some(preceding))
+}
+
+/// Checks that a version without data may exist: it deletes an object, so it follows another
+/// version, and an EHR always has an EHR_STATUS.
+///
+/// # Errors
+/// 400.
+pub(crate) fn check_deletable(kind: ObjectKind, follows: bool) -> Result<(), Failure> {
+    if follows && kind != ObjectKind::EhrStatus {
+        return Ok(());
+    }
+    Err(Failure::bad_request(
+        "the version has no data: a first version and an EHR_STATUS have",
+    ))
 }
 
 /// Checks the uids of a version that follows another: the version may have the uid that the server

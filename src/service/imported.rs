@@ -18,7 +18,7 @@ use super::committal::{CREATION, CommitMetadata, DELETED, MODIFICATION, check_pa
 use super::content::{Rigor, read_text};
 use super::document_class::kind_of;
 use super::error::Failure;
-use super::identity::check_data_uid;
+use super::identity::{LIFECYCLE_CODE, check_data_uid, preceding_uid};
 use super::ids::VersionUid;
 use super::imported_form::stored_form;
 use super::negotiate::Format;
@@ -33,38 +33,41 @@ use crate::rm::validate::validate;
 use crate::store::repository::{Repository, VersionSelector};
 use std::collections::HashSet;
 
-/// Reads a VERSION. Without a class it is an ORIGINAL_VERSION.
-pub(crate) fn read_version(text: &str, format: Format) -> Result<Tree, Failure> {
-    let is_imported = match format {
+/// Returns whether a text has the class IMPORTED_VERSION. Only a complete reader can be certain,
+/// but it needs the expected class.
+fn claims_to_be_imported(text: &str, format: Format) -> bool {
+    match format {
         Format::Json => members(text).is_ok_and(|all| {
             all.iter()
                 .any(|(key, value)| key == "_type" && value.trim_matches('"') == "IMPORTED_VERSION")
         }),
-        // The class is in the attribute `xsi:type` of the first tag. The reader below checks the
-        // rest.
+        // The class is in the attribute `xsi:type` of the first tag. The reader checks the rest.
         Format::Xml => text.split('>').next().is_some_and(|tag| {
             tag.contains("\"IMPORTED_VERSION\"") || tag.contains("'IMPORTED_VERSION'")
         }),
-    };
+    }
+}
+
+/// Reads a VERSION. Without a class it is an ORIGINAL_VERSION.
+pub(crate) fn read_version(text: &str, format: Format) -> Result<Tree, Failure> {
+    let is_imported = claims_to_be_imported(text, format);
     let class = if is_imported {
         Cls::IMPORTED_VERSION
     } else {
         Cls::ORIGINAL_VERSION
     };
     let tree = read_text(text, format, class, "version")?;
+    let of_item = [
+        Attr::UID,
+        Attr::PRECEDING_VERSION_UID,
+        Attr::LIFECYCLE_STATE,
+        Attr::DATA,
+    ];
+    let has = |root: NodeRef<'_>| of_item.iter().any(|attr| root.get(*attr).is_some());
     let root = tree
         .root()
         .filter(|root| root.class() == Cls::IMPORTED_VERSION);
-    if root.is_some_and(|root| {
-        [
-            Attr::UID,
-            Attr::PRECEDING_VERSION_UID,
-            Attr::LIFECYCLE_STATE,
-            Attr::DATA,
-        ]
-        .iter()
-        .any(|attr| root.get(*attr).is_some())
-    }) {
+    if root.is_some_and(has) {
         return Err(Failure::bad_request(
             "an IMPORTED_VERSION has uid, preceding_version_uid, lifecycle_state and data in its `item`, the ORIGINAL_VERSION",
         ));
@@ -125,15 +128,8 @@ impl<R: Repository> Service<R> {
         let own = version
             .get(Attr::COMMIT_AUDIT)
             .map_or_else(|| Ok(CommitMetadata::default()), CommitMetadata::of_audit)?;
-        let state = lifecycle(
-            item.node
-                .text_along(&[
-                    Attr::LIFECYCLE_STATE,
-                    Attr::DEFINING_CODE,
-                    Attr::CODE_STRING,
-                ])
-                .unwrap_or_default(),
-        )?;
+        let state = item.node.text_along(&LIFECYCLE_CODE).unwrap_or_default();
+        let state = lifecycle(state)?;
         let audit = own
             // The change type describes the import, not the change in the other system.
             .or_unless_type(call.commit_headers()?)
@@ -224,42 +220,14 @@ fn read_item<'t>(call: &Call<'_>, version: NodeRef<'t>) -> Result<Item<'t>, Fail
         )));
     }
     check_data_uid(&uid, node.get(Attr::DATA))?;
-    let preceding = node.text_along(&[Attr::PRECEDING_VERSION_UID, Attr::VALUE]);
-    let preceding = preceding
-        .map(|uid| VersionUid::read_stored(uid, "preceding_version_uid of the item"))
-        .transpose()?;
-    preceding
-        .iter()
-        .try_for_each(|preceding| uid.check_follows(preceding))?;
-    let mut bare = node.to_tree();
-    if let Some(id) = bare.root().map(NodeRef::id) {
-        bare.remove(id, Attr::DATA);
-    }
-    let findings: Vec<_> = bare
-        .root()
-        .map(validate)
-        .unwrap_or_default()
-        .into_iter()
-        .filter(|f| f.severity == Severity::Error)
-        .collect();
-    if !findings.is_empty() {
-        return Err(Failure::unreadable(
-            "item of the IMPORTED_VERSION",
-            &findings,
-        ));
-    }
+    let preceding = preceding_uid(node, &uid, "preceding_version_uid of the item")?;
+    check_item(node)?;
     check_parts(version, "IMPORTED_VERSION", &[Attr::SIGNATURE])?;
     let time = [Attr::COMMIT_AUDIT, Attr::TIME_COMMITTED, Attr::VALUE];
     if let Some(time) = node.text_along(&time) {
         check_past("time_committed of the item", time, call.now)?;
     }
-    let state = node
-        .text_along(&[
-            Attr::LIFECYCLE_STATE,
-            Attr::DEFINING_CODE,
-            Attr::CODE_STRING,
-        ])
-        .unwrap_or_default();
+    let state = node.text_along(&LIFECYCLE_CODE).unwrap_or_default();
     if (state == DELETED.code) != node.get(Attr::DATA).is_none() {
         return Err(Failure::bad_request(format!(
             "the lifecycle state of the item is `{state}`: it has no data when that is `523` (deleted), and only then"
@@ -270,4 +238,21 @@ fn read_item<'t>(call: &Call<'_>, version: NodeRef<'t>) -> Result<Item<'t>, Fail
         uid,
         preceding,
     })
+}
+
+/// Checks an item without its data against the Reference Model.
+fn check_item(item: NodeRef<'_>) -> Result<(), Failure> {
+    let mut bare = item.to_tree();
+    if let Some(id) = bare.root().map(NodeRef::id) {
+        bare.remove(id, Attr::DATA);
+    }
+    let mut findings = bare.root().map(validate).unwrap_or_default();
+    findings.retain(|finding| finding.severity == Severity::Error);
+    if findings.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::unreadable(
+        "item of the IMPORTED_VERSION",
+        &findings,
+    ))
 }

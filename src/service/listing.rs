@@ -84,17 +84,7 @@ impl<R: Repository> Service<R> {
     /// GET /ehr without a subject: all EHRs, for callers who may query the population.
     pub(super) async fn ehr_list(&self, call: &Call<'_>) -> Result<Response, Failure> {
         choose(call.request, &["application/json"])?;
-        let population = Permission {
-            resource: Resource::Query,
-            act: Action::Search,
-        };
-        // A list of all EHRs reveals as much as a query on the population.
-        if call.caller.reach(population, Subject::Nameless)? != Reach::All {
-            return Err(Failure::new(
-                403,
-                "a list of all EHRs needs the role population: name a subject by `subject_id` and `subject_namespace`",
-            ));
-        }
+        check_population(call)?;
         let page = Page::of(call)?;
         let after = page.after.map(str::to_ascii_lowercase);
         let found = self
@@ -123,16 +113,11 @@ impl<R: Repository> Service<R> {
         // The repository limits a page by bytes too, so several reads may be needed for one page.
         loop {
             let left = page.fetch - items.len() as u64;
-            let ListPage { items: found, more } = self
+            let (after, extent) = (next.as_deref(), Extent::WithoutVersions);
+            let read = self
                 .repository
-                .contributions(
-                    Some(&ehr.ehr_id),
-                    next.as_deref(),
-                    left,
-                    Extent::WithoutVersions,
-                )
-                .await
-                .map_err(Failure::of_store)?;
+                .contributions(Some(&ehr.ehr_id), after, left, extent);
+            let ListPage { items: found, more } = read.await.map_err(Failure::of_store)?;
             next = found.last().map(|c| c.uid.clone()).filter(|_| more);
             for contribution in found {
                 bytes += contribution.document.len();
@@ -147,6 +132,22 @@ impl<R: Repository> Service<R> {
         let path = ["ehr", &ehr.ehr_id, "contribution"];
         Ok(page.response(call, &path, &items, next.as_deref()))
     }
+}
+
+/// Checks that the caller may read all EHRs. A list of them reveals as much as a query on the
+/// population.
+fn check_population(call: &Call<'_>) -> Result<(), Failure> {
+    let population = Permission {
+        resource: Resource::Query,
+        act: Action::Search,
+    };
+    if call.caller.reach(population, Subject::Nameless)? == Reach::All {
+        return Ok(());
+    }
+    Err(Failure::new(
+        403,
+        "a list of all EHRs needs the role population: name a subject by `subject_id` and `subject_namespace`",
+    ))
 }
 
 fn written(tree: &Tree) -> String {

@@ -126,13 +126,7 @@ impl Form {
             return Ok(form);
         }
         let accept = request.header("Accept").unwrap_or_default();
-        let sent = request.header("Content-Type").map(media_type);
-        // Without Accept and `format`, a client gets the format that it sent.
-        let requested = Form::requested(request)?.or_else(|| {
-            sent.filter(|_| accept.is_empty())
-                .as_deref()
-                .and_then(Form::simplified)
-        });
+        let requested = Form::requested_or_sent(request)?;
         let format = if chosen == Format::Xml.media_type() {
             Format::Xml
         } else {
@@ -144,6 +138,16 @@ impl Form {
             }
             form => form,
         })
+    }
+
+    /// Returns the form that the parameter `format` requests. Without `format` and Accept, a client
+    /// gets the simplified format that it sent.
+    fn requested_or_sent(request: &Request) -> Result<Option<Form>, Failure> {
+        let accept = request.header("Accept").unwrap_or_default();
+        let sent = request.header("Content-Type").map(media_type);
+        let sent = sent.filter(|_| accept.is_empty());
+        let requested = Form::requested(request)?;
+        Ok(requested.or_else(|| sent.as_deref().and_then(Form::simplified)))
     }
 
     fn under(format: Format, requested: Option<Form>) -> Result<Form, Failure> {
@@ -304,16 +308,7 @@ pub(crate) enum ContentCoding {
 impl ContentCoding {
     /// Reads Content-Encoding: `gzip`, once, or nothing; else 415.
     pub fn from_headers(request: &Request) -> Result<ContentCoding, Failure> {
-        let sent = request
-            .headers
-            .iter()
-            .filter(|(name, _)| name.eq_ignore_ascii_case("Content-Encoding"));
-        let codings = sent
-            .flat_map(|(_, value)| value.split(','))
-            .map(|coding| coding.trim().to_ascii_lowercase());
-        let codings: Vec<String> = codings
-            .filter(|coding| !coding.is_empty() && coding != "identity")
-            .collect();
+        let codings = content_codings(request);
         match codings
             .iter()
             .map(String::as_str)
@@ -332,6 +327,17 @@ impl ContentCoding {
             }
         }
     }
+}
+
+/// Returns the codings of a body in the order in which they were applied, without `identity`.
+fn content_codings(request: &Request) -> Vec<String> {
+    let headers = request.headers.iter();
+    headers
+        .filter(|(name, _)| name.eq_ignore_ascii_case("Content-Encoding"))
+        .flat_map(|(_, value)| value.split(','))
+        .map(|coding| coding.trim().to_ascii_lowercase())
+        .filter(|coding| !coding.is_empty() && coding != "identity")
+        .collect()
 }
 
 /// Returns whether the body of a request has a supported compression.
@@ -470,6 +476,14 @@ pub(crate) fn choose<'o>(request: &Request, offered: &[&'o str]) -> Result<&'o s
         return Ok(first);
     };
     let ranges: Vec<MediaRange> = accept.split(',').map(MediaRange::parse).collect();
+    best_offer(&ranges, offered).ok_or_else(|| {
+        let offered = offered.join(", ");
+        let message = format!("none of the accepted types can be served; offered: {offered}");
+        Failure::new(406, message)
+    })
+}
+
+fn best_offer<'o>(ranges: &[MediaRange], offered: &[&'o str]) -> Option<&'o str> {
     let mut best: Option<(&str, f64, usize)> = None;
     for offer in offered {
         let matching = ranges
@@ -487,15 +501,7 @@ pub(crate) fn choose<'o>(request: &Request, offered: &[&'o str]) -> Result<&'o s
             best = Some((offer, quality, place));
         }
     }
-    best.map(|(offer, ..)| offer).ok_or_else(|| {
-        Failure::new(
-            406,
-            format!(
-                "none of the accepted types can be served; offered: {}",
-                offered.join(", ")
-            ),
-        )
-    })
+    best.map(|(offer, ..)| offer)
 }
 
 /// The forms of a result set.

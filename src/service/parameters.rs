@@ -57,14 +57,7 @@ impl QueryRequest {
     /// Reads the query string, and the body of a POST. Reads only values of placeholders of the
     /// text, which is `stored` or part of the request.
     pub fn read(call: &Call<'_>, stored: Option<&str>) -> Result<QueryRequest, Failure> {
-        let mut body = Vec::new();
-        if call.request.method == "POST" {
-            json_body(call.request)?;
-            let text = call.text()?;
-            if !text.trim().is_empty() {
-                body = members(text).map_err(|m| malformed("body", text, m))?;
-            }
-        }
+        let body = posted_members(call)?;
         // Before any value is parsed, which would multiply its memory.
         within_bytes(&call.request.query, &body, call.config.limits.parameters)?;
         let sent = || {
@@ -338,6 +331,18 @@ fn count(key: &str, text: &str) -> Result<u64, Failure> {
         .map_err(|_| Failure::bad_request(format!("`{key}` is not a whole number from 0")))
 }
 
+/// Returns the members of the body of a POST.
+fn posted_members<'c>(call: &Call<'c>) -> Result<Vec<(Cow<'c, str>, &'c str)>, Failure> {
+    if call.request.method != "POST" {
+        return Ok(Vec::new());
+    }
+    json_body(call.request)?;
+    match call.text()? {
+        text if text.trim().is_empty() => Ok(Vec::new()),
+        text => members(text).map_err(|m| malformed("body", text, m)),
+    }
+}
+
 fn string(key: &str, value: &str) -> Result<String, Failure> {
     json::text(value).ok_or_else(|| Failure::bad_request(format!("`{key}` is not a text")))
 }
@@ -355,26 +360,30 @@ fn parameter(name: &str, sent: &str, depth: u32) -> Result<Parameter, Failure> {
         b'n' => Ok(Parameter::Null),
         b'[' if depth > 0 => {
             let items = elements(sent).map_err(|_| neither())?;
-            if items.len() > MAX_MEMBERS {
-                let message = format!(
-                    "the list `{name}` has more than {MAX_MEMBERS} values: store them as a value set, or ask in several queries"
-                );
-                return Err(Failure::bad_request(message));
-            }
-            let items = items
-                .into_iter()
-                .map(|item| parameter(name, item, depth - 1))
-                .collect::<Result<Vec<_>, _>>()?;
-            if items.contains(&Parameter::Null) {
-                return Err(Failure::bad_request(format!(
-                    "the list `{name}` has a null, which no value equals: leave it out"
-                )));
-            }
-            Ok(Parameter::List(items))
+            list_parameter(name, &items, depth - 1)
         }
         b'{' | b'[' => Err(neither()),
         _ => Ok(Parameter::Number(sent.to_owned())),
     }
+}
+
+fn list_parameter(name: &str, items: &[&str], depth: u32) -> Result<Parameter, Failure> {
+    if items.len() > MAX_MEMBERS {
+        let message = format!(
+            "the list `{name}` has more than {MAX_MEMBERS} values: store them as a value set, or ask in several queries"
+        );
+        return Err(Failure::bad_request(message));
+    }
+    let items = items
+        .iter()
+        .map(|item| parameter(name, item, depth))
+        .collect::<Result<Vec<_>, _>>()?;
+    if items.contains(&Parameter::Null) {
+        return Err(Failure::bad_request(format!(
+            "the list `{name}` has a null, which no value equals: leave it out"
+        )));
+    }
+    Ok(Parameter::List(items))
 }
 
 /// Rejects values of more bytes than a request may bind, before any of them is read.

@@ -13,7 +13,7 @@
 //! | `guides` | of several guides: for each its `guide_id` and the members of the row above |
 
 use super::Service;
-use super::bulk::{Lines, NDJSON, numbered};
+use super::bulk::{Lines, NDJSON, SentLine, numbered};
 use super::call::Call;
 use super::error::Failure;
 use super::execution::{Stage, record_access, unwritten, within_chain};
@@ -33,37 +33,22 @@ const TOGETHER: usize = 1000;
 impl<R: Repository> Service<R> {
     /// POST /gdl/query with lines
     pub(super) async fn guide_run_on_lines(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        let ids = call
-            .request
-            .query
-            .iter()
-            .filter(|(key, _)| key == "guide_id");
-        let guides = within_chain("guide_id", ids.map(|(_, id)| id.clone()).collect())?;
-        if guides.is_empty() {
-            return Err(Failure::bad_request("the parameter `guide_id` is missing"));
-        }
-        guides
-            .iter()
-            .try_for_each(|guide| call.check_named_permission(guide))?;
+        let guides = named_guides(call)?;
         let stages = self.stages(call, &guides).await?;
         let (all, mut lines) = (numbered(call)?.collect::<Vec<_>>(), Lines::default());
         let most = self.config.limits.result;
         for some in all.chunks(TOGETHER) {
-            // Lines after the limit are refused one by one, so that each line has an answer.
-            if lines.len() > most {
-                let full = || {
-                    Failure::new(
-                        413,
-                        format!(
-                            "the answers have more than {most} bytes: send this line in another call"
-                        ),
-                    )
-                };
-                some.iter()
-                    .for_each(|(number, _)| lines.refuse(*number, &full()));
-            } else {
+            if lines.len() <= most {
                 self.guide_lines(call, &stages, some, &mut lines).await?;
+                continue;
             }
+            // Lines after the limit are refused one by one, so that each line has an answer.
+            let full = Failure::new(
+                413,
+                format!("the answers have more than {most} bytes: send this line in another call"),
+            );
+            some.iter()
+                .for_each(|line| lines.refuse(line.number, &full));
         }
         Ok(Response::new(200).with_body(NDJSON, lines.into_text()))
     }
@@ -72,35 +57,24 @@ impl<R: Repository> Service<R> {
         &self,
         call: &Call<'_>,
         stages: &[Stage<'_>],
-        some: &[(u64, &str)],
+        some: &[SentLine<'_>],
         lines: &mut Lines<'_>,
     ) -> Result<(), Failure> {
-        let read = |text: &str| {
-            let id = json::text(text).ok_or_else(|| {
-                Failure::bad_request("the line is not the id of an EHR in quotes")
-            })?;
-            let id = id.to_ascii_lowercase();
-            // This also checks the permission. A refusal concerns this line only.
-            record_access(call, stages, &id).map(|()| id)
-        };
         let requested: Vec<(u64, Result<String, Failure>)> = some
             .iter()
-            .map(|(number, text)| (*number, read(text)))
+            .map(|line| (line.number, requested_ehr(call, stages, line.text)))
             .collect();
         // An EHR that occurs in several lines is read and run once.
-        let ids = order::distinct(
-            requested
-                .iter()
-                .filter_map(|(_, id)| id.as_ref().ok().cloned()),
-        );
-        let parts = self.parts(call, stages, &ids).await?;
+        let ids = requested.iter().filter_map(|(_, id)| id.as_ref().ok());
+        let parts = self
+            .parts(call, stages, &order::distinct(ids.cloned()))
+            .await?;
         for (number, id) in requested {
-            match id.and_then(|id| {
-                parts
-                    .get(&id)
-                    .map(|parts| response_line(&id, parts))
-                    .ok_or_else(no_ehr)
-            }) {
+            let answer = id.and_then(|id| match parts.get(&id) {
+                Some(parts) => Ok(response_line(&id, parts)),
+                None => Err(no_ehr()),
+            });
+            match answer {
                 Ok(answer) => lines.answer(number, 200, &answer),
                 Err(failure) => lines.refuse(number, &failure),
             }
@@ -127,6 +101,29 @@ impl<R: Repository> Service<R> {
         }
         Ok(parts)
     }
+}
+
+/// Returns the ids of the requested guides. The caller has the permission for all of them.
+fn named_guides(call: &Call<'_>) -> Result<Vec<String>, Failure> {
+    let parameters = call.request.query.iter();
+    let ids = parameters.filter(|(key, _)| key == "guide_id");
+    let guides = within_chain("guide_id", ids.map(|(_, id)| id.clone()).collect())?;
+    if guides.is_empty() {
+        return Err(Failure::bad_request("the parameter `guide_id` is missing"));
+    }
+    guides
+        .iter()
+        .try_for_each(|guide| call.check_named_permission(guide))?;
+    Ok(guides)
+}
+
+/// Returns the EHR of a line. A missing permission concerns this line only.
+fn requested_ehr(call: &Call<'_>, stages: &[Stage<'_>], line: &str) -> Result<String, Failure> {
+    let id = json::text(line)
+        .ok_or_else(|| Failure::bad_request("the line is not the id of an EHR in quotes"))?;
+    let id = id.to_ascii_lowercase();
+    record_access(call, stages, &id)?;
+    Ok(id)
 }
 
 fn response_line<'p>(ehr_id: &str, parts: &'p [String]) -> Cow<'p, str> {

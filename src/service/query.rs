@@ -23,7 +23,7 @@ use crate::aql::query::{Query, Window};
 use crate::aql::{self, Budget, CheckOptions, Plan, QueryError, ResultFormat, ResultSet, Run};
 use crate::document::{Batch, short_digest};
 use crate::store::repository::{BatchSink, Definition, Pause, Repository};
-use crate::store::scan::{Progress, Scan};
+use crate::store::scan::{Progress, Scan, Snapshot};
 use checks::{check_uids, reads_clock, status_of};
 use serde_json::Value;
 use std::fmt::Write;
@@ -47,6 +47,16 @@ pub(crate) struct QueryResult {
     share: MemoryShare,
 }
 
+/// A query to execute, and the form of its result.
+#[derive(Clone, Copy)]
+struct RequestedQuery<'q> {
+    request: &'q QueryRequest,
+    text: &'q str,
+    /// The stored query, if its name was requested.
+    stored: Option<&'q Definition>,
+    format: NegotiatedFormat,
+}
+
 impl<R: Repository> Service<R> {
     /// GET and POST /query/aql
     pub(super) async fn query_ad_hoc(&self, call: &Call<'_>) -> Result<Response, Failure> {
@@ -57,7 +67,13 @@ impl<R: Repository> Service<R> {
             .clone()
             .filter(|q| !q.trim().is_empty())
             .ok_or_else(|| Failure::bad_request("the query text `q` is missing"))?;
-        self.respond(call, &request, &q, None, format).await
+        let requested = RequestedQuery {
+            request: &request,
+            text: &q,
+            stored: None,
+            format,
+        };
+        self.respond(call, requested).await
     }
 
     /// GET and POST /query/{name}[/{version}]
@@ -75,8 +91,13 @@ impl<R: Repository> Service<R> {
             return self.detail_and_result(call, &stored).await;
         }
         let request = QueryRequest::read(call, Some(&stored.body))?;
-        self.respond(call, &request, &stored.body, Some(&stored), format)
-            .await
+        let requested = RequestedQuery {
+            request: &request,
+            text: &stored.body,
+            stored: Some(&stored),
+            format,
+        };
+        self.respond(call, requested).await
     }
 
     /// Returns the definition of a stored query, together with its result if it needs no
@@ -90,20 +111,7 @@ impl<R: Repository> Service<R> {
         if call.prefer.stated && call.prefer.returns == Return::Minimal {
             return Ok(call.preference_applied(Response::json(200, Value::Object(body))));
         }
-        let executed = match QueryRequest::default().confined(call) {
-            Ok(request) => {
-                self.respond(
-                    call,
-                    &request,
-                    &stored.body,
-                    Some(stored),
-                    NegotiatedFormat::Json,
-                )
-                .await
-            }
-            Err(refusal) => Err(refusal),
-        };
-        let Ok(response) = executed else {
+        let Ok(response) = self.result_without_parameters(call, stored).await else {
             return Ok(Response::json(200, Value::Object(body)));
         };
         let mut text = Value::Object(std::mem::take(&mut body)).to_string();
@@ -125,43 +133,40 @@ impl<R: Repository> Service<R> {
             .with_header("ETag", etag))
     }
 
+    /// Executes a stored query as if its request had no parameters.
+    async fn result_without_parameters(
+        &self,
+        call: &Call<'_>,
+        stored: &Definition,
+    ) -> Result<Response, Failure> {
+        let requested = RequestedQuery {
+            request: &QueryRequest::default().confined(call)?,
+            text: &stored.body,
+            stored: Some(stored),
+            format: NegotiatedFormat::Json,
+        };
+        self.respond(call, requested).await
+    }
+
     async fn respond(
         &self,
         call: &Call<'_>,
-        request: &QueryRequest,
-        q: &str,
-        stored: Option<&Definition>,
-        format: NegotiatedFormat,
+        requested: RequestedQuery<'_>,
     ) -> Result<Response, Failure> {
-        call.trail.set_query(&short_digest(q));
+        let request = requested.request;
+        call.trail.set_query(&short_digest(requested.text));
         if let Some(ehr) = &request.ehr {
             call.trail.add_ehr(ehr);
         }
-        let prepared = match self.prepare(call, request, q, format).await {
+        let prepared = match self.prepare(call, requested).await {
             Ok(prepared) => prepared,
             // A missing EHR is reported first, as in every other operation.
             Err(failure) => return Err(self.no_ehr(request).await.unwrap_or(failure)),
         };
-        // Whether the snapshot still exists, and how often one EHR has changed, is known only after
-        // reading it.
-        let (is_cacheable, of_one_ehr) =
-            (prepared.is_cacheable, prepared.plan.scan().ehr().is_some());
-        if is_cacheable
-            && !of_one_ehr
-            && request.snapshot.is_none()
-            && call.request.header("If-None-Match").is_some()
-        {
-            let revision = self
-                .repository
-                .revision()
-                .await
-                .map_err(Failure::of_store)?;
-            let etag = self.etag(call, request, q, revision, format);
-            if let Some(response) = not_modified(call.request, &etag) {
-                return Ok(response);
-            }
+        if let Some(response) = self.unchanged(call, requested, &prepared).await? {
+            return Ok(response);
         }
-        let part = prepared.part.clone();
+        let (is_cacheable, part) = (prepared.is_cacheable, prepared.part.clone());
         let answer = self.run(call, prepared).await?;
         // The scan met no document of the EHR, so it may not exist.
         if answer.of_ehr != request.ehr
@@ -169,21 +174,59 @@ impl<R: Repository> Service<R> {
         {
             return Err(failure);
         }
-        let etag = self.etag(call, request, q, answer.state.snapshot.revision, format);
+        let etag = self.etag(call, requested, answer.state.snapshot.revision);
         if is_cacheable && let Some(response) = not_modified(call.request, &etag) {
             return Ok(response);
         }
+        let mut response = self
+            .result_response(call, requested, &answer, &etag)
+            .await?;
+        let most = self.config.limits.fetch_maximum;
+        response.rest = part.and_then(|part| part.next(request, &answer, most));
+        Ok(response)
+    }
+
+    /// Returns the response 304 if it is certain without a run that the result is unchanged.
+    ///
+    /// Whether a snapshot still exists, and how often one EHR has changed, is known only after
+    /// reading it.
+    async fn unchanged(
+        &self,
+        call: &Call<'_>,
+        requested: RequestedQuery<'_>,
+        prepared: &PreparedQuery,
+    ) -> Result<Option<Response>, Failure> {
+        if !prepared.is_cacheable
+            || prepared.plan.scan().ehr().is_some()
+            || requested.request.snapshot.is_some()
+            || call.request.header("If-None-Match").is_none()
+        {
+            return Ok(None);
+        }
+        let revision = self.repository.revision().await;
+        let revision = revision.map_err(Failure::of_store)?;
+        let etag = self.etag(call, requested, revision);
+        Ok(not_modified(call.request, &etag))
+    }
+
+    /// Writes a result in the requested form.
+    async fn result_response(
+        &self,
+        call: &Call<'_>,
+        requested: RequestedQuery<'_>,
+        answer: &QueryResult,
+        etag: &str,
+    ) -> Result<Response, Failure> {
+        let format = requested.format;
         let head = match format {
-            NegotiatedFormat::Json => self.result_head(call, request, q, stored, &answer),
+            NegotiatedFormat::Json => self.result_head(call, requested, answer),
             _ => String::new(),
         };
-        let (media_type, body) = self.encode(call, &answer, format, head).await?;
+        let (media_type, body) = self.encode(call, answer, format, head).await?;
         let response = Response::new(200)
             .with_body(media_type, body)
-            .with_header("ETag", format!("\"{etag}\""));
-        let mut response = response.with_header(SNAPSHOT, answer.state.to_string());
-        response.rest =
-            part.and_then(|part| part.next(request, &answer, self.config.limits.fetch_maximum));
+            .with_header("ETag", format!("\"{etag}\""))
+            .with_header(SNAPSHOT, answer.state.to_string());
         Ok(if answer.more && format != NegotiatedFormat::Json {
             response.with_header(MORE, "true")
         } else {
@@ -268,10 +311,9 @@ impl<R: Repository> Service<R> {
     async fn prepare(
         &self,
         call: &Call<'_>,
-        request: &QueryRequest,
-        q: &str,
-        format: NegotiatedFormat,
+        requested: RequestedQuery<'_>,
     ) -> Result<PreparedQuery, Failure> {
+        let (request, q) = (requested.request, requested.text);
         if q.len() > self.config.limits.aql {
             return Err(Failure::too_large("query", self.config.limits.aql));
         }
@@ -289,7 +331,7 @@ impl<R: Repository> Service<R> {
             check_uids(&query, &self.config.system_id, status)?;
         }
         let is_cacheable = !answers.any() && !reads_clock(&query);
-        let part = RowPart::of(call, request, &query, format)?;
+        let part = RowPart::of(call, request, &query, requested.format)?;
         let of_part = part.as_ref().map(|part| part.page(request)).transpose()?;
         let request = of_part.as_ref().unwrap_or(request);
         let default_page = self.window(request, &mut query);
@@ -317,10 +359,8 @@ impl<R: Repository> Service<R> {
                 "`offset` and `fetch` cannot be combined with TOP; use LIMIT, or leave the page to `fetch`",
             ));
         }
-        if let Some(status) = call.dialect.page_beside_limit()
-            && paged
-            && ast.limit.is_some()
-        {
+        let beside_limit = paged && ast.limit.is_some();
+        if let Some(status) = call.dialect.page_beside_limit().filter(|_| beside_limit) {
             return Err(Failure::new(
                 status,
                 "the query contains a LIMIT clause: the parameters `fetch` and `offset` must not be used with it",
@@ -374,18 +414,9 @@ impl<R: Repository> Service<R> {
             begin: &begin,
             ehr: plan.scan().ehr(),
             seen: false,
-            reading: ReadBudget::new(self.query_memory.share(), self.deadline_at(call)),
+            reading: self.read_budget(call),
         };
-        state.map_or(Ok(()), |state| state.check_ehr(plan.scan().ehr()))?;
-        let scan = Scan {
-            snapshot: state.map(|state| state.snapshot),
-            ..plan.scan().clone()
-        };
-        let snapshot = self
-            .repository
-            .scan(&scan, &mut sink)
-            .await
-            .map_err(Failure::of_store)?;
+        let snapshot = self.scan_state(plan.scan(), state, &mut sink).await?;
         let of_ehr = sink.ehr.filter(|_| sink.seen).map(str::to_owned);
         let OneQuery {
             mut run, reading, ..
@@ -399,11 +430,7 @@ impl<R: Repository> Service<R> {
             call.pause().await;
         }
         let mut result = run.finish().map_err(|error| self.run_failure(&error))?;
-        let page = default_page
-            .and_then(|rows| usize::try_from(rows).ok())
-            .unwrap_or(usize::MAX);
-        let more = result.len() > page;
-        result.truncate(page);
+        let more = cut_to_page(&mut result, default_page);
         Ok(QueryResult {
             result,
             more,
@@ -412,6 +439,37 @@ impl<R: Repository> Service<R> {
             share,
         })
     }
+
+    /// Reads a state of the repository; without one the newest. Returns the snapshot that was read.
+    async fn scan_state(
+        &self,
+        scan: &Scan,
+        state: Option<PageState>,
+        sink: &mut OneQuery<'_, '_, '_>,
+    ) -> Result<Snapshot, Failure> {
+        state.map_or(Ok(()), |state| state.check_ehr(scan.ehr()))?;
+        let scan = Scan {
+            snapshot: state.map(|state| state.snapshot),
+            ..scan.clone()
+        };
+        let snapshot = self.repository.scan(&scan, sink).await;
+        snapshot.map_err(Failure::of_store)
+    }
+
+    /// Returns the memory and the time that one request may use to read.
+    fn read_budget(&self, call: &Call<'_>) -> ReadBudget {
+        ReadBudget::new(self.query_memory.share(), self.deadline_at(call))
+    }
+}
+
+/// Removes the rows after the default page, if that is requested. Returns whether there were any.
+fn cut_to_page(result: &mut ResultSet, default_page: Option<u64>) -> bool {
+    let page = default_page
+        .and_then(|rows| usize::try_from(rows).ok())
+        .unwrap_or(usize::MAX);
+    let more = result.len() > page;
+    result.truncate(page);
+    more
 }
 
 /// A sink that runs one query over the batches of a scan.

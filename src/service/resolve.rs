@@ -18,7 +18,7 @@ use crate::rm::class::{Attr, Cls};
 use crate::rm::imported::standard_form;
 use crate::rm::json;
 use crate::rm::tree::NodeRef;
-use crate::store::repository::{BoundedVersion, Repository, VersionSelector};
+use crate::store::repository::{BoundedVersion, Repository, Version, VersionSelector};
 use aqlite_rm::order;
 
 /// The maximum number of references that one response resolves.
@@ -109,8 +109,35 @@ impl<R: Repository> Service<R> {
         else {
             return Ok(None);
         };
+        let Some(found) = self.within_limit(call, owner, &target, taken).await? else {
+            return Ok(None);
+        };
+        // The permission depends on the template, so the version is read first. Without permission
+        // the reference stays.
+        if !may_read(call, owner, found.template_id.as_deref()) {
+            return Ok(None);
+        }
+        let tree = found.packed.unpack();
+        Ok(match complete {
+            true => standard_form(tree).root().map(json::write),
+            false => tree
+                .root()
+                .and_then(|root| root.get(Attr::DATA))
+                .map(json::write),
+        })
+    }
+
+    /// Reads a version; `None` if there is none, or if the documents of the response would exceed
+    /// [`RESOLVED_BYTES`].
+    async fn within_limit(
+        &self,
+        call: &Call<'_>,
+        owner: &str,
+        target: &Target,
+        taken: &mut Taken,
+    ) -> Result<Option<Version>, Failure> {
         let uid;
-        let (object, which) = match &target {
+        let (object, which) = match target {
             Target::Object(object) => (object, VersionSelector::Latest),
             Target::Version(version) => {
                 uid = version.to_string();
@@ -123,54 +150,33 @@ impl<R: Repository> Service<R> {
             .version_within(owner, object, which, left.min(LARGE))
             .await
             .map_err(Failure::of_store)?;
-        let Some(size) = found
-            .as_ref()
-            .map(BoundedVersion::bytes)
-            .filter(|size| *size <= left)
-        else {
+        let Some(found) = found.filter(|found| found.bytes() <= left) else {
             return Ok(None);
         };
         // Counted before the permission is checked: a rejected document costs the same work.
-        taken.add(call, size).await?;
-        let found = match found {
-            Some(BoundedVersion::Complete(version)) => Some(*version),
-            Some(BoundedVersion::Large(large)) => {
+        taken.add(call, found.bytes()).await?;
+        match found {
+            BoundedVersion::Complete(version) => Ok(Some(*version)),
+            BoundedVersion::Large(large) => {
                 let uid = VersionSelector::Uid(&large.head.version_uid);
                 let found = self.repository.version(owner, large.head.object_id(), uid);
-                found.await.map_err(Failure::of_store)?
+                found.await.map_err(Failure::of_store)
             }
-            None => None,
-        };
-        let permission = Permission {
-            resource: if owner.is_empty() {
-                Resource::Party
-            } else {
-                Resource::Record
-            },
-            act: Action::Read,
-        };
-        let found = found.filter(|v| {
-            // The permission depends on the template, so the version is read first. Without
-            // permission the reference stays.
-            call.caller
-                .within(
-                    permission,
-                    Subject::from_name(v.template_id.as_deref()),
-                    owner,
-                )
-                .is_ok()
-        });
-        let tree = found
-            .map(|version| version.packed.unpack())
-            .map(|tree| if complete { standard_form(tree) } else { tree });
-        let root = tree.as_ref().and_then(|tree| tree.root());
-        Ok(if complete {
-            root
-        } else {
-            root.and_then(|root| root.get(Attr::DATA))
         }
-        .map(json::write))
     }
+}
+
+/// Returns whether the caller may read documents of a template, or other objects of an owner.
+fn may_read(call: &Call<'_>, owner: &str, template: Option<&str>) -> bool {
+    let permission = Permission {
+        resource: match owner {
+            "" => Resource::Party,
+            _ => Resource::Record,
+        },
+        act: Action::Read,
+    };
+    let subject = Subject::from_name(template);
+    call.caller.within(permission, subject, owner).is_ok()
 }
 
 /// Appends the references of a resource, in order.

@@ -242,10 +242,9 @@ pub(crate) fn find(request: &Request) -> Result<RouteTarget, Failure> {
         ));
     }
     // The host drops the body of a response to HEAD.
-    let method = if request.method == "HEAD" {
-        "GET"
-    } else {
-        request.method.as_str()
+    let method = match request.method.as_str() {
+        "HEAD" => "GET",
+        method => method,
     };
     let path = match request.path.strip_prefix(ADMIN) {
         Some(rest) if rest.starts_with('/') => &format!("{}/admin{rest}", Dialect::Its.mount()),
@@ -259,26 +258,28 @@ pub(crate) fn find(request: &Request) -> Result<RouteTarget, Failure> {
     if method == "GET" && path == "/.well-known/smart-configuration" {
         return Ok(RouteTarget::Smart);
     }
-    let mount = Dialect::ALL.into_iter().find_map(|d| {
+    match mount_of(path) {
+        Some((dialect, rest)) => find_in_mount(dialect, method, rest),
+        None if method == "OPTIONS" && path.is_empty() => Ok(RouteTarget::Options {
+            dialect: Some(Dialect::V1),
+            allow: every_method(),
+        }),
+        None => Err(Failure::not_found(format!(
+            "there is no such resource; the service answers below {} and {}",
+            Dialect::V1.mount(),
+            Dialect::Its.mount()
+        ))),
+    }
+}
+
+/// Returns the mount of a path, and the path below it.
+fn mount_of(path: &str) -> Option<(Dialect, &str)> {
+    Dialect::ALL.into_iter().find_map(|d| {
         path.strip_prefix(d.mount())
             // `/v10` does not belong to `/v1`.
             .filter(|rest| rest.is_empty() || rest.starts_with('/'))
             .map(|rest| (d, rest))
-    });
-    let Some((dialect, rest)) = mount else {
-        return match method {
-            "OPTIONS" if path.is_empty() => Ok(RouteTarget::Options {
-                dialect: Some(Dialect::V1),
-                allow: every_method(),
-            }),
-            _ => Err(Failure::not_found(format!(
-                "there is no such resource; the service answers below {} and {}",
-                Dialect::V1.mount(),
-                Dialect::Its.mount()
-            ))),
-        };
-    };
-    find_in_mount(dialect, method, rest)
+    })
 }
 
 /// Returns the operation of a request for logs: the method and the pattern of the path.

@@ -141,13 +141,25 @@ impl<R: Repository> Service<R> {
                 what.name
             )));
         }
-        let shape = match form {
+        match form {
             Form::Canonical(format) => {
                 let _turn = call.turn(text.len()).await?;
-                return read_text(text, format, what.class, what.name);
+                read_text(text, format, what.class, what.name)
             }
-            Form::Simplified(shape, _) => read_as(call, shape)?,
-        };
+            Form::Simplified(shape, _) => {
+                let shape = read_as(call, shape)?;
+                self.read_simplified(call, text, shape, follows).await
+            }
+        }
+    }
+
+    async fn read_simplified(
+        &self,
+        call: &Call<'_>,
+        text: &str,
+        shape: Shape,
+        follows: Option<&str>,
+    ) -> Result<Tree, Failure> {
         let id = stated_template(call)?.or(follows).ok_or_else(|| {
             Failure::bad_request("the template of the body is not named: send the header openehr-template-id or the parameter `templateId`")
         })?;
@@ -192,18 +204,34 @@ impl<R: Repository> Service<R> {
                 }))
             }
             Form::Simplified(shape, media_type) => {
-                let id = node
-                    .text_along(&[Attr::ARCHETYPE_DETAILS, Attr::TEMPLATE_ID, Attr::VALUE])
-                    .unwrap_or_default();
-                let compiled = self.template_of(call, id).await?;
-                let compiled = compiled
-                    .ok_or_else(|| Failure::new(406, format!("the template `{id}` is not here, so its documents have no simplified form")))?;
-                let web = compiled.web(call).await?;
-                let _turn = call.turn(node.tree().size()).await?;
-                Representation::simplified(call, node, shape, media_type, &compiled.template, web)
-                    .map(Some)
+                let shown = self.simplified_form(call, node, shape, media_type);
+                shown.await.map(Some)
             }
         }
+    }
+
+    async fn simplified_form(
+        &self,
+        call: &Call<'_>,
+        node: NodeRef<'_>,
+        shape: Shape,
+        media_type: &'static str,
+    ) -> Result<Representation, Failure> {
+        let id = node
+            .text_along(&[Attr::ARCHETYPE_DETAILS, Attr::TEMPLATE_ID, Attr::VALUE])
+            .unwrap_or_default();
+        let compiled = self.template_of(call, id).await?;
+        let compiled = compiled.ok_or_else(|| {
+            Failure::new(
+                406,
+                format!(
+                    "the template `{id}` is not here, so its documents have no simplified form"
+                ),
+            )
+        })?;
+        let web = compiled.web(call).await?;
+        let _turn = call.turn(node.tree().size()).await?;
+        Representation::simplified(call, node, shape, media_type, &compiled.template, web)
     }
 
     /// Adds the keys of a simplified format to the errors of a document that was sent in it.

@@ -30,38 +30,14 @@ impl<R: Repository> Service<R> {
     pub(super) async fn query_store(&self, call: &Call<'_>) -> Result<Response, Failure> {
         let name = call.param(0);
         check_name(name)?;
-        let language = ["type", "query_type"]
-            .into_iter()
-            .find_map(|key| call.request.query_value(key))
-            .filter(|t| !t.is_empty());
-        if let Some(other) = language.filter(|t| !t.eq_ignore_ascii_case("aql")) {
-            return Err(Failure::bad_request(format!(
-                "the query type `{other}` is unknown: expected `{}`",
-                call.dialect.aql_type()
-            )));
-        }
+        check_language(call)?;
         let text = query_text(call)?;
         self.check_query(&text)?;
-        let stored = self.versions_of(KIND, name).await?;
-        if stored.len() >= VERSIONS {
-            return Err(Failure::new(
-                409,
-                format!(
-                    "the query has {VERSIONS} versions, no more are allowed: store it under another name"
-                ),
-            ));
-        }
-        let version = version_to_store(call, &stored)?;
+        let version = self.version_to_store(call, name).await?;
         if call.request.header("If-Match").is_some() {
-            let stored = self
-                .repository
-                .definition(KIND, name, &version)
-                .await
-                .map_err(Failure::of_store)?;
-            check_if_match(
-                call.request,
-                stored.as_ref().map(definition_etag).as_deref(),
-            )?;
+            let stored = self.definition(KIND, name, &version).await?;
+            let etag = stored.as_ref().map(definition_etag);
+            check_if_match(call.request, etag.as_deref())?;
         }
         let definition = Definition {
             name: name.to_owned(),
@@ -73,25 +49,31 @@ impl<R: Repository> Service<R> {
             bytes: 0,
             body: text,
         };
-        self.repository
-            .define(KIND, definition.clone())
-            .await
-            .map_err(Failure::of_store)?;
-        let path = match call.dialect {
-            Dialect::V1 => call.address(&["query", name, &definition.version]),
-            Dialect::Its => call.address(&["definition", "query", name, &definition.version]),
-        };
-        let response = match call.prefer.returns {
-            Return::Representation => {
-                Response::json(200, Value::Object(detail(call.dialect, &definition)))
-            }
-            Return::Identifier => {
-                Response::json(200, json!({ "uid": qualified_name(&definition) }))
-            }
-            Return::Minimal => Response::new(200),
-        };
-        let response = validated(response, &definition_etag(&definition), &definition.created);
-        Ok(call.preference_applied(response.with_header("Location", path)))
+        self.define(KIND, &definition).await?;
+        Ok(stored(call, &definition))
+    }
+
+    /// Returns the version for storing a query: that of the path, or the next one.
+    async fn version_to_store(&self, call: &Call<'_>, name: &str) -> Result<String, Failure> {
+        let stored = self.versions_of(KIND, name).await?;
+        if stored.len() >= VERSIONS {
+            return Err(Failure::new(
+                409,
+                format!(
+                    "the query has {VERSIONS} versions, no more are allowed: store it under another name"
+                ),
+            ));
+        }
+        match call.optional_param(1) {
+            Some(version) if is_version(version) => Ok(version.to_owned()),
+            Some(version) => Err(Failure::bad_request(format!(
+                "the version `{version}` is not complete: expected three numbers such as `1.0.0`"
+            ))),
+            None if call.dialect.next_version_on_store() => next_version(&stored),
+            None => Err(Failure::bad_request(
+                "the version is missing: store the query under `/query/{name}/{version}`",
+            )),
+        }
     }
 
     /// GET /definition/query[/{prefix}]
@@ -177,31 +159,54 @@ impl<R: Repository> Service<R> {
     }
 }
 
-/// Returns the version for storing a query: that of the path, or the next one.
-fn version_to_store(call: &Call<'_>, stored: &[Definition]) -> Result<String, Failure> {
-    match call.optional_param(1) {
-        Some(version) if is_version(version) => Ok(version.to_owned()),
-        Some(version) => Err(Failure::bad_request(format!(
-            "the version `{version}` is not complete: expected three numbers such as `1.0.0`"
+/// Checks that the text is declared as AQL, or not declared.
+fn check_language(call: &Call<'_>) -> Result<(), Failure> {
+    let language = ["type", "query_type"]
+        .into_iter()
+        .find_map(|key| call.request.query_value(key))
+        .filter(|t| !t.is_empty());
+    match language.filter(|t| !t.eq_ignore_ascii_case("aql")) {
+        Some(other) => Err(Failure::bad_request(format!(
+            "the query type `{other}` is unknown: expected `{}`",
+            call.dialect.aql_type()
         ))),
-        None if call.dialect.next_version_on_store() => {
-            let last = select_version(stored.iter().map(|d| d.version.as_str()), None)
-                .and_then(|v| semver::Version::parse(v).ok());
-            let Some(last) = last else {
-                return Ok(String::from("1.0.0"));
-            };
-            let patch = last.patch.checked_add(1).ok_or_else(|| {
-                Failure::new(
-                    409,
-                    format!("there is no version behind `{last}`: name one"),
-                )
-            })?;
-            Ok(semver::Version::new(last.major, last.minor, patch).to_string())
-        }
-        None => Err(Failure::bad_request(
-            "the version is missing: store the query under `/query/{name}/{version}`",
-        )),
+        None => Ok(()),
     }
+}
+
+/// Returns the response to a query that was stored.
+fn stored(call: &Call<'_>, definition: &Definition) -> Response {
+    let path = match call.dialect {
+        Dialect::V1 => call.address(&["query", &definition.name, &definition.version]),
+        Dialect::Its => {
+            call.address(&["definition", "query", &definition.name, &definition.version])
+        }
+    };
+    let response = match call.prefer.returns {
+        Return::Representation => {
+            Response::json(200, Value::Object(detail(call.dialect, definition)))
+        }
+        Return::Identifier => Response::json(200, json!({ "uid": qualified_name(definition) })),
+        Return::Minimal => Response::new(200),
+    };
+    let response = validated(response, &definition_etag(definition), &definition.created);
+    call.preference_applied(response.with_header("Location", path))
+}
+
+/// Returns the version behind the stored ones: the next patch of the highest one.
+fn next_version(stored: &[Definition]) -> Result<String, Failure> {
+    let last = select_version(stored.iter().map(|d| d.version.as_str()), None)
+        .and_then(|v| semver::Version::parse(v).ok());
+    let Some(last) = last else {
+        return Ok(String::from("1.0.0"));
+    };
+    let patch = last.patch.checked_add(1).ok_or_else(|| {
+        Failure::new(
+            409,
+            format!("there is no version behind `{last}`: name one"),
+        )
+    })?;
+    Ok(semver::Version::new(last.major, last.minor, patch).to_string())
 }
 
 /// Returns the name of a stored query with its version: `name/1.0.0`.

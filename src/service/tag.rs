@@ -38,35 +38,12 @@ impl<R: Repository> Service<R> {
         choose(call.request, &["application/json"])?;
         let owner = self.owner(call).await?;
         call.check_permission_in(owner.id(), None)?;
-        let wanted = |name: &str, found: Option<&str>| {
-            let mut filters = call
-                .request
-                .query
-                .iter()
-                .filter(|(key, _)| key == name)
-                .peekable();
-            filters.peek().is_none() || filters.any(|(_, value)| Some(value.as_str()) == found)
-        };
-        let fits = |tag: &&ItemTag| {
-            wanted("tag_key", Some(&tag.key))
-                && wanted("tag_value", tag.value.as_deref())
-                && wanted("tag_target_path", tag.path.as_deref())
-        };
         let (mut shown, mut after) = (String::from("["), None);
         let deadline = call.now.saturating_add(self.config.limits.query_time);
         loop {
-            let ListPage { items, more } = self
-                .repository
-                .tag_lists(owner.id(), after.as_deref())
-                .await
-                .map_err(Failure::of_store)?;
-            for list in &items {
-                for tag in list.tags.iter().filter(fits) {
-                    shown.push_str(if shown.len() > 1 { "," } else { "" });
-                    let tag = self.item_tag(&owner, &list.target, None, tag);
-                    shown.push_str(&tag.to_string());
-                }
-            }
+            let read = self.repository.tag_lists(owner.id(), after.as_deref());
+            let ListPage { items, more } = read.await.map_err(Failure::of_store)?;
+            self.add_tags(call, &owner, &items, &mut shown);
             if shown.len() > LISTED {
                 return Err(Failure::new(
                     422,
@@ -89,6 +66,17 @@ impl<R: Repository> Service<R> {
         }
         shown.push(']');
         Ok(Response::new(200).with_body("application/json", shown))
+    }
+
+    /// Appends the selected tags to a JSON array that is not closed.
+    fn add_tags(&self, call: &Call<'_>, owner: &Owner, lists: &[TagList], shown: &mut String) {
+        for list in lists {
+            for tag in list.tags.iter().filter(|tag| is_selected(call, tag)) {
+                shown.push_str(if shown.len() > 1 { "," } else { "" });
+                let tag = self.item_tag(owner, &list.target, None, tag);
+                shown.push_str(&tag.to_string());
+            }
+        }
     }
 
     /// GET …/{composition|ehr_status|person|…}/{object or version uid}/tags
@@ -244,6 +232,19 @@ impl<R: Repository> Service<R> {
     }
 }
 
+/// Returns whether the filters of a request select a tag. Several filters of one name are
+/// alternatives.
+fn is_selected(call: &Call<'_>, tag: &ItemTag) -> bool {
+    let wanted = |name: &str, found: Option<&str>| {
+        let parameters = call.request.query.iter();
+        let mut filters = parameters.filter(|(key, _)| key == name).peekable();
+        filters.peek().is_none() || filters.any(|(_, value)| Some(value.as_str()) == found)
+    };
+    wanted("tag_key", Some(&tag.key))
+        && wanted("tag_value", tag.value.as_deref())
+        && wanted("tag_target_path", tag.path.as_deref())
+}
+
 /// Returns the lists for a version and its object in the headers of a request.
 pub(crate) fn of_headers(call: &Call<'_>, uid: &VersionUid) -> Result<Vec<TagList>, Failure> {
     let targets = [
@@ -358,47 +359,44 @@ fn of_json(text: &str) -> Result<ItemTag, Failure> {
 
 /// Checks a list and returns it.
 pub(super) fn checked(target: String, tags: Vec<ItemTag>) -> Result<TagList, Failure> {
-    let bytes: usize = tags
-        .iter()
-        .map(|t| {
-            t.key.len()
-                + [&t.value, &t.path]
-                    .into_iter()
-                    .flatten()
-                    .map(String::len)
-                    .sum::<usize>()
-        })
-        .sum();
+    let bytes: usize = tags.iter().map(bytes_of).sum();
     if tags.len() > MOST || bytes > BYTES {
         return Err(Failure::bad_request(format!(
             "a target has at most {MOST} tags of {BYTES} bytes together"
         )));
     }
     for (place, tag) in tags.iter().enumerate() {
-        match &tag.path {
-            _ if tag.key.trim().is_empty() => {
-                return Err(Failure::bad_request("a tag needs a key"));
-            }
-            Some(path) if !path.starts_with('/') => {
-                return Err(Failure::bad_request(format!(
-                    "the target_path of the tag `{}` does not start at root: expected `/…`",
-                    tag.key
-                )));
-            }
-            path if tags
-                .iter()
-                .take(place)
-                .any(|before| (&before.key, &before.path) == (&tag.key, path)) =>
-            {
-                return Err(Failure::bad_request(format!(
-                    "the tag `{}` is given twice for one target_path",
-                    tag.key
-                )));
-            }
-            _ => {}
-        }
+        check_tag(tag, tags.iter().take(place))?;
     }
     Ok(TagList::new(target, tags))
+}
+
+fn bytes_of(tag: &ItemTag) -> usize {
+    let optional = [&tag.value, &tag.path].into_iter().flatten();
+    tag.key.len() + optional.map(String::len).sum::<usize>()
+}
+
+/// Checks a tag beside those before it in its list.
+fn check_tag<'t>(
+    tag: &ItemTag,
+    mut before: impl Iterator<Item = &'t ItemTag>,
+) -> Result<(), Failure> {
+    if tag.key.trim().is_empty() {
+        return Err(Failure::bad_request("a tag needs a key"));
+    }
+    if tag.path.as_ref().is_some_and(|path| !path.starts_with('/')) {
+        return Err(Failure::bad_request(format!(
+            "the target_path of the tag `{}` does not start at root: expected `/…`",
+            tag.key
+        )));
+    }
+    if before.any(|other| (&other.key, &other.path) == (&tag.key, &tag.path)) {
+        return Err(Failure::bad_request(format!(
+            "the tag `{}` is given twice for one target_path",
+            tag.key
+        )));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

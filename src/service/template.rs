@@ -7,13 +7,14 @@ use super::dialect::Dialect;
 use super::error::Failure;
 use super::http::Response;
 use super::ids::{check_addressable, is_version};
-use super::negotiate::{Form, Return, choose, xml_body};
+use super::negotiate::{Form, Format, Return, choose, xml_body};
 use super::representation::Representation;
 use super::representation::body_of;
 use super::time::iso;
 use super::validators::{definition_etag, definition_response};
 use crate::diag::Diagnostic;
 use crate::rm::json;
+use crate::rm::tree::{NodeRef, Tree};
 use crate::store::repository::{Definition, DefinitionKind, Repository};
 use crate::template::limits::{WEB_BYTES, example_excess, web_excess};
 use crate::template::{ExampleKind, Template, TemplateElements, WebTemplate, example};
@@ -62,15 +63,31 @@ impl<R: Repository> Service<R> {
         xml_body(call.request)?;
         let format =
             of_path(call).map_or_else(|| format_of(call.request.query_value("type")), Ok)?;
-        let requested = call
-            .request
-            .query_value("version")
-            .filter(|v| !v.is_empty());
-        if let Some(version) = requested.filter(|v| !is_version(v)) {
-            return Err(Failure::bad_request(format!(
-                "`version` is `{version}`, expected three numbers such as `1.0.0`"
-            )));
-        }
+        let requested = requested_version(call)?;
+        let template = self.readable_template(call, format).await?;
+        check_id(&template.template_id)?;
+        // The permission depends on the id, which is known only after the text is read.
+        call.check_named_permission(&template.template_id)?;
+        let definition = Definition {
+            version: template.version_or(requested),
+            name: template.template_id,
+            format: format.to_owned(),
+            created: iso(call.now),
+            storing_id: String::new(),
+            summary: json!({ "concept": template.concept, "archetype_id": template.archetype_id, "opaque": template.is_opaque }).to_string(),
+            bytes: 0,
+            body: String::from_utf8_lossy(&call.request.body).into_owned(),
+        };
+        self.define(KIND, &definition).await?;
+        Ok(uploaded(call, definition))
+    }
+
+    /// Reads the template of an upload, within all limits.
+    async fn readable_template(
+        &self,
+        call: &Call<'_>,
+        format: &'static str,
+    ) -> Result<Template, Failure> {
         if call.request.body.len() > self.config.limits.template {
             return Err(Failure::too_large("template", self.config.limits.template));
         }
@@ -86,33 +103,7 @@ impl<R: Repository> Service<R> {
         if let Some(excess) = derived_excess(call, &template).await? {
             return Err(refused(&[excess]));
         }
-        check_addressable("template", &template.template_id)?;
-        if RESERVED
-            .iter()
-            .any(|r| template.template_id.eq_ignore_ascii_case(r))
-        {
-            return Err(Failure::bad_request(format!(
-                "`{}` cannot be the id of a template: it has a meaning of its own in paths",
-                template.template_id
-            )));
-        }
-        // The permission depends on the id, which is known only after the text is read.
-        call.check_named_permission(&template.template_id)?;
-        let definition = Definition {
-            version: template.version_or(requested),
-            name: template.template_id,
-            format: format.to_owned(),
-            created: iso(call.now),
-            storing_id: String::new(),
-            summary: json!({ "concept": template.concept, "archetype_id": template.archetype_id, "opaque": template.is_opaque }).to_string(),
-            bytes: 0,
-            body: String::from_utf8_lossy(&call.request.body).into_owned(),
-        };
-        self.repository
-            .define(KIND, definition.clone())
-            .await
-            .map_err(Failure::of_store)?;
-        Ok(uploaded(call, definition))
+        Ok(template)
     }
 
     /// GET /definition/template, GET /definition/template/{adl1.4|adl2}
@@ -164,46 +155,18 @@ impl<R: Repository> Service<R> {
     /// of the template, also if it lacks the requested one).
     pub(super) async fn template_example(&self, call: &Call<'_>) -> Result<Response, Failure> {
         let form = Form::wanted(call.request)?;
-        let kind = match ["kind", "detail_level"]
-            .iter()
-            .find_map(|key| call.request.query_value(key))
-        {
-            None | Some("" | "full" | "medium" | "complete") => ExampleKind::Full,
-            Some("minimal" | "required") => ExampleKind::Minimal,
-            Some(other) => {
-                return Err(Failure::bad_request(format!(
-                    "the detail `{other}` is unknown: expected `full` or `minimal`, or `required`, `medium`, `complete`"
-                )));
-            }
-        };
+        let kind = example_kind(call)?;
         let found = self.chosen(call).await?;
         let compiled = self.compiled_template(Some(call), &found).await?;
         // The text is no longer needed, and an example may be large.
         drop(found);
         let template = &compiled.template;
-        let turn = call.turn(LARGE).await?;
-        let made = example(
-            template,
-            kind,
-            call.request.query_value("language"),
-            &iso(call.now),
-        );
-        drop(turn);
-        let tree =
-            made.map_err(|findings| Failure::invalid(call.dialect, "template", &findings))?;
-        let limit = self.config.limits.result;
+        let tree = example_of(call, template, kind).await?;
         let root = tree
             .root()
             .ok_or_else(|| Failure::new(500, "the example is empty"))?;
         match form {
-            Form::Canonical(format) => {
-                let _turn = call.turn(LARGE).await?;
-                let (media_type, body) = body_of(root, format)?;
-                if body.len() > limit {
-                    return Err(Failure::result_too_large("the example", limit));
-                }
-                Ok(Response::new(200).with_body(media_type, body))
-            }
+            Form::Canonical(format) => self.canonical_example(call, root, format).await,
             Form::Simplified(shape, media_type) => {
                 let web = compiled.web(call).await?;
                 let _turn = call.turn(LARGE).await?;
@@ -212,6 +175,21 @@ impl<R: Repository> Service<R> {
                 Ok(Response::new(200).with_body(shown.media_type, shown.body))
             }
         }
+    }
+
+    async fn canonical_example(
+        &self,
+        call: &Call<'_>,
+        root: NodeRef<'_>,
+        format: Format,
+    ) -> Result<Response, Failure> {
+        let limit = self.config.limits.result;
+        let _turn = call.turn(LARGE).await?;
+        let (media_type, body) = body_of(root, format)?;
+        if body.len() > limit {
+            return Err(Failure::result_too_large("the example", limit));
+        }
+        Ok(Response::new(200).with_body(media_type, body))
     }
 
     /// GET /definition/template/{id}[/{version}]/webtemplate, GET
@@ -360,6 +338,57 @@ pub(super) async fn check_definition(
         "the template calls itself `{}`, but the record calls it `{}`",
         read.template_id, definition.name
     )))
+}
+
+/// Returns the version that an upload requests for its template.
+fn requested_version<'c>(call: &Call<'c>) -> Result<Option<&'c str>, Failure> {
+    let requested = call
+        .request
+        .query_value("version")
+        .filter(|v| !v.is_empty());
+    match requested.filter(|v| !is_version(v)) {
+        Some(version) => Err(Failure::bad_request(format!(
+            "`version` is `{version}`, expected three numbers such as `1.0.0`"
+        ))),
+        None => Ok(requested),
+    }
+}
+
+/// Checks that paths can name a template by its id.
+fn check_id(id: &str) -> Result<(), Failure> {
+    check_addressable("template", id)?;
+    if RESERVED.iter().any(|r| id.eq_ignore_ascii_case(r)) {
+        return Err(Failure::bad_request(format!(
+            "`{id}` cannot be the id of a template: it has a meaning of its own in paths"
+        )));
+    }
+    Ok(())
+}
+
+/// Makes an example in the requested language.
+async fn example_of(
+    call: &Call<'_>,
+    template: &Template,
+    kind: ExampleKind,
+) -> Result<Tree, Failure> {
+    let _turn = call.turn(LARGE).await?;
+    let language = call.request.query_value("language");
+    let made = example(template, kind, language, &iso(call.now));
+    made.map_err(|findings| Failure::invalid(call.dialect, "template", &findings))
+}
+
+/// Returns the requested detail of an example. `kind` precedes `detail_level`.
+fn example_kind(call: &Call<'_>) -> Result<ExampleKind, Failure> {
+    match ["kind", "detail_level"]
+        .iter()
+        .find_map(|key| call.request.query_value(key))
+    {
+        None | Some("" | "full" | "medium" | "complete") => Ok(ExampleKind::Full),
+        Some("minimal" | "required") => Ok(ExampleKind::Minimal),
+        Some(other) => Err(Failure::bad_request(format!(
+            "the detail `{other}` is unknown: expected `full` or `minimal`, or `required`, `medium`, `complete`"
+        ))),
+    }
 }
 
 fn format_of(sent: Option<&str>) -> Result<&'static str, Failure> {

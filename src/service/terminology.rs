@@ -183,19 +183,7 @@ impl TerminologyRequest {
     /// Returns the URL below the base of a FHIR server.
     fn address(&self, more: &[(&str, String)]) -> Result<String, TerminologyError> {
         let has = |key: &str| self.parameters.iter().any(|(k, _)| k == key);
-        let (path, needed): (&str, &[&str]) = match self.operation.as_str() {
-            "expand" => ("ValueSet/$expand", &["url"]),
-            "validate" if has("url") => ("ValueSet/$validate-code", &["code"]),
-            "validate" => ("CodeSystem/$validate-code", &["system", "code"]),
-            "subsumes" => ("CodeSystem/$subsumes", &["system", "codeA", "codeB"]),
-            "lookup" => ("CodeSystem/$lookup", &["system", "code"]),
-            "map" | "translate" => ("ConceptMap/$translate", &["code"]),
-            other => {
-                return refused(format!(
-                    "`{other}` is no operation: expected expand, validate, subsumes, lookup or map"
-                ));
-            }
-        };
+        let FhirOperation { path, needed } = self.fhir_operation()?;
         if let Some(missing) = needed.iter().find(|key| !has(key)) {
             return refused(format!(
                 "`{}` needs the parameter `{missing}`",
@@ -225,6 +213,24 @@ impl TerminologyRequest {
         Ok(format!("{path}?{}", pairs.join("&")))
     }
 
+    fn fhir_operation(&self) -> Result<FhirOperation, TerminologyError> {
+        let of_set = self.parameters.iter().any(|(key, _)| key == "url");
+        let (path, needed): (&str, &[&str]) = match self.operation.as_str() {
+            "expand" => ("ValueSet/$expand", &["url"]),
+            "validate" if of_set => ("ValueSet/$validate-code", &["code"]),
+            "validate" => ("CodeSystem/$validate-code", &["system", "code"]),
+            "subsumes" => ("CodeSystem/$subsumes", &["system", "codeA", "codeB"]),
+            "lookup" => ("CodeSystem/$lookup", &["system", "code"]),
+            "map" | "translate" => ("ConceptMap/$translate", &["code"]),
+            other => {
+                return refused(format!(
+                    "`{other}` is no operation: expected expand, validate, subsumes, lookup or map"
+                ));
+            }
+        };
+        Ok(FhirOperation { path, needed })
+    }
+
     /// Returns whether the requested code is among these.
     fn is_among(&self, codes: &[Coding]) -> bool {
         let (code, system) = (self.get("code"), self.get("system"));
@@ -240,6 +246,13 @@ impl TerminologyRequest {
             .find(|(k, _)| k == key)
             .map(|(_, value)| value.as_str())
     }
+}
+
+/// An operation of a FHIR server.
+struct FhirOperation {
+    path: &'static str,
+    /// The parameters that it requires.
+    needed: &'static [&'static str],
 }
 
 /// Reads `key=value&…`. A bare URL is the value of `url`.
@@ -317,26 +330,13 @@ impl<R: Repository> Service<R> {
         questions: Vec<Subsumption>,
     ) -> Result<Result<Subsumptions, TerminologyError>, Failure> {
         let (mut answers, mut requests) = (Subsumptions::default(), 0);
-        let mut sets: Vec<(String, Option<Rc<[Coding]>>)> = Vec::new();
+        let mut sets = StoredSets::default();
         for subsumption in questions {
             let Some(question) = TerminologyRequest::of_subsumption(&subsumption) else {
                 continue;
             };
-            if let Some(url) = question
-                .url
-                .as_ref()
-                .filter(|url| sets.iter().all(|(known, _)| known != *url))
-            {
-                let stored = self.expanded(Some(call), url).await?;
-                let stored = stored.and_then(Result::ok);
-                sets.push((url.clone(), stored));
-            }
-            let answer = match question
-                .url
-                .as_ref()
-                .and_then(|url| sets.iter().find(|(known, _)| known == url)?.1.as_ref())
-            {
-                Some(codes) => Ok(TerminologyAnswer::Truth(question.is_among(codes))),
+            let answer = match self.stored_codes(call, &question, &mut sets).await? {
+                Some(codes) => Ok(TerminologyAnswer::Truth(question.is_among(&codes))),
                 None if requests >= SUBSUMPTIONS => {
                     let why = format!(
                         "the data raises more than {SUBSUMPTIONS} questions to the terminology server; name fewer EHRs"
@@ -357,6 +357,25 @@ impl<R: Repository> Service<R> {
             }
         }
         Ok(Ok(answers))
+    }
+
+    /// Returns the codes of the stored value set of a question, which is expanded once.
+    async fn stored_codes(
+        &self,
+        call: &Call<'_>,
+        question: &TerminologyRequest,
+        sets: &mut StoredSets,
+    ) -> Result<Option<Rc<[Coding]>>, Failure> {
+        let Some(url) = &question.url else {
+            return Ok(None);
+        };
+        if let Some((_, codes)) = sets.iter().find(|(known, _)| known == url) {
+            return Ok(codes.clone());
+        }
+        let expanded = self.expanded(Some(call), url).await?;
+        let codes = expanded.and_then(Result::ok);
+        sets.push((url.clone(), codes.clone()));
+        Ok(codes)
     }
 
     async fn answer_of(
@@ -450,6 +469,9 @@ impl<R: Repository> Service<R> {
         }
     }
 }
+
+/// The codes of value sets by URL; `None` for a URL that no stored value set has.
+type StoredSets = Vec<(String, Option<Rc<[Coding]>>)>;
 
 fn codes_of(codings: &[Coding]) -> Vec<String> {
     codings.iter().map(|c| String::from(&*c.code)).collect()

@@ -27,35 +27,34 @@ mod definitions;
 
 use self::definitions::After;
 use super::Service;
-use super::bulk::{LineIdentity, Lines, NDJSON, ReadyLine, numbered};
+use super::bulk::{LineIdentity, Lines, NDJSON, ReadyLine, SentLine, numbered};
 use super::call::Call;
 use super::commit::flags;
 use super::committal::{DELETED, lifecycle};
 use super::content::{read_text, refuse_errors, without_template};
 use super::document_class::kind_of;
 use super::error::Failure;
-use super::http::Response;
-use super::identity::check_data_uid;
+use super::http::{Request, Response};
+use super::identity::{LIFECYCLE_CODE, check_data_uid, check_deletable, preceding_uid};
 use super::ids::{VersionUid, is_uuid};
 use super::imported::read_version;
 use super::imported_form::stored_form;
 use super::negotiate::Format;
 use super::template;
-use super::time::{instant, past_instant};
+use super::time::past_instant;
 use crate::diag::Finding;
 use crate::document::{NothingKnown, ObjectKind, Packed};
 use crate::rm::class::{Attr, Cls};
-use crate::rm::json;
 use crate::rm::tree::{NodeRef, Tree};
 use crate::rm::validate::validate;
 use crate::store::repository::{
-    Commit, Definition, DefinitionKind, Ehr, EhrFlags, Extent, ListPage, Preconditions, Repository,
-    StoreError, TagList, Version, VersionSelector,
+    Commit, Contribution, DefinitionKind, Ehr, EhrFlags, Extent, ListPage, Preconditions,
+    Repository, StoreError, TagList, Version, VersionSelector,
 };
 use record::{
-    ContributionRecord, ImportLine, KINDS, PAGE_BYTES, add_record, contribution_record, tags_of,
+    ContributionRecord, DefinitionRecord, ImportLine, PAGE_BYTES, add_record, contribution_record,
+    tags_of,
 };
-use serde_json::Value;
 
 /// Contributions of a page by default, and the maximum.
 const PAGE: u64 = 200;
@@ -66,103 +65,102 @@ const TOGETHER: usize = 50;
 impl<R: Repository> Service<R> {
     /// GET /admin/export?after=…&limit=…&ehr_id=…
     pub(super) async fn export(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        let parameter = |name| call.request.query_value(name).filter(|v| !v.is_empty());
-        let limit = parameter("limit")
-            .map_or(Ok(PAGE), str::parse)
-            .map_err(|_| Failure::bad_request("`limit` is not a number"))?
-            .clamp(1, LONGEST_PAGE);
-        let after = After::read(parameter("after"))?;
-        let ehr_id = parameter("ehr_id").map(str::to_ascii_lowercase);
-        if let Some(ehr_id) = &ehr_id {
+        let page = PageRequest::read(call.request)?;
+        if let Some(ehr_id) = &page.ehr_id {
             self.ehr_with_id(ehr_id).await?;
         }
         // Pages are made one at a time, so their memory is that of one long text.
         call.room(PAGE_BYTES).await?;
         let mut out = String::new();
-        let (definition, contribution) = match after {
-            After::Nothing => (None, None),
-            After::Definition(position) => (Some(position), None),
-            After::Contribution(uid) => (None, Some(uid)),
-        };
-        if contribution.is_none()
-            && ehr_id.is_none()
-            && !self.export_definitions(call, definition, &mut out).await?
-        {
-            return Ok(Response::new(200).with_body(NDJSON, out));
-        }
-        let (mut left, mut after) = (limit, contribution.map(str::to_owned));
-        loop {
-            let ListPage { items, more } = self
-                .repository
-                .contributions(
-                    ehr_id.as_deref(),
-                    after.as_deref(),
-                    left,
-                    Extent::WithVersions,
-                )
-                .await
-                .map_err(Failure::of_store)?;
-            for (number, contribution) in (1_usize..).zip(&items) {
-                add_record(&mut out, &contribution_record(contribution));
-                if number.is_multiple_of(TOGETHER) {
-                    call.pause().await;
-                }
-            }
-            left -= items.len() as u64;
-            after = items.last().map(|c| c.uid.clone()).filter(|_| more);
-            if after.is_none() {
-                add_record(&mut out, r#"{"end":true}"#);
-            }
-            if after.is_none() || left == 0 || out.len() >= PAGE_BYTES {
-                break;
-            }
-            call.pause().await;
+        // Contributions follow on the page of the last definition, and not before it.
+        let has_contributions = !page.has_definitions()
+            || self
+                .export_definitions(call, page.after.definition(), &mut out)
+                .await?;
+        if has_contributions {
+            self.export_contributions(call, &page, &mut out).await?;
         }
         Ok(Response::new(200).with_body(NDJSON, out))
     }
 
+    /// Appends contributions to a page until it is full, and the end after the last of them.
+    ///
+    /// The repository may return fewer than requested, so one page may need several reads.
+    async fn export_contributions(
+        &self,
+        call: &Call<'_>,
+        page: &PageRequest<'_>,
+        out: &mut String,
+    ) -> Result<(), Failure> {
+        let ehr_id = page.ehr_id.as_deref();
+        let (mut left, mut after) = (page.limit, page.after.contribution().map(str::to_owned));
+        loop {
+            let read =
+                self.repository
+                    .contributions(ehr_id, after.as_deref(), left, Extent::WithVersions);
+            let ListPage { items, more } = read.await.map_err(Failure::of_store)?;
+            add_contributions(call, &items, out).await;
+            left -= items.len() as u64;
+            after = items.last().map(|c| c.uid.clone()).filter(|_| more);
+            if after.is_none() {
+                add_record(out, r#"{"end":true}"#);
+            }
+            if after.is_none() || left == 0 || out.len() >= PAGE_BYTES {
+                return Ok(());
+            }
+            call.pause().await;
+        }
+    }
+
     /// POST /admin/import?findings=refuse|keep
     pub(super) async fn import(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        let keeps_findings = match call.request.query_value("findings") {
-            None | Some("" | "refuse") => false,
-            Some("keep") => true,
-            Some(other) => {
-                return Err(Failure::bad_request(format!(
-                    "`findings` is `{other}`: expected `refuse` or `keep`"
-                )));
-            }
-        };
+        let keeps_findings = keeps_findings(call.request)?;
         let mut lines = Lines::default();
-        for (number, text) in numbered(call)? {
-            lines.pause(call, text).await;
+        for sent in numbered(call)? {
+            lines.pause(call, sent.text).await;
             call.templates.borrow_mut().forget_many();
-            if text.contains(Cls::IMPORTED_VERSION.name()) {
-                // The preceding version may be in an earlier line, which must be committed first.
+            let imported = self.import_line(call, &mut lines, sent, keeps_findings);
+            if let Err(failure) = imported.await {
+                // Responses have the order of lines, so pending lines are answered first.
                 self.flush(&mut lines).await;
-            }
-            let mut line = self.import_line(call, text, keeps_findings).await;
-            if let Ok(Some(Imported::Contribution(ready))) = &line
-                && let Err(failure) = self.check_classes_kept(&mut lines, &ready.commit).await
-            {
-                line = Err(failure);
-            }
-            match line {
-                Ok(Some(Imported::Contribution(ready))) => {
-                    self.add_line(&mut lines, number, *ready, text).await
-                }
-                Ok(Some(Imported::Definition(status))) => {
-                    self.flush(&mut lines).await;
-                    lines.answer(number, status, "{}");
-                }
-                Ok(None) => {}
-                Err(failure) => {
-                    self.flush(&mut lines).await;
-                    lines.refuse(number, &failure);
-                }
+                lines.refuse(sent.number, &failure);
             }
         }
         self.flush(&mut lines).await;
         Ok(Response::new(200).with_body(NDJSON, lines.into_text()))
+    }
+
+    /// Imports the record of a line: a definition at once, a contribution with the next flush.
+    async fn import_line<'a>(
+        &self,
+        call: &Call<'_>,
+        lines: &mut Lines<'a>,
+        sent: SentLine<'a>,
+        keeps_findings: bool,
+    ) -> Result<(), Failure> {
+        if sent.text.contains(Cls::IMPORTED_VERSION.name()) {
+            // The preceding version may be in an earlier line, which must be committed first.
+            self.flush(lines).await;
+        }
+        match ImportLine::read(sent.text)? {
+            ImportLine::Definition(record) => {
+                let status = self.import_definition(call, record).await?;
+                self.flush(lines).await;
+                lines.answer(sent.number, status, "{}");
+            }
+            ImportLine::Contribution(parts) => {
+                let commit = self.imported(call, &parts, keeps_findings).await?;
+                self.check_classes_kept(lines, &commit).await?;
+                let ready = ReadyLine {
+                    commit,
+                    created: None,
+                    identity: LineIdentity::Text,
+                };
+                self.add_line(lines, sent, ready).await;
+            }
+            ImportLine::End => {}
+        }
+        Ok(())
     }
 
     /// Checks that parties keep their classes. Their preceding versions may still be pending.
@@ -189,60 +187,10 @@ impl<R: Repository> Service<R> {
         Ok(())
     }
 
-    async fn import_line(
-        &self,
-        call: &Call<'_>,
-        text: &str,
-        keeps_findings: bool,
-    ) -> Result<Option<Imported>, Failure> {
-        let Some(parts) = ImportLine::read(text)? else {
-            return Ok(None);
-        };
-        match parts {
-            ImportLine::Definition(record) => self
-                .import_definition(call, record)
-                .await
-                .map(|status| Some(Imported::Definition(status))),
-            ImportLine::Contribution(parts) => {
-                let commit = self.imported(call, &parts, keeps_findings).await?;
-                Ok(Some(Imported::Contribution(Box::new(ReadyLine {
-                    commit,
-                    created: None,
-                    identity: LineIdentity::Text,
-                }))))
-            }
-        }
-    }
-
     /// Imports a definition. Returns 201 if it is new, 200 if it is already stored. Another one of
     /// the same name and version is a conflict.
     async fn import_definition(&self, call: &Call<'_>, record: &str) -> Result<u16, Failure> {
-        let value: Value =
-            json::value(record).map_err(|_| Failure::bad_request("the definition is not JSON"))?;
-        let text = |name: &str| {
-            value
-                .get(name)
-                .and_then(Value::as_str)
-                .map(str::to_owned)
-                .ok_or_else(|| Failure::bad_request(format!("`{name}` is missing")))
-        };
-        let word = text("definition")?;
-        let kind = KINDS
-            .iter()
-            .find(|(w, _)| *w == word)
-            .ok_or_else(|| Failure::bad_request(format!("`{word}` is not a kind of definition")))?
-            .1;
-        let definition = Definition {
-            name: text("name")?,
-            version: text("version")?,
-            format: text("format")?,
-            created: text("created")?,
-            storing_id: String::new(),
-            summary: text("summary")?,
-            bytes: 0,
-            body: text("body")?,
-        };
-        instant("created", &definition.created)?;
+        let DefinitionRecord { kind, definition } = DefinitionRecord::read(record)?;
         if kind == DefinitionKind::Template {
             template::check_definition(call, &definition).await?;
         }
@@ -250,10 +198,8 @@ impl<R: Repository> Service<R> {
             Ok(()) => Ok(201),
             Err(StoreError::DefinitionExists) => {
                 let stored = self
-                    .repository
                     .definition(kind, &definition.name, &definition.version)
-                    .await
-                    .map_err(Failure::of_store)?;
+                    .await?;
                 if stored.is_some_and(|s| s.body == definition.body) {
                     Ok(200)
                 } else {
@@ -272,47 +218,42 @@ impl<R: Repository> Service<R> {
         keeps_findings: bool,
     ) -> Result<Commit, Failure> {
         let ehr_id = parts.ehr_id()?;
-        let stated = read_text(
-            parts.contribution,
-            Format::Json,
-            Cls::CONTRIBUTION,
-            "contribution",
-        )?;
-        let root = stated
-            .root()
-            .ok_or_else(|| Failure::bad_request("the contribution is empty"))?;
-        refuse_errors(call, "contribution", &validate(root))?;
-        let needed = |path: &[Attr]| {
-            root.text_along(path)
-                .map(str::to_owned)
-                .ok_or_else(|| Failure::bad_request("the contribution is not whole"))
+        let stated = StatedContribution::read(call, parts.contribution)?;
+        let context = ImportContext {
+            ehr_id: &ehr_id,
+            stated: &stated,
+            keeps_findings,
         };
-        let uid = needed(&[Attr::UID, Attr::VALUE])?;
-        if !is_uuid(&uid) || uid != uid.to_ascii_lowercase() {
-            return Err(Failure::bad_request(format!(
-                "the uid of the contribution is `{uid}`: expected a UUID in lower case"
-            )));
-        }
-        let time = past_instant(
-            "time_committed of the contribution",
-            &needed(&[Attr::AUDIT, Attr::TIME_COMMITTED, Attr::VALUE])?,
-            call.now,
-        )?;
-        let mut read = Vec::new();
+        let versions = self.imported_versions(call, &context, parts).await?;
+        let (new_ehr, status) = match last_status(&versions) {
+            Some(flags) if creates_ehr(&versions) => (Some(stated.new_ehr(&ehr_id, flags)), None),
+            status => (None, status),
+        };
+        Ok(Commit {
+            new_ehr,
+            ehr_id,
+            contribution_uid: stated.uid,
+            contribution: parts.contribution.to_owned(),
+            time_committed: stated.time_committed,
+            versions,
+            status,
+            access: None,
+            preconditions: Preconditions::default(),
+            idempotency: None,
+        })
+    }
+
+    /// Reads and checks the versions of a record. The first one gets the tags of the record.
+    async fn imported_versions(
+        &self,
+        call: &Call<'_>,
+        context: &ImportContext<'_>,
+        parts: &ContributionRecord<'_>,
+    ) -> Result<Vec<Version>, Failure> {
+        let mut read: Vec<Version> = Vec::new();
         for (index, text) in parts.versions()?.into_iter().enumerate() {
-            let context = ContributionContext {
-                ehr_id: &ehr_id,
-                stated: root,
-                contribution: &uid,
-                keeps_findings,
-            };
-            let is_pending = |uid: &str| {
-                read.iter()
-                    .any(|version: &Version| version.version_uid == uid)
-            };
-            let version = self
-                .imported_version(call, &context, text, is_pending)
-                .await;
+            let is_pending = |uid: &str| read.iter().any(|version| version.version_uid == uid);
+            let version = self.imported_version(call, context, text, is_pending).await;
             read.push(version.map_err(|failure| failure.within(&format!("versions[{index}]")))?);
         }
         let Some(first) = read.first_mut() else {
@@ -322,38 +263,13 @@ impl<R: Repository> Service<R> {
         };
         first.tags = tags_of(parts.tags)?;
         check_tag_targets(&read)?;
-        let status = last_status(&read);
-        let creates = read
-            .iter()
-            .any(|v| v.kind == ObjectKind::EhrStatus && v.preceding.is_none());
-        let system_id = needed(&[Attr::AUDIT, Attr::SYSTEM_ID])?;
-        let new_ehr = status.clone().filter(|_| creates).map(|flags| Ehr {
-            ehr_id: ehr_id.clone(),
-            system_id,
-            time_created: time.clone(),
-            subject: flags.subject,
-            is_queryable: flags.is_queryable,
-            is_modifiable: flags.is_modifiable,
-        });
-        let status = status.filter(|_| !creates);
-        Ok(Commit {
-            new_ehr,
-            ehr_id,
-            contribution_uid: uid,
-            contribution: parts.contribution.to_owned(),
-            time_committed: time,
-            versions: read,
-            status,
-            access: None,
-            preconditions: Preconditions::default(),
-            idempotency: None,
-        })
+        Ok(read)
     }
 
     async fn imported_version(
         &self,
         call: &Call<'_>,
-        context: &ContributionContext<'_>,
+        context: &ImportContext<'_>,
         text: &str,
         is_pending: impl Fn(&str) -> bool,
     ) -> Result<Version, Failure> {
@@ -366,63 +282,44 @@ impl<R: Repository> Service<R> {
         let root = tree
             .root()
             .ok_or_else(|| Failure::bad_request("the version is empty"))?;
-        let needed = |path: &[Attr]| {
-            root.text_along(path)
-                .map(str::to_owned)
-                .ok_or_else(|| Failure::bad_request("the version is not whole"))
-        };
-        let (uid, preceding) = uids_of(root)?;
-        check_data_uid(&uid, root.get(Attr::DATA))?;
-        let kind = context.kind_of(root, &uid)?;
-        let state = needed(&[
-            Attr::LIFECYCLE_STATE,
-            Attr::DEFINING_CODE,
-            Attr::CODE_STRING,
-        ])?;
-        if lifecycle(&state)?.code != state
-            || (state == DELETED.code) != root.get(Attr::DATA).is_none()
-        {
-            return Err(Failure::bad_request(format!(
-                "the lifecycle state is `{state}`: a version has no data when it is `523` (deleted), and only then"
-            )));
-        }
-        if root.get(Attr::DATA).is_none() && (preceding.is_none() || kind == ObjectKind::EhrStatus)
-        {
-            return Err(Failure::bad_request(
-                "the version has no data: a first version and an EHR_STATUS have",
-            ));
-        }
-        let data = root
-            .get(Attr::DATA)
-            .filter(|_| kind == ObjectKind::Composition);
-        let (template_id, packed) = match data {
-            Some(data) => {
-                self.imported_composition(call, &tree, data, context.keeps_findings)
-                    .await?
-            }
-            None => {
-                refuse_errors(call, "version", &validate(root))?;
-                (None, self.packed(&tree, &NothingKnown)?)
-            }
-        };
+        let head = VersionHead::read(root, context)?;
+        let (template_id, packed) = self
+            .packed_import(call, &tree, head.kind, context.keeps_findings)
+            .await?;
         Ok(Version {
             ehr_id: context.ehr_id.to_owned(),
-            kind,
-            version_uid: uid.to_string(),
-            object_id: uid.object_id,
-            number: uid.number,
-            preceding: preceding.map(|uid| uid.to_string()),
-            contribution: context.contribution.to_owned(),
-            time_committed: past_instant(
-                "time_committed of the version",
-                &needed(&[Attr::COMMIT_AUDIT, Attr::TIME_COMMITTED, Attr::VALUE])?,
-                call.now,
-            )?,
-            lifecycle: state,
+            kind: head.kind,
+            version_uid: head.uid.to_string(),
+            object_id: head.uid.object_id,
+            number: head.uid.number,
+            preceding: head.preceding.map(|uid| uid.to_string()),
+            contribution: context.stated.uid.clone(),
+            time_committed: time_of_version(call, root)?,
+            lifecycle: head.lifecycle,
             template_id,
             packed,
             tags: Vec::new(),
         })
+    }
+
+    /// Checks the document of an imported version, and returns its template and its packed form.
+    /// Only compositions have a template.
+    async fn packed_import(
+        &self,
+        call: &Call<'_>,
+        version: &Tree,
+        kind: ObjectKind,
+        keeps_findings: bool,
+    ) -> Result<(Option<String>, Packed), Failure> {
+        let data = version.root().and_then(|root| root.get(Attr::DATA));
+        if let Some(data) = data.filter(|_| kind == ObjectKind::Composition) {
+            return self
+                .imported_composition(call, version, data, keeps_findings)
+                .await;
+        }
+        let findings = version.root().map(validate).unwrap_or_default();
+        refuse_errors(call, "version", &findings)?;
+        Ok((None, self.packed(version, &NothingKnown)?))
     }
 
     /// Returns the template of an imported composition, and the packed form of its version.
@@ -459,7 +356,7 @@ impl<R: Repository> Service<R> {
     /// Returns whether the line of an existing contribution equals the stored one: the
     /// CONTRIBUTION, its versions and the tags of the line, byte for byte.
     pub(super) async fn is_stored(&self, ehr_id: &str, stored: &str, line: &str) -> bool {
-        let Ok(Some(ImportLine::Contribution(parts))) = ImportLine::read(line) else {
+        let Ok(ImportLine::Contribution(parts)) = ImportLine::read(line) else {
             return false;
         };
         let (Ok(versions), Ok(tags)) = (parts.versions(), tags_of(parts.tags)) else {
@@ -510,6 +407,57 @@ impl<R: Repository> Service<R> {
     }
 }
 
+/// The parameters of one page of an export.
+struct PageRequest<'a> {
+    /// The maximum number of contributions.
+    limit: u64,
+    after: After<'a>,
+    /// The EHR of an export of one EHR, in lower case.
+    ehr_id: Option<String>,
+}
+
+impl<'a> PageRequest<'a> {
+    fn read(request: &'a Request) -> Result<PageRequest<'a>, Failure> {
+        let parameter = |name| request.query_value(name).filter(|v| !v.is_empty());
+        let limit = parameter("limit")
+            .map_or(Ok(PAGE), str::parse)
+            .map_err(|_| Failure::bad_request("`limit` is not a number"))?
+            .clamp(1, LONGEST_PAGE);
+        Ok(PageRequest {
+            limit,
+            after: After::read(parameter("after"))?,
+            ehr_id: parameter("ehr_id").map(str::to_ascii_lowercase),
+        })
+    }
+
+    /// Returns whether definitions may follow: an export of one EHR has none, and in every other
+    /// export they come first.
+    fn has_definitions(&self) -> bool {
+        self.ehr_id.is_none() && self.after.contribution().is_none()
+    }
+}
+
+/// Appends contributions to a page, with pauses for other requests.
+async fn add_contributions(call: &Call<'_>, contributions: &[Contribution], out: &mut String) {
+    for (number, contribution) in (1_usize..).zip(contributions) {
+        add_record(out, &contribution_record(contribution));
+        if number.is_multiple_of(TOGETHER) {
+            call.pause().await;
+        }
+    }
+}
+
+/// Returns whether an import accepts compositions with findings.
+fn keeps_findings(request: &Request) -> Result<bool, Failure> {
+    match request.query_value("findings") {
+        None | Some("" | "refuse") => Ok(false),
+        Some("keep") => Ok(true),
+        Some(other) => Err(Failure::bad_request(format!(
+            "`findings` is `{other}`: expected `refuse` or `keep`"
+        ))),
+    }
+}
+
 /// Checks that the tags of a record belong to its objects and versions.
 fn check_tag_targets(versions: &[Version]) -> Result<(), Failure> {
     let own = |list: &TagList| {
@@ -538,6 +486,13 @@ fn last_status(versions: &[Version]) -> Option<EhrFlags> {
     data.map(|data| flags(&data.to_tree()))
 }
 
+/// Returns whether a change set has the first version of an EHR_STATUS.
+fn creates_ehr(versions: &[Version]) -> bool {
+    versions
+        .iter()
+        .any(|v| v.kind == ObjectKind::EhrStatus && v.preceding.is_none())
+}
+
 /// Returns whether a finding concerns the data of a version.
 fn is_of_data(finding: &Finding) -> bool {
     finding
@@ -552,55 +507,126 @@ fn uids_of(version: NodeRef<'_>) -> Result<(VersionUid, Option<VersionUid>), Fai
         .text_along(&[Attr::UID, Attr::VALUE])
         .unwrap_or_default();
     let uid = VersionUid::read_stored(uid, "the uid of the version")?;
-    let preceding = version.text_along(&[Attr::PRECEDING_VERSION_UID, Attr::VALUE]);
-    let preceding = preceding
-        .map(|uid| VersionUid::read_stored(uid, "preceding_version_uid"))
-        .transpose()?;
-    preceding
-        .iter()
-        .try_for_each(|preceding| uid.check_follows(preceding))?;
+    let preceding = preceding_uid(version, &uid, "preceding_version_uid")?;
     Ok((uid, preceding))
 }
 
-/// The contribution of a version.
-struct ContributionContext<'a> {
+/// Returns a text that a valid document of the Reference Model has.
+fn mandatory(root: NodeRef<'_>, document: &str, path: &[Attr]) -> Result<String, Failure> {
+    root.text_along(path)
+        .map(str::to_owned)
+        .ok_or_else(|| Failure::bad_request(format!("the {document} is not whole")))
+}
+
+/// Returns the time at which a version was committed.
+fn time_of_version(call: &Call<'_>, version: NodeRef<'_>) -> Result<String, Failure> {
+    let path = [Attr::COMMIT_AUDIT, Attr::TIME_COMMITTED, Attr::VALUE];
+    let time = mandatory(version, "version", &path)?;
+    past_instant("time_committed of the version", &time, call.now)
+}
+
+/// The CONTRIBUTION of a record, checked.
+struct StatedContribution {
+    tree: Tree,
+    uid: String,
+    time_committed: String,
+    system_id: String,
+}
+
+impl StatedContribution {
+    fn read(call: &Call<'_>, text: &str) -> Result<StatedContribution, Failure> {
+        let tree = read_text(text, Format::Json, Cls::CONTRIBUTION, "contribution")?;
+        let root = tree
+            .root()
+            .ok_or_else(|| Failure::bad_request("the contribution is empty"))?;
+        refuse_errors(call, "contribution", &validate(root))?;
+        let needed = |path: &[Attr]| mandatory(root, "contribution", path);
+        let uid = needed(&[Attr::UID, Attr::VALUE])?;
+        if !is_uuid(&uid) || uid != uid.to_ascii_lowercase() {
+            return Err(Failure::bad_request(format!(
+                "the uid of the contribution is `{uid}`: expected a UUID in lower case"
+            )));
+        }
+        let time = needed(&[Attr::AUDIT, Attr::TIME_COMMITTED, Attr::VALUE])?;
+        Ok(StatedContribution {
+            uid,
+            time_committed: past_instant("time_committed of the contribution", &time, call.now)?,
+            system_id: needed(&[Attr::AUDIT, Attr::SYSTEM_ID])?,
+            tree,
+        })
+    }
+
+    /// Returns the EHR that this contribution creates.
+    fn new_ehr(&self, ehr_id: &str, flags: EhrFlags) -> Ehr {
+        Ehr {
+            ehr_id: ehr_id.to_owned(),
+            system_id: self.system_id.clone(),
+            time_created: self.time_committed.clone(),
+            subject: flags.subject,
+            is_queryable: flags.is_queryable,
+            is_modifiable: flags.is_modifiable,
+        }
+    }
+
+    /// Returns the class of a version by its reference in `versions`.
+    fn class_of(&self, uid: &str) -> Option<Cls> {
+        self.tree
+            .root()?
+            .values(Attr::VERSIONS)
+            .find(|reference| reference.text_along(&[Attr::ID, Attr::VALUE]) == Some(uid))
+            .and_then(|reference| reference.text_at(Attr::TYPE))
+            .and_then(Cls::parse)
+    }
+}
+
+/// The attributes of an imported VERSION around its data.
+struct VersionHead {
+    uid: VersionUid,
+    preceding: Option<VersionUid>,
+    kind: ObjectKind,
+    /// The code of the lifecycle state.
+    lifecycle: String,
+}
+
+impl VersionHead {
+    fn read(root: NodeRef<'_>, context: &ImportContext<'_>) -> Result<VersionHead, Failure> {
+        let (uid, preceding) = uids_of(root)?;
+        let data = root.get(Attr::DATA);
+        check_data_uid(&uid, data)?;
+        let kind = context.kind_of(root, &uid)?;
+        let state = mandatory(root, "version", &LIFECYCLE_CODE)?;
+        if lifecycle(&state)?.code != state || (state == DELETED.code) != data.is_none() {
+            return Err(Failure::bad_request(format!(
+                "the lifecycle state is `{state}`: a version has no data when it is `523` (deleted), and only then"
+            )));
+        }
+        if data.is_none() {
+            check_deletable(kind, preceding.is_some())?;
+        }
+        Ok(VersionHead {
+            uid,
+            preceding,
+            kind,
+            lifecycle: state,
+        })
+    }
+}
+
+/// The record that an imported version is part of.
+struct ImportContext<'a> {
     ehr_id: &'a str,
-    /// The CONTRIBUTION.
-    stated: NodeRef<'a>,
-    /// Its uid.
-    contribution: &'a str,
+    stated: &'a StatedContribution,
     keeps_findings: bool,
 }
 
-impl ContributionContext<'_> {
+impl ImportContext<'_> {
     /// Returns the kind of a version. It must agree with the contribution, and with the owner.
     fn kind_of(&self, version: NodeRef<'_>, uid: &VersionUid) -> Result<ObjectKind, Failure> {
-        let uid = uid.to_string();
-        let is_it =
-            |reference: &NodeRef<'_>| reference.text_along(&[Attr::ID, Attr::VALUE]) == Some(&uid);
-        let class = self
-            .stated
-            .values(Attr::VERSIONS)
-            .find(is_it)
-            .and_then(|reference| reference.text_at(Attr::TYPE))
-            .and_then(Cls::parse);
+        let class = self.stated.class_of(&uid.to_string());
         let class = class.ok_or_else(|| {
             Failure::bad_request("the contribution does not list a version of the record")
         })?;
-        if version
-            .get(Attr::DATA)
-            .is_some_and(|data| data.class() != class)
-        {
-            return Err(Failure::bad_request(
-                "the contribution gives a version another class than its data has",
-            ));
-        }
-        let named = version.text_along(&[Attr::CONTRIBUTION, Attr::ID, Attr::VALUE]);
-        if named != Some(self.contribution) {
-            return Err(Failure::bad_request(
-                "the version names another contribution than that of the record",
-            ));
-        }
+        self.check_agreement(version, class)?;
         let kind = kind_of(class)?;
         if self.ehr_id.is_empty() != (kind == ObjectKind::Party) {
             return Err(Failure::bad_request(
@@ -609,11 +635,21 @@ impl ContributionContext<'_> {
         }
         Ok(kind)
     }
-}
 
-/// The record of an imported line.
-enum Imported {
-    Contribution(Box<ReadyLine>),
-    /// The status of its response.
-    Definition(u16),
+    /// Checks that a version has the class and the contribution of its record.
+    fn check_agreement(&self, version: NodeRef<'_>, class: Cls) -> Result<(), Failure> {
+        let data = version.get(Attr::DATA);
+        if data.is_some_and(|data| data.class() != class) {
+            return Err(Failure::bad_request(
+                "the contribution gives a version another class than its data has",
+            ));
+        }
+        let named = version.text_along(&[Attr::CONTRIBUTION, Attr::ID, Attr::VALUE]);
+        if named != Some(&self.stated.uid) {
+            return Err(Failure::bad_request(
+                "the version names another contribution than that of the record",
+            ));
+        }
+        Ok(())
+    }
 }

@@ -31,18 +31,7 @@ impl<R: Repository> Service<R> {
         let set = ValueSet::read(text)
             .map_err(|why| Failure::bad_request(format!("the value set cannot be used: {why}")))?;
         drop(turn);
-        if url.trim().is_empty() || url.len() > LONGEST {
-            return Err(Failure::bad_request(format!(
-                "the address of a value set has 1 to {LONGEST} bytes"
-            )));
-        }
-        check_addressable("value set", &url)?;
-        if !set.url.is_empty() && canonical(&set.url) != url {
-            return Err(Failure::bad_request(format!(
-                "the value set calls itself `{}`, but the path calls it `{url}`",
-                set.url
-            )));
-        }
+        check_url(&url, &set)?;
         let latest = self.latest_value_set(Some(call), &url).await?;
         check_if_match(
             call.request,
@@ -51,14 +40,9 @@ impl<R: Repository> Service<R> {
         if latest.as_ref().is_some_and(|known| known.body == text) {
             return Ok(Response::new(204));
         }
-        let revision = latest
-            .as_ref()
-            .and_then(|known| known.version.split('.').next()?.parse::<u64>().ok())
-            .unwrap_or(0)
-            + 1;
         let definition = Definition {
             name: url.clone(),
-            version: format!("{revision}.0.0"),
+            version: format!("{}.0.0", next_revision(latest.as_ref())),
             format: String::from("fhir-valueset"),
             created: iso(call.now),
             storing_id: String::new(),
@@ -66,10 +50,7 @@ impl<R: Repository> Service<R> {
             bytes: 0,
             body: text.to_owned(),
         };
-        self.repository
-            .define(KIND, definition.clone())
-            .await
-            .map_err(Failure::of_store)?;
+        self.define(KIND, &definition).await?;
         let response = match latest {
             Some(_) => Response::new(204),
             None => Response::new(201)
@@ -172,6 +153,29 @@ impl<R: Repository> Service<R> {
     ) -> Result<Option<Definition>, Failure> {
         self.select_definition(KIND, call, url, None).await
     }
+}
+
+/// Checks the URL under which a value set is stored.
+fn check_url(url: &str, set: &ValueSet) -> Result<(), Failure> {
+    if url.trim().is_empty() || url.len() > LONGEST {
+        return Err(Failure::bad_request(format!(
+            "the address of a value set has 1 to {LONGEST} bytes"
+        )));
+    }
+    check_addressable("value set", url)?;
+    if !set.url.is_empty() && canonical(&set.url) != url {
+        return Err(Failure::bad_request(format!(
+            "the value set calls itself `{}`, but the path calls it `{url}`",
+            set.url
+        )));
+    }
+    Ok(())
+}
+
+/// Returns the number of the revision after the latest one.
+fn next_revision(latest: Option<&Definition>) -> u64 {
+    let last = latest.and_then(|known| known.version.split('.').next()?.parse::<u64>().ok());
+    last.unwrap_or(0) + 1
 }
 
 fn no_value_set() -> Failure {

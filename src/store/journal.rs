@@ -81,20 +81,7 @@ impl Journal {
                 .iter()
                 .for_each(|object| self.plain("remove", &[ehr_id, object])),
             Change::RemoveEhr(ehr_id) => self.plain("remove-ehr", &[ehr_id]),
-            Change::Define(kind, d) => {
-                self.plain(
-                    "define",
-                    &[
-                        &kind.number().to_string(),
-                        &d.name,
-                        &d.version,
-                        &d.format,
-                        &d.created,
-                        &d.summary,
-                        &d.body,
-                    ],
-                );
-            }
+            Change::Define(kind, definition) => self.define(*kind, definition),
             Change::Undefine(kind, name, version) => {
                 self.plain("undefine", &[&kind.number().to_string(), name, version])
             }
@@ -106,10 +93,18 @@ impl Journal {
 
     fn plain(&mut self, name: &str, fields: &[&str]) {
         self.line.push_str(name);
-        fields
-            .iter()
-            .for_each(|field| put(&mut self.line, Some(field)));
+        for field in fields {
+            put(&mut self.line, Some(field));
+        }
         self.line.push(RECORD);
+    }
+
+    fn define(&mut self, kind: DefinitionKind, d: &Definition) {
+        let kind = kind.number().to_string();
+        let fields = [
+            &kind, &d.name, &d.version, &d.format, &d.created, &d.summary, &d.body,
+        ];
+        self.plain("define", &fields.map(String::as_str));
     }
 
     fn access(&mut self, access: &AccessRecord) {
@@ -126,19 +121,11 @@ impl Journal {
             request_id,
             refused,
         } = access;
-        [
-            time,
-            who,
-            issuer,
-            operation,
-            &status.to_string(),
-            request_id,
-        ]
-        .into_iter()
-        .for_each(|field| put(&mut self.line, Some(field)));
-        [object, ehr_id, query]
-            .into_iter()
-            .for_each(|field| put(&mut self.line, field.as_deref()));
+        let status = status.to_string();
+        let required = [time, who, issuer, operation, &status, request_id];
+        put_all(&mut self.line, &required.map(|field| Some(field.as_str())));
+        let optional = [object, ehr_id, query];
+        put_all(&mut self.line, &optional.map(Option::as_deref));
         if let Some(refused) = refused {
             put(&mut self.line, Some(&refused.to_string()));
         }
@@ -150,9 +137,11 @@ impl Journal {
         put(&mut self.line, Some(ehr_id));
         put(&mut self.line, Some(&list.target));
         for tag in &list.tags {
-            [Some(&tag.key), tag.path.as_ref(), tag.value.as_ref()]
-                .into_iter()
-                .for_each(|field| put(&mut self.line, field.map(String::as_str)));
+            let fields = [Some(&tag.key), tag.path.as_ref(), tag.value.as_ref()];
+            put_all(
+                &mut self.line,
+                &fields.map(|field| field.map(String::as_str)),
+            );
         }
         self.line.push(RECORD);
     }
@@ -164,61 +153,46 @@ impl Journal {
             .flat_map(|v| v.packed.layouts())
             .for_each(|layout| self.number(layout));
         // All texts are made before the record begins, so that an error leaves no part of it.
-        let id_of = |layout: &Layout| self.numbers.get(layout.digest()).copied();
-        let texts: Option<Vec<String>> = commit
-            .versions
-            .iter()
-            .map(|v| {
-                v.packed
-                    .to_text(&id_of, &[&v.version_uid, &v.time_committed])
-            })
-            .collect();
-        let texts = texts.ok_or_else(|| {
-            StoreError::Failed("a document has a layout without a number in the journal".into())
-        })?;
+        let texts = self.texts_of(commit)?;
         let out = &mut self.line;
         out.push_str("commit");
-        [
+        let fields = [
             &commit.ehr_id,
             &commit.contribution_uid,
             &commit.time_committed,
             &commit.contribution,
-        ]
-        .into_iter()
-        .for_each(|field| put(out, Some(field)));
+        ];
+        put_all(out, &fields.map(|field| Some(field.as_str())));
         let ehr = commit.new_ehr.as_ref();
         put(out, ehr.map(|e| e.system_id.as_str()));
         put(out, ehr.map(|e| e.time_created.as_str()));
         put_flags(out, ehr.map(Ehr::flags).as_ref());
         put_flags(out, commit.status.as_ref());
         for (version, text) in commit.versions.iter().zip(&texts) {
-            put(out, Some(&version.kind.number().to_string()));
-            // The versions of one commit usually have its time, so the field is empty.
-            let own_time =
-                Some(version.time_committed.as_str()).filter(|time| *time != commit.time_committed);
-            [
-                Some(version.version_uid.as_str()),
-                version.preceding.as_deref(),
-                Some(&version.lifecycle),
-                version.template_id.as_deref(),
-                own_time,
-            ]
-            .into_iter()
-            .for_each(|field| put(out, field));
-            put(out, Some(text));
+            put_version(out, version, text, &commit.time_committed);
         }
         out.push(RECORD);
-        commit
-            .versions
-            .iter()
-            .flat_map(|v| &v.tags)
-            .for_each(|list| self.tags(&commit.ehr_id, list));
+        for list in commit.versions.iter().flat_map(|v| &v.tags) {
+            self.tags(&commit.ehr_id, list);
+        }
         commit.access.iter().for_each(|access| self.access(access));
-        commit
-            .idempotency
-            .iter()
-            .for_each(|text| self.plain("idempotency", &[&commit.contribution_uid, text]));
+        if let Some(text) = &commit.idempotency {
+            self.plain("idempotency", &[&commit.contribution_uid, text]);
+        }
         Ok(())
+    }
+
+    /// Returns the packed versions of a commit as texts. Their layouts have numbers.
+    fn texts_of(&self, commit: &Commit) -> Result<Vec<String>, StoreError> {
+        let id_of = |layout: &Layout| self.numbers.get(layout.digest()).copied();
+        let text = |v: &Version| {
+            v.packed
+                .to_text(&id_of, &[&v.version_uid, &v.time_committed])
+        };
+        let texts: Option<Vec<String>> = commit.versions.iter().map(text).collect();
+        texts.ok_or_else(|| {
+            StoreError::Failed("a document has a layout without a number in the journal".into())
+        })
     }
 
     /// Assigns a number to a layout, and writes the layout if it is new.
@@ -269,36 +243,20 @@ impl Journal {
     fn read_commit(&self, fields: &mut Fields<'_>) -> Result<Commit, String> {
         let (ehr_id, contribution_uid) = (fields.string()?, fields.string()?);
         let (time_committed, contribution) = (fields.string()?, fields.string()?);
-        let (system_id, time_created, flags) =
-            (fields.optional()?, fields.optional()?, read_flags(fields)?);
-        let new_ehr = flags.map(
-            |EhrFlags {
-                 subject,
-                 is_queryable,
-                 is_modifiable,
-             }| Ehr {
-                ehr_id: ehr_id.clone(),
-                system_id: system_id.unwrap_or_default(),
-                time_created: time_created.unwrap_or_default(),
-                subject,
-                is_queryable,
-                is_modifiable,
-            },
-        );
+        let new_ehr = read_new_ehr(fields, &ehr_id)?;
         let status = read_flags(fields)?;
-        let (versions, access, idempotency) = (Vec::new(), None, None);
         let mut commit = Commit {
             new_ehr,
             ehr_id,
             contribution_uid,
             contribution,
             time_committed,
-            versions,
+            versions: Vec::new(),
             status,
-            access,
+            access: None,
             // They were checked when the journal was written.
             preconditions: Preconditions::default(),
-            idempotency,
+            idempotency: None,
         };
         // A version begins with its kind, which is never quoted. The record ends after the last
         // version.
@@ -353,6 +311,20 @@ impl Journal {
     }
 }
 
+/// Reads the EHR that a commit creates.
+fn read_new_ehr(fields: &mut Fields<'_>, ehr_id: &str) -> Result<Option<Ehr>, String> {
+    let (system_id, time_created) = (fields.optional()?, fields.optional()?);
+    let flags = read_flags(fields)?;
+    Ok(flags.map(|flags| Ehr {
+        ehr_id: ehr_id.to_owned(),
+        system_id: system_id.unwrap_or_default(),
+        time_created: time_created.unwrap_or_default(),
+        subject: flags.subject,
+        is_queryable: flags.is_queryable,
+        is_modifiable: flags.is_modifiable,
+    }))
+}
+
 fn put(out: &mut String, field: Option<&str>) {
     out.push(FIELD);
     let Some(text) = field else { return };
@@ -364,6 +336,26 @@ fn put(out: &mut String, field: Option<&str>) {
     } else {
         out.push_str(text);
     }
+}
+
+fn put_all(out: &mut String, fields: &[Option<&str>]) {
+    fields.iter().for_each(|field| put(out, *field));
+}
+
+/// Writes the fields of a version of a commit.
+fn put_version(out: &mut String, version: &Version, text: &str, time_of_commit: &str) {
+    put(out, Some(&version.kind.number().to_string()));
+    // The versions of one commit usually have its time, so the field is empty.
+    let own_time = Some(version.time_committed.as_str()).filter(|time| *time != time_of_commit);
+    let fields = [
+        Some(version.version_uid.as_str()),
+        version.preceding.as_deref(),
+        Some(&version.lifecycle),
+        version.template_id.as_deref(),
+        own_time,
+        Some(text),
+    ];
+    put_all(out, &fields);
 }
 
 /// Writes three fields: whether the EHR is queryable and modifiable, the id of the subject, its

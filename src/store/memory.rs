@@ -12,7 +12,7 @@ use super::repository::{
     Commit, Definition, DefinitionKind, Ehr, ItemTag, StoreError, TagList, Version,
 };
 use super::state_history::StateHistory;
-use crate::document::{Batch, Doc, EhrRow, ObjectKind};
+use crate::document::{Batch, Doc, DocRow, DocState, EhrRow, ObjectKind};
 use crate::rm::class::Attr;
 use index::{StoredContribution, TextIndex};
 use std::cell::RefCell;
@@ -297,6 +297,25 @@ fn missing_document() -> StoreError {
 /// Returns the error for a broken invariant of this repository.
 fn broken(what: &str) -> StoreError {
     StoreError::Failed(format!("an invariant of the repository is broken: {what}"))
+}
+
+/// Returns the row of a document of a batch, to add it to another batch.
+fn row_in(batch: &Batch, doc: &Doc) -> DocRow {
+    let DocState {
+        kind,
+        number,
+        ordinal,
+        latest,
+        deleted,
+    } = doc.row;
+    DocRow {
+        kind,
+        object_id: batch.object_id(doc.document).to_owned(),
+        number,
+        ordinal,
+        latest,
+        deleted,
+    }
 }
 
 fn row_of(ehr: &Ehr) -> EhrRow {

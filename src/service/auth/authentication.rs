@@ -143,16 +143,11 @@ impl Authenticator {
                 return issuer.authenticate(text, cache, host, now).await;
             }
         }
-        match &self.users {
-            Some(users) if scheme(request, "Basic").is_some() => {
+        match (&self.users, scheme(request, "Basic")) {
+            (Some(users), Some(credentials)) => {
                 let address = request.header("CF-Connecting-IP").unwrap_or_default();
                 users
-                    .authenticate(
-                        scheme(request, "Basic").unwrap_or_default(),
-                        &cache.1,
-                        host,
-                        (address, now),
-                    )
+                    .authenticate(credentials, &cache.1, host, (address, now))
                     .await
             }
             _ => Err(Denied::no_credentials(self.challenge())),
@@ -219,12 +214,7 @@ impl Issuer {
             .try_fold(claims, |value, part| value.get(part));
         let roles = listed.map(words).unwrap_or_default();
         let here: Vec<&str> = roles.iter().flat_map(|role| self.role(role)).collect();
-        let scopes = ["scope", "scp"]
-            .iter()
-            .filter_map(|key| claims.get(key))
-            .flat_map(words)
-            .collect::<Vec<_>>()
-            .join(" ");
+        let scopes = scopes_of(claims);
         let ehr = text(&self.ehr_claim).filter(|id| super::super::ids::is_uuid(id));
         let mut caller = Caller::with_roles(name, &self.name, &here);
         caller.label = ["name", "preferred_username"]
@@ -246,6 +236,12 @@ impl Issuer {
             .map(|here| here.iter().map(String::as_str).collect())
             .unwrap_or_default()
     }
+}
+
+/// Returns the scopes of a token, with blanks between them. Issuers use either name of the claim.
+fn scopes_of(claims: &Value) -> String {
+    let claims = ["scope", "scp"].iter().filter_map(|key| claims.get(key));
+    claims.flat_map(words).collect::<Vec<_>>().join(" ")
 }
 
 /// Returns the words of a claim: a text with blanks between them, or a list.

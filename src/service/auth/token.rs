@@ -68,18 +68,7 @@ impl<'t> Token<'t> {
             object(header).ok_or_else(malformed)?,
             object(claims).ok_or_else(malformed)?,
         );
-        // RFC 7515, section 4.1.11: an unknown critical extension makes the token invalid.
-        if header.get("crit").is_some() {
-            return Err(Denied::token(
-                "its header has `crit`, and no extension is understood",
-            ));
-        }
-        let text = |key: &str| header.get(key).and_then(Value::as_str).unwrap_or_default();
-        let algorithm = Algorithm::from_name(text("alg"))
-            .ok_or_else(|| Denied::token("its algorithm is neither RS256 nor ES256"))?;
-        let key_id = Some(text("kid").to_owned())
-            .filter(|id| !id.is_empty())
-            .ok_or_else(|| Denied::token("its header names no key (`kid`)"))?;
+        let (algorithm, key_id) = algorithm_and_key(&header)?;
         let signature = base64url(signature)
             .filter(|s| !s.is_empty())
             .ok_or_else(malformed)?;
@@ -110,6 +99,14 @@ impl<'t> Token<'t> {
         })
     }
 
+    fn is_for(&self, audience: &str) -> bool {
+        match self.claims.get("aud") {
+            Some(Value::String(one)) => one == audience,
+            Some(Value::Array(all)) => all.iter().any(|a| a.as_str() == Some(audience)),
+            _ => false,
+        }
+    }
+
     /// Checks that the token is from this issuer, for this audience, and valid now (seconds since
     /// 1970).
     pub fn check(&self, issuer: &str, audience: &str, now: i64) -> Result<(), Denied> {
@@ -121,13 +118,8 @@ impl<'t> Token<'t> {
         if self.claims.get("iss").and_then(Value::as_str) != Some(issuer) {
             return Err(Denied::token("it is from another issuer"));
         }
-        let for_us = match self.claims.get("aud") {
-            Some(Value::String(one)) => one == audience,
-            Some(Value::Array(all)) => all.iter().any(|a| a.as_str() == Some(audience)),
-            _ => false,
-        };
         match (time("exp"), time("nbf")) {
-            _ if !for_us => Err(Denied::token("it is for another audience")),
+            _ if !self.is_for(audience) => Err(Denied::token("it is for another audience")),
             (Some(Some(until)), _) if until.saturating_add(SKEW) <= now => {
                 Err(Denied::token("it has expired"))
             }
@@ -138,6 +130,23 @@ impl<'t> Token<'t> {
             (Some(Some(_)), None | Some(Some(_))) => Ok(()),
             _ => Err(Denied::token("it does not say until when it is valid")),
         }
+    }
+}
+
+/// Returns the algorithm of a header, and the id of its key.
+fn algorithm_and_key(header: &Value) -> Result<(Algorithm, String), Denied> {
+    // RFC 7515, section 4.1.11: an unknown critical extension makes the token invalid.
+    if header.get("crit").is_some() {
+        return Err(Denied::token(
+            "its header has `crit`, and no extension is understood",
+        ));
+    }
+    let text = |key: &str| header.get(key).and_then(Value::as_str).unwrap_or_default();
+    let algorithm = Algorithm::from_name(text("alg"))
+        .ok_or_else(|| Denied::token("its algorithm is neither RS256 nor ES256"))?;
+    match text("kid") {
+        "" => Err(Denied::token("its header names no key (`kid`)")),
+        id => Ok((algorithm, id.to_owned())),
     }
 }
 

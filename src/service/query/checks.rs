@@ -57,46 +57,45 @@ fn expr_reads_clock(expr: &Expr) -> bool {
 /// Rejects comparisons of COMPOSITION.uid with a text that cannot be a uid of this server, on a
 /// mount that requires it.
 pub(super) fn check_uids(query: &Query, system_id: &str, status: u16) -> Result<(), Failure> {
-    fn visit(
-        query: &Query,
-        condition: &Condition,
-        check: &dyn Fn(&str) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        match condition {
-            Condition::And(all) | Condition::Or(all) => {
-                all.iter().try_for_each(|c| visit(query, c, check))
-            }
-            Condition::Not(inner) => visit(query, inner, check),
-            Condition::Compare(Expr::Path(path), _, Expr::Literal(Literal::Text(text)))
-                if is_composition_uid(query, *path) =>
-            {
-                check(text)
-            }
-            _ => Ok(()),
+    let check = |text: &str| check_version_uid(text, system_id, status);
+    let condition = query.condition.as_ref();
+    condition.map_or(Ok(()), |condition| each_uid(query, condition, &check))
+}
+
+/// Calls a function with each text that the condition compares with COMPOSITION.uid.
+fn each_uid(
+    query: &Query,
+    condition: &Condition,
+    check: &dyn Fn(&str) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    match condition {
+        Condition::And(all) | Condition::Or(all) => {
+            all.iter().try_for_each(|c| each_uid(query, c, check))
         }
+        Condition::Not(inner) => each_uid(query, inner, check),
+        Condition::Compare(Expr::Path(path), _, Expr::Literal(Literal::Text(text)))
+            if is_composition_uid(query, *path) =>
+        {
+            check(text)
+        }
+        _ => Ok(()),
     }
-    let check = |text: &str| match VersionUid::parse(text) {
-        _ if is_uuid(text) || without_system(text) => Ok(()),
-        Some(uid) if uid.system_id == system_id => Ok(()),
-        Some(uid) => Err(Failure::new(
-            status,
-            format!(
-                "the system id `{}` does not match this server ({system_id})",
-                uid.system_id
-            ),
-        )),
-        None => Err(Failure::new(
-            status,
-            format!(
-                "`{}` is not a valid OBJECT_VERSION_ID/UID",
-                text.chars().take(80).collect::<String>()
-            ),
-        )),
+}
+
+fn check_version_uid(text: &str, system_id: &str, status: u16) -> Result<(), Failure> {
+    let problem = match VersionUid::parse(text) {
+        _ if is_uuid(text) || without_system(text) => return Ok(()),
+        Some(uid) if uid.system_id == system_id => return Ok(()),
+        Some(uid) => format!(
+            "the system id `{}` does not match this server ({system_id})",
+            uid.system_id
+        ),
+        None => format!(
+            "`{}` is not a valid OBJECT_VERSION_ID/UID",
+            text.chars().take(80).collect::<String>()
+        ),
     };
-    query
-        .condition
-        .as_ref()
-        .map_or(Ok(()), |condition| visit(query, condition, &check))
+    Err(Failure::new(status, problem))
 }
 
 /// Returns true for `uuid::::2`.

@@ -44,31 +44,14 @@ impl<R: Repository> Service<R> {
         whose: EhrSelection<'_>,
         visitor: &mut dyn RowVisitor,
     ) -> Result<Vec<String>, (usize, Failure)> {
-        let named = if let EhrSelection::Some(ehrs) = whose {
-            Some(ehrs.to_vec())
-        } else {
-            None
+        let named = match whose {
+            EhrSelection::Some(ehrs) => Some(ehrs.to_vec()),
+            EhrSelection::All => None,
         };
-        let mut plans: Vec<Plan> = Vec::with_capacity(queries.len());
-        for (i, q) in queries.iter().enumerate() {
-            let plan = self.own_plan(q, parameters, named.as_deref());
-            plans.push(plan.map_err(|failure| (i, failure))?);
-            if plans.len().is_multiple_of(TOGETHER) {
-                call.pause().await;
-            }
-        }
+        let plans = self.own_plans(call, queries, parameters, named.as_deref());
+        let plans = plans.await?;
         let mut missing = named.clone().unwrap_or_default();
-        let nothing = Scan {
-            kinds: Vec::new(),
-            whole_ehrs: false,
-            empty_ehrs: named.is_some(),
-            unqueryable: named.is_some(),
-            ehrs: named,
-            ..Scan::default()
-        };
-        let scan = plans
-            .iter()
-            .fold(nothing, |all, plan| all.with(plan.scan()));
+        let scan = scan_of(&plans, named);
         let now = iso(call.now);
         let stopped = self.deadline(call);
         let budget = self.budget();
@@ -79,7 +62,7 @@ impl<R: Repository> Service<R> {
         };
         let mut sink = EachRow {
             call,
-            reading: ReadBudget::new(self.query_memory.share(), self.deadline_at(call)),
+            reading: self.read_budget(call),
             runs: begin(),
             begin: &begin,
             at: 0,
@@ -93,6 +76,12 @@ impl<R: Repository> Service<R> {
             .scan(&scan, &mut sink)
             .await
             .map_err(|error| (0, Failure::of_store(error)))?;
+        self.finish_runs(sink)?;
+        Ok(missing)
+    }
+
+    /// Returns the error of the first query that failed, by its number.
+    fn finish_runs(&self, mut sink: EachRow<'_, '_, '_, '_>) -> Result<(), (usize, Failure)> {
         if let Some(refusal) = sink.reading.refusal.take() {
             return Err((0, self.stop_failure(refusal)));
         }
@@ -104,8 +93,26 @@ impl<R: Repository> Service<R> {
             run.finish()
                 .map(drop)
                 .map_err(|error| (i, self.run_failure(&error)))
-        })?;
-        Ok(missing)
+        })
+    }
+
+    /// Plans queries, with pauses.
+    async fn own_plans(
+        &self,
+        call: &Call<'_>,
+        queries: &[&str],
+        parameters: &Parameters,
+        ehrs: Option<&[String]>,
+    ) -> Result<Vec<Plan>, (usize, Failure)> {
+        let mut plans: Vec<Plan> = Vec::with_capacity(queries.len());
+        for (i, q) in queries.iter().enumerate() {
+            let plan = self.own_plan(q, parameters, ehrs);
+            plans.push(plan.map_err(|failure| (i, failure))?);
+            if plans.len().is_multiple_of(TOGETHER) {
+                call.pause().await;
+            }
+        }
+        Ok(plans)
     }
 
     fn own_plan(
@@ -126,6 +133,21 @@ impl<R: Repository> Service<R> {
             plan
         })
     }
+}
+
+/// Returns the scan of all plans together.
+fn scan_of(plans: &[Plan], ehrs: Option<Vec<String>>) -> Scan {
+    let nothing = Scan {
+        kinds: Vec::new(),
+        whole_ehrs: false,
+        empty_ehrs: ehrs.is_some(),
+        unqueryable: ehrs.is_some(),
+        ehrs,
+        ..Scan::default()
+    };
+    plans
+        .iter()
+        .fold(nothing, |all, plan| all.with(plan.scan()))
 }
 
 /// A sink that runs several queries over the batches of a scan, one after the other, and passes

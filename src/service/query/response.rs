@@ -2,19 +2,19 @@
 
 use super::super::Service;
 use super::super::call::Call;
+use super::super::dialect::Dialect;
 use super::super::error::Failure;
 use super::super::http::encode_value;
 use super::super::negotiate::NegotiatedFormat;
-use super::super::parameters::QueryRequest;
 use super::super::root::generator;
 use super::super::stored_query::qualified_name;
 use super::super::substitution::substituted;
 use super::super::time::iso;
-use super::QueryResult;
-use crate::aql::ResultFormat;
+use super::{QueryResult, RequestedQuery};
+use crate::aql::{ResultColumn, ResultFormat};
 use crate::document::short_digest;
 use crate::store::canonical::quoted;
-use crate::store::repository::{Definition, Repository};
+use crate::store::repository::Repository;
 use serde_json::json;
 use std::fmt::Write;
 
@@ -30,12 +30,10 @@ impl<R: Repository> Service<R> {
     pub(super) fn etag(
         &self,
         call: &Call<'_>,
-        request: &QueryRequest,
-        q: &str,
+        requested: RequestedQuery<'_>,
         revision: u64,
-        format: NegotiatedFormat,
     ) -> String {
-        let format = match format {
+        let format = match requested.format {
             NegotiatedFormat::Json => "json",
             NegotiatedFormat::Csv(options) if options.guard => "csv",
             NegotiatedFormat::Csv(_) => "csv;guard=off",
@@ -54,8 +52,8 @@ impl<R: Repository> Service<R> {
                 format,
                 page,
                 archetypes,
-                q,
-                request.to_json()
+                requested.text,
+                requested.request.to_json()
             ])
             .to_string(),
         )
@@ -79,11 +77,8 @@ impl<R: Repository> Service<R> {
             let (start, next) = (out.len(), result.row_bytes(rows));
             if next > PIECE && start.saturating_add(next) <= limit {
                 // The size of a row of long texts is checked before it is written.
-                out.reserve_exact(next.saturating_add(2 * PIECE));
-                answer
-                    .share
-                    .hold(held.saturating_add(out.capacity()), call.clock())?;
-                call.pause().await;
+                let bytes = next.saturating_add(2 * PIECE);
+                reserve(call, answer, held, bytes, &mut out).await?;
             }
             if start.saturating_add(next) <= limit {
                 rows = result.write_piece(&format, rows, (start + PIECE, limit), &mut out);
@@ -95,19 +90,8 @@ impl<R: Repository> Service<R> {
                 )));
             }
             if rows < result.len() {
-                // Reserves memory for the remaining rows, estimated from those so far: doubling the
-                // text would take twice as much.
-                let foretold =
-                    (out.len() as u64).saturating_mul(result.len() as u64) / rows.max(1) as u64;
-                let room = usize::try_from(foretold)
-                    .unwrap_or(limit)
-                    .min(limit)
-                    .saturating_sub(out.len());
-                out.reserve_exact(room.saturating_add(2 * PIECE).min(limit));
-                answer
-                    .share
-                    .hold(held.saturating_add(out.capacity()), call.clock())?;
-                call.pause().await;
+                let bytes = bytes_of_rest(out.len(), rows, result.len(), limit);
+                reserve(call, answer, held, bytes, &mut out).await?;
             }
         }
         format.end(&mut out);
@@ -118,12 +102,32 @@ impl<R: Repository> Service<R> {
     pub(super) fn result_head(
         &self,
         call: &Call<'_>,
-        request: &QueryRequest,
-        q: &str,
-        stored: Option<&Definition>,
+        requested: RequestedQuery<'_>,
         answer: &QueryResult,
     ) -> String {
         let mut out = String::from(r#"{"meta":{"#);
+        self.add_meta(call, requested, answer, &mut out);
+        out.push('}');
+        if let Some(stored) = requested.stored {
+            let _ = write!(out, r#","name":{}"#, quoted(&qualified_name(stored)));
+        }
+        let _ = write!(out, r#","q":{},"columns":["#, quoted(requested.text));
+        for (i, column) in answer.result.columns.iter().enumerate() {
+            out.push_str(if i > 0 { "," } else { "" });
+            add_column(&mut out, call.dialect, column);
+        }
+        out.push_str(r#"],"rows":"#);
+        out
+    }
+
+    /// Appends the members of the metadata.
+    fn add_meta(
+        &self,
+        call: &Call<'_>,
+        requested: RequestedQuery<'_>,
+        answer: &QueryResult,
+        out: &mut String,
+    ) {
         if call.request.method != "POST" {
             let _ = write!(out, r#""_href":{},"#, quoted(&href(call)));
         }
@@ -138,12 +142,10 @@ impl<R: Repository> Service<R> {
             out.push_str(r#","_more":true"#);
         }
         let _ = write!(out, r#","_snapshot":"{}""#, answer.state);
+        let RequestedQuery { request, text, .. } = requested;
         if self.config.debug || call.dialect.full_result_meta() {
-            let _ = write!(
-                out,
-                r#","_executed_aql":{}"#,
-                quoted(&substituted(q, &request.parameters))
-            );
+            let executed = quoted(&substituted(text, &request.parameters));
+            let _ = write!(out, r#","_executed_aql":{executed}"#);
         }
         if call.dialect.full_result_meta() {
             let _ = write!(out, r#","resultsize":{}"#, answer.result.len());
@@ -153,31 +155,50 @@ impl<R: Repository> Service<R> {
                 }
             }
         }
-        out.push('}');
-        if let Some(stored) = stored {
-            let _ = write!(out, r#","name":{}"#, quoted(&qualified_name(stored)));
-        }
-        let _ = write!(out, r#","q":{},"columns":["#, quoted(q));
-        for (i, column) in answer.result.columns.iter().enumerate() {
-            let _ = write!(
-                out,
-                r#"{}{{"name":{}"#,
-                if i > 0 { "," } else { "" },
-                quoted(&column.name)
-            );
-            if let Some(path) = &column.path {
-                let path = if call.dialect.column_paths_name_the_variable() {
-                    path.as_str()
-                } else {
-                    without_variable(path)
-                };
-                let _ = write!(out, r#","path":{}"#, quoted(path));
-            }
-            out.push('}');
-        }
-        out.push_str(r#"],"rows":"#);
-        out
     }
+}
+
+/// Appends the description of a column.
+fn add_column(out: &mut String, dialect: Dialect, column: &ResultColumn) {
+    let _ = write!(out, r#"{{"name":{}"#, quoted(&column.name));
+    if let Some(path) = &column.path {
+        let path = if dialect.column_paths_name_the_variable() {
+            path.as_str()
+        } else {
+            without_variable(path)
+        };
+        let _ = write!(out, r#","path":{}"#, quoted(path));
+    }
+    out.push('}');
+}
+
+/// Reserves memory for more bytes of a result, and pauses.
+///
+/// # Errors
+/// If the queries of all requests together hold too much memory for too long.
+async fn reserve(
+    call: &Call<'_>,
+    answer: &QueryResult,
+    held: usize,
+    bytes: usize,
+    out: &mut String,
+) -> Result<(), Failure> {
+    out.reserve_exact(bytes);
+    let held = held.saturating_add(out.capacity());
+    answer.share.hold(held, call.clock())?;
+    call.pause().await;
+    Ok(())
+}
+
+/// Returns the bytes to reserve for the remaining rows, estimated from those so far: doubling the
+/// text would take twice as much memory.
+fn bytes_of_rest(written: usize, rows: usize, all: usize, limit: usize) -> usize {
+    let foretold = (written as u64).saturating_mul(all as u64) / rows.max(1) as u64;
+    let room = usize::try_from(foretold)
+        .unwrap_or(limit)
+        .min(limit)
+        .saturating_sub(written);
+    room.saturating_add(2 * PIECE).min(limit)
 }
 
 /// Returns the path of a column without its variable: `/uid/value`; `/` for a variable alone.

@@ -53,6 +53,24 @@ impl<'a> After<'a> {
     }
 }
 
+impl<'a> After<'a> {
+    /// Returns the position among the definitions; `None` for the first page too.
+    pub(super) fn definition(self) -> Option<Position<'a>> {
+        match self {
+            After::Definition(position) => Some(position),
+            After::Nothing | After::Contribution(_) => None,
+        }
+    }
+
+    /// Returns the uid of the last contribution of the previous page.
+    pub(super) fn contribution(self) -> Option<&'a str> {
+        match self {
+            After::Contribution(uid) => Some(uid),
+            After::Nothing | After::Definition(_) => None,
+        }
+    }
+}
+
 impl Position<'_> {
     /// Returns whether a definition of the kind with this index follows. The definition of the
     /// position itself may have been removed meanwhile.
@@ -85,10 +103,8 @@ impl<R: Repository> Service<R> {
                 if !out.is_empty() && out.len().saturating_add(listed.bytes) > PAGE_BYTES {
                     return Ok(false);
                 }
-                let found = self
-                    .repository
-                    .definition(kind, &listed.name, &listed.version);
-                if let Some(found) = found.await.map_err(Failure::of_store)? {
+                let found = self.definition(kind, &listed.name, &listed.version);
+                if let Some(found) = found.await? {
                     add_record(out, &definition_record(word, &found));
                     call.pause().await;
                 }

@@ -5,11 +5,13 @@ use super::super::error::Failure;
 use super::super::ids::is_uuid;
 use super::super::imported_form::standard_json;
 use super::super::tag;
+use super::super::time::instant;
 use crate::document::digest_of_text;
 use crate::rm::json::{self, elements, members, quote_into};
 use crate::store::repository::{
     Contribution, Definition, DefinitionKind, ItemTag, TagList, Version,
 };
+use serde_json::{Value, json};
 
 /// Bytes after which a page of an export ends.
 pub(super) const PAGE_BYTES: usize = 10_000_000;
@@ -26,6 +28,8 @@ pub(super) const KINDS: [(&str, DefinitionKind); 4] = [
 pub(super) enum ImportLine<'a> {
     Definition(&'a str),
     Contribution(ContributionRecord<'a>),
+    /// No page follows.
+    End,
 }
 
 /// The record of a contribution, each member as JSON.
@@ -37,26 +41,9 @@ pub(super) struct ContributionRecord<'a> {
 }
 
 impl<'a> ImportLine<'a> {
-    /// Splits a line into its members; `None` for the end.
-    pub fn read(text: &'a str) -> Result<Option<ImportLine<'a>>, Failure> {
-        let (mut digest, mut record) = (None, None);
-        for (key, value) in members(text).map_err(|problem| malformed("line", text, problem))? {
-            match &*key {
-                "digest" => digest = json::text(value),
-                "record" => record = Some(value),
-                other => {
-                    return Err(Failure::bad_request(format!(
-                        "`{other}` does not belong here: expected `digest` and `record`"
-                    )));
-                }
-            }
-        }
-        let record = record.ok_or_else(|| Failure::bad_request("the line has no `record`"))?;
-        if digest.as_deref() != Some(&digest_of_text(record)) {
-            return Err(Failure::bad_request(
-                "the record does not have the digest that the line gives: it was altered on its way",
-            ));
-        }
+    /// Reads the kind of a record, and the members of a contribution.
+    pub fn read(text: &'a str) -> Result<ImportLine<'a>, Failure> {
+        let record = record_of(text)?;
         let parts = members(record).map_err(|problem| malformed("record", record, problem))?;
         let named = |name: &str| {
             parts
@@ -65,22 +52,86 @@ impl<'a> ImportLine<'a> {
                 .map(|(_, value)| *value)
         };
         match (named("definition"), named("contribution")) {
-            (Some(_), _) => Ok(Some(ImportLine::Definition(record))),
+            (Some(_), _) => Ok(ImportLine::Definition(record)),
             (None, Some(contribution)) => {
                 let [versions, tags] = ["versions", "tags"].map(|name| named(name).unwrap_or("[]"));
-                Ok(Some(ImportLine::Contribution(ContributionRecord {
+                Ok(ImportLine::Contribution(ContributionRecord {
                     ehr_id: named("ehr_id"),
                     contribution,
                     versions,
                     tags,
-                })))
+                }))
             }
-            _ if named("end").is_some() => Ok(None),
+            _ if named("end").is_some() => Ok(ImportLine::End),
             _ => Err(Failure::bad_request(
                 "the record is neither a definition nor a contribution",
             )),
         }
     }
+}
+
+/// Returns the record of a line whose digest is right.
+fn record_of(line: &str) -> Result<&str, Failure> {
+    let (mut digest, mut record) = (None, None);
+    for (key, value) in members(line).map_err(|problem| malformed("line", line, problem))? {
+        match &*key {
+            "digest" => digest = json::text(value),
+            "record" => record = Some(value),
+            other => {
+                return Err(Failure::bad_request(format!(
+                    "`{other}` does not belong here: expected `digest` and `record`"
+                )));
+            }
+        }
+    }
+    let record = record.ok_or_else(|| Failure::bad_request("the line has no `record`"))?;
+    if digest.as_deref() != Some(&digest_of_text(record)) {
+        return Err(Failure::bad_request(
+            "the record does not have the digest that the line gives: it was altered on its way",
+        ));
+    }
+    Ok(record)
+}
+
+/// The record of a definition.
+pub(super) struct DefinitionRecord {
+    pub kind: DefinitionKind,
+    pub definition: Definition,
+}
+
+impl DefinitionRecord {
+    /// Reads what [`definition_record`] writes.
+    pub fn read(record: &str) -> Result<DefinitionRecord, Failure> {
+        let value: Value =
+            json::value(record).map_err(|_| Failure::bad_request("the definition is not JSON"))?;
+        let text = |name: &str| {
+            value
+                .get(name)
+                .and_then(Value::as_str)
+                .map(str::to_owned)
+                .ok_or_else(|| Failure::bad_request(format!("`{name}` is missing")))
+        };
+        let kind = kind_named(&text("definition")?)?;
+        let definition = Definition {
+            name: text("name")?,
+            version: text("version")?,
+            format: text("format")?,
+            created: text("created")?,
+            storing_id: String::new(),
+            summary: text("summary")?,
+            bytes: 0,
+            body: text("body")?,
+        };
+        instant("created", &definition.created)?;
+        Ok(DefinitionRecord { kind, definition })
+    }
+}
+
+fn kind_named(word: &str) -> Result<DefinitionKind, Failure> {
+    let known = KINDS.iter().find(|(known, _)| *known == word);
+    known
+        .map(|(_, kind)| *kind)
+        .ok_or_else(|| Failure::bad_request(format!("`{word}` is not a kind of definition")))
 }
 
 impl<'a> ContributionRecord<'a> {
@@ -177,12 +228,22 @@ pub(super) fn contribution_record(found: &Contribution) -> String {
     }
     out.push_str(r#""contribution":"#);
     out.push_str(&found.document);
-    let versions: Vec<String> = found
-        .versions
-        .iter()
-        .map(|v| standard_json(&v.packed))
-        .collect();
-    out.push_str(&format!(r#","versions":[{}]"#, versions.join(",")));
+    out.push_str(r#","versions":["#);
+    for (index, version) in found.versions.iter().enumerate() {
+        out.push_str(if index > 0 { "," } else { "" });
+        out.push_str(&standard_json(&version.packed));
+    }
+    out.push(']');
+    if let Some(tags) = tags_json(found) {
+        out.push_str(r#","tags":"#);
+        out.push_str(&tags);
+    }
+    out.push('}');
+    out
+}
+
+/// Encodes the tags of a contribution: pairs of a target and its tags. `None` if it has none.
+fn tags_json(found: &Contribution) -> Option<String> {
     let own = |v: &Version, list: &TagList| {
         list.target == v.version_uid || (v.preceding.is_none() && list.target == v.object_id)
     };
@@ -190,20 +251,9 @@ pub(super) fn contribution_record(found: &Contribution) -> String {
         .versions
         .iter()
         .flat_map(|v| v.tags.iter().filter(|list| own(v, list)));
-    let lists: Vec<_> = lists
-        .map(|l| {
-            (
-                &l.target,
-                l.tags
-                    .iter()
-                    .map(|t| (&t.key, &t.path, &t.value))
-                    .collect::<Vec<_>>(),
-            )
-        })
+    let cells = |tag: &ItemTag| json!([tag.key, tag.path, tag.value]);
+    let lists: Vec<Value> = lists
+        .map(|list| json!([list.target, list.tags.iter().map(cells).collect::<Value>()]))
         .collect();
-    if !lists.is_empty() {
-        out.push_str(&format!(r#","tags":{}"#, serde_json::json!(lists)));
-    }
-    out.push('}');
-    out
+    (!lists.is_empty()).then(|| Value::Array(lists).to_string())
 }

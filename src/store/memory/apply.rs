@@ -1,10 +1,12 @@
 //! Application of changes to the state.
 
 use super::index::StoredContribution;
-use super::{EhrEntry, State, broken, missing_document, row_of};
-use crate::document::{Batch, DocRow, DocState};
+use super::{EhrEntry, State, broken, missing_document, row_in, row_of};
+use crate::document::{Batch, DocRow};
 use crate::store::journal::Change;
-use crate::store::repository::{Commit, Definition, Ehr, EhrFlags, StoreError, TagList, Version};
+use crate::store::repository::{
+    Commit, Definition, DefinitionKind, Ehr, EhrFlags, StoreError, TagList, Version,
+};
 use aqlite_rm::order;
 use std::collections::HashMap;
 
@@ -25,16 +27,7 @@ impl State {
                 return Ok(true);
             }
             Change::Define(kind, definition) => {
-                let definition = Definition {
-                    // The revision never repeats, so neither does the id of a storing.
-                    storing_id: (self.revision + 1).to_string(),
-                    bytes: definition.body.len(),
-                    ..definition
-                };
-                self.definitions.insert(
-                    (kind, definition.name.clone(), definition.version.clone()),
-                    definition,
-                );
+                self.define(kind, definition);
             }
             Change::Undefine(kind, name, version) => {
                 let found = self.definitions.remove(&(kind, name, version)).is_some();
@@ -46,24 +39,41 @@ impl State {
                 return Ok(true);
             }
             Change::Reset => {
-                // Revision and ordinals continue, so that old snapshots never match a new state.
-                // The log is not part of the data.
-                self.history.remove_all();
-                let (history, log) = (
-                    std::mem::take(&mut self.history),
-                    std::mem::take(&mut self.log),
-                );
-                *self = State {
-                    revision: self.revision,
-                    ordinal: self.ordinal,
-                    history,
-                    log,
-                    ..State::default()
-                };
+                self.reset();
             }
         }
         self.revision += 1;
         Ok(true)
+    }
+
+    fn define(&mut self, kind: DefinitionKind, definition: Definition) {
+        let definition = Definition {
+            // The revision never repeats, so neither does the id of a storing.
+            storing_id: (self.revision + 1).to_string(),
+            bytes: definition.body.len(),
+            ..definition
+        };
+        self.definitions.insert(
+            (kind, definition.name.clone(), definition.version.clone()),
+            definition,
+        );
+    }
+
+    /// Removes all data. The log is not part of them.
+    fn reset(&mut self) {
+        self.history.remove_all();
+        let (history, log) = (
+            std::mem::take(&mut self.history),
+            std::mem::take(&mut self.log),
+        );
+        *self = State {
+            // Revision and ordinals continue, so that old snapshots never match a new state.
+            revision: self.revision,
+            ordinal: self.ordinal,
+            history,
+            log,
+            ..State::default()
+        };
     }
 
     fn commit(&mut self, commit: Commit) -> Result<(), StoreError> {
@@ -271,7 +281,29 @@ impl State {
         let contributions = std::mem::take(&mut self.contributions);
         let mut explicit = std::mem::take(&mut self.explicit);
         (self.contribution_uids, self.objects, self.before) = Default::default();
-        let mut owners: HashMap<u32, u32> = HashMap::new();
+        let owners = self.renumber_owners();
+        for stored in contributions {
+            // The EHR of these contributions is the one being removed.
+            let Some(owner) = owners.get(&stored.owner).copied() else {
+                continue;
+            };
+            let first = self.batch.len() as u32;
+            for document in (stored.documents.0..stored.documents.1).filter(|d| kept(*d)) {
+                self.carry(owner, document, &old, explicit.remove(&document))?;
+            }
+            let documents = (first, self.batch.len() as u32);
+            self.carry_contribution(stored, owner, documents, &old)?;
+        }
+        let mut idempotency = std::mem::take(&mut self.idempotency);
+        idempotency.retain(|uid, _| self.contribution(uid).is_some());
+        self.idempotency = idempotency;
+        Ok(())
+    }
+
+    /// Adds the EHRs and the owner of the parties to a new batch. Returns their numbers in it by
+    /// those in the old one.
+    fn renumber_owners(&mut self) -> HashMap<u32, u32> {
+        let mut owners = HashMap::new();
         for record in &mut self.ehrs {
             let number = match &record.ehr {
                 Some(ehr) => self.batch.add_ehr(row_of(ehr)),
@@ -279,39 +311,37 @@ impl State {
             };
             owners.insert(std::mem::replace(&mut record.in_batch, number), number);
         }
-        for stored in contributions {
-            // The EHR of these contributions is the one being removed.
-            let Some(owner) = owners.get(&stored.owner).copied() else {
-                continue;
-            };
-            let first = self.batch.len() as u32;
-            for document in
-                (stored.documents.0..stored.documents.1).filter(|document| kept(*document))
-            {
-                self.carry(owner, document, &old, explicit.remove(&document))?;
-            }
-            let documents = (first, self.batch.len() as u32);
-            // A contribution that lost all its versions goes too. One that never had any stays.
-            if documents.0 < documents.1 || stored.documents.0 == stored.documents.1 {
-                let is_complete =
-                    documents.1 - documents.0 == stored.documents.1 - stored.documents.0;
-                // With fewer versions, the derived document would differ from the committed one.
-                let own = if stored.own.is_some() || !is_complete {
-                    let document = stored.document(&old)?;
-                    Some(Box::new((stored.uid(&old).to_owned(), document)))
-                } else {
-                    None
-                };
-                self.contribute(StoredContribution {
-                    owner,
-                    documents,
-                    own,
-                });
-            }
+        owners
+    }
+
+    /// Adds a contribution again, with those of its documents that were carried to the new batch. A
+    /// contribution that lost all its versions goes too. One that never had any stays.
+    fn carry_contribution(
+        &mut self,
+        stored: StoredContribution,
+        owner: u32,
+        documents: (u32, u32),
+        old: &Batch,
+    ) -> Result<(), StoreError> {
+        let (before, left) = (
+            stored.documents.1 - stored.documents.0,
+            documents.1 - documents.0,
+        );
+        if left == 0 && before > 0 {
+            return Ok(());
         }
-        let mut idempotency = std::mem::take(&mut self.idempotency);
-        idempotency.retain(|uid, _| self.contribution(uid).is_some());
-        self.idempotency = idempotency;
+        // With fewer versions, the derived document would differ from the committed one.
+        let own = if stored.own.is_some() || left < before {
+            let document = stored.document(old)?;
+            Some(Box::new((stored.uid(old).to_owned(), document)))
+        } else {
+            None
+        };
+        self.contribute(StoredContribution {
+            owner,
+            documents,
+            own,
+        });
         Ok(())
     }
 
@@ -326,22 +356,7 @@ impl State {
         let doc = old.doc(document).ok_or_else(missing_document)?;
         let packed = old.packed(doc.version).ok_or_else(missing_document)?;
         let before = self.newest(old.object_id(document));
-        let DocState {
-            kind,
-            number,
-            ordinal,
-            latest,
-            deleted,
-        } = doc.row;
-        let row = DocRow {
-            kind,
-            object_id: old.object_id(document).to_owned(),
-            number,
-            ordinal,
-            latest,
-            deleted,
-        };
-        let document = self.batch.add(owner, row, &packed);
+        let document = self.batch.add(owner, row_in(old, &doc), &packed);
         self.before.push(before);
         self.objects
             .put(document, |document| self.batch.object_id(document));

@@ -1,7 +1,7 @@
 //! The repository interface over the state in memory. No operation waits.
 
-use super::Memory;
 use super::index::StoredContribution;
+use super::{Memory, State};
 use crate::document::{Doc, ObjectKind};
 use crate::store::by_name;
 use crate::store::journal::Change;
@@ -122,20 +122,7 @@ impl Repository for Memory {
             let wanted = stored
                 .filter(|(_, c)| ehr_id.is_none_or(|ehr_id| state.owner_id(c.owner) == ehr_id))
                 .take(limit);
-            let whole = |(number, c): (u32, &StoredContribution)| {
-                let versions = match extent {
-                    Extent::WithoutVersions => Vec::new(),
-                    Extent::WithVersions => (c.documents.0..c.documents.1)
-                        .map(|document| state.version(document))
-                        .collect::<Result<_, _>>()?,
-                };
-                Ok(Contribution {
-                    ehr_id: state.owner_id(c.owner).to_owned(),
-                    uid: state.uid_of(number).to_owned(),
-                    document: c.document(&state.batch)?,
-                    versions,
-                })
-            };
+            let whole = |(number, stored)| state.whole_contribution(number, stored, extent);
             first_page(wanted.map(whole), limit, |contribution| {
                 let versions = contribution.versions.iter();
                 contribution.document.len() + versions.map(|v| v.packed.size()).sum::<usize>()
@@ -546,5 +533,27 @@ impl Repository for Memory {
 
     fn revision(&self) -> impl Future<Output = Result<u64, StoreError>> {
         completed(|| Ok(self.state.borrow().revision))
+    }
+}
+
+impl State {
+    fn whole_contribution(
+        &self,
+        number: u32,
+        stored: &StoredContribution,
+        extent: Extent,
+    ) -> Result<Contribution, StoreError> {
+        let versions = match extent {
+            Extent::WithoutVersions => Vec::new(),
+            Extent::WithVersions => (stored.documents.0..stored.documents.1)
+                .map(|document| self.version(document))
+                .collect::<Result<_, _>>()?,
+        };
+        Ok(Contribution {
+            ehr_id: self.owner_id(stored.owner).to_owned(),
+            uid: self.uid_of(number).to_owned(),
+            document: stored.document(&self.batch)?,
+            versions,
+        })
     }
 }

@@ -1,7 +1,7 @@
 //! The states that a scan can read: the newest one, and the earlier one of a snapshot.
 
-use super::{State, broken, missing_document, row_of};
-use crate::document::{Batch, DocRow, DocState, EhrRow};
+use super::{State, broken, missing_document, row_in, row_of};
+use crate::document::{Batch, DocRow, EhrRow};
 use crate::store::repository::StoreError;
 use crate::store::scan::{Scan, Snapshot};
 use std::collections::HashMap;
@@ -53,28 +53,7 @@ impl State {
     /// Returns a batch of the versions up to `version`, of these EHRs or of all, in commit order.
     pub(super) fn as_of(&self, version: u64, ehrs: Option<&[String]>) -> Result<Batch, StoreError> {
         let mut batch = Batch::new();
-        let mut owners: HashMap<u32, u32> = HashMap::new();
-        for record in self
-            .ehrs
-            .iter()
-            .filter(|record| record.created_after < version)
-        {
-            let number = match &record.ehr {
-                Some(ehr) if ehrs.is_none_or(|ehrs| ehrs.contains(&ehr.ehr_id)) => {
-                    let is_queryable = self
-                        .history
-                        .queryable(&ehr.ehr_id, version)
-                        .unwrap_or(ehr.is_queryable);
-                    batch.add_ehr(EhrRow {
-                        is_queryable,
-                        ..row_of(ehr)
-                    })
-                }
-                Some(_) => continue,
-                None => batch.add_owner(),
-            };
-            owners.insert(record.in_batch, number);
-        }
+        let owners = self.add_owners(version, ehrs, &mut batch);
         let mut numbers: HashMap<u32, u32> = HashMap::new();
         for doc in self.batch.docs().filter(|doc| doc.row.ordinal <= version) {
             // Documents of EHRs that are not requested have no owner in the new batch.
@@ -92,25 +71,41 @@ impl State {
                     .ok_or_else(|| broken("a version precedes the version that it follows"))?;
                 batch.supersede(*before);
             }
-            let DocState {
-                kind,
-                number,
-                ordinal,
-                deleted,
-                ..
-            } = doc.row;
             let row = DocRow {
-                kind,
-                object_id: self.batch.object_id(doc.document).to_owned(),
-                number,
-                ordinal,
                 // True until a later version of the object supersedes it above.
                 latest: true,
-                deleted,
+                ..row_in(&self.batch, &doc)
             };
             numbers.insert(doc.document, batch.add(owner, row, &packed));
         }
         Ok(batch)
+    }
+
+    /// Adds the EHRs of an earlier state to a batch, and the owner of the parties. Returns their
+    /// numbers in it by those in the batch of this state.
+    fn add_owners(
+        &self,
+        version: u64,
+        ehrs: Option<&[String]>,
+        batch: &mut Batch,
+    ) -> HashMap<u32, u32> {
+        let mut owners = HashMap::new();
+        let existing = self.ehrs.iter().filter(|e| e.created_after < version);
+        for record in existing {
+            let number = match &record.ehr {
+                Some(ehr) if ehrs.is_none_or(|ehrs| ehrs.contains(&ehr.ehr_id)) => {
+                    let earlier = self.history.queryable(&ehr.ehr_id, version);
+                    batch.add_ehr(EhrRow {
+                        is_queryable: earlier.unwrap_or(ehr.is_queryable),
+                        ..row_of(ehr)
+                    })
+                }
+                Some(_) => continue,
+                None => batch.add_owner(),
+            };
+            owners.insert(record.in_batch, number);
+        }
+        owners
     }
 
     /// Returns a batch of one EHR with all its versions.
@@ -121,26 +116,11 @@ impl State {
             .ok_or_else(|| broken("an EHR of the batch is not in the index"))?;
         let number = batch.add_ehr(row_of(ehr));
         for doc in self.documents(ehr_id) {
-            let DocState {
-                kind,
-                number: nth,
-                ordinal,
-                latest,
-                deleted,
-            } = doc.row;
-            let row = DocRow {
-                kind,
-                object_id: self.batch.object_id(doc.document).to_owned(),
-                number: nth,
-                ordinal,
-                latest,
-                deleted,
-            };
             let packed = self
                 .batch
                 .packed(doc.version)
                 .ok_or_else(missing_document)?;
-            batch.add(number, row, &packed);
+            batch.add(number, row_in(&self.batch, &doc), &packed);
         }
         Ok(batch)
     }

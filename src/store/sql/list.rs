@@ -68,6 +68,9 @@ macro_rules! contributions {
     };
 }
 
+/// Finds a contribution of an EHR, or without an EHR any.
+const KNOWN_CONTRIBUTION: &str = "SELECT 1 AS known FROM contribution c JOIN ehr e ON e.id = c.ehr WHERE c.uid = ?1 AND (?2 IS NULL OR e.ehr_id = ?2)";
+
 const CONTRIBUTIONS: &str = contributions!("?1 IS NULL");
 const CONTRIBUTIONS_OF_EHR: &str = contributions!(
     "c.id IN (SELECT v.contribution FROM version v WHERE v.ehr = (SELECT id FROM ehr WHERE ehr_id = ?1))"
@@ -150,14 +153,10 @@ impl<S: Sql> SqlRepository<S> {
         extent: Extent,
     ) -> Result<ListPage<Contribution>, StoreError> {
         // A contribution of another EHR gets the same error as one that does not exist.
-        let known =
-            Statement::new("SELECT 1 AS known FROM contribution c JOIN ehr e ON e.id = c.ehr WHERE c.uid = ?1 AND (?2 IS NULL OR e.ehr_id = ?2)")
-                .bind(after)
-                .bind(ehr_id);
-        let query = if ehr_id.is_some() {
-            CONTRIBUTIONS_OF_EHR
-        } else {
-            CONTRIBUTIONS
+        let known = Statement::new(KNOWN_CONTRIBUTION).bind(after).bind(ehr_id);
+        let query = match ehr_id {
+            Some(_) => CONTRIBUTIONS_OF_EHR,
+            None => CONTRIBUTIONS,
         };
         let query = Statement::new(query)
             .bind(ehr_id)
@@ -222,15 +221,10 @@ impl<S: Sql> SqlRepository<S> {
             .iter()
             .map(|c| uids_of(&c.document))
             .collect::<Result<Vec<_>, StoreError>>()?;
-        let sizes = Statement::new(SIZES_OF_UIDS).bind(json_list(&uids.concat()));
-        let mut size_of: HashMap<(String, u64), u64> = HashMap::new();
-        for row in self.rows(sizes).await? {
-            let mut fields = Fields::of(row);
-            size_of.insert((fields.text()?, fields.number()?), fields.number()?);
-        }
+        let sizes = self.sizes_of(&uids.concat()).await?;
         let mut total = 0;
         let fits = |uids: &&Vec<(String, u64)>| {
-            total += uids.iter().filter_map(|uid| size_of.get(uid)).sum::<u64>();
+            total += uids.iter().filter_map(|uid| sizes.get(uid)).sum::<u64>();
             total <= MAX_PAGE_BYTES
         };
         // At least one contribution, or a list could never continue.
@@ -240,20 +234,30 @@ impl<S: Sql> SqlRepository<S> {
         page.items.truncate(count);
         let uids = uids.get(..count).unwrap_or(&uids).concat();
         let mut of_uid: HashMap<String, Vec<Version>> = HashMap::new();
-        for version in self
-            .read_versions(Statement::new(OF_UIDS).bind(json_list(&uids)))
-            .await?
-        {
-            of_uid
-                .entry(version.contribution.clone())
-                .or_default()
-                .push(version);
+        let versions = Statement::new(OF_UIDS).bind(json_list(&uids));
+        for version in self.read_versions(versions).await? {
+            let uid = version.contribution.clone();
+            of_uid.entry(uid).or_default().push(version);
         }
         for contribution in &mut page.items {
             // A contribution all of whose versions were removed has none left.
             contribution.versions = of_uid.remove(&contribution.uid).unwrap_or_default();
         }
         Ok(page)
+    }
+
+    /// Returns the bytes of versions by object id and number.
+    async fn sizes_of(
+        &self,
+        uids: &[(String, u64)],
+    ) -> Result<HashMap<(String, u64), u64>, StoreError> {
+        let sizes = Statement::new(SIZES_OF_UIDS).bind(json_list(uids));
+        let mut size_of = HashMap::new();
+        for row in self.rows(sizes).await? {
+            let mut fields = Fields::of(row);
+            size_of.insert((fields.text()?, fields.number()?), fields.number()?);
+        }
+        Ok(size_of)
     }
 }
 

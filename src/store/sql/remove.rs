@@ -354,24 +354,11 @@ impl<S: Sql> SqlRepository<S> {
             .into_iter()
             .map(|row| Fields::of(row).number())
             .collect::<Result<BTreeSet<u64>, StoreError>>()?;
+        if ends.iter().any(|end| end.div_ceil(STEP) > MOST_STEPS) {
+            return Ok(());
+        }
         for (query, end) in USED.into_iter().zip(ends) {
-            if end.div_ceil(STEP) > MOST_STEPS {
-                return Ok(());
-            }
-            for start in (0..end).step_by(STEP as usize) {
-                let list = json_list(&layouts.iter().copied().collect::<Vec<u64>>());
-                let used = self
-                    .rows(
-                        Statement::new(query)
-                            .bind(list)
-                            .bind(start)
-                            .bind((start + STEP).min(end)),
-                    )
-                    .await?;
-                for row in used {
-                    layouts.remove(&Fields::of(row).number()?);
-                }
-            }
+            self.keep_used(query, end, &mut layouts).await?;
         }
         let list = json_list(&layouts.into_iter().collect::<Vec<u64>>());
         let [after_version, after_contribution] = ends;
@@ -386,6 +373,26 @@ impl<S: Sql> SqlRepository<S> {
         batch.push(Statement::new(NEXT_GENERATION).bind(generation));
         self.batch(batch).await?;
         self.catalog.forget_ids();
+        Ok(())
+    }
+
+    /// Removes the layouts from a set that rows up to `end` use.
+    async fn keep_used(
+        &self,
+        query: &'static str,
+        end: u64,
+        unused: &mut BTreeSet<u64>,
+    ) -> Result<(), StoreError> {
+        for start in (0..end).step_by(STEP as usize) {
+            let list = json_list(&unused.iter().copied().collect::<Vec<u64>>());
+            let rows = Statement::new(query)
+                .bind(list)
+                .bind(start)
+                .bind((start + STEP).min(end));
+            for row in self.rows(rows).await? {
+                unused.remove(&Fields::of(row).number()?);
+            }
+        }
         Ok(())
     }
 }
