@@ -561,9 +561,7 @@ impl<R: Repository> Service<R> {
         // The templates of a contribution are no preconditions of its commit, so cached ones do not
         // suffice.
         self.commit_optimistic_lines(call, load).await;
-        let turn = call.turn(json.len()).await?;
-        let sent = SentContribution::read(json, Format::Json)?;
-        drop(turn);
+        let sent = SentContribution::read(call, json, Format::Json).await?;
         load.target = Some(LineTarget {
             ehr_id: ehr_id.clone(),
             contribution_uid: sent.uid.clone(),

@@ -2,6 +2,7 @@
 //! commit.
 
 use super::Service;
+use super::admission::LARGE;
 use super::auth::{Action, Permission, Reach, Resource, Subject};
 use super::call::Call;
 use super::committal::Audit;
@@ -15,8 +16,15 @@ use crate::rm::tree::{NodeRef, Tree};
 use crate::store::canonical::{self};
 use crate::store::repository::{
     Commit, Ehr, EhrFlags, Preconditions, Predecessor, Repository, StoreError, TagList, Version,
-    VersionSelector,
 };
+use std::collections::{BTreeSet, HashMap};
+
+/// Objects whose latest versions are read by one statement: with documents, a few megabytes.
+pub(crate) const OBJECTS: usize = 50;
+
+/// Bytes that a version of a change set counts between pauses, in addition to its own: its checks
+/// and its row.
+pub(crate) const VERSION: usize = 2_000;
 
 /// A version to commit.
 pub(crate) struct Change {
@@ -235,7 +243,13 @@ impl<R: Repository> Service<R> {
             [only] => only.uid.to_string(),
             _ => contribution_uid.clone(),
         };
+        let mut unpaused = 0;
         for change in set.changes {
+            unpaused += change.size() + VERSION;
+            if unpaused > LARGE {
+                unpaused = 0;
+                call.pause().await;
+            }
             let mut envelope = call.envelope(&change.audit)?.version.clone();
             name(
                 &mut envelope,
@@ -414,6 +428,7 @@ impl<R: Repository> Service<R> {
         {
             return Err(call.caller.refused(call.permission));
         }
+        let mut before = None;
         for change in &set.changes {
             let permission = change.permission();
             let unrestricted = call
@@ -428,29 +443,18 @@ impl<R: Repository> Service<R> {
             if change.kind != ObjectKind::Composition {
                 return Err(refusal);
             }
-            let before = match change.preceding {
-                Some(_) => {
-                    self.version_metadata(
-                        &set.ehr_id,
-                        &change.uid.object_id,
-                        VersionSelector::Latest,
-                    )
-                    .await?
-                }
-                None => None,
+            let before = match &mut before {
+                Some(read) => read,
+                unread => unread.insert(self.templates_before(call, set).await?),
             };
-            for template in [
-                before.map(|v| v.template_id),
-                change.content.as_ref().map(|c| c.template_id.clone()),
-            ]
-            .into_iter()
-            .flatten()
-            {
-                call.caller.within(
-                    permission,
-                    Subject::from_name(template.as_deref()),
-                    &set.ehr_id,
-                )?;
+            let before = change
+                .preceding
+                .as_ref()
+                .and_then(|_| before.get(&change.uid.object_id));
+            let after = change.content.as_ref().map(|c| &c.template_id);
+            for template in before.into_iter().chain(after) {
+                let subject = Subject::from_name(template.as_deref());
+                call.caller.within(permission, subject, &set.ehr_id)?;
             }
         }
         Ok(())
@@ -458,6 +462,38 @@ impl<R: Repository> Service<R> {
 }
 
 impl<R: Repository> Service<R> {
+    /// Returns the templates of the latest versions of the objects of a change set.
+    async fn templates_before(
+        &self,
+        call: &Call<'_>,
+        set: &ChangeSet,
+    ) -> Result<HashMap<String, Option<String>>, Failure> {
+        let changed = set.changes.iter().filter(|c| c.preceding.is_some());
+        let objects: BTreeSet<&str> = changed.map(|c| c.uid.object_id.as_str()).collect();
+        let objects = Vec::from_iter(objects);
+        let mut templates = HashMap::new();
+        for (number, objects) in objects.chunks(OBJECTS).enumerate() {
+            if number > 0 {
+                call.pause().await;
+            }
+            let found = self
+                .repository
+                .latest_versions(&set.ehr_id, objects, 0)
+                .await;
+            for version in found.map_err(Failure::of_store)? {
+                let head = version.head();
+                // Of a deleted object, the version with data has the template.
+                templates
+                    .entry(head.object_id().to_owned())
+                    .and_modify(|known: &mut Option<String>| {
+                        *known = known.take().or_else(|| head.template_id.clone());
+                    })
+                    .or_insert(head.template_id);
+            }
+        }
+        Ok(templates)
+    }
+
     /// Checks that a caller with access to one EHR does not change its subject: a rejection would
     /// otherwise reveal whether another EHR has the same subject.
     async fn check_subject_kept(

@@ -3,11 +3,12 @@
 use super::Service;
 use super::admission::LARGE;
 use super::call::{Call, ChangedResource};
-use super::commit::{Change, ChangeSet, KEPT, class_name};
+use super::commit::{Change, ChangeSet, KEPT, VERSION, class_name};
 use super::committal::{Audit, CREATION, CommitMetadata, DELETED, MODIFICATION, check_parts};
 use super::content::{CheckedDocument, Rigor, check_plain, read_text};
 use super::document_class::kind_of;
 use super::error::Failure;
+use super::followed::{FollowedObjects, check_class};
 use super::http::Response;
 use super::identity::{check_following_uids, given_member_id};
 use super::ids::{VersionUid, is_uuid};
@@ -15,7 +16,6 @@ use super::imported::read_version;
 use super::negotiate::{Format, body_format};
 use super::owner::Owner;
 use super::versioned::own;
-use crate::diag::Finding;
 use crate::document::ObjectKind;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::json::{elements, members};
@@ -23,14 +23,12 @@ use crate::rm::tree::{NodeRef, Tree};
 use crate::rm::xml;
 use crate::store::repository::{Repository, VersionMetadata, VersionSelector};
 use std::borrow::Cow;
-use std::collections::HashSet;
 
 /// Change types that require an existing object.
 const FOLLOWING: [&str; 5] = ["250", "251", "523", "666", "816"];
 
-/// Bytes of members that count for the reading of a preceding version. A database on the thread of
-/// the host, as in workerd, answers before other requests continue.
-const READ: usize = LARGE / 8;
+/// The maximum number of versions of a contribution. Its transaction does not pause.
+const MOST_VERSIONS: usize = 1_000;
 
 impl<R: Repository> Service<R> {
     /// POST /ehr/{ehr_id}/contribution, POST /demographic/contribution
@@ -40,9 +38,7 @@ impl<R: Repository> Service<R> {
         let committed = self
             .commit_with_preconditions(call, async |facts| {
                 let owner = self.owner_from(call, facts).await?;
-                let turn = call.turn_for_body().await?;
-                let sent = SentContribution::read(call.text()?, format)?;
-                drop(turn);
+                let sent = SentContribution::read(call, call.text()?, format).await?;
                 self.change_set(call, &owner, sent).await
             })
             .await?;
@@ -105,13 +101,10 @@ impl<R: Repository> Service<R> {
                 "a caller with access to one EHR cannot choose the uid of a contribution: leave `uid` out",
             ));
         }
-        let (mut changes, mut earlier, mut unpaused) = (Vec::new(), HashSet::new(), 0);
+        let mut followed = self.followed_objects(call, owner, &sent.versions).await?;
+        let (mut changes, mut unpaused) = (Vec::new(), 0);
         for (index, version) in sent.versions.iter().enumerate() {
-            let follows = |root: NodeRef<'_>| root.get(Attr::PRECEDING_VERSION_UID).is_some();
-            unpaused += version.size();
-            if version.root().is_some_and(follows) {
-                unpaused += READ;
-            }
+            unpaused += version.size() + VERSION;
             if unpaused > LARGE {
                 unpaused = 0;
                 call.pause().await;
@@ -121,14 +114,17 @@ impl<R: Repository> Service<R> {
                 .filter(|root| root.class() == Cls::IMPORTED_VERSION)
             {
                 Some(root) => {
-                    self.imported_change(call, owner, root, &sent.audit, &earlier)
+                    self.imported_change(call, owner, root, &sent.audit, &mut followed)
                         .await
                 }
-                None => self.change_of(call, owner, version, &sent.audit).await,
+                None => {
+                    self.change_of(call, owner, version, &sent.audit, &mut followed)
+                        .await
+                }
             };
             let change = change.map_err(|f| f.within(&format!("versions[{index}]")))?;
             // A later member may follow this one, which the database does not have yet.
-            earlier.insert(change.uid.to_string());
+            followed.change(&change);
             changes.push(change);
         }
         let ehr_id = owner.id().to_owned();
@@ -156,6 +152,7 @@ impl<R: Repository> Service<R> {
         owner: &Owner,
         version: &Tree,
         contribution: &CommitMetadata,
+        followed: &mut FollowedObjects,
     ) -> Result<Change, Failure> {
         let root = version
             .root()
@@ -183,7 +180,8 @@ impl<R: Repository> Service<R> {
             Some(data) => kind_of(data.class())?,
             None if audit.change_type == DELETED => {
                 // A deletion has no data, so the stored object determines the kind.
-                self.kind_of_object(owner.id(), preceding.as_ref()).await?
+                self.kind_of_followed(call, owner, preceding.as_ref(), followed)
+                    .await?
             }
             None => return Err(Failure::bad_request("the version has no data")),
         };
@@ -196,7 +194,7 @@ impl<R: Repository> Service<R> {
             None => None,
         };
         if let (Some(preceding), Some(data), ObjectKind::Party) = (&preceding, data, kind) {
-            self.check_class_kept(owner.id(), preceding, data.class())
+            self.check_followed_class(call, owner, (preceding, data.class()), followed)
                 .await?;
         }
         check_parts(root, "version", &KEPT)?;
@@ -270,16 +268,7 @@ impl<R: Repository> Service<R> {
             Some(head) => self.class_of_data(owner, head).await?,
             None => None,
         };
-        match before {
-            Some(before) if before != class => {
-                let rule = "a version is of the class that it follows; commit another document as an object of its own";
-                let finding = Finding::error("SVC0204", "/data", rule)
-                    .expected(before.name())
-                    .found(class.name());
-                Err(Failure::unreadable("version", &[finding]))
-            }
-            _ => Ok(()),
-        }
+        check_class(before, class)
     }
 
     /// Returns the class of the data of a version.
@@ -300,24 +289,6 @@ impl<R: Repository> Service<R> {
                 .and_then(|root| root.get(Attr::DATA))
                 .map(NodeRef::class)
         }))
-    }
-
-    pub(super) async fn kind_of_object(
-        &self,
-        ehr_id: &str,
-        uid: Option<&VersionUid>,
-    ) -> Result<ObjectKind, Failure> {
-        let unknown = || Failure::new(409, "the preceding version does not exist");
-        let object = &uid.ok_or_else(unknown)?.object_id;
-        let latest = self
-            .version_metadata(ehr_id, object, VersionSelector::Latest)
-            .await?
-            .ok_or_else(unknown)?;
-        if latest.is_deletion() {
-            Err(Failure::new(409, "the object is deleted already"))
-        } else {
-            Ok(latest.kind)
-        }
     }
 }
 
@@ -347,39 +318,59 @@ pub(crate) struct SentContribution {
 impl SentContribution {
     /// Reads a contribution. Its versions are complete, in contrast to the references of a stored
     /// CONTRIBUTION.
-    pub fn read(text: &str, format: Format) -> Result<SentContribution, Failure> {
+    pub async fn read(
+        call: &Call<'_>,
+        text: &str,
+        format: Format,
+    ) -> Result<SentContribution, Failure> {
         let refused =
             |what: &str| Failure::bad_request(format!("the contribution cannot be read: {what}"));
-        let (mut uid, mut versions, mut audit) = (None, Vec::new(), None);
-        for (key, value) in parts(text, format)? {
-            match &*key {
+        let turn = call.turn(text.len()).await?;
+        let parts = parts(text, format)?;
+        drop(turn);
+        check_count(parts.iter().filter(|(key, _)| key == "versions").count())?;
+        let (mut uid, mut versions, mut audit, mut unpaused) = (None, Vec::new(), None, 0);
+        for (key, value) in parts {
+            unpaused += value.len() + VERSION;
+            if unpaused > LARGE {
+                unpaused = 0;
+                call.pause().await;
+            }
+            let turn = call.turn(value.len()).await?;
+            let is_repeated = match &*key {
                 "versions" => {
                     versions.push(read_version(value, format).map_err(|failure| {
                         failure.within(&format!("versions[{}]", versions.len()))
-                    })?)
+                    })?);
+                    false
                 }
-                "audit" => {
-                    audit = Some(read_text(
+                "audit" => audit
+                    .replace(read_text(
                         value,
                         format,
                         Cls::AUDIT_DETAILS,
                         "audit of the contribution",
                     )?)
-                }
-                "uid" if value != "null" => {
-                    uid = Some(read_text(
+                    .is_some(),
+                "uid" if value != "null" => uid
+                    .replace(read_text(
                         value,
                         format,
                         Cls::HIER_OBJECT_ID,
                         "uid of the contribution",
                     )?)
-                }
-                "_type" | "uid" => {}
+                    .is_some(),
+                "_type" | "uid" => false,
                 other => {
                     return Err(refused(&format!(
                         "`{other}` is not an attribute of CONTRIBUTION"
                     )));
                 }
+            };
+            drop(turn);
+            // The reader of JSON refuses repeated members itself.
+            if is_repeated {
+                return Err(refused(&format!("`{key}` stands there more than once")));
             }
         }
         if versions.is_empty() {
@@ -403,6 +394,19 @@ impl SentContribution {
             audit,
         })
     }
+}
+
+/// Checks the number of versions.
+fn check_count(versions: usize) -> Result<(), Failure> {
+    if versions <= MOST_VERSIONS {
+        return Ok(());
+    }
+    Err(Failure::new(
+        413,
+        format!(
+            "the contribution has {versions} versions, at most {MOST_VERSIONS} are committed together: send several contributions, or a bulk load"
+        ),
+    ))
 }
 
 /// Returns the attributes of a contribution as texts, with an element for each version.

@@ -18,6 +18,7 @@ use super::committal::{CREATION, CommitMetadata, DELETED, MODIFICATION, check_pa
 use super::content::{Rigor, read_text};
 use super::document_class::kind_of;
 use super::error::Failure;
+use super::followed::FollowedObjects;
 use super::identity::{LIFECYCLE_CODE, check_data_uid, preceding_uid};
 use super::ids::VersionUid;
 use super::imported_form::stored_form;
@@ -31,7 +32,6 @@ use crate::rm::json::members;
 use crate::rm::tree::{NodeRef, Tree};
 use crate::rm::validate::validate;
 use crate::store::repository::{Repository, VersionSelector};
-use std::collections::HashSet;
 
 /// Returns whether a text has the class IMPORTED_VERSION. Only a complete reader can be certain,
 /// but it needs the expected class.
@@ -84,8 +84,7 @@ struct Item<'t> {
 }
 
 impl<R: Repository> Service<R> {
-    /// Checks a member of a contribution that is an IMPORTED_VERSION. `earlier` has the uids of the
-    /// members before it.
+    /// Checks a member of a contribution that is an IMPORTED_VERSION.
     ///
     /// # Errors
     /// 403 without the role `import`; 400 for an item that breaks a rule, with its findings; 409 if
@@ -96,7 +95,7 @@ impl<R: Repository> Service<R> {
         owner: &Owner,
         version: NodeRef<'_>,
         contribution: &CommitMetadata,
-        earlier: &HashSet<String>,
+        followed: &mut FollowedObjects,
     ) -> Result<Change, Failure> {
         call.caller.within(
             Permission {
@@ -108,16 +107,20 @@ impl<R: Repository> Service<R> {
         )?;
         let item = read_item(call, version)?;
         let data = item.node.get(Attr::DATA);
-        let follows = self
-            .follows_here(owner.id(), &item.uid, item.preceding.as_ref(), |uid| {
-                earlier.contains(uid)
-            })
-            .await?;
+        let object = item.uid.object_id.as_str();
+        let follows = item.preceding.is_some()
+            && self
+                .followed_object(call, owner, object, followed)
+                .await?
+                .is_some();
         // A version whose predecessors were not imported creates the object here.
         let preceding = item.preceding.filter(|_| follows);
         let kind = match data {
             Some(data) => kind_of(data.class())?,
-            None => self.kind_of_object(owner.id(), preceding.as_ref()).await?,
+            None => {
+                self.kind_of_followed(call, owner, preceding.as_ref(), followed)
+                    .await?
+            }
         };
         owner.check_member(kind, preceding.is_some() && data.is_some())?;
         let by_default = match (data, &preceding) {
@@ -143,7 +146,7 @@ impl<R: Repository> Service<R> {
             None => None,
         };
         if let (Some(preceding), Some(data), ObjectKind::Party) = (&preceding, data, kind) {
-            self.check_class_kept(owner.id(), preceding, data.class())
+            self.check_followed_class(call, owner, (preceding, data.class()), followed)
                 .await?;
         }
         let extra = Some(version.to_tree());
@@ -183,7 +186,7 @@ impl<R: Repository> Service<R> {
     /// Returns whether a version that follows another in its own system follows it here too. If no
     /// version of its object is stored, it creates the object. The commit checks which version it
     /// must follow.
-    pub(super) async fn follows_here(
+    async fn follows_here(
         &self,
         owner: &str,
         uid: &VersionUid,

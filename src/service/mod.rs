@@ -16,6 +16,7 @@
 //! | headers → media types, preferences, preconditions, commit metadata | `negotiate`, `committal` |
 //! | the differences of the mounts | `dialect` |
 //! | the owner of the documents of a path, and their class | `owner`, `document_class` |
+//! | the objects that members of a contribution change | `followed` |
 //! | one file for each resource | `ehr`, `controlled`, `contribution`, `tag`, `versioned`, `template`, `stored_query`, `query`, `explain`, `value_set`, `gdl`, `execution`, `cds`, `admin`, `root` |
 //! | terminology requests of a query → answers | `terminology`, `fhir` |
 //! | body → checked document | `content`; without a commit: `validation` |
@@ -75,6 +76,7 @@ mod execution;
 mod expansion;
 mod explain;
 mod fhir;
+mod followed;
 mod gdl;
 #[cfg(feature = "gzip")]
 mod gzip;

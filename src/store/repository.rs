@@ -545,6 +545,16 @@ pub trait Repository {
         most: usize,
     ) -> Result<Option<BoundedVersion>, StoreError>;
 
+    /// Returns the latest version of each of these objects of this EHR, and of a deleted object also
+    /// the last version with data, in any order. A document with more than `most` bytes is not read.
+    /// Objects that do not exist have no version. Implementations use one round trip if they can.
+    async fn latest_versions(
+        &self,
+        ehr_id: &str,
+        object_ids: &[&str],
+        most: usize,
+    ) -> Result<Vec<BoundedVersion>, StoreError>;
+
     /// Returns a version of this EHR if this instance knows it and has verified its document. Makes
     /// no round trip. The version may not be the latest one any more, or may be removed: a commit
     /// names it as a precondition ([`Predecessor`]). Deletions are not returned.

@@ -12,6 +12,7 @@ mod access_log;
 mod altered;
 mod aql_errors;
 mod bulk;
+mod contributions;
 mod dependencies;
 mod faults;
 mod gdl;

@@ -57,6 +57,7 @@ pub struct Sqlite {
     /// The database of the access log.
     log: Rc<Connection>,
     trips: Rc<Cell<usize>>,
+    executed: Rc<Cell<usize>>,
     last: Rc<RefCell<String>>,
 }
 
@@ -105,6 +106,7 @@ impl Sqlite {
             connection: Rc::new(connection),
             log: Rc::new(log),
             trips: Rc::default(),
+            executed: Rc::default(),
             last: Rc::default(),
         }
     }
@@ -187,6 +189,11 @@ impl Sqlite {
         self.trips.take()
     }
 
+    /// Returns the number of statements since the last call.
+    pub fn executed(&self) -> usize {
+        self.executed.take()
+    }
+
     fn execute(&self, statement: &Statement) -> rusqlite::Result<Vec<Row>> {
         assert!(
             statement.params.len() <= PARAMS && statement.sql.len() <= SQL_BYTES,
@@ -200,6 +207,7 @@ impl Sqlite {
             "parameters of {}",
             statement.sql
         );
+        self.executed.set(self.executed.get() + 1);
         self.last.replace(statement.sql.to_string());
         let names: HashSet<&str> = prepared.column_names().collect();
         let columns = prepared.column_count();

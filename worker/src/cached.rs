@@ -257,6 +257,15 @@ impl<R: Repository> Repository for CachedDefinitions<R> {
             .await
     }
 
+    async fn latest_versions(
+        &self,
+        ehr_id: &str,
+        object_ids: &[&str],
+        most: usize,
+    ) -> Outcome<Vec<BoundedVersion>> {
+        self.inner.latest_versions(ehr_id, object_ids, most).await
+    }
+
     fn verified_version(&self, ehr_id: &str, version_uid: &str) -> Option<VerifiedVersion> {
         self.inner.verified_version(ehr_id, version_uid)
     }

@@ -7,11 +7,18 @@ use super::number;
 use super::scan::{Malformed, Scanner, Token};
 use serde_json::{Map, Number, Value};
 use std::borrow::Cow;
+use std::collections::HashSet;
 
-/// Parses a whole text as a tree. The last of repeated members wins.
+/// The message for a member whose name an earlier member of the same object has.
+const REPEATED: &str = "an earlier member of the object has the same name: send each member once";
+/// Members of an object from which repeated names are found by a set.
+const FEW: usize = 16;
+
+/// Parses a whole text as a tree.
 ///
 /// # Errors
-/// The text is not JSON, is nested too deep, or has a number beyond the range of doubles.
+/// The text is not JSON, is nested too deep, repeats a member of an object, or has a number beyond
+/// the range of doubles.
 pub fn value(text: &str) -> Result<Value, Malformed> {
     let mut scan = Scanner::new(text);
     let value = nested(&mut scan, Limits::default().depth)?;
@@ -37,7 +44,8 @@ pub fn parse_strings(json: &str) -> Option<Vec<String>> {
 /// Envelopes around RM documents are read like this, because the digits of numbers must be kept.
 ///
 /// # Errors
-/// The text is not one JSON object.
+/// The text is not one JSON object, or repeats a member. Readers differ in which of two members they
+/// use, so a check by one reader would not hold for another.
 pub fn members(text: &str) -> Result<Vec<(Cow<'_, str>, &str)>, Malformed> {
     members_with(text, &mut |_, _| false)
 }
@@ -53,13 +61,19 @@ pub fn members_with<'a>(
     text: &'a str,
     take: &mut dyn FnMut(&str, &mut Scanner<'a>) -> bool,
 ) -> Result<Vec<(Cow<'a, str>, &'a str)>, Malformed> {
-    let (mut out, mut scan) = (Vec::new(), Scanner::new(text));
+    let (mut out, mut scan) = (Vec::<(Cow<'a, str>, &'a str)>::new(), Scanner::new(text));
+    let mut names = HashSet::new();
     read_bracketed(
         &mut scan,
         Token::ObjectStart,
         Token::ObjectEnd,
         &mut |scan| {
+            scan.peek();
+            let before = *scan;
             let key = scan.key()?;
+            if is_repeated(&out, &mut names, &key) {
+                return Err(before.error(REPEATED));
+            }
             scan.peek();
             let start = scan.offset();
             if !take(&key, scan) {
@@ -70,6 +84,22 @@ pub fn members_with<'a>(
         },
     )?;
     expect_end(&mut scan).map(|()| out)
+}
+
+/// Returns whether a member before has this name. `names` has the names of many members.
+fn is_repeated<'a>(
+    before: &[(Cow<'a, str>, &str)],
+    names: &mut HashSet<Cow<'a, str>>,
+    key: &Cow<'a, str>,
+) -> bool {
+    // Most envelopes have few members, for which a search costs less than a set.
+    if before.len() < FEW {
+        return before.iter().any(|(name, _)| name == key);
+    }
+    if names.is_empty() {
+        names.extend(before.iter().map(|(name, _)| name.clone()));
+    }
+    !names.insert(key.clone())
 }
 
 /// Returns the elements of a JSON array as JSON text.
@@ -145,9 +175,13 @@ fn nested(scan: &mut Scanner<'_>, depth: usize) -> Result<Value, Malformed> {
             // `read_bracketed` consumes the opening bracket itself.
             *scan = before;
             read_bracketed(scan, Token::ObjectStart, Token::ObjectEnd, &mut |scan| {
+                scan.peek();
+                let name = *scan;
                 let key = scan.key()?.into_owned();
-                members.insert(key, nested(scan, depth - 1)?);
-                Ok(())
+                match members.insert(key, nested(scan, depth - 1)?) {
+                    Some(_) => Err(name.error(REPEATED)),
+                    None => Ok(()),
+                }
             })?;
             Value::Object(members)
         }
@@ -186,7 +220,7 @@ mod tests {
         let texts = [
             "null",
             " [1, -2, 3.5, 1e3, -0, -0.0, 18446744073709551615, 18446744073709551616, 0.1e-400] ",
-            r#"{"b":{"a":[]},"a":{},"b":"\u00e9\n\ud83d\ude00"}"#,
+            r#"{"b":{"a":[]},"a":{},"c":"\u00e9\n\ud83d\ude00"}"#,
             "true",
             "\"x\"",
             "[1,]",
@@ -214,6 +248,28 @@ mod tests {
             value(&("[".repeat(100_000) + &"]".repeat(100_000)))
                 .is_err_and(|problem| problem.too_deep)
         );
+    }
+
+    #[test]
+    fn repeated_members_are_rejected_with_their_position() {
+        let many: Vec<String> = (0..100).map(|n| format!("\"a{n}\":1")).collect();
+        let many = many.join(",");
+        for (text, offset) in [
+            (String::from(r#"{"a":1,"b":2,"a":1}"#), 13),
+            (String::from(r#"{"a":1, "\u0061":2}"#), 8),
+            (format!(r#"{{{many},"a77":1}}"#), many.len() + 2),
+        ] {
+            let problem = members(&text).unwrap_err();
+            assert_eq!(
+                (problem.message, problem.offset),
+                (REPEATED, offset),
+                "{text}"
+            );
+            assert_eq!(value(&text).unwrap_err(), problem);
+            let problem = value(&format!("[{text}]")).unwrap_err();
+            assert_eq!(problem.offset, offset + 1);
+        }
+        assert_eq!(members(&format!("{{{many}}}")).unwrap().len(), 100);
     }
 
     #[test]

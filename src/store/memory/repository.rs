@@ -257,6 +257,30 @@ impl Repository for Memory {
         })
     }
 
+    fn latest_versions(
+        &self,
+        ehr_id: &str,
+        object_ids: &[&str],
+        most: usize,
+    ) -> impl Future<Output = Result<Vec<BoundedVersion>, StoreError>> {
+        completed(|| {
+            let state = self.state.borrow();
+            let mut found = Vec::new();
+            for object_id in object_ids {
+                for document in state.versions(ehr_id, object_id)? {
+                    let version = state.version(document)?;
+                    let has_data = !version.is_deletion();
+                    found.push(BoundedVersion::of(version, most));
+                    // A deletion follows a version with data.
+                    if has_data {
+                        break;
+                    }
+                }
+            }
+            Ok(found)
+        })
+    }
+
     fn versions(
         &self,
         ehr_id: &str,

@@ -4,16 +4,16 @@ use super::SqlRepository;
 use super::catalog::{EncodedDocument, Profile, ProfileBuilder};
 use super::chunked::ChunkedText;
 use super::read::{EHR, known_texts};
-use super::rows::{Cell, CollectedRows};
+use super::rows::{Cell, CollectedRows, RowText};
 use super::tag::replace;
-use super::value::{Fields, Sql, SqlError, Statement, json_list, kind_of, unexpected};
+use super::value::{Fields, Row, Sql, SqlError, Statement, json_list, kind_of, unexpected};
 use super::verified::{StoredColumns, verified_row};
-use crate::document::{Layout, Packed};
+use crate::document::{Layout, ObjectKind, Packed};
 use crate::store::commit_rules::{self, LatestVersion};
 use crate::store::repository::{
     Commit, Ehr, EhrFlags, Preconditions, Predecessor, StoreError, Version,
 };
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 const CREATE_EHR: &str = "INSERT INTO ehr (ehr_id, system_id, time_created, subject_id, subject_namespace, is_queryable, is_modifiable)
@@ -48,31 +48,39 @@ macro_rules! next_version {
         "(SELECT max(value, (SELECT coalesce(max(id), 0) FROM version)) + 1 FROM meta WHERE name = 'last_version')"
     };
 }
-/// The version about to be written gets the next id. It becomes the successor of the latest one.
+/// The versions of the next list get the next ids, by their positions in it (the last cell). They
+/// become the successors of the latest ones: object, number and system.
 const SUPERSEDE: &str = concat!(
-    "UPDATE version SET successor = ",
+    "UPDATE version SET successor = s.next FROM
+      (SELECT v.id AS superseded, ",
     next_version!(),
-    " WHERE object = ?1 AND number = ?2 AND system = ?3 AND successor IS NULL"
+    " + (j.value ->> 3) AS next FROM json_each(?1) j CROSS JOIN version v
+        ON v.object = j.value ->> 0 AND v.number = j.value ->> 1 AND v.system = j.value ->> 2 AND v.successor IS NULL) s
+    WHERE version.id = s.superseded"
 );
-/// A first version creates an object, which must not exist. A later one, which comes first in its
-/// list, gets the EHR of the version that it has just superseded. Otherwise `ehr` becomes NULL,
+/// A first version creates an object, which must not exist. A later one gets the EHR of the version
+/// with the number in cell 16, which it has just superseded, or follows a version of the same list
+/// (no cell 16), whose cell 15 has the distance to its successor. Otherwise `ehr` becomes NULL,
 /// which fails.
 const ADD_VERSION: &str = concat!(
     "INSERT INTO version (id, ehr, object, preceding, kind, number, system, contribution, time_committed, lifecycle,
-      template, profile, shapes, digest, chunks, document)
+      template, profile, shapes, digest, chunks, document, successor)
     WITH j AS MATERIALIZED (SELECT key, value FROM json_each(?1))
     SELECT ",
     next_version!(),
     " + j.key,
       CASE WHEN j.value ->> 2 IS NULL
         THEN (SELECT e.id FROM ehr e WHERE e.ehr_id = j.value ->> 0 AND NOT EXISTS (SELECT 1 FROM version o WHERE o.object = j.value ->> 1))
+      WHEN j.value ->> 16 IS NULL THEN (SELECT e.id FROM ehr e WHERE e.ehr_id = j.value ->> 0)
         ELSE (SELECT e.id FROM version p JOIN ehr e ON e.id = p.ehr
-              WHERE p.object = j.value ->> 1 AND p.successor = ",
+              WHERE p.object = j.value ->> 1 AND p.number = j.value ->> 16 AND p.successor = ",
     next_version!(),
-    " AND e.ehr_id = j.value ->> 0)
+    " + j.key AND e.ehr_id = j.value ->> 0)
       END,
       j.value ->> 1, j.value ->> 2, j.value ->> 3, j.value ->> 4, j.value ->> 5, (SELECT id FROM contribution WHERE uid = j.value ->> 6),
-      j.value ->> 7, j.value ->> 8, j.value ->> 9, j.value ->> 10, j.value ->> 11, j.value ->> 12, j.value ->> 13, j.value ->> 14
+      j.value ->> 7, j.value ->> 8, j.value ->> 9, j.value ->> 10, j.value ->> 11, j.value ->> 12, j.value ->> 13, j.value ->> 14, ",
+    next_version!(),
+    " + j.key + (j.value ->> 15)
     FROM j"
 );
 /// Sets the next revision. Fails if the present generation of layouts is not `?1`.
@@ -86,7 +94,10 @@ const MAX_ATTEMPTS: usize = 4;
 /// is NULL if no version has data.
 const LATEST_VERSIONS: &str = "SELECT v.object, e.ehr_id, v.object || '::' || v.system || '::' || v.number AS uid, v.kind,
       (SELECT json_array(d.template) FROM version d WHERE d.object = v.object AND d.lifecycle <> '523' ORDER BY d.number DESC LIMIT 1) AS template
-    FROM json_each(?1) j CROSS JOIN version v ON v.object = j.value AND v.successor IS NULL CROSS JOIN ehr e ON e.id = v.ehr";
+    FROM json_each(?1) j CROSS JOIN version v ON v.object = j.value AND v.number = (SELECT max(n.number) FROM version n WHERE n.object = j.value)
+      CROSS JOIN ehr e ON e.id = v.ehr";
+/// Those of the ids that EHRs have.
+const EHR_IDS: &str = "SELECT ehr_id FROM ehr WHERE ehr_id IN (SELECT value FROM json_each(?1))";
 
 impl<S: Sql> SqlRepository<S> {
     pub(super) async fn write_commit(&self, commit: &Commit) -> Result<(), StoreError> {
@@ -286,17 +297,16 @@ impl<S: Sql> SqlRepository<S> {
 
     /// Returns the error of the first version that would create an object under the id of an EHR.
     async fn id_error(&self, commit: &Commit) -> StoreError {
-        let mut ehrs = Vec::new();
-        for version in commit.versions.iter().filter(|v| v.preceding.is_none()) {
-            match self
-                .read_ehr(Statement::new(EHR).bind(version.object_id.as_str()))
-                .await
-            {
-                Ok(Some(ehr)) => ehrs.push(ehr.ehr_id),
-                Ok(None) => {}
-                Err(error) => return error,
-            }
-        }
+        let created = commit.versions.iter().filter(|v| v.preceding.is_none());
+        let ids: Vec<&str> = created.map(|v| v.object_id.as_str()).collect();
+        let rows = self
+            .rows(Statement::new(EHR_IDS).bind(json_list(&ids)))
+            .await;
+        let texts = |rows: Vec<Row>| rows.into_iter().map(|row| Fields::of(row).text()).collect();
+        let ehrs: Vec<String> = match rows.and_then(texts) {
+            Ok(ehrs) => ehrs,
+            Err(error) => return error,
+        };
         let taken = commit_rules::check_ids(commit, |id| ehrs.iter().any(|ehr| ehr == id)).err();
         taken.unwrap_or_else(|| StoreError::Unavailable("another writer was faster".into()))
     }
@@ -334,7 +344,9 @@ impl<S: Sql> SqlRepository<S> {
         &self,
         versions: &[Version],
     ) -> Result<HashMap<String, LatestVersion>, StoreError> {
-        let objects: Vec<&str> = versions.iter().map(|v| v.object_id.as_str()).collect();
+        // Many versions may be of one object.
+        let objects: BTreeSet<&str> = versions.iter().map(|v| v.object_id.as_str()).collect();
+        let objects = Vec::from_iter(objects);
         let rows = self
             .rows(Statement::new(LATEST_VERSIONS).bind(json_list(&objects)))
             .await?;
@@ -371,25 +383,111 @@ struct CommitStatements {
     creates: bool,
     ehrs: CollectedRows,
     contributions: CollectedRows,
-    versions: CollectedRows,
+    versions: PendingVersions,
     accesses: CollectedRows,
+}
+
+/// Versions whose rows are written together.
+#[derive(Default)]
+struct PendingVersions {
+    rows: Vec<PendingVersion>,
+    /// The position of the last version of each object.
+    last: HashMap<String, usize>,
+    /// The object of the directory of each EHR.
+    directories: HashMap<String, String>,
+    /// The stored versions that they follow: cells of [`SUPERSEDE`].
+    superseded: Vec<RowText>,
+}
+
+/// A version whose row is not written yet.
+struct PendingVersion {
+    version_uid: String,
+    /// Its cells but the last two.
+    cells: RowText,
+    /// The distance to its successor among these versions.
+    successor: Option<usize>,
+    /// The number of the stored version that it follows.
+    follows_stored: Option<u64>,
+}
+
+impl PendingVersions {
+    /// Returns whether the rows before a version must be written first, because it depends on them
+    /// in another way than as the next version of an object.
+    fn must_be_written_before(&self, version: &Version) -> bool {
+        let preceding = version.preceding.as_ref();
+        let last = self.last.get(&version.object_id);
+        let last = last.and_then(|last| self.rows.get(*last));
+        // The database checks after each directory that the EHR has only one.
+        let is_second_directory = version.kind == ObjectKind::Folder
+            && self
+                .directories
+                .get(&version.ehr_id)
+                .is_some_and(|object| *object != version.object_id);
+        is_second_directory || last.is_some_and(|last| Some(&last.version_uid) != preceding)
+    }
+
+    /// Adds a version with its cells. It follows the last pending version of its object, or else a
+    /// stored one.
+    fn push(&mut self, version: &Version, cells: RowText) {
+        let position = self.rows.len();
+        let last = self.last.insert(version.object_id.clone(), position);
+        let mut follows_stored = None;
+        if let Some(last) = last {
+            if let Some(followed) = self.rows.get_mut(last) {
+                followed.successor = Some(position - last);
+            }
+        } else if let Some((object, system, number)) = version
+            .preceding
+            .as_deref()
+            .and_then(commit_rules::split_uid)
+        {
+            let number = u64::from(number);
+            follows_stored = Some(number);
+            let cells = [object.into(), number.into(), system.into()];
+            let position = Cell::Number(position as u64);
+            self.superseded.push(RowText::of(&cells).with(&[position]));
+        }
+        if version.kind == ObjectKind::Folder {
+            self.directories
+                .insert(version.ehr_id.clone(), version.object_id.clone());
+        }
+        self.rows.push(PendingVersion {
+            version_uid: version.version_uid.clone(),
+            cells,
+            successor: None,
+            follows_stored,
+        });
+    }
+
+    /// Returns the statements of the versions so far, and removes them.
+    fn take_statements(&mut self) -> impl Iterator<Item = Statement> + use<> {
+        let pending = std::mem::take(self);
+        let mut superseded = CollectedRows::new(SUPERSEDE);
+        for row in pending.superseded {
+            superseded.push_text(row);
+        }
+        let mut versions = CollectedRows::new(ADD_VERSION);
+        for row in pending.rows {
+            let successor = row.successor.map(|distance| distance as u64);
+            let links = [successor.into(), row.follows_stored.into()];
+            versions.push_text(row.cells.with(&links));
+        }
+        let superseded: Vec<Statement> = superseded.take_statements().collect();
+        let versions: Vec<Statement> = versions.take_statements().collect();
+        superseded.into_iter().chain(versions)
+    }
 }
 
 impl Default for CommitStatements {
     fn default() -> CommitStatements {
-        let [ehrs, contributions, versions, accesses] = [
-            CREATE_EHR,
-            CONTRIBUTE,
-            ADD_VERSION,
-            super::access::INSERT_QUEUED,
-        ]
-        .map(CollectedRows::new);
+        let [ehrs, contributions, accesses] =
+            [CREATE_EHR, CONTRIBUTE, super::access::INSERT_QUEUED].map(CollectedRows::new);
         CommitStatements {
             batch: Vec::new(),
             creates: false,
             ehrs,
             contributions,
-            versions,
+            versions: PendingVersions::default(),
             accesses,
         }
     }
@@ -398,14 +496,10 @@ impl Default for CommitStatements {
 impl CommitStatements {
     /// Writes the statements of the collected rows.
     fn flush(&mut self) {
-        for rows in [
-            &mut self.ehrs,
-            &mut self.contributions,
-            &mut self.versions,
-            &mut self.accesses,
-        ] {
-            self.batch.extend(rows.take_statements());
-        }
+        self.batch.extend(self.ehrs.take_statements());
+        self.batch.extend(self.contributions.take_statements());
+        self.batch.extend(self.versions.take_statements());
+        self.batch.extend(self.accesses.take_statements());
     }
 
     fn finish(mut self) -> Vec<Statement> {
@@ -479,25 +573,15 @@ impl CommitStatements {
         profile: u64,
         encoded: EncodedDocument,
     ) -> Result<Option<StoredColumns>, StoreError> {
-        if let Some((object, system, number)) = version
-            .preceding
-            .as_deref()
-            .and_then(commit_rules::split_uid)
-        {
+        if self.versions.must_be_written_before(version) {
             self.flush();
-            self.batch.push(
-                Statement::new(SUPERSEDE)
-                    .bind(object)
-                    .bind(u64::from(number))
-                    .bind(system),
-            );
         }
         let (_, system, number) =
             commit_rules::split_uid(&version.version_uid).ok_or_else(unexpected)?;
         let document = ChunkedText::split(encoded.text);
         self.batch
             .extend(document.insert_chunks(&format!("v/{}", version.version_uid)));
-        self.versions.push(&[
+        let cells = RowText::of(&[
             Cell::from(&commit.ehr_id),
             Cell::from(&version.object_id),
             version.preceding.as_ref().into(),
@@ -514,6 +598,7 @@ impl CommitStatements {
             document.chunk_count().into(),
             Cell::from(&document.first),
         ]);
+        self.versions.push(version, cells);
         if !version.tags.is_empty() {
             self.flush();
             self.batch.extend(

@@ -155,6 +155,15 @@ impl<S: Sql> Repository for SqlRepository<S> {
         self.read_version(ehr_id, object_id, which, most).await
     }
 
+    async fn latest_versions(
+        &self,
+        ehr_id: &str,
+        object_ids: &[&str],
+        most: usize,
+    ) -> Result<Vec<BoundedVersion>, StoreError> {
+        self.read_latest(ehr_id, object_ids, most).await
+    }
+
     fn verified_version(&self, ehr_id: &str, version_uid: &str) -> Option<VerifiedVersion> {
         self.catalog.verified.get(ehr_id, version_uid)
     }

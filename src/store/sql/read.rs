@@ -66,6 +66,14 @@ const ANY: u64 = 1 << 40;
 const LATEST: &str = version!(" AND v.successor IS NULL");
 const BY_UID: &str = version!(" AND v.number = ?4 AND v.system = ?5");
 const AT: &str = version!(" AND v.time_committed <= ?4 ORDER BY v.number DESC LIMIT 1");
+/// The latest version of each of the objects `?2` of an EHR, and the last one with data.
+const LATEST_OF_OBJECTS: &str = versions!(
+    "iif(octet_length(v.document) + v.chunks * 900000 <= ?3, v.document, NULL)",
+    "WHERE e.ehr_id = ?1 AND v.id IN (SELECT n.id FROM json_each(?2) j CROSS JOIN version n
+       ON n.object = j.value AND n.number IN (
+         (SELECT max(l.number) FROM version l WHERE l.object = j.value),
+         (SELECT max(l.number) FROM version l WHERE l.object = j.value AND l.lifecycle <> '523')))"
+);
 pub(super) const OBJECTS: &str = "SELECT object FROM version WHERE ehr = (SELECT id FROM ehr WHERE ehr_id = ?1) AND kind = ?2 AND preceding IS NULL
     ORDER BY id LIMIT ?3 OFFSET ?4";
 /// The kind of an object never changes, so the newest version of a kind belongs to the object of
@@ -183,6 +191,29 @@ impl<S: Sql> SqlRepository<S> {
             self.catalog.verified.add(version, &columns);
         }
         Ok(version.map(|version| BoundedVersion::Complete(Box::new(version))))
+    }
+
+    pub(super) async fn read_latest(
+        &self,
+        ehr_id: &str,
+        objects: &[&str],
+        most: usize,
+    ) -> Result<Vec<BoundedVersion>, StoreError> {
+        let query = Statement::new(LATEST_OF_OBJECTS)
+            .bind(ehr_id)
+            .bind(json_list(objects))
+            .bind(u64::try_from(most).unwrap_or(ANY).min(ANY));
+        let rows = self.rows(query).await?;
+        let rows = rows.into_iter().map(VersionRow::of);
+        let rows = rows.collect::<Result<Vec<VersionRow>, StoreError>>()?;
+        let (complete, large): (Vec<_>, Vec<_>) =
+            rows.into_iter().partition(|row| row.document.is_some());
+        let complete = self.with_documents(complete).await?.into_iter();
+        let complete = complete.map(|version| BoundedVersion::Complete(Box::new(version)));
+        let large = large
+            .into_iter()
+            .map(|row| BoundedVersion::Large(Box::new(row.large())));
+        Ok(complete.chain(large).collect())
     }
 
     pub(super) async fn read_versions(&self, query: Statement) -> Result<Vec<Version>, StoreError> {

@@ -26,7 +26,12 @@ impl CollectedRows {
 
     /// Adds a row.
     pub(super) fn push(&mut self, cells: &[Cell<'_>]) {
-        let row = row_of(cells);
+        self.push_text(RowText::of(cells));
+    }
+
+    /// Adds a row that is encoded already.
+    pub(super) fn push_text(&mut self, row: RowText) {
+        let row = row.0 + "]";
         // A parameter of a statement has a limit, so a new list begins before it is reached.
         let fits = |list: &&mut String| list.len() + row.len() < LIST_BYTES;
         match self.lists.last_mut().filter(fits) {
@@ -47,19 +52,28 @@ impl CollectedRows {
     }
 }
 
-/// The cells of a row as a JSON list.
-fn row_of(cells: &[Cell<'_>]) -> String {
-    let mut list = String::from("[");
-    for (number, cell) in cells.iter().enumerate() {
-        list.push_str(if number > 0 { "," } else { "" });
-        match cell {
-            Cell::Null => list.push_str("null"),
-            Cell::Number(number) => drop(write!(list, "{number}")),
-            Cell::Text(text) => quote_into(&mut list, text),
-        }
+/// The cells of a row as a JSON list without its closing bracket.
+pub(super) struct RowText(String);
+
+impl RowText {
+    /// Encodes the first cells of a row.
+    pub(super) fn of(cells: &[Cell<'_>]) -> RowText {
+        RowText(String::new()).with(cells)
     }
-    list.push(']');
-    list
+
+    /// Appends cells.
+    pub(super) fn with(self, cells: &[Cell<'_>]) -> RowText {
+        let mut list = self.0;
+        for cell in cells {
+            list.push(if list.is_empty() { '[' } else { ',' });
+            match cell {
+                Cell::Null => list.push_str("null"),
+                Cell::Number(number) => drop(write!(list, "{number}")),
+                Cell::Text(text) => quote_into(&mut list, text),
+            }
+        }
+        RowText(list)
+    }
 }
 
 /// A cell of a row.
