@@ -7,7 +7,9 @@ use std::fmt;
 
 /// A state of the repository, and the present time of a query.
 ///
-/// The token has hexadecimal numbers. Clients return it unchanged.
+/// The token has hexadecimal numbers. Clients return it unchanged. It is not signed, because it gives
+/// no permission: a scan checks the present permissions, and that everything in the state may still
+/// be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct PageState {
     /// The commits of the state.
@@ -17,6 +19,9 @@ pub(crate) struct PageState {
     /// Identifies the EHR of the state; 0 for a state of the whole repository.
     pub of: u64,
 }
+
+/// Microseconds by which the clock of the instance that made a token may be ahead of this one.
+const SKEW: i64 = 60_000_000;
 
 /// The version of the token's form, its first part.
 const FORM: &str = "1";
@@ -41,17 +46,23 @@ impl PageState {
         }
     }
 
-    /// Checks that a query reads the EHR of its token.
+    /// Checks that a query reads the EHR of its token, and that the token has no time to come. `now`
+    /// is in microseconds since 1970.
     ///
     /// # Errors
     /// 400.
-    pub fn check_ehr(&self, ehr_id: Option<&str>) -> Result<(), Failure> {
-        if self.of == scope(ehr_id) {
-            return Ok(());
+    pub fn check(&self, ehr_id: Option<&str>, now: i64) -> Result<(), Failure> {
+        if self.of != scope(ehr_id) {
+            return Err(Failure::bad_request(
+                "`snapshot` comes from a query of other EHRs: a token serves the query that gave it",
+            ));
         }
-        Err(Failure::bad_request(
-            "`snapshot` comes from a query of other EHRs: a token serves the query that gave it",
-        ))
+        if self.now > now.saturating_add(SKEW) {
+            return Err(Failure::bad_request(
+                "`snapshot` has a time to come: no result gave it, ask for the first page without it",
+            ));
+        }
+        Ok(())
     }
 
     /// Parses a token.

@@ -222,8 +222,11 @@ impl QueryRequest {
     }
 
     fn bind_all(&mut self, object: &str) -> Result<(), Failure> {
-        let all = members(object).map_err(|_| {
-            Failure::bad_request("`query_parameters` is not a JSON object of names and values")
+        let all = members(object).map_err(|problem| {
+            let place = problem.describe(object);
+            Failure::bad_request(format!(
+                "`query_parameters` is not a JSON object of names and values: {place}"
+            ))
         })?;
         for (name, value) in all {
             self.count()?;

@@ -416,7 +416,9 @@ impl<R: Repository> Service<R> {
             seen: false,
             reading: self.read_budget(call),
         };
-        let snapshot = self.scan_state(plan.scan(), state, &mut sink).await?;
+        let snapshot = self
+            .scan_state(call, (plan.scan(), state), &mut sink)
+            .await?;
         let of_ehr = sink.ehr.filter(|_| sink.seen).map(str::to_owned);
         let OneQuery {
             mut run, reading, ..
@@ -443,11 +445,11 @@ impl<R: Repository> Service<R> {
     /// Reads a state of the repository; without one the newest. Returns the snapshot that was read.
     async fn scan_state(
         &self,
-        scan: &Scan,
-        state: Option<PageState>,
+        call: &Call<'_>,
+        (scan, state): (&Scan, Option<PageState>),
         sink: &mut OneQuery<'_, '_, '_>,
     ) -> Result<Snapshot, Failure> {
-        state.map_or(Ok(()), |state| state.check_ehr(scan.ehr()))?;
+        state.map_or(Ok(()), |state| state.check(scan.ehr(), call.now))?;
         let scan = Scan {
             snapshot: state.map(|state| state.snapshot),
             ..scan.clone()

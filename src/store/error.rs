@@ -50,7 +50,8 @@ pub enum StoreError {
     DefinitionExists,
     /// Stored compositions name this template.
     TemplateInUse,
-    /// Some data of the snapshot were physically deleted.
+    /// Some data of the snapshot were physically deleted, or belong to an EHR that population
+    /// queries may not read any more.
     SnapshotGone,
     /// The snapshot is newer than the repository, so it belongs to another one.
     NoSuchSnapshot,
@@ -97,7 +98,7 @@ impl fmt::Display for StoreError {
             StoreError::DirectoryExists => f.write_str("a directory already exists for this EHR"),
             StoreError::DefinitionExists => f.write_str("a definition with this name and version exists"),
             StoreError::TemplateInUse => f.write_str("stored compositions use this template: remove them first"),
-            StoreError::SnapshotGone => f.write_str("something that the snapshot shows was physically deleted: ask for the first page again"),
+            StoreError::SnapshotGone => f.write_str("something that the snapshot shows was physically deleted, or an EHR of it is not queryable any more: ask for the first page again"),
             StoreError::NoSuchSnapshot => f.write_str("the snapshot is not one of this repository: ask for the first page again"),
             StoreError::Unavailable(why) => write!(f, "the storage does not answer as it should: {why}"),
             StoreError::Corrupt { uid, .. } => {

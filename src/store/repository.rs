@@ -462,7 +462,7 @@ impl DefinitionKind {
 }
 
 /// Returns the state that a scan reads: the requested snapshot, else the newest state. `removed` is
-/// true if data of the snapshot were physically deleted.
+/// true if data of the snapshot were physically deleted, or may not be queried any more.
 pub(super) fn state_to_read(
     requested: Option<Snapshot>,
     newest: Snapshot,
@@ -473,6 +473,7 @@ pub(super) fn state_to_read(
         Some(_) if removed => Err(StoreError::SnapshotGone),
         Some(requested)
             if requested.version > newest.version
+                || requested.ehr > newest.ehr
                 || requested.removals > newest.removals
                 || requested.revision > newest.revision =>
         {

@@ -67,12 +67,19 @@ struct Remembered {
     found: Vec<Vec<String>>,
     /// The EHRs of the state.
     ehrs: BTreeSet<&'static str>,
+    /// Those of them that population queries read.
+    queryable: BTreeSet<&'static str>,
     /// Those of them that were removed since.
     removed: BTreeSet<&'static str>,
 }
 
 fn newest<R: Repository>(store: &R, scan: &Scan) -> Snapshot {
     done(store.scan(scan, &mut |_: &Batch| true))
+}
+
+fn queryable<R: Repository>(store: &R) -> BTreeSet<&'static str> {
+    let is_queryable = |ehr: &&str| done(store.ehr(ehr)).is_some_and(|ehr| ehr.is_queryable);
+    EHRS.into_iter().filter(is_queryable).collect()
 }
 
 fn remember<R: Repository>(store: &R) -> Remembered {
@@ -83,20 +90,23 @@ fn remember<R: Repository>(store: &R) -> Remembered {
     Remembered {
         snapshots: scans().iter().map(|scan| newest(store, scan)).collect(),
         found: scans().iter().map(|scan| found(store, scan)).collect(),
+        queryable: queryable(store),
         ehrs,
         removed: BTreeSet::new(),
     }
 }
 
 /// Returns whether a scan of a remembered state must be refused, because data that it would show
-/// are removed.
-fn is_gone(scan: &Scan, then: &Remembered) -> bool {
+/// are removed, or are of an EHR that is not queryable any more.
+fn is_gone<R: Repository>(store: &R, scan: &Scan, then: &Remembered) -> bool {
     let is_asked = |ehr: &&str| {
         scan.ehrs
             .as_ref()
             .is_none_or(|ehrs| ehrs.iter().any(|id| id == ehr))
     };
-    then.removed.iter().any(is_asked)
+    let now = queryable(store);
+    let mut withdrawn = then.queryable.iter().filter(|ehr| !now.contains(*ehr));
+    then.removed.iter().any(is_asked) || (!scan.unqueryable && withdrawn.any(|ehr| is_asked(&ehr)))
 }
 
 fn check<R: Repository>(store: &R, then: &Remembered) -> (usize, usize) {
@@ -110,14 +120,14 @@ fn check<R: Repository>(store: &R, then: &Remembered) -> (usize, usize) {
             .expect("a synchronous repository")
         {
             Ok(snapshot) => {
-                assert!(!is_gone(&scan, then), "{scan:?}");
+                assert!(!is_gone(store, &scan, then), "{scan:?}");
                 assert_eq!(snapshot, *asked);
                 assert_eq!(&found(store, &scan), expected, "{scan:?}");
                 shown += 1;
             }
             Err(error) => {
                 assert_eq!(error, StoreError::SnapshotGone);
-                assert!(is_gone(&scan, then), "{scan:?}");
+                assert!(is_gone(store, &scan, then), "{scan:?}");
                 gone += 1;
             }
         }

@@ -393,7 +393,7 @@ impl Repository for Memory {
             let read = state_to_read(
                 scan.snapshot,
                 state.newest_state(scan),
-                state.lacks_data_of(scan),
+                state.lacks_data_of(scan) || state.shows_withdrawn(scan),
             )?;
             if let Some(version) = state.earlier_version(scan, read) {
                 send_without_pause(sink, &state.as_of(version, scan.ehrs.as_deref())?);

@@ -2,7 +2,7 @@
 
 use super::{State, broken, missing_document, row_in, row_of};
 use crate::document::{Batch, DocRow, EhrRow};
-use crate::store::repository::StoreError;
+use crate::store::repository::{Ehr, StoreError};
 use crate::store::scan::{Scan, Snapshot};
 use std::collections::HashMap;
 
@@ -34,6 +34,28 @@ impl State {
         let mut rest = self.documents(ehr_id).skip(nth);
         let version = rest.next()?.row.ordinal;
         rest.next().map(|_| version)
+    }
+
+    /// Returns whether an EHR that the snapshot of a scan shows is not queryable any more.
+    pub(super) fn shows_withdrawn(&self, scan: &Scan) -> bool {
+        let Some(requested) = scan.snapshot.filter(|_| !scan.unqueryable) else {
+            return false;
+        };
+        let Some(version) = self.earlier_version(scan, requested) else {
+            return false;
+        };
+        let is_asked = |ehr: &&Ehr| {
+            let ehrs = scan.ehrs.as_ref();
+            ehrs.is_none_or(|ehrs| ehrs.contains(&ehr.ehr_id))
+        };
+        self.ehrs
+            .iter()
+            .filter(|record| record.created_after < version)
+            .filter_map(|record| record.ehr.as_ref())
+            .filter(is_asked)
+            .any(|ehr| {
+                !ehr.is_queryable && self.history.queryable(&ehr.ehr_id, version) == Some(true)
+            })
     }
 
     /// Returns whether something that the snapshot of a scan contains was physically deleted.

@@ -36,17 +36,29 @@ const NO_BOUND: u64 = 1 << 52;
 pub(super) const NEWEST: &str = "SELECT max((SELECT coalesce(max(id), 0) FROM version), (SELECT value FROM meta WHERE name = 'last_version')) AS version,
     (SELECT coalesce(max(id), 0) FROM ehr) AS ehr, (SELECT coalesce(max(id), 0) FROM removal) AS removals,
     (SELECT value FROM meta WHERE name = 'revision') AS revision";
-/// Whether a deletion after the first `?1` removed a version up to `?2`: of the EHRs with the
-/// digests `?3`, or of any if NULL.
+/// Whether a deletion after the first `?1` removed a version up to `?2`, or an EHR that was
+/// queryable in the state with the newest version `?2` and the newest EHR `?5` is not queryable now:
+/// of the EHRs with the digests `?3` and the ids `?4`, or of any if NULL. `?6`: whether unqueryable
+/// EHRs matter.
+///
+/// An EHR belongs to the state by its number or by a version, because both numbers come from a
+/// client.
 const REMOVED: &str =
     "SELECT EXISTS (SELECT 1 FROM removal r WHERE r.id > ?1 AND r.first_version <= ?2
-      AND (?3 IS NULL OR r.ehr IS NULL OR r.ehr IN (SELECT value FROM json_each(?3)))) AS removed";
+      AND (?3 IS NULL OR r.ehr IS NULL OR r.ehr IN (SELECT value FROM json_each(?3))))
+    OR (?6 AND EXISTS (SELECT 1 FROM queryable_before q CROSS JOIN ehr e ON e.id = q.ehr
+      WHERE q.version > ?2 AND q.is_queryable AND NOT e.is_queryable
+        AND NOT EXISTS (SELECT 1 FROM queryable_before f WHERE f.ehr = q.ehr AND f.version > ?2 AND f.version < q.version)
+        AND (e.id <= ?5 OR EXISTS (SELECT 1 FROM version v WHERE v.ehr = e.id AND v.id <= ?2))
+        AND (?4 IS NULL OR e.ehr_id IN (SELECT value FROM json_each(?4))))) AS removed";
 
 /// The newest state of the EHR `?1` with the digest `?2`, and its newest version.
 const NEWEST_OF_EHR: &str = "SELECT count(*) AS versions, (SELECT count(*) FROM removal WHERE ehr IS NULL OR ehr = ?2) AS removals,
     coalesce(max(v.id), 0) AS newest FROM version v JOIN ehr e ON e.id = v.ehr WHERE e.ehr_id = ?1";
-/// The `?2`th version of an EHR.
-const NTH_OF_EHR: &str = "SELECT v.id FROM version v JOIN ehr e ON e.id = v.ehr WHERE e.ehr_id = ?1 ORDER BY v.id LIMIT 1 OFFSET ?2 - 1";
+/// The `?2`th version of an EHR, and whether the EHR was queryable then and is not now.
+const NTH_OF_EHR: &str = "SELECT v.id, NOT e.is_queryable AND coalesce((SELECT q.is_queryable FROM queryable_before q
+      WHERE q.ehr = e.id AND q.version > v.id ORDER BY q.version LIMIT 1), 0) AS withdrawn
+    FROM version v JOIN ehr e ON e.id = v.ehr WHERE e.ehr_id = ?1 ORDER BY v.id LIMIT 1 OFFSET ?2 - 1";
 
 /// Whether an EHR was queryable in the requested state.
 macro_rules! queryable {
@@ -231,7 +243,12 @@ impl<S: Sql> SqlRepository<S> {
         if read.version == 0 {
             return Ok((read, NO_BOUND));
         }
-        Ok((read, Fields::of_only(answers.next()?)?.number()?))
+        let mut fields = Fields::of_only(answers.next()?)?;
+        let (bound, is_withdrawn) = (fields.number()?, fields.flag()?);
+        if is_withdrawn && !scan.unqueryable {
+            return Err(StoreError::SnapshotGone);
+        }
+        Ok((read, bound))
     }
 
     /// Scans the EHRs that the scan names, else all: by EHR if requested, else by document.
@@ -707,6 +724,9 @@ fn removed(scan: &Scan) -> Statement {
         .bind(snapshot.removals)
         .bind(snapshot.version)
         .bind(ehrs.map(digests))
+        .bind(ehrs.map(|ehrs| json_list(ehrs)))
+        .bind(snapshot.ehr)
+        .bind(scan.snapshot.is_some() && !scan.unqueryable)
 }
 
 fn newest_of_ehr(ehr_id: &str) -> Statement {
