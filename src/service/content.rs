@@ -52,6 +52,21 @@ pub(crate) fn read_text(
     read.map_err(|findings| Failure::unreadable(what, &findings))
 }
 
+/// Reads an element of a longer body, whose namespaces were checked with it, as an object of a class.
+pub(crate) fn read_part(
+    text: &str,
+    format: Format,
+    class: Cls,
+    what: &str,
+) -> Result<Tree, Failure> {
+    match format {
+        Format::Json => read_text(text, format, class, what),
+        Format::Xml => {
+            xml::read_element(text, class).map_err(|findings| Failure::unreadable(what, &findings))
+        }
+    }
+}
+
 impl<R: Repository> Service<R> {
     /// Checks a COMPOSITION against the model and against its template, which must be stored.
     /// Reports all errors together.

@@ -5,7 +5,7 @@ use super::admission::LARGE;
 use super::call::{Call, ChangedResource};
 use super::commit::{Change, ChangeSet, KEPT, VERSION, class_name};
 use super::committal::{Audit, CREATION, CommitMetadata, DELETED, MODIFICATION, check_parts};
-use super::content::{CheckedDocument, Rigor, check_plain, read_text};
+use super::content::{CheckedDocument, Rigor, check_plain, read_part};
 use super::document_class::kind_of;
 use super::error::Failure;
 use super::followed::{FollowedObjects, check_class};
@@ -345,7 +345,7 @@ impl SentContribution {
                     false
                 }
                 "audit" => audit
-                    .replace(read_text(
+                    .replace(read_part(
                         value,
                         format,
                         Cls::AUDIT_DETAILS,
@@ -353,7 +353,7 @@ impl SentContribution {
                     )?)
                     .is_some(),
                 "uid" if value != "null" => uid
-                    .replace(read_text(
+                    .replace(read_part(
                         value,
                         format,
                         Cls::HIER_OBJECT_ID,

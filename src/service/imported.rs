@@ -15,7 +15,7 @@ use super::auth::{Action, Permission, Resource, Subject};
 use super::call::Call;
 use super::commit::Change;
 use super::committal::{CREATION, CommitMetadata, DELETED, MODIFICATION, check_parts, lifecycle};
-use super::content::{Rigor, read_text};
+use super::content::{Rigor, read_part};
 use super::document_class::kind_of;
 use super::error::Failure;
 use super::followed::FollowedObjects;
@@ -56,7 +56,7 @@ pub(crate) fn read_version(text: &str, format: Format) -> Result<Tree, Failure> 
     } else {
         Cls::ORIGINAL_VERSION
     };
-    let tree = read_text(text, format, class, "version")?;
+    let tree = read_part(text, format, class, "version")?;
     let of_item = [
         Attr::UID,
         Attr::PRECEDING_VERSION_UID,

@@ -1,16 +1,17 @@
 //! Canonical XML: a tolerant reader and a strict writer, both driven by the class table.
 //!
-//! The reader accepts namespace v1, v2 or none, any prefix, and elements in any order. It keeps
-//! white space in texts, and rejects document types and custom entities.
+//! The reader accepts namespace v1, v2 or none, any declared prefix, and elements in any order.
+//! Other namespaces are rejected. It keeps white space in texts, and rejects document types and custom entities.
 //!
 //! The output is valid against a published XSD: namespace v1, or v2 for content that only the later
 //! schema allows. Elements are in the order of the XSD, `xsi:type` is written where the class is
 //! not the declared one, and `archetype_node_id` is the only attribute (ITS-XML Release 1.0.2 and
 //! its successor for RM 1.1.0).
+mod namespaces;
 mod read;
 mod write;
 
-pub use read::{elements, read, read_within};
+pub use read::{elements, read, read_element, read_within};
 use write::is_xml;
 pub(super) use write::not_in_xml_finding;
 pub use write::{not_in_xml, write, write_without_audit_terms};
@@ -55,6 +56,81 @@ mod tests {
             json::write(tree.root().unwrap()),
             r#"{"_type":"DV_CODED_TEXT","value":" a <b>&","defining_code":{"_type":"CODE_PHRASE","terminology_id":{"_type":"TERMINOLOGY_ID","value":"local"},"code_string":"at1"}}"#
         );
+    }
+
+    #[test]
+    fn other_namespaces_and_undeclared_prefixes_are_rejected() {
+        let instance = format!("xmlns:xsi='{INSTANCE}'");
+        for (text, rule) in [
+            (
+                "<dv_text xmlns='urn:other'><value>a</value></dv_text>",
+                "line 1, column 1: the element `dv_text` is of the namespace `urn:other`",
+            ),
+            (
+                "<dv_text>\n<value xmlns='urn:other'>a</value></dv_text>",
+                "line 2, column 1: the element `value` is of the namespace `urn:other`",
+            ),
+            (
+                "<o:dv_text xmlns:o='urn:other'><o:value>a</o:value></o:dv_text>",
+                "`urn:other`",
+            ),
+            (
+                "<o:dv_text><value>a</value></o:dv_text>",
+                "the prefix `o` is not declared: declare it",
+            ),
+            (
+                "<dv_text><o:value>a</o:value></dv_text>",
+                "the prefix `o` is not declared",
+            ),
+            (
+                "<dv_text><value xmlns:o='http://schemas.openehr.org/v1'/><o:value>a</o:value></dv_text>",
+                "the prefix `o` is not declared",
+            ),
+            (
+                "<a:b:dv_text><value>a</value></a:b:dv_text>",
+                "`a:b:dv_text` is no qualified name",
+            ),
+            (
+                "<items xsi:type='ELEMENT'/>",
+                "the prefix `xsi` is not declared",
+            ),
+            (
+                "<items xmlns:xsi='urn:other' xsi:type='ELEMENT'/>",
+                "an attribute is of the namespace `urn:other`",
+            ),
+            (
+                &format!("<items {instance} xsi:type='a:b:ELEMENT'/>"),
+                "`a:b:ELEMENT` is no qualified name: expected a name, or one prefix",
+            ),
+            (
+                &format!("<items {instance} xsi:type=':ELEMENT'/>"),
+                "no qualified name",
+            ),
+            (
+                &format!("<items {instance} xsi:type='o:ELEMENT'/>"),
+                "the prefix `o` is not declared",
+            ),
+            (
+                &format!("<items {instance} xmlns:o='urn:other' xsi:type='o:ELEMENT'/>"),
+                "the type `o:ELEMENT` is of the namespace `urn:other`",
+            ),
+        ] {
+            let found = problems(text, Cls::ANY);
+            assert!(
+                found.len() == 1 && found[0].contains(rule),
+                "{text}: {found:?}"
+            );
+            let whole = format!("<contribution>{text}</contribution>");
+            let found = elements(&whole).unwrap_err().one_line();
+            let rule = rule.rsplit("column 1: ").next().unwrap();
+            assert!(found.contains(rule), "{whole}: {found}");
+        }
+        let many: String = (0..300).map(|i| format!(" xmlns:a{i}='b{i}'")).collect();
+        let found = problems(&format!("<dv_text{many}/>"), Cls::ANY);
+        assert!(found[0].contains("more than 256 declarations"), "{found:?}");
+        let repeated =
+            "<items xmlns='http://schemas.openehr.org/v1'>".repeat(100) + &"</items>".repeat(100);
+        assert!(elements(&repeated).is_ok());
     }
 
     #[test]
@@ -153,7 +229,7 @@ mod tests {
 
     #[test]
     fn every_violation_is_reported_with_its_path() {
-        let text = r#"<element archetype_node_id="at1" other="x" xmlns:xsi="i">text<nome/><name><value>a<b/></value></name><name/>
+        let text = r#"<element archetype_node_id="at1" other="x" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">text<nome/><name><value>a<b/></value></name><name/>
             <value xsi:type="DV_COUNT"><magnitude>5.0</magnitude><magnitude_status>=</magnitude_status></value>
             <links><type xsi:type="CLUSTER"/></links><links><target><value/><valu/></target></links><uid><value>x</value></uid></element>"#;
         assert_eq!(

@@ -5,6 +5,7 @@ use super::super::class::{Attr, Cls, XmlForm};
 use super::super::json::Scanner;
 use super::super::tree::{Kind, NodeId, Tree};
 use super::is_xml;
+use super::namespaces::Namespaces;
 use crate::diag::{Finding, LineIndex};
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
@@ -26,12 +27,31 @@ pub fn read(text: &str, expected: Cls) -> Result<Tree, Vec<Finding>> {
 /// # Errors
 /// As [`read`].
 pub fn read_within(text: &str, expected: Cls, limits: Limits) -> Result<Tree, Vec<Finding>> {
+    let namespaces = Some(Namespaces::default());
+    read_scoped(text, (expected, limits), namespaces)
+}
+
+/// Reads an element of a longer document like [`read`]. [`elements`] has checked its namespaces,
+/// some of which the elements around it declare.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_element(text: &str, expected: Cls) -> Result<Tree, Vec<Finding>> {
+    read_scoped(text, (expected, Limits::default()), None)
+}
+
+fn read_scoped(
+    text: &str,
+    (expected, limits): (Cls, Limits),
+    namespaces: Option<Namespaces>,
+) -> Result<Tree, Vec<Finding>> {
     let body = text.trim_start_matches('\u{feff}');
     let reader = Reader::from_str(body);
     let mut document = Document {
         reader,
         // XML has a start and an end tag for each value, so about twice the bytes of JSON.
         build: Builder::new(body.len() / 2, limits),
+        namespaces,
         open: Vec::new(),
         skipping: 0,
         rooted: false,
@@ -49,16 +69,17 @@ pub fn read_within(text: &str, expected: Cls, limits: Limits) -> Result<Tree, Ve
     }
 }
 
-/// Returns the child elements of the root element by local name, each as a document text of its
-/// own.
+/// Returns the child elements of the root element by local name, each as a text for
+/// [`read_element`].
 ///
 /// # Errors
-/// A finding with line and column if the text is not well-formed, or nested too deep (RM0003,
-/// RM0002).
+/// A finding with line and column if the text is not well-formed, has an element of another
+/// namespace, or is nested too deep (RM0003, RM0002).
 pub fn elements(text: &str) -> Result<Vec<(Cow<'_, str>, &str)>, Finding> {
     let body = text.trim_start_matches('\u{feff}');
     let mut reader = Reader::from_str(body);
     let (mut found, mut depth, mut begun) = (Vec::new(), 0_usize, (String::new(), 0));
+    let mut namespaces = Namespaces::default();
     loop {
         let before = offset_of(reader.buffer_position());
         let event = reader.read_event().map_err(|e| {
@@ -69,6 +90,13 @@ pub fn elements(text: &str) -> Result<Vec<(Cow<'_, str>, &str)>, Finding> {
                 &e.to_string(),
             )
         })?;
+        if let Event::Start(tag) | Event::Empty(tag) = &event {
+            let entered = namespaces.enter(tag);
+            entered.map_err(|message| unreadable(body, "RM0003", before, &message))?;
+        }
+        if let Event::Empty(_) | Event::End(_) = &event {
+            namespaces.leave();
+        }
         let (step, whole) = match &event {
             Event::Start(tag) => {
                 // At depth 1 the element is a child of the root.
@@ -172,6 +200,8 @@ struct Place {
 struct Document<'a> {
     reader: Reader<&'a [u8]>,
     build: Builder,
+    /// `None` if they were checked before.
+    namespaces: Option<Namespaces>,
     open: Vec<Open>,
     /// The depth below an element that was rejected.
     skipping: usize,
@@ -182,6 +212,7 @@ struct Document<'a> {
 impl Document<'_> {
     fn run(&mut self) -> Result<(), Broken> {
         loop {
+            let before = offset_of(self.reader.buffer_position());
             let event = self.reader.read_event().map_err(|e| {
                 let offset = usize::try_from(self.reader.error_position()).unwrap_or_default();
                 Broken {
@@ -191,9 +222,9 @@ impl Document<'_> {
                 }
             })?;
             match event {
-                Event::Start(tag) => self.start(&tag)?,
+                Event::Start(tag) => self.start(&tag, before)?,
                 Event::Empty(tag) => {
-                    self.start(&tag)?;
+                    self.start(&tag, before)?;
                     self.end();
                 }
                 Event::End(_) => self.end(),
@@ -232,7 +263,8 @@ impl Document<'_> {
         }
     }
 
-    fn start(&mut self, tag: &BytesStart<'_>) -> Result<(), Broken> {
+    /// Begins an element, whose tag is at an offset.
+    fn start(&mut self, tag: &BytesStart<'_>, offset: usize) -> Result<(), Broken> {
         if self.build.is_full() {
             return Err(self.broken("too many findings"));
         }
@@ -241,6 +273,13 @@ impl Document<'_> {
                 too_deep: true,
                 ..self.broken("nested too deep")
             });
+        }
+        if let Some(namespaces) = &mut self.namespaces {
+            namespaces.enter(tag).map_err(|message| Broken {
+                offset,
+                message,
+                too_deep: false,
+            })?;
         }
         // The attributes of skipped elements are read too, because they must be well formed.
         let attributes = self.attributes(tag)?;
@@ -441,6 +480,9 @@ impl Document<'_> {
     }
 
     fn end(&mut self) {
+        if let Some(namespaces) = &mut self.namespaces {
+            namespaces.leave();
+        }
         if self.skipping > 0 {
             self.skipping -= 1;
             return;
