@@ -9,8 +9,8 @@
 //! | `ehr_status` | the EHR_STATUS of an EHR to create under this id; `null` for the default one |
 //!
 //! Each line is a contribution of its own: an error of one line does not affect the others. With
-//! the header `Idempotency-Key`, the key, the line number and the text of a line identify it, so an
-//! interrupted load can be sent again. A line that was written before gets status 200, and nothing
+//! the header `Idempotency-Key`, the key, the committal headers, the line number and the text of a
+//! line identify it, so an interrupted load can be sent again. A line that was written before gets status 200, and nothing
 //! is written. A line with another text that would write existing data is rejected with 409.
 //! `first` is the number of the first line.
 //!
@@ -20,6 +20,7 @@
 use super::auth::Subject;
 use super::call::Call;
 use super::commit::ChangeSet;
+use super::committal::CommitMetadata;
 use super::content::{Rigor, check_plain, malformed, read_text};
 use super::contribution::SentContribution;
 use super::document_class::{COMPOSITION, EHR_STATUS};
@@ -675,15 +676,15 @@ fn check_blank_lines(text: &str) -> Result<(), Failure> {
 
 /// Returns the identifier of a line by the header `Idempotency-Key`.
 ///
-/// Line number and text are part of the identity: the same key with another line is another
-/// request.
+/// All that determines the commit is part of the identity: the same key with another line, or with
+/// other committal headers, is another request.
 fn line_key(call: &Call<'_>, line: SentLine<'_>) -> Option<String> {
     let key = call.request.header("Idempotency-Key");
     let key = key.filter(|key| !key.is_empty())?;
     let SentLine { number, text } = line;
+    let (caller, committal) = (caller_key(call), committal_key(call));
     Some(uuid_of(&format!(
-        "{}{key}\n{number}\n{text}",
-        caller_key(call)
+        "{caller}{committal}{key}\n{number}\n{text}"
     )))
 }
 
@@ -693,6 +694,16 @@ fn caller_key(call: &Call<'_>) -> String {
     match call.config.auth {
         Auth::Open => String::new(),
         _ => format!("{:?} {:?}\n", call.caller.issuer, call.caller.name),
+    }
+}
+
+/// Returns the committal headers as a part of the identity of a line; empty without any. Two
+/// spellings of the same metadata are the same.
+fn committal_key(call: &Call<'_>) -> String {
+    match call.commit_headers() {
+        Ok(stated) if *stated != CommitMetadata::default() => format!("{stated:?}\n"),
+        // Headers that cannot be read reject the whole load.
+        _ => String::new(),
     }
 }
 

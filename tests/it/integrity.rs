@@ -299,6 +299,59 @@ fn an_idempotency_key_belongs_to_its_caller() {
     check(on_sqlite());
 }
 
+#[test]
+fn a_repetition_has_the_same_committal_headers() {
+    const COMMITTER: &str = "openEHR-AUDIT_DETAILS.committer";
+    const OTHER_SPELLING: &str = "openehr-audit-details";
+    fn check<R: Repository>(mut host: Host<R>) {
+        let mut made = Vec::new();
+        for (name, value, status) in [
+            ("Accept", "*/*", 201),
+            (COMMITTER, "name=\"Dr. Ek\"", 201),
+            (COMMITTER, "name=\"Dr. Alm\"", 201),
+            (
+                "openEHR-VERSION.lifecycle_state",
+                "code_string=\"553\"",
+                201,
+            ),
+            ("Accept", "*/*", 200),
+            (COMMITTER, "name=\"Dr. Ek\"", 200),
+            (OTHER_SPELLING, "committer.name=\"Dr. Ek\"", 200),
+        ] {
+            let request = Request::new("POST", "/rest/openehr/v1/ehr/bulk")
+                .with_header("Idempotency-Key", "one")
+                .with_header(name, value)
+                .with_body(LINES, line(EHR, "composition", &weight("60")));
+            let answer = host.send(&request);
+            let answer: Value = serde_json::from_str(shown(&answer).trim()).expect("a line");
+            assert_eq!(answer["status"], status, "{name}: {value}: {answer}");
+            made.push(answer["uid"].as_str().map(str::to_owned));
+        }
+        assert_eq!([&made[0], &made[1]], [&made[4], &made[5]]);
+        assert_eq!(made[1], made[6], "another spelling of the same header");
+        assert_eq!(host.count(EHR), 4);
+        // A contribution with a uid exists, so other headers are a conflict.
+        let created = serde_json::json!({
+            "_type": "ORIGINAL_VERSION", "data": weight("60"), "commit_audit": audit("249"),
+        });
+        let named = |uid| contribution(Some(uid), std::slice::from_ref(&created));
+        let uid = "33333333-3333-4333-8333-333333333333";
+        for (committer, status) in [("Dr. Ek", 201), ("Dr. Ek", 200), ("Dr. Alm", 409)] {
+            let request = Request::new("POST", "/rest/openehr/v1/ehr/bulk")
+                .with_header("Idempotency-Key", "two")
+                .with_header(COMMITTER, &format!("name=\"{committer}\""))
+                .with_body(LINES, line(EHR, "contribution", &named(uid)));
+            let answer = shown(&host.send(&request));
+            assert!(
+                answer.contains(&format!("\"status\":{status}")),
+                "{committer}: {answer}"
+            );
+        }
+    }
+    check(on_memory());
+    check(on_sqlite());
+}
+
 /// Returns a line that locks or unlocks the EHR behind its present EHR_STATUS.
 fn status_line<R: Repository>(host: &mut Host<R>, is_modifiable: bool) -> String {
     let latest = host.made("GET", &format!("ehr/{EHR}/ehr_status"), JSON, "");
