@@ -72,7 +72,7 @@ pub enum Work {
     /// The evaluation of a query or guide, a part of a load, a page of an export, a document
     /// generated from a template, a long body.
     Heavy,
-    /// A body above [`HEAVY`] bytes, or of unknown length, from its first byte until the response.
+    /// A body above `HEAVY` bytes, or of unknown length, from its first byte until the response.
     Body,
     /// Work that does not pause.
     Turn,
@@ -120,7 +120,7 @@ pub type TurnFuture = Pin<Box<dyn Future<Output = Option<Turn>>>>;
 /// A future of room; false if there was no room in time.
 pub type RoomFuture = Pin<Box<dyn Future<Output = bool>>>;
 
-/// Returns whether the headers allow a body longer than [`HEAVY`].
+/// Returns whether the headers allow a body longer than `HEAVY`.
 #[must_use]
 pub fn may_be_large(head: &Request) -> bool {
     let length = head

@@ -28,13 +28,44 @@ fn folder(of: &str) -> PathBuf {
     folder
 }
 
+/// Bytes of the header of a write-ahead log, and of the header of each page in it ("WAL File Format"
+/// in the documentation of SQLite).
+const WAL_HEADER: usize = 32;
+const FRAME_HEADER: usize = 24;
+
+/// Returns the pages in a write-ahead log. Its headers have random salts and checksums, which may
+/// equal any three bytes.
+fn pages_of_log(log: &[u8]) -> Vec<Vec<u8>> {
+    let Some((header, frames)) = log.split_at_checked(WAL_HEADER) else {
+        return Vec::new();
+    };
+    let size = u32::from_be_bytes([header[8], header[9], header[10], header[11]]);
+    let frame = FRAME_HEADER + size as usize;
+    assert_eq!(frames.len() % frame, 0, "pages of {size} bytes");
+    let pages = frames.chunks(frame);
+    pages.map(|frame| frame[FRAME_HEADER..].to_vec()).collect()
+}
+
+/// Returns the contents of the files of a database without the parts that SQLite draws at random.
+fn contents(folder: &Path) -> Vec<Vec<u8>> {
+    let files = std::fs::read_dir(folder).expect("folder").flatten();
+    let read = |entry: std::fs::DirEntry| {
+        let (name, bytes) = (entry.file_name(), std::fs::read(entry.path()));
+        let bytes = bytes.expect("file");
+        match name.to_string_lossy().rsplit('-').next() {
+            Some("wal") => pages_of_log(&bytes),
+            // The index of the log has checksums and no text.
+            Some("shm") => Vec::new(),
+            Some("journal") => panic!("a rollback journal outlives its transaction"),
+            _ => vec![bytes],
+        }
+    };
+    files.flat_map(read).collect()
+}
+
 /// Returns the lengths of the names of which a character occurs in a file of the folder.
 fn found_in(folder: &Path) -> Vec<u32> {
-    let files = std::fs::read_dir(folder)
-        .expect("folder")
-        .flatten()
-        .map(|entry| std::fs::read(entry.path()).expect("file"));
-    let files: Vec<Vec<u8>> = files.collect();
+    let files = contents(folder);
     let occurs = |c: char| {
         let mut bytes = [0; 4];
         let bytes = c.encode_utf8(&mut bytes).as_bytes();
@@ -145,6 +176,31 @@ fn compositions(host: &mut Host) -> usize {
         .as_array()
         .unwrap_or_else(|| panic!("{response:?}"))
         .len()
+}
+
+#[test]
+fn salts_of_a_log_are_no_text_of_a_patient() {
+    let secret = name(1);
+    let salted = |page: &[u8]| {
+        let mut log = vec![0; WAL_HEADER];
+        log[10] = 2;
+        log[16..16 + secret.len()].copy_from_slice(secret.as_bytes());
+        for page in [page, &[0; 512]] {
+            let mut header = [0; FRAME_HEADER];
+            header[8..8 + secret.len()].copy_from_slice(secret.as_bytes());
+            log.extend(header.iter().chain(page));
+        }
+        log
+    };
+    let folder = folder("salts");
+    let file = folder.join("database.sqlite-wal");
+    std::fs::write(&file, salted(&[0; 512])).expect("written");
+    assert_eq!(found_in(&folder), [0; 0]);
+    let mut page = [0; 512];
+    page[509..].copy_from_slice(secret.as_bytes());
+    std::fs::write(&file, salted(&page)).expect("written");
+    assert_eq!(found_in(&folder), [1]);
+    std::fs::remove_dir_all(&folder).expect("cleaned");
 }
 
 #[test]

@@ -26,7 +26,7 @@ pub const NESTING_LIMIT: usize = 64;
 ///
 /// Returns a tree if there is no error. The diagnostics are in the order of the text. Their codes
 /// are AQL0001 (too long), AQL0002 (too deep), AQL0101 (unexpected word), AQL0105 (order of the
-/// clauses), AQL0106 (a reserved word as a name), and those of [`tokens`]. Without a tree there is at
+/// clauses), AQL0106 (a reserved word as a name), and those of `tokens`. Without a tree there is at
 /// least one diagnostic.
 pub fn parse(text: &str) -> (Option<Query>, Vec<Diagnostic>) {
     // The limit comes before the lexer: tokens take more memory than the text.

@@ -14,7 +14,7 @@ use std::fmt::Write;
 /// The width in characters above which the group of a line is broken up.
 const WIDTH: usize = 100;
 
-/// Writes a query without comments, which are not part of the tree. [`format`] keeps them.
+/// Writes a query without comments, which are not part of the tree. [`format()`] keeps them.
 pub fn print(query: &Query) -> String {
     Printer {
         out: String::new(),

@@ -198,9 +198,9 @@ impl Finding {
 pub struct LineIndex<'a> {
     source: &'a str,
     starts: Vec<usize>,
-    /// The UTF-16 units before each multiple of [`STRIDE`] bytes. Counted on first use.
+    /// The UTF-16 units before each multiple of `STRIDE` bytes. Counted on first use.
     units: OnceCell<Vec<usize>>,
-    /// The characters before each multiple of [`STRIDE`] bytes. Counted on first use.
+    /// The characters before each multiple of `STRIDE` bytes. Counted on first use.
     characters: OnceCell<Vec<usize>>,
 }
 
@@ -237,7 +237,7 @@ impl<'a> LineIndex<'a> {
         (line, before(offset).saturating_sub(before(start)) + 1)
     }
 
-    /// Characters before every [`STRIDE`]th byte.
+    /// Characters before every `STRIDE`th byte.
     fn characters(&self) -> &[usize] {
         self.characters.get_or_init(|| {
             let strides = self.source.as_bytes().chunks(STRIDE);
@@ -250,7 +250,7 @@ impl<'a> LineIndex<'a> {
 
     /// Converts a byte offset to the UTF-16 offset that JavaScript uses.
     ///
-    /// The first call reads the text once. Every call counts at most [`STRIDE`] bytes, because an
+    /// The first call reads the text once. Every call counts at most `STRIDE` bytes, because an
     /// explanation of a query converts the offset of each token.
     pub fn utf16(&self, offset: usize) -> usize {
         let bytes = self.source.as_bytes();

@@ -74,7 +74,7 @@ pub fn write(
     Written { text, left }
 }
 
-/// Writes like [`write`], within limits of size and work. Returns `None` if the text would exceed
+/// Writes like [`write()`], within limits of size and work. Returns `None` if the text would exceed
 /// `most` bytes.
 pub fn write_within(
     document: NodeRef<'_>,

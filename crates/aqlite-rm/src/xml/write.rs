@@ -17,12 +17,12 @@ pub fn write(node: NodeRef<'_>, root: &str) -> Result<String, Finding> {
     write_as(node, root, AuditTerms::Kept)
 }
 
-/// Writes like [`write`], but omits the `preferred_term` of codes in audits and lifecycle states.
+/// Writes like [`write()`], but omits the `preferred_term` of codes in audits and lifecycle states.
 ///
 /// It repeats the rubric, and the v1 schema does not define it.
 ///
 /// # Errors
-/// See [`write`].
+/// See [`write()`].
 pub fn write_without_audit_terms(node: NodeRef<'_>, root: &str) -> Result<String, Finding> {
     write_as(node, root, AuditTerms::Omitted)
 }

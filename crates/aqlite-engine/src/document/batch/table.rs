@@ -482,7 +482,7 @@ impl<'t> ColumnView<'t> {
         self.column.ids()?.get(self.at(row) as usize).copied()
     }
 
-    /// Returns the point in time of a row; see [`Column::point`].
+    /// Returns the point in time of a row; see `Column::point`.
     pub fn point(self, row: u32) -> Option<i64> {
         self.column.point(self.at(row))
     }
