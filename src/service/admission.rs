@@ -9,7 +9,7 @@
 //! [`Turn`]. One request has it at a time, and a host runs all others before it begins. Many such
 //! requests therefore delay a neighbor no longer than one does.
 //!
-//! A long text, and everything made of it, takes [`Work::Room`]: bytes of memory that all requests
+//! A long text, stored or sent, and everything made of it, takes [`Work::Room`]: bytes of memory that all requests
 //! share. A request has room of one size at a time, from before the database reads the text until
 //! the response is sent. A text that needs more than all of it is processed alone.
 //!
@@ -119,6 +119,17 @@ pub type TurnFuture = Pin<Box<dyn Future<Output = Option<Turn>>>>;
 
 /// A future of room; false if there was no room in time.
 pub type RoomFuture = Pin<Box<dyn Future<Output = bool>>>;
+
+/// Returns the bytes of memory that processing a long body takes: its copies, its tree and what is
+/// stored of it. 0 for a body that is not heavy.
+#[must_use]
+pub fn room_of_body(bytes: usize) -> usize {
+    if bytes > HEAVY {
+        bytes.saturating_mul(COPIES)
+    } else {
+        0
+    }
+}
 
 /// Returns whether the headers allow a body longer than `HEAVY`.
 #[must_use]
@@ -505,6 +516,23 @@ mod tests {
         assert!(room("eve", ROOM / 2).is_admitted(0));
         drop(alone);
         assert!(second.is_admitted(0) && !small.is_admitted(0));
+    }
+
+    #[test]
+    fn bodies_of_nine_megabytes_are_processed_one_after_the_other() {
+        let admission = Admission::new(BOUNDS);
+        assert_eq!(room_of_body(HEAVY), 0);
+        let room = |bytes| {
+            let work = Work::Room(room_of_body(bytes));
+            admission.enter("ann", work, 0).unwrap()
+        };
+        let (first, second) = (room(9_000_000), room(9_000_000));
+        assert_eq!((first.is_admitted(0), second.is_admitted(0)), (true, false));
+        drop(first);
+        assert!(second.is_admitted(0));
+        drop(second);
+        let small: Vec<Permit> = (0..3).map(|_| room(1_300_000)).collect();
+        assert!(small.iter().all(|permit| permit.is_admitted(0)));
     }
 
     #[test]

@@ -149,21 +149,28 @@ impl Loaded {
         Ok(())
     }
 
-    /// Expands value sets that import each other: repeats until none grows.
+    /// Expands value sets that import each other: repeats until none changes.
+    ///
+    /// Includes only add codes, so they become stable after as many rounds as there are sets. An
+    /// exclusion in the cycle may have no stable result, and any result would be arbitrary.
     fn expand_together(&mut self, compared: &mut usize) -> Result<(), TerminologyError> {
         let sets = std::mem::take(&mut self.sets);
         for _ in 0..=IMPORTS {
-            let mut grows = false;
+            let mut changes = false;
             for (url, set) in &sets {
                 let codes = self.codes_of(set, compared)?;
                 let before = self.expanded.insert(url.clone(), Rc::clone(&codes));
-                grows |= before.is_none_or(|before| before.len() != codes.len());
+                changes |= before.is_none_or(|before| before != codes);
             }
-            if !grows {
-                break;
+            if !changes {
+                return Ok(());
             }
         }
-        Ok(())
+        let urls: Vec<&str> = sets.iter().map(|(url, _)| url.as_str()).take(5).collect();
+        refused(format!(
+            "value sets that import each other exclude their own codes: {}; leave the exclusion out of the cycle",
+            urls.join(", ")
+        ))
     }
 
     /// Returns the codes of a value set, as far as its imports are expanded.

@@ -118,7 +118,7 @@ mod write_policy;
 pub use admin::Loaded;
 pub use admission::{
     Admission, Concurrency, LARGE, LEASE, Permit, RoomFuture, Turn, TurnFuture, Work, is_heavy,
-    may_be_large,
+    may_be_large, room_of_body,
 };
 pub use body_parts::{AHEAD, BodyParts};
 pub use bulk::part_size;

@@ -210,7 +210,9 @@ impl ActiveRequest {
     async fn answer(&self, request: &service::Request) -> service::Response {
         let is_begun = self.is_begun.replace(true);
         self.room.take();
+        let mut host = self.host(service::room_of_body(request.body.len()));
         let permit = match service::is_heavy(request) {
+            true if host.body > 0 && !host.room(0).await => Err(Denied::busy()),
             true => self
                 .state
                 .permit(&self.key, Work::Heavy, is_begun)
@@ -223,7 +225,7 @@ impl ActiveRequest {
             Ok(_permit) => {
                 self.state
                     .service
-                    .serve(request, self.caller.as_ref(), &mut self.host())
+                    .serve(request, self.caller.as_ref(), &mut host)
                     .await
             }
             Err(denied) => self.state.service.refuse(request, &denied),
@@ -239,12 +241,15 @@ impl ActiveRequest {
         self.log_response(request, response)
     }
 
-    /// Returns the environment of the service for this request.
-    fn host(&self) -> Host {
+    /// Returns the environment of the service for this request. `body` is the memory for its body.
+    fn host(&self, body: usize) -> Host {
+        let (state, room) = (Rc::clone(&self.state), Rc::clone(&self.room));
+        let key = self.key.clone();
         Host {
-            state: Rc::clone(&self.state),
-            key: self.key.clone(),
-            room: Rc::clone(&self.room),
+            state,
+            key,
+            room,
+            body,
         }
     }
 
@@ -393,6 +398,8 @@ struct Host {
     state: Rc<IsolateState>,
     key: String,
     room: RoomSlot,
+    /// Bytes of memory for the body of the request, which any other room adds to.
+    body: usize,
 }
 
 impl Environment for Host {
@@ -428,6 +435,7 @@ impl Environment for Host {
             self.key.clone(),
             Rc::clone(&self.room),
         );
+        let bytes = bytes.saturating_add(self.body);
         Box::pin(async move {
             // Returned first: waiting for more while holding some could block two requests forever.
             room.take();
