@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { V1, sample, uploadTemplates } from "./server.mjs";
 import { LONG, bombs } from "./attack/bombs.mjs";
+import { contributions } from "./attack/contributions.mjs";
 import { definitions } from "./attack/definitions.mjs";
 import { large } from "./attack/large.mjs";
 import { sizes } from "./attack/sizes.mjs";
@@ -47,6 +48,7 @@ describe("bombs", () => {
     ...large,
     ...definitions,
     ...sizes,
+    ...contributions,
   ]) {
     test(`${item}: ${title}`, { skip: LONG ? false : (open ?? false) }, async (context) => {
       const state = await prepare?.(host);
