@@ -9,7 +9,7 @@ use aqlite::store::sql::{
 use rusqlite::Connection;
 use rusqlite::types::{Value, ValueRef};
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::future::ready;
 use std::path::Path;
 use std::rc::Rc;
@@ -58,6 +58,8 @@ pub struct Sqlite {
     log: Rc<Connection>,
     trips: Rc<Cell<usize>>,
     executed: Rc<Cell<usize>>,
+    /// The texts of the statements that were executed.
+    texts: Rc<RefCell<BTreeSet<String>>>,
     last: Rc<RefCell<String>>,
 }
 
@@ -107,6 +109,7 @@ impl Sqlite {
             log: Rc::new(log),
             trips: Rc::default(),
             executed: Rc::default(),
+            texts: Rc::default(),
             last: Rc::default(),
         }
     }
@@ -189,6 +192,20 @@ impl Sqlite {
         self.trips.take()
     }
 
+    /// Returns the executed statements that read all rows of a table, with their plans.
+    pub fn scans_of(&self, table: &str) -> Vec<String> {
+        let texts = self.texts.borrow().clone();
+        let plan = |text: String| {
+            self.last.replace(text.clone());
+            let plan = self.last_plan();
+            let is_scan = |step: &str| {
+                step == format!("SCAN {table}") || step.starts_with(&format!("SCAN {table} "))
+            };
+            plan.lines().any(is_scan).then(|| format!("{text}\n{plan}"))
+        };
+        texts.into_iter().filter_map(plan).collect()
+    }
+
     /// Returns the number of statements since the last call.
     pub fn executed(&self) -> usize {
         self.executed.take()
@@ -207,6 +224,7 @@ impl Sqlite {
             "parameters of {}",
             statement.sql
         );
+        self.texts.borrow_mut().insert(statement.sql.to_string());
         self.executed.set(self.executed.get() + 1);
         self.last.replace(statement.sql.to_string());
         let names: HashSet<&str> = prepared.column_names().collect();

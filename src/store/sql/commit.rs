@@ -50,13 +50,15 @@ macro_rules! next_version {
 }
 /// The versions of the next list get the next ids, by their positions in it (the last cell). They
 /// become the successors of the latest ones: object, number and system.
+///
+/// Without MATERIALIZED, SQLite would merge the inner query into the outer one, and search for each
+/// version of the table in the list.
 const SUPERSEDE: &str = concat!(
-    "UPDATE version SET successor = s.next FROM
-      (SELECT v.id AS superseded, ",
+    "WITH s AS MATERIALIZED (SELECT v.id AS superseded, ",
     next_version!(),
     " + (j.value ->> 3) AS next FROM json_each(?1) j CROSS JOIN version v
-        ON v.object = j.value ->> 0 AND v.number = j.value ->> 1 AND v.system = j.value ->> 2 AND v.successor IS NULL) s
-    WHERE version.id = s.superseded"
+        ON v.object = j.value ->> 0 AND v.number = j.value ->> 1 AND v.system = j.value ->> 2 AND v.successor IS NULL)
+    UPDATE version SET successor = s.next FROM s WHERE version.id = s.superseded"
 );
 /// A first version creates an object, which must not exist. A later one gets the EHR of the version
 /// with the number in cell 16, which it has just superseded, or follows a version of the same list
