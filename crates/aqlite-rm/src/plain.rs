@@ -87,19 +87,15 @@ pub fn members_with<'a>(
 }
 
 /// Returns whether a member before has this name. `names` has the names of many members.
-fn is_repeated<'a>(
-    before: &[(Cow<'a, str>, &str)],
-    names: &mut HashSet<Cow<'a, str>>,
-    key: &Cow<'a, str>,
-) -> bool {
+fn is_repeated(before: &[(Cow<'_, str>, &str)], names: &mut HashSet<String>, key: &str) -> bool {
     // Most envelopes have few members, for which a search costs less than a set.
     if before.len() < FEW {
         return before.iter().any(|(name, _)| name == key);
     }
     if names.is_empty() {
-        names.extend(before.iter().map(|(name, _)| name.clone()));
+        names.extend(before.iter().map(|(name, _)| name.as_ref().to_owned()));
     }
-    !names.insert(key.clone())
+    !names.insert(key.to_owned())
 }
 
 /// Returns the elements of a JSON array as JSON text.
