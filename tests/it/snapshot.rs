@@ -106,7 +106,7 @@ fn is_gone<R: Repository>(store: &R, scan: &Scan, then: &Remembered) -> bool {
     };
     let now = queryable(store);
     let mut withdrawn = then.queryable.iter().filter(|ehr| !now.contains(*ehr));
-    then.removed.iter().any(is_asked) || (!scan.unqueryable && withdrawn.any(|ehr| is_asked(ehr)))
+    then.removed.iter().any(is_asked) || (!scan.unqueryable && withdrawn.any(is_asked))
 }
 
 fn check<R: Repository>(store: &R, then: &Remembered) -> (usize, usize) {
