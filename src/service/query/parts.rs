@@ -38,12 +38,13 @@ impl RowPart {
         let Some(rows) = request.fetch.filter(|fetch| *fetch > page) else {
             return Ok(None);
         };
-        let may_be_long = call.sends_parts && most > page;
-        let refusal = if !may_be_long {
+        let is_found_order = query.keeps_found_order();
+        // The message is the same on every host, so it names those that send bodies in parts.
+        let refusal = if most <= page {
             String::new()
-        } else if format != NegotiatedFormat::Ndjson || !query.keeps_found_order() {
+        } else if !call.sends_parts || format != NegotiatedFormat::Ndjson || !is_found_order {
             format!(
-                "; up to {most} rows are answered with `Accept: application/x-ndjson`, to a query without ORDER BY, DISTINCT, TOP and aggregates"
+                "; a server answers up to {most} rows with `Accept: application/x-ndjson`, to a query without ORDER BY, DISTINCT, TOP and aggregates"
             )
         } else if rows > most {
             format!("; in newline-delimited JSON, {most} rows are the most")
