@@ -20,7 +20,9 @@ use super::stored_query::detail;
 use super::time::iso;
 use super::validators::not_modified;
 use crate::aql::query::{Query, Window};
-use crate::aql::{self, Budget, CheckOptions, Plan, QueryError, ResultFormat, ResultSet, Run};
+use crate::aql::{
+    self, Budget, CheckOptions, Checkpoint, Plan, QueryError, ResultFormat, ResultSet, Run,
+};
 use crate::document::{Batch, short_digest};
 use crate::store::repository::{BatchSink, Definition, Pause, Repository};
 use crate::store::scan::{Progress, Scan, Snapshot};
@@ -415,6 +417,7 @@ impl<R: Repository> Service<R> {
             ehr: plan.scan().ehr(),
             seen: false,
             reading: self.read_budget(call),
+            before: None,
         };
         let snapshot = self
             .scan_state(call, (plan.scan(), state), &mut sink)
@@ -485,6 +488,8 @@ struct OneQuery<'r, 'c, 'a> {
     /// Whether that EHR was in a batch.
     seen: bool,
     reading: ReadBudget,
+    /// The state before the segment that is being sent.
+    before: Option<Checkpoint>,
 }
 
 impl BatchSink for OneQuery<'_, '_, '_> {
@@ -501,6 +506,17 @@ impl BatchSink for OneQuery<'_, '_, '_> {
     fn admit(&mut self, bytes: usize) -> bool {
         self.reading
             .admit(bytes, self.run.footprint(), self.call.clock())
+    }
+
+    fn checkpoint(&mut self) -> bool {
+        self.before = self.run.checkpoint();
+        self.before.is_some()
+    }
+
+    fn roll_back(&mut self) {
+        if let Some(before) = &self.before {
+            self.run.roll_back(before);
+        }
     }
 
     fn restart(&mut self) -> bool {

@@ -38,6 +38,15 @@ pub trait BatchSink {
         false
     }
 
+    /// Remembers the state before a segment, which may be sent several times. Returns false if the
+    /// sink cannot return to a state.
+    fn checkpoint(&mut self) -> bool {
+        false
+    }
+
+    /// Returns to the remembered state: the segment is sent again, with parts that were absent.
+    fn roll_back(&mut self) {}
+
     /// Receives the counts of what the scan has read, at its end. A repository in memory reads
     /// nothing.
     fn observe(&mut self, reads: &ScanReads) {

@@ -6,7 +6,9 @@ use crate::rows::NOW;
 use crate::sql::{Dice, EHRS};
 use crate::sqlite::Sqlite;
 use crate::store::{Draft, creation, done};
-use aqlite::aql::{Budget, Parameters, QueryOptions, ResultSet, RowValue, Run, prepare};
+use aqlite::aql::{
+    Budget, Checkpoint, Parameters, QueryOptions, ResultSet, RowValue, Run, prepare,
+};
 use aqlite::document::{Batch, Leaf};
 use aqlite::store::ready::now_or_never;
 use aqlite::store::repository::{BatchSink, Repository, ScanReads, StoreError};
@@ -153,6 +155,9 @@ struct Restarting<'p> {
     /// The segments that were read.
     segments: usize,
     reads: ScanReads,
+    /// The state before a segment that is sent alone, and the number of such segments.
+    before: Option<Checkpoint>,
+    alone: usize,
 }
 
 impl BatchSink for Restarting<'_> {
@@ -164,6 +169,17 @@ impl BatchSink for Restarting<'_> {
     fn restart(&mut self) -> bool {
         (self.run, self.segments) = ((self.begin)(), 0);
         true
+    }
+
+    fn checkpoint(&mut self) -> bool {
+        self.alone += 1;
+        self.before = self.run.checkpoint();
+        self.before.is_some()
+    }
+
+    fn roll_back(&mut self) {
+        let before = self.before.as_ref().expect("a checkpoint");
+        self.run.roll_back(before);
     }
 
     fn observe(&mut self, reads: &ScanReads) {
@@ -195,6 +211,8 @@ async fn rows_of(
         run: begin(),
         segments: 0,
         reads: ScanReads::default(),
+        before: None,
+        alone: 0,
     };
     let scan = Scan {
         snapshot,
@@ -641,6 +659,8 @@ fn part_that_another_query_loads_is_not_missed() {
             run: begin(),
             segments: 0,
             reads: ScanReads::default(),
+            before: None,
+            alone: 0,
         };
         let mut sink = Beside {
             restarting,
@@ -760,6 +780,8 @@ fn counted(store: &SqlRepository<Sqlite>, query: &str) -> (Vec<String>, usize) {
         run: begin(),
         segments: 0,
         reads: ScanReads::default(),
+        before: None,
+        alone: 0,
     };
     let mut sink = Counting {
         restarting,
@@ -886,6 +908,8 @@ fn reads(store: &SqlRepository<Sqlite>, query: &str) -> ScanReads {
         run: begin(),
         segments: 0,
         reads: ScanReads::default(),
+        before: None,
+        alone: 0,
     };
     now_or_never(store.scan(plan.scan(), &mut sink))
         .expect("ready")
@@ -923,4 +947,31 @@ fn what_a_query_reads_is_counted() {
     let lost = reads(&place.isolates[2], query);
     assert_eq!((lost.segments, lost.rows, lost.blobs), (0, 4, 0));
     assert_eq!(lost.absent_segments, cold.segments);
+}
+
+#[test]
+fn segments_are_sent_one_after_the_other_if_they_do_not_fit_together() {
+    let mut place = Place::new(8);
+    done(place.plain.commit(creation(EHRS[0], None)));
+    for object in 0..60 {
+        let object = format!("c{object:02}");
+        let draft = Draft::composition(&object, 1);
+        done(place.plain.commit(draft.commit()));
+    }
+    while place.compact(0) == Some(Compaction::Written) {}
+    let whole = |query| reads(&place.isolates[0], query);
+    let query = QUERIES[4];
+    let (all, least) = (whole(query), 2);
+    assert!(all.segments > 4, "{all:?}");
+    let limit = all.part_bytes as usize / all.segments as usize * least;
+    let segments = Segments::new(Box::new(place.blobs.clone())).with_sizes(1, 8);
+    let segments = Rc::new(segments.with_memory(limit, limit));
+    let isolate = place.plain.sql().repository().with_segments(segments);
+    for query in QUERIES {
+        let read = reads(&isolate, query);
+        assert_eq!(rows(&isolate, query), rows(&place.plain, query), "{query}");
+        if query == QUERIES[4] {
+            assert_eq!((read.rows, read.absent_segments), (0, 0), "{read:?}");
+        }
+    }
 }

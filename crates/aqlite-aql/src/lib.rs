@@ -22,9 +22,9 @@ mod token;
 mod vocabulary;
 
 pub use aqlite_engine::answer::{
-    BROKEN_INVARIANT, Budget, Cell, CsvOptions, ExecutionPath, MAX_PATHS, Plan, Progress,
-    QueryError, ResultColumn, ResultFormat, ResultSet, Row, RowValue, Run, Touched, TouchedLayout,
-    plan, query,
+    BROKEN_INVARIANT, Budget, Cell, Checkpoint, CsvOptions, ExecutionPath, MAX_PATHS, Plan,
+    Progress, QueryError, ResultColumn, ResultFormat, ResultSet, Row, RowValue, Run, Touched,
+    TouchedLayout, plan, query,
 };
 pub use check::{CheckOptions, MAX_MEMBERS, Parameter, Parameters, check, examine};
 pub use complete::{Completion, CompletionKind, complete, diagnose};

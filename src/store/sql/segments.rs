@@ -123,6 +123,8 @@ pub(super) struct SegmentScan {
     listed: usize,
     /// The blobs that were read, and their bytes.
     blobs: (u64, u64),
+    /// Whether loaded parts stay for later queries.
+    keeps: bool,
 }
 
 /// A segment with its batch in the state of a scan.
@@ -134,6 +136,17 @@ struct Opened {
 }
 
 impl Opened {
+    /// The segment in the same state without any part, for one query alone; `None` if it is
+    /// damaged.
+    fn without_parts(&self) -> Option<Opened> {
+        let batch = self.held.segment.without_parts(&self.batch).ok()?;
+        Some(Opened {
+            held: Rc::clone(&self.held),
+            batch: Rc::new(batch),
+            ehrs: self.ehrs.clone(),
+        })
+    }
+
     /// Sends the segment. Returns whether the sink wants more.
     async fn send(&self, sink: Sink<'_>) -> bool {
         match self.ehrs.as_deref() {
@@ -404,6 +417,7 @@ impl Segments {
             segments: opened.collect(),
             listed: listed.len(),
             blobs: blobs.get(),
+            keeps: true,
         };
         cache.borrow_mut().reach = scan.covered().filter(|reach| *reach > 0);
         let rows = scan.missing(source.newest(state));
@@ -481,15 +495,64 @@ impl Segments {
             let files = scan.wanted();
             if self.has_room(scan, &files) {
                 self.load(scan, files).await;
-            } else if std::mem::replace(&mut is_alone, true) {
-                // The parts that are loaded are of no use to this query, but may be to others.
-                scan.segments.clear();
             } else {
                 self.drop_parts(scan);
+                if std::mem::replace(&mut is_alone, true) {
+                    match self.send_in_turn(scan, sink).await {
+                        Some(goes_on) => return goes_on,
+                        None => scan.segments.clear(),
+                    }
+                }
             }
             if !sink.restart() {
                 return false;
             }
+        }
+    }
+
+    /// Sends the segments one after the other. Each has its own parts in memory and no others, so
+    /// this takes the memory of one segment, and reads the blobs again for each query. Returns
+    /// whether the sink wants more; `None` if a segment cannot be sent in this way.
+    async fn send_in_turn(&self, scan: &mut SegmentScan, sink: Sink<'_>) -> Option<bool> {
+        if !sink.restart() {
+            return Some(false);
+        }
+        for number in 0..scan.segments.len() {
+            let opened = scan.segments.get(number)?;
+            let mut alone = SegmentScan {
+                source: scan.source,
+                segments: vec![opened.without_parts()?],
+                listed: 1,
+                blobs: (0, 0),
+                keeps: false,
+            };
+            let sent = self.send_alone(&mut alone, sink).await;
+            scan.blobs.0 += alone.blobs.0;
+            scan.blobs.1 += alone.blobs.1;
+            if !sent? {
+                return Some(false);
+            }
+        }
+        Some(true)
+    }
+
+    /// Sends a single segment, and loads the parts that the sink needs, in the state before it.
+    async fn send_alone(&self, alone: &mut SegmentScan, sink: Sink<'_>) -> Option<bool> {
+        if !sink.checkpoint() {
+            return None;
+        }
+        loop {
+            let mut complete = Complete::of(sink);
+            let goes_on = alone.segments.first()?.send(&mut complete).await;
+            if complete.is_complete {
+                return Some(goes_on);
+            }
+            let files = alone.wanted();
+            if !self.has_room(alone, &files) {
+                return None;
+            }
+            self.load(alone, files).await;
+            sink.roll_back();
         }
     }
 
@@ -540,8 +603,10 @@ impl Segments {
         let outcomes = stream::iter(files).map(read).buffer_unordered(AT_ONCE);
         let lost: BTreeSet<usize> = outcomes.filter_map(std::future::ready).collect().await;
         scan.blobs = blobs.get();
-        for Opened { held, batch, .. } in &scan.segments {
-            held.keep_parts(batch);
+        if scan.keeps {
+            for Opened { held, batch, .. } in &scan.segments {
+                held.keep_parts(batch);
+            }
         }
         let mut number = 0;
         scan.segments.retain(|_| {

@@ -14,7 +14,8 @@ mod table;
 mod trie;
 
 pub use eval::{
-    Budget, ExecutionPath, QueryError, RowValue, Run, Touched, TouchedLayout, evaluation_strategy,
+    Budget, Checkpoint, ExecutionPath, QueryError, RowValue, Run, Touched, TouchedLayout,
+    evaluation_strategy,
 };
 pub use plan::{BROKEN_INVARIANT, MAX_PATHS, Plan, plan};
 pub use result::{Cell, ResultColumn, ResultFormat, ResultSet, Row};

@@ -18,7 +18,7 @@ use std::cmp::Ordering;
 use std::collections::HashSet;
 
 /// The state of one aggregate function for one group.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Accumulator {
     count: u64,
     sum: Sum,
@@ -32,6 +32,7 @@ pub(super) struct Accumulator {
 }
 
 /// The least or greatest value so far.
+#[derive(Clone)]
 struct Best {
     key: SortKey,
     /// The value; `None` if it is the text of the key.

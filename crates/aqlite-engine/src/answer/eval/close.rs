@@ -20,7 +20,7 @@ fn rows_of_piece(cells: usize) -> usize {
 }
 
 /// The progress of ending a run.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Closing {
     state: State,
     /// The numbers of the rows of the result buffer, in their final order, before the window is
@@ -28,7 +28,7 @@ pub(super) struct Closing {
     pub rows: Vec<u32>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 enum State {
     #[default]
     Begun,
@@ -44,6 +44,7 @@ enum State {
 }
 
 /// Two sorted runs on their way into one.
+#[derive(Clone)]
 struct Merge {
     left: Peekable<IntoIter<OutRow>>,
     right: Peekable<IntoIter<OutRow>>,

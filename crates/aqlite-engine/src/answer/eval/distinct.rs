@@ -10,7 +10,7 @@ use hashbrown::{HashMap, HashSet};
 ///
 /// A row is known by the numbers of its cells' identities: equal content is kept once, however
 /// often it is shown.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Distinct {
     identities: Dictionary,
     /// The identities of texts of the result buffer, by what their cells are kept as.

@@ -9,6 +9,7 @@ mod anchors;
 mod bind;
 mod block;
 mod cells;
+mod checkpoint;
 mod close;
 mod condition;
 mod distinct;
@@ -33,6 +34,7 @@ mod touched;
 mod value;
 mod work;
 
+pub use checkpoint::Checkpoint;
 pub use execution_path::ExecutionPath;
 pub use row_value::RowValue;
 pub use strategy::evaluation_strategy;

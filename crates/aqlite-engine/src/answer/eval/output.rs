@@ -22,6 +22,7 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 
 /// A row on its way out.
+#[derive(Clone)]
 pub(super) struct OutRow {
     /// Which row of the result buffer it is; [`UNMADE`] while its cells still point into the batch.
     cells: u32,
@@ -45,6 +46,7 @@ const DUPLICATE_CELLS: usize = 1 << 16;
 pub(super) type Order = (u64, u64, u64);
 
 /// Collects rows and gives the result set.
+#[derive(Clone)]
 pub(super) struct Output {
     result_buffer: ResultBuffer,
     /// The constant that each column showed last.

@@ -6,7 +6,7 @@ use super::natural::{power_of_two, rounded, whole};
 /// units of the lowest.
 ///
 /// A number has 53 binary digits, so a window holds 85 at once and has room for 2⁴² of them.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Sum {
     windows: Vec<i128>,
     /// The number of the first window.

@@ -7,7 +7,7 @@ use crate::answer::query::{ColumnValue, Expr, OrderBy, Query};
 
 /// The best ranks of the rows that earlier slices of documents gave, so that later slices can leave
 /// out what they exclude. Only ranks that stand for exactly one number are among them.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct BestRanks {
     /// At most k, ascending.
     ranks: Vec<i64>,

@@ -174,6 +174,14 @@ impl Work {
         self.is_fresh_search.set(true);
     }
 
+    /// Forgets absent parts and broken invariants: the run returns to a state before them. What was
+    /// spent stays spent.
+    pub fn roll_back(&self) {
+        self.read_absent.set(false);
+        self.reads_before.set(absent_reads());
+        self.broken.set(None);
+    }
+
     /// Counts a step of a search; breaks as [`Work::step`] does. Each piece makes at least one of
     /// these steps too, so that a search goes on however small the pieces are.
     pub fn search_step(&self, units: u64) -> ControlFlow<()> {

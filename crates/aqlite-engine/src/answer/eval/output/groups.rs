@@ -13,6 +13,7 @@ use crate::answer::query::{Aggregate, ColumnValue, Expr, OrderBy, Query};
 use crate::answer::result::{Cell, CellRef};
 
 /// A group of a query with aggregates.
+#[derive(Clone)]
 pub(in crate::answer::eval) struct Group {
     cells: Vec<Cell<String>>,
     keys: Vec<SortKey>,

@@ -1,0 +1,39 @@
+//! Checkpoints: a run returns to its state between two batches.
+//!
+//! A repository that cannot hold the parts of all segments sends them one after the other. A segment
+//! whose parts turn out to be absent is evaluated again, and the rows of the segments before it stay.
+
+use super::Run;
+use super::output::Output;
+use super::top_k::BestRanks;
+use std::rc::Rc;
+
+/// The state of a run between two batches. It takes as much memory as the rows so far.
+pub struct Checkpoint {
+    output: Output,
+    best_ranks: BestRanks,
+    is_at_window: bool,
+}
+
+impl Run<'_> {
+    /// Returns the state of the run; `None` if a batch has begun, or if the run has failed.
+    pub fn checkpoint(&self) -> Option<Checkpoint> {
+        let is_between = self.open.is_none() && self.counting.is_none() && self.failure.is_none();
+        is_between.then(|| Checkpoint {
+            output: self.output.clone(),
+            best_ranks: self.work.best_ranks.borrow().clone(),
+            is_at_window: self.is_at_window,
+        })
+    }
+
+    /// Returns to a state. What was evaluated since has no effect, but its work is spent.
+    pub fn roll_back(&mut self, to: &Checkpoint) {
+        self.output = to.output.clone();
+        *self.work.best_ranks.borrow_mut() = to.best_ranks.clone();
+        self.is_at_window = to.is_at_window;
+        (self.open, self.counting, self.failure) = (None, None, None);
+        self.trail = Rc::default();
+        self.ehrs = None;
+        self.work.roll_back();
+    }
+}
