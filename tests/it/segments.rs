@@ -192,17 +192,31 @@ fn rows(store: &SqlRepository<Sqlite>, query: &str) -> Vec<String> {
 }
 
 async fn rows_later(store: &SqlRepository<impl Sql>, query: &str) -> Vec<String> {
-    let (rows, _) = rows_of(store, query, None).await.expect("a scan");
-    rows
+    scan_in(store, query, None).await.expect("a scan").rows
 }
 
-/// Returns the rows of a query in an older state if there is one, else in the newest, and the number
-/// of segments that were read.
-async fn rows_of(
+/// The outcome of a scan.
+struct Scanned {
+    rows: Vec<String>,
+    /// The segments that were read.
+    segments: usize,
+    reads: ScanReads,
+    /// The number of segments that were sent alone.
+    alone: usize,
+}
+
+/// Scans for a query in the newest state.
+fn scanned(store: &SqlRepository<Sqlite>, query: &str) -> Scanned {
+    let scanned = now_or_never(scan_in(store, query, None));
+    scanned.expect("ready").expect("a scan")
+}
+
+/// Scans for a query in an older state if there is one, else in the newest.
+async fn scan_in(
     store: &SqlRepository<impl Sql>,
     query: &str,
     snapshot: Option<Snapshot>,
-) -> Result<(Vec<String>, usize), StoreError> {
+) -> Result<Scanned, StoreError> {
     let plan = prepare(query, &Parameters::new(), &QueryOptions::default()).expect("a query");
     let (go_on, budget) = (|| false, Budget::default());
     let begin = || Run::new(&plan, NOW, budget, &go_on);
@@ -220,7 +234,12 @@ async fn rows_of(
     };
     store.scan(&scan, &mut sink).await?;
     let answer = sink.run.finish().expect("an answer");
-    Ok((texts(&answer), sink.segments))
+    Ok(Scanned {
+        rows: texts(&answer),
+        segments: sink.segments,
+        reads: sink.reads,
+        alone: sink.alone,
+    })
 }
 
 fn texts(result: &ResultSet) -> Vec<String> {
@@ -377,7 +396,10 @@ fn check_past(place: &Place, isolate: usize, seed: u64, past: &[Snapshot]) -> us
         .iter()
         .flat_map(|snapshot| QUERIES.map(|q| (*snapshot, q)))
     {
-        let rows = |store| now_or_never(rows_of(store, query, Some(snapshot))).expect("ready");
+        let rows = |store| {
+            let scanned = now_or_never(scan_in(store, query, Some(snapshot))).expect("ready");
+            scanned.map(|scanned| (scanned.rows, scanned.segments))
+        };
         let (expected, found) = (rows(&place.plain), rows(&place.isolates[isolate]));
         match (expected, found) {
             (Ok(expected), Ok(found)) => {
@@ -752,47 +774,6 @@ fn query_that_needs_too_much_memory_reads_rows_and_no_part() {
     assert_eq!(place.blobs.reads.get(), reads + 1, "the head");
 }
 
-/// A run that counts the batches that are segments.
-struct Counting<'p> {
-    restarting: Restarting<'p>,
-    segments: usize,
-}
-
-impl BatchSink for Counting<'_> {
-    fn take(&mut self, batch: &Batch) -> Progress {
-        self.segments += usize::from(batch.is_late());
-        self.restarting.take(batch)
-    }
-
-    fn restart(&mut self) -> bool {
-        self.segments = 0;
-        self.restarting.restart()
-    }
-}
-
-/// Returns the rows of a query, and the number of segments that it read.
-fn counted(store: &SqlRepository<Sqlite>, query: &str) -> (Vec<String>, usize) {
-    let plan = prepare(query, &Parameters::new(), &QueryOptions::default()).expect("a query");
-    let (go_on, budget) = (|| false, Budget::default());
-    let begin = || Run::new(&plan, NOW, budget, &go_on);
-    let restarting = Restarting {
-        begin: &begin,
-        run: begin(),
-        segments: 0,
-        reads: ScanReads::default(),
-        before: None,
-        alone: 0,
-    };
-    let mut sink = Counting {
-        restarting,
-        segments: 0,
-    };
-    let scanned = now_or_never(store.scan(plan.scan(), &mut sink)).expect("ready");
-    scanned.expect("a scan");
-    let result = sink.restarting.run.finish().expect("an answer");
-    (texts(&result), sink.segments)
-}
-
 #[test]
 fn parts_of_earlier_queries_make_room_for_a_query_that_needs_it() {
     let mut place = Place::new(1_000);
@@ -805,7 +786,8 @@ fn parts_of_earlier_queries_make_room_for_a_query_that_needs_it() {
     while place.compact(0) == Some(Compaction::Written) {}
     // Each query may take as much memory as it needs alone, and less than both need together.
     let queries = [QUERIES[1], QUERIES[4]];
-    let need = |isolate: usize, query| reads(&place.isolates[isolate], query).part_bytes as usize;
+    let need =
+        |isolate: usize, query| scanned(&place.isolates[isolate], query).reads.part_bytes as usize;
     let (first, second) = (need(0, queries[0]), need(1, queries[1]));
     let (limit, both) = (first.max(second), need(0, queries[1]));
     assert!(limit < both, "{first} {second} {both}");
@@ -813,7 +795,7 @@ fn parts_of_earlier_queries_make_room_for_a_query_that_needs_it() {
     let segments = Rc::new(segments.with_memory(usize::MAX, limit));
     let isolate = place.plain.sql().repository().with_segments(segments);
     for query in queries {
-        let read = reads(&isolate, query);
+        let read = scanned(&isolate, query).reads;
         assert_eq!(
             (read.rows, read.absent_segments),
             (0, 0),
@@ -840,11 +822,15 @@ fn segments_behind_a_removed_one_are_read() {
     while place.compact(0) == Some(Compaction::Written) {}
     let all = "SELECT c/uid/value AS uid FROM COMPOSITION c";
     for query in [all, &format!("{all} LIMIT 2"), &format!("{all} LIMIT 5")] {
-        assert!(counted(&place.isolates[1], query).1 > 0, "{query}");
+        assert!(scanned(&place.isolates[1], query).segments > 0, "{query}");
     }
     done(place.plain.delete_ehr(EHRS[0]));
     for query in [all, &format!("{all} LIMIT 5")] {
-        let (found, segments) = counted(&place.isolates[1], query);
+        let Scanned {
+            rows: found,
+            segments,
+            ..
+        } = scanned(&place.isolates[1], query);
         assert_eq!(found, rows(&place.plain, query), "{query}");
         assert!(segments > 0, "{query} reads rows only");
     }
@@ -898,25 +884,6 @@ fn rows_behind_the_segments_come_with_the_manifest() {
     check(&place, 1, 0);
 }
 
-/// Returns the counts of what a query reads.
-fn reads(store: &SqlRepository<Sqlite>, query: &str) -> ScanReads {
-    let plan = prepare(query, &Parameters::new(), &QueryOptions::default()).expect("a query");
-    let (go_on, budget) = (|| false, Budget::default());
-    let begin = || Run::new(&plan, NOW, budget, &go_on);
-    let mut sink = Restarting {
-        begin: &begin,
-        run: begin(),
-        segments: 0,
-        reads: ScanReads::default(),
-        before: None,
-        alone: 0,
-    };
-    now_or_never(store.scan(plan.scan(), &mut sink))
-        .expect("ready")
-        .expect("a scan");
-    sink.reads
-}
-
 #[test]
 fn what_a_query_reads_is_counted() {
     let mut place = Place::new(3);
@@ -929,14 +896,14 @@ fn what_a_query_reads_is_counted() {
         done(place.plain.commit(draft.commit()));
     }
     let query = QUERIES[1];
-    let unsegmented = reads(&place.isolates[0], query);
+    let unsegmented = scanned(&place.isolates[0], query).reads;
     assert_eq!((unsegmented.segments, unsegmented.rows), (0, 4));
     while place.compact(0) == Some(Compaction::Written) {}
-    let cold = reads(&place.isolates[1], query);
+    let cold = scanned(&place.isolates[1], query).reads;
     assert_eq!((cold.rows, cold.absent_segments), (0, 0), "{cold:?}");
     assert!(cold.segments > 1 && cold.blobs > cold.segments, "{cold:?}");
     assert!(cold.blob_bytes > 0 && cold.part_bytes > 0, "{cold:?}");
-    let warm = reads(&place.isolates[1], query);
+    let warm = scanned(&place.isolates[1], query).reads;
     let no_blobs = ScanReads {
         blobs: 0,
         blob_bytes: 0,
@@ -944,7 +911,7 @@ fn what_a_query_reads_is_counted() {
     };
     assert_eq!(warm, no_blobs);
     place.blobs.blobs.borrow_mut().clear();
-    let lost = reads(&place.isolates[2], query);
+    let lost = scanned(&place.isolates[2], query).reads;
     assert_eq!((lost.segments, lost.rows, lost.blobs), (0, 4, 0));
     assert_eq!(lost.absent_segments, cold.segments);
 }
@@ -959,7 +926,7 @@ fn segments_are_sent_one_after_the_other_if_they_do_not_fit_together() {
         done(place.plain.commit(draft.commit()));
     }
     while place.compact(0) == Some(Compaction::Written) {}
-    let whole = |query| reads(&place.isolates[0], query);
+    let whole = |query| scanned(&place.isolates[0], query).reads;
     let query = QUERIES[4];
     let (all, least) = (whole(query), 2);
     assert!(all.segments > 4, "{all:?}");
@@ -968,10 +935,13 @@ fn segments_are_sent_one_after_the_other_if_they_do_not_fit_together() {
     let segments = Rc::new(segments.with_memory(limit, limit));
     let isolate = place.plain.sql().repository().with_segments(segments);
     for query in QUERIES {
-        let read = reads(&isolate, query);
+        let Scanned {
+            reads: read, alone, ..
+        } = scanned(&isolate, query);
         assert_eq!(rows(&isolate, query), rows(&place.plain, query), "{query}");
         if query == QUERIES[4] {
             assert_eq!((read.rows, read.absent_segments), (0, 0), "{read:?}");
+            assert!(alone > 4, "{alone} segments were sent alone");
         }
     }
 }

@@ -702,53 +702,42 @@ impl<S: Sql> SqlRepository<S> {
     ) -> Result<SegmentScan, StoreError> {
         let listed = manifest.into_iter().map(Listed::of);
         let listed: Vec<Listed> = listed.collect::<Result<_, _>>()?;
-        let mut news = self
-            .read_unqueryable(segments, known.state, unqueryable)
-            .await?;
+        let next = |last| segments.unqueryable(known.state, last);
+        let lists = self.read_lists(segments.listed, unqueryable, next);
+        let [unqueryable, queryable] = lists.await?;
+        let mut news = News {
+            unqueryable,
+            queryable,
+            ..News::default()
+        };
         if source == Source::Versions {
-            news.superseded = self.read_superseded(segments, state, superseded).await?;
+            let next = |last| segments.superseded(last, state.version);
+            let list = self.read_lists(segments.listed, superseded, next);
+            [news.superseded] = list.await?;
         }
         Ok(segments.open(source, state, listed, (known, news)).await)
     }
 
-    /// Reads the rest of the lists of EHRs that are queryable or not, of which one page was read.
-    async fn read_unqueryable(
+    /// Reads lists of ids of which one page was read. A row has the lists of a page, the number that
+    /// the next page begins after, and how many ids were found.
+    async fn read_lists<const LISTS: usize>(
         &self,
-        segments: &Segments,
-        known: Option<Snapshot>,
+        listed: u64,
         mut rows: Vec<Row>,
-    ) -> Result<News, StoreError> {
-        let mut news = News::default();
+        next: impl Fn(u64) -> Statement,
+    ) -> Result<[Vec<u64>; LISTS], StoreError> {
+        let mut lists = [const { Vec::new() }; LISTS];
         loop {
             let mut fields = Fields::of_only(rows)?;
-            news.unqueryable.extend(fields.numbers()?);
-            news.queryable.extend(fields.numbers()?);
+            for list in &mut lists {
+                list.extend(fields.numbers()?);
+            }
             // The last one is NULL where the page is empty.
             let (last, found) = (fields.optional_number()?, fields.number()?);
-            let Some(last) = last.filter(|_| found >= segments.listed) else {
-                return Ok(news);
+            let Some(last) = last.filter(|_| found >= listed) else {
+                return Ok(lists);
             };
-            rows = self.rows(segments.unqueryable(known, last)).await?;
-        }
-    }
-
-    /// Reads the rest of a list of superseded versions, of which one page was read.
-    async fn read_superseded(
-        &self,
-        segments: &Segments,
-        state: Snapshot,
-        mut rows: Vec<Row>,
-    ) -> Result<Vec<u64>, StoreError> {
-        let mut all = Vec::new();
-        loop {
-            let mut fields = Fields::of_only(rows)?;
-            all.extend(fields.numbers()?);
-            // The last one is NULL where the page is empty.
-            let (last, found) = (fields.optional_number()?, fields.number()?);
-            let Some(last) = last.filter(|_| found >= segments.listed) else {
-                return Ok(all);
-            };
-            rows = self.rows(segments.superseded(last, state.version)).await?;
+            rows = self.rows(next(last)).await?;
         }
     }
 
