@@ -20,7 +20,7 @@ Examples:
   Convert a folder to canonical XML:
     aqlite convert compositions --to xml -o xml
 
-The format of the input is told apart by content. FLAT and STRUCTURED need the template.";
+The content of the input decides its format. FLAT and STRUCTURED need the template.";
 
 /// The options of the command.
 #[derive(Args)]

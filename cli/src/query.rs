@@ -22,7 +22,7 @@ Examples:
   Write systolic pressures from 140 mm[Hg] as CSV:
     aqlite query -d data -f systolic.aql --param limit=140 -o systolic.csv
 
-DATA is told apart by content: compositions as canonical JSON or XML, FLAT, STRUCTURED or lines of
+The content of DATA decides what it is: compositions as canonical JSON or XML, FLAT, STRUCTURED or lines of
 JSON (.ndjson, .jsonl), and operational templates. A folder is read with the folders in it.
 
 The first folder below DATA is the EHR of a file; --ehr-from file makes each file an EHR, and

@@ -226,7 +226,7 @@ fn smart(variables: &Variables<'_>, authenticator: &Authenticator) -> Vec<(Strin
         ("issuer", Some(issuer.name.clone())),
         ("jwks_uri", Some(issuer.keys.clone())),
     ];
-    let told = [
+    let configured = [
         (
             "authorization_endpoint",
             variables.text("AUTHORIZATION_ENDPOINT"),
@@ -235,7 +235,7 @@ fn smart(variables: &Variables<'_>, authenticator: &Authenticator) -> Vec<(Strin
     ];
     known
         .into_iter()
-        .chain(told)
+        .chain(configured)
         .filter_map(|(name, value)| Some((name.to_owned(), value?)))
         .collect()
 }

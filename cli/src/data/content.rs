@@ -153,7 +153,7 @@ mod tests {
     use super::Content;
 
     #[test]
-    fn content_is_told_apart_by_the_text() {
+    fn text_decides_what_a_file_is() {
         let cases = [
             (
                 "<?xml version=\"1.0\"?>\n<!-- a -->\n<template xmlns=\"x\">",
