@@ -110,6 +110,7 @@ fn plan_paths(
     let mut scan = scan(&query, ehr, single);
     // Derived objects are made from old versions too.
     scan.all_versions |= derived;
+    scan.derived = derived;
     Ok(Plan {
         costly: is_costly(&query),
         query,
@@ -455,6 +456,7 @@ fn scan(query: &Query, ehr: Option<&str>, single: bool) -> Scan {
         kinds: kinds(query, single),
         all_versions,
         whole_ehrs: !single,
+        derived: false,
         empty_ehrs: !single,
         // A document without the archetype can be left out only if rows need one document each.
         archetypes: if single {

@@ -4,6 +4,7 @@ mod derived;
 mod docs;
 mod presence;
 mod table;
+mod union;
 
 pub use derived::Container;
 pub use docs::{Doc, DocState};
@@ -11,6 +12,7 @@ pub(super) use docs::{Docs, Marks, Places};
 pub use presence::{Bitmap, PresenceBitmap};
 pub use table::{ColumnView, Table};
 pub(super) use table::{RepeatedGroup, Structure};
+pub use union::UnionPart;
 
 use super::column::{Dictionary, Leaf, Words, push};
 use super::layout::{Item, ItemKind, Key, Layout, LayoutStore};
@@ -29,6 +31,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use table::LayoutMapping;
+use union::Union;
 
 /// The kinds of versioned objects.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
@@ -182,19 +185,29 @@ pub struct Batch {
     /// The node ids of roots.
     pub(super) root_ids: Vec<String>,
     /// The number of the first table.
-    base: u32,
+    pub(super) base: u32,
     pub(super) schema_id: u64,
     /// The invariant that did not hold when something was added, if any.
     pub(super) broken: Option<&'static str>,
     /// Whether parts of it may be absent: see [`Batch::wanted`].
     pub(super) is_late: bool,
     derived: OnceCell<Box<Derived>>,
+    /// The batches that have the tables and documents of this one, if it is a union.
+    pub(super) united: Option<Box<Union>>,
 }
 
 impl Batch {
     /// An empty batch.
     pub fn new() -> Batch {
         Batch::default()
+    }
+
+    /// An empty batch whose first table has this number, to be united with others.
+    pub fn with_first_table(number: u32) -> Batch {
+        Batch {
+            base: number,
+            ..Batch::default()
+        }
     }
 
     /// A batch of a segment, to be filled.
@@ -208,7 +221,10 @@ impl Batch {
 
     /// Returns the number of documents, including removed ones.
     pub fn len(&self) -> usize {
-        self.docs.len()
+        match &self.united {
+            Some(union) => union.len(),
+            None => self.docs.len(),
+        }
     }
 
     /// The invariant that did not hold when something was added: what the batch holds is not all
@@ -217,12 +233,13 @@ impl Batch {
         // Derived objects are cached, and could have been derived without the absent parts.
         let is_partial = self.is_late && self.derived.get().is_some();
         let derived = "objects of whole EHRs were derived from a segment";
-        self.broken.or(is_partial.then_some(derived))
+        let united = self.united.as_deref().and_then(Union::broken);
+        self.broken.or(united).or(is_partial.then_some(derived))
     }
 
     /// Returns whether it holds no document.
     pub fn is_empty(&self) -> bool {
-        self.docs.len() == 0
+        self.len() == 0
     }
 
     /// Adds an EHR and gives its number.
@@ -363,6 +380,9 @@ impl Batch {
 
     /// VERSIONED_OBJECT.uid.value of a document.
     pub fn object_id(&self, document: u32) -> &str {
+        if let Some(union) = &self.united {
+            return union.object_id(document).unwrap_or_default();
+        }
         let in_uid = || {
             self.doc(document)
                 .and_then(|doc| self.object_in_uid(doc.version))
@@ -625,6 +645,9 @@ impl Batch {
 
     /// The documents of an EHR in commit order.
     pub fn docs_of(&self, ehr: u32) -> &[u32] {
+        if let Some(union) = &self.united {
+            return union.docs_of(ehr);
+        }
         let by_ehr = self.by_ehr.0.get_or_init(|| self.list_by_ehr());
         by_ehr.get(ehr as usize).map_or(&[], Vec::as_slice)
     }
@@ -653,7 +676,21 @@ impl Batch {
 
     /// One document.
     pub fn doc(&self, document: u32) -> Option<Doc> {
-        self.docs.get(document)
+        match &self.united {
+            Some(union) => union.doc(document),
+            None => self.docs.get(document),
+        }
+    }
+
+    /// Returns the number of the document that a fragment belongs to; that of the EHR for the
+    /// object of an EHR.
+    pub fn owner_of(&self, fragment: Fragment) -> Option<u32> {
+        let table = self.table(fragment.table)?;
+        let owner = *table.docs().get(fragment.row as usize)?;
+        match &self.united {
+            Some(union) if fragment.table < DERIVED => union.owner(table, fragment.table, owner),
+            _ => Some(owner),
+        }
     }
 
     /// Returns the EHR of a document that is the latest version of an object and not deleted; `None`
@@ -663,29 +700,43 @@ impl Batch {
         owner.filter(|_| self.docs.is_current(document))
     }
 
-    /// The tables of documents and EHRs; fragments name them by number.
-    pub fn tables(&self) -> &[Table] {
-        &self.tables
+    /// The tables of documents and EHRs with their numbers, by which fragments name them.
+    pub fn tables(&self) -> impl Iterator<Item = (u32, &Table)> {
+        let united = self.united.iter().flat_map(|union| union.tables());
+        self.own_tables().chain(united)
+    }
+
+    fn own_tables(&self) -> impl Iterator<Item = (u32, &Table)> {
+        (self.base..).zip(&self.tables)
+    }
+
+    /// One of [`Batch::tables`].
+    pub fn stored_table(&self, number: u32) -> Option<&Table> {
+        match &self.united {
+            Some(union) => union.part_of(number)?.stored_table(number),
+            None => self.tables.get(number.checked_sub(self.base)? as usize),
+        }
     }
 
     /// One table.
     pub fn table(&self, number: u32) -> Option<&Table> {
         // Numbers from `DERIVED` on belong to tables of derived objects.
-        match number.checked_sub(self.base) {
-            Some(number) if number < DERIVED => self.tables.get(number as usize),
-            _ => self.derived.get()?.batch.table(number),
+        if number >= DERIVED && self.base < DERIVED {
+            return self.derived.get()?.batch.table(number);
         }
+        self.stored_table(number)
     }
 
     /// The words of the columns of a table.
     fn words_of(&self, table: u32) -> &Words {
-        match self.derived.get() {
-            Some(derived) if table >= DERIVED => derived.batch.words.words(),
-            _ => self.words.words(),
-        }
+        let derived = self.derived.get().filter(|_| table >= DERIVED);
+        let of_derived = derived.map(|derived| &derived.batch);
+        let of_union = || self.united.as_ref()?.part_of(table);
+        of_derived.or_else(of_union).unwrap_or(self).words.words()
     }
 
-    /// The texts of the text columns of [`Batch::tables`].
+    /// The texts of the text columns of [`Batch::tables`]. A union has none of its own, so cells of
+    /// it are copies.
     pub fn words(&self) -> &Words {
         self.words.words()
     }
@@ -857,7 +908,9 @@ impl Batch {
             .values()
             .map(|(_, mapping)| mapping.bytes())
             .sum();
-        tables + mappings + self.words.bytes() + self.docs.bytes() + self.ehrs.len() * 100
+        let united = self.united.as_ref().map_or(0, |union| union.bytes());
+        let own = tables + mappings + self.words.bytes() + self.docs.bytes();
+        own + united + self.ehrs.len() * 100
     }
 }
 

@@ -131,10 +131,8 @@ fn join_order(batch: &Batch, assignment: &[Node]) -> (u64, u64) {
     let ordinal = |node: &Node| {
         let table = batch.table(node.fragment.table)?;
         let is_ehr = table.layout().class() == aqlite_rm::class::Cls::EHR;
-        let number = *table.docs().get(node.fragment.row as usize)?;
-        (!is_ehr)
-            .then(|| batch.doc(number).map(|d| d.row.ordinal))
-            .flatten()
+        let number = batch.owner_of(node.fragment).filter(|_| !is_ehr)?;
+        batch.doc(number).map(|doc| doc.row.ordinal)
     };
     match assignment
         .iter()
