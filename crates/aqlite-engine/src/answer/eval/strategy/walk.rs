@@ -10,7 +10,7 @@ use crate::answer::eval::output::Output;
 use crate::answer::eval::work::{ROW, STEP, Work};
 use crate::answer::eval::{Budget, CHECKED, QueryError, Run};
 use crate::document::Batch;
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
@@ -31,6 +31,7 @@ pub(super) fn bind(
         work: &work,
         trail: &trail,
         listed: OnceCell::new(),
+        listings: RefCell::default(),
     };
     let (flow, halt) = output_rows(run, &binder, parent);
     let halted = match (flow, halt) {
