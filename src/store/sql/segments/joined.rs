@@ -8,8 +8,8 @@ use super::cache::TABLES;
 use super::{Complete, SegmentScan, Segments};
 use crate::document::{Batch, ObjectKind, UnionPart};
 use crate::store::repository::StoreError;
-use crate::store::scan::{Scan, Snapshot};
-use crate::store::sink::{ScanReads, Sink, send};
+use crate::store::scan::{Progress, Scan, Snapshot};
+use crate::store::sink::{BatchSink, ScanReads, Sink};
 use crate::store::sql::SqlRepository;
 use crate::store::sql::scan::GatheredBatch;
 use crate::store::sql::value::Sql;
@@ -20,6 +20,10 @@ const BEHIND: u64 = 16_384;
 
 /// Bytes of memory that the rows behind the segments may take.
 const BYTES: usize = 32 << 20;
+
+/// Steps of a run after which it ends if a part was absent. Twice as many after each loading, so that
+/// finding all parts costs at most about as much as the answer.
+const STEPS: u32 = 4;
 
 /// Returns whether a scan joins documents of an EHR, and segments can serve it.
 ///
@@ -89,14 +93,14 @@ impl Segments {
         union: &Batch,
         sink: Sink<'_>,
     ) -> Option<bool> {
+        let mut steps = STEPS;
         loop {
             let mut files = scan.wanted();
             if files.is_empty() {
-                let mut complete = Complete::of(sink);
-                send(&mut complete, union).await;
-                if complete.is_complete || !sink.restart() {
+                if send_in_steps(sink, union, steps).await || !sink.restart() {
                     return Some(true);
                 }
+                steps = steps.saturating_mul(2);
                 files = scan.wanted();
             }
             if !self.has_room(scan, &files) {
@@ -109,6 +113,20 @@ impl Segments {
             }
         }
     }
+}
+
+/// Sends a batch. Ends after some steps if a part was absent. Returns whether no part was.
+async fn send_in_steps(sink: Sink<'_>, batch: &Batch, most: u32) -> bool {
+    let mut complete = Complete::of(sink);
+    let mut steps = 0u32;
+    while complete.take(batch) == Progress::Paused {
+        steps = steps.saturating_add(1);
+        if !complete.is_complete && steps >= most {
+            return false;
+        }
+        complete.pause().await;
+    }
+    complete.is_complete
 }
 
 impl<S: Sql> SqlRepository<S> {
