@@ -4,7 +4,7 @@ use super::expand::Product;
 use super::node::{Node, View};
 use super::predicate::{PredicateEvaluator, matches_node_id};
 use super::work::{STEP, Work};
-use crate::answer::plan::Plan;
+use crate::answer::plan::{Plan, may_occur_in};
 use crate::answer::plan_cache::Candidate;
 use crate::answer::query::{
     ClassExpr, CompareOp, Contains, Literal, Predicate, PredicateValue, Source, Versions,
@@ -591,7 +591,7 @@ impl<'p, 'b> Binder<'p, 'b> {
             Parent::Ehr(ehr) => self
                 .view
                 .docs_of(ehr)
-                .filter(is_current)
+                .filter(|doc| is_current(doc) && may_occur_in(expr.class, doc.row.kind))
                 .try_for_each(|d| self.within(expr, d, visit)),
             Parent::Doc(doc) if is_current(&doc) => self.within(expr, doc, visit),
             Parent::Version(doc) => self.within(expr, doc, visit),
