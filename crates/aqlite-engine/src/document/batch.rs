@@ -2,28 +2,31 @@
 
 mod derived;
 mod docs;
+mod ehr;
 mod presence;
+mod restore;
 mod table;
 mod union;
 
 pub use derived::Container;
-pub use docs::{Doc, DocState};
+pub use docs::{Doc, DocRow, DocState, ObjectKind};
 pub(super) use docs::{Docs, Marks, Places};
+pub use ehr::EhrRow;
 pub use presence::{Bitmap, PresenceBitmap};
 pub use table::{ColumnView, Table};
 pub(super) use table::{RepeatedGroup, Structure};
 pub use union::UnionPart;
 
 use super::column::{Dictionary, Leaf, Words, push};
-use super::layout::{Item, ItemKind, Key, Layout, LayoutStore};
-use super::pack::{FragmentView, Packed, PackedFragment, pack, write_json};
+use super::layout::{ItemKind, Layout, LayoutStore};
+use super::pack::{Packed, PackedFragment, pack};
 use super::rule::NothingKnown;
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::id::is_archetype_id;
-use aqlite_rm::json::quote_into;
 use aqlite_rm::number;
-use aqlite_rm::tree::{Kind, Tree};
+use aqlite_rm::tree::Kind;
 use derived::{DERIVED, Derived};
+use ehr::ehr_tree;
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -32,83 +35,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use table::LayoutMapping;
 use union::Union;
-
-/// The kinds of versioned objects.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
-pub enum ObjectKind {
-    /// COMPOSITION.
-    Composition,
-    /// EHR_STATUS.
-    EhrStatus,
-    /// The directory: a tree of FOLDERs.
-    Folder,
-    /// A demographic PARTY.
-    Party,
-}
-
-impl ObjectKind {
-    /// Returns the number that represents the kind in storage.
-    pub fn number(self) -> u64 {
-        match self {
-            ObjectKind::Composition => 1,
-            ObjectKind::EhrStatus => 2,
-            ObjectKind::Folder => 3,
-            ObjectKind::Party => 4,
-        }
-    }
-
-    /// Returns the kind that a number represents.
-    pub fn of_number(number: u64) -> Option<ObjectKind> {
-        [
-            ObjectKind::Composition,
-            ObjectKind::EhrStatus,
-            ObjectKind::Folder,
-            ObjectKind::Party,
-        ]
-        .into_iter()
-        .find(|kind| kind.number() == number)
-    }
-
-    /// The class of its documents.
-    pub fn class(self) -> Cls {
-        match self {
-            ObjectKind::Composition => Cls::COMPOSITION,
-            ObjectKind::EhrStatus => Cls::EHR_STATUS,
-            ObjectKind::Folder => Cls::FOLDER,
-            ObjectKind::Party => Cls::PARTY,
-        }
-    }
-}
-
-/// The metadata of an EHR in a batch.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct EhrRow {
-    /// EHR.ehr_id.value.
-    pub ehr_id: String,
-    /// EHR.system_id.value.
-    pub system_id: String,
-    /// EHR.time_created.value.
-    pub time_created: String,
-    /// False keeps the EHR out of population queries.
-    pub is_queryable: bool,
-}
-
-/// The metadata of a document version.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct DocRow {
-    /// The kind of the versioned object.
-    pub kind: ObjectKind,
-    /// VERSIONED_OBJECT.uid.value.
-    pub object_id: String,
-    /// The number of the version, from 1.
-    pub number: u32,
-    /// Its place in the commit order of the whole repository.
-    pub ordinal: u64,
-    /// Whether this is the newest version of its object.
-    pub latest: bool,
-    /// Whether this is a version that says that the object is deleted.
-    pub deleted: bool,
-}
 
 /// A fragment: a row of a table.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
@@ -815,61 +741,6 @@ impl Batch {
         }
     }
 
-    /// A document as it was packed.
-    pub fn packed(&self, fragment: Fragment) -> Option<Packed> {
-        let mut text = String::new();
-        let root = self.pack_fragment(fragment, &mut text)?;
-        Packed::new(text, root)
-    }
-
-    fn pack_fragment(&self, fragment: Fragment, text: &mut String) -> Option<PackedFragment> {
-        let table = self.table(fragment.table)?;
-        let (mut key, mut open) = (Key::default(), Vec::new());
-        let (mut leaves, mut groups) = (Vec::new(), Vec::new());
-        for (index, item) in (0..).zip(table.layout().items()) {
-            // Subtrees that end here are closed.
-            while open.last().is_some_and(|end| *end <= index) {
-                open.pop();
-                key.close();
-            }
-            // Items that the row lacks come from other layouts of the table.
-            if !table.has(fragment.row, index) {
-                continue;
-            }
-            add_to_key(&mut key, table.layout(), item);
-            match item.kind {
-                ItemKind::Object | ItemKind::List => open.push(item.end),
-                ItemKind::Constant(..) => {}
-                ItemKind::Leaf(..) => {
-                    let start = text.len() as u32;
-                    self.write_leaf(fragment, index, text);
-                    leaves.push((start, text.len() as u32));
-                }
-                ItemKind::Group(group) => groups.push(self.pack_group(fragment, group, text)?),
-            }
-        }
-        open.iter().for_each(|_| key.close());
-        // The key has only items of this row, so interning finds the layout before the merge.
-        Some(PackedFragment {
-            layout: self.layouts.intern(key.bytes()),
-            leaves,
-            groups,
-        })
-    }
-
-    /// Packs the child rows of a repeated group, and appends their leaf values to `text`.
-    fn pack_group(
-        &self,
-        fragment: Fragment,
-        group: u32,
-        text: &mut String,
-    ) -> Option<Vec<PackedFragment>> {
-        let children = self.child_rows(fragment, group).iter();
-        children
-            .map(|child| self.pack_fragment(*child, text))
-            .collect()
-    }
-
     /// The fragments of a repeated group, in list order.
     pub fn child_rows(&self, fragment: Fragment, group: u32) -> &[Fragment] {
         self.table(fragment.table)
@@ -882,21 +753,6 @@ impl Batch {
         match table.layout().item(table.layout().child(0, attr)?)?.kind {
             ItemKind::Group(group) => self.child_rows(fragment, group).first().copied(),
             _ => None,
-        }
-    }
-
-    /// Appends the subtree of an item of a fragment as canonical JSON, as stored.
-    pub fn write_json(&self, fragment: Fragment, item: u32, out: &mut String) {
-        if let Some(table) = self.table(fragment.table) {
-            write_json(
-                &BatchView {
-                    batch: self,
-                    table,
-                    fragment,
-                },
-                item,
-                out,
-            );
         }
     }
 
@@ -924,82 +780,4 @@ pub(super) fn new_schema_id() -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
     // Only uniqueness matters, so no ordering with other memory is needed.
     LAST.fetch_add(1, Ordering::Relaxed) + 1
-}
-
-/// The EHR object with the attributes that are known of it.
-fn ehr_tree(ehr: &EhrRow) -> Tree {
-    let mut tree = Tree::new();
-    let root = tree.push_object(None, None, Cls::EHR);
-    let members = [
-        (Attr::SYSTEM_ID, Cls::HIER_OBJECT_ID, &ehr.system_id),
-        (Attr::EHR_ID, Cls::HIER_OBJECT_ID, &ehr.ehr_id),
-        (Attr::TIME_CREATED, Cls::DV_DATE_TIME, &ehr.time_created),
-    ];
-    for (attr, class, text) in members {
-        let object = tree.push_object(Some(root), Some(attr), class);
-        tree.push_leaf(
-            Some(object),
-            Some(Attr::VALUE),
-            Cls::STRING,
-            Kind::Text,
-            text,
-        );
-    }
-    tree.close(root);
-    tree
-}
-
-struct BatchView<'a> {
-    batch: &'a Batch,
-    table: &'a Table,
-    fragment: Fragment,
-}
-
-impl FragmentView for BatchView<'_> {
-    fn layout(&self) -> &Layout {
-        self.table.layout()
-    }
-
-    fn has(&self, item: u32) -> bool {
-        self.table.has(self.fragment.row, item)
-    }
-
-    fn write_leaf(&self, leaf: u32, kind: Kind, out: &mut String) {
-        let (Some(column_view), words) = (
-            self.table.column_view(leaf),
-            self.batch.words_of(self.fragment.table),
-        ) else {
-            return;
-        };
-        match (kind, column_view.leaf(self.fragment.row, words)) {
-            // Columns store texts without quotes and escapes.
-            (Kind::Text, Some(Leaf::Text(text))) => quote_into(out, text),
-            _ => column_view.write(self.fragment.row, words, out),
-        }
-    }
-
-    fn each_child(&self, group: u32, visit: &mut dyn FnMut(&Self)) {
-        for child in self.batch.child_rows(self.fragment, group) {
-            if let Some(table) = self.batch.table(child.table) {
-                visit(&BatchView {
-                    batch: self.batch,
-                    table,
-                    fragment: *child,
-                });
-            }
-        }
-    }
-}
-
-/// Appends an item of a layout to the key of another layout. Objects and lists stay open.
-fn add_to_key(key: &mut Key, layout: &Layout, item: &Item) {
-    match item.kind {
-        ItemKind::Object => key.open(item.attr, item.class, Kind::Object),
-        ItemKind::List => key.open(item.attr, item.class, Kind::List),
-        ItemKind::Constant(kind, ..) => {
-            key.constant(item.attr, item.class, kind, layout.text(item))
-        }
-        ItemKind::Leaf(kind, _) => key.leaf(item.attr, item.class, kind),
-        ItemKind::Group(_) => key.group(item.attr, item.class),
-    }
 }
