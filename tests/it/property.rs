@@ -17,11 +17,12 @@ use aqlite::aql::{
     Budget, ExecutionPath, Parameter, QueryError, QueryOptions, check, format, parse, prepare,
     print,
 };
-use aqlite::document::{Batch, DocRow, EhrRow, EncodedSegment, Segment, SegmentState};
+use aqlite::document::{Batch, DocRow, EhrRow, EncodedSegment, Segment, SegmentState, UnionPart};
 use query::Draft;
 use random::Random;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::rc::Rc;
 
 /// The maximum number of failures that are reduced and printed.
 const MOST_FAILURES: usize = 6;
@@ -233,13 +234,21 @@ impl Case {
                 }
             }
         }
-        if !plan.scan().whole_ehrs && plan.scan().ehrs.is_none() {
+        let (scan, ehrs) = (plan.scan(), repository.ehrs.len() as u64);
+        let is_joined = scan.whole_ehrs;
+        let is_served = !is_joined || !scan.derived && !scan.all_versions;
+        if is_served && scan.ehrs.is_none() {
             let segments = segments(&repository);
             for plain in [true, false] {
                 // One plan for all attempts, as in a repository: facts that it keeps about absent
                 // parts must not matter.
-                let answer = |batches: &[&Batch]| {
-                    run_plan(&text, &plan, batches, plain).map(|(rows, _)| rows)
+                let answer = |batches: &[Rc<Batch>]| {
+                    let union = is_joined.then(|| union(batches, ehrs));
+                    let batches = match &union {
+                        Some(union) => vec![union],
+                        None => batches.iter().map(Rc::as_ref).collect(),
+                    };
+                    run_plan(&text, &plan, &batches, plain).map(|(rows, _)| rows)
                 };
                 match from_segments(&segments, answer) {
                     Err(message) if message.contains("more than") => return Outcome::TooMuch,
@@ -401,7 +410,7 @@ fn halves(repository: &Repository, whole_ehrs: bool) -> [aqlite::document::Batch
 
 /// Returns the repository as two segments that were written before any document was superseded and while
 /// all EHRs were queryable, with their batches in the present state.
-fn segments(repository: &Repository) -> Vec<(EncodedSegment, Segment, Batch)> {
+fn segments(repository: &Repository) -> Vec<(EncodedSegment, Segment, Rc<Batch>)> {
     let superseded = repository.documents.iter().filter(|d| !d.row.latest);
     let superseded: Vec<u64> = superseded.map(|d| d.row.ordinal).collect();
     let hidden = (0..).zip(&repository.ehrs).filter(|(_, e)| !e.is_queryable);
@@ -434,21 +443,34 @@ fn segments(repository: &Repository) -> Vec<(EncodedSegment, Segment, Batch)> {
             .collect(),
     };
     let encoded = halves(&written, false).map(|batch| batch.to_segment(&ehrs));
-    let segments = encoded.into_iter().map(|encoded| {
+    // The older one has the greater numbers of tables.
+    let segments = encoded.into_iter().zip([1_000, 0]).map(|(encoded, first)| {
         let encoded = encoded.expect("a whole batch");
         let segment = Segment::read(&encoded.head).expect("what was written");
+        let segment = segment.with_first_table(first);
         let batch = segment.batch(&state).expect("what was written");
-        (encoded, segment, batch)
+        (encoded, segment, Rc::new(batch))
     });
     segments.collect()
 }
 
+/// Unites segments with the EHRs from 0 to `ehrs`.
+fn union(batches: &[Rc<Batch>], ehrs: u64) -> Batch {
+    let numbers: Vec<u64> = (0..ehrs).collect();
+    let part = |batch: &Rc<Batch>| UnionPart {
+        batch: Rc::clone(batch),
+        ehrs: &numbers,
+    };
+    let parts: Vec<UnionPart<'_>> = batches.iter().map(part).collect();
+    Batch::union(&parts, ehrs).expect("segments that fit")
+}
+
 /// Evaluates on segments: loads the missing parts and repeats until none is missing.
 fn from_segments<R>(
-    segments: &[(EncodedSegment, Segment, Batch)],
-    answer: impl Fn(&[&Batch]) -> R,
+    segments: &[(EncodedSegment, Segment, Rc<Batch>)],
+    answer: impl Fn(&[Rc<Batch>]) -> R,
 ) -> R {
-    let batches: Vec<&Batch> = segments.iter().map(|(.., batch)| batch).collect();
+    let batches: Vec<Rc<Batch>> = segments.iter().map(|(.., b)| Rc::clone(b)).collect();
     loop {
         let answered = answer(&batches);
         let mut is_whole = true;

@@ -255,7 +255,7 @@ fn texts(result: &ResultSet) -> Vec<String> {
 }
 
 /// Queries of all strategies that may read segments, and some that may not.
-const QUERIES: [&str; 16] = [
+const QUERIES: [&str; 24] = [
     "SELECT count(*) AS n FROM COMPOSITION c",
     "SELECT c/uid/value AS uid FROM COMPOSITION c",
     "SELECT c FROM COMPOSITION c LIMIT 3",
@@ -272,6 +272,26 @@ const QUERIES: [&str; 16] = [
     "SELECT e/ehr_id/value AS ehr FROM EHR e",
     "SELECT count(*) AS n, max(e/time_created/value) AS t FROM EHR e",
     "SELECT e/ehr_id/value AS ehr, e/system_id/value AS s FROM EHR e ORDER BY ehr DESC LIMIT 2",
+    JOINED[0],
+    JOINED[1],
+    JOINED[2],
+    JOINED[3],
+    JOINED[4],
+    JOINED[5],
+    JOINED[6],
+    JOINED[7],
+];
+
+/// Queries that join documents of an EHR, or ask for EHRs without some.
+const JOINED: [&str; 8] = [
+    "SELECT e/ehr_id/value AS ehr, a/uid/value AS a, p/data[at0002]/events[at0003]/data[at0001]/items[at0004]/value/magnitude AS p FROM EHR e CONTAINS (COMPOSITION a CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2] AND COMPOSITION b CONTAINS OBSERVATION p)",
+    "SELECT e/ehr_id/value AS ehr, count(a) AS n, max(b/context/start_time/value) AS t FROM EHR e CONTAINS (COMPOSITION a AND COMPOSITION b)",
+    "SELECT e/ehr_id/value AS ehr FROM EHR e NOT CONTAINS COMPOSITION c CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2]",
+    "SELECT e/ehr_status/uid/value AS status, c/uid/value AS uid FROM EHR e CONTAINS COMPOSITION c ORDER BY uid DESC LIMIT 4",
+    "SELECT e AS ehr FROM EHR e",
+    "SELECT DISTINCT a/name/value AS name, s/is_queryable AS q FROM EHR e CONTAINS (COMPOSITION a AND EHR_STATUS s)",
+    "SELECT a AS a FROM EHR e CONTAINS (COMPOSITION a OR FOLDER f) LIMIT 3",
+    "SELECT f/name/value AS folder, c/uid/value AS uid FROM EHR e CONTAINS FOLDER f CONTAINS COMPOSITION c",
 ];
 
 /// The rows of a query that names EHRs, and the EHRs that exist.
@@ -510,6 +530,32 @@ fn queries_over_segments_give_the_rows_of_the_plain_scan() {
         written > 60 && lost > 5 && named > 100 && past > 100,
         "{written} segments were written, {lost} compactions failed, {named} were read for named EHRs, {past} in older states"
     );
+}
+
+#[test]
+fn queries_that_join_documents_read_segments() {
+    let mut place = Place::new(7);
+    let mut dice = Dice::of(5);
+    for serial in 0..150 {
+        let _ = now_or_never(place.plain.commit(dice.commit(serial))).expect("ready");
+    }
+    while place.compact(0) == Some(Compaction::Written) {}
+    let behind = Draft {
+        ehr: EHRS[0],
+        ..Draft::composition("behind", 1)
+    };
+    done(place.plain.commit(behind.commit()));
+    let mut with_rows = 0;
+    for query in JOINED {
+        let expected = rows(&place.plain, query);
+        let found = scanned(&place.isolates[1], query);
+        assert_eq!(found.rows, expected, "{query}");
+        assert!(found.segments > 0, "a union: {query}");
+        assert!(found.reads.segments > 2, "{query}: {:?}", found.reads);
+        assert!(found.reads.rows <= 1, "{query}: {:?}", found.reads);
+        with_rows += usize::from(!expected.is_empty());
+    }
+    assert!(with_rows >= 5, "{with_rows} of the queries have rows");
 }
 
 #[test]

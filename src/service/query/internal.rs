@@ -140,6 +140,7 @@ fn scan_of(plans: &[Plan], ehrs: Option<Vec<String>>) -> Scan {
     let nothing = Scan {
         kinds: Vec::new(),
         whole_ehrs: false,
+        derived: false,
         empty_ehrs: ehrs.is_some(),
         unqueryable: ehrs.is_some(),
         ehrs,

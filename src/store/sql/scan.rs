@@ -11,7 +11,7 @@ use super::catalog::MatchingProfiles;
 use super::checksum::StoredDocument;
 use super::list::size_of_version;
 use super::read::known_texts;
-use super::segments::{Known, NamedEhrs, SegmentScan, Segments};
+use super::segments::{Known, NamedEhrs, SegmentScan, Segments, is_joined};
 use super::value::{Fields, Row, Sql, Statement, json_list, unexpected};
 use crate::document::{Batch, short_digest};
 use crate::store::repository::{MAX_PAGE_BYTES, Sink, StoreError, state_to_read};
@@ -271,7 +271,8 @@ impl<S: Sql> SqlRepository<S> {
             batch.extend(past.into_iter().flatten());
         }
         batch.extend(named.as_ref().map(NamedEhrs::statement));
-        let reach = segments.as_ref().and_then(|(s, source)| s.reach(*source));
+        let paged = segments.as_ref().filter(|_| !is_joined(scan));
+        let reach = paged.and_then(|(s, source)| s.reach(*source));
         let mut ahead = reach.and_then(|after| Ahead::of(scan, self.catalog.matching(scan), after));
         batch.extend(ahead.as_ref().map(Ahead::statement));
         let mut answers = self.batch(batch).await?;
@@ -318,7 +319,13 @@ impl<S: Sql> SqlRepository<S> {
     ) -> Result<(), StoreError> {
         let mut after = 0;
         if let Some((segments, mut held)) = segments {
-            let sent = self.send_segments(&segments, &mut held, rows, sink).await;
+            let sent = if is_joined(rows.scan) {
+                let read = (rows.state, &mut rows.reads);
+                self.send_joined(&segments, &mut held, (rows.scan, read), sink)
+                    .await
+            } else {
+                self.send_segments(&segments, &mut held, rows, sink).await
+            };
             held.count(&mut rows.reads);
             match sent? {
                 Some(covered) => after = covered,
@@ -622,25 +629,28 @@ impl<'s> RowScan<'s> {
 }
 
 /// The documents of a range of ids, as one batch.
+#[derive(Default)]
 pub(super) struct GatheredBatch {
     pub batch: Batch,
     /// The ids of its EHRs, indexed by their numbers.
     pub ehrs: Vec<u64>,
     /// The last id of the range that was read.
     pub end: u64,
+    /// The number of pages.
+    pub pages: u64,
 }
 
 impl<S: Sql> SqlRepository<S> {
     /// Reads the documents of a scan with ids above `after` and up to `until`, in the state up to
-    /// `newest`. A scan of EHRs alone reads the EHRs with such ids. Ends early when they take about
-    /// `most` bytes of memory.
+    /// `newest`, into an empty batch. A scan of EHRs alone reads the EHRs with such ids. Ends early
+    /// when they take about `most` bytes of memory. `None` if the sink has no memory for them.
     pub(super) async fn gather(
         &self,
         scan: &Scan,
         (after, until, newest): (u64, u64, u64),
-        most: usize,
+        (batch, most): (Batch, usize),
         sink: Sink<'_>,
-    ) -> Result<GatheredBatch, StoreError> {
+    ) -> Result<Option<GatheredBatch>, StoreError> {
         let matching = self.catalog.matching(scan);
         let query = if scan.empty_ehrs { BY_EHR } else { BY_PROFILE };
         let (mut size, mut builder) = (
@@ -648,9 +658,12 @@ impl<S: Sql> SqlRepository<S> {
                 range: PAGE_ROWS,
                 rows: PAGE_ROWS,
             },
-            BatchBuilder::default(),
+            BatchBuilder {
+                batch,
+                ..BatchBuilder::default()
+            },
         );
-        let mut end = after;
+        let (mut end, mut pages) = (after, 0);
         while end < until && builder.batch.encoding_bytes() < most {
             let to = (end + size.range).min(until);
             let page_bounds = PageBounds::between(end, to);
@@ -663,7 +676,10 @@ impl<S: Sql> SqlRepository<S> {
                 Some(ScanRow { doc: Some(doc), .. }) => doc.row.ordinal,
                 None => to,
             };
-            self.add(&mut builder, page.rows, scan, 0, sink).await?;
+            pages += 1;
+            if !self.add(&mut builder, page.rows, scan, 0, sink).await? {
+                return Ok(None);
+            }
             size.learn(rows, bytes, reached - end, false);
             end = reached;
             sink.pause().await;
@@ -673,7 +689,12 @@ impl<S: Sql> SqlRepository<S> {
         for (id, number) in numbers {
             *ehrs.get_mut(number as usize).ok_or_else(unexpected)? = id;
         }
-        Ok(GatheredBatch { batch, ehrs, end })
+        Ok(Some(GatheredBatch {
+            batch,
+            ehrs,
+            end,
+            pages,
+        }))
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod cache;
 mod compaction;
+mod joined;
 mod named;
 mod past;
 
@@ -19,6 +20,7 @@ pub(super) use cache::Known;
 use cache::{Cache, Held, Listed, News};
 pub use compaction::{Compaction, CompactionHost};
 use futures_util::stream::{self, StreamExt};
+pub(super) use joined::is_joined;
 pub(super) use named::NamedEhrs;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -158,8 +160,8 @@ impl Opened {
 }
 
 impl Source {
-    /// The source of the segments that serve a scan: of EHRs alone, or document by document. A scan
-    /// of one EHR, or of fewer than `named`, reads rows.
+    /// The source of the segments that serve a scan: of EHRs alone, document by document, or by EHR.
+    /// A scan of one EHR, or of fewer than `named`, reads rows.
     fn of(scan: &Scan, named: usize) -> Option<Source> {
         if let Some(ehrs) = &scan.ehrs {
             return named::is_served(scan, ehrs.len(), named).then_some(Source::Versions);
@@ -170,7 +172,7 @@ impl Source {
         match (scan.kinds.is_empty(), scan.empty_ehrs) {
             (true, true) => Some(Source::Ehrs),
             (_, false) if !scan.whole_ehrs => Some(Source::Versions),
-            _ => None,
+            _ => is_joined(scan).then_some(Source::Versions),
         }
     }
 

@@ -381,32 +381,46 @@ fn parts(nodes: &[At<'_>]) -> Vec<f64> {
     nodes.iter().filter_map(of).flatten().collect()
 }
 
-/// Returns the exact sum, rounded once: numbers are multiples of the smallest unit among them.
+/// Returns the exact sum, rounded once. The partial sums do not overlap, so no digit is lost
+/// (J. R. Shewchuk, Adaptive Precision Floating-Point Arithmetic, 1997).
 fn sum(numbers: &[f64]) -> f64 {
-    let parts = |n: f64| {
-        let exponent = ((n.to_bits() >> 52) & 0x7ff) as i32;
-        let digits =
-            (n.to_bits() & ((1 << 52) - 1)) as i128 | if exponent > 0 { 1 << 52 } else { 0 };
-        (
-            if n < 0.0 { -digits } else { digits },
-            exponent.max(1) - 1075,
-        )
-    };
-    let unit = numbers
-        .iter()
-        .filter(|n| **n != 0.0)
-        .map(|n| parts(*n).1)
-        .min()
-        .unwrap_or(0);
-    let whole = numbers
-        .iter()
-        .filter(|n| **n != 0.0)
-        .try_fold(0_i128, |sum, n| {
-            let (digits, exponent) = parts(*n);
-            (exponent - unit < 64).then(|| sum + (digits << (exponent - unit)))
-        });
-    whole.map_or_else(
-        || numbers.iter().sum(),
-        |whole| whole as f64 * 2_f64.powi(unit),
-    )
+    let mut partials: Vec<f64> = Vec::new();
+    for number in numbers {
+        let mut high = *number;
+        let mut rest = Vec::new();
+        for partial in partials {
+            let (large, small) = match high.abs() < partial.abs() {
+                true => (partial, high),
+                false => (high, partial),
+            };
+            high = large + small;
+            let low = small - (high - large);
+            rest.extend((low != 0.0).then_some(low));
+        }
+        rest.push(high);
+        partials = rest;
+    }
+    rounded(partials)
+}
+
+/// Returns the sum of partial sums in ascending order, rounded to the nearest double, and to the
+/// even one if two are equally near.
+fn rounded(mut partials: Vec<f64>) -> f64 {
+    let mut high = partials.pop().unwrap_or(0.0);
+    while let Some(next) = partials.pop() {
+        let before = high;
+        high = before + next;
+        let low = next - (high - before);
+        if low != 0.0 {
+            // Half of the last place was rounded to even, but smaller partial sums are beyond it.
+            let is_beyond = partials.last().is_some_and(|p| (*p < 0.0) == (low < 0.0));
+            let twice = high + 2.0 * low;
+            return if is_beyond && twice - high == 2.0 * low {
+                twice
+            } else {
+                high
+            };
+        }
+    }
+    high
 }

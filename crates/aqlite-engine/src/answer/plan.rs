@@ -110,6 +110,7 @@ fn plan_paths(
     let mut scan = scan(&query, ehr, single);
     // Derived objects are made from old versions too.
     scan.all_versions |= derived;
+    scan.derived = derived;
     Ok(Plan {
         costly: is_costly(&query),
         query,
@@ -455,6 +456,7 @@ fn scan(query: &Query, ehr: Option<&str>, single: bool) -> Scan {
         kinds: kinds(query, single),
         all_versions,
         whole_ehrs: !single,
+        derived: false,
         empty_ehrs: !single,
         // A document without the archetype can be left out only if rows need one document each.
         archetypes: if single {
@@ -487,13 +489,13 @@ fn kinds(query: &Query, single: bool) -> Vec<ObjectKind> {
 fn may_touch(query: &Query, kind: ObjectKind) -> bool {
     let mut touched = uses_derived(query) || kind == ObjectKind::EhrStatus && uses_status(query);
     each_class(&query.from, &mut |e| {
-        touched |= e.class != Cls::EHR && stands_in(e.class, kind)
+        touched |= e.class != Cls::EHR && may_occur_in(e.class, kind)
     });
     touched
 }
 
 /// False when no document of this kind has an object of this class.
-fn stands_in(class: Cls, kind: ObjectKind) -> bool {
+pub(super) fn may_occur_in(class: Cls, kind: ObjectKind) -> bool {
     match class {
         Cls::EHR_STATUS => kind == ObjectKind::EhrStatus,
         class if class == Cls::COMPOSITION || class.is_a(Cls::CONTENT_ITEM) => {
@@ -509,7 +511,7 @@ fn may_hold(source: &Source, kind: ObjectKind) -> bool {
         Source::And(left, right) => may_hold(left, kind) && may_hold(right, kind),
         Source::Or(left, right) => may_hold(left, kind) || may_hold(right, kind),
         Source::Class(expr) => {
-            stands_in(expr.class, kind)
+            may_occur_in(expr.class, kind)
                 && if let Contains::Some(inner) = &expr.contains {
                     may_hold(inner, kind)
                 } else {

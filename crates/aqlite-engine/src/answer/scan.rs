@@ -21,6 +21,9 @@ pub struct Scan {
     /// Each batch must hold all documents of an EHR that it holds one of: the query joins
     /// documents, or asks for EHRs without any.
     pub whole_ehrs: bool,
+    /// Objects that follow from all versions of an EHR are asked for: its references, or the
+    /// versioned objects.
+    pub derived: bool,
     /// EHRs without a matching document are asked for too.
     pub empty_ehrs: bool,
     /// Whether EHRs that are not queryable are included, as if they were. Without `ehrs` a
@@ -100,6 +103,7 @@ impl Scan {
         self.kinds.extend(more);
         self.all_versions |= other.all_versions;
         self.whole_ehrs |= other.whole_ehrs;
+        self.derived |= other.derived;
         self.empty_ehrs |= other.empty_ehrs;
         self.unqueryable |= other.unqueryable;
         self
@@ -157,6 +161,7 @@ impl Default for Scan {
             ],
             all_versions: false,
             whole_ehrs: true,
+            derived: true,
             empty_ehrs: true,
             unqueryable: false,
             archetypes: Vec::new(),

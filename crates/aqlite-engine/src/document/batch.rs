@@ -2,26 +2,31 @@
 
 mod derived;
 mod docs;
+mod ehr;
 mod presence;
+mod restore;
 mod table;
+mod union;
 
 pub use derived::Container;
-pub use docs::{Doc, DocState};
+pub use docs::{Doc, DocRow, DocState, ObjectKind};
 pub(super) use docs::{Docs, Marks, Places};
+pub use ehr::EhrRow;
 pub use presence::{Bitmap, PresenceBitmap};
 pub use table::{ColumnView, Table};
 pub(super) use table::{RepeatedGroup, Structure};
+pub use union::UnionPart;
 
 use super::column::{Dictionary, Leaf, Words, push};
-use super::layout::{Item, ItemKind, Key, Layout, LayoutStore};
-use super::pack::{FragmentView, Packed, PackedFragment, pack, write_json};
+use super::layout::{ItemKind, Layout, LayoutStore};
+use super::pack::{Packed, PackedFragment, pack};
 use super::rule::NothingKnown;
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::id::is_archetype_id;
-use aqlite_rm::json::quote_into;
 use aqlite_rm::number;
-use aqlite_rm::tree::{Kind, Tree};
+use aqlite_rm::tree::Kind;
 use derived::{DERIVED, Derived};
+use ehr::ehr_tree;
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -29,83 +34,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use table::LayoutMapping;
-
-/// The kinds of versioned objects.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
-pub enum ObjectKind {
-    /// COMPOSITION.
-    Composition,
-    /// EHR_STATUS.
-    EhrStatus,
-    /// The directory: a tree of FOLDERs.
-    Folder,
-    /// A demographic PARTY.
-    Party,
-}
-
-impl ObjectKind {
-    /// Returns the number that represents the kind in storage.
-    pub fn number(self) -> u64 {
-        match self {
-            ObjectKind::Composition => 1,
-            ObjectKind::EhrStatus => 2,
-            ObjectKind::Folder => 3,
-            ObjectKind::Party => 4,
-        }
-    }
-
-    /// Returns the kind that a number represents.
-    pub fn of_number(number: u64) -> Option<ObjectKind> {
-        [
-            ObjectKind::Composition,
-            ObjectKind::EhrStatus,
-            ObjectKind::Folder,
-            ObjectKind::Party,
-        ]
-        .into_iter()
-        .find(|kind| kind.number() == number)
-    }
-
-    /// The class of its documents.
-    pub fn class(self) -> Cls {
-        match self {
-            ObjectKind::Composition => Cls::COMPOSITION,
-            ObjectKind::EhrStatus => Cls::EHR_STATUS,
-            ObjectKind::Folder => Cls::FOLDER,
-            ObjectKind::Party => Cls::PARTY,
-        }
-    }
-}
-
-/// The metadata of an EHR in a batch.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct EhrRow {
-    /// EHR.ehr_id.value.
-    pub ehr_id: String,
-    /// EHR.system_id.value.
-    pub system_id: String,
-    /// EHR.time_created.value.
-    pub time_created: String,
-    /// False keeps the EHR out of population queries.
-    pub is_queryable: bool,
-}
-
-/// The metadata of a document version.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct DocRow {
-    /// The kind of the versioned object.
-    pub kind: ObjectKind,
-    /// VERSIONED_OBJECT.uid.value.
-    pub object_id: String,
-    /// The number of the version, from 1.
-    pub number: u32,
-    /// Its place in the commit order of the whole repository.
-    pub ordinal: u64,
-    /// Whether this is the newest version of its object.
-    pub latest: bool,
-    /// Whether this is a version that says that the object is deleted.
-    pub deleted: bool,
-}
+use union::Union;
 
 /// A fragment: a row of a table.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
@@ -182,19 +111,29 @@ pub struct Batch {
     /// The node ids of roots.
     pub(super) root_ids: Vec<String>,
     /// The number of the first table.
-    base: u32,
+    pub(super) base: u32,
     pub(super) schema_id: u64,
     /// The invariant that did not hold when something was added, if any.
     pub(super) broken: Option<&'static str>,
     /// Whether parts of it may be absent: see [`Batch::wanted`].
     pub(super) is_late: bool,
     derived: OnceCell<Box<Derived>>,
+    /// The batches that have the tables and documents of this one, if it is a union.
+    pub(super) united: Option<Box<Union>>,
 }
 
 impl Batch {
     /// An empty batch.
     pub fn new() -> Batch {
         Batch::default()
+    }
+
+    /// An empty batch whose first table has this number, to be united with others.
+    pub fn with_first_table(number: u32) -> Batch {
+        Batch {
+            base: number,
+            ..Batch::default()
+        }
     }
 
     /// A batch of a segment, to be filled.
@@ -208,7 +147,10 @@ impl Batch {
 
     /// Returns the number of documents, including removed ones.
     pub fn len(&self) -> usize {
-        self.docs.len()
+        match &self.united {
+            Some(union) => union.len(),
+            None => self.docs.len(),
+        }
     }
 
     /// The invariant that did not hold when something was added: what the batch holds is not all
@@ -217,12 +159,13 @@ impl Batch {
         // Derived objects are cached, and could have been derived without the absent parts.
         let is_partial = self.is_late && self.derived.get().is_some();
         let derived = "objects of whole EHRs were derived from a segment";
-        self.broken.or(is_partial.then_some(derived))
+        let united = self.united.as_deref().and_then(Union::broken);
+        self.broken.or(united).or(is_partial.then_some(derived))
     }
 
     /// Returns whether it holds no document.
     pub fn is_empty(&self) -> bool {
-        self.docs.len() == 0
+        self.len() == 0
     }
 
     /// Adds an EHR and gives its number.
@@ -363,6 +306,9 @@ impl Batch {
 
     /// VERSIONED_OBJECT.uid.value of a document.
     pub fn object_id(&self, document: u32) -> &str {
+        if let Some(union) = &self.united {
+            return union.object_id(document).unwrap_or_default();
+        }
         let in_uid = || {
             self.doc(document)
                 .and_then(|doc| self.object_in_uid(doc.version))
@@ -625,6 +571,9 @@ impl Batch {
 
     /// The documents of an EHR in commit order.
     pub fn docs_of(&self, ehr: u32) -> &[u32] {
+        if let Some(union) = &self.united {
+            return union.docs_of(ehr);
+        }
         let by_ehr = self.by_ehr.0.get_or_init(|| self.list_by_ehr());
         by_ehr.get(ehr as usize).map_or(&[], Vec::as_slice)
     }
@@ -653,7 +602,21 @@ impl Batch {
 
     /// One document.
     pub fn doc(&self, document: u32) -> Option<Doc> {
-        self.docs.get(document)
+        match &self.united {
+            Some(union) => union.doc(document),
+            None => self.docs.get(document),
+        }
+    }
+
+    /// Returns the number of the document that a fragment belongs to; that of the EHR for the
+    /// object of an EHR.
+    pub fn owner_of(&self, fragment: Fragment) -> Option<u32> {
+        let table = self.table(fragment.table)?;
+        let owner = *table.docs().get(fragment.row as usize)?;
+        match &self.united {
+            Some(union) if fragment.table < DERIVED => union.owner(table, fragment.table, owner),
+            _ => Some(owner),
+        }
     }
 
     /// Returns the EHR of a document that is the latest version of an object and not deleted; `None`
@@ -663,29 +626,43 @@ impl Batch {
         owner.filter(|_| self.docs.is_current(document))
     }
 
-    /// The tables of documents and EHRs; fragments name them by number.
-    pub fn tables(&self) -> &[Table] {
-        &self.tables
+    /// The tables of documents and EHRs with their numbers, by which fragments name them.
+    pub fn tables(&self) -> impl Iterator<Item = (u32, &Table)> {
+        let united = self.united.iter().flat_map(|union| union.tables());
+        self.own_tables().chain(united)
+    }
+
+    fn own_tables(&self) -> impl Iterator<Item = (u32, &Table)> {
+        (self.base..).zip(&self.tables)
+    }
+
+    /// One of [`Batch::tables`].
+    pub fn stored_table(&self, number: u32) -> Option<&Table> {
+        match &self.united {
+            Some(union) => union.part_of(number)?.stored_table(number),
+            None => self.tables.get(number.checked_sub(self.base)? as usize),
+        }
     }
 
     /// One table.
     pub fn table(&self, number: u32) -> Option<&Table> {
         // Numbers from `DERIVED` on belong to tables of derived objects.
-        match number.checked_sub(self.base) {
-            Some(number) if number < DERIVED => self.tables.get(number as usize),
-            _ => self.derived.get()?.batch.table(number),
+        if number >= DERIVED && self.base < DERIVED {
+            return self.derived.get()?.batch.table(number);
         }
+        self.stored_table(number)
     }
 
     /// The words of the columns of a table.
     fn words_of(&self, table: u32) -> &Words {
-        match self.derived.get() {
-            Some(derived) if table >= DERIVED => derived.batch.words.words(),
-            _ => self.words.words(),
-        }
+        let derived = self.derived.get().filter(|_| table >= DERIVED);
+        let of_derived = derived.map(|derived| &derived.batch);
+        let of_union = || self.united.as_ref()?.part_of(table);
+        of_derived.or_else(of_union).unwrap_or(self).words.words()
     }
 
-    /// The texts of the text columns of [`Batch::tables`].
+    /// The texts of the text columns of [`Batch::tables`]. A union has none of its own, so cells of
+    /// it are copies.
     pub fn words(&self) -> &Words {
         self.words.words()
     }
@@ -764,61 +741,6 @@ impl Batch {
         }
     }
 
-    /// A document as it was packed.
-    pub fn packed(&self, fragment: Fragment) -> Option<Packed> {
-        let mut text = String::new();
-        let root = self.pack_fragment(fragment, &mut text)?;
-        Packed::new(text, root)
-    }
-
-    fn pack_fragment(&self, fragment: Fragment, text: &mut String) -> Option<PackedFragment> {
-        let table = self.table(fragment.table)?;
-        let (mut key, mut open) = (Key::default(), Vec::new());
-        let (mut leaves, mut groups) = (Vec::new(), Vec::new());
-        for (index, item) in (0..).zip(table.layout().items()) {
-            // Subtrees that end here are closed.
-            while open.last().is_some_and(|end| *end <= index) {
-                open.pop();
-                key.close();
-            }
-            // Items that the row lacks come from other layouts of the table.
-            if !table.has(fragment.row, index) {
-                continue;
-            }
-            add_to_key(&mut key, table.layout(), item);
-            match item.kind {
-                ItemKind::Object | ItemKind::List => open.push(item.end),
-                ItemKind::Constant(..) => {}
-                ItemKind::Leaf(..) => {
-                    let start = text.len() as u32;
-                    self.write_leaf(fragment, index, text);
-                    leaves.push((start, text.len() as u32));
-                }
-                ItemKind::Group(group) => groups.push(self.pack_group(fragment, group, text)?),
-            }
-        }
-        open.iter().for_each(|_| key.close());
-        // The key has only items of this row, so interning finds the layout before the merge.
-        Some(PackedFragment {
-            layout: self.layouts.intern(key.bytes()),
-            leaves,
-            groups,
-        })
-    }
-
-    /// Packs the child rows of a repeated group, and appends their leaf values to `text`.
-    fn pack_group(
-        &self,
-        fragment: Fragment,
-        group: u32,
-        text: &mut String,
-    ) -> Option<Vec<PackedFragment>> {
-        let children = self.child_rows(fragment, group).iter();
-        children
-            .map(|child| self.pack_fragment(*child, text))
-            .collect()
-    }
-
     /// The fragments of a repeated group, in list order.
     pub fn child_rows(&self, fragment: Fragment, group: u32) -> &[Fragment] {
         self.table(fragment.table)
@@ -834,21 +756,6 @@ impl Batch {
         }
     }
 
-    /// Appends the subtree of an item of a fragment as canonical JSON, as stored.
-    pub fn write_json(&self, fragment: Fragment, item: u32, out: &mut String) {
-        if let Some(table) = self.table(fragment.table) {
-            write_json(
-                &BatchView {
-                    batch: self,
-                    table,
-                    fragment,
-                },
-                item,
-                out,
-            );
-        }
-    }
-
     /// Bytes held, about.
     pub fn bytes(&self) -> usize {
         let tables: usize = self.tables.iter().map(Table::bytes).sum();
@@ -857,7 +764,9 @@ impl Batch {
             .values()
             .map(|(_, mapping)| mapping.bytes())
             .sum();
-        tables + mappings + self.words.bytes() + self.docs.bytes() + self.ehrs.len() * 100
+        let united = self.united.as_ref().map_or(0, |union| union.bytes());
+        let own = tables + mappings + self.words.bytes() + self.docs.bytes();
+        own + united + self.ehrs.len() * 100
     }
 }
 
@@ -871,82 +780,4 @@ pub(super) fn new_schema_id() -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
     // Only uniqueness matters, so no ordering with other memory is needed.
     LAST.fetch_add(1, Ordering::Relaxed) + 1
-}
-
-/// The EHR object with the attributes that are known of it.
-fn ehr_tree(ehr: &EhrRow) -> Tree {
-    let mut tree = Tree::new();
-    let root = tree.push_object(None, None, Cls::EHR);
-    let members = [
-        (Attr::SYSTEM_ID, Cls::HIER_OBJECT_ID, &ehr.system_id),
-        (Attr::EHR_ID, Cls::HIER_OBJECT_ID, &ehr.ehr_id),
-        (Attr::TIME_CREATED, Cls::DV_DATE_TIME, &ehr.time_created),
-    ];
-    for (attr, class, text) in members {
-        let object = tree.push_object(Some(root), Some(attr), class);
-        tree.push_leaf(
-            Some(object),
-            Some(Attr::VALUE),
-            Cls::STRING,
-            Kind::Text,
-            text,
-        );
-    }
-    tree.close(root);
-    tree
-}
-
-struct BatchView<'a> {
-    batch: &'a Batch,
-    table: &'a Table,
-    fragment: Fragment,
-}
-
-impl FragmentView for BatchView<'_> {
-    fn layout(&self) -> &Layout {
-        self.table.layout()
-    }
-
-    fn has(&self, item: u32) -> bool {
-        self.table.has(self.fragment.row, item)
-    }
-
-    fn write_leaf(&self, leaf: u32, kind: Kind, out: &mut String) {
-        let (Some(column_view), words) = (
-            self.table.column_view(leaf),
-            self.batch.words_of(self.fragment.table),
-        ) else {
-            return;
-        };
-        match (kind, column_view.leaf(self.fragment.row, words)) {
-            // Columns store texts without quotes and escapes.
-            (Kind::Text, Some(Leaf::Text(text))) => quote_into(out, text),
-            _ => column_view.write(self.fragment.row, words, out),
-        }
-    }
-
-    fn each_child(&self, group: u32, visit: &mut dyn FnMut(&Self)) {
-        for child in self.batch.child_rows(self.fragment, group) {
-            if let Some(table) = self.batch.table(child.table) {
-                visit(&BatchView {
-                    batch: self.batch,
-                    table,
-                    fragment: *child,
-                });
-            }
-        }
-    }
-}
-
-/// Appends an item of a layout to the key of another layout. Objects and lists stay open.
-fn add_to_key(key: &mut Key, layout: &Layout, item: &Item) {
-    match item.kind {
-        ItemKind::Object => key.open(item.attr, item.class, Kind::Object),
-        ItemKind::List => key.open(item.attr, item.class, Kind::List),
-        ItemKind::Constant(kind, ..) => {
-            key.constant(item.attr, item.class, kind, layout.text(item))
-        }
-        ItemKind::Leaf(kind, _) => key.leaf(item.attr, item.class, kind),
-        ItemKind::Group(_) => key.group(item.attr, item.class),
-    }
 }

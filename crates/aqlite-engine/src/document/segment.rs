@@ -86,6 +86,8 @@ pub struct Segment {
     layouts: Vec<Arc<super::Layout>>,
     docs: Docs,
     schema_id: u64,
+    /// The number of the first table of its batches.
+    base: u32,
 }
 
 #[derive(Encode, Decode)]
@@ -191,6 +193,9 @@ impl Batch {
     pub fn to_segment(&self, ehrs: &[u64]) -> Result<EncodedSegment, &'static str> {
         if let Some(broken) = self.broken {
             return Err(broken);
+        }
+        if self.base != 0 || self.united.is_some() {
+            return Err("a segment needs a batch of its own");
         }
         if ehrs.len() != self.ehrs.len() {
             return Err("a segment needs the number of each of its EHRs");
@@ -454,9 +459,10 @@ impl StoredPlaces {
         }
     }
 
-    /// Returns the places of `documents` documents.
-    fn places(self, documents: usize) -> Result<Places, &'static str> {
-        let (versions, data) = (self.versions.fragments()?, self.data.fragments()?);
+    /// Returns the places of `documents` documents in a batch whose first table has the number
+    /// `base`.
+    fn places(self, documents: usize, base: u32) -> Result<Places, &'static str> {
+        let (versions, data) = (self.versions.fragments(base)?, self.data.fragments(base)?);
         let lengths = [self.numbers.len(), versions.len(), data.len()];
         if lengths.iter().any(|length| *length != documents) {
             return Err(DAMAGED);
@@ -550,7 +556,23 @@ impl Segment {
             layouts,
             head,
             schema_id: super::batch::new_schema_id(),
+            base: 0,
         })
+    }
+
+    /// Sets the number of the first table of the batches of the segment. Batches whose tables have
+    /// different numbers can be united: see [`Batch::union`].
+    #[must_use]
+    pub fn with_first_table(self, number: u32) -> Segment {
+        Segment {
+            base: number,
+            ..self
+        }
+    }
+
+    /// Returns the number of tables.
+    pub fn tables(&self) -> usize {
+        self.layouts.len()
     }
 
     /// Returns the repository's numbers of the EHRs, by their numbers in the segment.
@@ -571,7 +593,8 @@ impl Segment {
         let mut batch = Batch::late();
         let ehrs = self.head.ehrs.iter();
         batch.ehrs = ehrs.map(|id| Some(state.reads(*id))).collect();
-        batch.ehr_fragments = self.head.ehr_fragments.fragments()?;
+        batch.base = self.base;
+        batch.ehr_fragments = self.head.ehr_fragments.fragments(self.base)?;
         let docs = self.docs.in_state(state.superseded, &batch.ehrs);
         batch.docs = docs.ok_or(DAMAGED)?;
         batch.odd_ids = self.head.odd_ids.iter().cloned().collect();
@@ -582,7 +605,10 @@ impl Segment {
         for (table, layout) in self.head.tables.iter().zip(&self.layouts) {
             let root = (table.root_id, table.archetype);
             let mut late = Table::late(Arc::clone(layout), root, table.rows);
-            late.origins.clone_from(&table.origins);
+            let origins = table.origins.iter();
+            late.origins = origins
+                .map(|(table, group)| (self.base.saturating_add(*table), *group))
+                .collect();
             batch.tables.push(late);
         }
         Ok(batch)
@@ -655,7 +681,8 @@ impl Segment {
     fn load_rest(&self, batch: &Batch, at: usize, bytes: &[u8]) -> Result<(), &'static str> {
         let pages = batch.words.words().pages();
         if at == pages.len() {
-            let places = unpack_bytes::<StoredPlaces>(bytes)?.places(batch.docs.len())?;
+            let places = unpack_bytes::<StoredPlaces>(bytes)?;
+            let places = places.places(batch.docs.len(), self.base)?;
             batch.docs.places.load(Arc::new(places));
             return Ok(());
         }
@@ -702,7 +729,8 @@ pub fn share_parts(from: &Batch, to: &Batch) {
 
 fn load_structure(batch: &Batch, table: &Table, bytes: &[u8]) -> Result<(), &'static str> {
     let stored: StoredStructure = unpack_bytes(bytes)?;
-    let structure = stored.structure(table.len(), table.groups() as usize)?;
+    let size = (table.len(), table.groups() as usize);
+    let structure = stored.structure(size, batch.base)?;
     // Hidden rows are set first: a loaded structure must never be read without them.
     let _ = table.hidden.set(hidden(batch, table, &structure));
     table.structure.load(Arc::new(structure));

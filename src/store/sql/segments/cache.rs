@@ -8,6 +8,9 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::{Rc, Weak};
 
+/// The numbers of tables that segments use; those above are free for rows behind segments.
+pub(super) const TABLES: u32 = 1 << 30;
+
 /// A segment of the manifest.
 pub(super) struct Listed {
     pub first: u64,
@@ -138,6 +141,8 @@ pub(super) struct Cache {
     newest: u64,
     /// The last id that the segments of the last query held, if they held all ids up to it.
     pub reach: Option<u64>,
+    /// The number of the first table of the next segment: no two that are held share a number.
+    next_table: u32,
 }
 
 impl Held {
@@ -300,7 +305,7 @@ impl Cache {
 
     /// Holds a segment whose head was read; `None` where the head is damaged.
     pub fn hold(&mut self, listed: &Listed, head: &[u8]) -> Option<Rc<Held>> {
-        let segment = Segment::read(head).ok()?;
+        let segment = self.numbered(Segment::read(head).ok()?);
         let held = Rc::new(Held {
             first: listed.first,
             last: listed.last,
@@ -310,6 +315,18 @@ impl Cache {
         });
         self.held.insert(listed.blob.clone(), Rc::clone(&held));
         Some(held)
+    }
+
+    /// Numbers the tables of a segment. After very many segments the numbers begin again; a union of
+    /// segments that share numbers then fails, and rows are read.
+    fn numbered(&mut self, segment: Segment) -> Segment {
+        let tables = u32::try_from(segment.tables()).unwrap_or(TABLES);
+        let first = match self.next_table.checked_add(tables) {
+            Some(end) if end <= TABLES => self.next_table,
+            _ => 0,
+        };
+        self.next_table = first.saturating_add(tables);
+        segment.with_first_table(first)
     }
 
     /// Drops all loaded parts if they take more than `kept` bytes.

@@ -13,7 +13,7 @@ use crate::store::scan::{Progress, Scan, Snapshot};
 use crate::store::sql::SqlRepository;
 use crate::store::sql::scan::{GatheredBatch, NEWEST, newest_of};
 use crate::store::sql::segments::cache::Listed;
-use crate::store::sql::value::{Fields, Sql, Statement};
+use crate::store::sql::value::{Fields, Sql, Statement, unexpected};
 
 /// Maximum bytes of memory while a segment is encoded, estimated. The segment then ends early.
 const BYTES: usize = 40 << 20;
@@ -107,6 +107,7 @@ impl Source {
             kinds,
             all_versions: true,
             whole_ehrs: false,
+            derived: false,
             empty_ehrs: self == Source::Ehrs,
             unqueryable: true,
             archetypes: Vec::new(),
@@ -316,8 +317,11 @@ impl<S: Sql> SqlRepository<S> {
         let mut sink = Gathering { pause };
         let bounds = (range.first - 1, range.last, state.version);
         let everything = source.everything();
-        let gathered = self.gather(&everything, bounds, BYTES, &mut sink).await?;
-        let GatheredBatch { batch, ehrs, end } = gathered;
+        let into = (Batch::new(), BYTES);
+        let gathered = self.gather(&everything, bounds, into, &mut sink).await?;
+        let GatheredBatch {
+            batch, ehrs, end, ..
+        } = gathered.ok_or_else(unexpected)?;
         let encoded = batch.to_segment(&ehrs);
         let encoded = encoded.map_err(|what| StoreError::Failed(what.to_owned()))?;
         let rows = match source {

@@ -109,8 +109,9 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             .plan_cache
             .anchor_tables(anchor.variable, schema_id, || {
                 let may_pass = self.may_pass(anchor);
-                let tables = (0..)
-                    .zip(self.batch.tables())
+                let tables = self
+                    .batch
+                    .tables()
                     .filter(|(_, table)| may_pass(table))
                     .map(|(number, _)| number);
                 AnchorTables {
@@ -274,8 +275,9 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         let only = group_expansion(only_case)?;
         let over = groups_of_step(parents, only)?;
         let (mut children, mut counts) = (Vec::new(), ChildRowCounts::default());
-        for (number, table) in (0..)
-            .zip(self.batch.tables())
+        for (number, table) in self
+            .batch
+            .tables()
             .filter(|(_, table)| table.origins().iter().any(|of| over.contains(of)))
         {
             let rows = scope.rows(number, table);

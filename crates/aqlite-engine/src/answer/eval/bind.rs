@@ -4,7 +4,7 @@ use super::expand::Product;
 use super::node::{Node, View};
 use super::predicate::{PredicateEvaluator, matches_node_id};
 use super::work::{STEP, Work};
-use crate::answer::plan::Plan;
+use crate::answer::plan::{Plan, may_occur_in};
 use crate::answer::plan_cache::Candidate;
 use crate::answer::query::{
     ClassExpr, CompareOp, Contains, Literal, Predicate, PredicateValue, Source, Versions,
@@ -52,6 +52,21 @@ pub(super) struct Binder<'p, 'b> {
     pub trail: &'p Trail,
     /// The living compositions of the EHR by their object ids, once a folder was looked at.
     pub listed: OnceCell<HashMap<&'b str, Vec<u32>>>,
+    /// The candidates of class expressions that are enumerated again and again.
+    pub listings: RefCell<HashMap<(usize, ParentKey), Listing<'b>>>,
+}
+
+/// The candidates of a class expression below a parent that pass it and have below them what it
+/// contains.
+pub(super) type Listing<'b> = Rc<[ListedCandidate<'b>]>;
+
+/// A candidate of a class expression.
+#[derive(Clone, Copy)]
+pub(super) struct ListedCandidate<'b> {
+    /// Its number among all candidates, by which a trail finds it again.
+    number: u32,
+    node: Node,
+    below: Parent<'b>,
 }
 
 /// The position of the enumeration of the assignments of one document or EHR, so that it can be
@@ -75,7 +90,7 @@ pub(super) struct Trail {
 }
 
 /// The identity of a parent: the kind of [`Parent`], and its numbers.
-type ParentKey = (u8, Node);
+pub(super) type ParentKey = (u8, Node);
 
 /// A search for a node that passes a class expression and has below it what that contains.
 #[derive(Clone, Copy, Default)]
@@ -165,6 +180,11 @@ impl Trail {
     /// Advances to the next candidate of a class expression, unless it was done before the pause.
     fn reach(&self, level: &Level) -> Reached {
         let number = level.count.replace(level.count.get().saturating_add(1));
+        self.reach_number(level, number)
+    }
+
+    /// Advances like [`Trail::reach`] to the candidate with a number.
+    fn reach_number(&self, level: &Level, number: u32) -> Reached {
         if number < level.skip {
             return Reached::Passed;
         }
@@ -207,10 +227,26 @@ impl<'p, 'b> Binder<'p, 'b> {
         a: &mut Assignment,
         next: Next<'_>,
     ) -> ControlFlow<()> {
+        self.bind_in(source, (parent, false), a, next)
+    }
+
+    /// Binds like [`Binder::bind`]. What is bound `again` for each assignment of another class
+    /// expression is listed once.
+    fn bind_in(
+        &self,
+        source: &Source,
+        (parent, again): (Parent<'b>, bool),
+        a: &mut Assignment,
+        next: Next<'_>,
+    ) -> ControlFlow<()> {
+        let place = (parent, again);
+        let mut both = |left, right, a: &mut Assignment| {
+            self.bind_in(left, place, a, &mut |a| {
+                self.bind_in(right, (parent, true), a, &mut *next)
+            })
+        };
         match source {
-            Source::And(left, right) => {
-                self.bind(left, parent, a, &mut |a| self.bind(right, parent, a, next))
-            }
+            Source::And(left, right) => both(left, right, a),
             Source::Or(left, right) => {
                 let (Some(has_left), Some(has_right)) =
                     (self.exists(left, parent), self.exists(right, parent))
@@ -219,16 +255,72 @@ impl<'p, 'b> Binder<'p, 'b> {
                 };
                 // If both sides hold, the variables of both are bound, as with AND.
                 match (has_left, has_right) {
-                    (true, true) => {
-                        self.bind(left, parent, a, &mut |a| self.bind(right, parent, a, next))
-                    }
-                    (true, false) => self.bind(left, parent, a, next),
-                    (false, true) => self.bind(right, parent, a, next),
+                    (true, true) => both(left, right, a),
+                    (true, false) => self.bind_in(left, place, a, next),
+                    (false, true) => self.bind_in(right, place, a, next),
                     (false, false) => ControlFlow::Continue(()),
                 }
             }
+            Source::Class(expr) if again => self.bind_listed(expr, parent, a, next),
             Source::Class(expr) => self.bind_class(expr, parent, a, next),
         }
+    }
+
+    /// Binds a class expression like [`Binder::bind_class`], from its listing.
+    fn bind_listed(
+        &self,
+        expr: &ClassExpr,
+        parent: Parent<'b>,
+        a: &mut Assignment,
+        next: Next<'_>,
+    ) -> ControlFlow<()> {
+        let Some(listing) = self.listing(expr, parent) else {
+            return ControlFlow::Break(());
+        };
+        let level = self.trail.open();
+        let flow = listing.iter().try_for_each(|candidate| {
+            match self.trail.reach_number(&level, candidate.number) {
+                Reached::Passed => return ControlFlow::Continue(()),
+                Reached::Again => {}
+                Reached::New => self.work.step(STEP)?,
+            }
+            self.bind_below(expr, candidate.node, (candidate.below, true), a, next)
+        });
+        self.trail.close(&level, flow);
+        unbind(a, expr);
+        flow
+    }
+
+    /// Returns the candidates below a parent that pass a class expression and have below them what
+    /// that contains. `None` when a pause is due or the budget is spent: the trail keeps the
+    /// findings so far.
+    fn listing(&self, expr: &ClassExpr, parent: Parent<'b>) -> Option<Listing<'b>> {
+        let key = (expr.variable, parent.key());
+        if let Some(listing) = self.listings.borrow().get(&key) {
+            return Some(Rc::clone(listing));
+        }
+        let (mut found, mut number) = (Vec::new(), 0);
+        let flow = self.each(expr, parent, &mut |node, below| {
+            self.view.count(STEP);
+            let holds = self.passes(expr, node).then(|| self.contains(expr, below));
+            match holds {
+                Some(None) => return ControlFlow::Break(()),
+                Some(Some(true)) => found.push(ListedCandidate {
+                    number,
+                    node,
+                    below,
+                }),
+                Some(Some(false)) | None => {}
+            }
+            number += 1;
+            ControlFlow::Continue(())
+        });
+        if flow.is_break() {
+            return None;
+        }
+        let listing: Listing<'b> = found.into();
+        self.listings.borrow_mut().insert(key, Rc::clone(&listing));
+        Some(listing)
     }
 
     /// Returns whether there is an assignment. The branches of AND do not depend on each other, and
@@ -320,10 +412,7 @@ impl<'p, 'b> Binder<'p, 'b> {
             self.take(expr, node, below, a, next)
         });
         self.trail.close(&level, flow);
-        // The variable is unbound again before the outer expressions go on.
-        if let Some(leaf) = a.get_mut(expr.variable) {
-            *leaf = Node::NONE;
-        }
+        unbind(a, expr);
         flow
     }
 
@@ -380,12 +469,25 @@ impl<'p, 'b> Binder<'p, 'b> {
         if !self.passes(expr, node) {
             return ControlFlow::Continue(());
         }
+        self.bind_below(expr, node, (below, false), a, next)
+    }
+
+    /// Binds a node that passes a class expression, and what that contains.
+    fn bind_below(
+        &self,
+        expr: &ClassExpr,
+        node: Node,
+        (below, again): (Parent<'b>, bool),
+        a: &mut Assignment,
+        next: Next<'_>,
+    ) -> ControlFlow<()> {
         if let Some(leaf) = a.get_mut(expr.variable) {
             *leaf = node;
         }
         match &expr.contains {
             Contains::Nothing => next(a),
-            Contains::Some(source) => self.bind(source, below, a, next),
+            Contains::Some(source) => self.bind_in(source, (below, again), a, next),
+            Contains::None(_) if again => next(a),
             Contains::None(_) => match self.contains(expr, below) {
                 Some(true) => next(a),
                 Some(false) => ControlFlow::Continue(()),
@@ -489,7 +591,7 @@ impl<'p, 'b> Binder<'p, 'b> {
             Parent::Ehr(ehr) => self
                 .view
                 .docs_of(ehr)
-                .filter(is_current)
+                .filter(|doc| is_current(doc) && may_occur_in(expr.class, doc.row.kind))
                 .try_for_each(|d| self.within(expr, d, visit)),
             Parent::Doc(doc) if is_current(&doc) => self.within(expr, doc, visit),
             Parent::Version(doc) => self.within(expr, doc, visit),
@@ -708,6 +810,13 @@ impl<'p, 'b> Binder<'p, 'b> {
         folders
             .into_iter()
             .try_for_each(|inner| self.listed_objects(inner, visit))
+    }
+}
+
+/// Unbinds the variable of a class expression, before the outer expressions go on.
+fn unbind(assignment: &mut Assignment, expr: &ClassExpr) {
+    if let Some(leaf) = assignment.get_mut(expr.variable) {
+        *leaf = Node::NONE;
     }
 }
 

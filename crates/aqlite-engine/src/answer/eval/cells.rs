@@ -59,8 +59,12 @@ pub(super) fn node_cell_ref(
     shown: &mut Shown,
 ) -> CellRef {
     let Fragment { table: number, row } = node.fragment;
-    let table = view.batch.tables().get(number as usize);
+    let table = view.batch.stored_table(number);
     match table.and_then(|table| Some((table, table.layout().item(node.item)?.kind))) {
+        // A union has no words that a cell could refer to, so its cells are copies.
+        Some((_, ItemKind::Leaf(..))) if view.batch.is_union() => {
+            CellRef::of(&cell_of(view, node, &mut String::new()), own)
+        }
         Some((table, ItemKind::Leaf(_, leaf))) => match table.column_view(leaf) {
             Some(column_view) => CellRef::from_leaf(column_view, row, own),
             None => {

@@ -297,7 +297,7 @@ impl<'b> View<'b> {
             .filter(|child| self.has(node.fragment, *child))
         else {
             return match layout.class() {
-                Cls::EHR => self.each_of_ehr(table, node, attr, visit),
+                Cls::EHR => self.each_of_ehr(node, attr, visit),
                 // The data of the item are stored in the IMPORTED_VERSION itself.
                 Cls::IMPORTED_VERSION
                     if attr == Attr::DATA && is_item_of_imported(layout, node.item) =>
@@ -344,20 +344,14 @@ impl<'b> View<'b> {
 
     /// Visits the derived attributes of an EHR: its EHR_STATUS itself, and its lists of
     /// references.
-    fn each_of_ehr(
-        self,
-        table: &Table,
-        node: Node,
-        attr: Attr,
-        visit: &mut dyn FnMut(Node) -> bool,
-    ) -> bool {
+    fn each_of_ehr(self, node: Node, attr: Attr, visit: &mut dyn FnMut(Node) -> bool) -> bool {
         self.note_difference();
         if attr == Attr::EHR_STATUS {
-            return self.status_of(table, node).is_none_or(visit);
+            return self.status_of(node).is_none_or(visit);
         }
         let references = || {
             self.batch
-                .references(*table.docs().get(node.fragment.row as usize)?)
+                .references(self.batch.owner_of(node.fragment)?)
                 .map(Node::root)
         };
         match EHR_REFERENCES.contains(&attr).then(references).flatten() {
@@ -367,8 +361,8 @@ impl<'b> View<'b> {
     }
 
     /// The latest EHR_STATUS of the EHR whose object this is.
-    fn status_of(self, table: &Table, node: Node) -> Option<Node> {
-        let ehr = *table.docs().get(node.fragment.row as usize)?;
+    fn status_of(self, node: Node) -> Option<Node> {
+        let ehr = self.batch.owner_of(node.fragment)?;
         let mut statuses = self
             .docs_of(ehr)
             .filter(|d| d.row.kind == ObjectKind::EhrStatus && d.row.latest && !d.row.deleted);
@@ -392,7 +386,7 @@ impl<'b> View<'b> {
         };
         let before = out.len();
         match table.layout().class() {
-            Cls::EHR if node.item == 0 => self.write_ehr(table, node, out),
+            Cls::EHR if node.item == 0 => self.write_ehr(node, out),
             Cls::IMPORTED_VERSION if node.item == 0 => {
                 self.write_imported(node.fragment, standard_json, out)
             }
@@ -423,10 +417,10 @@ impl<'b> View<'b> {
     }
 
     /// An EHR with a reference to its status.
-    fn write_ehr(self, table: &Table, node: Node, out: &mut String) {
+    fn write_ehr(self, node: Node, out: &mut String) {
         self.batch.write_json(node.fragment, node.item, out);
         let uid = self
-            .status_of(table, node)
+            .status_of(node)
             .and_then(|status| self.single(status, Attr::UID))
             .and_then(|uid| self.text_at(uid, Attr::VALUE));
         if let Some(uid) = uid {

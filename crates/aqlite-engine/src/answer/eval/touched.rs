@@ -73,7 +73,7 @@ impl Touched {
             .docs()
             .filter(|d| wanted(d.row.kind, d.row.latest, d.row.deleted) && of_ehr(d))
             .count();
-        self.layouts += batch.tables().len();
+        self.layouts += batch.tables().count();
         self.add_matching(plan, batch);
     }
 
@@ -81,7 +81,7 @@ impl Touched {
     fn add_matching(&mut self, plan: &Plan, batch: &Batch) {
         let mut classes = Vec::new();
         each_class(&plan.query.from, &mut classes);
-        for (number, table) in (0..).zip(batch.tables()) {
+        for (number, table) in batch.tables() {
             let class = table.layout().class();
             for expr in classes.iter().filter(|e| class.is_a(e.class)) {
                 let left = SHOWN.saturating_sub(self.matching.len());

@@ -1,9 +1,74 @@
 //! The metadata of the documents of a batch, as columns.
 
-use super::{Fragment, ObjectKind};
+use super::Fragment;
 use crate::document::column::push;
 use crate::document::part::Part;
+use aqlite_rm::class::Cls;
 use std::sync::Arc;
+
+/// The kinds of versioned objects.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub enum ObjectKind {
+    /// COMPOSITION.
+    Composition,
+    /// EHR_STATUS.
+    EhrStatus,
+    /// The directory: a tree of FOLDERs.
+    Folder,
+    /// A demographic PARTY.
+    Party,
+}
+
+impl ObjectKind {
+    /// Returns the number that represents the kind in storage.
+    pub fn number(self) -> u64 {
+        match self {
+            ObjectKind::Composition => 1,
+            ObjectKind::EhrStatus => 2,
+            ObjectKind::Folder => 3,
+            ObjectKind::Party => 4,
+        }
+    }
+
+    /// Returns the kind that a number represents.
+    pub fn of_number(number: u64) -> Option<ObjectKind> {
+        [
+            ObjectKind::Composition,
+            ObjectKind::EhrStatus,
+            ObjectKind::Folder,
+            ObjectKind::Party,
+        ]
+        .into_iter()
+        .find(|kind| kind.number() == number)
+    }
+
+    /// The class of its documents.
+    pub fn class(self) -> Cls {
+        match self {
+            ObjectKind::Composition => Cls::COMPOSITION,
+            ObjectKind::EhrStatus => Cls::EHR_STATUS,
+            ObjectKind::Folder => Cls::FOLDER,
+            ObjectKind::Party => Cls::PARTY,
+        }
+    }
+}
+
+/// The metadata of a document version.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DocRow {
+    /// The kind of the versioned object.
+    pub kind: ObjectKind,
+    /// VERSIONED_OBJECT.uid.value.
+    pub object_id: String,
+    /// The number of the version, from 1.
+    pub number: u32,
+    /// Its place in the commit order of the whole repository.
+    pub ordinal: u64,
+    /// Whether this is the newest version of its object.
+    pub latest: bool,
+    /// Whether this is a version that says that the object is deleted.
+    pub deleted: bool,
+}
 
 /// A document of a batch.
 #[derive(Clone, Copy, Debug)]

@@ -666,8 +666,7 @@ mod tests {
         assert_eq!(
             batch
                 .tables()
-                .iter()
-                .map(super::Table::len)
+                .map(|(_, table)| table.len())
                 .collect::<Vec<_>>(),
             [6, 3],
             "the lists, and the repeated elements"

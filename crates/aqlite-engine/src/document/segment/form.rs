@@ -54,18 +54,25 @@ impl Fragments {
         }
     }
 
-    /// Returns the fragments.
+    /// Returns the fragments in a batch whose first table has the number `base`.
     ///
     /// # Errors
     /// If the lists differ in length.
-    pub fn fragments(&self) -> Result<Vec<Fragment>, &'static str> {
+    pub fn fragments(&self, base: u32) -> Result<Vec<Fragment>, &'static str> {
         if self.tables.len() != self.rows.0.len() {
             return Err(UNEVEN);
         }
+        // The sum cannot reach `Fragment::NONE`, which has the greatest number.
+        let number = |table: u32| match table {
+            u32::MAX => u32::MAX,
+            table => base.saturating_add(table).min(u32::MAX - 1),
+        };
         let pairs = self.tables.iter().zip(self.rows.numbers());
-        Ok(pairs
-            .map(|(table, row)| Fragment { table: *table, row })
-            .collect())
+        let fragments = pairs.map(|(table, row)| Fragment {
+            table: number(*table),
+            row,
+        });
+        Ok(fragments.collect())
     }
 }
 
@@ -104,11 +111,16 @@ impl StoredStructure {
         }
     }
 
-    /// Returns the structure of a table with `rows` rows and `groups` repeated groups.
+    /// Returns the structure of a table with `rows` rows and `groups` repeated groups, in a batch
+    /// whose first table has the number `base`.
     ///
     /// # Errors
     /// If the stored lists are of another table.
-    pub fn structure(&self, rows: usize, groups: usize) -> Result<Structure, &'static str> {
+    pub fn structure(
+        &self,
+        (rows, groups): (usize, usize),
+        base: u32,
+    ) -> Result<Structure, &'static str> {
         let (docs, places) = (self.docs.numbers(), self.places.numbers());
         let lengths = [docs.len(), places.len(), self.depths.len()];
         if lengths.iter().any(|length| *length != rows) || self.groups.len() != groups {
@@ -116,7 +128,7 @@ impl StoredStructure {
         }
         let parents = places.iter().zip(&self.depths);
         let group = |group: &StoredGroup| {
-            let (ends, rows) = (group.ends.numbers(), group.rows.fragments()?);
+            let (ends, rows) = (group.ends.numbers(), group.rows.fragments(base)?);
             // The ends must ascend to the number of rows, or they would not be slices of the rows.
             let is_whole = ends.last().is_none_or(|end| *end as usize == rows.len());
             if is_whole && ends.is_sorted() {

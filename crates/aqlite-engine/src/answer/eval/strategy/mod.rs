@@ -93,7 +93,8 @@ pub fn evaluation_strategy(plan: &Plan) -> &'static str {
 pub(super) fn tasks(run: &Run<'_>, batch: &Batch) -> Tasks {
     let (plan, budget) = (run.plan, &run.budget);
     match choice(plan) {
-        Choice::RowTemplates if !budget.plain => {}
+        // A union has no words of its own, which the anchor scan reads.
+        Choice::RowTemplates if !budget.plain && !batch.is_union() => {}
         // Without row templates, a plan with an anchor is evaluated like any other.
         _ if plan.single => return vec![Box::new(DocumentWalk(0..documents(plan, batch)))],
         _ => return vec![Box::new(EhrWalk(0..u32::MAX))],

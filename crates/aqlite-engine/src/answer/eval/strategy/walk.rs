@@ -10,7 +10,7 @@ use crate::answer::eval::output::Output;
 use crate::answer::eval::work::{ROW, STEP, Work};
 use crate::answer::eval::{Budget, CHECKED, QueryError, Run};
 use crate::document::Batch;
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
@@ -31,6 +31,7 @@ pub(super) fn bind(
         work: &work,
         trail: &trail,
         listed: OnceCell::new(),
+        listings: RefCell::default(),
     };
     let (flow, halt) = output_rows(run, &binder, parent);
     let halted = match (flow, halt) {
@@ -131,10 +132,8 @@ fn join_order(batch: &Batch, assignment: &[Node]) -> (u64, u64) {
     let ordinal = |node: &Node| {
         let table = batch.table(node.fragment.table)?;
         let is_ehr = table.layout().class() == aqlite_rm::class::Cls::EHR;
-        let number = *table.docs().get(node.fragment.row as usize)?;
-        (!is_ehr)
-            .then(|| batch.doc(number).map(|d| d.row.ordinal))
-            .flatten()
+        let number = batch.owner_of(node.fragment).filter(|_| !is_ehr)?;
+        batch.doc(number).map(|doc| doc.row.ordinal)
     };
     match assignment
         .iter()

@@ -1,0 +1,40 @@
+//! The metadata of an EHR, and the object that queries read of it.
+
+use aqlite_rm::class::{Attr, Cls};
+use aqlite_rm::tree::{Kind, Tree};
+
+/// The metadata of an EHR in a batch.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EhrRow {
+    /// EHR.ehr_id.value.
+    pub ehr_id: String,
+    /// EHR.system_id.value.
+    pub system_id: String,
+    /// EHR.time_created.value.
+    pub time_created: String,
+    /// False keeps the EHR out of population queries.
+    pub is_queryable: bool,
+}
+
+/// The EHR object with the attributes that are known of it.
+pub(super) fn ehr_tree(ehr: &EhrRow) -> Tree {
+    let mut tree = Tree::new();
+    let root = tree.push_object(None, None, Cls::EHR);
+    let members = [
+        (Attr::SYSTEM_ID, Cls::HIER_OBJECT_ID, &ehr.system_id),
+        (Attr::EHR_ID, Cls::HIER_OBJECT_ID, &ehr.ehr_id),
+        (Attr::TIME_CREATED, Cls::DV_DATE_TIME, &ehr.time_created),
+    ];
+    for (attr, class, text) in members {
+        let object = tree.push_object(Some(root), Some(attr), class);
+        tree.push_leaf(
+            Some(object),
+            Some(Attr::VALUE),
+            Cls::STRING,
+            Kind::Text,
+            text,
+        );
+    }
+    tree.close(root);
+    tree
+}

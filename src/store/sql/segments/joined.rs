@@ -1,0 +1,187 @@
+//! Segments for queries whose rows join documents of one EHR.
+//!
+//! The documents of an EHR lie in many segments, and the newest ones in rows behind them. All are
+//! united in one batch that lists the documents of each EHR. The union copies no column, so such a
+//! query loads the parts that it reads, as any other.
+
+use super::cache::TABLES;
+use super::{Complete, SegmentScan, Segments};
+use crate::document::{Batch, ObjectKind, UnionPart};
+use crate::store::repository::StoreError;
+use crate::store::scan::{Progress, Scan, Snapshot};
+use crate::store::sink::{BatchSink, ScanReads, Sink};
+use crate::store::sql::SqlRepository;
+use crate::store::sql::scan::GatheredBatch;
+use crate::store::sql::value::Sql;
+use std::rc::Rc;
+
+/// The most versions behind the segments that are united with them. With more, rows are read.
+const BEHIND: u64 = 16_384;
+
+/// Bytes of memory that the rows behind the segments may take.
+const BYTES: usize = 32 << 20;
+
+/// Steps of a run after which it ends if a part was absent. Twice as many after each loading, so that
+/// finding all parts costs at most about as much as the answer.
+const STEPS: u32 = 4;
+
+/// Returns whether a scan joins documents of an EHR, and segments can serve it.
+///
+/// Objects that follow from all versions of an EHR are made for all EHRs at once, from texts of each
+/// document, so those are read from rows.
+pub(in crate::store::sql) fn is_joined(scan: &Scan) -> bool {
+    let is_population = scan.ehrs.is_none() && !scan.unqueryable;
+    is_population
+        && scan.whole_ehrs
+        && !scan.kinds.is_empty()
+        && !scan.all_versions
+        && !scan.derived
+}
+
+/// The rows behind the segments.
+struct Behind {
+    batch: Rc<Batch>,
+    ehrs: Vec<u64>,
+}
+
+impl SegmentScan {
+    /// Unites the segments with the rows behind them, with the EHRs up to a number.
+    fn union(&self, behind: &Behind, newest: u64) -> Option<Batch> {
+        let segments = self.segments.iter().map(|opened| UnionPart {
+            batch: Rc::clone(&opened.batch),
+            ehrs: opened.held.segment.ehrs(),
+        });
+        let behind = UnionPart {
+            batch: Rc::clone(&behind.batch),
+            ehrs: &behind.ehrs,
+        };
+        let parts: Vec<UnionPart<'_>> = segments.chain([behind]).collect();
+        Batch::union(&parts, newest).ok()
+    }
+}
+
+impl Segments {
+    /// Sends the union of segments and rows, and loads the parts that the sink needs. `None` if a
+    /// part cannot be read or takes too much memory: rows are to be read.
+    async fn send_union(
+        &self,
+        scan: &mut SegmentScan,
+        (behind, newest): (&Behind, u64),
+        sink: Sink<'_>,
+    ) -> Option<()> {
+        let mut is_alone = false;
+        loop {
+            let union = scan.union(behind, newest)?;
+            union.want_documents();
+            if self.send_complete(scan, &union, sink).await? {
+                return Some(());
+            }
+            // Parts of earlier queries are dropped once. The union that reads them is dropped too.
+            if std::mem::replace(&mut is_alone, true) {
+                return None;
+            }
+            drop(union);
+            self.drop_parts(scan);
+        }
+    }
+
+    /// Sends a union until no part was absent. Returns false if its parts take too much memory with
+    /// those of earlier queries.
+    async fn send_complete(
+        &self,
+        scan: &mut SegmentScan,
+        union: &Batch,
+        sink: Sink<'_>,
+    ) -> Option<bool> {
+        let mut steps = STEPS;
+        loop {
+            let mut files = scan.wanted();
+            if files.is_empty() {
+                if send_in_steps(sink, union, steps).await || !sink.restart() {
+                    return Some(true);
+                }
+                steps = steps.saturating_mul(2);
+                files = scan.wanted();
+            }
+            if !self.has_room(scan, &files) {
+                return Some(false);
+            }
+            let segments = scan.len();
+            self.load(scan, files).await;
+            if scan.len() < segments {
+                return None;
+            }
+        }
+    }
+}
+
+/// Sends a batch. Ends after some steps if a part was absent. Returns whether no part was.
+async fn send_in_steps(sink: Sink<'_>, batch: &Batch, most: u32) -> bool {
+    let mut complete = Complete::of(sink);
+    let mut steps = 0u32;
+    while complete.take(batch) == Progress::Paused {
+        steps = steps.saturating_add(1);
+        if !complete.is_complete && steps >= most {
+            return false;
+        }
+        complete.pause().await;
+    }
+    complete.is_complete
+}
+
+impl<S: Sql> SqlRepository<S> {
+    /// Sends segments, and the rows behind them, to a query that joins documents of an EHR. Returns
+    /// `None` if all was sent or no more is wanted, and 0 if rows are to be read instead.
+    pub(in crate::store::sql) async fn send_joined(
+        &self,
+        segments: &Segments,
+        held: &mut SegmentScan,
+        (scan, (state, reads)): (&Scan, (Snapshot, &mut ScanReads)),
+        sink: Sink<'_>,
+    ) -> Result<Option<u64>, StoreError> {
+        let covered = held.covered().filter(|covered| *covered > 0);
+        let near = covered.filter(|covered| state.version.saturating_sub(*covered) <= BEHIND);
+        let Some(covered) = near else {
+            held.segments.clear();
+            return Ok(Some(0));
+        };
+        let bounds = (covered, state.version, state.version);
+        let (wider, into) = (scan_behind(scan), (Batch::with_first_table(TABLES), BYTES));
+        let Some(behind) = self.gather(&wider, bounds, into, sink).await? else {
+            return Ok(None);
+        };
+        reads.pages += behind.pages;
+        reads.rows += behind.batch.len() as u64;
+        let GatheredBatch {
+            batch, ehrs, end, ..
+        } = behind;
+        let behind = Behind {
+            batch: Rc::new(batch),
+            ehrs,
+        };
+        if end >= state.version || covered >= state.version {
+            let sent = segments.send_union(held, (&behind, state.ehr), sink);
+            if sent.await.is_some() {
+                return Ok(None);
+            }
+        }
+        held.segments.clear();
+        Ok(sink.restart().then_some(0))
+    }
+}
+
+/// Returns the scan of the rows behind the segments: document by document. Each new EHR has an
+/// EHR_STATUS there, so that an EHR without other documents is found.
+fn scan_behind(scan: &Scan) -> Scan {
+    let mut kinds = scan.kinds.clone();
+    if scan.empty_ehrs && !kinds.contains(&ObjectKind::EhrStatus) {
+        kinds.push(ObjectKind::EhrStatus);
+    }
+    Scan {
+        kinds,
+        whole_ehrs: false,
+        empty_ehrs: false,
+        snapshot: None,
+        ..scan.clone()
+    }
+}
