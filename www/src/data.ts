@@ -4,7 +4,7 @@ import { confirmed } from "./confirm";
 import { count, h, type Change } from "./dom";
 import { EngineError, type Engine } from "./engine";
 import { dropped, texts, type TextFile } from "./intake";
-import type { Contents, Patient, Progress, Replacement } from "./protocol";
+import type { Contents, Patient, Progress, Replacement, Samples } from "./protocol";
 import { SetsCard } from "./sets";
 import { Work } from "./work";
 
@@ -43,6 +43,20 @@ function* pieces(text: string): Generator<string> {
   }
 }
 
+function inWords({ ehrs, compositions, seed }: Samples): string {
+  return `${count.format(compositions)} compositions of ${count.format(ehrs)} patients, seed ${seed}`;
+}
+
+/** Describes the effect of making patients on the present ones. */
+function fate({ set, added, samples }: Contents): string {
+  if (!set) return "";
+  if (added > 0)
+    return `“${set.name}” has ${count.format(added)} ${added === 1 ? "write" : "writes"} of your own, so new patients get a data set beside it.`;
+  return samples
+    ? `New patients replace the present ones (${inWords(samples)}), which can be made again.`
+    : `New patients are added to “${set.name}”, which is empty.`;
+}
+
 /** The view. */
 export class DataPanel {
   readonly #engine: Engine;
@@ -59,11 +73,14 @@ export class DataPanel {
   readonly #seed = number("seed", "Seed", 1, 4_294_967_295);
   readonly #generate = h("button", { id: "generate", class: "primary" }, "Make patients");
   readonly #making = new Work();
+  readonly #fate = h("p", { id: "fate", class: "quiet" });
   /** The message that the data were replaced, with a button to undo it. */
   readonly #replaced = h("p", { class: "messages", "aria-live": "polite" });
   readonly #adding = new Work();
-  /** The content that was drawn last. */
+  /** The content that was drawn last; `null` if it is not known. */
   #contents: Contents | null = null;
+  /** The address of the selected server, or `null` for this browser. */
+  #where: string | null = null;
   readonly #forget = h("button", { id: "start-over", type: "button" }, "Start over…");
   /** The destination of dropped files. */
   readonly #destination = h("p", { id: "destination", class: "destination", role: "status" });
@@ -102,6 +119,7 @@ export class DataPanel {
         "Made up from a seed: the same three numbers always give the same patients, with missing values, repeated events and odd spellings as real records have. A few are closed to queries, and are not counted.",
       ),
       h("div", { class: "fields" }, this.#ehrs.field, this.#compositions.field, this.#seed.field),
+      this.#fate,
       h("div", { class: "actions" }, this.#generate, this.#forget),
       this.#making.element,
       this.#replaced,
@@ -113,11 +131,7 @@ export class DataPanel {
         compositions: this.#compositions.input.valueAsNumber,
         seed: this.#seed.input.valueAsNumber,
       };
-      void this.#work("Making patients", () =>
-        this.#making.run((progress, signal) =>
-          this.#engine.call("generate", samples, { progress, signal }),
-        ),
-      );
+      void this.#make(samples);
     });
     this.#forget.addEventListener("click", () => void this.#startOver());
     return form;
@@ -224,14 +238,9 @@ console.table((await answer.json()).rows);`;
       ["Compositions", count.format(contents.compositions)],
       ...(contents.place === null ? local : []),
     ];
-    this.#place.textContent =
-      contents.place === null ? "In the repository" : `In the repository at ${contents.place}`;
-    this.#sampleForm.hidden = contents.place !== null;
-    // Messages about one source do not apply to another.
-    if (this.#contents && this.#contents.place !== contents.place)
-      for (const box of [this.#messages, this.#replaced]) box.replaceChildren();
+    this.#showPlace(contents.place);
     this.#contents = contents;
-    this.#showDestination(contents.place);
+    this.#fate.textContent = fate(contents);
     this.#facts.replaceChildren(
       ...facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
     );
@@ -255,6 +264,18 @@ console.table((await answer.json()).rows);`;
     await this.#sets.show(contents);
   }
 
+  /** Shows the source: the address of a server, or `null` for this browser. */
+  #showPlace(place: string | null): void {
+    this.#place.textContent =
+      place === null ? "In the repository" : `In the repository at ${place}`;
+    this.#sampleForm.hidden = place !== null;
+    // Messages about one source do not apply to another.
+    if (this.#where !== place)
+      for (const box of [this.#messages, this.#replaced]) box.replaceChildren();
+    this.#where = place;
+    this.#showDestination(place);
+  }
+
   /** Shows the destination of files before they are dropped. */
   #showDestination(place: string | null): void {
     if (place === null) {
@@ -274,8 +295,10 @@ console.table((await answer.json()).rows);`;
   }
 
   /** Shows that the source does not answer, so its content is unknown. */
-  unknown(): void {
+  unknown(place: string | null): void {
+    this.#showPlace(place);
     this.#contents = null;
+    this.#fate.textContent = "";
     this.#facts.replaceChildren(
       h("div", {}, h("dt", {}, "Patients"), h("dd", {}, "not known")),
       h("div", {}, h("dt", {}, "Compositions"), h("dd", {}, "not known")),
@@ -300,16 +323,45 @@ console.table((await answer.json()).rows);`;
     const replaced = await this.#work("Making patients", () =>
       this.#engine.call("startOver", null),
     );
-    if (replaced)
-      this.#replaced.replaceChildren(
-        h("span", {}, "Started over with sample patients. ", this.#bringBack(replaced)),
-      );
+    if (replaced) this.#offerBack("Started over with sample patients.", replaced);
   }
 
-  #bringBack(replaced: Replacement): HTMLElement {
-    const back = () =>
-      void this.#work("Bringing back", () => this.#engine.call("bringBack", replaced));
-    return h("button", { id: "bring-back", type: "button", onclick: back }, "Undo");
+  /** Offers to bring the discarded data back, and afterwards to undo that in turn. */
+  #offerBack(words: string, { discarded, current }: Replacement): void {
+    const back = async () => {
+      const done = await this.#work("Bringing back", () =>
+        this.#engine.call("bringBack", { discarded, current }),
+      );
+      if (done)
+        this.#offerBack("The former data are back.", { discarded: current, current: discarded });
+    };
+    this.#offerUndo("bring-back", words, () => void back());
+  }
+
+  #offerUndo(id: string, words: string, undo: () => void): void {
+    this.#replaced.replaceChildren(
+      h("span", {}, `${words} `, h("button", { id, type: "button", onclick: undo }, "Undo")),
+    );
+  }
+
+  /**
+   * Makes sample patients. The former ones are replaced, and can be made again from their numbers.
+   * With writes of the user, the new ones get a data set of their own.
+   */
+  async #make(samples: Samples): Promise<void> {
+    const { set = null, samples: former = null } = this.#contents ?? {};
+    const made = await this.#work("Making patients", () =>
+      this.#making.run((progress, signal) =>
+        this.#engine.call("generate", samples, { progress, signal }),
+      ),
+    );
+    if (!made) return;
+    if (made.set?.id !== set?.id)
+      this.#replaced.replaceChildren(
+        `The new patients are in a data set of their own. “${set?.name ?? ""}” is kept as it was.`,
+      );
+    else if (former)
+      this.#offerUndo("make-former", `Replaced ${inWords(former)}.`, () => void this.#make(former));
   }
 
   /** Changes the data and shows errors. Returns the result of `run`, or `null` if it failed. */
@@ -334,7 +386,7 @@ console.table((await answer.json()).rows);`;
 
   async #add(files: Promise<File[]>): Promise<void> {
     this.#messages.replaceChildren();
-    const place = this.#contents?.place;
+    const place = this.#where;
     try {
       await this.#change("Adding files", () => this.#addInTurn(files, place));
     } catch (error) {
@@ -346,7 +398,7 @@ console.table((await answer.json()).rows);`;
    * Adds files to the destination that the page showed when they were dropped. A later choice does
    * not redirect them.
    */
-  async #addInTurn(files: Promise<File[]>, place: string | null | undefined): Promise<void> {
+  async #addInTurn(files: Promise<File[]>, place: string | null): Promise<void> {
     const all = await texts(await files);
     const before = await this.#engine.call("contents", null);
     if (before.place !== place)

@@ -7,6 +7,7 @@ import { GuideView } from "./guide";
 import { History } from "./history";
 import { examples, type Example } from "./examples";
 import type { Diagnostic } from "./protocol";
+import { setLabels } from "./labels";
 import { remember, remembered } from "./remember";
 import { ResultView } from "./results";
 import { SourceChoice } from "./source";
@@ -41,6 +42,7 @@ const results = new ResultView({
   }),
   document: (asked) => engine.call("document", asked),
   documents: (asked) => engine.call("documents", asked),
+  withEhrs: (asked) => engine.call("withEhrs", asked),
   explain: (asked) => engine.call("explain", asked),
   show: (place) => editor.show(place),
 });
@@ -54,14 +56,17 @@ const templateView = new TemplateView(byId("view-templates"), engine, {
   change,
 });
 const data = new DataPanel(byId("view-data"), engine, change);
-const source = new SourceChoice(
-  engine,
-  (connect) => {
+const source = new SourceChoice(engine, {
+  change: (connect) => {
     byId("notice").hidden = true;
     void change("Connecting", connect);
   },
-  notify,
-);
+  connected: ({ place, of }) => {
+    elsewhere = place !== null;
+    renewResult(of);
+  },
+  failed: notify,
+});
 const keepSoon = debounced(400, keepQuery);
 const editor = new Editor(byId("editor"), firstQuery() ?? "", {
   run: () => void run(),
@@ -159,6 +164,7 @@ let drawn: string | null = null;
  */
 function change<T>(what: string, run: () => Promise<T>): Promise<T> {
   changes += 1;
+  results.held = true;
   state("busy", what);
   const done = last.then(() => {
     state("busy", what);
@@ -202,23 +208,35 @@ async function refresh(): Promise<void> {
     ]);
     if (reading !== readings) return;
     elsewhere = contents.place !== null;
+    setLabels(patients);
     renewResult(contents.of);
     await Promise.all([
       data.show(contents, templates, patients),
-      guide.load(patients),
-      templateView.load(contents.place ?? contents.set?.id ?? "", templates, patients),
+      guide.load(contents, patients),
+      templateView.load(contents, templates, patients),
     ]);
-    if (reading === readings && changes === 0)
-      state(
-        "ready",
-        counted(contents.ehrs, "patient"),
-        ` · ${counted(contents.compositions, "composition")}`,
-      );
+    if (reading !== readings || changes > 0) return;
+    results.held = false;
+    state(
+      "ready",
+      counted(contents.ehrs, "patient"),
+      ` · ${counted(contents.compositions, "composition")}`,
+    );
   } catch (error) {
-    if (reading !== readings) return;
-    state("bad", error instanceof Error ? error.message : "not available");
-    data.unknown();
+    if (reading === readings) unreadable(error);
   }
+}
+
+/** Shows that the content of the source is not known. */
+function unreadable(error: unknown): void {
+  state("bad", error instanceof Error ? error.message : "not available");
+  data.unknown(source.place);
+  // A data set of this browser may be another one than that of the result. A server has one only.
+  if (results.of !== null && results.of !== source.place)
+    results.instead(
+      words("No result", "The data cannot be read, so the former result may be of other data."),
+    );
+  results.held = false;
 }
 
 /** Repeats the query when the data were exchanged, unless the user is writing another query. */
@@ -491,12 +509,17 @@ function drawTheme(): void {
 function listenSave(): void {
   const dialog = byId<HTMLDialogElement>("naming");
   const name = byId<HTMLInputElement>("naming-name");
+  const warning = byId("naming-taken");
+  name.addEventListener("input", () => {
+    warning.hidden = !history.has(name.value.trim());
+  });
   byId("keep").addEventListener("click", () => dialog.showModal());
   byId("naming-cancel").addEventListener("click", () => dialog.close());
   byId("naming-form").addEventListener("submit", () => {
     history.save(name.value.trim(), editor.text);
     byId<HTMLDetailsElement>("saved").open = true;
     name.value = "";
+    warning.hidden = true;
   });
 }
 

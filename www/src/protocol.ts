@@ -158,6 +158,14 @@ export interface Calls {
     takes: { q: string; parameters: Record<string, unknown>; of: string; format: DocumentFormat };
     gives: { text: string; count: number };
   };
+  /**
+   * The rows of a query with the EHR id as an additional last column, or `null` if rows may belong
+   * to several EHRs. Fails if the data are no longer those of the result.
+   */
+  withEhrs: {
+    takes: { q: string; parameters: Record<string, unknown>; of: string };
+    gives: Result | null;
+  };
   /** A template as a web template (JSON text). */
   webTemplate: { takes: string; gives: string };
   /** Commits a composition in the format FLAT. Returns its version uid. */

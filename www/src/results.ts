@@ -5,8 +5,10 @@ import { Detail } from "./detail";
 import { cellText, csv, ndjson } from "./export";
 import { Grid } from "./grid";
 import { parse, print } from "./json";
+import { nameOf } from "./labels";
 import { drawExplanation } from "./explanation";
 import type { DocumentFormat, Explained, Place, Result } from "./protocol";
+import { ehrColumn, ehrsBeside } from "./series";
 
 declare const CHART_URL: string;
 
@@ -33,6 +35,8 @@ export interface ResultHost {
   documents(
     asked: Asked & { of: string; format: DocumentFormat },
   ): Promise<{ text: string; count: number }>;
+  /** Fetches the rows again, with the EHR id of each in a last column. */
+  withEhrs(asked: Asked & { of: string }): Promise<Result | null>;
   explain(asked: Asked): Promise<Explained>;
   /** Selects a place of the query in the editor. */
   show(place: Place): void;
@@ -49,6 +53,8 @@ export class ResultView {
   #form: Form = "table";
   /** Counts the explanations. Only the latest is shown. */
   #explanations = 0;
+  /** Whether the data are changing, so that the result may be of other data soon. */
+  #held = false;
   /** The message that is shown instead of a result. */
   #refusal: HTMLElement | undefined;
 
@@ -125,6 +131,12 @@ export class ResultView {
     return this.#result?.of ?? null;
   }
 
+  /** Forbids exports while the data change: the rows may not be those of the selected data. */
+  set held(held: boolean) {
+    this.#held = held;
+    this.#allowExports();
+  }
+
   /** Marks that a query is running. */
   set busy(busy: boolean) {
     if (busy) this.#box.setAttribute("aria-busy", "true");
@@ -149,7 +161,7 @@ export class ResultView {
     byId("summary").textContent = words.filter(Boolean).join(" · ");
     byId("summary").title =
       `${milliseconds.toFixed(2)} ms in the engine, ${total.toFixed(1)} ms until the rows were here`;
-    this.#enable(true);
+    this.#allowExports();
     this.redraw();
   }
 
@@ -166,7 +178,7 @@ export class ResultView {
     this.#refusal = element;
     this.#detail.close();
     byId("summary").textContent = "";
-    this.#enable(false);
+    this.#allowExports();
     if (this.#form === "explain") void this.#explain();
     else this.#say(element);
   }
@@ -193,9 +205,9 @@ export class ResultView {
     this.#box.replaceChildren(element);
   }
 
-  #enable(enabled: boolean): void {
+  #allowExports(): void {
     for (const id of ["csv", "ndjson", "json", "save-documents"])
-      byId<HTMLButtonElement | HTMLSelectElement>(id).disabled = !enabled;
+      byId<HTMLButtonElement | HTMLSelectElement>(id).disabled = this.#held || !this.#result;
   }
 
   /** The form of results. */
@@ -237,7 +249,9 @@ export class ResultView {
   }
 
   #drawTable(result: Result): void {
-    this.#grid = new Grid(result, (row, column) => this.#open(result, row, column));
+    this.#grid = new Grid(result, (row, column, byKeyboard) =>
+      this.#open(result, row, column, byKeyboard),
+    );
     this.#box.replaceChildren(this.#grid.element);
     this.#grid.draw();
   }
@@ -257,8 +271,9 @@ export class ResultView {
     const { chart } = (await import(
       new URL(CHART_URL, document.baseURI).href
     )) as typeof import("./chart");
+    const ehrs = await this.#ehrsOf(result);
     if (this.#result !== result || this.#form !== "chart") return;
-    const drawn = chart(result);
+    const drawn = chart(result, { ehrs, name: nameOf });
     if (drawn) this.#box.replaceChildren(drawn);
     else
       this.say(
@@ -267,13 +282,27 @@ export class ResultView {
       );
   }
 
-  #open(result: Result, row: number, column: number): void {
+  /** Returns the EHR id of each row, or `null` if rows may be of several patients. */
+  async #ehrsOf(result: Result): Promise<(string | null)[] | null> {
+    const shown = ehrColumn(result);
+    if (shown) return shown;
+    try {
+      const wider = await this.#host.withEhrs({ ...this.#asked, of: result.of });
+      return wider && ehrsBeside(result, wider);
+    } catch {
+      // The data changed, or a server refused: the patients are not known.
+      return null;
+    }
+  }
+
+  #open(result: Result, row: number, column: number, byKeyboard: boolean): void {
     const { name = "", path = null } = result.columns[column] ?? {};
     const asked = this.#asked;
     this.#detail.show(
       { title: `${name}, row ${row + 1}`, path, text: cellText(result, row, column) },
       () => this.#host.document({ ...asked, of: result.of, row, column }),
       () => this.#grid?.focus(),
+      byKeyboard,
     );
   }
 }

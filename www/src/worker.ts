@@ -4,6 +4,7 @@ import {
   diagnose,
   documentQuery,
   format,
+  patientQuery,
   printGuide,
   runGuideOn,
   testGuide,
@@ -215,6 +216,12 @@ const handlers: Handlers = {
       format === "JSON" ? document : (labels ?? local.repository).simplified(document, format),
     );
     return { text: lines.map((line) => `${line}\n`).join(""), count: lines.length };
+  },
+  withEhrs: async ({ q, parameters, of }, local) => {
+    const asked = patientQuery(q);
+    if (asked === undefined) return null;
+    const { text, more, milliseconds } = await ask(local, asked, parameters, of);
+    return { text, ...indexResult(text), more, of, milliseconds } satisfies Result;
   },
   webTemplate: (id, local) =>
     rest(local, "GET", `definition/template/${encodeURIComponent(id)}/webtemplate`),
