@@ -19,7 +19,8 @@ async function load(name) {
 
 const { indexResult, parse, print } = await load("json");
 const { cellText, csv, ndjson, textField } = await load("export");
-const { groupings, histogram, measures, seconds, summary } = await load("series");
+const { ehrsBeside, groupings, histogram, lines, measures, seconds, summary } =
+  await load("series");
 const { languages } = await load("code");
 
 const text = String.raw`{ "meta": {"rows": [1]}, "columns": [{"name": "a,b", "path": "/x"}, {"name": "b"}],
@@ -146,6 +147,42 @@ test("units are separated, and grouping columns are found", () => {
   assert.deepEqual(groupings(result), [
     { name: "patient", of: ["a", "b", "a"], groups: ["a", "b"] },
   ]);
+});
+
+test("a line has the readings of one patient; rows are matched with their patients cell by cell", () => {
+  const rows = [
+    ["2020-01-03", 130],
+    ["2020-01-01", 120],
+    ["2020-01-02", 110],
+    [null, 1],
+  ];
+  const ehrs = ["a", "a", "b", "a"];
+  const resultOf = (columns, rows) => {
+    const sent = JSON.stringify({ columns: columns.map((name) => ({ name })), rows });
+    return { text: sent, ...indexResult(sent) };
+  };
+  const result = resultOf(["time", "n"], rows);
+  const wider = (rows) => resultOf(["time", "n", "ehr"], rows);
+  const withEhrs = rows.map((row, at) => [...row, ehrs[at]]);
+  assert.deepEqual(ehrsBeside(result, wider(withEhrs)), ehrs);
+  assert.equal(ehrsBeside(result, wider(withEhrs.slice(1))), null);
+  assert.equal(ehrsBeside(result, wider(withEhrs.toReversed())), null);
+  const [time, number] = measures(result);
+  const drawn = (groups, patients) =>
+    lines(time, [number], groups, patients).map(({ group, patient, points }) => [
+      group,
+      patient,
+      points.map(({ y }) => y),
+    ]);
+  assert.deepEqual(drawn(null, ehrs), [
+    [null, "a", [120, 130]],
+    [null, "b", [110]],
+  ]);
+  assert.deepEqual(drawn(["w", "w", "w", "w"], ehrs), [
+    ["w", "a", [120, 130]],
+    ["w", "b", [110]],
+  ]);
+  assert.deepEqual(drawn(null, null), [[null, null, [120, 110, 130]]]);
 });
 
 test("a distribution counts every value once", () => {
