@@ -166,7 +166,7 @@ test("a line has the readings of one patient; rows are matched with their patien
   const withEhrs = rows.map((row, at) => [...row, ehrs[at]]);
   assert.deepEqual(ehrsBeside(result, wider(withEhrs)), ehrs);
   assert.equal(ehrsBeside(result, wider(withEhrs.slice(1))), null);
-  assert.equal(ehrsBeside(result, wider(withEhrs.toReversed())), null);
+  assert.equal(ehrsBeside(result, wider([...withEhrs].reverse())), null);
   const [time, number] = measures(result);
   const drawn = (groups, patients) =>
     lines(time, [number], groups, patients).map(({ group, patient, points }) => [

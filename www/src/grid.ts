@@ -138,12 +138,16 @@ export class Grid {
 
   #drawFilterRow(): HTMLElement {
     const cells = this.#filters.map((input) =>
-      h("div", { class: "g-filter", role: "gridcell" }, input),
+      h("div", { class: "g-filter", role: "columnheader" }, input),
     );
     return h(
       "div",
       { class: "g-row g-filters", role: "row", hidden: true },
-      h("div", { class: "g-cell g-number", role: "gridcell" }),
+      h(
+        "div",
+        { class: "g-cell g-number", role: "columnheader" },
+        h("span", { class: "unseen" }, "Filters"),
+      ),
       ...cells,
     );
   }
@@ -196,6 +200,7 @@ export class Grid {
   }
 
   #arrange(): void {
+    const current = this.#source(this.#row);
     const label = (row: number, column: number) => this.#label(row, column) ?? "";
     const filters = this.#filters.map(({ value }) => value);
     this.#rows = arranged(this.#result, filters, this.#order, label);
@@ -204,7 +209,19 @@ export class Grid {
     this.#shown.textContent = isFiltered
       ? `${count.format(this.#rows.length)} of ${count.format(this.#result.rows)} rows match; saved files have all`
       : "";
-    this.#row = this.#row === HEAD ? HEAD : 0;
+    // The current cell stays current if its row is still displayed.
+    if (this.#row !== HEAD) this.#row = Math.max(0, this.#rows.indexOf(current));
+    this.#size();
+    this.draw(true);
+  }
+
+  /** Draws the labels of patients, which may have arrived after the result. */
+  relabel(): void {
+    this.#result.columns.forEach(({ name, path }, at) => {
+      if (!isEhrId(path)) return;
+      const { width } = this.#measure(name, at);
+      this.#widths[at + 1] = Math.max(this.#widths[at + 1] ?? 0, width);
+    });
     this.#size();
     this.draw(true);
   }
@@ -326,7 +343,14 @@ export class Grid {
     else cell.append(text);
     if (text.length > 12) cell.title = text;
     const label = this.#label(source, column);
-    if (label) cell.append(" ", h("span", { class: "g-label" }, label));
+    if (label) {
+      cell.classList.add("labelled");
+      cell.replaceChildren(
+        h("span", { class: "g-id" }, text),
+        " ",
+        h("span", { class: "g-label" }, label),
+      );
+    }
     return cell;
   }
 

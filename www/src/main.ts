@@ -6,10 +6,10 @@ import { Engine, EngineError } from "./engine";
 import { GuideView } from "./guide";
 import { History } from "./history";
 import { examples, type Example } from "./examples";
-import type { Diagnostic } from "./protocol";
+import type { Diagnostic, PageStart } from "./protocol";
 import { setLabels } from "./labels";
 import { remember, remembered } from "./remember";
-import { ResultView } from "./results";
+import { ResultView, type Asked } from "./results";
 import { SourceChoice } from "./source";
 import { TemplateView } from "./templates";
 import { offerUpdates } from "./update";
@@ -43,6 +43,7 @@ const results = new ResultView({
   document: (asked) => engine.call("document", asked),
   documents: (asked) => engine.call("documents", asked),
   withEhrs: (asked) => engine.call("withEhrs", asked),
+  page: (asked, from) => void run({ asked, from }),
   explain: (asked) => engine.call("explain", asked),
   show: (place) => editor.show(place),
 });
@@ -209,6 +210,7 @@ async function refresh(): Promise<void> {
     if (reading !== readings) return;
     elsewhere = contents.place !== null;
     setLabels(patients);
+    results.relabel();
     renewResult(contents.of);
     await Promise.all([
       data.show(contents, templates, patients),
@@ -326,14 +328,25 @@ function askHere(q: string): void {
 /** Counts the runs. Only the latest is shown. */
 let runs = 0;
 
-/** Runs the query of the editor. */
-async function run(): Promise<void> {
+/** The time in milliseconds between two readings of the clock of a running query. */
+const TICK = 100;
+
+/** Runs the query of the editor, or reads a further page of the displayed result. */
+async function run(page?: { asked: Asked; from: PageStart }): Promise<void> {
   const mine = (runs += 1);
   const stop = byId("stop");
   const slow = setTimeout(() => (stop.hidden = mine !== runs), 300);
+  const start = performance.now();
+  const clock = setInterval(() => {
+    if (mine === runs) results.elapsed(performance.now() - start);
+  }, TICK);
   results.busy = true;
-  const show = await answered(editor.text);
+  const show = await answered(
+    page?.asked ?? { q: editor.text, parameters: parameters() },
+    page?.from ?? null,
+  );
   clearTimeout(slow);
+  clearInterval(clock);
   if (mine !== runs) return;
   stop.hidden = true;
   results.busy = false;
@@ -344,16 +357,18 @@ async function run(): Promise<void> {
 }
 
 /** Runs a query. Returns the function that shows its answer or error. */
-async function answered(q: string): Promise<() => void> {
+async function answered(asked: Asked, from: PageStart | null): Promise<() => void> {
+  const { q } = asked;
   if (q.trim() === "")
     return () => results.instead(words("Nothing to run", "Write a query, or choose an example."));
   const start = performance.now();
   try {
-    const asked = { q, parameters: parameters() };
-    const answer = await engine.call("query", asked);
+    const answer = await engine.call("query", { ...asked, from });
     const total = performance.now() - start;
     // A server that reports no further rows has cut the result if it has exactly one page of rows.
-    const cut = answer.more || (elsewhere && answer.rows === PAGE && !/\blimit\b/i.test(q));
+    const cut =
+      answer.next === null &&
+      (answer.more || (elsewhere && answer.rows === PAGE && !/\blimit\b/i.test(q)));
     return () => {
       results.answer(
         asked,

@@ -85,6 +85,16 @@ export interface Explained extends Omit<Explanation, "diagnostics"> {
   milliseconds: number;
 }
 
+/** The beginning of a page of a result that is too large to be shown at once. */
+export interface PageStart {
+  /** The index of its first row in the whole result. */
+  offset: number;
+  /** The number of rows that were small enough before; `null` for the default. */
+  fetch: number | null;
+  /** The token of the state from which all pages are read. */
+  snapshot: string | null;
+}
+
 /** A result set as text, with the position of every cell. */
 export interface Result {
   text: string;
@@ -94,6 +104,10 @@ export interface Result {
   rows: number;
   /** Whether the result has further rows. */
   more: boolean;
+  /** The index of the first row in the whole result. */
+  offset: number;
+  /** The next page; `null` if there is none, or if the source cannot return it. */
+  next: PageStart | null;
   /** The identity of its data, as in `Contents`. */
   of: string;
   /** Time in the engine, in milliseconds. */
@@ -170,7 +184,11 @@ export interface Calls {
   webTemplate: { takes: string; gives: string };
   /** Commits a composition in the format FLAT. Returns its version uid. */
   addFlat: { takes: { ehr: string; template: string; text: string }; gives: string };
-  query: { takes: { q: string; parameters: Record<string, unknown> }; gives: Result };
+  /** The rows of a query: all of them, or those of a page. */
+  query: {
+    takes: { q: string; parameters: Record<string, unknown>; from: PageStart | null };
+    gives: Result;
+  };
   explain: { takes: { q: string; parameters: Record<string, unknown> }; gives: Explained };
   diagnose: { takes: { q: string }; gives: Diagnostic[] };
   complete: { takes: { q: string; offset: number }; gives: Completions };

@@ -7,7 +7,8 @@ import { Grid } from "./grid";
 import { parse, print } from "./json";
 import { nameOf } from "./labels";
 import { drawExplanation } from "./explanation";
-import type { DocumentFormat, Explained, Place, Result } from "./protocol";
+import type { DocumentFormat, Explained, PageStart, Place, Result } from "./protocol";
+import { remember, remembered } from "./remember";
 import { ehrColumn, ehrsBeside } from "./series";
 
 declare const CHART_URL: string;
@@ -15,10 +16,17 @@ declare const CHART_URL: string;
 const FORMS = ["table", "chart", "json", "explain"] as const;
 type Form = (typeof FORMS)[number];
 
+/** The summary while a query runs. */
+const RUNNING = "Running";
+
+/** The key of the choice whether CSV begins with a byte order mark. */
+const BOM = "aqlite-csv-bom";
+
 /** The maximum number of rows that are drawn as JSON. */
 const DRAWN = 200;
 
-type Asked = Pick<Call, "q" | "parameters">;
+/** A query with its parameters. */
+export type Asked = Pick<Call, "q" | "parameters">;
 
 /** Returns the JSON text of the document that contains a cell of an answer. */
 export type Documents = (
@@ -37,6 +45,8 @@ export interface ResultHost {
   ): Promise<{ text: string; count: number }>;
   /** Fetches the rows again, with the EHR id of each in a last column. */
   withEhrs(asked: Asked & { of: string }): Promise<Result | null>;
+  /** Shows another page of a result. */
+  page(asked: Asked, from: PageStart): void;
   explain(asked: Asked): Promise<Explained>;
   /** Selects a place of the query in the editor. */
   show(place: Place): void;
@@ -53,6 +63,8 @@ export class ResultView {
   #form: Form = "table";
   /** Counts the explanations. Only the latest is shown. */
   #explanations = 0;
+  /** The beginnings of the pages before the displayed one. */
+  #pages: PageStart[] = [];
   /** Whether the data are changing, so that the result may be of other data soon. */
   #held = false;
   /** The message that is shown instead of a result. */
@@ -61,9 +73,10 @@ export class ResultView {
   constructor(host: ResultHost) {
     this.#host = host;
     rove(byId("result-form"), (button) => this.#show(button.id.replace("as-", "") as Form));
-    byId("csv").addEventListener("click", () =>
-      this.#save("result.csv", "text/csv;charset=utf-8", csv),
-    );
+    byId("csv").addEventListener("click", () => this.#saveCsv());
+    const mark = byId<HTMLInputElement>("csv-bom");
+    mark.checked = remembered("localStorage", BOM) === "true";
+    mark.addEventListener("change", () => remember("localStorage", BOM, String(mark.checked)));
     byId("ndjson").addEventListener("click", () =>
       this.#save("result.ndjson", "application/x-ndjson", ndjson),
     );
@@ -117,6 +130,12 @@ export class ResultView {
     }
   }
 
+  /** Saves CSV, with a byte order mark on request: some spreadsheets read other letters without. */
+  #saveCsv(): void {
+    const mark = byId<HTMLInputElement>("csv-bom").checked ? "\ufeff" : "";
+    this.#save("result.csv", "text/csv;charset=utf-8", (result) => mark + csv(result));
+  }
+
   #save(name: string, type: string, write: (result: Result) => string): void {
     if (this.#result) save(name, type, write(this.#result));
   }
@@ -139,6 +158,7 @@ export class ResultView {
 
   /** Marks that a query is running. */
   set busy(busy: boolean) {
+    byId("elapsed").textContent = "";
     if (busy) this.#box.setAttribute("aria-busy", "true");
     else this.#box.removeAttribute("aria-busy");
   }
@@ -151,9 +171,14 @@ export class ResultView {
     this.#result = result;
     this.#refusal = undefined;
     this.#detail.close();
-    const { rows, columns, milliseconds } = result;
+    const { rows, columns, milliseconds, offset, next } = result;
+    if (offset === 0) this.#pages = [];
+    this.#drawPager(result);
+    const isPage = next !== null || offset > 0;
     const words = [
-      `${count.format(rows)} ${rows === 1 ? "row" : "rows"}`,
+      isPage
+        ? `rows ${count.format(offset + 1)} to ${count.format(offset + rows)}`
+        : `${count.format(rows)} ${rows === 1 ? "row" : "rows"}`,
       `${columns.length} ${columns.length === 1 ? "column" : "columns"}`,
       `${milliseconds.toFixed(1)} ms`,
       note,
@@ -163,6 +188,54 @@ export class ResultView {
       `${milliseconds.toFixed(2)} ms in the engine, ${total.toFixed(1)} ms until the rows were here`;
     this.#allowExports();
     this.redraw();
+  }
+
+  /** Shows how long a query has been running, in place of the summary of the former result. */
+  elapsed(milliseconds: number): void {
+    const summary = byId("summary");
+    // The status is announced once, and the clock never.
+    if (summary.textContent !== RUNNING) summary.textContent = RUNNING;
+    byId("elapsed").textContent = `${(milliseconds / 1000).toFixed(1)} s`;
+  }
+
+  /** Draws the labels of patients again. */
+  relabel(): void {
+    this.#grid?.relabel();
+  }
+
+  /** Draws the buttons for the pages of a result that is too large to be shown at once. */
+  #drawPager(result: Result): void {
+    const pager = byId("pager");
+    const { offset, next } = result;
+    pager.hidden = offset === 0 && next === null;
+    const asked = this.#asked;
+    const former = this.#pages.at(-1);
+    const button = (id: string, label: string, go: (() => void) | null) =>
+      h("button", { id, type: "button", disabled: go === null, onclick: () => go?.() }, label);
+    const here: PageStart = next ? { ...next, offset } : { offset, fetch: null, snapshot: null };
+    pager.replaceChildren(
+      h("span", {}, "The result is shown in pages, and saved page by page."),
+      button(
+        "page-before",
+        "Previous page",
+        former
+          ? () => {
+              this.#pages.pop();
+              this.#host.page(asked, former);
+            }
+          : null,
+      ),
+      button(
+        "page-next",
+        "Next page",
+        next
+          ? () => {
+              this.#pages.push(here);
+              this.#host.page(asked, next);
+            }
+          : null,
+      ),
+    );
   }
 
   /** Shows a message instead of a result. */
@@ -178,6 +251,7 @@ export class ResultView {
     this.#refusal = element;
     this.#detail.close();
     byId("summary").textContent = "";
+    byId("pager").hidden = true;
     this.#allowExports();
     if (this.#form === "explain") void this.#explain();
     else this.#say(element);
@@ -300,7 +374,7 @@ export class ResultView {
     const asked = this.#asked;
     this.#detail.show(
       { title: `${name}, row ${row + 1}`, path, text: cellText(result, row, column) },
-      () => this.#host.document({ ...asked, of: result.of, row, column }),
+      () => this.#host.document({ ...asked, of: result.of, row: result.offset + row, column }),
       () => this.#grid?.focus(),
       byKeyboard,
     );

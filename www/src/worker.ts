@@ -11,7 +11,8 @@ import {
   tryGuide,
 } from "aqlite-wasm";
 import type { DescribedGuide, TestedGuide } from "./guide-text";
-import { indexResult } from "./json";
+import { body } from "./code";
+import { indexResult, resultPage } from "./json";
 import { Local, refusedLines, type Watch } from "./local";
 import { refusal, Refusal, Remote } from "./remote";
 import type {
@@ -23,6 +24,7 @@ import type {
   Explained,
   Failure,
   Hover,
+  PageStart,
   Patient,
   Reply,
   Request,
@@ -135,6 +137,70 @@ async function ask(
   });
 }
 
+/** The number of rows of the first attempt at a page. A page of large objects has fewer. */
+const PAGE = 20_000;
+
+/** Whether the rows of a query are too large to be returned at once. */
+function isTooLarge(error: unknown): boolean {
+  return (
+    error instanceof Error &&
+    /takes more than \d+ MB|gives more than \d+ rows|larger than (the limit of )?\d+ bytes/.test(
+      error.message,
+    )
+  );
+}
+
+type Page = Answered & Pick<Result, "offset" | "next">;
+
+/** Runs a query. Returns all rows, or one page if they are too large or if a page is requested. */
+async function page(
+  local: Local,
+  q: string,
+  parameters: Record<string, unknown>,
+  from: PageStart | null,
+): Promise<Page> {
+  const server = remote;
+  if (server) {
+    const answer = await server.query(q, parameters, from ?? undefined);
+    return { ...answer, offset: from?.offset ?? 0, of: server.of };
+  }
+  if (from) return localPage(local, q, parameters, from);
+  try {
+    return { ...(await ask(local, q, parameters)), offset: 0, next: null };
+  } catch (error) {
+    if (!isTooLarge(error)) throw error;
+    return localPage(local, q, parameters, { offset: 0, fetch: null, snapshot: null });
+  }
+}
+
+/** Reads a page by the REST interface, which names the state for the next one. */
+async function localPage(
+  local: Local,
+  q: string,
+  parameters: Record<string, unknown>,
+  { offset, fetch, snapshot }: PageStart,
+): Promise<Page> {
+  const start = performance.now();
+  const of = local.of;
+  for (let rows = fetch ?? PAGE; ; rows = Math.floor(rows / 4)) {
+    try {
+      const window = { offset, fetch: rows, ...(snapshot === null ? {} : { snapshot }) };
+      const sent = JSON.stringify({ ...body({ q, parameters }), ...window });
+      const text = await rest(local, "POST", "query/aql", sent, {
+        "content-type": "application/json",
+        accept: "application/json",
+      });
+      const { meta, count } = resultPage(text);
+      const token = typeof meta["_snapshot"] === "string" ? meta["_snapshot"] : null;
+      const more = count === rows;
+      const next = more ? { offset: offset + count, fetch: rows, snapshot: token } : null;
+      return { text, more, offset, next, of, milliseconds: performance.now() - start };
+    } catch (error) {
+      if (!isTooLarge(error) || rows < 4) throw error;
+    }
+  }
+}
+
 function explained(local: Local, { q, parameters }: Calls["explain"]["takes"]): Promise<string> {
   if (remote) return remote.explain(q, parameters);
   return local.current(() =>
@@ -221,7 +287,8 @@ const handlers: Handlers = {
     const asked = patientQuery(q);
     if (asked === undefined) return null;
     const { text, more, milliseconds } = await ask(local, asked, parameters, of);
-    return { text, ...indexResult(text), more, of, milliseconds } satisfies Result;
+    const about = { more, offset: 0, next: null, of, milliseconds };
+    return { text, ...indexResult(text), ...about } satisfies Result;
   },
   webTemplate: (id, local) =>
     rest(local, "GET", `definition/template/${encodeURIComponent(id)}/webtemplate`),
@@ -240,9 +307,9 @@ const handlers: Handlers = {
     );
     return (JSON.parse(answer) as { uid: string }).uid;
   },
-  query: async ({ q, parameters }, local) => {
-    const { text, more, milliseconds, of } = await ask(local, q, parameters);
-    return { text, ...indexResult(text), more, of, milliseconds } satisfies Result;
+  query: async ({ q, parameters, from }, local) => {
+    const { text, ...about } = await page(local, q, parameters, from);
+    return { text, ...indexResult(text), ...about } satisfies Result;
   },
   explain: async (asked, local) => {
     const start = performance.now();
