@@ -4,8 +4,10 @@ import { confirmed } from "./confirm";
 import { count, h, type Change } from "./dom";
 import { EngineError, type Engine } from "./engine";
 import { dropped, texts, type TextFile } from "./intake";
+import { drawRefused, type Refused } from "./refused";
 import type { Contents, Patient, Progress, Replacement, Samples } from "./protocol";
 import { SetsCard } from "./sets";
+import { BY_FILE, BY_FOLDER, BY_SUBJECT, Target } from "./target";
 import { Work } from "./work";
 
 /** The maximum number of added files that are listed. Refused files are always listed. */
@@ -57,6 +59,35 @@ function fate({ set, added, samples }: Contents): string {
     : `New patients are added to “${set.name}”, which is empty.`;
 }
 
+/** The choices beside the present patients, with their titles. */
+const NEW: [string, string][] = [
+  ["", "A new patient"],
+  [BY_FOLDER, "A patient for each folder"],
+  [BY_FILE, "A patient for each file name, up to _ or ."],
+  [BY_SUBJECT, "The patient whom the document names as subject"],
+];
+
+/** The outcome of adding files. */
+interface Outcome {
+  good: number;
+  /** The number of all files. */
+  of: number;
+  /** Whether it was cancelled. */
+  ended: boolean;
+  refused: Refused[];
+}
+
+/** Returns a file that was refused for a reason without a rule. */
+function failedFor(file: TextFile, error: unknown): Refused {
+  const message = error instanceof Error ? error.message : String(error);
+  return { file, problems: [{ rule: "", path: "", message }], ehr: null };
+}
+
+/** Whether a document is canonical JSON, which can be added in spite of its findings. */
+function isJson(text: string): boolean {
+  return text.trimStart().startsWith("{");
+}
+
 /** The view. */
 export class DataPanel {
   readonly #engine: Engine;
@@ -82,6 +113,7 @@ export class DataPanel {
   /** The address of the selected server, or `null` for this browser. */
   #where: string | null = null;
   readonly #forget = h("button", { id: "start-over", type: "button" }, "Start over…");
+  #patients: Patient[] = [];
   /** The destination of dropped files. */
   readonly #destination = h("p", { id: "destination", class: "destination", role: "status" });
   readonly #drop = h("p", {}, "Drop files or folders here");
@@ -164,7 +196,7 @@ export class DataPanel {
       h(
         "p",
         { class: "quiet" },
-        "Templates (OPT 1.4), compositions (canonical JSON or XML), guides (GDL2) and exports (.ndjson), also in folders and .zip archives.",
+        "Templates (OPT 1.4), compositions (canonical JSON or XML, FLAT, STRUCTURED), guides (GDL2) and exports (.ndjson), also in folders and .zip archives.",
       ),
       this.#destination,
       h(
@@ -259,8 +291,9 @@ console.table((await answer.json()).rows);`;
       ...patients.map(({ ehr, label }) =>
         h("option", { value: ehr, selected: ehr === before }, label),
       ),
-      h("option", { value: "" }, "A new patient"),
+      ...NEW.map(([value, title]) => h("option", { value, selected: value === before }, title)),
     );
+    this.#patients = patients;
     await this.#sets.show(contents);
   }
 
@@ -406,37 +439,41 @@ console.table((await answer.json()).rows);`;
         `the source changed meanwhile. Add the files again to put them ${before.place === null ? "into this browser" : `on ${before.place}`}.`,
       );
     const outcome = await this.#adding.run((tell, signal) => this.#addAll(all, tell, signal));
+    await this.#report(outcome, before);
+  }
+
+  /** Shows the number of added files with their undo, and the refused files with their problems. */
+  async #report({ good, of, ended, refused }: Outcome, before: Contents): Promise<void> {
     this.#messages.prepend(
       h(
         "p",
         {},
-        `${count.format(outcome.good)} of ${count.format(all.length)} files added${outcome.ended ? ", then cancelled" : ""} `,
-        outcome.good > 0 ? await this.#undo(before) : null,
+        `${count.format(good)} of ${count.format(of)} files added${ended ? ", then cancelled" : ""} `,
+        good > 0 ? await this.#undo(before) : null,
       ),
     );
+    if (refused.length === 0) return;
+    // A server decides itself what it accepts.
+    const load = before.set === null ? null : () => void this.#loadAnyway(refused);
+    this.#messages.append(drawRefused(refused, load));
   }
 
   async #addAll(
     files: TextFile[],
     tell: (progress: Progress) => void,
     signal: AbortSignal,
-  ): Promise<{ good: number; ended: boolean }> {
+  ): Promise<Outcome> {
     const start = performance.now();
-    let ehr = this.#patient.value || null;
-    let good = 0;
+    const outcome: Outcome = { good: 0, of: files.length, ended: false, refused: [] };
+    const target = new Target(this.#engine, this.#patient.value, this.#patients);
     for (const [at, file] of files.entries()) {
-      if (signal.aborted) return { good, ended: true };
-      try {
-        const text = await file.text();
-        if (/\.ndjson$/i.test(file.name)) await this.#import(text);
-        else if (!(await this.#engine.call("add", { name: file.name, text, ehr }))) {
-          ehr = await this.#engine.call("newEhr", null);
-          await this.#engine.call("add", { name: file.name, text, ehr });
-        }
-        good += 1;
-        if (good <= LISTED) this.#messages.append(h("p", { class: "good" }, `${file.name}: added`));
-      } catch (error) {
-        this.#tell(file.name, error);
+      if (signal.aborted) return { ...outcome, ended: true };
+      const refused = await this.#addOne(file, target);
+      if (refused) outcome.refused.push(refused);
+      else {
+        outcome.good += 1;
+        if (outcome.good <= LISTED)
+          this.#messages.append(h("p", { class: "good" }, `${file.name}: added`));
       }
       tell({
         what: "Adding files",
@@ -445,7 +482,58 @@ console.table((await answer.json()).rows);`;
         milliseconds: performance.now() - start,
       });
     }
-    return { good, ended: false };
+    return outcome;
+  }
+
+  /** Adds a file. Returns its problems if it is refused. */
+  async #addOne(file: TextFile, target: Target): Promise<Refused | null> {
+    const { name } = file;
+    try {
+      const text = await file.text();
+      if (/\.ndjson$/i.test(name)) await this.#import(text);
+      else if (!(await this.#engine.call("add", { name, text, ehr: null }))) {
+        const problems = await this.#engine.call("problems", { name, text });
+        const ehr = () => target.ehr(name, text);
+        if (problems.length > 0) return { file, problems, ehr: isJson(text) ? ehr : null };
+        await target.add(name, text);
+      }
+      return null;
+    } catch (error) {
+      return failedFor(file, error);
+    }
+  }
+
+  /** Adds refused compositions in spite of their problems. */
+  async #loadAnyway(refused: Refused[]): Promise<void> {
+    const loadable = refused.flatMap(({ file, ehr }) => (ehr ? [{ file, ehr }] : []));
+    try {
+      await this.#change("Adding files", async () => {
+        const before = await this.#engine.call("contents", null);
+        this.#messages.replaceChildren();
+        let [good, warnings] = [0, 0];
+        const failed: Refused[] = [];
+        for (const { file, ehr } of loadable) {
+          try {
+            const text = await file.text();
+            warnings += await this.#engine.call("load", { ehr: await ehr(), text });
+            good += 1;
+          } catch (error) {
+            failed.push(failedFor(file, error));
+          }
+        }
+        this.#messages.append(
+          h(
+            "p",
+            { class: "warned" },
+            `${count.format(good)} of ${count.format(loadable.length)} compositions added with ${count.format(warnings)} ${warnings === 1 ? "warning" : "warnings"} `,
+            good > 0 ? await this.#undo(before) : null,
+          ),
+        );
+        if (failed.length > 0) this.#messages.append(drawRefused(failed, null));
+      });
+    } catch (error) {
+      this.#tell("Not added", error);
+    }
   }
 
   /** Imports an export in pieces of a few megabytes. All its errors become one error. */

@@ -120,6 +120,14 @@ export interface Guide {
   title: string;
 }
 
+/** A finding about a document. */
+export interface Problem {
+  /** The rule that it breaks, such as `VAL0203`. */
+  rule: string;
+  path: string;
+  message: string;
+}
+
 /** An EHR in a list. */
 export interface Patient {
   ehr: string;
@@ -224,8 +232,12 @@ export interface Calls {
   generate: { takes: Samples; gives: Contents };
   /** Adds a file. Returns false for a document of a patient without `ehr`. */
   add: { takes: { name: string; text: string; ehr: string | null }; gives: boolean };
-  /** Creates an EHR. Returns its id. */
-  newEhr: { takes: null; gives: string };
+  /** The findings that would refuse a composition. Empty for other files. */
+  problems: { takes: { name: string; text: string }; gives: Problem[] };
+  /** Adds a composition (canonical JSON) with all of its findings. Returns their number. */
+  load: { takes: { ehr: string; text: string }; gives: number };
+  /** Creates an EHR, with this id of its subject unless it is `null`. Returns its id. */
+  newEhr: { takes: string | null; gives: string };
   /** Replaces the current data set by a new one of sample patients. Returns both ids. */
   startOver: { takes: null; gives: Replacement };
   /** Undoes `startOver`. */
