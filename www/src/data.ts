@@ -372,9 +372,10 @@ console.table((await answer.json()).rows);`;
   }
 
   #offerUndo(id: string, words: string, undo: () => void): void {
-    this.#replaced.replaceChildren(
-      h("span", {}, `${words} `, h("button", { id, type: "button", onclick: undo }, "Undo")),
-    );
+    const button = h("button", { id, type: "button", onclick: undo }, "Undo");
+    this.#replaced.replaceChildren(h("span", {}, `${words} `, button));
+    // The pressed button was disabled or removed meanwhile: the next step is here.
+    if (document.activeElement === document.body) button.focus();
   }
 
   /**

@@ -100,7 +100,9 @@ export class Detail {
   /** Closes the panel. */
   close(): void {
     if (this.#panel.hidden) return;
+    // A new result closes the panel, too, and must not take the focus from the editor.
+    const isInside = this.#panel.contains(document.activeElement);
     this.#panel.hidden = true;
-    this.#back?.();
+    if (isInside) this.#back?.();
   }
 }

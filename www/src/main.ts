@@ -18,6 +18,13 @@ import { describeProgress } from "./work";
 declare const WORKER_URL: string;
 
 const VIEWS = ["query", "templates", "guide", "data"] as const;
+/** The link in front of each view that skips the header. */
+const SKIP: Record<(typeof VIEWS)[number], string> = {
+  query: "Skip to the query editor",
+  templates: "Skip to the template",
+  guide: "Skip to the guides",
+  data: "Skip to the data",
+};
 const ISSUES = "https://github.com/aqlite/aqlite/issues/new";
 const apple = /Mac|iP(hone|ad)/.test(navigator.platform);
 
@@ -126,7 +133,12 @@ function notify(title: string, why: string, ...actions: HTMLElement[]): void {
   const notice = byId("notice");
   notice.hidden = false;
   notice.classList.remove("news");
-  const close = h("button", { type: "button", onclick: () => (notice.hidden = true) }, "Close");
+  const closed = () => {
+    notice.hidden = true;
+    // The button is gone: the focus goes to the control above which the notice was.
+    byId("source").focus();
+  };
+  const close = h("button", { type: "button", onclick: closed }, "Close");
   notice.replaceChildren(
     h("p", {}, h("strong", {}, title), " ", why),
     h("p", { class: "actions" }, ...actions, close),
@@ -318,10 +330,11 @@ function parameterValue(text: string): unknown {
   return { text: text.trim() };
 }
 
-/** Runs a query of another view. */
+/** Runs a query of another view. The focus follows to its result. */
 function askHere(q: string): void {
   openView("query");
   editor.text = q;
+  byId("result").focus({ preventScroll: true });
   void run();
 }
 
@@ -513,6 +526,22 @@ function openView(name: (typeof VIEWS)[number]): void {
     tab.setAttribute("aria-selected", String(chosen));
     tab.tabIndex = chosen ? 0 : -1;
   }
+  byId("skip-content").textContent = SKIP[name];
+  byId("skip-result").hidden = name !== "query";
+}
+
+/** Moves the focus to the content of the current view, or to its result. */
+function listenSkips(): void {
+  byId("skip-content").addEventListener("click", (event) => {
+    event.preventDefault();
+    const view = VIEWS.find((name) => !byId(`view-${name}`).hidden) ?? "query";
+    if (view === "query") editor.view.focus();
+    else byId(`view-${view}`).focus();
+  });
+  byId("skip-result").addEventListener("click", (event) => {
+    event.preventDefault();
+    results.focus();
+  });
 }
 
 function drawTheme(): void {
@@ -558,7 +587,10 @@ function drawKeys(): void {
     [`${mod} F`, "search in the query"],
     ["Tab", "take the proposal, or leave the editor"],
     ["Arrows Page Home End", "move in the result"],
-    ["Enter", "open a cell: what it holds, and its document"],
+    ["Enter", "open a cell, or sort by the name of a column"],
+    ["Shift ← →", "change the width of a column, on its name"],
+    ["Escape", "close the opened cell"],
+    ["← →", "read the points of a chart"],
     [`${mod} C`, "copy the cell"],
     ["?", "this list"],
   ];
@@ -588,6 +620,7 @@ function listen(): void {
   const share = byId<HTMLButtonElement>("share");
   share.addEventListener("click", () => void copy(share, link()));
   listenSave();
+  listenSkips();
   byId("theme").addEventListener("click", nextTheme);
   byId("help").addEventListener("click", () => byId<HTMLDialogElement>("keys").showModal());
   rove(document.querySelector(".tabs") as HTMLElement, (tab) =>

@@ -85,6 +85,9 @@ export class ResultView {
     );
     this.#listenCode();
     this.#listenDocuments();
+    this.#box.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") this.#detail.close();
+    });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
   }
 
@@ -196,6 +199,12 @@ export class ResultView {
     // The status is announced once, and the clock never.
     if (summary.textContent !== RUNNING) summary.textContent = RUNNING;
     byId("elapsed").textContent = `${(milliseconds / 1000).toFixed(1)} s`;
+  }
+
+  /** Moves the focus to the result: in a table to its current cell. */
+  focus(): void {
+    if (this.#grid && this.#box.contains(this.#grid.element)) this.#grid.focus();
+    else this.#box.focus();
   }
 
   /** Draws the labels of patients again. */
