@@ -147,6 +147,7 @@ for (const width of [390, 1440]) {
       await page.keyboard.press("Home");
       await skip(page, "#skip-content");
       await page.keyboard.press("ControlOrMeta+a");
+      await page.keyboard.press("Delete");
       await page.keyboard.insertText(COUNT);
       await page.keyboard.press("ControlOrMeta+Enter");
       await answered(page);
