@@ -90,7 +90,9 @@ for (const width of [390, 1440]) {
       await expect(outcome(page)).toContainText("0 of 3 files added");
       await expect(outcome(page)).toContainText("3 files refused: nothing of them is stored.");
       const folds = outcome(page).locator(".fold");
-      await expect(folds.first().locator("summary")).toHaveText(/times in 3 files/);
+      await expect(folds.first().locator("summary")).toHaveText(
+        /^RM0201: .*, and 1 message like it 6 times in 3 files$/,
+      );
       await settled(page);
       await expect(page.locator(".facts dd").first(), "no empty patient").toHaveText(patients);
       const [download] = await Promise.all([

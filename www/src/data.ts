@@ -286,7 +286,8 @@ console.table((await answer.json()).rows);`;
       this.#compositions.input.value = String(contents.samples.compositions);
       this.#seed.input.value = String(contents.samples.seed);
     }
-    const before = this.#patient.value;
+    // Before the first patients are known, nothing is chosen.
+    const before = this.#patient.options.length > 0 ? this.#patient.value : null;
     this.#patient.replaceChildren(
       ...patients.map(({ ehr, label }) =>
         h("option", { value: ehr, selected: ehr === before }, label),

@@ -36,6 +36,7 @@ export type OpenCell = (row: number, column: number, byKeyboard: boolean) => voi
 export class Grid {
   /** The grid below its bar. */
   readonly element: HTMLElement;
+  readonly bar = h("div", { class: "grid-bar" });
   readonly #grid: HTMLElement;
   readonly #head: HTMLElement[];
   readonly #filterRow: HTMLElement;
@@ -75,12 +76,8 @@ export class Grid {
       "Filter",
     );
     this.#grid = this.#drawGrid();
-    this.element = h(
-      "div",
-      { class: "grid-card" },
-      h("div", { class: "grid-bar" }, this.#filterButton, this.#shown),
-      this.#grid,
-    );
+    this.bar.append(this.#filterButton, this.#shown);
+    this.element = h("div", { class: "grid-card" }, this.bar, this.#grid);
     this.#size();
     this.#listen();
   }

@@ -20,7 +20,10 @@ const PLACES = 20;
 
 /** The problems of one rule. */
 interface Fold {
-  title: string;
+  /** The code of the rule; empty for problems without one. */
+  rule: string;
+  /** The distinct messages in their general form. */
+  messages: Set<string>;
   files: Set<string>;
   places: { file: string; problem: Problem }[];
 }
@@ -32,10 +35,12 @@ export function folded(refused: Refused[]): Fold[] {
     for (const problem of problems) {
       const key = problem.rule || general(problem.message);
       const fold = folds.get(key) ?? {
-        title: problem.rule ? `${general(problem.message)} (${problem.rule})` : key,
+        rule: problem.rule,
+        messages: new Set(),
         files: new Set(),
         places: [],
       };
+      fold.messages.add(general(problem.message));
       fold.files.add(file.name);
       fold.places.push({ file: file.name, problem });
       folds.set(key, fold);
@@ -65,7 +70,15 @@ export function report(refused: Refused[]): string {
   return `${written.join("\r\n")}\r\n`;
 }
 
-function drawFold({ title, files, places }: Fold, open: boolean): HTMLElement {
+/** Returns the rule of a fold with its first message. */
+function titleOf({ rule, messages }: Fold): string {
+  const [first = ""] = messages;
+  const others = messages.size > 1 ? `, and ${counted(messages.size - 1, "message")} like it` : "";
+  return `${rule ? `${rule}: ` : ""}${first}${others}`;
+}
+
+function drawFold(fold: Fold, open: boolean): HTMLElement {
+  const { files, places } = fold;
   const shown = places.slice(0, PLACES).map(({ file, problem: { path, message } }) => {
     const at = path ? ` ${path}` : "";
     return h(
@@ -83,7 +96,7 @@ function drawFold({ title, files, places }: Fold, open: boolean): HTMLElement {
     h(
       "summary",
       {},
-      title,
+      titleOf(fold),
       " ",
       h(
         "span",

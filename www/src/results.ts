@@ -63,6 +63,7 @@ export class ResultView {
   #form: Form = "table";
   /** Counts the explanations. Only the latest is shown. */
   #explanations = 0;
+  readonly #mark = h("input", { id: "csv-bom", type: "checkbox" });
   /** The beginnings of the pages before the displayed one. */
   #pages: PageStart[] = [];
   /** Whether the data are changing, so that the result may be of other data soon. */
@@ -74,9 +75,10 @@ export class ResultView {
     this.#host = host;
     rove(byId("result-form"), (button) => this.#show(button.id.replace("as-", "") as Form));
     byId("csv").addEventListener("click", () => this.#saveCsv());
-    const mark = byId<HTMLInputElement>("csv-bom");
-    mark.checked = remembered("localStorage", BOM) === "true";
-    mark.addEventListener("change", () => remember("localStorage", BOM, String(mark.checked)));
+    this.#mark.checked = remembered("localStorage", BOM) === "true";
+    this.#mark.addEventListener("change", () =>
+      remember("localStorage", BOM, String(this.#mark.checked)),
+    );
     byId("ndjson").addEventListener("click", () =>
       this.#save("result.ndjson", "application/x-ndjson", ndjson),
     );
@@ -135,7 +137,7 @@ export class ResultView {
 
   /** Saves CSV, with a byte order mark on request: some spreadsheets read other letters without. */
   #saveCsv(): void {
-    const mark = byId<HTMLInputElement>("csv-bom").checked ? "\ufeff" : "";
+    const mark = this.#mark.checked ? "\ufeff" : "";
     this.#save("result.csv", "text/csv;charset=utf-8", (result) => mark + csv(result));
   }
 
@@ -334,6 +336,17 @@ export class ResultView {
   #drawTable(result: Result): void {
     this.#grid = new Grid(result, (row, column, byKeyboard) =>
       this.#open(result, row, column, byKeyboard),
+    );
+    this.#grid.bar.append(
+      h(
+        "label",
+        {
+          class: "bom",
+          title: "Begin saved CSV with a byte order mark, so that Excel reads all letters",
+        },
+        this.#mark,
+        "CSV with BOM",
+      ),
     );
     this.#box.replaceChildren(this.#grid.element);
     this.#grid.draw();
