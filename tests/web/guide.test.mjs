@@ -215,6 +215,39 @@ test("an opened guide has a form with fitting controls and shows its outcome", (
     await expect(why).toHaveText(/false.*Weight: 50 kg/);
   }));
 
+for (const width of [390, 1440])
+  test(`a number is the same in card, result and trace: ${width}`, () =>
+    onGuides(
+      async (page) => {
+        const pressure = JSON.parse(
+          await readFile(
+            new URL("../../www/samples/blood_pressure_category.gdl2.json", import.meta.url),
+            "utf8",
+          ),
+        );
+        const rule = pressure.definition.rules.gt0037;
+        rule.cards = [{ summary: "Pulse pressure {$gt0012}", indicator: "info" }];
+        await openFiles(page, file("pressure.gdl2.json", pressure));
+        await page.click("#guide-form-tab");
+        const form = page.locator("#guide-form");
+        for (const [name, value] of [
+          ["Systolic", "122.5"],
+          ["Diastolic", "80"],
+        ]) {
+          await form.getByLabel(name, { exact: true }).fill(value);
+          await form.getByLabel(`${name}, unit`).selectOption("mm[Hg]");
+        }
+        await page.click("#try-guide");
+        const outcome = page.locator("#guide-form-outcome");
+        await expect(outcome.locator(".advice")).toContainText(["Pulse pressure 42.5 mm[Hg]"]);
+        await expect(outcome.locator(".outputs .value")).toContainText(["42.5 mm[Hg]"]);
+        const fired = outcome.locator(".rules details", { hasText: "Pulse pressure" }).last();
+        await fired.locator("summary").click();
+        await expect(fired.locator(".set")).toContainText("Pulse pressure: 42.5 mm[Hg]");
+      },
+      { viewport: { width, height: 900 } },
+    ));
+
 test("an opened guide runs on a patient, again after changes, and is stored", () =>
   onGuides(async (page) => {
     await openKinds(page);

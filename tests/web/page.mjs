@@ -13,7 +13,7 @@ const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.
  * The maximum time in milliseconds to wait for a state. A busy machine may need it; passing tests
  * do not wait.
  */
-const PATIENCE = 120_000;
+const PATIENCE = Number(process.env.PATIENCE ?? 120_000);
 
 /**
  * Assertions on the page, which are repeated until they hold. An assertion on a value that was

@@ -636,6 +636,248 @@ test("a removed data set is restored; writes of others are not undone", () =>
     assert.equal((await call("undo", { set: set.id, from: added + 1, to: 0 })).ehrs, 0);
   }));
 
+/** The outages of a server, with the words by which the page reports them. */
+const outages = {
+  "a status 503": { answer: away["503"], words: /away/ },
+  "a login page": { answer: away["a login page"], words: /web page instead of data/ },
+  "a connection that is cut": { answer: () => "drop", words: /no answer from/ },
+};
+
+/** A template that the server has, for the form. */
+async function templateOf(page) {
+  return page.evaluate(async () => {
+    const found = {};
+    for (const part of ["", "/webtemplate", "/1"]) {
+      const answer = await fetch(`local/v1/definition/template/sample.vital_signs.v1${part}`);
+      found[part] = await answer.text();
+    }
+    return found;
+  });
+}
+
+for (const width of [390, 1440]) {
+  const viewport = { width, height: 900 };
+
+  test(`with the server away, every way to write fails and changes nothing here: ${width}`, () =>
+    controlled(
+      async (page) => {
+        const template = await templateOf(page);
+        const withTemplate = (asked) => {
+          const { method, path } = asked;
+          const json = (body) => ({ status: 200, body });
+          if (method !== "GET" || !path.includes("/definition/template")) {
+            if (path.endsWith("/query/aql") && asked.body.includes("subject"))
+              return json(
+                '{"columns":[{"name":"ehr"},{"name":"subject"}],"rows":[["00000000-0000-4000-8000-000000000001","P1"]]}',
+              );
+            return healthy(asked);
+          }
+          if (path.endsWith("/webtemplate")) return json(template["/webtemplate"]);
+          return path.endsWith("/1")
+            ? { status: 200, headers: { "content-type": "application/xml" }, body: template["/1"] }
+            : json('[{"template_id":"sample.vital_signs.v1"}]');
+        };
+        const guide = await page.evaluate(async () =>
+          (await fetch("local/v1/definition/gdl/Early_warning_score.v1")).text().catch(() => ""),
+        );
+        assert.equal(typeof guide, "string");
+        const call = await caller(page);
+        const before = await call.text("export", null);
+        outcome = withTemplate;
+        await choose(page, "own");
+        const files = (name, text) =>
+          page
+            .locator("#files")
+            .setInputFiles([{ name, mimeType: "application/json", buffer: Buffer.from(text) }]);
+        const ways = {
+          "a file": async (words) => {
+            await page.click("#tab-data");
+            await files("visit.json", '{"_type":"COMPOSITION"}');
+            await expect(page.locator("#added .bad").first()).toHaveText(words);
+          },
+          "an export": async (words) => {
+            await page.click("#tab-data");
+            await files("ward.ndjson", '{"line":1}\n');
+            await expect(page.locator("#added .bad").first()).toHaveText(words);
+          },
+          "a form": async (words) => {
+            await page.click("#tab-templates");
+            await page.click("#template-form-tab");
+            await page.click("#form-save");
+            await expect(page.locator("#form-outcome")).toHaveText(words);
+            await expect(page.locator("#form-outcome .good")).toHaveCount(0);
+          },
+          "a guide": async (words) => {
+            await page.click("#tab-guide");
+            await page.click("#guide-about-tab");
+            await page.click("#store-guide");
+            await expect(page.locator("#guide-messages .bad")).toHaveText(words);
+            await expect(page.locator("#guide-messages .good")).toHaveCount(0);
+          },
+        };
+        await page.click("#tab-templates");
+        await page.click("#template-form-tab");
+        await expect(page.locator("#form-destination")).toHaveText(
+          `It is sent to the server ${server.address}v1, which stores it.`,
+        );
+        await page.locator("#template-form details").first().waitFor();
+        await page.click("#tab-guide");
+        const guideFile = await readFile(
+          new URL("../../www/samples/early_warning_score.gdl2.json", import.meta.url),
+        );
+        await page
+          .locator("#guide-file")
+          .setInputFiles([
+            { name: "score.gdl2.json", mimeType: "application/json", buffer: guideFile },
+          ]);
+        await page.click("#guide-about-tab");
+        await expect(page.locator("#guide-destination")).toHaveText(/^It is sent to the server/);
+        for (const [outage, { answer, words }] of Object.entries(outages)) {
+          for (const [way, write] of Object.entries(ways)) {
+            outcome = answer;
+            await write(words).catch((error) => {
+              throw new Error(`${way}, ${outage}: ${error.message}`);
+            });
+            // The page reads the content of the source again after each write.
+            await expect(page.locator("#state"), `${way}, ${outage}`).not.toHaveAttribute(
+              "data-state",
+              "busy",
+            );
+            await expect(page.locator("#source")).toHaveValue("own");
+          }
+        }
+        await page.context().setOffline(true);
+        await ways["a file"](/no answer from/);
+        await page.context().setOffline(false);
+        assert.equal(await call.text("export", null), before, "nothing changed in this browser");
+      },
+      { viewport },
+    ));
+
+  test(`while the source changes, no rows can be exported, and afterwards none of another source: ${width}`, () =>
+    controlled(
+      async (page) => {
+        await run(page, COUNT);
+        await expect(page.locator("#csv")).toBeEnabled();
+        // The server answers the connection, but not the content.
+        let release;
+        const held = new Promise((resolve) => (release = resolve));
+        let asked = 0;
+        outcome = (request) => {
+          if (request.path.endsWith("/query/aql")) asked += 1;
+          return asked > 3 ? away["503"]() : healthy(request);
+        };
+        await page.route("**/v1/query/aql", async (route) => {
+          await held;
+          await route.continue();
+        });
+        await page.locator("#source").selectOption("own");
+        await expect(page.locator("#csv")).toBeDisabled();
+        await expect(page.locator("#save-documents")).toBeDisabled();
+        release();
+        await page.locator("#state[data-state=bad]").waitFor();
+        await page.locator("#result:not([aria-busy])").waitFor({ state: "attached" });
+        await expect(page.locator("#source")).toHaveValue("own");
+        await expect(page.locator("#csv")).toBeDisabled();
+        await expect(page.locator("[role=gridcell]"), "no row of this browser").toHaveCount(0);
+        await page.click("#tab-data");
+        await expect(page.locator("#contents-title")).toHaveText(
+          `In the repository at ${server.address}v1`,
+        );
+        await expect(page.locator("#destination")).toHaveText(/^They are sent to the server/);
+        await expect(page.locator(".facts dd")).toHaveText(["not known", "not known"]);
+      },
+      { viewport },
+    ));
+
+  test(`every replacement of data is announced and can be undone: ${width}`, () =>
+    visit(
+      browser,
+      server.address,
+      async (page) => {
+        const count = page.locator("#state-text");
+        const before = await count.textContent();
+        await page.click("#tab-data");
+        await expect(page.locator("#fate")).toHaveText(
+          "New patients replace the present ones (240 compositions of 36 patients, seed 1), which can be made again.",
+        );
+        await page.fill("#ehrs", "5");
+        await page.fill("#compositions", "9");
+        await page.click("#generate");
+        await page.locator("#make-former").waitFor();
+        await expect(page.locator("#state[data-state=ready]")).toHaveCount(1);
+        await expect(count).not.toHaveText(before);
+        await page.click("#make-former");
+        await expect(count).toHaveText(before);
+        const call = await caller(page);
+        await call("newEhr", null);
+        await expect(page.locator("#fate")).toHaveText(
+          "“Sample patients” has 1 write of your own, so new patients get a data set beside it.",
+        );
+        const written = await count.textContent();
+        await page.click("#start-over");
+        await page.locator("dialog[open]").getByRole("button", { name: "Start over" }).click();
+        await page.locator("#bring-back").waitFor();
+        await expect(count).toHaveText(before);
+        // What was written after the start is not lost by bringing the former data back.
+        await call("newEhr", null);
+        await call("newEhr", null);
+        await page.click("#bring-back");
+        await expect(count).toHaveText(written);
+        await page.locator("#bring-back").waitFor();
+        await page.click("#bring-back");
+        await expect(count).toHaveText(/^34 patients/);
+      },
+      { viewport },
+    ));
+
+  test(`a saved query that is replaced, and a form that is left, are not lost: ${width}`, () =>
+    visit(
+      browser,
+      server.address,
+      async (page) => {
+        const save = async () => {
+          await page.click("#keep");
+          await page.fill("#naming-name", "How many");
+        };
+        await run(page, COUNT);
+        await save();
+        await expect(page.locator("#naming-taken")).toBeHidden();
+        await page.locator("#naming-form .primary").click();
+        await run(page, "SELECT e/ehr_id/value AS ehr FROM EHR e LIMIT 2");
+        await save();
+        await expect(page.locator("#naming-taken")).toHaveText(/replaces it; you can undo/);
+        await page.locator("#naming-form .primary").click();
+        await expect(page.locator("#saved .forgotten")).toHaveText(/“How many” is replaced/);
+        await page.locator("#saved").getByRole("button", { name: "Undo" }).click();
+        await page.locator("#saved .example", { hasText: "How many" }).click();
+        await expect(page.locator("#summary")).toHaveText(/^1 row · 1 column/);
+        await page.click("#tab-templates");
+        await page.selectOption("#template", "sample.vital_signs.v1");
+        await page.click("#template-form-tab");
+        const group = (within, name) =>
+          within.locator(`details:has(> summary:text("${name}"))`).first();
+        const temperature = group(page.locator("#template-form"), "Body temperature");
+        await temperature.locator("> summary").click();
+        const event = group(temperature, "Any event");
+        await event.locator("> summary").click();
+        await event
+          .locator('.form-field:has(> label:text("Comment")) input')
+          .first()
+          .fill("felt warm");
+        const entered = () =>
+          page
+            .locator("#template-form input")
+            .evaluateAll((all) => all.some(({ value }) => value === "felt warm"));
+        await page.selectOption("#template", { index: 0 });
+        await expect.poll(entered).toBe(false);
+        await page.selectOption("#template", "sample.vital_signs.v1");
+        await expect.poll(entered).toBe(true);
+      },
+      { viewport },
+    ));
+}
+
 for (const colorScheme of ["light", "dark"]) {
   for (const width of [390, 1440]) {
     test(`new parts fit the screen and are accessible: ${width} pixels, ${colorScheme}`, () =>

@@ -19,8 +19,10 @@ async function load(name) {
 
 const { indexResult, parse, print } = await load("json");
 const { cellText, csv, ndjson, textField } = await load("export");
-const { groupings, histogram, measures, seconds, summary } = await load("series");
+const { ehrsBeside, groupings, histogram, lines, measures, seconds, summary } =
+  await load("series");
 const { languages } = await load("code");
+const { destination } = await load("destination");
 
 const text = String.raw`{ "meta": {"rows": [1]}, "columns": [{"name": "a,b", "path": "/x"}, {"name": "b"}],
   "rows" : [ [1.50, "x]\"[,"] ,[ null , {"_type":"DV_TEXT","value":"}, {"} ], [-0.0e5,[1,[2]]],["=1+1","@x"], [ true ,"über\n"] ] }`;
@@ -148,6 +150,42 @@ test("units are separated, and grouping columns are found", () => {
   ]);
 });
 
+test("a line has the readings of one patient; rows are matched with their patients cell by cell", () => {
+  const rows = [
+    ["2020-01-03", 130],
+    ["2020-01-01", 120],
+    ["2020-01-02", 110],
+    [null, 1],
+  ];
+  const ehrs = ["a", "a", "b", "a"];
+  const resultOf = (columns, rows) => {
+    const sent = JSON.stringify({ columns: columns.map((name) => ({ name })), rows });
+    return { text: sent, ...indexResult(sent) };
+  };
+  const result = resultOf(["time", "n"], rows);
+  const wider = (rows) => resultOf(["time", "n", "ehr"], rows);
+  const withEhrs = rows.map((row, at) => [...row, ehrs[at]]);
+  assert.deepEqual(ehrsBeside(result, wider(withEhrs)), ehrs);
+  assert.equal(ehrsBeside(result, wider(withEhrs.slice(1))), null);
+  assert.equal(ehrsBeside(result, wider([...withEhrs].reverse())), null);
+  const [time, number] = measures(result);
+  const drawn = (groups, patients) =>
+    lines(time, [number], groups, patients).map(({ group, patient, points }) => [
+      group,
+      patient,
+      points.map(({ y }) => y),
+    ]);
+  assert.deepEqual(drawn(null, ehrs), [
+    [null, "a", [120, 130]],
+    [null, "b", [110]],
+  ]);
+  assert.deepEqual(drawn(["w", "w", "w", "w"], ehrs), [
+    ["w", "a", [120, 130]],
+    ["w", "b", [110]],
+  ]);
+  assert.deepEqual(drawn(null, null), [[null, null, [120, 110, 130]]]);
+});
+
 test("a distribution counts every value once", () => {
   for (const values of [
     [5],
@@ -165,6 +203,38 @@ test("a distribution counts every value once", () => {
     assert.ok(starts[0] <= Math.min(...there) && Math.max(...there) <= starts.at(-1) + width);
     assert.ok(counts.length <= 101);
   }
+});
+
+test("broken JSON is reported with line and column, in every browser", () => {
+  for (const [text, place] of [
+    ['{\n  "a": oops\n}', "line 2, column 8: this is not JSON: found `oops`"],
+    ['{"a": 1,}', "line 1, column 9: this is not JSON: found `}`"],
+    ['{"a": [1 2]}', "line 1, column 10: this is not JSON: found `2]}`"],
+    ['{"a" 1}', "line 1, column 6: this is not JSON: found `1}`"],
+    ['{"a": [1,', "line 1, column 10: this is not JSON: found the end of the text"],
+    ['{"a": "b\nc"}', 'line 1, column 7: this is not JSON: found `"b`'],
+    ['{"a": 1} {}', "line 1, column 10: this is not JSON: found `{}`"],
+  ])
+    assert.throws(() => destination("x.json", text), { message: place }, text);
+});
+
+test("the format of a document is known by its content", () => {
+  const of = (json) => destination("x.json", JSON.stringify(json));
+  assert.equal(of({ _type: "COMPOSITION" }).type, "application/json");
+  assert.deepEqual(of({ "ctx/language": "en", "encounter/a:0/b|magnitude": 1 }), {
+    of: "ehr",
+    path: "composition",
+    type: "application/openehr.wt.flat+json",
+    root: "encounter",
+  });
+  assert.deepEqual(of({ ctx: { language: "en" }, encounter: { a: [{ b: [1] }] } }), {
+    of: "ehr",
+    path: "composition",
+    type: "application/openehr.wt.structured+json",
+    root: "encounter",
+  });
+  for (const other of [{}, { a: 1 }, { "a/b": 1, "c/d": 2 }])
+    assert.throws(() => of(other), /expected a template/);
 });
 
 test("a query is printed as a program, whatever its content", () => {

@@ -1,306 +1,485 @@
-// Charts of a result: measures over time, or the distribution of one measure. Loaded on first use.
-import uPlot from "uplot";
-import { h } from "./dom";
+// The chart of a result: what is drawn over what, for which patients, and its export. Loaded on
+// first use.
+import type uPlot from "uplot";
+import { view } from "./cell";
+import { h, save, saveBlob } from "./dom";
+import { cellText, textField } from "./export";
+import {
+  drawDistribution,
+  drawLines,
+  ink,
+  labelled,
+  type Drawn,
+  type Hit,
+  type Layer,
+} from "./plot";
 import type { Result } from "./protocol";
-import { groupings, histogram, measures, summary, type Grouping, type Measure } from "./series";
+import { groupings, lines, measures, numberOf, summary, type Line, type Measure } from "./series";
 
-/** The maximum number of series with a colour of their own. */
+/** The maximum number of measures, and of groups with a color of their own. */
 const SERIES = 4;
-/**
- * The maximum number of patients with a line of their own. All have one colour, and one of them can
- * be highlighted.
- */
-const LINES = 100;
-/** The maximum number of points of a line. With more points, they are not connected. */
-const JOINED = 120;
-/** The maximum distance in pixels between the pointer and the line that it selects. */
-const NEAR = 24;
 const INKS = ["--chart-1", "--chart-2", "--chart-3", "--chart-4"];
+const DISTRIBUTION = "distribution";
+const BY_PATIENT = "patient";
+const UNGROUPED = "none";
 
-/** A chart of a result. */
-interface Drawing {
-  title: string;
-  /** The lines that can be highlighted, such as patients. Empty if there are none. */
-  members: string[];
-  /**
-   * Draws the chart. `chosen` is a member or empty. `near` is called with a description of the line
-   * under the pointer.
-   */
-  draw(width: number, height: number, chosen: string, near: (words: string) => void): uPlot;
-  /** Describes the numbers of the chart, or of one member, in words. */
-  words(chosen: string): string;
+/** The patients of the rows of a result. */
+export interface RowPatients {
+  /** The EHR id of each row; `null` if the patients are not known. */
+  ehrs: (string | null)[] | null;
+  /** Returns the name of a patient for people. */
+  name(ehr: string): string;
+}
+
+/** A group in a list: its key and its name. */
+interface Member {
+  key: string;
+  name: string;
 }
 
 const digits = new Intl.NumberFormat("en", { maximumFractionDigits: 2 });
 
-function ink(name: string): string {
-  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-}
-
-function axis(label: string, more: uPlot.Axis = {}): uPlot.Axis {
-  return {
-    label,
-    labelSize: 22,
-    stroke: ink("--ink-soft"),
-    grid: { stroke: ink("--line"), width: 1 },
-    ticks: { stroke: ink("--line"), width: 1 },
-    ...more,
-  };
-}
-
-function labelled({ name, unit }: Measure): string {
-  return unit ? `${name} (${unit})` : name;
-}
-
-function words(measure: Measure): string {
-  const { count, missing, min, median, mean, max } = summary(measure.values);
+function words(measure: Measure, values: (number | null)[]): string {
+  const { count, missing, min, median, mean, max } = summary(values);
   const number = (value: number) => digits.format(value);
   const absent = missing > 0 ? `, ${number(missing)} without` : "";
   return `${labelled(measure)}: ${number(count)} value${count === 1 ? "" : "s"}${absent}; ${number(min)} to ${number(max)}, median ${number(median)}, mean ${number(mean)}`;
 }
 
-/** Returns the rows of each group as a measure of their own. */
-function apart(measure: Measure, { of, groups }: Grouping): Measure[] {
-  return groups.map((group) => ({
-    ...measure,
-    name: group || "none",
-    values: measure.values.map((value, row) => (of[row] === group ? value : null)),
-  }));
+function choice(label: string, control: HTMLElement): HTMLElement {
+  return h("label", { class: "chart-choice" }, h("span", {}, label), control);
 }
 
-/** Returns the rows with a time, sorted by time. */
-function inOrder(time: Measure): number[] {
-  const at = (row: number) => time.values[row] ?? 0;
-  return time.values
-    .flatMap((value, row) => (value === null ? [] : [row]))
-    .sort((a, b) => at(a) - at(b));
-}
+/** The chart with its controls. */
+class Chart {
+  readonly element: HTMLElement;
+  readonly #result: Result;
+  readonly #patients: RowPatients;
+  readonly #numbers: Measure[];
+  readonly #axes: Measure[];
+  readonly #groupings;
+  readonly #x = h("select", { id: "chart-x" });
+  readonly #group = h("select", { id: "chart-group" });
+  readonly #member = h("select", { id: "chart-member" });
+  readonly #grouped = choice("by", this.#group);
+  readonly #bringOut = choice("bring out", this.#member);
+  readonly #boxes: HTMLInputElement[];
+  readonly #legend = h("ul", { class: "chart-legend", "aria-hidden": "true" });
+  readonly #words = h("p", { class: "chart-words", id: "chart-words", "aria-live": "polite" });
+  readonly #tip = h("div", { class: "chart-tip", role: "status", hidden: true });
+  readonly #frame = h("div", {
+    class: "chart-frame",
+    role: "group",
+    tabindex: 0,
+    "aria-label": "Chart. Arrow keys read its points.",
+    "aria-describedby": "chart-words",
+  });
+  #plot: uPlot | undefined;
+  #drawn: Drawn | undefined;
+  /** The position of the keyboard among the points. */
+  #at = -1;
 
-function plotOverTime(
-  width: number,
-  height: number,
-  time: Measure,
-  shown: Measure[],
-  styles: Partial<uPlot.Series>[],
-  more: Partial<uPlot.Options> = {},
-): uPlot {
-  const order = inOrder(time);
-  const data = [time, ...shown].map(({ values }) =>
-    order.map((row) => values[row] ?? null),
-  ) as uPlot.AlignedData;
-  const series = shown.map((one, at): uPlot.Series => ({
-    label: labelled(one),
-    width: 1.5,
-    spanGaps: true,
-    ...styles[at],
-  }));
-  const units = [...new Set(shown.map(({ unit, name }) => unit || name))];
-  const axes = [
-    axis("", { size: 44 }),
-    axis(units.length === 1 ? (units[0] ?? "") : "", { size: 60 }),
-  ];
-  return new uPlot(
-    {
-      width,
-      height,
-      tzDate: (at) => uPlot.tzDate(new Date(at * 1000), "UTC"),
-      series: [{ label: time.name, value: "{YYYY}-{MM}-{DD} {HH}:{mm}" }, ...series],
-      axes,
-      ...more,
-    },
-    data,
-    document.createElement("div"),
-  );
-}
+  constructor(result: Result, patients: RowPatients, found: Measure[]) {
+    this.#result = result;
+    this.#patients = patients;
+    this.#numbers = found.filter(({ kind }) => kind === "number");
+    const times = found.filter(({ kind }) => kind === "time");
+    this.#axes = [...times, ...(found.length > 1 ? this.#numbers : [])];
+    this.#groupings = groupings(result);
+    this.#boxes = this.#drawBoxes();
+    this.#fillChoices(times.length > 0);
+    this.element = this.#draw();
+    this.#choose();
+    this.#listen();
+  }
 
-function inked(name: string, more: Partial<uPlot.Series> = {}): Partial<uPlot.Series> {
-  const stroke = ink(name);
-  return { stroke, points: { show: true, size: 5, fill: stroke }, ...more };
-}
-
-/**
- * Draws numbers over time. A line connects the points of one patient. With a few patients each has
- * its own colour, with more its own line, and with many only points are drawn.
- */
-function overTime(time: Measure, numbers: Measure[], groups: Grouping[]): Drawing {
-  const [grouping] = groups;
-  const [first] = numbers;
-  const areJoined = time.values.length <= JOINED * (grouping?.groups.length ?? 1);
-  if (
-    grouping &&
-    first &&
-    areJoined &&
-    grouping.groups.length > SERIES &&
-    grouping.groups.length <= LINES
-  )
-    return linesOverTime(time, first, grouping);
-  const few = grouping && first && grouping.groups.length <= SERIES ? grouping : undefined;
-  const shown = few && first ? apart(first, few) : numbers.slice(0, SERIES);
-  const joined = areJoined && (few || !grouping) ? {} : { paths: () => null };
-  const draw = (width: number, height: number) =>
-    plotOverTime(
-      width,
-      height,
-      time,
-      shown,
-      shown.map((_, at) => inked(INKS[at] ?? "--accent", joined)),
-    );
-  const drawn = few && first ? [first] : shown;
-  return {
-    title: `${drawn.map(({ name }) => name).join(", ")} over ${time.name}${few ? `, by ${few.name}` : ""}`,
-    members: [],
-    draw,
-    words: () => drawn.map(words).join(". "),
-  };
-}
-
-/**
- * Draws one line per patient. The chosen one is highlighted, the one under the pointer is named.
- */
-function linesOverTime(time: Measure, measure: Measure, grouping: Grouping): Drawing {
-  const lines = apart(measure, grouping).sort((a, b) =>
-    a.name.localeCompare(b.name, "en", { numeric: true }),
-  );
-  const draw = (width: number, height: number, chosen: string, near: (words: string) => void) => {
-    // The last line is drawn above the others.
-    const shown = [...lines].sort((a, b) => Number(a.name === chosen) - Number(b.name === chosen));
-    const styles = shown.map(({ name }) =>
-      name === chosen
-        ? inked("--chart-2", { width: 2.5 })
-        : inked("--chart-1", chosen ? { width: 1, alpha: 0.35 } : { width: 1 }),
-    );
-    const focused = (_: uPlot, at: number | null) =>
-      near(at === null ? "" : (shown[at - 1]?.name ?? ""));
-    return plotOverTime(width, height, time, shown, styles, {
-      legend: { show: false },
-      focus: { alpha: 0.25 },
-      cursor: { focus: { prox: NEAR } },
-      hooks: { setSeries: [focused] },
+  /** Draws a box for each measure. Those with the unit of the first are drawn together. */
+  #drawBoxes(): HTMLInputElement[] {
+    const [first] = this.#numbers;
+    let checked = 0;
+    return this.#numbers.map(({ unit }, at) => {
+      const shown = unit === first?.unit && checked < SERIES;
+      if (shown) checked += 1;
+      return h("input", { type: "checkbox", name: "chart-y", value: at, checked: shown });
     });
-  };
-  const describe = (chosen: string) => {
-    const line = lines.find(({ name }) => name === chosen);
-    return words(
-      line ? { ...line, values: line.values.filter((value) => value !== null) } : measure,
-    );
-  };
-  return {
-    title: `${measure.name} over ${time.name}, by ${grouping.name}`,
-    members: lines.map(({ name }) => name),
-    draw,
-    words: describe,
-  };
-}
+  }
 
-/** Draws a histogram of the values. */
-function distribution(measure: Measure): Drawing {
-  const { starts, counts, width: part } = histogram(measure.values);
-  const data = [starts.map((start) => start + part / 2), counts] as uPlot.AlignedData;
-  const stroke = ink("--chart-1");
-  const paths = uPlot.paths.bars?.({ size: [0.94, Infinity] });
-  const range = (at: number | null) =>
-    at === null ? "" : `${digits.format(at - part / 2)} to ${digits.format(at + part / 2)}`;
-  const draw = (width: number, height: number) =>
-    new uPlot(
-      {
-        width,
-        height,
-        scales: {
-          x: {
-            time: false,
-            range: () => [(starts[0] ?? 0) - part / 2, (starts.at(-1) ?? 0) + part * 1.5],
-          },
-          y: { range: (_, __, max) => [0, Math.max(1, max * 1.05)] },
-        },
-        series: [
-          { label: labelled(measure), value: (_, at) => range(at) },
-          {
-            label: "rows",
-            stroke,
-            fill: `${stroke}99`,
-            width: 1,
-            points: { show: false },
-            ...(paths ? { paths } : {}),
-          },
-        ],
-        axes: [axis(labelled(measure), { size: 44 }), axis("rows", { size: 60 })],
-      },
-      data,
-      document.createElement("div"),
+  #fillChoices(timed: boolean): void {
+    this.#x.append(
+      ...this.#axes.map((measure, at) =>
+        h(
+          "option",
+          { value: at },
+          measure.kind === "time" ? `over ${measure.name}` : `against ${labelled(measure)}`,
+        ),
+      ),
+      h("option", { value: DISTRIBUTION, selected: !timed }, "as distribution"),
     );
-  return {
-    title: `Distribution of ${measure.name}`,
-    members: [],
-    draw,
-    words: () => words(measure),
-  };
-}
-
-function drawings(result: Result): Drawing[] {
-  const found = measures(result);
-  const time = found.find(({ kind }) => kind === "time");
-  const numbers = found.filter(({ kind }) => kind === "number");
-  const timed = time && numbers.length > 0 ? [overTime(time, numbers, groupings(result))] : [];
-  const several = (one: Measure) => numbers.filter(({ name }) => name === one.name).length > 1;
-  return [
-    ...timed,
-    ...numbers.map((one) =>
-      several(one)
-        ? { ...distribution(one), title: `Distribution of ${labelled(one)}` }
-        : distribution(one),
-    ),
-  ];
-}
-
-/**
- * Returns the chart of a result, with a choice if there are several, or `null` if nothing can be
- * drawn.
- */
-export function chart(result: Result): HTMLElement | null {
-  const choices = drawings(result);
-  if (choices.length === 0) return null;
-  const select = h(
-    "select",
-    { id: "chart-of", "aria-label": "What is drawn" },
-    ...choices.map(({ title }, at) => h("option", { value: at }, title)),
-  );
-  const member = h("select", { id: "chart-member", "aria-label": "What is brought out" });
-  const near = h("span", { class: "chart-near", "aria-hidden": "true" });
-  const description = h("p", { class: "chart-words", id: "chart-words", "aria-live": "polite" });
-  const frame = h("div", { class: "chart-frame", role: "img", "aria-labelledby": "chart-words" });
-  let drawn: uPlot | undefined;
-  const draw = () => {
-    const chosen = choices[Number(select.value)];
-    if (!chosen || frame.clientWidth === 0) return;
-    drawn?.destroy();
-    near.textContent = "";
-    drawn = chosen.draw(
-      frame.clientWidth,
-      Math.max(220, frame.clientHeight) - 40,
-      member.value,
-      (words) => (near.textContent = words),
+    this.#group.append(
+      ...(this.#patients.ehrs ? [h("option", { value: BY_PATIENT }, "patient")] : []),
+      ...this.#groupings.map(({ name }, at) => h("option", { value: at }, name)),
+      h("option", { value: UNGROUPED, selected: !this.#patients.ehrs }, "nothing"),
     );
-    frame.replaceChildren(drawn.root);
-    description.textContent = chosen.words(member.value);
-  };
-  const choose = () => {
-    const members = choices[Number(select.value)]?.members ?? [];
-    member.hidden = members.length === 0;
-    member.replaceChildren(
+  }
+
+  #draw(): HTMLElement {
+    const boxes = h(
+      "fieldset",
+      { class: "chart-measures" },
+      h("legend", { class: "unseen" }, "Measures"),
+      ...this.#boxes.map((box, at) => {
+        const measure = this.#numbers[at];
+        return h("label", {}, box, measure ? labelled(measure) : "");
+      }),
+    );
+    return h(
+      "div",
+      { class: "chart" },
+      h(
+        "div",
+        { class: "chart-bar" },
+        boxes,
+        choice("drawn", this.#x),
+        this.#grouped,
+        this.#bringOut,
+        h(
+          "span",
+          { class: "actions" },
+          h(
+            "button",
+            { id: "chart-png", type: "button", onclick: () => this.#savePicture() },
+            "PNG",
+          ),
+          h(
+            "button",
+            { id: "chart-csv", type: "button", onclick: () => this.#saveNumbers() },
+            "CSV",
+          ),
+        ),
+      ),
+      this.#legend,
+      this.#frame,
+      this.#words,
+    );
+  }
+
+  #listen(): void {
+    for (const box of this.#boxes) box.addEventListener("change", () => this.#check(box));
+    this.#x.addEventListener("change", () => this.#choose());
+    this.#group.addEventListener("change", () => this.#choose());
+    this.#member.addEventListener("change", () => this.#redraw());
+    this.#frame.addEventListener("keydown", (event) => this.#key(event));
+    this.#frame.addEventListener("blur", () => this.#hideTip());
+    new ResizeObserver(() => this.#redraw()).observe(this.#frame);
+  }
+
+  /** Allows as many measures as there are colors, and one in a distribution. */
+  #check(box: HTMLInputElement): void {
+    const most = this.#x.value === DISTRIBUTION ? 1 : SERIES;
+    const others = this.#boxes.filter((other) => other.checked && other !== box);
+    if (box.checked) for (const other of others.slice(most - 1)) other.checked = false;
+    if (!this.#boxes.some(({ checked }) => checked)) box.checked = true;
+    this.#redraw();
+  }
+
+  get #shown(): Measure[] {
+    return this.#numbers.filter((_, at) => this.#boxes[at]?.checked);
+  }
+
+  /** The measure of the horizontal axis; `undefined` for a distribution. */
+  get #axis(): Measure | undefined {
+    return this.#x.value === DISTRIBUTION ? undefined : this.#axes[Number(this.#x.value)];
+  }
+
+  /** The text of each row by which rows are grouped; `null` without groups. */
+  get #groups(): (string | null)[] | null {
+    if (this.#group.value === UNGROUPED) return null;
+    if (this.#group.value === BY_PATIENT) return this.#patients.ehrs;
+    return this.#groupings[Number(this.#group.value)]?.of ?? null;
+  }
+
+  #nameOf(key: string): string {
+    return this.#group.value === BY_PATIENT ? this.#patients.name(key) : key;
+  }
+
+  /** Fills the list of groups for the chosen grouping, and draws. */
+  #choose(): void {
+    const axis = this.#axis;
+    if (!axis) {
+      const [first] = this.#boxes.filter(({ checked }) => checked);
+      for (const box of this.#boxes) box.checked = box === first;
+    }
+    const members = this.#members();
+    this.#grouped.hidden = !axis;
+    this.#bringOut.hidden = !axis || members.length < 2;
+    this.#member.replaceChildren(
       h("option", { value: "" }, `all ${members.length}`),
-      ...members.map((name) => h("option", { value: name }, name)),
+      ...members.map(({ key, name }) => h("option", { value: key }, name)),
     );
-    draw();
-  };
-  choose();
-  select.addEventListener("change", choose);
-  member.addEventListener("change", draw);
-  new ResizeObserver(() => draw()).observe(frame);
+    this.#redraw();
+  }
+
+  #members(): Member[] {
+    const keys = [...new Set((this.#groups ?? []).filter((key) => key !== null))];
+    return keys
+      .map((key) => ({ key, name: this.#nameOf(key) }))
+      .sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
+  }
+
+  #redraw(): void {
+    if (this.#frame.clientWidth === 0) return;
+    this.#plot?.destroy();
+    this.#hideTip();
+    this.#at = -1;
+    const [width, height] = [this.#frame.clientWidth, Math.max(220, this.#frame.clientHeight)];
+    const [axis, shown] = [this.#axis, this.#shown];
+    const [first] = shown;
+    this.#drawn = undefined;
+    if (axis) this.#drawLines(axis, shown, width, height);
+    else if (first) this.#drawDistribution(first, width, height);
+    if (this.#plot) this.#frame.replaceChildren(this.#plot.root, this.#tip);
+  }
+
+  #drawDistribution(measure: Measure, width: number, height: number): void {
+    // The values below the drawing need a line.
+    this.#plot = drawDistribution(measure, width, height - 40);
+    this.#legend.replaceChildren();
+    this.#color([]);
+    this.#words.textContent = words(measure, measure.values);
+  }
+
+  #drawLines(axis: Measure, shown: Measure[], width: number, height: number): void {
+    const all = lines(axis, shown, this.#groups, this.#patients.ehrs);
+    const layers = this.#layers(all, shown);
+    this.#drawn = drawLines(axis, shown, layers, width, height);
+    this.#plot = this.#drawn.plot;
+    this.#legend.replaceChildren(
+      ...layers
+        .filter(({ label }) => label)
+        .map(({ label, ink }, at) => legendLine(label, ink, at)),
+    );
+    // The boxes of the measures are the legend if measures have the colors.
+    const byMeasure = layers.every(
+      ({ label, lines: [line] }) => !line || label === "" || label === labelled(line.measure),
+    );
+    this.#legend.hidden = byMeasure;
+    this.#color(byMeasure ? INKS : []);
+    this.#follow(this.#drawn);
+    this.#describe(axis, shown);
+  }
+
+  /** Gives the boxes of the measures that are drawn the colors of their lines. */
+  #color(inks: string[]): void {
+    const checked = this.#boxes.filter((box) => box.checked);
+    checked.forEach((box, at) =>
+      box.style.setProperty("accent-color", ink(inks[at] ?? "--accent")),
+    );
+  }
+
+  /**
+   * Divides lines into layers by color: by group with one measure and few groups, else by measure.
+   * The chosen group is drawn above the others.
+   */
+  #layers(all: Line[], shown: Measure[]): Layer[] {
+    const members = this.#members();
+    const chosen = this.#member.value;
+    const isChosen = ({ group }: Line) => chosen === "" || group === chosen;
+    const layer = (label: string, at: number, of: Line[], front = true): Layer => ({
+      label: front ? label : "",
+      ink: INKS[at] ?? "--accent",
+      lines: of,
+      width: front && chosen ? 2.5 : 1.25,
+      alpha: front ? 1 : 0.25,
+    });
+    const byGroup = shown.length === 1 && members.length > 1 && members.length <= SERIES;
+    const kinds = byGroup
+      ? members.map(({ key, name }, at) => ({
+          name,
+          at,
+          of: all.filter((one) => one.group === key),
+        }))
+      : shown.map((measure, at) => ({
+          name: labelled(measure),
+          at,
+          of: all.filter((one) => one.measure === measure),
+        }));
+    const rest = byGroup ? all.filter(({ group }) => group === null) : [];
+    const none = rest.length > 0 ? [{ name: "none", at: SERIES, of: rest }] : [];
+    const parts = [...kinds, ...none].flatMap(({ name, at, of }) => [
+      layer(
+        name,
+        at,
+        of.filter((one) => !isChosen(one)),
+        false,
+      ),
+      layer(name, at, of.filter(isChosen)),
+    ]);
+    return parts
+      .filter((one) => one.lines.length > 0)
+      .sort((a, b) => Number(a.label !== "") - Number(b.label !== ""));
+  }
+
+  #describe(axis: Measure, shown: Measure[]): void {
+    const chosen = this.#member.value;
+    const groups = this.#groups;
+    const about = shown.map((measure) => {
+      const values = chosen
+        ? measure.values.filter((value, row) => value !== null && groups?.[row] === chosen)
+        : measure.values;
+      return words(measure, values);
+    });
+    const whose = chosen ? `${this.#nameOf(chosen)}: ` : "";
+    const joined = this.#patients.ehrs
+      ? "A line connects the readings of one patient."
+      : "Readings are not connected, because a row may be of several patients: without DISTINCT and aggregates, each patient has a line.";
+    this.#words.textContent = `${whose}${about.join(". ")}. ${axis.kind === "time" ? `${joined} Times are in UTC.` : joined}`;
+  }
+
+  #follow({ plot, nearest }: Drawn): void {
+    plot.over.addEventListener("mousemove", ({ offsetX, offsetY }) => {
+      const hit = nearest(offsetX, offsetY);
+      if (hit) this.#showTip(hit);
+      else this.#hideTip();
+    });
+    plot.over.addEventListener("mouseleave", () => this.#hideTip());
+  }
+
+  /** Shows the values of a row with their units, its time and its patient. */
+  #showTip({ line, point, left, top }: Hit): void {
+    const { row } = point;
+    const text = (column: number) => view(cellText(this.#result, row, column)).text;
+    const values = this.#shown
+      .filter((measure) => measure.values[row] !== null)
+      .map((measure) =>
+        h(
+          "li",
+          measure === line.measure ? { class: "near" } : {},
+          `${measure.name} ${text(measure.column)}`,
+        ),
+      );
+    const axis = this.#axis;
+    const ehr = this.#patients.ehrs?.[row] ?? null;
+    const group = this.#group.value === BY_PATIENT ? null : line.group;
+    const about = [
+      axis ? `${axis.kind === "time" ? "" : `${axis.name} `}${text(axis.column)}` : null,
+      ehr === null ? null : `patient ${this.#patients.name(ehr)}`,
+      group,
+    ];
+    this.#tip.replaceChildren(
+      h("ul", {}, ...values),
+      ...about.filter((one) => one !== null).map((one) => h("p", {}, one)),
+    );
+    this.#tip.hidden = false;
+    const over = this.#plot?.over;
+    const [x, y] = [left + (over?.offsetLeft ?? 0), top + (over?.offsetTop ?? 0)];
+    const { offsetWidth, offsetHeight } = this.#tip;
+    const beside = x + 14 + offsetWidth > this.#frame.clientWidth ? x - 14 - offsetWidth : x + 14;
+    const above = Math.min(y + 10, this.#frame.clientHeight - offsetHeight);
+    this.#tip.style.left = `${Math.max(0, beside)}px`;
+    this.#tip.style.top = `${Math.max(0, above)}px`;
+  }
+
+  #hideTip(): void {
+    this.#tip.hidden = true;
+  }
+
+  /** Moves among the points with the arrow keys. */
+  #key(event: KeyboardEvent): void {
+    const steps: Record<string, number> = {
+      ArrowRight: 1,
+      ArrowDown: 1,
+      ArrowLeft: -1,
+      ArrowUp: -1,
+    };
+    const step = steps[event.key];
+    if (event.key === "Escape") this.#hideTip();
+    if (step === undefined || !this.#drawn) return;
+    event.preventDefault();
+    const hits = this.#drawn.hits();
+    const from = this.#at < 0 && step < 0 ? hits.length : this.#at;
+    this.#at = Math.max(0, Math.min(hits.length - 1, from + step));
+    const hit = hits[this.#at];
+    if (hit) this.#showTip(hit);
+  }
+
+  /** Saves the drawing with its legend as a picture. */
+  #savePicture(): void {
+    const drawing = this.#plot?.ctx.canvas;
+    if (!drawing) return;
+    const scale = devicePixelRatio;
+    const labels = [...this.#legend.children].map((line) => ({
+      text: line.textContent ?? "",
+      color: ink((line as HTMLElement).dataset["ink"] ?? "--accent"),
+    }));
+    const top = labels.length > 0 ? 34 * scale : 0;
+    const canvas = h("canvas", { width: drawing.width, height: drawing.height + top });
+    const context = canvas.getContext("2d");
+    if (!context) return;
+    context.fillStyle = ink("--surface");
+    context.fillRect(0, 0, canvas.width, canvas.height);
+    context.font = `${14 * scale}px sans-serif`;
+    let left = 14 * scale;
+    for (const { text, color } of labels) {
+      context.fillStyle = color;
+      context.fillRect(left, 12 * scale, 12 * scale, 12 * scale);
+      context.fillStyle = ink("--ink");
+      context.fillText(text, left + 18 * scale, 23 * scale);
+      left += 40 * scale + context.measureText(text).width;
+    }
+    context.drawImage(drawing, 0, top);
+    canvas.toBlob((blob) => blob && saveBlob("chart.png", blob), "image/png");
+  }
+
+  /** Saves the rows that are drawn: the axis, the patient, the group, and each measure. */
+  #saveNumbers(): void {
+    const [axis, shown, groups] = [this.#axis, this.#shown, this.#groups];
+    const ehrs = this.#patients.ehrs;
+    const byColumn = this.#group.value !== BY_PATIENT && groups;
+    const group = byColumn ? this.#group.selectedOptions[0]?.textContent : null;
+    const head = [
+      ...(axis ? [axis.kind === "time" ? axis.name : labelled(axis)] : []),
+      ...(ehrs ? ["ehr_id", "patient"] : []),
+      ...(group ? [group] : []),
+      ...shown.map(labelled),
+    ];
+    const written = [head.map(textField).join(",")];
+    for (let row = 0; row < this.#result.rows; row += 1) {
+      const isDrawn = shown.some(({ values }) => values[row] !== null);
+      if (!isDrawn || (axis && axis.values[row] === null)) continue;
+      const ehr = ehrs?.[row] ?? null;
+      const texts = [
+        ...(ehrs ? [ehr ?? "", ehr === null ? "" : this.#patients.name(ehr)] : []),
+        ...(byColumn ? [byColumn[row] ?? ""] : []),
+      ];
+      const cells = [
+        ...(axis ? [this.#field(axis, row)] : []),
+        ...texts.map((text) => (text === "" ? "" : textField(text))),
+        ...shown.map((measure) => this.#field(measure, row)),
+      ];
+      written.push(cells.join(","));
+    }
+    save("chart.csv", "text/csv;charset=utf-8", `${written.join("\r\n")}\r\n`);
+  }
+
+  #field(measure: Measure, row: number): string {
+    if (measure.values[row] === null) return "";
+    const json = cellText(this.#result, row, measure.column);
+    return measure.kind === "time" ? textField(view(json).text) : (numberOf(json)?.digits ?? "");
+  }
+}
+
+function legendLine(label: string, color: string, at: number): HTMLElement {
   return h(
-    "div",
-    { class: "chart" },
-    h("div", { class: "chart-bar" }, select, member, near),
-    frame,
-    description,
+    "li",
+    { "data-ink": color },
+    h("span", { class: `swatch swatch-${(INKS.indexOf(color) + 1 || at + 1) % 5}` }),
+    label,
   );
+}
+
+/** Returns the chart of a result, or `null` if nothing can be drawn. */
+export function chart(result: Result, patients: RowPatients): HTMLElement | null {
+  const found = measures(result);
+  if (!found.some(({ kind }) => kind === "number")) return null;
+  return new Chart(result, patients, found).element;
 }

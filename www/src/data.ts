@@ -4,8 +4,10 @@ import { confirmed } from "./confirm";
 import { count, h, type Change } from "./dom";
 import { EngineError, type Engine } from "./engine";
 import { dropped, texts, type TextFile } from "./intake";
-import type { Contents, Patient, Progress, Replacement } from "./protocol";
+import { drawRefused, type Refused } from "./refused";
+import type { Contents, Patient, Progress, Replacement, Samples } from "./protocol";
 import { SetsCard } from "./sets";
+import { BY_FILE, BY_FOLDER, BY_SUBJECT, Target } from "./target";
 import { Work } from "./work";
 
 /** The maximum number of added files that are listed. Refused files are always listed. */
@@ -43,6 +45,49 @@ function* pieces(text: string): Generator<string> {
   }
 }
 
+function inWords({ ehrs, compositions, seed }: Samples): string {
+  return `${count.format(compositions)} compositions of ${count.format(ehrs)} patients, seed ${seed}`;
+}
+
+/** Describes the effect of making patients on the present ones. */
+function fate({ set, added, samples }: Contents): string {
+  if (!set) return "";
+  if (added > 0)
+    return `“${set.name}” has ${count.format(added)} ${added === 1 ? "write" : "writes"} of your own, so new patients get a data set beside it.`;
+  return samples
+    ? `New patients replace the present ones (${inWords(samples)}), which can be made again.`
+    : `New patients are added to “${set.name}”, which is empty.`;
+}
+
+/** The choices beside the present patients, with their titles. */
+const NEW: [string, string][] = [
+  ["", "A new patient"],
+  [BY_FOLDER, "A patient for each folder"],
+  [BY_FILE, "A patient for each file name, up to _ or ."],
+  [BY_SUBJECT, "The patient whom the document names as subject"],
+];
+
+/** The outcome of adding files. */
+interface Outcome {
+  good: number;
+  /** The number of all files. */
+  of: number;
+  /** Whether it was cancelled. */
+  ended: boolean;
+  refused: Refused[];
+}
+
+/** Returns a file that was refused for a reason without a rule. */
+function failedFor(file: TextFile, error: unknown): Refused {
+  const message = error instanceof Error ? error.message : String(error);
+  return { file, problems: [{ rule: "", path: "", message }], ehr: null };
+}
+
+/** Whether a document is canonical JSON, which can be added in spite of its findings. */
+function isJson(text: string): boolean {
+  return text.trimStart().startsWith("{");
+}
+
 /** The view. */
 export class DataPanel {
   readonly #engine: Engine;
@@ -59,12 +104,16 @@ export class DataPanel {
   readonly #seed = number("seed", "Seed", 1, 4_294_967_295);
   readonly #generate = h("button", { id: "generate", class: "primary" }, "Make patients");
   readonly #making = new Work();
+  readonly #fate = h("p", { id: "fate", class: "quiet" });
   /** The message that the data were replaced, with a button to undo it. */
   readonly #replaced = h("p", { class: "messages", "aria-live": "polite" });
   readonly #adding = new Work();
-  /** The content that was drawn last. */
+  /** The content that was drawn last; `null` if it is not known. */
   #contents: Contents | null = null;
+  /** The address of the selected server, or `null` for this browser. */
+  #where: string | null = null;
   readonly #forget = h("button", { id: "start-over", type: "button" }, "Start over…");
+  #patients: Patient[] = [];
   /** The destination of dropped files. */
   readonly #destination = h("p", { id: "destination", class: "destination", role: "status" });
   readonly #drop = h("p", {}, "Drop files or folders here");
@@ -102,6 +151,7 @@ export class DataPanel {
         "Made up from a seed: the same three numbers always give the same patients, with missing values, repeated events and odd spellings as real records have. A few are closed to queries, and are not counted.",
       ),
       h("div", { class: "fields" }, this.#ehrs.field, this.#compositions.field, this.#seed.field),
+      this.#fate,
       h("div", { class: "actions" }, this.#generate, this.#forget),
       this.#making.element,
       this.#replaced,
@@ -113,11 +163,7 @@ export class DataPanel {
         compositions: this.#compositions.input.valueAsNumber,
         seed: this.#seed.input.valueAsNumber,
       };
-      void this.#work("Making patients", () =>
-        this.#making.run((progress, signal) =>
-          this.#engine.call("generate", samples, { progress, signal }),
-        ),
-      );
+      void this.#make(samples);
     });
     this.#forget.addEventListener("click", () => void this.#startOver());
     return form;
@@ -150,7 +196,7 @@ export class DataPanel {
       h(
         "p",
         { class: "quiet" },
-        "Templates (OPT 1.4), compositions (canonical JSON or XML), guides (GDL2) and exports (.ndjson), also in folders and .zip archives.",
+        "Templates (OPT 1.4), compositions (canonical JSON or XML, FLAT, STRUCTURED), guides (GDL2) and exports (.ndjson), also in folders and .zip archives.",
       ),
       this.#destination,
       h(
@@ -224,14 +270,9 @@ console.table((await answer.json()).rows);`;
       ["Compositions", count.format(contents.compositions)],
       ...(contents.place === null ? local : []),
     ];
-    this.#place.textContent =
-      contents.place === null ? "In the repository" : `In the repository at ${contents.place}`;
-    this.#sampleForm.hidden = contents.place !== null;
-    // Messages about one source do not apply to another.
-    if (this.#contents && this.#contents.place !== contents.place)
-      for (const box of [this.#messages, this.#replaced]) box.replaceChildren();
+    this.#showPlace(contents.place);
     this.#contents = contents;
-    this.#showDestination(contents.place);
+    this.#fate.textContent = fate(contents);
     this.#facts.replaceChildren(
       ...facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
     );
@@ -245,14 +286,28 @@ console.table((await answer.json()).rows);`;
       this.#compositions.input.value = String(contents.samples.compositions);
       this.#seed.input.value = String(contents.samples.seed);
     }
-    const before = this.#patient.value;
+    // Before the first patients are known, nothing is chosen.
+    const before = this.#patient.options.length > 0 ? this.#patient.value : null;
     this.#patient.replaceChildren(
       ...patients.map(({ ehr, label }) =>
         h("option", { value: ehr, selected: ehr === before }, label),
       ),
-      h("option", { value: "" }, "A new patient"),
+      ...NEW.map(([value, title]) => h("option", { value, selected: value === before }, title)),
     );
+    this.#patients = patients;
     await this.#sets.show(contents);
+  }
+
+  /** Shows the source: the address of a server, or `null` for this browser. */
+  #showPlace(place: string | null): void {
+    this.#place.textContent =
+      place === null ? "In the repository" : `In the repository at ${place}`;
+    this.#sampleForm.hidden = place !== null;
+    // Messages about one source do not apply to another.
+    if (this.#where !== place)
+      for (const box of [this.#messages, this.#replaced]) box.replaceChildren();
+    this.#where = place;
+    this.#showDestination(place);
   }
 
   /** Shows the destination of files before they are dropped. */
@@ -274,8 +329,10 @@ console.table((await answer.json()).rows);`;
   }
 
   /** Shows that the source does not answer, so its content is unknown. */
-  unknown(): void {
+  unknown(place: string | null): void {
+    this.#showPlace(place);
     this.#contents = null;
+    this.#fate.textContent = "";
     this.#facts.replaceChildren(
       h("div", {}, h("dt", {}, "Patients"), h("dd", {}, "not known")),
       h("div", {}, h("dt", {}, "Compositions"), h("dd", {}, "not known")),
@@ -300,16 +357,46 @@ console.table((await answer.json()).rows);`;
     const replaced = await this.#work("Making patients", () =>
       this.#engine.call("startOver", null),
     );
-    if (replaced)
-      this.#replaced.replaceChildren(
-        h("span", {}, "Started over with sample patients. ", this.#bringBack(replaced)),
-      );
+    if (replaced) this.#offerBack("Started over with sample patients.", replaced);
   }
 
-  #bringBack(replaced: Replacement): HTMLElement {
-    const back = () =>
-      void this.#work("Bringing back", () => this.#engine.call("bringBack", replaced));
-    return h("button", { id: "bring-back", type: "button", onclick: back }, "Undo");
+  /** Offers to bring the discarded data back, and afterwards to undo that in turn. */
+  #offerBack(words: string, { discarded, current }: Replacement): void {
+    const back = async () => {
+      const done = await this.#work("Bringing back", () =>
+        this.#engine.call("bringBack", { discarded, current }),
+      );
+      if (done)
+        this.#offerBack("The former data are back.", { discarded: current, current: discarded });
+    };
+    this.#offerUndo("bring-back", words, () => void back());
+  }
+
+  #offerUndo(id: string, words: string, undo: () => void): void {
+    const button = h("button", { id, type: "button", onclick: undo }, "Undo");
+    this.#replaced.replaceChildren(h("span", {}, `${words} `, button));
+    // The pressed button was disabled or removed meanwhile: the next step is here.
+    if (document.activeElement === document.body) button.focus();
+  }
+
+  /**
+   * Makes sample patients. The former ones are replaced, and can be made again from their numbers.
+   * With writes of the user, the new ones get a data set of their own.
+   */
+  async #make(samples: Samples): Promise<void> {
+    const { set = null, samples: former = null } = this.#contents ?? {};
+    const made = await this.#work("Making patients", () =>
+      this.#making.run((progress, signal) =>
+        this.#engine.call("generate", samples, { progress, signal }),
+      ),
+    );
+    if (!made) return;
+    if (made.set?.id !== set?.id)
+      this.#replaced.replaceChildren(
+        `The new patients are in a data set of their own. “${set?.name ?? ""}” is kept as it was.`,
+      );
+    else if (former)
+      this.#offerUndo("make-former", `Replaced ${inWords(former)}.`, () => void this.#make(former));
   }
 
   /** Changes the data and shows errors. Returns the result of `run`, or `null` if it failed. */
@@ -334,7 +421,7 @@ console.table((await answer.json()).rows);`;
 
   async #add(files: Promise<File[]>): Promise<void> {
     this.#messages.replaceChildren();
-    const place = this.#contents?.place;
+    const place = this.#where;
     try {
       await this.#change("Adding files", () => this.#addInTurn(files, place));
     } catch (error) {
@@ -346,7 +433,7 @@ console.table((await answer.json()).rows);`;
    * Adds files to the destination that the page showed when they were dropped. A later choice does
    * not redirect them.
    */
-  async #addInTurn(files: Promise<File[]>, place: string | null | undefined): Promise<void> {
+  async #addInTurn(files: Promise<File[]>, place: string | null): Promise<void> {
     const all = await texts(await files);
     const before = await this.#engine.call("contents", null);
     if (before.place !== place)
@@ -354,37 +441,41 @@ console.table((await answer.json()).rows);`;
         `the source changed meanwhile. Add the files again to put them ${before.place === null ? "into this browser" : `on ${before.place}`}.`,
       );
     const outcome = await this.#adding.run((tell, signal) => this.#addAll(all, tell, signal));
+    await this.#report(outcome, before);
+  }
+
+  /** Shows the number of added files with their undo, and the refused files with their problems. */
+  async #report({ good, of, ended, refused }: Outcome, before: Contents): Promise<void> {
     this.#messages.prepend(
       h(
         "p",
         {},
-        `${count.format(outcome.good)} of ${count.format(all.length)} files added${outcome.ended ? ", then cancelled" : ""} `,
-        outcome.good > 0 ? await this.#undo(before) : null,
+        `${count.format(good)} of ${count.format(of)} files added${ended ? ", then cancelled" : ""} `,
+        good > 0 ? await this.#undo(before) : null,
       ),
     );
+    if (refused.length === 0) return;
+    // A server decides itself what it accepts.
+    const load = before.set === null ? null : () => void this.#loadAnyway(refused);
+    this.#messages.append(drawRefused(refused, load));
   }
 
   async #addAll(
     files: TextFile[],
     tell: (progress: Progress) => void,
     signal: AbortSignal,
-  ): Promise<{ good: number; ended: boolean }> {
+  ): Promise<Outcome> {
     const start = performance.now();
-    let ehr = this.#patient.value || null;
-    let good = 0;
+    const outcome: Outcome = { good: 0, of: files.length, ended: false, refused: [] };
+    const target = new Target(this.#engine, this.#patient.value, this.#patients);
     for (const [at, file] of files.entries()) {
-      if (signal.aborted) return { good, ended: true };
-      try {
-        const text = await file.text();
-        if (/\.ndjson$/i.test(file.name)) await this.#import(text);
-        else if (!(await this.#engine.call("add", { name: file.name, text, ehr }))) {
-          ehr = await this.#engine.call("newEhr", null);
-          await this.#engine.call("add", { name: file.name, text, ehr });
-        }
-        good += 1;
-        if (good <= LISTED) this.#messages.append(h("p", { class: "good" }, `${file.name}: added`));
-      } catch (error) {
-        this.#tell(file.name, error);
+      if (signal.aborted) return { ...outcome, ended: true };
+      const refused = await this.#addOne(file, target);
+      if (refused) outcome.refused.push(refused);
+      else {
+        outcome.good += 1;
+        if (outcome.good <= LISTED)
+          this.#messages.append(h("p", { class: "good" }, `${file.name}: added`));
       }
       tell({
         what: "Adding files",
@@ -393,7 +484,58 @@ console.table((await answer.json()).rows);`;
         milliseconds: performance.now() - start,
       });
     }
-    return { good, ended: false };
+    return outcome;
+  }
+
+  /** Adds a file. Returns its problems if it is refused. */
+  async #addOne(file: TextFile, target: Target): Promise<Refused | null> {
+    const { name } = file;
+    try {
+      const text = await file.text();
+      if (/\.ndjson$/i.test(name)) await this.#import(text);
+      else if (!(await this.#engine.call("add", { name, text, ehr: null }))) {
+        const problems = await this.#engine.call("problems", { name, text });
+        const ehr = () => target.ehr(name, text);
+        if (problems.length > 0) return { file, problems, ehr: isJson(text) ? ehr : null };
+        await target.add(name, text);
+      }
+      return null;
+    } catch (error) {
+      return failedFor(file, error);
+    }
+  }
+
+  /** Adds refused compositions in spite of their problems. */
+  async #loadAnyway(refused: Refused[]): Promise<void> {
+    const loadable = refused.flatMap(({ file, ehr }) => (ehr ? [{ file, ehr }] : []));
+    try {
+      await this.#change("Adding files", async () => {
+        const before = await this.#engine.call("contents", null);
+        this.#messages.replaceChildren();
+        let [good, warnings] = [0, 0];
+        const failed: Refused[] = [];
+        for (const { file, ehr } of loadable) {
+          try {
+            const text = await file.text();
+            warnings += await this.#engine.call("load", { ehr: await ehr(), text });
+            good += 1;
+          } catch (error) {
+            failed.push(failedFor(file, error));
+          }
+        }
+        this.#messages.append(
+          h(
+            "p",
+            { class: "warned" },
+            `${count.format(good)} of ${count.format(loadable.length)} compositions added with ${count.format(warnings)} ${warnings === 1 ? "warning" : "warnings"} `,
+            good > 0 ? await this.#undo(before) : null,
+          ),
+        );
+        if (failed.length > 0) this.#messages.append(drawRefused(failed, null));
+      });
+    } catch (error) {
+      this.#tell("Not added", error);
+    }
   }
 
   /** Imports an export in pieces of a few megabytes. All its errors become one error. */

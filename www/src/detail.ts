@@ -37,8 +37,14 @@ export class Detail {
 
   /**
    * Shows a cell. `document` loads its document. `back` returns the focus to its previous place.
+   * With `focused`, the focus moves to the object.
    */
-  show({ title, path, text }: Cell, document: DocumentOf, back: () => void): void {
+  show(
+    { title, path, text }: Cell,
+    document: DocumentOf,
+    back: () => void,
+    focused: boolean,
+  ): void {
     this.#title = title;
     this.#text = print(parse(text));
     this.#path = path;
@@ -47,7 +53,7 @@ export class Detail {
     byId("detail-title").textContent = title;
     this.#showObject();
     this.#panel.hidden = false;
-    byId("detail-body").focus({ preventScroll: true });
+    if (focused) byId("detail-body").focus({ preventScroll: true });
     if (matchMedia("(max-width: 1100px)").matches) this.#panel.scrollIntoView({ block: "nearest" });
   }
 
@@ -94,7 +100,9 @@ export class Detail {
   /** Closes the panel. */
   close(): void {
     if (this.#panel.hidden) return;
+    // A new result closes the panel, too, and must not take the focus from the editor.
+    const isInside = this.#panel.contains(document.activeElement);
     this.#panel.hidden = true;
-    this.#back?.();
+    if (isInside) this.#back?.();
   }
 }

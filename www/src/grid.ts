@@ -1,8 +1,11 @@
 // The result grid. Only visible rows exist as elements. One cell has the focus and moves by
 // keyboard (ARIA grid pattern).
+import { arranged, type Order } from "./arrange";
 import { view } from "./cell";
-import { h } from "./dom";
+import { count, debounced, h } from "./dom";
 import { cellText } from "./export";
+import { labelOf } from "./labels";
+import { isEhrId } from "./series";
 import type { Result } from "./protocol";
 
 const ROW = 34;
@@ -15,12 +18,35 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-/;
 /** Browsers limit heights to about 33 million pixels. Longer results scroll proportionally. */
 const TALLEST = 30_000_000;
 
-/** Opens an object. */
-export type OpenCell = (row: number, column: number) => void;
+/** The row of the names of the columns, above row 0. */
+const HEAD = -1;
+/** The smallest width of a column, and the step of a change by keyboard, in pixels. */
+const NARROWEST = 48;
+const STEP = 24;
+/** The time in milliseconds between the last key in a filter and its effect. */
+const TYPING = 150;
+
+/**
+ * Opens a cell. With the keyboard the focus moves to the opened object; a pointer leaves it in the
+ * grid.
+ */
+export type OpenCell = (row: number, column: number, byKeyboard: boolean) => void;
 
 /** A virtual grid over a result. */
 export class Grid {
+  /** The grid below its bar. */
   readonly element: HTMLElement;
+  readonly bar = h("div", { class: "grid-bar" });
+  readonly #grid: HTMLElement;
+  readonly #head: HTMLElement[];
+  readonly #filterRow: HTMLElement;
+  readonly #filters: HTMLInputElement[];
+  readonly #filterButton: HTMLButtonElement;
+  readonly #shown = h("span", { class: "grid-shown", role: "status" });
+  readonly #widths: number[];
+  /** The displayed rows as indices of rows of the result. */
+  #rows: Uint32Array;
+  #order: Order | null = null;
   readonly #result: Result;
   readonly #open: OpenCell;
   readonly #body: HTMLElement;
@@ -35,55 +61,190 @@ export class Grid {
     this.#open = open;
     const measured = result.columns.map((column, at) => this.#measure(column.name, at));
     this.#numeric = measured.map(({ numeric }) => numeric);
+    this.#rows = Uint32Array.from({ length: result.rows }, (_, row) => row);
+    this.#widths = [
+      Math.ceil(String(result.rows).length * CHARACTER) + PADDING,
+      ...measured.map(({ width }) => width),
+    ];
     this.#body = h("div", { class: "g-body", role: "rowgroup" });
-    this.#body.style.height = `${Math.min(result.rows * ROW, TALLEST)}px`;
-    const head = h(
+    this.#head = result.columns.map((column, at) => this.#drawName(column, at));
+    this.#filters = result.columns.map((column) => this.#drawFilter(column.name));
+    this.#filterRow = this.#drawFilterRow();
+    this.#filterButton = h(
+      "button",
+      { type: "button", class: "grid-filter", "aria-expanded": "false" },
+      "Filter",
+    );
+    this.#grid = this.#drawGrid();
+    this.bar.append(this.#filterButton, this.#shown);
+    this.element = h("div", { class: "grid-card" }, this.bar, this.#grid);
+    this.#size();
+    this.#listen();
+  }
+
+  #drawGrid(): HTMLElement {
+    const names = h(
       "div",
       { class: "g-row", role: "row", "aria-rowindex": 1 },
       h("div", { class: "g-cell g-number", role: "columnheader", "aria-colindex": 1 }, "#"),
+      ...this.#head,
     );
-    result.columns.forEach((column, at) => {
-      head.append(
-        h(
-          "div",
-          {
-            class: `g-cell${this.#numeric[at] ? " right" : ""}`,
-            role: "columnheader",
-            "aria-colindex": at + 2,
-            title: column.path ?? column.name,
-          },
-          column.name,
-        ),
-      );
-    });
-    this.element = h(
+    return h(
       "div",
       {
         class: "grid",
         role: "grid",
         "aria-label": "Rows of the result",
-        "aria-rowcount": result.rows + 1,
-        "aria-colcount": result.columns.length + 1,
+        "aria-rowcount": this.#result.rows + 1,
+        "aria-colcount": this.#result.columns.length + 1,
       },
-      h("div", { class: "g-head", role: "rowgroup" }, head),
+      h("div", { class: "g-head", role: "rowgroup" }, names, this.#filterRow),
       this.#body,
     );
-    const widths = [
-      Math.ceil(String(result.rows).length * CHARACTER) + PADDING,
-      ...measured.map(({ width }) => width),
-    ];
+  }
+
+  /** Draws the name of a column, which sorts, and its edge, which changes the width. */
+  #drawName({ name, path }: Result["columns"][number], at: number): HTMLElement {
+    const edge = h("span", { class: "g-edge", "aria-hidden": "true" });
+    edge.addEventListener("pointerdown", (event) => this.#drag(event, at + 1));
+    return h(
+      "div",
+      {
+        class: `g-cell g-name${this.#numeric[at] ? " right" : ""}`,
+        role: "columnheader",
+        tabindex: -1,
+        "aria-colindex": at + 2,
+        "data-row": HEAD,
+        "data-column": at,
+        title: `${path ?? name}\nClick to sort`,
+      },
+      name,
+      edge,
+    );
+  }
+
+  #drawFilter(name: string): HTMLInputElement {
+    return h("input", {
+      type: "search",
+      "aria-label": `Filter ${name}`,
+      placeholder: "text, >5, =x",
+      autocomplete: "off",
+      spellcheck: "false",
+    });
+  }
+
+  #drawFilterRow(): HTMLElement {
+    const cells = this.#filters.map((input) =>
+      h("div", { class: "g-filter", role: "columnheader" }, input),
+    );
+    return h(
+      "div",
+      { class: "g-row g-filters", role: "row", hidden: true },
+      h(
+        "div",
+        { class: "g-cell g-number", role: "columnheader" },
+        h("span", { class: "unseen" }, "Filters"),
+      ),
+      ...cells,
+    );
+  }
+
+  /** Sets the widths of the columns, and the height of the body. */
+  #size(): void {
+    const widths = [...this.#widths];
     const last = widths.pop() ?? 0;
     // The remaining width goes to a last column of texts or stays empty, so that numbers stay near
     // their neighbours.
     const end = this.#numeric.at(-1) ? `${last}px minmax(0, 1fr)` : `minmax(${last}px, 1fr)`;
-    this.element.style.setProperty(
+    this.#grid.style.setProperty(
       "--columns",
       `${widths.map((width) => `${width}px`).join(" ")} ${end}`,
     );
-    this.element.addEventListener("scroll", () => this.draw(), { passive: true });
-    this.element.addEventListener("keydown", (event) => this.#key(event));
-    this.element.addEventListener("click", (event) => this.#click(event));
-    new ResizeObserver(() => this.draw()).observe(this.element);
+    this.#body.style.height = `${Math.min(this.#rows.length * ROW, TALLEST)}px`;
+  }
+
+  #listen(): void {
+    this.#grid.addEventListener("scroll", () => this.draw(), { passive: true });
+    this.#grid.addEventListener("keydown", (event) => this.#key(event));
+    this.#grid.addEventListener("click", (event) => this.#click(event));
+    this.#filterButton.addEventListener("click", () => this.#toggleFilters());
+    const filter = debounced(TYPING, () => this.#arrange());
+    for (const input of this.#filters) input.addEventListener("input", filter);
+    new ResizeObserver(() => this.draw()).observe(this.#grid);
+  }
+
+  /** Shows the filters of the columns, or hides and clears them. */
+  #toggleFilters(): void {
+    const open = this.#filterRow.hidden;
+    this.#filterRow.hidden = !open;
+    this.#filterButton.setAttribute("aria-expanded", String(open));
+    if (open) return this.#filters[0]?.focus();
+    for (const input of this.#filters) input.value = "";
+    this.#arrange();
+  }
+
+  /** Sorts by a column: ascending, then descending, then in the order of the query. */
+  #sort(column: number): void {
+    const { column: former, descending } = this.#order ?? { column: -1, descending: false };
+    if (former !== column) this.#order = { column, descending: false };
+    else this.#order = descending ? null : { column, descending: true };
+    this.#head.forEach((name, at) => {
+      if (this.#order?.column === at)
+        name.setAttribute("aria-sort", this.#order.descending ? "descending" : "ascending");
+      else name.removeAttribute("aria-sort");
+    });
+    this.#arrange();
+  }
+
+  #arrange(): void {
+    const current = this.#source(this.#row);
+    const label = (row: number, column: number) => this.#label(row, column) ?? "";
+    const filters = this.#filters.map(({ value }) => value);
+    this.#rows = arranged(this.#result, filters, this.#order, label);
+    this.#grid.setAttribute("aria-rowcount", String(this.#rows.length + 1));
+    const isFiltered = filters.some((written) => written.trim() !== "");
+    this.#shown.textContent = isFiltered
+      ? `${count.format(this.#rows.length)} of ${count.format(this.#result.rows)} rows match; saved files have all`
+      : "";
+    // The current cell stays current if its row is still displayed.
+    if (this.#row !== HEAD) this.#row = Math.max(0, this.#rows.indexOf(current));
+    this.#size();
+    this.draw(true);
+  }
+
+  /** Draws the labels of patients, which may have arrived after the result. */
+  relabel(): void {
+    this.#result.columns.forEach(({ name, path }, at) => {
+      if (!isEhrId(path)) return;
+      const { width } = this.#measure(name, at);
+      this.#widths[at + 1] = Math.max(this.#widths[at + 1] ?? 0, width);
+    });
+    this.#size();
+    this.draw(true);
+  }
+
+  /** Returns the label of the patient of a cell with the id of an EHR, or `null`. */
+  #label(row: number, column: number): string | null {
+    if (!isEhrId(this.#result.columns[column]?.path ?? null)) return null;
+    return labelOf(view(cellText(this.#result, row, column)).text);
+  }
+
+  /** Changes the width of a column with the pointer. */
+  #drag(event: PointerEvent, column: number): void {
+    event.preventDefault();
+    const edge = event.currentTarget as HTMLElement;
+    const width = this.#widths[column] ?? NARROWEST;
+    edge.setPointerCapture(event.pointerId);
+    edge.onpointermove = ({ clientX }) => this.#resize(column, width + clientX - event.clientX);
+    edge.onpointerup = () => {
+      edge.onpointermove = null;
+      edge.onpointerup = null;
+    };
+  }
+
+  #resize(column: number, width: number): void {
+    this.#widths[column] = Math.max(NARROWEST, Math.round(width));
+    this.#size();
   }
 
   #measure(name: string, column: number): { width: number; numeric: boolean } {
@@ -94,7 +255,11 @@ export class Grid {
       const { kind, text, type } = view(cellText(this.#result, row, column));
       // The first part of a UUID distinguishes rows. The title and the copied text have all of it.
       const shown = kind === "text" && UUID.test(text) ? 12 : text.length;
-      widest = Math.max(widest, shown + (type ? type.length + 3 : 0));
+      const label = this.#label(row, column);
+      widest = Math.max(
+        widest,
+        shown + (type ? type.length + 3 : 0) + (label ? label.length + 2 : 0),
+      );
       if (kind === "number") numbers += 1;
       else if (kind !== "null") others += 1;
     }
@@ -105,14 +270,14 @@ export class Grid {
   }
 
   get #step(): number {
-    return this.#result.rows * ROW <= TALLEST ? ROW : TALLEST / this.#result.rows;
+    return this.#rows.length * ROW <= TALLEST ? ROW : TALLEST / this.#rows.length;
   }
 
   /** Returns the first and last visible row, counted from 0. */
   #window(): [number, number] {
-    const top = Math.floor(this.element.scrollTop / this.#step);
-    const count = Math.ceil(this.element.clientHeight / ROW);
-    return [Math.max(0, top - SPARE), Math.min(this.#result.rows, top + count + SPARE)];
+    const top = Math.floor(this.#grid.scrollTop / this.#step);
+    const visible = Math.ceil(this.#grid.clientHeight / ROW);
+    return [Math.max(0, top - SPARE), Math.min(this.#rows.length, top + visible + SPARE)];
   }
 
   /** Draws the visible rows if they changed, or if `again` is set. */
@@ -120,6 +285,11 @@ export class Grid {
     const [first, last] = this.#window();
     if (!again && first === this.#first && last === this.#last) return;
     const focused = this.#body.contains(document.activeElement);
+    // With no row, the names of the columns take the focus.
+    if (this.#rows.length === 0) this.#row = HEAD;
+    this.#head.forEach(
+      (name, at) => (name.tabIndex = this.#row === HEAD && at === this.#column ? 0 : -1),
+    );
     this.#first = first;
     this.#last = last;
     const rows: HTMLElement[] = [];
@@ -135,21 +305,22 @@ export class Grid {
       h(
         "div",
         { class: "g-cell g-number", role: "rowheader", "aria-colindex": 1 },
-        String(row + 1),
+        String(this.#source(row) + 1),
       ),
     );
     // With proportional scrolling, the visible rows still have their normal height.
     const top =
       this.#step === ROW
         ? row * ROW
-        : this.element.scrollTop + (row - Math.floor(this.element.scrollTop / this.#step)) * ROW;
+        : this.#grid.scrollTop + (row - Math.floor(this.#grid.scrollTop / this.#step)) * ROW;
     line.style.top = `${top}px`;
     line.append(...this.#result.columns.map((_, column) => this.#drawCell(row, column)));
     return line;
   }
 
   #drawCell(row: number, column: number): HTMLElement {
-    const { kind, text, type } = view(cellText(this.#result, row, column));
+    const source = this.#source(row);
+    const { kind, text, type } = view(cellText(this.#result, source, column));
     const active = row === this.#row && column === this.#column;
     const cell = h("div", {
       class: `g-cell ${kind}${this.#numeric[column] ? " right" : ""}`,
@@ -168,67 +339,103 @@ export class Grid {
       cell.append(h("span", { class: "type" }, type ?? ""), text ? ` ${text}` : "");
     else cell.append(text);
     if (text.length > 12) cell.title = text;
+    const label = this.#label(source, column);
+    if (label) {
+      cell.classList.add("labelled");
+      cell.replaceChildren(
+        h("span", { class: "g-id" }, text),
+        " ",
+        h("span", { class: "g-label" }, label),
+      );
+    }
     return cell;
   }
 
   #focused(): HTMLElement | null {
-    return this.#body.querySelector<HTMLElement>(
+    return this.#grid.querySelector<HTMLElement>(
       `[data-row="${this.#row}"][data-column="${this.#column}"]`,
     );
   }
 
-  /** Moves the focus and scrolls to it. */
+  /** Moves the focus and scrolls to it. Above the first row are the names of the columns. */
   #go(row: number, column: number): void {
-    this.#row = Math.max(0, Math.min(row, this.#result.rows - 1));
+    this.#row = Math.max(HEAD, Math.min(row, this.#rows.length - 1));
     this.#column = Math.max(0, Math.min(column, this.#result.columns.length - 1));
     const step = this.#step;
-    const space = this.element.clientHeight - ROW;
-    const top = this.#row * step;
-    if (top < this.element.scrollTop) this.element.scrollTop = top;
-    else if (top + ROW > this.element.scrollTop + space) this.element.scrollTop = top + ROW - space;
+    const space = this.#grid.clientHeight - this.#headHeight;
+    const top = Math.max(0, this.#row) * step;
+    if (top < this.#grid.scrollTop) this.#grid.scrollTop = top;
+    else if (top + ROW > this.#grid.scrollTop + space) this.#grid.scrollTop = top + ROW - space;
     this.draw(true);
     const cell = this.#focused();
     cell?.focus({ preventScroll: true });
     cell?.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
 
+  get #headHeight(): number {
+    return (this.#grid.firstElementChild as HTMLElement).offsetHeight;
+  }
+
   #click(event: MouseEvent): void {
-    const cell = (event.target as HTMLElement).closest<HTMLElement>("[role=gridcell]");
-    if (!cell) return;
-    const row = Number(cell.dataset["row"]);
-    const column = Number(cell.dataset["column"]);
-    this.#go(row, column);
-    if (cell.classList.contains("object")) this.#open(row, column);
+    const target = event.target as HTMLElement;
+    const cell = target.closest<HTMLElement>("[data-row]");
+    // A text that was selected with the pointer is to be copied.
+    if (!cell || target.classList.contains("g-edge") || String(getSelection()) !== "") return;
+    this.#go(Number(cell.dataset["row"]), Number(cell.dataset["column"]));
+    this.#act(false);
+  }
+
+  /** Opens the current cell, or sorts by the current column. */
+  #act(byKeyboard: boolean): void {
+    if (this.#row === HEAD) this.#sort(this.#column);
+    else this.#open(this.#source(this.#row), this.#column, byKeyboard);
+  }
+
+  /** Returns the index in the result of a displayed row. */
+  #source(row: number): number {
+    return this.#rows[row] ?? 0;
   }
 
   #key(event: KeyboardEvent): void {
-    const page = Math.max(1, Math.floor(this.element.clientHeight / ROW) - 2);
+    if (event.target instanceof HTMLInputElement) return;
+    const page = Math.max(1, Math.floor(this.#grid.clientHeight / ROW) - 2);
     const whole = event.ctrlKey || event.metaKey;
     const last = this.#result.columns.length - 1;
+    const sideways: Record<string, number> = { ArrowRight: STEP, ArrowLeft: -STEP };
+    const wider = this.#row === HEAD && event.shiftKey ? sideways[event.key] : undefined;
     const moves: Record<string, [number, number]> = {
       ArrowDown: [this.#row + 1, this.#column],
       ArrowUp: [this.#row - 1, this.#column],
       ArrowRight: [this.#row, this.#column + 1],
       ArrowLeft: [this.#row, this.#column - 1],
       PageDown: [this.#row + page, this.#column],
-      PageUp: [this.#row - page, this.#column],
+      PageUp: [Math.max(0, this.#row - page), this.#column],
       Home: [whole ? 0 : this.#row, 0],
-      End: [whole ? this.#result.rows - 1 : this.#row, last],
+      End: [whole ? this.#rows.length - 1 : this.#row, last],
     };
     const to = moves[event.key];
-    if (to) {
+    if (wider !== undefined) {
+      event.preventDefault();
+      const column = this.#column + 1;
+      this.#resize(column, (this.#widths[column] ?? NARROWEST) + wider);
+    } else if (to) {
       event.preventDefault();
       this.#go(...to);
     } else if (event.key === "Enter" || event.key === " ") {
       event.preventDefault();
-      this.#open(this.#row, this.#column);
+      this.#act(true);
     } else if (event.key === "c" && whole && String(getSelection()) === "") {
       event.preventDefault();
-      const { kind, text } = view(cellText(this.#result, this.#row, this.#column));
-      void navigator.clipboard.writeText(
-        kind === "object" ? cellText(this.#result, this.#row, this.#column) : text,
-      );
+      void navigator.clipboard.writeText(this.#copied());
     }
+  }
+
+  /** Returns the text of the current cell or column name for the clipboard. */
+  #copied(): string {
+    if (this.#row === HEAD) return this.#result.columns[this.#column]?.name ?? "";
+    const json = cellText(this.#result, this.#source(this.#row), this.#column);
+    const { kind, text } = view(json);
+    return kind === "object" ? json : text;
   }
 
   /** Returns the focus to the current cell. */

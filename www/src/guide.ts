@@ -9,7 +9,8 @@ import { list, members, text, type DescribedGuide, type GuideProblem } from "./g
 import { Fixtures } from "./guide-tests";
 import { dropped, texts, type TextFile } from "./intake";
 import { parse, type Json } from "./json";
-import type { Guide, Patient } from "./protocol";
+import type { Contents, Guide, Patient } from "./protocol";
+import { destinationOf } from "./source";
 
 /** The functions of the page that the view calls. */
 export interface GuideHost {
@@ -58,6 +59,9 @@ export class GuideView {
   readonly #panes: Record<Pane, HTMLElement>;
   readonly #tabs: HTMLElement;
   readonly #card = h("section", { class: "card guide-result", "aria-label": "The guide" });
+  /** The identity of the data, see `Contents`. */
+  #of = "";
+  readonly #destination = h("small", { id: "guide-destination" });
   #stored: Guide[] = [];
   #opened: Choice[] = [];
   #chosen = "";
@@ -160,8 +164,14 @@ export class GuideView {
     }
   }
 
-  /** Shows the content of the repository. Entered values and open parts stay. */
-  async load(patients: Patient[]): Promise<void> {
+  /**
+   * Shows the content of the repository. Entered values and open parts stay, the
+   * outcome of other data does not.
+   */
+  async load({ of, place }: Contents, patients: Patient[]): Promise<void> {
+    if (this.#of !== of) this.#outcome.replaceChildren();
+    this.#of = of;
+    this.#destination.textContent = destinationOf(place);
     try {
       this.#stored = await this.#engine.call("guides", null);
       const before = this.#patient.value;
@@ -318,6 +328,7 @@ export class GuideView {
             { id: "store-guide", type: "button", onclick: () => void this.#store() },
             "Store in the repository",
           ),
+          this.#destination,
         );
     const before = language ? this.#entered : undefined;
     this.#entered = new GuideForm(described, chosen);

@@ -48,11 +48,12 @@ export class History {
   #recent = read(RECENT, isText);
   #saved = read(SAVED, isSaved);
   /**
-   * The list before the last query was removed, so that this can be undone until the list changes.
+   * The list before the last query was removed or replaced, so that this can be undone until the list changes.
    */
   #before: {
     key: typeof SAVED | typeof RECENT;
     what: string;
+    how: "forgotten" | "replaced";
     recent: string[];
     saved: Saved[];
   } | null = null;
@@ -70,9 +71,17 @@ export class History {
     this.#draw();
   }
 
-  /** Saves a query under a name. The same name replaces it. */
+  /** Whether a query is saved under this name. */
+  has(name: string): boolean {
+    return this.#saved.some((other) => other.name === name);
+  }
+
+  /** Saves a query under a name. The same name replaces it, which can be undone. */
   save(name: string, q: string): void {
-    this.#before = null;
+    const replaced = this.#saved.some((other) => other.name === name && other.q !== q);
+    this.#before = replaced
+      ? { key: SAVED, what: name, how: "replaced", recent: this.#recent, saved: this.#saved }
+      : null;
     this.#saved = [...this.#saved.filter((other) => other.name !== name), { name, q }].sort(
       (a, b) => a.name.localeCompare(b.name),
     );
@@ -118,7 +127,7 @@ export class History {
       h(
         "span",
         { class: "quiet", role: "status" },
-        key === SAVED ? `“${before.what}” is forgotten.` : "A query is forgotten.",
+        key === SAVED ? `“${before.what}” is ${before.how}.` : "A query is forgotten.",
       ),
       h("button", { type: "button", onclick: restore }, "Undo"),
     );
@@ -151,7 +160,7 @@ export class History {
   }
 
   #forget(key: typeof SAVED | typeof RECENT, what: string): void {
-    this.#before = { key, what, recent: this.#recent, saved: this.#saved };
+    this.#before = { key, what, how: "forgotten", recent: this.#recent, saved: this.#saved };
     if (key === SAVED) this.#saved = this.#saved.filter(({ name }) => name !== what);
     else this.#recent = this.#recent.filter((q) => q !== what);
     this.#write(key);

@@ -7,6 +7,7 @@ import init, { Samples as Loading, type InitOutput, type Repository } from "aqli
 import { Kept, breathe, reads, type Answer } from "./kept";
 import { DataSets } from "./persist";
 import type { Contents, DataSet, Progress, Replacement, Samples } from "./protocol";
+import { refusal } from "./remote";
 import { MemoryRoot, opfs } from "./storage";
 
 /** The patients of the first visit, which are also those of a local server. */
@@ -242,6 +243,26 @@ export class Local {
         body: text,
       });
       return refusedLines(body);
+    });
+  }
+
+  /**
+   * Adds a composition with all of its findings, as a system that had accepted it. Returns the
+   * number of findings.
+   */
+  load(ehr: string, text: string): Promise<number> {
+    return this.#kept.writing(() => {
+      // The version gets an id of its own: the uid of the document may be that of a stored one.
+      const { uid: _, ...data } = JSON.parse(text) as Record<string, unknown>;
+      const line = { ehr_id: ehr, version_uid: `${crypto.randomUUID()}::files::1`, data };
+      const { status, body } = this.#administer({
+        method: "POST",
+        url: this.address("admin/load"),
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(line),
+      });
+      if (status >= 300) throw refusal(status, body);
+      return (JSON.parse(body) as { findings: unknown[] }).findings.length;
     });
   }
 

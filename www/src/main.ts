@@ -6,9 +6,10 @@ import { Engine, EngineError } from "./engine";
 import { GuideView } from "./guide";
 import { History } from "./history";
 import { examples, type Example } from "./examples";
-import type { Diagnostic } from "./protocol";
+import type { Diagnostic, PageStart } from "./protocol";
+import { setLabels } from "./labels";
 import { remember, remembered } from "./remember";
-import { ResultView } from "./results";
+import { ResultView, type Asked } from "./results";
 import { SourceChoice } from "./source";
 import { TemplateView } from "./templates";
 import { offerUpdates } from "./update";
@@ -17,6 +18,13 @@ import { describeProgress } from "./work";
 declare const WORKER_URL: string;
 
 const VIEWS = ["query", "templates", "guide", "data"] as const;
+/** The link in front of each view that skips the header. */
+const SKIP: Record<(typeof VIEWS)[number], string> = {
+  query: "Skip to the query editor",
+  templates: "Skip to the template",
+  guide: "Skip to the guides",
+  data: "Skip to the data",
+};
 const ISSUES = "https://github.com/aqlite/aqlite/issues/new";
 const apple = /Mac|iP(hone|ad)/.test(navigator.platform);
 
@@ -41,6 +49,8 @@ const results = new ResultView({
   }),
   document: (asked) => engine.call("document", asked),
   documents: (asked) => engine.call("documents", asked),
+  withEhrs: (asked) => engine.call("withEhrs", asked),
+  page: (asked, from) => void run({ asked, from }),
   explain: (asked) => engine.call("explain", asked),
   show: (place) => editor.show(place),
 });
@@ -54,14 +64,17 @@ const templateView = new TemplateView(byId("view-templates"), engine, {
   change,
 });
 const data = new DataPanel(byId("view-data"), engine, change);
-const source = new SourceChoice(
-  engine,
-  (connect) => {
+const source = new SourceChoice(engine, {
+  change: (connect) => {
     byId("notice").hidden = true;
     void change("Connecting", connect);
   },
-  notify,
-);
+  connected: ({ place, of }) => {
+    elsewhere = place !== null;
+    renewResult(of);
+  },
+  failed: notify,
+});
 const keepSoon = debounced(400, keepQuery);
 const editor = new Editor(byId("editor"), firstQuery() ?? "", {
   run: () => void run(),
@@ -120,7 +133,12 @@ function notify(title: string, why: string, ...actions: HTMLElement[]): void {
   const notice = byId("notice");
   notice.hidden = false;
   notice.classList.remove("news");
-  const close = h("button", { type: "button", onclick: () => (notice.hidden = true) }, "Close");
+  const closed = () => {
+    notice.hidden = true;
+    // The button is gone: the focus goes to the control above which the notice was.
+    byId("source").focus();
+  };
+  const close = h("button", { type: "button", onclick: closed }, "Close");
   notice.replaceChildren(
     h("p", {}, h("strong", {}, title), " ", why),
     h("p", { class: "actions" }, ...actions, close),
@@ -159,6 +177,7 @@ let drawn: string | null = null;
  */
 function change<T>(what: string, run: () => Promise<T>): Promise<T> {
   changes += 1;
+  results.held = true;
   state("busy", what);
   const done = last.then(() => {
     state("busy", what);
@@ -202,23 +221,36 @@ async function refresh(): Promise<void> {
     ]);
     if (reading !== readings) return;
     elsewhere = contents.place !== null;
+    setLabels(patients);
+    results.relabel();
     renewResult(contents.of);
     await Promise.all([
       data.show(contents, templates, patients),
-      guide.load(patients),
-      templateView.load(contents.place ?? contents.set?.id ?? "", templates, patients),
+      guide.load(contents, patients),
+      templateView.load(contents, templates, patients),
     ]);
-    if (reading === readings && changes === 0)
-      state(
-        "ready",
-        counted(contents.ehrs, "patient"),
-        ` · ${counted(contents.compositions, "composition")}`,
-      );
+    if (reading !== readings || changes > 0) return;
+    results.held = false;
+    state(
+      "ready",
+      counted(contents.ehrs, "patient"),
+      ` · ${counted(contents.compositions, "composition")}`,
+    );
   } catch (error) {
-    if (reading !== readings) return;
-    state("bad", error instanceof Error ? error.message : "not available");
-    data.unknown();
+    if (reading === readings) unreadable(error);
   }
+}
+
+/** Shows that the content of the source is not known. */
+function unreadable(error: unknown): void {
+  state("bad", error instanceof Error ? error.message : "not available");
+  data.unknown(source.place);
+  // A data set of this browser may be another one than that of the result. A server has one only.
+  if (results.of !== null && results.of !== source.place)
+    results.instead(
+      words("No result", "The data cannot be read, so the former result may be of other data."),
+    );
+  results.held = false;
 }
 
 /** Repeats the query when the data were exchanged, unless the user is writing another query. */
@@ -298,24 +330,36 @@ function parameterValue(text: string): unknown {
   return { text: text.trim() };
 }
 
-/** Runs a query of another view. */
+/** Runs a query of another view. The focus follows to its result. */
 function askHere(q: string): void {
   openView("query");
   editor.text = q;
+  byId("result").focus({ preventScroll: true });
   void run();
 }
 
 /** Counts the runs. Only the latest is shown. */
 let runs = 0;
 
-/** Runs the query of the editor. */
-async function run(): Promise<void> {
+/** The time in milliseconds between two readings of the clock of a running query. */
+const TICK = 100;
+
+/** Runs the query of the editor, or reads a further page of the displayed result. */
+async function run(page?: { asked: Asked; from: PageStart }): Promise<void> {
   const mine = (runs += 1);
   const stop = byId("stop");
   const slow = setTimeout(() => (stop.hidden = mine !== runs), 300);
+  const start = performance.now();
+  const clock = setInterval(() => {
+    if (mine === runs) results.elapsed(performance.now() - start);
+  }, TICK);
   results.busy = true;
-  const show = await answered(editor.text);
+  const show = await answered(
+    page?.asked ?? { q: editor.text, parameters: parameters() },
+    page?.from ?? null,
+  );
   clearTimeout(slow);
+  clearInterval(clock);
   if (mine !== runs) return;
   stop.hidden = true;
   results.busy = false;
@@ -326,16 +370,18 @@ async function run(): Promise<void> {
 }
 
 /** Runs a query. Returns the function that shows its answer or error. */
-async function answered(q: string): Promise<() => void> {
+async function answered(asked: Asked, from: PageStart | null): Promise<() => void> {
+  const { q } = asked;
   if (q.trim() === "")
     return () => results.instead(words("Nothing to run", "Write a query, or choose an example."));
   const start = performance.now();
   try {
-    const asked = { q, parameters: parameters() };
-    const answer = await engine.call("query", asked);
+    const answer = await engine.call("query", { ...asked, from });
     const total = performance.now() - start;
     // A server that reports no further rows has cut the result if it has exactly one page of rows.
-    const cut = answer.more || (elsewhere && answer.rows === PAGE && !/\blimit\b/i.test(q));
+    const cut =
+      answer.next === null &&
+      (answer.more || (elsewhere && answer.rows === PAGE && !/\blimit\b/i.test(q)));
     return () => {
       results.answer(
         asked,
@@ -480,6 +526,22 @@ function openView(name: (typeof VIEWS)[number]): void {
     tab.setAttribute("aria-selected", String(chosen));
     tab.tabIndex = chosen ? 0 : -1;
   }
+  byId("skip-content").textContent = SKIP[name];
+  byId("skip-result").hidden = name !== "query";
+}
+
+/** Moves the focus to the content of the current view, or to its result. */
+function listenSkips(): void {
+  byId("skip-content").addEventListener("click", (event) => {
+    event.preventDefault();
+    const view = VIEWS.find((name) => !byId(`view-${name}`).hidden) ?? "query";
+    if (view === "query") editor.view.focus();
+    else byId(`view-${view}`).focus();
+  });
+  byId("skip-result").addEventListener("click", (event) => {
+    event.preventDefault();
+    results.focus();
+  });
 }
 
 function drawTheme(): void {
@@ -491,12 +553,17 @@ function drawTheme(): void {
 function listenSave(): void {
   const dialog = byId<HTMLDialogElement>("naming");
   const name = byId<HTMLInputElement>("naming-name");
+  const warning = byId("naming-taken");
+  name.addEventListener("input", () => {
+    warning.hidden = !history.has(name.value.trim());
+  });
   byId("keep").addEventListener("click", () => dialog.showModal());
   byId("naming-cancel").addEventListener("click", () => dialog.close());
   byId("naming-form").addEventListener("submit", () => {
     history.save(name.value.trim(), editor.text);
     byId<HTMLDetailsElement>("saved").open = true;
     name.value = "";
+    warning.hidden = true;
   });
 }
 
@@ -520,7 +587,10 @@ function drawKeys(): void {
     [`${mod} F`, "search in the query"],
     ["Tab", "take the proposal, or leave the editor"],
     ["Arrows Page Home End", "move in the result"],
-    ["Enter", "open a cell: what it holds, and its document"],
+    ["Enter", "open a cell, or sort by the name of a column"],
+    ["Shift ← →", "change the width of a column, on its name"],
+    ["Escape", "close the opened cell"],
+    ["← →", "read the points of a chart"],
     [`${mod} C`, "copy the cell"],
     ["?", "this list"],
   ];
@@ -550,6 +620,7 @@ function listen(): void {
   const share = byId<HTMLButtonElement>("share");
   share.addEventListener("click", () => void copy(share, link()));
   listenSave();
+  listenSkips();
   byId("theme").addEventListener("click", nextTheme);
   byId("help").addEventListener("click", () => byId<HTMLDialogElement>("keys").showModal());
   rove(document.querySelector(".tabs") as HTMLElement, (tab) =>

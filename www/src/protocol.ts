@@ -85,6 +85,16 @@ export interface Explained extends Omit<Explanation, "diagnostics"> {
   milliseconds: number;
 }
 
+/** The beginning of a page of a result that is too large to be shown at once. */
+export interface PageStart {
+  /** The index of its first row in the whole result. */
+  offset: number;
+  /** The number of rows that were small enough before; `null` for the default. */
+  fetch: number | null;
+  /** The token of the state from which all pages are read. */
+  snapshot: string | null;
+}
+
 /** A result set as text, with the position of every cell. */
 export interface Result {
   text: string;
@@ -94,6 +104,10 @@ export interface Result {
   rows: number;
   /** Whether the result has further rows. */
   more: boolean;
+  /** The index of the first row in the whole result. */
+  offset: number;
+  /** The next page; `null` if there is none, or if the source cannot return it. */
+  next: PageStart | null;
   /** The identity of its data, as in `Contents`. */
   of: string;
   /** Time in the engine, in milliseconds. */
@@ -104,6 +118,14 @@ export interface Result {
 export interface Guide {
   id: string;
   title: string;
+}
+
+/** A finding about a document. */
+export interface Problem {
+  /** The rule that it breaks, such as `VAL0203`. */
+  rule: string;
+  path: string;
+  message: string;
 }
 
 /** An EHR in a list. */
@@ -158,11 +180,23 @@ export interface Calls {
     takes: { q: string; parameters: Record<string, unknown>; of: string; format: DocumentFormat };
     gives: { text: string; count: number };
   };
+  /**
+   * The rows of a query with the EHR id as an additional last column, or `null` if rows may belong
+   * to several EHRs. Fails if the data are no longer those of the result.
+   */
+  withEhrs: {
+    takes: { q: string; parameters: Record<string, unknown>; of: string };
+    gives: Result | null;
+  };
   /** A template as a web template (JSON text). */
   webTemplate: { takes: string; gives: string };
   /** Commits a composition in the format FLAT. Returns its version uid. */
   addFlat: { takes: { ehr: string; template: string; text: string }; gives: string };
-  query: { takes: { q: string; parameters: Record<string, unknown> }; gives: Result };
+  /** The rows of a query: all of them, or those of a page. */
+  query: {
+    takes: { q: string; parameters: Record<string, unknown>; from: PageStart | null };
+    gives: Result;
+  };
   explain: { takes: { q: string; parameters: Record<string, unknown> }; gives: Explained };
   diagnose: { takes: { q: string }; gives: Diagnostic[] };
   complete: { takes: { q: string; offset: number }; gives: Completions };
@@ -198,8 +232,12 @@ export interface Calls {
   generate: { takes: Samples; gives: Contents };
   /** Adds a file. Returns false for a document of a patient without `ehr`. */
   add: { takes: { name: string; text: string; ehr: string | null }; gives: boolean };
-  /** Creates an EHR. Returns its id. */
-  newEhr: { takes: null; gives: string };
+  /** The findings that would refuse a composition. Empty for other files. */
+  problems: { takes: { name: string; text: string }; gives: Problem[] };
+  /** Adds a composition (canonical JSON) with all of its findings. Returns their number. */
+  load: { takes: { ehr: string; text: string }; gives: number };
+  /** Creates an EHR, with this id of its subject unless it is `null`. Returns its id. */
+  newEhr: { takes: string | null; gives: string };
   /** Replaces the current data set by a new one of sample patients. Returns both ids. */
   startOver: { takes: null; gives: Replacement };
   /** Undoes `startOver`. */

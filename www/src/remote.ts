@@ -2,12 +2,12 @@
 import { Repository } from "aqlite-wasm";
 import { body } from "./code";
 import { resultPage } from "./json";
-import type { Contents, Misplaced, Server } from "./protocol";
+import type { Contents, Misplaced, PageStart, Server } from "./protocol";
 
 /** The maximum number of templates that are fetched for their names. */
 const TEMPLATES = 40;
 
-/** The number of rows after which no further page is requested. */
+/** The number of rows after which the rest is left to a further call. */
 const MOST_ROWS = 100_000;
 
 /** A server, reached by its REST interface. */
@@ -105,32 +105,41 @@ export class Remote {
 
   /**
    * Returns the result set as text, whether it has further rows, and the time including the
-   * network. Pages of a result are joined if the server names their snapshot.
+   * network. Pages of a result are joined, up to a limit, if the server names their snapshot. The
+   * rest follows in a further call with `next`.
    */
   async query(
     q: string,
     parameters: Record<string, unknown>,
-  ): Promise<{ text: string; more: boolean; milliseconds: number }> {
+    from: PageStart = { offset: 0, fetch: null, snapshot: null },
+  ): Promise<{ text: string; more: boolean; next: PageStart | null; milliseconds: number }> {
     const start = performance.now();
-    const first = await this.#page(q, parameters);
-    const { meta, from, to, count } = resultPage(first);
-    const pieces = [first.slice(from, to)];
-    let more = meta._more === true;
-    if (typeof meta._snapshot === "string") {
-      for (let offset = count; more && offset < MOST_ROWS; offset += count) {
-        const text = await this.#page(q, parameters, {
-          offset,
-          fetch: count,
-          snapshot: meta._snapshot,
-        });
-        const page = resultPage(text);
-        if (page.count > 0) pieces.push(text.slice(page.from, page.to));
-        more = page.count === count;
-      }
+    const { offset: begin, snapshot, fetch: rows } = from;
+    const first = await this.#page(
+      q,
+      parameters,
+      snapshot === null ? {} : { offset: begin, fetch: rows, snapshot },
+    );
+    const { meta, from: at, to, count } = resultPage(first);
+    const pieces = [first.slice(at, to)];
+    const token = typeof meta._snapshot === "string" ? meta._snapshot : null;
+    let more = snapshot === null ? meta._more === true : count === rows;
+    let read = count;
+    while (token !== null && more && read < MOST_ROWS) {
+      const text = await this.#page(q, parameters, {
+        offset: begin + read,
+        fetch: count,
+        snapshot: token,
+      });
+      const page = resultPage(text);
+      if (page.count > 0) pieces.push(text.slice(page.from, page.to));
+      more = page.count === count;
+      read += page.count;
     }
     return {
-      text: `${first.slice(0, from)}${pieces.join(",")}${first.slice(to)}`,
+      text: `${first.slice(0, at)}${pieces.join(",")}${first.slice(to)}`,
       more,
+      next: more && token !== null ? { offset: begin + read, fetch: count, snapshot: token } : null,
       milliseconds: performance.now() - start,
     };
   }

@@ -5,18 +5,28 @@ import { Detail } from "./detail";
 import { cellText, csv, ndjson } from "./export";
 import { Grid } from "./grid";
 import { parse, print } from "./json";
+import { nameOf } from "./labels";
 import { drawExplanation } from "./explanation";
-import type { DocumentFormat, Explained, Place, Result } from "./protocol";
+import type { DocumentFormat, Explained, PageStart, Place, Result } from "./protocol";
+import { remember, remembered } from "./remember";
+import { ehrColumn, ehrsBeside } from "./series";
 
 declare const CHART_URL: string;
 
 const FORMS = ["table", "chart", "json", "explain"] as const;
 type Form = (typeof FORMS)[number];
 
+/** The summary while a query runs. */
+const RUNNING = "Running";
+
+/** The key of the choice whether CSV begins with a byte order mark. */
+const BOM = "aqlite-csv-bom";
+
 /** The maximum number of rows that are drawn as JSON. */
 const DRAWN = 200;
 
-type Asked = Pick<Call, "q" | "parameters">;
+/** A query with its parameters. */
+export type Asked = Pick<Call, "q" | "parameters">;
 
 /** Returns the JSON text of the document that contains a cell of an answer. */
 export type Documents = (
@@ -33,6 +43,10 @@ export interface ResultHost {
   documents(
     asked: Asked & { of: string; format: DocumentFormat },
   ): Promise<{ text: string; count: number }>;
+  /** Fetches the rows again, with the EHR id of each in a last column. */
+  withEhrs(asked: Asked & { of: string }): Promise<Result | null>;
+  /** Shows another page of a result. */
+  page(asked: Asked, from: PageStart): void;
   explain(asked: Asked): Promise<Explained>;
   /** Selects a place of the query in the editor. */
   show(place: Place): void;
@@ -49,14 +63,21 @@ export class ResultView {
   #form: Form = "table";
   /** Counts the explanations. Only the latest is shown. */
   #explanations = 0;
+  readonly #mark = h("input", { id: "csv-bom", type: "checkbox" });
+  /** The beginnings of the pages before the displayed one. */
+  #pages: PageStart[] = [];
+  /** Whether the data are changing, so that the result may be of other data soon. */
+  #held = false;
   /** The message that is shown instead of a result. */
   #refusal: HTMLElement | undefined;
 
   constructor(host: ResultHost) {
     this.#host = host;
     rove(byId("result-form"), (button) => this.#show(button.id.replace("as-", "") as Form));
-    byId("csv").addEventListener("click", () =>
-      this.#save("result.csv", "text/csv;charset=utf-8", csv),
+    byId("csv").addEventListener("click", () => this.#saveCsv());
+    this.#mark.checked = remembered("localStorage", BOM) === "true";
+    this.#mark.addEventListener("change", () =>
+      remember("localStorage", BOM, String(this.#mark.checked)),
     );
     byId("ndjson").addEventListener("click", () =>
       this.#save("result.ndjson", "application/x-ndjson", ndjson),
@@ -66,6 +87,9 @@ export class ResultView {
     );
     this.#listenCode();
     this.#listenDocuments();
+    this.#box.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") this.#detail.close();
+    });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
   }
 
@@ -111,6 +135,12 @@ export class ResultView {
     }
   }
 
+  /** Saves CSV, with a byte order mark on request: some spreadsheets read other letters without. */
+  #saveCsv(): void {
+    const mark = this.#mark.checked ? "\ufeff" : "";
+    this.#save("result.csv", "text/csv;charset=utf-8", (result) => mark + csv(result));
+  }
+
   #save(name: string, type: string, write: (result: Result) => string): void {
     if (this.#result) save(name, type, write(this.#result));
   }
@@ -125,8 +155,15 @@ export class ResultView {
     return this.#result?.of ?? null;
   }
 
+  /** Forbids exports while the data change: the rows may not be those of the selected data. */
+  set held(held: boolean) {
+    this.#held = held;
+    this.#allowExports();
+  }
+
   /** Marks that a query is running. */
   set busy(busy: boolean) {
+    byId("elapsed").textContent = "";
     if (busy) this.#box.setAttribute("aria-busy", "true");
     else this.#box.removeAttribute("aria-busy");
   }
@@ -139,9 +176,14 @@ export class ResultView {
     this.#result = result;
     this.#refusal = undefined;
     this.#detail.close();
-    const { rows, columns, milliseconds } = result;
+    const { rows, columns, milliseconds, offset, next } = result;
+    if (offset === 0) this.#pages = [];
+    this.#drawPager(result);
+    const isPage = next !== null || offset > 0;
     const words = [
-      `${count.format(rows)} ${rows === 1 ? "row" : "rows"}`,
+      isPage
+        ? `rows ${count.format(offset + 1)} to ${count.format(offset + rows)}`
+        : `${count.format(rows)} ${rows === 1 ? "row" : "rows"}`,
       `${columns.length} ${columns.length === 1 ? "column" : "columns"}`,
       `${milliseconds.toFixed(1)} ms`,
       note,
@@ -149,8 +191,62 @@ export class ResultView {
     byId("summary").textContent = words.filter(Boolean).join(" · ");
     byId("summary").title =
       `${milliseconds.toFixed(2)} ms in the engine, ${total.toFixed(1)} ms until the rows were here`;
-    this.#enable(true);
+    this.#allowExports();
     this.redraw();
+  }
+
+  /** Shows how long a query has been running, in place of the summary of the former result. */
+  elapsed(milliseconds: number): void {
+    const summary = byId("summary");
+    // The status is announced once, and the clock never.
+    if (summary.textContent !== RUNNING) summary.textContent = RUNNING;
+    byId("elapsed").textContent = `${(milliseconds / 1000).toFixed(1)} s`;
+  }
+
+  /** Moves the focus to the result: in a table to its current cell. */
+  focus(): void {
+    if (this.#grid && this.#box.contains(this.#grid.element)) this.#grid.focus();
+    else this.#box.focus();
+  }
+
+  /** Draws the labels of patients again. */
+  relabel(): void {
+    this.#grid?.relabel();
+  }
+
+  /** Draws the buttons for the pages of a result that is too large to be shown at once. */
+  #drawPager(result: Result): void {
+    const pager = byId("pager");
+    const { offset, next } = result;
+    pager.hidden = offset === 0 && next === null;
+    const asked = this.#asked;
+    const former = this.#pages.at(-1);
+    const button = (id: string, label: string, go: (() => void) | null) =>
+      h("button", { id, type: "button", disabled: go === null, onclick: () => go?.() }, label);
+    const here: PageStart = next ? { ...next, offset } : { offset, fetch: null, snapshot: null };
+    pager.replaceChildren(
+      h("span", {}, "The result is shown in pages, and saved page by page."),
+      button(
+        "page-before",
+        "Previous page",
+        former
+          ? () => {
+              this.#pages.pop();
+              this.#host.page(asked, former);
+            }
+          : null,
+      ),
+      button(
+        "page-next",
+        "Next page",
+        next
+          ? () => {
+              this.#pages.push(here);
+              this.#host.page(asked, next);
+            }
+          : null,
+      ),
+    );
   }
 
   /** Shows a message instead of a result. */
@@ -166,7 +262,8 @@ export class ResultView {
     this.#refusal = element;
     this.#detail.close();
     byId("summary").textContent = "";
-    this.#enable(false);
+    byId("pager").hidden = true;
+    this.#allowExports();
     if (this.#form === "explain") void this.#explain();
     else this.#say(element);
   }
@@ -193,9 +290,9 @@ export class ResultView {
     this.#box.replaceChildren(element);
   }
 
-  #enable(enabled: boolean): void {
+  #allowExports(): void {
     for (const id of ["csv", "ndjson", "json", "save-documents"])
-      byId<HTMLButtonElement | HTMLSelectElement>(id).disabled = !enabled;
+      byId<HTMLButtonElement | HTMLSelectElement>(id).disabled = this.#held || !this.#result;
   }
 
   /** The form of results. */
@@ -237,7 +334,20 @@ export class ResultView {
   }
 
   #drawTable(result: Result): void {
-    this.#grid = new Grid(result, (row, column) => this.#open(result, row, column));
+    this.#grid = new Grid(result, (row, column, byKeyboard) =>
+      this.#open(result, row, column, byKeyboard),
+    );
+    this.#grid.bar.append(
+      h(
+        "label",
+        {
+          class: "bom",
+          title: "Begin saved CSV with a byte order mark, so that Excel reads all letters",
+        },
+        this.#mark,
+        "CSV with BOM",
+      ),
+    );
     this.#box.replaceChildren(this.#grid.element);
     this.#grid.draw();
   }
@@ -257,8 +367,9 @@ export class ResultView {
     const { chart } = (await import(
       new URL(CHART_URL, document.baseURI).href
     )) as typeof import("./chart");
+    const ehrs = await this.#ehrsOf(result);
     if (this.#result !== result || this.#form !== "chart") return;
-    const drawn = chart(result);
+    const drawn = chart(result, { ehrs, name: nameOf });
     if (drawn) this.#box.replaceChildren(drawn);
     else
       this.say(
@@ -267,13 +378,27 @@ export class ResultView {
       );
   }
 
-  #open(result: Result, row: number, column: number): void {
+  /** Returns the EHR id of each row, or `null` if rows may be of several patients. */
+  async #ehrsOf(result: Result): Promise<(string | null)[] | null> {
+    const shown = ehrColumn(result);
+    if (shown) return shown;
+    try {
+      const wider = await this.#host.withEhrs({ ...this.#asked, of: result.of });
+      return wider && ehrsBeside(result, wider);
+    } catch {
+      // The data changed, or a server refused: the patients are not known.
+      return null;
+    }
+  }
+
+  #open(result: Result, row: number, column: number, byKeyboard: boolean): void {
     const { name = "", path = null } = result.columns[column] ?? {};
     const asked = this.#asked;
     this.#detail.show(
       { title: `${name}, row ${row + 1}`, path, text: cellText(result, row, column) },
-      () => this.#host.document({ ...asked, of: result.of, row, column }),
+      () => this.#host.document({ ...asked, of: result.of, row: result.offset + row, column }),
       () => this.#grid?.focus(),
+      byKeyboard,
     );
   }
 }

@@ -12,6 +12,8 @@ export interface Measure {
   values: (number | null)[];
   /** The unit of the numbers, if all objects of the column agree. */
   unit: string;
+  /** The index of the column. */
+  column: number;
 }
 
 /** Equal intervals of the range of a measure, and the number of values in each. */
@@ -60,16 +62,20 @@ export function seconds(text: string): number | null {
   return Number.isNaN(date) ? null : date / 1000 + fraction;
 }
 
-/** Returns the number of a cell, either plain or the magnitude of an object, with its unit. */
-function numberOf(text: string): { value: number; unit: string } | null {
+/**
+ * Returns the number of a cell, either plain or the magnitude of an object, with its digits and its
+ * unit.
+ */
+export function numberOf(text: string): { value: number; digits: string; unit: string } | null {
   const { kind } = view(text);
-  if (kind === "number") return { value: Number(text), unit: "" };
+  if (kind === "number") return { value: Number(text), digits: text, unit: "" };
   if (kind !== "object" || !text.startsWith("{")) return null;
   const object = parse(text) as Record<string, unknown>;
   const magnitude = object["magnitude"];
   if (!(magnitude instanceof NumberText)) return null;
   return {
     value: Number(magnitude.text),
+    digits: magnitude.text,
     unit: typeof object["units"] === "string" ? object["units"] : "",
   };
 }
@@ -91,7 +97,7 @@ function times(result: Result, column: number): Measure[] {
   const values = texts(result, column).map(timeOf);
   // Ten other values before the first time: the column does not contain times.
   if (values.slice(0, 10).every((value) => value === null)) return [];
-  return [{ name: result.columns[column]?.name ?? "", kind: "time", values, unit: "" }];
+  return [{ name: result.columns[column]?.name ?? "", kind: "time", values, unit: "", column }];
 }
 
 /** Returns the numbers of a column by unit, because kPa and mm[Hg] do not share an axis. */
@@ -107,6 +113,7 @@ function numbers(result: Result, column: number): Measure[] {
     kind: "number",
     values: of(unit),
     unit,
+    column,
   }));
 }
 
@@ -118,25 +125,116 @@ export function measures(result: Result): Measure[] {
   });
 }
 
-/** A column that groups the rows of a result, such as their patient. */
+/** A column of texts that divides the rows of a result into groups, such as wards. */
 export interface Grouping {
   name: string;
-  /** The text of each row. */
-  of: string[];
+  /** The text of each row; `null` without one. */
+  of: (string | null)[];
   groups: string[];
 }
 
-/** Returns the columns of texts that differ between rows, those with the fewest texts first. */
+/** Returns the distinct texts in natural order. */
+function distinct(of: (string | null)[]): string[] {
+  const groups = [...new Set(of.filter((text) => text !== null))];
+  return groups.sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
+}
+
+/** Whether a column has the ids of EHRs. */
+export function isEhrId(path: string | null): boolean {
+  return path !== null && /(^|\/)ehr_id\/value$/.test(path);
+}
+
+/**
+ * Returns the columns of texts that differ between rows, those with the fewest texts first. The ids
+ * of EHRs are left out, because the patients of the rows are known otherwise.
+ */
 export function groupings(result: Result): Grouping[] {
-  const found = result.columns.flatMap(({ name }, column): Grouping[] => {
+  const found = result.columns.flatMap(({ name, path }, column): Grouping[] => {
+    if (isEhrId(path)) return [];
     const cells = texts(result, column).map((text) => view(text));
-    const of = cells.map(({ kind, text }) => (kind === "text" ? text : ""));
-    const groups = [...new Set(of)];
-    const names =
-      cells.some(({ kind }) => kind === "text") && of.every((text) => seconds(text) === null);
-    return names && groups.length > 1 ? [{ name, of, groups }] : [];
+    const of = cells.map(({ kind, text }) => (kind === "text" ? text : null));
+    const groups = distinct(of);
+    const named = of.every((text) => text === null || seconds(text) === null);
+    return named && groups.length > 1 ? [{ name, of, groups }] : [];
   });
   return found.sort((a, b) => a.groups.length - b.groups.length);
+}
+
+/** Returns the EHR id of each row from a column of the result; `null` without such a column. */
+export function ehrColumn(result: Result): (string | null)[] | null {
+  const column = result.columns.findIndex(({ path }) => isEhrId(path));
+  return column < 0 ? null : textsOf(result, column);
+}
+
+function textsOf(result: Result, column: number): (string | null)[] {
+  return texts(result, column).map((json) => {
+    const { kind, text } = view(json);
+    return kind === "text" ? text : null;
+  });
+}
+
+/**
+ * Returns the EHR id of each row from the last column of a second result, whose other columns are
+ * those of the first. Returns `null` if any cell differs, because documents were added meanwhile.
+ */
+export function ehrsBeside(result: Result, wider: Result): (string | null)[] | null {
+  const columns = result.columns.length;
+  if (wider.rows !== result.rows || wider.columns.length !== columns + 1) return null;
+  for (let row = 0; row < result.rows; row += 1)
+    for (let column = 0; column < columns; column += 1)
+      if (cellText(result, row, column) !== cellText(wider, row, column)) return null;
+  return textsOf(wider, columns);
+}
+
+/** A point of a chart, and the row that it comes from. */
+export interface Point {
+  x: number;
+  y: number;
+  row: number;
+}
+
+/** The points of one measure, one group and one patient, ordered by x. */
+export interface Line {
+  measure: Measure;
+  /** The text of the grouping column; `null` without one. */
+  group: string | null;
+  /** The id of the EHR. `null` if it is not known: the points are then not connected. */
+  patient: string | null;
+  points: Point[];
+}
+
+/**
+ * Divides measures into lines. Each line has the points of one patient, so a line between two
+ * points never connects readings of different patients. `patients` has the EHR id of each row.
+ */
+export function lines(
+  x: Measure,
+  measures: Measure[],
+  groups: (string | null)[] | null,
+  patients: (string | null)[] | null,
+): Line[] {
+  return measures.flatMap((measure) => {
+    const found = new Map<string, Line>();
+    measure.values.forEach((y, row) => {
+      const at = x.values[row] ?? null;
+      if (y === null || at === null) return;
+      const [group, patient] = [groups?.[row] ?? null, patients?.[row] ?? null];
+      const key = JSON.stringify([group, patient]);
+      const line = found.get(key) ?? { measure, group, patient, points: [] };
+      line.points.push({ x: at, y, row });
+      found.set(key, line);
+    });
+    for (const { points } of found.values()) points.sort((a, b) => a.x - b.x);
+    return [...found.values()];
+  });
+}
+
+/** Draws lines between points only below this number of points of all lines. */
+const JOINED = 12_000;
+
+/** Whether a chart has so many points that lines between them would hide each other. */
+export function isDense(all: Line[]): boolean {
+  return all.reduce((sum, { points }) => sum + points.length, 0) > JOINED;
 }
 
 /** Returns the non-null values, sorted. */

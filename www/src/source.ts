@@ -1,7 +1,7 @@
 // The source of answers: the data of this browser, the server of this page, or a named server.
 import { byId, h } from "./dom";
 import type { Engine } from "./engine";
-import type { Server } from "./protocol";
+import type { Contents, Server } from "./protocol";
 
 const HERE = "here";
 const OWN = "own";
@@ -10,29 +10,29 @@ const NAMED = "named";
 /** The choice that opens the dialog. */
 const OTHER = "other";
 
+/** The functions of the page that the choice calls. */
+export interface SourceHost {
+  /** Runs a connection, which returns whether it succeeded, after all earlier changes. */
+  change(connect: () => Promise<boolean>): void;
+  /** Another source was selected, and has this content. */
+  connected(contents: Contents): void;
+  /** Shows the reason of a failure. */
+  failed(title: string, why: string): void;
+}
+
 /** The choice in the header, and the dialog that asks for an address. */
 export class SourceChoice {
   readonly #engine: Engine;
-  readonly #change: (connect: () => Promise<boolean>) => void;
-  readonly #failed: (title: string, why: string) => void;
+  readonly #host: SourceHost;
   readonly #select = byId<HTMLSelectElement>("source");
   readonly #dialog = byId<HTMLDialogElement>("server");
   readonly #option = h("option", { value: NAMED, hidden: true });
   #chosen = HERE;
   #named: Server | null = null;
 
-  /**
-   * `change` connects to another source and returns whether that succeeded. `failed` is called with
-   * the reason of a failure.
-   */
-  constructor(
-    engine: Engine,
-    change: (connect: () => Promise<boolean>) => void,
-    failed: (title: string, why: string) => void,
-  ) {
+  constructor(engine: Engine, host: SourceHost) {
     this.#engine = engine;
-    this.#change = change;
-    this.#failed = failed;
+    this.#host = host;
     this.#select.append(
       h("option", { value: HERE }, "This browser"),
       h("option", { value: OWN }, `Server at ${location.host}`),
@@ -48,6 +48,11 @@ export class SourceChoice {
   /** Whether the data of this browser answer. */
   get isLocal(): boolean {
     return this.#chosen === HERE;
+  }
+
+  /** The address of the selected server as `Contents` has it; `null` for this browser. */
+  get place(): string | null {
+    return this.isLocal ? null : this.base.replace(/\/+$/, "");
   }
 
   /** The address before `/query/aql` of the selected server, or else of the page's server. */
@@ -72,7 +77,10 @@ export class SourceChoice {
   lost(why: string): void {
     this.#chosen = HERE;
     this.#select.value = HERE;
-    this.#failed("The server is not reached any more. The data of this browser answers now.", why);
+    this.#host.failed(
+      "The server is not reached any more. The data of this browser answers now.",
+      why,
+    );
   }
 
   #choose(choice: string): void {
@@ -97,14 +105,15 @@ export class SourceChoice {
 
   #connect(choice: string, server: Server | null): void {
     this.#select.disabled = true;
-    this.#change(async () => {
+    this.#host.change(async () => {
       try {
-        await this.#engine.connect(server);
+        const contents = await this.#engine.connect(server);
         this.#chosen = choice;
         if (choice === NAMED) this.#name(server);
+        this.#host.connected(contents);
         return true;
       } catch (error) {
-        this.#failed(
+        this.#host.failed(
           `${this.#title(choice)} was not reached. ${this.#title(this.#chosen)} still answers.`,
           error instanceof Error ? error.message : String(error),
         );
@@ -119,4 +128,11 @@ export class SourceChoice {
 
 function own(): string {
   return new URL("v1", document.baseURI).href;
+}
+
+/** Describes where something is stored with this server selected, `null` for this browser. */
+export function destinationOf(place: string | null): string {
+  return place === null
+    ? "It stays in this browser."
+    : `It is sent to the server ${place}, which stores it.`;
 }

@@ -3,7 +3,8 @@ import { asked, holds, merged, name, query } from "./described";
 import { h, languageName, rove, type Change } from "./dom";
 import { EngineError, type Engine } from "./engine";
 import { Form } from "./form";
-import type { TemplateDescription, TemplateNode, Patient } from "./protocol";
+import type { Contents, TemplateDescription, TemplateNode, Patient } from "./protocol";
+import { destinationOf } from "./source";
 import type { WebTemplate } from "./web-template";
 
 /** The maximum number of nodes that a search shows. */
@@ -48,7 +49,8 @@ export class TemplateView {
   #described: TemplateDescription | undefined;
   #entered: Form | undefined;
   /** The entered values while the form is drawn again in another language. */
-  #texts = new Map<string, string>();
+  readonly #drafts = new Map<string, Map<string, string>>();
+  readonly #destination = h("p", { id: "form-destination", class: "quiet" });
   /** The template on the screen, and its source. */
   #shown = "";
   #where = "";
@@ -137,6 +139,7 @@ export class TemplateView {
         ),
       ),
       this.#form,
+      this.#destination,
       h(
         "div",
         { class: "actions" },
@@ -165,8 +168,10 @@ export class TemplateView {
     }
   }
 
-  /** Shows the content of the repository at this address. */
-  async load(where: string, templates: string[], patients: Patient[]): Promise<void> {
+  /** Shows the content of the repository. */
+  async load({ place, set }: Contents, templates: string[], patients: Patient[]): Promise<void> {
+    const where = place ?? set?.id ?? "";
+    this.#destination.textContent = destinationOf(place);
     const [before, patient] = [this.#templates.value, this.#patient.value];
     this.#templates.replaceChildren(
       ...templates.map((id) => h("option", { value: id, selected: id === before }, id)),
@@ -184,8 +189,8 @@ export class TemplateView {
   /** Shows the selected template in a language. Empty selects its own. */
   async #open(language: string): Promise<void> {
     const [template, opening] = [this.#templates.value, (this.#opens += 1)];
-    if (!language) this.#texts.clear();
-    else if (this.#entered) this.#texts = this.#entered.texts();
+    // What was typed stays, also while another template or another repository is shown.
+    if (this.#entered) this.#drafts.set(this.#shown, this.#entered.texts());
     this.#described = undefined;
     this.#entered = undefined;
     this.#outcome.replaceChildren();
@@ -217,7 +222,7 @@ export class TemplateView {
       const web = JSON.parse(await this.#engine.call("webTemplate", template)) as WebTemplate;
       if (opening !== this.#opens) return;
       this.#entered = new Form(web, this.#language.value);
-      this.#entered.enter(this.#texts);
+      this.#entered.enter(this.#drafts.get(template) ?? new Map());
       this.#form.replaceChildren(this.#entered.element);
     } catch (error) {
       if (opening !== this.#opens) return;

@@ -4,13 +4,16 @@ import {
   diagnose,
   documentQuery,
   format,
+  patientQuery,
   printGuide,
   runGuideOn,
   testGuide,
   tryGuide,
 } from "aqlite-wasm";
 import type { DescribedGuide, TestedGuide } from "./guide-text";
-import { indexResult } from "./json";
+import { body } from "./code";
+import { destination } from "./destination";
+import { indexResult, resultPage } from "./json";
 import { Local, refusedLines, type Watch } from "./local";
 import { refusal, Refusal, Remote } from "./remote";
 import type {
@@ -22,7 +25,9 @@ import type {
   Explained,
   Failure,
   Hover,
+  PageStart,
   Patient,
+  Problem,
   Reply,
   Request,
   Result,
@@ -83,6 +88,7 @@ const OF_THIS_BROWSER: ReadonlySet<keyof Calls> = new Set([
   "removeSet",
   "restoreSet",
   "export",
+  "load",
 ]);
 
 async function rest(
@@ -134,6 +140,70 @@ async function ask(
   });
 }
 
+/** The number of rows of the first attempt at a page. A page of large objects has fewer. */
+const PAGE = 20_000;
+
+/** Whether the rows of a query are too large to be returned at once. */
+function isTooLarge(error: unknown): boolean {
+  return (
+    error instanceof Error &&
+    /takes more than \d+ MB|gives more than \d+ rows|larger than (the limit of )?\d+ bytes/.test(
+      error.message,
+    )
+  );
+}
+
+type Page = Answered & Pick<Result, "offset" | "next">;
+
+/** Runs a query. Returns all rows, or one page if they are too large or if a page is requested. */
+async function page(
+  local: Local,
+  q: string,
+  parameters: Record<string, unknown>,
+  from: PageStart | null,
+): Promise<Page> {
+  const server = remote;
+  if (server) {
+    const answer = await server.query(q, parameters, from ?? undefined);
+    return { ...answer, offset: from?.offset ?? 0, of: server.of };
+  }
+  if (from) return localPage(local, q, parameters, from);
+  try {
+    return { ...(await ask(local, q, parameters)), offset: 0, next: null };
+  } catch (error) {
+    if (!isTooLarge(error)) throw error;
+    return localPage(local, q, parameters, { offset: 0, fetch: null, snapshot: null });
+  }
+}
+
+/** Reads a page by the REST interface, which names the state for the next one. */
+async function localPage(
+  local: Local,
+  q: string,
+  parameters: Record<string, unknown>,
+  { offset, fetch, snapshot }: PageStart,
+): Promise<Page> {
+  const start = performance.now();
+  const of = local.of;
+  for (let rows = fetch ?? PAGE; ; rows = Math.floor(rows / 4)) {
+    try {
+      const window = { offset, fetch: rows, ...(snapshot === null ? {} : { snapshot }) };
+      const sent = JSON.stringify({ ...body({ q, parameters }), ...window });
+      const text = await rest(local, "POST", "query/aql", sent, {
+        "content-type": "application/json",
+        accept: "application/json",
+      });
+      const { meta, count } = resultPage(text);
+      const token = typeof meta["_snapshot"] === "string" ? meta["_snapshot"] : null;
+      const more = count === rows;
+      const next = more ? { offset: offset + count, fetch: rows, snapshot: token } : null;
+      return { text, more, offset, next, of, milliseconds: performance.now() - start };
+    } catch (error) {
+      if (!isTooLarge(error) || rows < 4) throw error;
+    }
+  }
+}
+
 function explained(local: Local, { q, parameters }: Calls["explain"]["takes"]): Promise<string> {
   if (remote) return remote.explain(q, parameters);
   return local.current(() =>
@@ -148,31 +218,79 @@ function firstPath(q: string): number {
   return 0;
 }
 
-/** The destination of a dropped file, by its content. */
-interface Destination {
-  /** Whether it is posted below an EHR. */
-  of: "ehr" | "definition";
-  path: string;
-  type: string;
+/** The roots of the web templates of a repository, by template, as far as they were read. */
+const roots = new Map<string, string>();
+
+/**
+ * Returns the template of a simplified document: the one with this root. If several have it, the
+ * name of the file must contain the id of one.
+ */
+async function templateOf(local: Local, name: string, root: string): Promise<string> {
+  const where = remote?.of ?? local.of;
+  const found: string[] = [];
+  const ids = await handlers.templates(null, local, () => undefined);
+  for (const id of ids) {
+    const key = `${where} ${id}`;
+    if (!roots.has(key)) {
+      const web = await rest(
+        local,
+        "GET",
+        `definition/template/${encodeURIComponent(id)}/webtemplate`,
+      );
+      roots.set(key, (JSON.parse(web) as { tree: { id: string } }).tree.id);
+    }
+    if (roots.get(key) === root) found.push(id);
+  }
+  const named = found.filter((id) => name.includes(id));
+  const [only] = named.length > 0 ? named : found;
+  if (only === undefined)
+    throw new Error(`no template has the root \`${root}\` of this FLAT or STRUCTURED document`);
+  if (found.length > 1 && named.length !== 1)
+    throw new Error(
+      `the templates ${found.join(", ")} have the root \`${root}\`: write the id of one into the name of the file`,
+    );
+  return only;
 }
 
-function destination(name: string, text: string): Destination {
-  const start = text.trimStart();
-  if (start.startsWith("<")) {
-    if (/<template[\s>]/.test(start.slice(0, 4000)))
-      return { of: "definition", path: "template?type=opt14", type: "application/xml" };
-    return { of: "ehr", path: "composition", type: "application/xml" };
-  }
-  const json = start.startsWith("{");
-  if (/\.gdl2?(\.json)?$/i.test(name))
-    return { of: "definition", path: "gdl", type: json ? "application/json" : "text/plain" };
-  if (json && /"_type"\s*:\s*"COMPOSITION"/.test(start.slice(0, 2000)))
-    return { of: "ehr", path: "composition", type: "application/json" };
-  if (json && /"definition"\s*:/.test(start) && /"rules"\s*:/.test(start))
-    return { of: "definition", path: "gdl", type: "application/json" };
-  throw new Error(
-    "expected a template (.opt), a composition (canonical JSON or XML), a guide (.gdl, .gdl2.json) or an export (.ndjson)",
-  );
+/** Whether a repository has the template of a composition. */
+function isKnown(labels: Remote["labels"], text: string): boolean {
+  const id = /"template_id"\s*:\s*\{[^{}]*"value"\s*:\s*"([^"\\]+)"/.exec(text)?.[1];
+  return id !== undefined && labels.describe(id, "") !== "null";
+}
+
+/** Returns the findings of the model and of the template about a composition. */
+function problemsOf(local: Local, text: string): Problem[] {
+  // Templates of a server that were not fetched are not known here: the server decides then.
+  if (remote && !isKnown(remote.labels, text)) return [];
+  const found = JSON.parse((remote?.labels ?? local.repository).validate(text)) as {
+    severity: string;
+    code: string;
+    path: string;
+    message: string;
+  }[];
+  return found
+    .filter(({ severity }) => severity === "error")
+    .map(({ code, path, message }) => ({ rule: code, path, message }));
+}
+
+/** Returns the EHR_STATUS of a patient with this subject. */
+function statusOf(subject: string): string {
+  return JSON.stringify({
+    _type: "EHR_STATUS",
+    archetype_node_id: "openEHR-EHR-EHR_STATUS.generic.v1",
+    name: { _type: "DV_TEXT", value: "EHR Status" },
+    subject: {
+      _type: "PARTY_SELF",
+      external_ref: {
+        _type: "PARTY_REF",
+        namespace: "files",
+        type: "PERSON",
+        id: { _type: "GENERIC_ID", value: subject, scheme: "files" },
+      },
+    },
+    is_queryable: true,
+    is_modifiable: true,
+  });
 }
 
 const handlers: Handlers = {
@@ -216,6 +334,13 @@ const handlers: Handlers = {
     );
     return { text: lines.map((line) => `${line}\n`).join(""), count: lines.length };
   },
+  withEhrs: async ({ q, parameters, of }, local) => {
+    const asked = patientQuery(q);
+    if (asked === undefined) return null;
+    const { text, more, milliseconds } = await ask(local, asked, parameters, of);
+    const about = { more, offset: 0, next: null, of, milliseconds };
+    return { text, ...indexResult(text), ...about } satisfies Result;
+  },
   webTemplate: (id, local) =>
     rest(local, "GET", `definition/template/${encodeURIComponent(id)}/webtemplate`),
   addFlat: async ({ ehr, template, text }, local) => {
@@ -233,9 +358,9 @@ const handlers: Handlers = {
     );
     return (JSON.parse(answer) as { uid: string }).uid;
   },
-  query: async ({ q, parameters }, local) => {
-    const { text, more, milliseconds, of } = await ask(local, q, parameters);
-    return { text, ...indexResult(text), more, of, milliseconds } satisfies Result;
+  query: async ({ q, parameters, from }, local) => {
+    const { text, ...about } = await page(local, q, parameters, from);
+    return { text, ...indexResult(text), ...about } satisfies Result;
   },
   explain: async (asked, local) => {
     const start = performance.now();
@@ -303,19 +428,27 @@ const handlers: Handlers = {
   },
   generate: (samples, local, watch) => local.generate(samples, watch),
   add: async ({ name, text, ehr }, local) => {
-    const { of, path, type } = destination(name, text);
+    const { of, path, type, root } = destination(name, text);
     if (of === "ehr" && !ehr) return false;
-    await rest(local, "POST", of === "ehr" ? `ehr/${ehr}/${path}` : `${of}/${path}`, text, {
+    const template = root === undefined ? "" : await templateOf(local, name, root);
+    const query = template ? `?templateId=${encodeURIComponent(template)}` : "";
+    await rest(local, "POST", of === "ehr" ? `ehr/${ehr}/${path}${query}` : `${of}/${path}`, text, {
       "content-type": type,
       prefer: "return=minimal",
     });
     return true;
   },
-  newEhr: async (_, local) => {
+  problems: ({ name, text }, local) => {
+    const { of, root } = destination(name, text);
+    return of === "ehr" && root === undefined ? problemsOf(local, text) : [];
+  },
+  load: ({ ehr, text }, local) => local.load(ehr, text),
+  newEhr: async (subject, local) => {
     const made = JSON.parse(
-      await rest(local, "POST", "ehr", "", {
+      await rest(local, "POST", "ehr", subject === null ? "" : statusOf(subject), {
         prefer: "return=representation",
         accept: "application/json",
+        ...(subject === null ? {} : { "content-type": "application/json" }),
       }),
     ) as { ehr_id: { value: string } };
     return made.ehr_id.value;

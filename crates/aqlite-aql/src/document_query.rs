@@ -1,4 +1,4 @@
-//! The query for the document that contains a cell of another query.
+//! The queries for the document that contains a cell of another query, and for the EHRs of its rows.
 
 use super::ast::{
     At, ClassExpr, Column, ColumnValue, Containment, Contains, Expr, Limit, Name, Path, Query,
@@ -26,19 +26,69 @@ pub fn document_query(
     Ok(within(query, column, row).map(|query| print(&query)))
 }
 
+/// Returns a query that adds a last column to `text`: the id of the EHR that contains the row.
+///
+/// Returns `None` if rows may belong to several EHRs: for DISTINCT rows and for aggregates.
+///
+/// # Errors
+/// The errors of the text.
+pub fn patient_query(text: &str) -> Result<Option<String>, Vec<Diagnostic>> {
+    let (query, diagnostics) = super::parse(text);
+    let query = query.ok_or(diagnostics)?;
+    Ok(with_ehr(query).map(|query| print(&query)))
+}
+
+/// Adds the column with the id of the EHR.
+fn with_ehr(mut query: Query) -> Option<Query> {
+    if merges_rows(&query) {
+        return None;
+    }
+    let free = free_name(&query.from, "ehr");
+    if root_class(&query.from) != Some(Cls::EHR) {
+        put_around(&mut query.from, "EHR", &free);
+    }
+    let Containment::Class(expr) = &mut query.from else {
+        return None;
+    };
+    let variable = expr.variable.get_or_insert_with(|| name(&free)).clone();
+    // The column of a parsed text, because a path has many parts.
+    let mut column = super::parse("SELECT e/ehr_id/value FROM EHR e")
+        .0?
+        .select
+        .columns
+        .pop()?;
+    if let ColumnValue::Expr(Expr::Path(path)) = &mut column.value {
+        path.variable = variable;
+    }
+    query.select.columns.push(column);
+    Some(query)
+}
+
+/// Returns the class of the outermost class expression.
+fn root_class(from: &Containment) -> Option<Cls> {
+    match from {
+        Containment::Class(expr) => Cls::parse_any_case(&expr.class.text),
+        Containment::And(_) | Containment::Or(_) => None,
+    }
+}
+
+/// Returns whether a row of the result may come from several rows of FROM.
+fn merges_rows(query: &Query) -> bool {
+    let is_aggregate = |c: &Column| matches!(c.value, ColumnValue::Aggregate(_));
+    query.select.distinct || query.select.columns.iter().any(is_aggregate)
+}
+
 /// Adds the column to a query.
 fn within(mut query: Query, column: usize, row: Option<u64>) -> Option<Query> {
-    let is_aggregate = |c: &Column| matches!(c.value, ColumnValue::Aggregate(_));
-    let aggregates = query.select.columns.iter().any(is_aggregate);
     // Such a row belongs to several documents, or its position changes with the limit.
-    if query.select.distinct || query.select.top.is_some() || aggregates {
+    if merges_rows(&query) || query.select.top.is_some() {
         return None;
     }
     let ColumnValue::Expr(Expr::Path(path)) = &query.select.columns.get(column)?.value else {
         return None;
     };
     let wanted = path.variable.text.clone();
-    let free = free_name(&query.from);
+    let free = free_name(&query.from, "document");
     let document = enclose(&mut query.from, &wanted, &free, None)?;
     query.select.columns.push(variable_column(document));
     if let Some(row) = row {
@@ -83,9 +133,9 @@ fn variable_column(variable: String) -> Column {
     }
 }
 
-/// Returns a name that no variable of the query has.
-fn free_name(from: &Containment) -> String {
-    let mut free = String::from("document");
+/// Returns a name that no variable of the query has: `base`, with underscores if needed.
+fn free_name(from: &Containment, base: &str) -> String {
+    let mut free = base.to_owned();
     while mentions(from, &free) {
         free.push('_');
     }
@@ -142,7 +192,7 @@ fn enclose_class(
     if outer.is_none()
         && class.is_some_and(|class| Cls::COMPOSITION.may_contain(class) && !occurs_outside(class))
     {
-        put_composition_around(from, free);
+        put_around(from, "COMPOSITION", free);
         return Some(free.to_owned());
     }
     let own = if class == Some(Cls::COMPOSITION) {
@@ -169,15 +219,15 @@ fn occurs_outside(class: Cls) -> bool {
         .any(|alone| class.is_a(*alone) || alone.is_a(class))
 }
 
-/// Puts a COMPOSITION around a containment.
-fn put_composition_around(from: &mut Containment, variable: &str) {
-    let composition = ClassExpr {
-        class: name("COMPOSITION"),
+/// Puts an expression of a class around a containment.
+fn put_around(from: &mut Containment, class: &str, variable: &str) {
+    let outer = ClassExpr {
+        class: name(class),
         variable: Some(name(variable)),
         predicate: None,
         contains: None,
     };
-    let inner = std::mem::replace(from, Containment::Class(Box::new(composition)));
+    let inner = std::mem::replace(from, Containment::Class(Box::new(outer)));
     if let Containment::Class(expr) = from {
         expr.contains = Some(Contains {
             negated: false,
@@ -189,7 +239,7 @@ fn put_composition_around(from: &mut Containment, variable: &str) {
 
 #[cfg(test)]
 mod tests {
-    use super::document_query;
+    use super::{document_query, patient_query};
 
     /// Returns the query on one line.
     fn rewritten(text: &str, column: usize, row: u64) -> Option<String> {
@@ -242,5 +292,35 @@ mod tests {
         assert_eq!(rewritten(&far, 0, 1), None);
         assert!(rewritten(&far, 0, 0).is_some());
         assert!(document_query("SELECT", 0, Some(0)).is_err());
+    }
+    #[test]
+    fn the_ehr_of_every_row_is_added() {
+        let one_line = |text: &str| {
+            let query = patient_query(text).unwrap()?;
+            Some(query.split_whitespace().collect::<Vec<_>>().join(" "))
+        };
+        for (q, expected) in [
+            (
+                "SELECT c/name/value FROM EHR e CONTAINS COMPOSITION c ORDER BY c/name/value LIMIT 9",
+                "SELECT c/name/value, e/ehr_id/value FROM EHR e CONTAINS COMPOSITION c ORDER BY c/name/value LIMIT 9",
+            ),
+            (
+                "SELECT c/name/value FROM EHR CONTAINS COMPOSITION c",
+                "SELECT c/name/value, ehr/ehr_id/value FROM EHR ehr CONTAINS COMPOSITION c",
+            ),
+            (
+                "SELECT ehr/name/value FROM COMPOSITION ehr",
+                "SELECT ehr/name/value, ehr_/ehr_id/value FROM EHR ehr_ CONTAINS COMPOSITION ehr",
+            ),
+        ] {
+            assert_eq!(one_line(q).as_deref(), Some(expected), "{q}");
+        }
+        for merged in [
+            "SELECT DISTINCT c/name/value FROM COMPOSITION c",
+            "SELECT c/name/value, COUNT(*) FROM COMPOSITION c",
+        ] {
+            assert_eq!(one_line(merged), None, "{merged}");
+        }
+        assert!(patient_query("SELECT").is_err());
     }
 }

@@ -28,7 +28,7 @@ pub use aqlite_engine::answer::{
 };
 pub use check::{CheckOptions, MAX_MEMBERS, Parameter, Parameters, check, examine};
 pub use complete::{Completion, CompletionKind, complete, diagnose};
-pub use document_query::document_query;
+pub use document_query::{document_query, patient_query};
 pub use explain::{Explanation, Part, explain};
 pub use hover::{Hover, hover};
 pub use labels::{Label, LabelStep, Labels, NoLabels, TemplateLabels};

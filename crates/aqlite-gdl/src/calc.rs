@@ -186,7 +186,7 @@ pub(crate) fn shown(value: &Value) -> String {
         Value::Text(t) | Value::Duration(t) => t.to_string(),
         Value::Count(n) => grouped(real(*n)),
         Value::Quantity(q) => {
-            let n = super::fill::decimal(q.magnitude, Some(q.precision.unwrap_or_default()));
+            let n = super::fill::magnitude(q);
             if q.unit.is_empty() {
                 n
             } else {

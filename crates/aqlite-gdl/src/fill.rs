@@ -1,7 +1,7 @@
 //! Templates and texts with placeholders: `{$gt0009}`, `{$gt0009.magnitude}`, `{$gt0009.all}`. For
 //! the code of a binding, `.all` yields its instances.
 
-use super::value::{Value, integer, round_half_even};
+use super::value::{Quantity, Value, integer, round_half_even};
 use aqlite_rm::number;
 use serde_json::Value as Json;
 
@@ -112,10 +112,19 @@ pub(crate) fn readable(value: &Value) -> String {
     match value {
         Value::Number(n) | Value::Millis(n) | Value::Span(n) => decimal(*n, None),
         Value::Count(n) => n.to_string(),
-        Value::Quantity(q) if q.unit.is_empty() => decimal(q.magnitude, q.precision),
-        Value::Quantity(q) => format!("{} {}", decimal(q.magnitude, q.precision), q.unit),
+        Value::Quantity(q) if q.unit.is_empty() => magnitude(q),
+        Value::Quantity(q) => format!("{} {}", magnitude(q), q.unit),
         other => super::calc::shown(other),
     }
+}
+
+/// Prints the magnitude of a quantity, in every text of a run in the same way.
+///
+/// A precision above 0 determines the decimals, because stored quantities are rounded to it. A
+/// quantity of precision 0 or of unknown precision keeps its value, so all of its digits are
+/// printed: 42.5 must not appear as 42 in a card while rules compare 42.5.
+pub(crate) fn magnitude(quantity: &Quantity) -> String {
+    decimal(quantity.magnitude, quantity.precision.filter(|p| *p > 0))
 }
 
 /// Prints a number with this precision, or else with the fewest digits that identify it.
@@ -138,6 +147,19 @@ mod tests {
             ("gt0001", Some("all")) => vec![Value::Number(1.0), Value::Number(2.5)],
             ("gt0002", _) => vec![Value::text("x")],
             _ => Vec::new(),
+        }
+    }
+
+    #[test]
+    fn texts_print_the_value_that_rules_compare() {
+        for (precision, expected) in [(None, "42.5"), (Some(0), "42.5"), (Some(2), "42.50")] {
+            let quantity = Value::Quantity(Quantity {
+                magnitude: 42.5,
+                unit: "kg".into(),
+                precision,
+            });
+            assert_eq!(readable(&quantity), format!("{expected} kg"));
+            assert_eq!(crate::calc::shown(&quantity), format!("{expected},kg"));
         }
     }
 

@@ -542,6 +542,17 @@ pub fn document_query(q: &str, column: usize, row: Option<u32>) -> Result<Option
     aql::document_query(q, column, row.map(u64::from)).map_err(|found| query_error(q, &found))
 }
 
+/// Returns the query for the EHRs of all rows: the id of the EHR is in its last column. `undefined`
+/// if rows may belong to several EHRs.
+///
+/// # Errors
+///
+/// An `Error` with `diagnostics` if the text is not a query.
+#[wasm_bindgen(js_name = patientQuery)]
+pub fn patient_query(q: &str) -> Result<Option<String>, JsValue> {
+    aql::patient_query(q).map_err(|found| query_error(q, &found))
+}
+
 /// Converts an offset in UTF-16 units to one in bytes.
 fn byte_offset(text: &str, units: usize) -> usize {
     let mut left = units;

@@ -1,0 +1,173 @@
+// Files that a person adds: simplified formats, problems by rule, patients, and adding in spite of
+// problems.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import {
+  accessible,
+  browse,
+  caller,
+  expect,
+  offlineReady,
+  served,
+  settled,
+  visit,
+} from "./page.mjs";
+
+let server;
+let browser;
+
+before(async () => {
+  server = await served();
+  browser = await browse();
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+const file = (name, content) => ({
+  name,
+  mimeType: "application/json",
+  buffer: Buffer.from(typeof content === "string" ? content : JSON.stringify(content)),
+});
+
+const add = (page, ...files) => page.locator("#files").setInputFiles(files);
+
+/** Returns a composition of the template of vital signs in a format. */
+async function sample(page, format) {
+  const call = await caller(page);
+  const q =
+    "SELECT c FROM EHR e CONTAINS COMPOSITION c WHERE c/archetype_details/template_id/value = 'sample.vital_signs.v1' LIMIT 1";
+  const { of } = await call("query", { q, parameters: {}, from: null });
+  const { text } = await call("documents", { q, parameters: {}, of, format });
+  // The stored composition has the same uid.
+  return JSON.parse(text, (key, value) =>
+    key === "_uid" || key.endsWith("/_uid") || (key === "uid" && value._type) ? undefined : value,
+  );
+}
+
+/** Opens the data view of a page with an additional empty patient list. */
+const onData = (use, width, options = {}) =>
+  visit(
+    browser,
+    server.address,
+    async (page) => {
+      await offlineReady(page);
+      await page.click("#tab-data");
+      await use(page);
+    },
+    { viewport: { width, height: 900 }, ...options },
+  );
+
+const outcome = (page) => page.locator("#added");
+
+for (const width of [390, 1440]) {
+  test(`FLAT and STRUCTURED documents are added, by the template with their root: ${width}`, () =>
+    onData(async (page) => {
+      const files = [];
+      for (const format of ["FLAT", "STRUCTURED"])
+        files.push(file(`sample.vital_signs.v1.${format}.json`, await sample(page, format)));
+      await add(page, ...files);
+      await expect(outcome(page)).toContainText("2 of 2 files added");
+      await settled(page);
+      await expect(page.locator(".facts dd").nth(1)).toHaveText("230");
+      await add(page, file("unknown.json", { "nowhere/x": 1, "ctx/language": "en" }));
+      await expect(outcome(page)).toContainText("no template has the root `nowhere`");
+    }, width));
+
+  test(`problems are folded by rule with counts and saved as a report; compositions are loaded with warnings: ${width}`, () =>
+    onData(async (page) => {
+      const good = await sample(page, "JSON");
+      const bad = structuredClone(good);
+      delete bad.composer;
+      delete bad.language;
+      const patients = await page.locator(".facts dd").first().textContent();
+      await page.selectOption("#target", { label: "A new patient" });
+      await add(page, file("a.json", bad), file("b.json", bad), file("c.json", bad));
+      await expect(outcome(page)).toContainText("0 of 3 files added");
+      await expect(outcome(page)).toContainText("3 files refused: nothing of them is stored.");
+      const folds = outcome(page).locator(".fold");
+      await expect(folds.first().locator("summary")).toHaveText(
+        /^RM0201: .*, and 1 message like it 6 times in 3 files$/,
+      );
+      await settled(page);
+      await expect(page.locator(".facts dd").first(), "no empty patient").toHaveText(patients);
+      const [download] = await Promise.all([
+        page.waitForEvent("download"),
+        page.click("#save-report"),
+      ]);
+      const report = (await readFile(await download.path(), "utf8")).trim().split("\r\n");
+      assert.equal(report[0], "file,rule,path,problem");
+      assert.ok(report.length >= 4 && /^[abc]\.json,/.test(report[1]), report[1]);
+      if (process.env.SHOTS)
+        await page.screenshot({
+          path: join(process.env.SHOTS, `import-${width}.png`),
+          fullPage: true,
+        });
+      await accessible(page, "refused");
+      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+      await page.getByRole("button", { name: "Load 3 compositions with warnings" }).click();
+      await expect(outcome(page)).toHaveText(/^3 of 3 compositions added with \d+ warnings/);
+      await settled(page);
+      await expect(page.locator(".facts dd").nth(1)).toHaveText("231");
+      await page.click("#undo");
+      await settled(page);
+      await expect(page.locator(".facts dd").nth(1)).toHaveText("228");
+      await expect(page.locator(".facts dd").first()).toHaveText(patients);
+    }, width));
+
+  test(`a folder, a file name or a subject determines the patient; a refused file leaves none: ${width}`, () =>
+    onData(async (page) => {
+      const good = await sample(page, "JSON");
+      const before = Number(await page.locator(".facts dd").first().textContent());
+      await page.selectOption("#target", "by file");
+      await add(
+        page,
+        file("anna_1.json", good),
+        file("anna_2.json", good),
+        file("ben.json", good),
+        file("clara.json", { "nowhere/x": 1 }),
+      );
+      await expect(outcome(page)).toContainText("3 of 4 files added");
+      await settled(page);
+      await expect(page.locator(".facts dd").first()).toHaveText(String(before + 2));
+      await expect(page.locator("#target option", { hasText: "anna" })).toHaveCount(1);
+      await add(page, file("anna_3.json", good));
+      await expect(outcome(page)).toContainText("1 of 1 files added");
+      await settled(page);
+      await expect(page.locator(".facts dd").first(), "anna again").toHaveText(String(before + 2));
+      await page.selectOption("#target", "by subject");
+      const named = structuredClone(good);
+      for (const entry of named.content)
+        if (entry.subject) entry.subject.external_ref = external("dora");
+      await add(page, file("x.json", named), file("y.json", good));
+      await expect(outcome(page)).toContainText("1 of 2 files added");
+      await expect(outcome(page)).toContainText("it names no subject");
+      await settled(page);
+      await expect(page.locator("#target option", { hasText: "dora" })).toHaveCount(1);
+    }, width));
+
+  test(`broken JSON is refused with line and column: ${width}`, () =>
+    onData(async (page) => {
+      await add(
+        page,
+        file("a.json", '{\n  "_type": "COMPOSITION",\n  "name": oops\n}'),
+        file("b.json", '{"ctx/language": "en",'),
+      );
+      await expect(outcome(page)).toContainText(/a\.json:.*line 3, column 11/);
+      await expect(outcome(page)).toContainText(/b\.json:.*line 1, column 23/);
+    }, width));
+}
+
+/** Returns the reference to a subject outside. */
+function external(id) {
+  return {
+    _type: "PARTY_REF",
+    namespace: "ward",
+    type: "PERSON",
+    id: { _type: "GENERIC_ID", value: id, scheme: "ward" },
+  };
+}

@@ -1,0 +1,152 @@
+// The files that were refused: their problems by rule with counts, a report as a file, and adding
+// compositions in spite of their problems.
+import { count, h, save } from "./dom";
+import { textField } from "./export";
+import type { TextFile } from "./intake";
+import type { Problem } from "./protocol";
+
+/** A file that was refused. */
+export interface Refused {
+  file: TextFile;
+  /** The problems of its content; a single one without rule and path for other reasons. */
+  problems: Problem[];
+  /** The patient for its composition, so that it can be added in spite of its problems. */
+  ehr: (() => Promise<string>) | null;
+}
+
+/** The maximum number of rules, and of places of one rule, that are drawn. */
+const RULES = 40;
+const PLACES = 20;
+
+/** The problems of one rule. */
+interface Fold {
+  /** The code of the rule; empty for problems without one. */
+  rule: string;
+  /** The distinct messages in their general form. */
+  messages: Set<string>;
+  files: Set<string>;
+  places: { file: string; problem: Problem }[];
+}
+
+/** Folds problems by rule, those of most places first. Problems without a rule by message. */
+export function folded(refused: Refused[]): Fold[] {
+  const folds = new Map<string, Fold>();
+  for (const { file, problems } of refused) {
+    for (const problem of problems) {
+      const key = problem.rule || general(problem.message);
+      const fold = folds.get(key) ?? {
+        rule: problem.rule,
+        messages: new Set(),
+        files: new Set(),
+        places: [],
+      };
+      fold.messages.add(general(problem.message));
+      fold.files.add(file.name);
+      fold.places.push({ file: file.name, problem });
+      folds.set(key, fold);
+    }
+  }
+  return [...folds.values()].sort((a, b) => b.places.length - a.places.length);
+}
+
+/** Replaces what differs between messages of one kind: quoted words, numbers of lines. */
+function general(message: string): string {
+  const [line = ""] = message.split("\n");
+  return line.replaceAll(/`[^`]*`/g, "…").replaceAll(/line \d+, column \d+/g, "line …, column …");
+}
+
+function counted(number: number, noun: string): string {
+  return `${count.format(number)} ${noun}${number === 1 ? "" : "s"}`;
+}
+
+/** Writes the report: one line of CSV for each problem. */
+export function report(refused: Refused[]): string {
+  const lines = refused.flatMap(({ file, problems }) =>
+    problems.map(({ rule, path, message }) => [file.name, rule, path, message]),
+  );
+  const written = [["file", "rule", "path", "problem"], ...lines].map((line) =>
+    line.map((text) => (text === "" ? "" : textField(text))).join(","),
+  );
+  return `${written.join("\r\n")}\r\n`;
+}
+
+/** Returns the rule of a fold with its first message. */
+function titleOf({ rule, messages }: Fold): string {
+  const [first = ""] = messages;
+  const others = messages.size > 1 ? `, and ${counted(messages.size - 1, "message")} like it` : "";
+  return `${rule ? `${rule}: ` : ""}${first}${others}`;
+}
+
+function drawFold(fold: Fold, open: boolean): HTMLElement {
+  const { files, places } = fold;
+  const shown = places.slice(0, PLACES).map(({ file, problem: { path, message } }) => {
+    const at = path ? ` ${path}` : "";
+    return h(
+      "li",
+      { class: "bad" },
+      h("strong", {}, `${file}:`),
+      h("code", { class: "path" }, at),
+      ` ${message}`,
+    );
+  });
+  const more = places.length - shown.length;
+  return h(
+    "details",
+    { class: "fold", open },
+    h(
+      "summary",
+      {},
+      titleOf(fold),
+      " ",
+      h(
+        "span",
+        { class: "count" },
+        `${counted(places.length, "time")} in ${counted(files.size, "file")}`,
+      ),
+    ),
+    h("ul", {}, ...shown, more > 0 ? h("li", {}, `and ${count.format(more)} more`) : null),
+  );
+}
+
+/** Draws the refused files. `load` adds those that it can add in spite of their problems. */
+export function drawRefused(refused: Refused[], load: (() => void) | null): HTMLElement {
+  const folds = folded(refused);
+  const loadable = refused.filter(({ ehr }) => ehr !== null).length;
+  const buttons = [
+    h(
+      "button",
+      {
+        id: "save-report",
+        type: "button",
+        onclick: () => save("problems.csv", "text/csv;charset=utf-8", report(refused)),
+      },
+      "Save the report",
+    ),
+    load && loadable > 0
+      ? h(
+          "button",
+          { id: "load-anyway", type: "button", onclick: load },
+          `Load ${counted(loadable, "composition")} with warnings`,
+        )
+      : null,
+  ];
+  return h(
+    "div",
+    { class: "refused" },
+    h(
+      "p",
+      {},
+      h("strong", {}, `${counted(refused.length, "file")} refused`),
+      ": nothing of them is stored.",
+    ),
+    ...folds.slice(0, RULES).map((fold) => drawFold(fold, folds.length <= 3)),
+    folds.length > RULES
+      ? h(
+          "p",
+          { class: "quiet" },
+          `and ${counted(folds.length - RULES, "rule")} more: see the report`,
+        )
+      : null,
+    h("p", { class: "actions" }, ...buttons),
+  );
+}

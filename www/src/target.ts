@@ -1,0 +1,88 @@
+// The patients of added compositions: a chosen one, a new one, or one for each folder, file name or
+// subject.
+import type { Engine } from "./engine";
+import type { Patient } from "./protocol";
+
+/** The values of the choices that create a patient for each key. */
+export const BY_FOLDER = "by folder";
+export const BY_FILE = "by file";
+export const BY_SUBJECT = "by subject";
+
+/** Returns the id of the first subject that a document names, or `null`. */
+function subjectOf(text: string): string | null {
+  const json = /"subject"\s*:\s*\{[^{}]*"external_ref"\s*:\s*\{/.exec(text);
+  const part = json ? text.slice(json.index, json.index + 2000) : "";
+  const id = /"id"\s*:\s*\{[^{}]*"value"\s*:\s*("(?:[^"\\]|\\.)*")/.exec(part)?.[1];
+  return id === undefined ? null : (JSON.parse(id) as string);
+}
+
+/** The destination of the compositions of one drop. */
+export class Target {
+  readonly #engine: Engine;
+  readonly #choice: string;
+  /** The EHRs by label, and those that were created, by their key. */
+  readonly #ehrs: Map<string, string>;
+
+  /** `choice` is the id of an EHR, empty for a new one, or a way to find one. */
+  constructor(engine: Engine, choice: string, patients: Patient[]) {
+    this.#engine = engine;
+    this.#choice = choice;
+    this.#ehrs = new Map(patients.map(({ ehr, label }) => [label, ehr]));
+  }
+
+  /** Returns the subject of the patient of a document; `null` for a patient without one. */
+  #key(name: string, text: string): string | null {
+    const parts = name.split("/");
+    const file = parts.at(-1) ?? name;
+    const keys: Record<string, () => string | null | undefined> = {
+      [BY_FOLDER]: () => parts.at(-2),
+      [BY_FILE]: () => /^[^_.]+/.exec(file)?.[0],
+      [BY_SUBJECT]: () => subjectOf(text),
+    };
+    const key = keys[this.#choice];
+    if (!key) return null;
+    const found = key();
+    if (found) return found;
+    throw new Error(
+      this.#choice === BY_FOLDER
+        ? "it is in no folder that could name its patient"
+        : this.#choice === BY_FILE
+          ? "its name begins with no word that could name its patient"
+          : "it names no subject",
+    );
+  }
+
+  /** Returns the EHR of a document, which is created if there is none yet. */
+  async ehr(name: string, text: string): Promise<string> {
+    if (this.#isChosen) return this.#choice;
+    const key = this.#key(name, text);
+    const found = this.#ehrs.get(key ?? "");
+    if (found !== undefined) return found;
+    const made = await this.#engine.call("newEhr", key);
+    this.#ehrs.set(key ?? "", made);
+    return made;
+  }
+
+  get #isChosen(): boolean {
+    return !["", BY_FOLDER, BY_FILE, BY_SUBJECT].includes(this.#choice);
+  }
+
+  /** Adds a document. If it is refused, no empty patient is left in this browser. */
+  async add(name: string, text: string): Promise<void> {
+    const key = this.#isChosen ? "" : (this.#key(name, text) ?? "");
+    const isNew = !this.#isChosen && !this.#ehrs.has(key);
+    const before = isNew ? await this.#engine.call("contents", null) : null;
+    const ehr = await this.ehr(name, text);
+    try {
+      await this.#engine.call("add", { name, text, ehr });
+    } catch (error) {
+      // A server cannot take a patient back: the next document of this drop uses it.
+      if (before?.set) {
+        this.#ehrs.delete(key);
+        const [set, to] = [before.set.id, before.added];
+        await this.#engine.call("undo", { set, from: to + 1, to });
+      }
+      throw error;
+    }
+  }
+}
