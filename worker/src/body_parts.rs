@@ -49,20 +49,21 @@ impl Load {
     }
 }
 
-/// Responds to a request part by part, of `size` bytes each. The first response determines the
+/// Responds to a request part by part. The first response determines the
 /// status.
 pub async fn answer(
     active: Rc<ActiveRequest>,
     mut head: Request,
     request: &web_sys::Request,
-    (size, limit): (usize, usize),
+    parts: BodyParts,
+    limit: usize,
 ) -> Result<web_sys::Response> {
     let body = Body::expanded(request, &mut head, AHEAD);
     let mut load = Load {
         active,
         head,
         body,
-        parts: BodyParts::new(size, limit),
+        parts,
         limit,
         _sending: Sending::begin(),
     };

@@ -18,7 +18,7 @@ const STEP: usize = 500_000;
 /// The limits of reading an unwanted body before its connection is closed: a multiple of the limit
 /// of bodies, and a time.
 const PASSED: usize = 10;
-const PATIENCE: Duration = Duration::from_secs(5);
+pub const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A body that cannot be read completely: an error of gzip, or a broken or idle connection.
 pub struct Unread(pub GzipError);
