@@ -2,6 +2,7 @@
 //! segments, and the lock of the process that serves them.
 
 use super::blobs::{self, FileBlobs};
+use super::memory::Memory;
 use super::metrics::Metrics;
 use super::sqlite::Sqlite;
 use super::writer::Writer;
@@ -74,6 +75,7 @@ pub struct Databases {
     files: Files,
     writer: Writer,
     log: Writer,
+    memory: Memory,
 }
 
 impl Databases {
@@ -85,15 +87,21 @@ impl Databases {
     pub fn open(
         files: Files,
         metrics: &Arc<Metrics>,
+        memory: &Memory,
     ) -> anyhow::Result<(Databases, [JoinHandle<()>; 2])> {
         blobs::prepare(&files.segments).with_context(|| format!("{}", files.segments.display()))?;
         let start = |path: &Path, migrations| {
             let prepare = |connection: &mut Connection| migrate(connection, migrations);
-            Writer::start(path, prepare, Arc::clone(metrics))
+            Writer::start(path, memory.writer_pages, prepare, Arc::clone(metrics))
         };
         let (writer, documents) = start(&files.database, MIGRATIONS)?;
         let (log, accesses) = start(&files.log, LOG_MIGRATIONS)?;
-        let databases = Databases { files, writer, log };
+        let databases = Databases {
+            files,
+            writer,
+            log,
+            memory: memory.clone(),
+        };
         Ok((databases, [documents, accesses]))
     }
 
@@ -102,13 +110,15 @@ impl Databases {
     /// # Errors
     /// If a file cannot be opened.
     pub fn connect(&self) -> rusqlite::Result<Connections> {
+        let memory = &self.memory;
+        let open =
+            |path: &Path, writer: &Writer| Sqlite::open(path, memory.reader_pages, writer.clone());
+        let segments = Segments::new(Box::new(FileBlobs::new(&self.files.segments)));
         Ok(Connections {
-            database: Sqlite::open(&self.files.database, self.writer.clone())?,
-            log: Sqlite::open(&self.files.log, self.log.clone())?,
-            catalog: Rc::default(),
-            segments: Rc::new(Segments::new(Box::new(FileBlobs::new(
-                &self.files.segments,
-            )))),
+            database: open(&self.files.database, &self.writer)?,
+            log: open(&self.files.log, &self.log)?,
+            catalog: Rc::new(LayoutCatalog::with_limit(memory.layouts)),
+            segments: Rc::new(segments.with_memory(memory.kept_parts, memory.loaded_parts)),
         })
     }
 }

@@ -51,6 +51,8 @@ pub struct RequestEnvironment {
     pub key: String,
     /// The room of the request.
     pub room: RoomSlot,
+    /// Bytes of memory for the body of the request, which any other room adds to.
+    pub body: usize,
     /// The position of the request in a longer body, if it is a part of one.
     pub part: Option<Rc<PartOrder>>,
 }
@@ -93,6 +95,7 @@ impl Environment for RequestEnvironment {
 
     fn room(&mut self, bytes: usize) -> RoomFuture {
         let thread = Rc::clone(&self.thread);
+        let bytes = bytes.saturating_add(self.body);
         let (key, room) = (self.key.clone(), Rc::clone(&self.room));
         Box::pin(async move {
             // Returned first: waiting for more while holding some could block two requests forever.

@@ -8,6 +8,7 @@
 //! | files, migrations, connections | `database` |
 //! | statements of the core → SQLite; writes in groups | `sqlite`, `writer` |
 //! | segments as files; compaction, nightly work | `blobs`, `maintenance` |
+//! | memory for each thread, and for all | `memory` |
 //! | connections → requests; the page | `server`, `connection`, `http`, `page` |
 //! | requests → service threads | `thread` |
 //! | authentication, admission, body, answer | `auth`, `request`, `body`, `parts`, `environment` |
@@ -34,6 +35,7 @@ mod http;
 pub mod load;
 mod log;
 mod maintenance;
+mod memory;
 mod metrics;
 mod options;
 mod page;

@@ -1,6 +1,7 @@
 //! The arguments and variables of `aqlite serve`.
 
 use super::log::LogLevel;
+use super::memory;
 use anyhow::{bail, ensure};
 use aqlite::service::deployment::{self, Deployment, Variables};
 use aqlite::service::{Auth, Config, LoadSizes};
@@ -27,6 +28,9 @@ pub struct Options {
     /// The number of service threads; the number of processors if not given
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
+    /// The memory that caches, queries and long texts take together, such as 512M or 4G
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = memory::parse)]
+    pub memory: usize,
     /// The certificates of the server as PEM, its own first
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,

@@ -134,8 +134,8 @@ pub async fn answer(
     body: IncomingBody,
     parts: BodyParts,
 ) -> Response {
-    // One part for each thread, and one that is ready when a thread is.
-    let (sender, mut sent) = mpsc::channel(active.thread.peers.count());
+    // Beside these parts, one is awaited, and one is read.
+    let (sender, mut sent) = mpsc::channel(active.thread.load_parts);
     let reader = Reader {
         active: Rc::clone(&active),
         head: head.clone(),

@@ -8,7 +8,7 @@ use super::log;
 use super::parts::{self, PartOrder};
 use super::thread::{RequestJob, ServiceThread};
 use aqlite::service::auth::Denied;
-use aqlite::service::{self, Auth, BodyParts, LARGE, Permit, Work};
+use aqlite::service::{self, Auth, BodyParts, Environment, LARGE, Permit, Work};
 use axum::response::Response;
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -243,6 +243,13 @@ impl ActiveRequest {
     /// Responds to the request, or to the rows that follow those of its last response. Heavy work
     /// has a heavy permit meanwhile.
     pub async fn answer(&self, request: &service::Request) -> service::Response {
+        self.room.take();
+        // Room for a long body before it is parsed.
+        let mut environment = self.environment(request, None);
+        if environment.body > 0 && service::is_heavy(request) && !environment.room(0).await {
+            let denied = self.thread.service.refuse(request, &Denied::busy());
+            return self.record(request, denied);
+        }
         let heavy = match self.heavy_permit(request).await {
             Ok(heavy) => heavy,
             Err(denied) => return denied,
@@ -280,13 +287,7 @@ impl ActiveRequest {
         request: &service::Request,
         part: Option<Rc<PartOrder>>,
     ) -> service::Response {
-        self.room.take();
-        let mut environment = RequestEnvironment {
-            thread: Rc::clone(&self.thread),
-            key: self.key.clone(),
-            room: Rc::clone(&self.room),
-            part,
-        };
+        let mut environment = self.environment(request, part);
         let service = &self.thread.service;
         let response = service
             .serve(request, self.caller.as_ref().as_ref(), &mut environment)
@@ -294,6 +295,26 @@ impl ActiveRequest {
         self.renew();
         self.thread.replace_lost_segments().await;
         self.record(request, response)
+    }
+
+    /// Returns the environment of the service for this request, or for a part of it. The memory of
+    /// the parts of a load is bounded by their number.
+    fn environment(
+        &self,
+        request: &service::Request,
+        part: Option<Rc<PartOrder>>,
+    ) -> RequestEnvironment {
+        let body = match part {
+            None => service::room_of_body(request.body.len()),
+            Some(_) => 0,
+        };
+        RequestEnvironment {
+            thread: Rc::clone(&self.thread),
+            key: self.key.clone(),
+            room: Rc::clone(&self.room),
+            body,
+            part,
+        }
     }
 
     /// Renews the lease of the permit: the next part of a load may come long after this one.

@@ -12,9 +12,6 @@ use std::time::Duration;
 /// Prepared statements that a connection keeps. The core has about a hundred.
 const PREPARED: usize = 256;
 
-/// Kibibytes of pages that a connection that reads keeps.
-const CACHE_KIB: i32 = 16_384;
-
 /// Time that a connection waits for a lock of another process, such as a backup.
 const BUSY: Duration = Duration::from_secs(10);
 
@@ -26,17 +23,16 @@ pub struct Sqlite {
 }
 
 impl Sqlite {
-    /// Opens a connection that reads the file of a writer.
+    /// Opens a connection that reads the file of a writer, and keeps `pages` bytes of its pages.
     ///
     /// # Errors
     /// If the file cannot be opened.
-    pub fn open(path: &Path, writer: Writer) -> rusqlite::Result<Sqlite> {
+    pub fn open(path: &Path, pages: usize, writer: Writer) -> rusqlite::Result<Sqlite> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let reader = Connection::open_with_flags(path, flags)?;
         reader.pragma_update(None, "query_only", "ON")?;
         configure(&reader)?;
-        // A negative number is a size, a positive one a number of pages.
-        reader.pragma_update(None, "cache_size", -CACHE_KIB)?;
+        set_cache(&reader, pages)?;
         Ok(Sqlite {
             reader: Rc::new(reader),
             writer,
@@ -86,6 +82,13 @@ pub fn configure(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_prepared_statement_cache_capacity(PREPARED);
     connection.busy_timeout(BUSY)?;
     connection.pragma_update(None, "temp_store", "MEMORY")
+}
+
+/// Sets the bytes of the pages that a connection keeps.
+pub fn set_cache(connection: &Connection, bytes: usize) -> rusqlite::Result<()> {
+    let kibibytes = i64::try_from(bytes / 1024).unwrap_or(i64::MAX);
+    // A negative number is a size, a positive one a number of pages.
+    connection.pragma_update(None, "cache_size", -kibibytes.max(1))
 }
 
 /// Executes one statement and returns its rows.

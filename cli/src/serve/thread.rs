@@ -4,6 +4,7 @@
 use super::auth::Gate;
 use super::database::{Connections, Databases};
 use super::environment;
+use super::memory::Memory;
 use super::metrics::Metrics;
 use super::parts::PartJob;
 use super::request;
@@ -41,6 +42,8 @@ pub struct Setup {
     pub databases: Databases,
     /// The figures.
     pub metrics: Arc<Metrics>,
+    /// The memory of the server.
+    pub memory: Memory,
 }
 
 /// Work on its way to a service thread.
@@ -84,11 +87,6 @@ struct Handle<S> {
 pub struct Peers(Arc<[Handle<mpsc::WeakSender<Job>>]>);
 
 impl Peers {
-    /// Returns the number of service threads.
-    pub fn count(&self) -> usize {
-        self.0.len()
-    }
-
     /// Sends a job to the thread with the fewest requests. Returns false if that thread is full or
     /// has ended.
     #[must_use]
@@ -212,6 +210,8 @@ pub struct ServiceThread {
     pub metrics: Arc<Metrics>,
     /// All service threads, which share the parts of long bodies.
     pub peers: Peers,
+    /// Parts of one load in progress.
+    pub load_parts: usize,
     connections: Connections,
     admission: Admission,
     /// Notified when a permit is returned.
@@ -221,8 +221,9 @@ pub struct ServiceThread {
 impl ServiceThread {
     fn open(setup: Setup, peers: Peers) -> rusqlite::Result<ServiceThread> {
         let connections = setup.databases.connect()?;
-        let admission = Admission::new(setup.config.limits.concurrency);
-        let service = Service::new(connections.repository(), setup.config);
+        let shared = &setup.memory.shared;
+        let admission = shared.admission(setup.config.limits.concurrency);
+        let service = Service::new(connections.repository(), setup.config).with_memory(shared);
         let service = match setup.terminology {
             Some(base) => service.with_terminology(Box::new(FhirServer::new(&base))),
             None => service,
@@ -232,6 +233,7 @@ impl ServiceThread {
             gate: setup.gate,
             metrics: setup.metrics,
             peers,
+            load_parts: setup.memory.load_parts,
             connections,
             admission,
             freed: Notify::new(),
