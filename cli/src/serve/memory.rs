@@ -15,11 +15,8 @@ use aqlite::service::SharedMemory;
 
 const MIB: usize = 1 << 20;
 
-/// The default memory of a server in bytes.
-pub const DEFAULT: usize = 1024 * MIB;
-
 /// The least memory of a server in bytes: smaller caches would be read again for each request.
-const LEAST: usize = 128 * MIB;
+const LEAST: usize = 134_217_728;
 
 /// Bytes of the pages of a connection at most. More would not make commits faster.
 const PAGES: usize = 64 * MIB;
@@ -28,7 +25,7 @@ const PAGES: usize = 64 * MIB;
 const LAYOUTS: usize = 24 * MIB;
 
 /// Bytes that a part of a load takes: its lines, their trees and packed documents, its statements.
-const LOAD_PART: usize = 16 * MIB;
+const LOAD_PART: usize = 16_777_216;
 
 /// The memory of a server.
 #[derive(Clone)]
@@ -92,7 +89,8 @@ mod tests {
 
     #[test]
     fn shares_of_all_threads_are_the_whole_at_most() {
-        for (bytes, threads) in [(LEAST, 1), (LEAST, 64), (DEFAULT, 2), (64 * DEFAULT, 16)] {
+        let gib = 1024 * MIB;
+        for (bytes, threads) in [(LEAST, 1), (LEAST, 64), (gib, 2), (64 * gib, 16)] {
             let memory = Memory::divide(bytes, threads);
             let readers = 2 * memory.reader_pages;
             let caches = readers + memory.layouts + memory.kept_parts + memory.loaded_parts;

@@ -15,7 +15,7 @@
 //! | other servers | `fetch`, `terminology` |
 //! | log lines, figures | `log`, `metrics` |
 //! | signals, folders | `system` |
-//! | copies of a repository; loads | `backup`, `load` |
+//! | copies of a repository; loads | `backup`, `load`, `http_client` |
 //!
 //! # Threads
 //!
@@ -32,6 +32,7 @@ mod database;
 mod environment;
 mod fetch;
 mod http;
+mod http_client;
 pub mod load;
 mod log;
 mod maintenance;
