@@ -2,11 +2,13 @@
 //! segments, and the lock of the process that serves them.
 
 use super::blobs::{self, FileBlobs};
+use super::environment::Machine;
 use super::memory::Memory;
 use super::metrics::Metrics;
 use super::sqlite::Sqlite;
 use super::writer::Writer;
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
+use aqlite::service::{Config, Request, Response, Service};
 use aqlite::store::sql::{
     LOG_MIGRATIONS, LayoutCatalog, MIGRATIONS, Migrations, Segments, SqlRepository,
 };
@@ -16,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use tokio::runtime::{Builder, Runtime};
 
 /// The paths of a repository.
 #[derive(Clone, Debug)]
@@ -120,6 +123,41 @@ impl Databases {
             catalog: Rc::new(LayoutCatalog::with_limit(memory.layouts)),
             segments: Rc::new(segments.with_memory(memory.kept_parts, memory.loaded_parts)),
         })
+    }
+}
+
+/// A database that this process reads only. Another process may serve it meanwhile.
+pub struct Reader {
+    service: Service<SqlRepository<Sqlite>>,
+    runtime: Runtime,
+}
+
+impl Reader {
+    /// Opens the database of a repository.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is of another release.
+    pub fn open(path: &Path, config: Config) -> anyhow::Result<Reader> {
+        let files = Files::beside(path);
+        let database = Sqlite::read_only(&files.database)?;
+        let applied = applied(database.connection()).context("it is no repository")?;
+        ensure!(
+            applied.iter().eq(MIGRATIONS.iter().map(|(name, _)| name)),
+            "the database is of another release: `aqlite serve` of this one migrates older ones"
+        );
+        let segments = Segments::new(Box::new(FileBlobs::new(&files.segments)));
+        let repository =
+            SqlRepository::new(database, Rc::default()).with_segments(Rc::new(segments));
+        Ok(Reader {
+            service: Service::new(repository, config),
+            runtime: Builder::new_current_thread().enable_all().build()?,
+        })
+    }
+
+    /// Answers a request that changes nothing.
+    pub fn answer(&self, request: &Request) -> Response {
+        self.runtime
+            .block_on(self.service.handle(request, &mut Machine))
     }
 }
 

@@ -28,7 +28,7 @@ pub mod backup;
 mod blobs;
 mod body;
 mod connection;
-mod database;
+pub mod database;
 mod environment;
 mod fetch;
 mod http;

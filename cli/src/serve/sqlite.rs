@@ -19,7 +19,8 @@ const BUSY: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub struct Sqlite {
     reader: Rc<Connection>,
-    writer: Writer,
+    /// `None` if the database is only read.
+    writer: Option<Writer>,
 }
 
 impl Sqlite {
@@ -28,15 +29,32 @@ impl Sqlite {
     /// # Errors
     /// If the file cannot be opened.
     pub fn open(path: &Path, pages: usize, writer: Writer) -> rusqlite::Result<Sqlite> {
+        let database = Sqlite::read_only(path)?;
+        set_cache(&database.reader, pages)?;
+        Ok(Sqlite {
+            writer: Some(writer),
+            ..database
+        })
+    }
+
+    /// Opens a connection that reads a file.
+    ///
+    /// # Errors
+    /// If the file cannot be opened.
+    pub fn read_only(path: &Path) -> rusqlite::Result<Sqlite> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let reader = Connection::open_with_flags(path, flags)?;
         reader.pragma_update(None, "query_only", "ON")?;
         configure(&reader)?;
-        set_cache(&reader, pages)?;
         Ok(Sqlite {
             reader: Rc::new(reader),
-            writer,
+            writer: None,
         })
+    }
+
+    /// Returns the connection that reads.
+    pub fn connection(&self) -> &Connection {
+        &self.reader
     }
 
     /// Returns the rows of statements that only read; `None` if one of them writes.
@@ -71,7 +89,10 @@ impl Sql for Sqlite {
     async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Vec<Row>>, SqlError> {
         match self.read(&statements) {
             Ok(Some(rows)) => Ok(rows),
-            Ok(None) => self.writer.write(statements).await,
+            Ok(None) => match &self.writer {
+                Some(writer) => writer.write(statements).await,
+                None => Err(SqlError::Failed(String::from("the database is only read"))),
+            },
             Err(error) => Err(failure(&error)),
         }
     }

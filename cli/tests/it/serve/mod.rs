@@ -5,6 +5,7 @@ mod crash;
 mod load;
 #[path = "../../../../tests/it/over_http.rs"]
 mod over_http;
+mod query;
 mod segments;
 mod server;
 
