@@ -2,9 +2,23 @@
 
 use super::http::Request;
 use crate::diag::line_ends;
+use std::time::Duration;
 
 /// Bytes that a host reads ahead of the responses.
 pub const AHEAD: usize = 4_000_000;
+
+/// Bytes of a compressed body that a host expands at a time. Other requests continue in between.
+pub const EXPANDED: usize = 500_000;
+
+/// The limits of reading the rest of a rejected body, so that its client reads the response: a
+/// multiple of the limit of bodies, and a time.
+pub const DISCARDED: usize = 10;
+/// See [`DISCARDED`].
+pub const DISCARD_TIME: Duration = Duration::from_secs(5);
+
+/// The time after which a response counts as sent, and its memory as free: a runtime may forget the
+/// work of a client that disconnected.
+pub const SEND_TIME: Duration = Duration::from_secs(120);
 
 /// A body of lines in progress.
 pub struct BodyParts {

@@ -100,6 +100,7 @@ mod representation;
 mod resolve;
 mod root;
 mod route;
+mod row_parts;
 mod shared_memory;
 mod simplified;
 mod stored_query;
@@ -121,7 +122,7 @@ pub use admission::{
     Admission, Concurrency, LARGE, LEASE, Permit, RoomFuture, Turn, TurnFuture, Work, is_heavy,
     may_be_large, room_of_body,
 };
-pub use body_parts::{AHEAD, BodyParts};
+pub use body_parts::{AHEAD, BodyParts, DISCARD_TIME, DISCARDED, EXPANDED, SEND_TIME};
 pub use bulk::{LoadSizes, part_size};
 pub use explain::Host;
 #[cfg(feature = "gzip")]
@@ -131,6 +132,7 @@ pub use negotiate::is_compressed;
 pub use openapi::openapi;
 pub use replay::ReplayEnvironment;
 pub use route::{needs_permission, operation};
+pub use row_parts::RowParts;
 pub use shared_memory::SharedMemory;
 pub use terminology::{Answers, TerminologyResponse, TerminologyServer, Unreachable};
 pub use time::days_before;

@@ -129,7 +129,7 @@ async fn fetch(request: web_sys::Request, env: Env, context: Context) -> Result<
     let (response, sent) = http::write_observed(answer)?;
     let sending = memory::Sending::begin();
     context.wait_until(async move {
-        let late = Delay::from(memory::LONGEST);
+        let late = Delay::from(service::SEND_TIME);
         pin_mut!(sent, late);
         select(sent, late).await;
         drop((room, sending));

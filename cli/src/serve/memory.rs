@@ -2,14 +2,15 @@
 //!
 //! | share | purpose |
 //! |---|---|
-//! | 1/4 | documents, rows and results of all running queries |
+//! | 1/2 | caches of the service threads: parts of segments, pages of SQLite, layouts |
+//! | 1/8 | documents, rows and results of all running queries |
 //! | 1/8 | long texts, and everything made of them |
-//! | 1/4 | caches of the service threads: pages of SQLite, layouts, parts of segments |
-//! | 1/8 | parts of loads in progress |
 //! | 1/8 | pages of the connections that write |
-//! | 1/8 | program, connections, bodies and answers |
+//! | 1/16 | parts of loads in progress |
+//! | 1/16 | program, connections, compaction |
 //!
-//! Queries and texts of all threads share their memory. Caches are divided evenly.
+//! Queries and texts of all threads share their memory. Caches are divided evenly. Most of them is
+//! for parts of segments: without them a population query reads its segments again.
 
 use aqlite::service::SharedMemory;
 
@@ -50,16 +51,15 @@ impl Memory {
     /// Divides `bytes` bytes among service threads.
     pub fn divide(bytes: usize, threads: usize) -> Memory {
         let threads = threads.max(1);
-        // The maintenance thread has caches, too.
-        let thread = bytes / 4 / (threads + 1);
+        let thread = bytes / 2 / threads;
         Memory {
-            shared: SharedMemory::new(bytes / 8, bytes / 4),
+            shared: SharedMemory::new(bytes / 8, bytes / 8),
             writer_pages: (bytes / 16).min(PAGES),
             reader_pages: (thread / 16).min(PAGES),
-            layouts: (thread / 8).min(LAYOUTS),
-            kept_parts: thread / 4,
-            loaded_parts: thread / 2,
-            load_parts: (bytes / 8 / LOAD_PART).clamp(1, threads),
+            layouts: (thread / 16).min(LAYOUTS),
+            kept_parts: thread / 8 * 3,
+            loaded_parts: thread / 8 * 3,
+            load_parts: (bytes / 16 / LOAD_PART).clamp(1, threads),
         }
     }
 }
@@ -94,11 +94,12 @@ mod tests {
             let memory = Memory::divide(bytes, threads);
             let readers = 2 * memory.reader_pages;
             let caches = readers + memory.layouts + memory.kept_parts + memory.loaded_parts;
-            let divided = (threads + 1) * caches + 2 * memory.writer_pages;
-            let loads = memory.load_parts * LOAD_PART;
-            let shared = bytes / 8 + bytes / 4;
+            let divided = threads * caches + 2 * memory.writer_pages;
+            // A part is in memory at least.
+            let loads = (memory.load_parts - 1) * LOAD_PART;
+            let shared = bytes / 8 + bytes / 8;
             assert!(
-                divided + loads + shared <= bytes - bytes / 8,
+                divided + loads + shared <= bytes - bytes / 16,
                 "{bytes} {threads}"
             );
         }

@@ -6,13 +6,13 @@
 //! answered in their order. One task of the request reads the body and sends its parts to the
 //! threads; another one sends the answers.
 
-use super::body::{IncomingBody, PATIENCE, Unread};
+use super::body::{IncomingBody, Unread};
 use super::environment::now;
 use super::http;
 use super::request::{ActiveRequest, SharedRequest};
 use super::thread::{Job, ServiceThread};
 use aqlite::service::auth::Denied;
-use aqlite::service::{self, AHEAD, BodyParts};
+use aqlite::service::{self, AHEAD, BodyParts, DISCARD_TIME, RowParts};
 use axum::body::{Body, Bytes};
 use axum::response::Response;
 use std::cell::{Cell, RefCell};
@@ -43,25 +43,21 @@ fn streamed(first: service::Response) -> (Response, mpsc::Sender<Bytes>, Bytes) 
 /// Sends the first part of a result and all that follow it.
 pub fn send_rows(
     active: Rc<ActiveRequest>,
-    mut request: service::Request,
+    request: service::Request,
     mut first: service::Response,
 ) -> Response {
-    let mut rest = first.rest.take();
+    let mut parts = RowParts::new(request, &mut first);
     let (response, sender, begun) = streamed(first);
     spawn_local(async move {
         let mut text = begun;
         while sender.send(text).await.is_ok() {
-            let Some(part) = rest.take() else { return };
-            request.part = Some(part);
             // Waiting requests have their turn between two parts.
             yield_now().await;
-            let mut answer = active.answer(&request).await;
-            // The status is sent already, so the last line is the error.
-            match answer.status {
-                200 => rest = answer.rest,
-                _ => answer.body.push(b'\n'),
-            }
-            text = Bytes::from(answer.body);
+            let Some(request) = parts.next_request() else {
+                return;
+            };
+            let answer = active.answer(request).await;
+            text = Bytes::from(parts.text_of(answer));
         }
     });
     response
@@ -192,7 +188,7 @@ async fn answered(
 /// Ends a load: no further part is sent, and the rest of the body is discarded.
 async fn end(sent: mpsc::Receiver<SentPart>, reader: &mut JoinHandle<()>) {
     drop(sent);
-    drop(timeout(PATIENCE, &mut *reader).await);
+    drop(timeout(DISCARD_TIME, &mut *reader).await);
     reader.abort();
 }
 

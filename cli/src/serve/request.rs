@@ -8,19 +8,16 @@ use super::log;
 use super::parts::{self, PartOrder};
 use super::thread::{RequestJob, ServiceThread};
 use aqlite::service::auth::Denied;
-use aqlite::service::{self, Auth, BodyParts, Environment, LARGE, Permit, Work};
+use aqlite::service::{self, Auth, BodyParts, Environment, LARGE, Permit, SEND_TIME, Work};
 use axum::response::Response;
 use std::cell::Cell;
 use std::convert::Infallible;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::sync::oneshot;
 use tokio::task::spawn_local;
 use tokio::time::timeout;
-
-/// The time after which a response counts as sent, and its memory as free.
-const LONGEST: Duration = Duration::from_secs(120);
 
 /// The header by which the core knows the address of a caller. Clients cannot set it: the server
 /// replaces it.
@@ -185,7 +182,7 @@ impl ActiveRequest {
         let (sending, sent) = oneshot::channel::<Infallible>();
         let thread = Rc::clone(&self.thread);
         spawn_local(async move {
-            drop(timeout(LONGEST, sent).await);
+            drop(timeout(SEND_TIME, sent).await);
             thread.give_back(Some(room));
         });
         http::response_held(answer, sending)
