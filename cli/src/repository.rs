@@ -7,7 +7,7 @@ use aqlite::aql::{Cell, Parameter, Parameters, ResultColumn, ResultSet};
 use aqlite::document::Number;
 use aqlite::rm::json;
 use aqlite::service::{Auth, Config, Limits, Request, Response};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::path::Path;
 use ureq::Agent;
 
@@ -145,23 +145,25 @@ impl RepositoryQuery<'_> {
         let parameters: serde_json::Map<String, Value> = parameters
             .map(|(name, value)| (name.clone(), value_of(value)))
             .collect();
-        let mut body = json!({ "query_parameters": parameters });
+        let mut body = serde_json::Map::new();
+        let mut add = |name: &str, value: Value| drop(body.insert(name.to_owned(), value));
+        add("query_parameters", Value::Object(parameters));
         let path = match self.text {
             QueryText::Aql(text) => {
-                body["q"] = Value::from(text);
+                add("q", Value::from(text));
                 String::from("/query/aql")
             }
             QueryText::Stored(name) => format!("/query/{name}"),
         };
         if offset > 0 {
-            body["offset"] = Value::from(offset);
-            body["fetch"] = Value::from(PAGE);
+            add("offset", Value::from(offset));
+            add("fetch", Value::from(PAGE));
         }
         let path = match snapshot {
             Some(snapshot) => format!("{path}?snapshot={snapshot}"),
             None => path,
         };
-        let body = body.to_string();
+        let body = Value::Object(body).to_string();
         PageRequest { path, body }
     }
 }
