@@ -97,7 +97,7 @@ impl Converter<'_> {
     /// Converts the documents of a file. Problems are reported, and the file is left out.
     fn file(&self, file: &SourceFile, target: Option<&Path>) -> Result<Outcome, Failure> {
         let path = file.shown();
-        let text = std::fs::read_to_string(&file.path)
+        let text = files::read_text(&file.path)
             .map_err(|error| Failure::Data(format!("{path}: {error}")))?;
         let reader = Reader {
             templates: self.templates,

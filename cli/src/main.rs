@@ -13,6 +13,7 @@ mod output;
 mod progress;
 mod query;
 mod report;
+mod repository;
 mod serve;
 mod shell;
 mod template;

@@ -1,10 +1,11 @@
 //! The command `query`: rows from files.
 
-use crate::data::{DataOptions, DataSet};
+use crate::data::{DataOptions, DataSet, files};
 use crate::outcome::{Failure, Outcome};
 use crate::output::{self, Format};
 use crate::report;
-use aqlite::aql::{self, Parameter, Parameters, Plan, QueryOptions};
+use crate::repository::{QueryText, Repository, RepositoryQuery};
+use aqlite::aql::{self, Parameter, Parameters, Plan, QueryOptions, ResultSet};
 use aqlite::diag::Severity;
 use aqlite::rm::{json, time};
 use clap::Args;
@@ -22,6 +23,13 @@ Examples:
   Write systolic pressures from 140 mm[Hg] as CSV:
     aqlite query -d data -f systolic.aql --param limit=140 -o systolic.csv
 
+  Ask a server, and the database of `aqlite serve`:
+    aqlite query -d https://cdr.example.org/rest/openehr/v1 --token $TOKEN 'SELECT …'
+    aqlite query -d aqlite.db --stored org.example::ids
+
+  Read documents from the standard input:
+    aqlite convert visit.xml --to json | aqlite query -d - 'SELECT c/name/value FROM COMPOSITION c'
+
 The content of DATA decides what it is: compositions as canonical JSON or XML, FLAT, STRUCTURED or lines of
 JSON (.ndjson, .jsonl), and operational templates. A folder is read with the folders in it.
 
@@ -37,11 +45,22 @@ pub struct Options {
     #[command(flatten)]
     data: DataOptions,
     /// The query
-    #[arg(value_name = "AQL", required_unless_present = "file")]
+    #[arg(value_name = "AQL", required_unless_present_any = ["file", "stored"])]
     aql: Option<String>,
-    /// A file with the query
+    /// A file with the query; - for the standard input
     #[arg(short, long, value_name = "FILE", conflicts_with = "aql")]
     file: Option<PathBuf>,
+    /// The name of a query that is stored in the repository of -d, with a version or without
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["aql", "file", "explain"])]
+    stored: Option<String>,
+    /// The bearer token for the server of -d; without it AQLITE_AUTHORIZATION is sent, if it is set
+    #[arg(
+        long,
+        value_name = "TOKEN",
+        env = "AQLITE_TOKEN",
+        hide_env_values = true
+    )]
+    token: Option<String>,
     /// The file for the rows
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -82,8 +101,12 @@ pub fn run(options: &Options) -> Result<Outcome, Failure> {
             "no data: name files or folders by -d, as in `aqlite query -d data 'SELECT …'`",
         )));
     }
-    let (text, path) = text_of(options)?;
     let parameters = parameters(&options.parameters)?;
+    let token = options.token.as_deref();
+    if let Some(repository) = Repository::open(&options.data.data, token)? {
+        return ask(options, &repository, &parameters);
+    }
+    let (text, path) = text_of(options)?;
     // The query is checked before the data are read.
     let Ok(plan) = prepare(&text, &path, &parameters) else {
         return Ok(Outcome::Findings);
@@ -96,14 +119,43 @@ pub fn run(options: &Options) -> Result<Outcome, Failure> {
     }
     let now = now();
     let answer = data.reliably(&options.data, |data| data.answer(&plan, &now))?;
-    let mut result = answer.result;
+    write(answer.result, options)?;
+    Ok(outcome)
+}
+
+/// Lets a repository answer the query.
+fn ask(
+    options: &Options,
+    repository: &Repository,
+    parameters: &Parameters,
+) -> Result<Outcome, Failure> {
+    if options.explain {
+        let problem = "--explain is for files: a repository explains at `query/aql/explain`";
+        return Err(Failure::Usage(String::from(problem)));
+    }
+    let text = match &options.stored {
+        None => text_of(options)?.0,
+        Some(name) => name.clone(),
+    };
+    let query = RepositoryQuery {
+        text: match options.stored {
+            None => QueryText::Aql(&text),
+            Some(_) => QueryText::Stored(&text),
+        },
+        parameters,
+    };
+    write(repository.answer(&query)?, options)?;
+    Ok(Outcome::Success)
+}
+
+/// Writes the rows of a result.
+fn write(mut result: ResultSet, options: &Options) -> Result<(), Failure> {
     if let Some(limit) = options.limit {
         result.truncate(limit);
     }
     let file = options.output.as_deref();
     let format = Format::or_default(options.format, file);
-    output::write(&result, format, &mut *output::open(file)?)?;
-    Ok(outcome)
+    output::write(&result, format, &mut *output::open(file)?)
 }
 
 /// Returns the text of the query, and its name in diagnostics.
@@ -111,12 +163,14 @@ fn text_of(options: &Options) -> Result<(String, String), Failure> {
     match (&options.aql, &options.file) {
         (_, Some(file)) => {
             let name = file.display().to_string();
-            let text = std::fs::read_to_string(file)
+            let text = files::read_text(file)
                 .map_err(|error| Failure::Data(format!("{name}: {error}")))?;
             Ok((text, name))
         }
         (Some(text), None) => Ok((text.clone(), String::from("query"))),
-        (None, None) => Err(Failure::Usage(String::from("no query"))),
+        (None, None) => Err(Failure::Usage(String::from(
+            "--stored needs a repository: name a server or a database by -d",
+        ))),
     }
 }
 

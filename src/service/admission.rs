@@ -19,10 +19,9 @@
 
 use super::Request;
 use super::route::{Operation, RouteTarget, find};
-use std::cell::RefCell;
 use std::future::Future;
 use std::pin::Pin;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Bytes of a text or document from which work on it needs a turn: about 10 ms in workerd.
 pub const LARGE: usize = 100_000;
@@ -31,7 +30,8 @@ pub const HEAVY: usize = 1_000_000;
 /// Large bodies in memory, for each heavy permit.
 const BODIES: usize = 2;
 
-/// Bytes of memory for the long texts of all requests together, and for everything made of them.
+/// Default bytes of memory for the long texts of all requests together, and for everything made of
+/// them.
 const ROOM: usize = 64_000_000;
 /// Bytes of memory of a request for each byte of a long stored text: the copies of the database, of
 /// the runtime and of this instance, the tree, and the response.
@@ -181,14 +181,52 @@ pub fn is_heavy(request: &Request) -> bool {
 #[derive(Clone, Default)]
 pub struct Admission {
     bounds: Concurrency,
-    list: Rc<RefCell<Queue>>,
+    queue: SharedQueue,
+    rooms: Rooms,
 }
 
-#[derive(Default)]
+/// The memory for long texts, which several hosts of one process may share.
+#[derive(Clone, Default)]
+pub(super) struct Rooms(SharedQueue);
+
+impl Rooms {
+    /// Creates memory of `bytes` bytes.
+    pub fn new(bytes: usize) -> Rooms {
+        let queue = Queue {
+            room: bytes,
+            ..Queue::default()
+        };
+        Rooms(SharedQueue(Arc::new(Mutex::new(queue))))
+    }
+}
+
+#[derive(Clone, Default)]
+struct SharedQueue(Arc<Mutex<Queue>>);
+
+impl SharedQueue {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        // A panic ends the process, or its thread with the requests that have permits. The entries
+        // are whole at any time.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 struct Queue {
+    /// Bytes of memory for long texts.
+    room: usize,
     next: u64,
     /// In the order of arrival.
     entries: Vec<Entry>,
+}
+
+impl Default for Queue {
+    fn default() -> Queue {
+        Queue {
+            room: ROOM,
+            next: 0,
+            entries: Vec::new(),
+        }
+    }
 }
 
 struct Entry {
@@ -203,7 +241,8 @@ struct Entry {
 
 /// A permit, or a position in the queue for one. Returned when it is dropped.
 pub struct Permit {
-    admission: Admission,
+    bounds: Concurrency,
+    queue: SharedQueue,
     number: u64,
 }
 
@@ -211,9 +250,15 @@ impl Admission {
     /// Creates admission control with these limits.
     #[must_use]
     pub fn new(bounds: Concurrency) -> Admission {
+        Admission::with_rooms(bounds, Rooms::default())
+    }
+
+    /// Creates admission control of a host that shares its memory with others.
+    pub(super) fn with_rooms(bounds: Concurrency, rooms: Rooms) -> Admission {
         Admission {
             bounds,
-            list: Rc::default(),
+            queue: SharedQueue::default(),
+            rooms,
         }
     }
 
@@ -221,7 +266,11 @@ impl Admission {
     /// may have to wait: see [`Permit::is_admitted`].
     #[must_use]
     pub fn enter(&self, caller: &str, work: Work, now: i64) -> Option<Permit> {
-        let mut list = self.list.borrow_mut();
+        let queue = match work {
+            Work::Room(_) => &self.rooms.0,
+            _ => &self.queue,
+        };
+        let mut list = queue.lock();
         list.remove_expired(now);
         // Waiting requests come first. Only permits that they leave are free.
         list.promote(self.bounds);
@@ -240,7 +289,8 @@ impl Admission {
             seen: now,
         });
         Some(Permit {
-            admission: self.clone(),
+            bounds: self.bounds,
+            queue: queue.clone(),
             number,
         })
     }
@@ -301,8 +351,11 @@ impl Queue {
         };
         // A text that needs more than all memory runs alone: it fits where nothing is held.
         let fits = |held: usize, bound: usize| held == 0 || held.saturating_add(bytes) <= bound;
-        fits(self.entries.iter().map(held).sum(), ROOM)
-            && fits(self.entries.iter().filter(own).map(held).sum(), ROOM / 2)
+        fits(self.entries.iter().map(held).sum(), self.room)
+            && fits(
+                self.entries.iter().filter(own).map(held).sum(),
+                self.room / 2,
+            )
     }
 
     fn may_wait(&self, most: usize, caller: &str) -> bool {
@@ -337,9 +390,9 @@ impl Permit {
     /// Returns whether the permit may be used. Each call renews the lease.
     #[must_use]
     pub fn is_admitted(&self, now: i64) -> bool {
-        let mut list = self.admission.list.borrow_mut();
+        let mut list = self.queue.lock();
         list.remove_expired(now);
-        list.promote(self.admission.bounds);
+        list.promote(self.bounds);
         match list
             .entries
             .iter_mut()
@@ -358,7 +411,7 @@ impl Permit {
 impl Permit {
     /// Reduces the bytes of memory, to those of a response that is being sent.
     pub fn shrink(&self, most: usize) {
-        let mut list = self.admission.list.borrow_mut();
+        let mut list = self.queue.lock();
         let own = list.entries.iter_mut().find(|e| e.number == self.number);
         if let Some(Entry {
             work: Work::Room(bytes),
@@ -368,15 +421,15 @@ impl Permit {
             // Never more than before: growing here would bypass the queue.
             *bytes = most.min(*bytes);
         }
-        list.promote(self.admission.bounds);
+        list.promote(self.bounds);
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        let mut list = self.admission.list.borrow_mut();
+        let mut list = self.queue.lock();
         list.entries.retain(|entry| entry.number != self.number);
-        list.promote(self.admission.bounds);
+        list.promote(self.bounds);
     }
 }
 

@@ -2,13 +2,23 @@
 
 use super::http::Request;
 use crate::diag::line_ends;
+use std::time::Duration;
 
 /// Bytes that a host reads ahead of the responses.
 pub const AHEAD: usize = 4_000_000;
 
-/// Maximum lines of a part. Each costs work and a response, however short it is (40 µs in workerd),
-/// and other requests wait meanwhile.
-const LINES: u64 = 1_000;
+/// Bytes of a compressed body that a host expands at a time. Other requests continue in between.
+pub const EXPANDED: usize = 500_000;
+
+/// The limits of reading the rest of a rejected body, so that its client reads the response: a
+/// multiple of the limit of bodies, and a time.
+pub const DISCARDED: usize = 10;
+/// See [`DISCARDED`].
+pub const DISCARD_TIME: Duration = Duration::from_secs(5);
+
+/// The time after which a response counts as sent, and its memory as free: a runtime may forget the
+/// work of a client that disconnected.
+pub const SEND_TIME: Duration = Duration::from_secs(120);
 
 /// A body of lines in progress.
 pub struct BodyParts {
@@ -23,15 +33,17 @@ pub struct BodyParts {
     ended: bool,
     /// Maximum bytes of a part, unless a line is longer.
     size: usize,
+    /// Maximum lines of a part.
+    most: u64,
     /// Maximum bytes of a line.
     limit: usize,
 }
 
 impl BodyParts {
-    /// Creates the state of a body of which nothing has arrived. A part has at most `size` bytes,
-    /// unless a line is longer, which may have `limit` bytes.
+    /// Creates the state of a body of which nothing has arrived. A part has at most `size` bytes and
+    /// `most` lines. A line may be longer, and have `limit` bytes.
     #[must_use]
-    pub fn new(size: usize, limit: usize) -> BodyParts {
+    pub fn new(size: usize, most: u64, limit: usize) -> BodyParts {
         BodyParts {
             buffer: Vec::new(),
             at: 0,
@@ -40,6 +52,7 @@ impl BodyParts {
             line: None,
             ended: false,
             size: size.min(limit),
+            most: most.max(1),
             limit,
         }
     }
@@ -49,7 +62,7 @@ impl BodyParts {
     pub fn is_short(&self) -> bool {
         let held = self.buffer.len() - self.at;
         !self.ended
-            && self.lines < LINES
+            && self.lines < self.most
             && (held < self.size || (held <= self.limit && self.lines == 0))
     }
 
@@ -74,6 +87,13 @@ impl BodyParts {
         self.lines += self.buffer.get(self.counted..).map_or(0, line_ends);
         self.counted = self.buffer.len();
         self.ended = !goes_on;
+    }
+
+    /// Ends the body after an error. What has arrived is not passed on.
+    pub fn end(&mut self) {
+        self.ended = true;
+        self.at = self.buffer.len();
+        self.lines = 0;
     }
 
     /// Returns the request with the next complete lines, and with `first`, the number of the first
@@ -110,20 +130,20 @@ impl BodyParts {
     fn length(&self) -> usize {
         let held = self.buffer.get(self.at..).unwrap_or_default();
         // The rest of the body is one part, even if its last line has no line end.
-        if self.ended && held.len() <= self.size && self.lines < LINES {
+        if self.ended && held.len() <= self.size && self.lines < self.most {
             return held.len();
         }
         let is_end = |byte: &u8| *byte == b'\n';
         let (window, is_many) = (
             held.get(..self.size.min(held.len())).unwrap_or(held),
-            self.lines > LINES,
+            self.lines > self.most,
         );
         let many = || {
             (1..)
                 .zip(window)
                 .filter(|(_, byte)| is_end(byte))
                 .map(|(length, _)| length)
-                .nth(usize::try_from(LINES - 1).ok()?)
+                .nth(usize::try_from(self.most - 1).ok()?)
         };
         let last = || {
             window
@@ -149,7 +169,7 @@ mod tests {
     fn cut(target: &str, chunks: &[&str], size: usize, limit: usize) -> Vec<(String, String)> {
         let (head, mut parts, mut chunks) = (
             Request::new("POST", target),
-            BodyParts::new(size, limit),
+            BodyParts::new(size, 1_000, limit),
             chunks.iter().peekable(),
         );
         let mut out = Vec::new();
@@ -202,7 +222,7 @@ mod tests {
     fn a_piece_has_so_many_lines_however_short_they_are() {
         let (head, mut parts) = (
             Request::new("POST", "/"),
-            BodyParts::new(1_000_000, 1_000_000),
+            BodyParts::new(1_000_000, 1_000, 1_000_000),
         );
         parts.buffer().extend(b"1\n".repeat(2_501));
         parts.record_arrival(true);
@@ -224,7 +244,7 @@ mod tests {
 
     #[test]
     fn of_a_line_that_is_too_long_no_more_is_kept_than_shows_it() {
-        let mut parts = BodyParts::new(6, 10);
+        let mut parts = BodyParts::new(6, 1_000, 10);
         parts.buffer().extend(b"0123456789");
         parts.record_arrival(true);
         assert!(parts.is_short());

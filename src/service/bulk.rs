@@ -38,17 +38,44 @@ use crate::rm::class::Cls;
 use crate::rm::json::{self, Scanner, members_with};
 use crate::rm::tree::Tree;
 use crate::store::canonical::object;
-use crate::store::repository::{Commit, Ehr, Repository, StoreError};
+use crate::store::repository::{Commit, EarlierCommits, Ehr, Repository, StoreError};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::rc::Rc;
 
-/// The maximum number of change sets of a transaction, and the maximum bytes of their lines. In
-/// workerd the database shares its thread with requests, which wait during a transaction.
+/// The sizes of the pieces in which a host processes the lines of a load. Larger pieces cost less
+/// for each line, because each has a transaction; during smaller ones others wait for less time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LoadSizes {
+    /// Maximum bytes of a part of a body, unless a line is longer.
+    pub part: usize,
+    /// Maximum lines of a part. Each costs work and a response, however short it is.
+    pub lines: u64,
+    /// Maximum change sets of a transaction.
+    pub commits: usize,
+    /// Maximum bytes of the lines of a transaction.
+    pub bytes: usize,
+}
+
+/// The sizes in workerd, where the database shares its thread with requests: they wait during a
+/// transaction. A part occupies a worker for about 40 ms, and a line for 40 µs at least.
+const PART: usize = 500_000;
+const LINES: u64 = 1_000;
 const TOGETHER: usize = 100;
 const BYTES: usize = 4_000_000;
+
+impl Default for LoadSizes {
+    fn default() -> LoadSizes {
+        LoadSizes {
+            part: PART,
+            lines: LINES,
+            commits: TOGETHER,
+            bytes: BYTES,
+        }
+    }
+}
 
 /// Bytes of lines between two pauses, and the bytes that a line counts in addition to its length.
 const PAUSE: usize = 100_000;
@@ -60,39 +87,44 @@ const BLANK: usize = 100;
 /// The media type of the responses.
 pub(crate) const NDJSON: &str = "application/x-ndjson";
 
-/// Bytes of a part of a body that is written (it occupies a worker for about 40 ms, and others
-/// wait), and of a list of EHRs: those of a thousand.
-const PIECES: [usize; 2] = [500_000, 39_000];
+/// Bytes of a part of a list of EHRs: those of a thousand.
+const LISTED: usize = 39_000;
 
 /// Returns the bytes that a host may pass at a time of the body of a request, cut between lines, or
 /// `None` if it must pass the body at once. The responses then follow one another. Guides run on
 /// all parts at one time, `now` (microseconds since 1970), unless the request has another.
 #[must_use]
-pub fn part_size(request: &mut Request, now: i64) -> Option<usize> {
-    let size = size_of_parts(request)?;
-    let [_, listed] = PIECES;
-    if size == listed && request.query_value("now").is_none() {
+pub fn part_size(request: &mut Request, now: i64, sizes: LoadSizes) -> Option<usize> {
+    let lines = lines_of(request)?;
+    if lines == BodyLines::Ehrs && request.query_value("now").is_none() {
         request.query.push((String::from("now"), iso(now)));
     }
-    Some(size)
+    Some(match lines {
+        BodyLines::Changes => sizes.part,
+        BodyLines::Ehrs => LISTED,
+    })
 }
 
 /// Returns whether a host may pass the body of a request in parts.
 pub(crate) fn is_read_in_parts(request: &Request) -> bool {
-    size_of_parts(request).is_some()
+    lines_of(request).is_some()
 }
 
-fn size_of_parts(request: &Request) -> Option<usize> {
+/// The lines of a body that a host may pass in parts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum BodyLines {
+    /// Changes to the repository.
+    Changes,
+    /// The EHRs on which guides run.
+    Ehrs,
+}
+
+fn lines_of(request: &Request) -> Option<BodyLines> {
     let path = request.path.trim_end_matches('/');
-    let [written, listed] = PIECES;
+    let written = ["/ehr/bulk", "/ehrs/bulk", "/admin/import"];
     match request.method == "POST" {
-        true if ["/ehr/bulk", "/ehrs/bulk", "/admin/import"]
-            .iter()
-            .any(|end| path.ends_with(end)) =>
-        {
-            Some(written)
-        }
-        true if path.ends_with("/gdl/query") && is_ndjson(request) => Some(listed),
+        true if written.iter().any(|end| path.ends_with(end)) => Some(BodyLines::Changes),
+        true if path.ends_with("/gdl/query") && is_ndjson(request) => Some(BodyLines::Ehrs),
         _ => None,
     }
 }
@@ -129,6 +161,8 @@ pub(crate) enum LineIdentity {
 /// Lines in progress, and the responses to those before them.
 #[derive(Default)]
 pub(crate) struct Lines<'a> {
+    /// The parts of the body before this one, until they are answered.
+    earlier: Option<EarlierCommits>,
     commits: Vec<Commit>,
     sent: Vec<PendingLine<'a>>,
     bytes: usize,
@@ -142,6 +176,32 @@ pub(crate) struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
+    /// Creates the state before the first line of a body, or of a part of it.
+    pub fn begin(call: &Call<'_>) -> Lines<'a> {
+        Lines {
+            earlier: call.earlier_parts(),
+            ..Lines::default()
+        }
+    }
+
+    /// Waits for the parts of the body before this one. Awaited before data are read that they may
+    /// change.
+    ///
+    /// # Errors
+    /// 503 if one of them was rejected, which ends the load.
+    pub async fn await_earlier_parts(&mut self) -> Result<(), Failure> {
+        let Some(earlier) = self.earlier.take() else {
+            return Ok(());
+        };
+        if earlier.await {
+            return Ok(());
+        }
+        // Nothing after the rejected part is written.
+        self.earlier = Some(Box::pin(std::future::ready(false)));
+        let message = "an earlier part of the load was rejected";
+        Err(Failure::new(503, message))
+    }
+
     /// Returns the responses.
     pub fn into_text(self) -> String {
         self.out
@@ -314,7 +374,7 @@ impl<R: Repository> Service<R> {
         let mut load = Load {
             lines: Lines {
                 facts: Facts::Cached,
-                ..Lines::default()
+                ..Lines::begin(call)
             },
             ..Load::default()
         };
@@ -364,6 +424,9 @@ impl<R: Repository> Service<R> {
             // The line itself may have changed the object since, so its conditions may no longer
             // hold.
             (Some(key), Some(target)) if failure.status == 409 => {
+                if let Err(ended) = load.lines.await_earlier_parts().await {
+                    return load.lines.refuse(line.number, &ended);
+                }
                 let pending = PendingLine {
                     sent: line,
                     ehr_id: target.ehr_id,
@@ -422,7 +485,8 @@ impl<R: Repository> Service<R> {
         });
         lines.commits.push(commit);
         lines.bytes += sent.text.len();
-        if lines.commits.len() >= TOGETHER || lines.bytes >= BYTES {
+        let sizes = self.config.load_sizes;
+        if lines.commits.len() >= sizes.commits || lines.bytes >= sizes.bytes {
             self.flush(lines).await;
         }
     }
@@ -436,7 +500,10 @@ impl<R: Repository> Service<R> {
         // A transaction delays other requests like any other work.
         lines.unpaused = PAUSE;
         let commits = std::mem::take(&mut lines.commits);
-        let outcomes = self.repository.commit_all(commits).await;
+        let outcomes = match lines.earlier.take() {
+            None => self.repository.commit_all(commits).await,
+            Some(earlier) => self.repository.commit_all_after(commits, earlier).await,
+        };
         let sent = std::mem::take(&mut lines.sent);
         if let Err(failure) = check_outcomes(sent.len(), outcomes.len()) {
             for line in sent {
@@ -562,6 +629,7 @@ impl<R: Repository> Service<R> {
         // The templates of a contribution are no preconditions of its commit, so cached ones do not
         // suffice.
         self.commit_optimistic_lines(call, load).await;
+        load.lines.await_earlier_parts().await?;
         let sent = SentContribution::read(call, json, Format::Json).await?;
         load.target = Some(LineTarget {
             ehr_id: ehr_id.clone(),

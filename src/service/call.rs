@@ -16,7 +16,7 @@ use super::templates::{Facts, Templates};
 use super::{Config, Environment, Request, Response};
 use crate::document::ObjectKind;
 use crate::rm::tree::NodeRef;
-use crate::store::repository::Pause;
+use crate::store::repository::{EarlierCommits, Pause};
 use aqlite_rm::order;
 use serde_json::json;
 use std::cell::RefCell;
@@ -247,6 +247,11 @@ impl<'a> Call<'a> {
     /// Yields to other requests. Awaited between steps of long work.
     pub fn pause(&self) -> Pause {
         self.environment.borrow_mut().pause()
+    }
+
+    /// Returns the future of the parts of the body before this one, the first time.
+    pub fn earlier_parts(&self) -> Option<EarlierCommits> {
+        self.environment.borrow_mut().earlier_parts()
     }
 
     /// Waits for a turn if a text or document has many bytes. Awaited before work on it that does

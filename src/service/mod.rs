@@ -100,6 +100,8 @@ mod representation;
 mod resolve;
 mod root;
 mod route;
+mod row_parts;
+mod shared_memory;
 mod simplified;
 mod stored_query;
 mod substitution;
@@ -120,8 +122,8 @@ pub use admission::{
     Admission, Concurrency, LARGE, LEASE, Permit, RoomFuture, Turn, TurnFuture, Work, is_heavy,
     may_be_large, room_of_body,
 };
-pub use body_parts::{AHEAD, BodyParts};
-pub use bulk::part_size;
+pub use body_parts::{AHEAD, BodyParts, DISCARD_TIME, DISCARDED, EXPANDED, SEND_TIME};
+pub use bulk::{LoadSizes, part_size};
 pub use explain::Host;
 #[cfg(feature = "gzip")]
 pub use gzip::{Gunzip, GzipError, Progress};
@@ -130,13 +132,15 @@ pub use negotiate::is_compressed;
 pub use openapi::openapi;
 pub use replay::ReplayEnvironment;
 pub use route::{needs_permission, operation};
+pub use row_parts::RowParts;
+pub use shared_memory::SharedMemory;
 pub use terminology::{Answers, TerminologyResponse, TerminologyServer, Unreachable};
 pub use time::days_before;
 
 use crate::aql::Budget;
 use crate::document::LayoutStore;
-pub use crate::store::repository::Pause;
 use crate::store::repository::Repository;
+pub use crate::store::repository::{EarlierCommits, Pause};
 use crate::template::flat::Maker;
 use auth::{AccessTrail, Caller, Denied, RefusalCounts};
 use call::{Call, IncomingRequest};
@@ -176,6 +180,19 @@ pub trait Environment {
     fn room(&mut self, bytes: usize) -> RoomFuture {
         let _ = bytes;
         Box::pin(std::future::ready(true))
+    }
+
+    /// Returns the time of arrival of the request, which is that of its changes. A part of a body
+    /// has a time that is not before that of the parts before it.
+    fn arrival(&mut self) -> i64 {
+        self.now()
+    }
+
+    /// Waits until the parts of the body before this one are answered; false if one of them was
+    /// rejected, so that this one must not change anything. A host that processes the parts one
+    /// after the other has nothing to wait for.
+    fn earlier_parts(&mut self) -> Option<EarlierCommits> {
+        None
     }
 
     /// Returns whether the host sends bodies in parts: see [`Response::rest`]. Other hosts answer
@@ -291,6 +308,8 @@ pub struct Config {
     pub debug: bool,
     /// Origins whose pages may call the service; `*` allows all.
     pub origins: Vec<String>,
+    /// The sizes of the pieces of a load.
+    pub load_sizes: LoadSizes,
 }
 
 impl Default for Config {
@@ -309,6 +328,7 @@ impl Default for Config {
             trusts_compositions: false,
             debug: false,
             origins: Vec::new(),
+            load_sizes: LoadSizes::default(),
         }
     }
 }
@@ -370,6 +390,14 @@ impl<R: Repository> Service<R> {
     pub fn with_terminology(self, server: Box<dyn TerminologyServer>) -> Service<R> {
         Service {
             terminology: Some(server),
+            ..self
+        }
+    }
+
+    /// Shares memory for queries with other services.
+    pub fn with_memory(self, memory: &SharedMemory) -> Service<R> {
+        Service {
+            query_memory: memory.queries(),
             ..self
         }
     }
@@ -470,7 +498,7 @@ impl<R: Repository> Service<R> {
             }
             RouteTarget::Operation(found) => found,
         };
-        let now = environment.now();
+        let now = environment.arrival();
         trail.set_route(request, &matched, now);
         let caller = self.admit(request, &matched, caller, trail)?;
         let expanded = self.decompressed(request)?;

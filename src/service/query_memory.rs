@@ -5,10 +5,9 @@
 //! with all of its requests. A query that runs alone has its own budget only.
 
 use super::error::Failure;
-use std::cell::RefCell;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The maximum bytes of documents, rows and results of all running queries, estimated. A list that
+/// The default maximum bytes of documents, rows and results of all running queries, estimated. A list that
 /// grows takes half as much again temporarily.
 const TOGETHER: usize = 33_554_432;
 
@@ -20,12 +19,22 @@ const JOINED: usize = 67_108_864;
 /// without dropping its work.
 const LEASE: i64 = 120_000_000;
 
-/// The memory of the running queries of a service.
-#[derive(Clone, Default)]
-pub(super) struct QueryMemory(Rc<RefCell<SharedMemory>>);
+/// The memory of the running queries of a service, or of several services of one process.
+#[derive(Clone)]
+pub(super) struct QueryMemory {
+    /// Maximum bytes of all queries.
+    bytes: usize,
+    shares: Arc<Mutex<Shares>>,
+}
+
+impl Default for QueryMemory {
+    fn default() -> QueryMemory {
+        QueryMemory::new(TOGETHER)
+    }
+}
 
 #[derive(Default)]
-struct SharedMemory {
+struct Shares {
     next: u64,
     entries: Vec<Entry>,
 }
@@ -43,9 +52,23 @@ pub(super) struct MemoryShare {
 }
 
 impl QueryMemory {
+    /// Creates memory of `bytes` bytes.
+    pub fn new(bytes: usize) -> QueryMemory {
+        QueryMemory {
+            bytes,
+            shares: Arc::default(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shares> {
+        // A panic ends the process, or its thread with its queries. The entries are whole at any
+        // time.
+        self.shares.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Creates the share of a query that begins.
     pub fn share(&self) -> MemoryShare {
-        let mut held = self.0.borrow_mut();
+        let mut held = self.lock();
         held.next += 1;
         MemoryShare {
             memory: self.clone(),
@@ -60,13 +83,13 @@ impl MemoryShare {
     /// # Errors
     /// 429 if that is too much in addition to the other queries.
     pub fn hold(&self, bytes: usize, now: i64) -> Result<(), Failure> {
-        let mut held = self.memory.0.borrow_mut();
+        let mut held = self.memory.lock();
         held.entries
             // The own entry is replaced below.
             .retain(|entry| entry.number != self.number && now.saturating_sub(entry.seen) < LEASE);
         let others: usize = held.entries.iter().map(|entry| entry.bytes).sum();
         // A single query is limited by its own budget only.
-        if others > 0 && others.saturating_add(bytes) > TOGETHER {
+        if others > 0 && others.saturating_add(bytes) > self.memory.bytes {
             let message = "the queries that run take too much memory together: try again later, or narrow the query by WHERE, an EHR or LIMIT";
             return Err(Failure::new(429, message).header("Retry-After", "10"));
         }
@@ -152,8 +175,7 @@ impl ReadBudget {
 impl Drop for MemoryShare {
     fn drop(&mut self) {
         self.memory
-            .0
-            .borrow_mut()
+            .lock()
             .entries
             .retain(|entry| entry.number != self.number);
     }

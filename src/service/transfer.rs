@@ -115,7 +115,9 @@ impl<R: Repository> Service<R> {
     /// POST /admin/import?findings=refuse|keep
     pub(super) async fn import(&self, call: &Call<'_>) -> Result<Response, Failure> {
         let keeps_findings = keeps_findings(call.request)?;
-        let mut lines = Lines::default();
+        let mut lines = Lines::begin(call);
+        // A record may depend on any record before it.
+        lines.await_earlier_parts().await?;
         for sent in numbered(call)? {
             lines.pause(call, sent.text).await;
             call.templates.borrow_mut().forget_many();

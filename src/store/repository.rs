@@ -10,6 +10,7 @@ use super::scan::{Scan, Snapshot};
 use crate::document::{ObjectKind, Packed};
 use crate::rm::class::Cls;
 use aqlite_rm::order;
+use std::pin::Pin;
 use std::rc::Rc;
 
 /// An EHR, the record of one patient.
@@ -483,6 +484,16 @@ pub(super) fn state_to_read(
     }
 }
 
+/// A future of commits that precede others: true once they are written, false if those that follow
+/// must not be.
+pub type EarlierCommits = Pin<Box<dyn Future<Output = bool>>>;
+
+/// Returns the outcomes of commits that must not be written.
+pub(super) fn not_written(count: usize) -> Vec<Result<(), StoreError>> {
+    let why = StoreError::Unavailable("an earlier part of the load was rejected".into());
+    vec![Err(why); count]
+}
+
 /// The maximum size in bytes of the stored documents that are read together, unless a single one is
 /// larger: a page of a scan or of a list.
 pub const MAX_PAGE_BYTES: u64 = 2_097_152;
@@ -498,6 +509,19 @@ pub trait Repository {
 
     /// Commits change sets in order. Each has its own outcome.
     async fn commit_all(&self, commits: Vec<Commit>) -> Vec<Result<(), StoreError>>;
+
+    /// Commits like [`Repository::commit_all`], after other commits. Work that does not depend on
+    /// them may be done before. If `earlier` resolves to false, nothing is written.
+    async fn commit_all_after(
+        &self,
+        commits: Vec<Commit>,
+        earlier: EarlierCommits,
+    ) -> Vec<Result<(), StoreError>> {
+        match earlier.await {
+            true => self.commit_all(commits).await,
+            false => not_written(commits.len()),
+        }
+    }
 
     /// Returns contributions in commit order, of one EHR, or of all EHRs and the demographic
     /// service: at most `limit` after the one with the uid `after`, and at most [`MAX_PAGE_BYTES`].

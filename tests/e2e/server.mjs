@@ -177,6 +177,23 @@ export async function startServed(state, vars = { AUTH: "none" }, env = {}) {
   throw new Error(`the worker did not start:\n${server.log}`);
 }
 
+/** Starts `aqlite serve`, the program `program`, on an empty database in a folder. */
+export async function startNative(program, folder, vars = { AUTH: "none" }) {
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  const args = ["serve", "--db", join(folder, "a.db"), "--listen", "127.0.0.1:0", "--threads", "3"];
+  const child = spawn(program, args, {
+    cwd: folder,
+    env: vars,
+    detached: true,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const server = new Server(child);
+  await server.says(/aqlite listens on http:\S+:(\d+)/);
+  server.port = /aqlite listens on http:\S+:(\d+)/.exec(server.log)[1];
+  return server;
+}
+
 /** The processes of a server: those of its group. */
 export function processes(server) {
   const stat = (pid) => {

@@ -338,6 +338,7 @@ impl Run {
             return 0;
         }
         let service = start(Config {
+            load_sizes: aqlite::service::LoadSizes::default(),
             system_id: String::from("test.example"),
             base_url: BASE.to_owned(),
             hosts: Vec::new(),

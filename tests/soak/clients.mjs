@@ -1,12 +1,15 @@
-// Foreign clients against the service in workerd: `node tests/soak/clients.mjs oehrpy|schemathesis
-// PYTHON [SPEC…]`.
+// Foreign clients against the service in workerd, or against `aqlite serve` if AQLITE_PROGRAM names
+// the program: `node tests/soak/clients.mjs oehrpy|schemathesis PYTHON [SPEC…]`, or
+// `node tests/soak/clients.mjs conformance PROGRAM [ARGUMENT…]`.
 //
+// conformance: the program with `--via` and the address of the service.
 // oehrpy: the client library runs its whole sequence of requests.
 // schemathesis: requests derived from the standard's OpenAPI documents (SPEC), half of them about
 // existing objects. None may be answered by 5xx.
 import { spawn } from "node:child_process";
 import { dirname, join, resolve } from "node:path";
-import { ITS, V1, freshState, root, sample, start, uploadTemplates } from "../e2e/server.mjs";
+import { ITS, V1, freshState, root, sample, start, startNative } from "../e2e/server.mjs";
+import { uploadTemplates } from "../e2e/server.mjs";
 
 const [, , what, python, ...specs] = process.argv;
 
@@ -109,9 +112,17 @@ async function schemathesis(server) {
   return reached > 0 ? worst : 1;
 }
 
-const server = await start(freshState(what), { AUTH: "none", ADMIN: "true", ACCESS_LOG: "on" });
+async function conformance(server) {
+  return run(python, [...specs, "--via", `http://127.0.0.1:${server.port}`]);
+}
+
+const vars = { AUTH: "none", ADMIN: "true", ACCESS_LOG: "on", DEBUG: "true" };
+const native = process.env.AQLITE_PROGRAM;
+const server = native
+  ? await startNative(native, join(root, "target/soak/native"), vars)
+  : await start(freshState(what), vars);
 try {
-  process.exitCode = await (what === "oehrpy" ? oehrpy : schemathesis)(server);
+  process.exitCode = await { oehrpy, schemathesis, conformance }[what](server);
 } finally {
   await server.stop();
 }

@@ -5,7 +5,7 @@ use crate::http::{Body, Unread};
 use crate::memory::Sending;
 use crate::{ActiveRequest, compaction};
 use aqlite::service::{AHEAD, BodyParts, Request, Response};
-use futures_util::{StreamExt, stream};
+use futures_util::stream;
 use std::rc::Rc;
 use std::time::Duration;
 use worker::{Delay, Result, web_sys};
@@ -49,20 +49,21 @@ impl Load {
     }
 }
 
-/// Responds to a request part by part, of `size` bytes each. The first response determines the
+/// Responds to a request part by part. The first response determines the
 /// status.
 pub async fn answer(
     active: Rc<ActiveRequest>,
     mut head: Request,
     request: &web_sys::Request,
-    (size, limit): (usize, usize),
+    parts: BodyParts,
+    limit: usize,
 ) -> Result<web_sys::Response> {
     let body = Body::expanded(request, &mut head, AHEAD);
     let mut load = Load {
         active,
         head,
         body,
-        parts: BodyParts::new(size, limit),
+        parts,
         limit,
         _sending: Sending::begin(),
     };
@@ -76,7 +77,6 @@ pub async fn answer(
     if first.status != 200 || load.parts.is_done() {
         return super::http::write(first);
     }
-    let (headers, begun) = (super::http::headers(&first)?, first.body);
     let rest = stream::unfold(Some(load), move |load| async move {
         let mut load = load?;
         let answer = load.answer().await?;
@@ -88,10 +88,7 @@ pub async fn answer(
             text.push(b'\n');
             load.body.pass(load.limit).await;
         }
-        Some((Ok::<_, worker::Error>(text), goes_on.then_some(load)))
+        Some((text, goes_on.then_some(load)))
     });
-    let all = stream::once(async move { Ok(begun) }).chain(rest);
-    Ok(worker::Response::from_stream(all)?
-        .with_headers(headers)
-        .into())
+    super::http::write_parts(first, rest)
 }

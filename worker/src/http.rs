@@ -1,8 +1,8 @@
 //! Conversion of requests and responses between the runtime and the core.
 
-use aqlite::service::{self, Gunzip, GzipError, Progress};
+use aqlite::service::{self, DISCARD_TIME, DISCARDED, EXPANDED, Gunzip, GzipError, Progress};
 use futures_util::future::{FutureExt, select};
-use futures_util::pin_mut;
+use futures_util::{Stream, StreamExt, pin_mut, stream};
 use std::time::Duration;
 use wasm_bindgen::prelude::wasm_bindgen;
 use worker::js_sys::{Array, Function, Promise, Uint8Array};
@@ -12,14 +12,6 @@ use worker::{Delay, Error, Headers, Result, web_sys};
 
 /// Bytes that are read at a time of a body of unknown length, or of a compressed one.
 pub const CHUNK: usize = 100_000;
-
-/// Bytes of a compressed body that are expanded at a time. Other requests continue in between.
-const STEP: usize = 500_000;
-
-/// The limits of reading an unwanted body before its connection is closed: a multiple of the limit
-/// of bodies, and a time.
-const PASSED: usize = 10;
-const PATIENCE: Duration = Duration::from_secs(5);
 
 #[wasm_bindgen(module = "/http.js")]
 extern "C" {
@@ -85,7 +77,7 @@ impl Body {
             return Ok(!self.ended);
         };
         // One step of output, however many chunks of input it needs.
-        let full = into.len() + STEP;
+        let full = into.len() + EXPANDED;
         while gunzip.expand(into, full.saturating_sub(into.len()))? == Progress::Input {
             if self.ended {
                 gunzip.end()?;
@@ -109,7 +101,7 @@ impl Body {
     /// Reads and discards the rest, as it was sent, up to a bound: a response to a request that is
     /// still being sent would not arrive, and the next request of its connection would fail.
     pub async fn pass(&mut self, limit: usize) {
-        let most = PASSED * limit.max(STEP) / self.size;
+        let most = DISCARDED * limit.max(EXPANDED) / self.size;
         let all = async {
             for _ in 0..=most {
                 if self.ended || self.chunk().await.is_err() {
@@ -117,7 +109,7 @@ impl Body {
                 }
             }
         };
-        let late = Delay::from(PATIENCE);
+        let late = Delay::from(DISCARD_TIME);
         pin_mut!(all, late);
         select(all, late).await;
     }
@@ -193,8 +185,20 @@ pub fn write_observed(
     Ok((parts.get(0).unchecked_into(), sent.map(drop)))
 }
 
+/// Writes a response whose body begins with that of `first`, and continues with `rest` as the
+/// client reads it.
+pub fn write_parts(
+    first: service::Response,
+    rest: impl Stream<Item = Vec<u8>> + 'static,
+) -> Result<web_sys::Response> {
+    let (headers, begun) = (headers(&first)?, first.body);
+    let parts = stream::once(async move { begun }).chain(rest);
+    let response = worker::Response::from_stream(parts.map(Ok::<_, Error>))?;
+    Ok(response.with_headers(headers).into())
+}
+
 /// Returns the headers of a response.
-pub fn headers(response: &service::Response) -> Result<Headers> {
+fn headers(response: &service::Response) -> Result<Headers> {
     let headers = Headers::new();
     for (name, value) in &response.headers {
         headers.append(name, value)?;

@@ -18,7 +18,7 @@ mod zone;
 use aqlite::service::auth::{Authenticator, Caller, Denied, KeyCache};
 use aqlite::service::deployment::{self, Deployment, Variables};
 use aqlite::service::{
-    self, Admission, Auth, Environment, LARGE, Pause, Permit, RoomFuture, Service, Turn,
+    self, Admission, Auth, BodyParts, Environment, LARGE, Pause, Permit, RoomFuture, Service, Turn,
     TurnFuture, Work,
 };
 use aqlite::store::sql::{LayoutCatalog, Segments, SqlRepository};
@@ -90,8 +90,11 @@ async fn fetch(request: web_sys::Request, env: Env, context: Context) -> Result<
             return http::write(response);
         }
     };
-    if let Some(size) = service::part_size(&mut head, Runtime.now()).filter(|_| has_body) {
-        return body_parts::answer(active, head, &request, (size, limit)).await;
+    let sizes = active.state.service.config().load_sizes;
+    let size = service::part_size(&mut head, Runtime.now(), sizes).filter(|_| has_body);
+    if let Some(size) = size {
+        let parts = BodyParts::new(size, sizes.lines, limit);
+        return body_parts::answer(active, head, &request, parts, limit).await;
     }
     // Held until the response: the bodies in memory are limited in total.
     let _body_permit = match has_body && service::may_be_large(&head) {
@@ -126,7 +129,7 @@ async fn fetch(request: web_sys::Request, env: Env, context: Context) -> Result<
     let (response, sent) = http::write_observed(answer)?;
     let sending = memory::Sending::begin();
     context.wait_until(async move {
-        let late = Delay::from(memory::LONGEST);
+        let late = Delay::from(service::SEND_TIME);
         pin_mut!(sent, late);
         select(sent, late).await;
         drop((room, sending));

@@ -1,18 +1,14 @@
 //! The memory of this instance, for the entry module. Wasm memory never shrinks, so an instance
 //! whose memory grew is replaced while no request is open.
 
+use aqlite::service::SEND_TIME;
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::time::Duration;
 use wasm_bindgen::prelude::wasm_bindgen;
 use worker::Date;
 
 /// Bytes of a page of wasm memory.
 const PAGE: usize = 1 << 16;
-
-/// The time after which a response counts as sent: the runtime may forget the work of a client that
-/// disconnected.
-pub const LONGEST: Duration = Duration::from_secs(120);
 
 thread_local! {
     /// Start times of the responses that are still being sent after their request was handled.
@@ -40,7 +36,7 @@ impl Drop for Sending {
 fn is_sending() -> bool {
     let now = Date::now().as_millis();
     SENDING.with_borrow_mut(|sending| {
-        sending.retain(|begun| u128::from(now.saturating_sub(**begun)) < LONGEST.as_millis());
+        sending.retain(|begun| u128::from(now.saturating_sub(**begun)) < SEND_TIME.as_millis());
         !sending.is_empty()
     })
 }

@@ -2,7 +2,7 @@
 
 use crate::options::Options;
 use crate::process::{cargo, command, corpus, output_of, root, run};
-use crate::{bundle, sample, tools};
+use crate::{bundle, conformance, sample, tools};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -12,10 +12,11 @@ const LIMITS: [&str; 3] = ["-timeout=10", "-rss_limit_mb=2048", "-malloc_limit_m
 /// A part of the soak that is not a fuzz target: its name and its function.
 type Other = (&'static str, fn(&Options) -> Result<(), String>);
 
-const OTHERS: [Other; 7] = [
+const OTHERS: [Other; 8] = [
     ("samples", samples),
     ("kill", kill),
     ("serve", serve),
+    ("native", native),
     ("attack", attack),
     ("oehrpy", oehrpy),
     ("schemathesis", schemathesis),
@@ -129,11 +130,40 @@ fn attack(_: &Options) -> Result<(), String> {
 
 /// Runs the whole sequence of requests of an unmodified client library.
 fn oehrpy(_: &Options) -> Result<(), String> {
-    clients("oehrpy", &[])
+    bundle::all()?;
+    sample::generate()?;
+    clients("oehrpy", &[], None)
+}
+
+/// Runs the suites of AQL and the requests of schemathesis against `aqlite serve`.
+fn native(options: &Options) -> Result<(), String> {
+    run(&mut cargo(&[
+        "build",
+        "--release",
+        "--package",
+        "aqlite-cli",
+    ]))?;
+    sample::generate()?;
+    let program = root().join("target/release/aqlite");
+    if let Some(corpus) = corpus(options.given("corpus"))? {
+        let mut suites = conformance::command();
+        suites.arg("aql").arg("--corpus").arg(corpus);
+        let mut clients = command("node", &["tests/soak/clients.mjs", "conformance"]);
+        clients.arg(suites.get_program()).args(suites.get_args());
+        run(clients.env("AQLITE_PROGRAM", &program))?;
+    }
+    clients("schemathesis", &openapi_documents(options)?, Some(&program))
 }
 
 /// Sends requests derived from the OpenAPI documents of the standard. None may be answered by 5xx.
 fn schemathesis(options: &Options) -> Result<(), String> {
+    bundle::all()?;
+    sample::generate()?;
+    clients("schemathesis", &openapi_documents(options)?, None)
+}
+
+/// Returns the OpenAPI documents of the standard.
+fn openapi_documents(options: &Options) -> Result<Vec<PathBuf>, String> {
     let folder = options
         .given("openapi")
         .map(str::to_owned)
@@ -151,14 +181,13 @@ fn schemathesis(options: &Options) -> Result<(), String> {
         .filter(|p| p.extension().is_some_and(|e| e == "yaml"))
         .collect();
     documents.sort();
-    clients("schemathesis", &documents)
+    Ok(documents)
 }
 
-/// Runs foreign clients against workerd. They are installed in an environment of their own under
-/// target/, in the versions of tests/soak/requirements.txt.
-fn clients(name: &str, documents: &[PathBuf]) -> Result<(), String> {
-    bundle::all()?;
-    sample::generate()?;
+/// Runs foreign clients against workerd, or against the program `aqlite` if one is given. They are
+/// installed in an environment of their own under target/, in the versions of
+/// tests/soak/requirements.txt.
+fn clients(name: &str, documents: &[PathBuf], program: Option<&Path>) -> Result<(), String> {
     let home = root().join("target/soak/venv");
     let python = home.join("bin/python");
     if !python.is_file() {
@@ -175,9 +204,12 @@ fn clients(name: &str, documents: &[PathBuf]) -> Result<(), String> {
             "tests/soak/requirements.txt",
         ],
     ))?;
-    run(command("node", &["tests/soak/clients.mjs", name])
-        .arg(&python)
-        .args(documents))
+    let mut clients = command("node", &["tests/soak/clients.mjs", name]);
+    clients.arg(&python).args(documents);
+    if let Some(program) = program {
+        clients.env("AQLITE_PROGRAM", program);
+    }
+    run(&mut clients)
 }
 
 /// Breaks the code in one place after another and expects a test to fail each time. There are

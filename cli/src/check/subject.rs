@@ -3,7 +3,7 @@
 use super::problem::{Problem, Source};
 use crate::data::content::Content;
 use crate::data::document::{Document, Reader};
-use crate::data::files::SourceFile;
+use crate::data::files::{self, SourceFile};
 use crate::data::locate::span_of;
 use crate::data::templates::{self, Templates, may_be_template};
 use aqlite::diag::{Diagnostic, Finding, Span};
@@ -28,7 +28,7 @@ pub fn template_of(file: &SourceFile) -> Option<Template> {
     if !may_be_template(file) {
         return None;
     }
-    let text = std::fs::read_to_string(&file.path).ok()?;
+    let text = files::read_text(&file.path).ok()?;
     if Content::of(&text) != Content::Template {
         return None;
     }
@@ -39,7 +39,7 @@ impl Checker<'_> {
     /// Returns the problems of a file.
     pub fn check(&self, file: &SourceFile) -> Vec<Problem> {
         let path = file.shown();
-        let text = match std::fs::read(&file.path).map(String::from_utf8) {
+        let text = match files::read(&file.path).map(String::from_utf8) {
             Ok(Ok(text)) => text,
             Ok(Err(_)) => return vec![unreadable(path, "CLI0002", "the text is no UTF-8")],
             Err(error) => return vec![unreadable(path, "CLI0001", &error.to_string())],

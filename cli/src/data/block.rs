@@ -2,7 +2,7 @@
 
 use super::catalog::{EhrFacts, FileProblem, VersionFacts, ehr_number, object_hash};
 use super::document::{Document, Reader};
-use super::files::SourceFile;
+use super::files::{self, SourceFile};
 use super::locate::line_of;
 use super::owner::{Owner, Owners, ehr_id};
 use super::templates::Templates;
@@ -14,7 +14,6 @@ use aqlite::document::{
 use aqlite::rm::class::Attr;
 use aqlite::rm::time;
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::ops::Range;
 
@@ -158,7 +157,7 @@ impl<'b> Builder<'b> {
     }
 
     fn add_file(&mut self, file: &SourceFile, first: u64) {
-        let text = match std::fs::read(&file.path) {
+        let text = match files::read(&file.path) {
             Ok(bytes) => String::from_utf8(bytes),
             Err(error) => {
                 return self.add_problem(file, 0, ("CLI0001", error.to_string()));
@@ -177,7 +176,7 @@ impl<'b> Builder<'b> {
         first_line: u32,
         first: u64,
     ) -> std::io::Result<()> {
-        let mut opened = File::open(&file.path)?;
+        let mut opened = files::open(&file.path)?;
         opened.seek(SeekFrom::Start(start))?;
         let mut reader = BufReader::with_capacity(1 << 16, opened.take(length));
         let mut bytes = Vec::new();

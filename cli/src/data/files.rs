@@ -2,8 +2,10 @@
 
 use crate::outcome::Failure;
 use std::collections::HashSet;
-use std::fs::{self, Metadata};
+use std::fs::{self, File, Metadata};
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::UNIX_EPOCH;
 
 /// The endings of files of data that are read in a folder. A file that is named itself may have any
@@ -14,6 +16,78 @@ pub const DATA: &[&str] = &["json", "xml", "opt", "ndjson", "jsonl", "adls", "ad
 pub const CHECKED: &[&str] = &[
     "json", "xml", "opt", "ndjson", "jsonl", "adls", "adl", "aql", "gdl", "gdl2",
 ];
+
+/// The argument that means the standard input.
+pub const STANDARD_INPUT: &str = "-";
+
+/// The standard input, which is read once.
+static INPUT: OnceLock<Vec<u8>> = OnceLock::new();
+
+/// A file that is read, or the standard input.
+pub enum Opened {
+    /// A file.
+    File(File),
+    /// The standard input.
+    Input(Cursor<&'static [u8]>),
+}
+
+impl Read for Opened {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Opened::File(file) => file.read(into),
+            Opened::Input(input) => input.read(into),
+        }
+    }
+}
+
+impl Seek for Opened {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        match self {
+            Opened::File(file) => file.seek(to),
+            Opened::Input(input) => input.seek(to),
+        }
+    }
+}
+
+/// Opens a file, or the standard input for [`STANDARD_INPUT`].
+///
+/// # Errors
+/// If it cannot be read.
+pub fn open(path: &Path) -> io::Result<Opened> {
+    match path == Path::new(STANDARD_INPUT) {
+        false => Ok(Opened::File(File::open(path)?)),
+        true => Ok(Opened::Input(Cursor::new(standard_input()?))),
+    }
+}
+
+/// Reads a file, or the standard input for [`STANDARD_INPUT`].
+///
+/// # Errors
+/// If it cannot be read.
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    match path == Path::new(STANDARD_INPUT) {
+        false => fs::read(path),
+        true => standard_input().map(<[u8]>::to_vec),
+    }
+}
+
+/// Reads a file of text, or the standard input for [`STANDARD_INPUT`].
+///
+/// # Errors
+/// If it cannot be read or is not UTF-8.
+pub fn read_text(path: &Path) -> io::Result<String> {
+    String::from_utf8(read(path)?).map_err(|_| io::Error::other("the text is no UTF-8"))
+}
+
+/// Reads the standard input the first time, and returns it.
+fn standard_input() -> io::Result<&'static [u8]> {
+    if let Some(input) = INPUT.get() {
+        return Ok(input);
+    }
+    let mut input = Vec::new();
+    io::stdin().lock().read_to_end(&mut input)?;
+    Ok(INPUT.get_or_init(|| input))
+}
 
 /// The largest depth of folders below a folder of `-d`: symbolic links may form a circle.
 const DEPTH: usize = 64;
@@ -33,8 +107,12 @@ pub struct SourceFile {
 }
 
 impl SourceFile {
-    /// Returns the ending of the file in lower case; empty if it has none.
+    /// Returns the ending of the file in lower case; empty if it has none. The standard input has
+    /// the one that its content would have.
     pub fn ending(&self) -> String {
+        if self.path == Path::new(STANDARD_INPUT) {
+            return String::from(ending_of_input(INPUT.get().map_or(&[], Vec::as_slice)));
+        }
         let ending = self.path.extension().unwrap_or_default();
         ending.to_string_lossy().to_ascii_lowercase()
     }
@@ -59,6 +137,10 @@ pub fn list(arguments: &[String], endings: &[&str]) -> Result<Vec<SourceFile>, F
     };
     for argument in arguments {
         let path = Path::new(argument);
+        if argument == STANDARD_INPUT {
+            lister.add_input()?;
+            continue;
+        }
         if path.exists() {
             lister.add(path)?;
             continue;
@@ -90,6 +172,21 @@ impl Lister<'_> {
             return self.add_folder(path, None, DEPTH);
         }
         self.add_file(path.to_owned(), &metadata, folder_of(path));
+        Ok(())
+    }
+
+    /// Adds the standard input. Its documents belong to one EHR, unless they name another.
+    fn add_input(&mut self) -> Result<(), Failure> {
+        let path = PathBuf::from(STANDARD_INPUT);
+        let input = standard_input().map_err(|error| at(&path, error))?;
+        if self.known.insert(path.clone()) {
+            self.files.push(SourceFile {
+                path,
+                folder: String::from("input"),
+                size: input.len() as u64,
+                modified: 0,
+            });
+        }
         Ok(())
     }
 
@@ -145,6 +242,21 @@ impl Lister<'_> {
             size: metadata.len(),
             modified: nanos.unwrap_or_default(),
         });
+    }
+}
+
+/// Returns the ending of a file with the content of the standard input: `ndjson` for several
+/// objects, one on each line.
+fn ending_of_input(input: &[u8]) -> &'static str {
+    let mut lines = input.split(|byte| *byte == b'\n');
+    let mut lines = lines
+        .by_ref()
+        .map(<[u8]>::trim_ascii)
+        .filter(|line| !line.is_empty());
+    let is_object = |line: &[u8]| line.starts_with(b"{") && line.ends_with(b"}");
+    match (lines.next(), lines.next()) {
+        (Some(first), Some(second)) if is_object(first) && is_object(second) => "ndjson",
+        _ => "",
     }
 }
 

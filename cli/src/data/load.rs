@@ -6,7 +6,7 @@
 use super::block::{self, Block, Builder, DOCUMENTS_OF_FILE, DOCUMENTS_OF_LINE, Shared, Unit};
 use super::catalog::{Catalog, EhrFacts, FileProblem, Precedence, SegmentFacts, VersionFacts};
 use super::document::Document;
-use super::files::SourceFile;
+use super::files::{self, SourceFile};
 use super::owner::{Owner, derived_id};
 use super::store::Writer;
 use super::version::{SYSTEM, VersionUid, default_status};
@@ -14,7 +14,6 @@ use crate::outcome::Failure;
 use crate::progress::Progress;
 use aqlite::document::{EncodedSegment, ObjectKind};
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
@@ -173,7 +172,7 @@ impl Planner<'_> {
 
 /// Calls a function with the length of each line, until it returns false.
 fn each_line(file: &SourceFile, mut visit: impl FnMut(u64) -> bool) -> std::io::Result<()> {
-    let mut reader = BufReader::with_capacity(1 << 18, File::open(&file.path)?);
+    let mut reader = BufReader::with_capacity(1 << 18, files::open(&file.path)?);
     let mut open = 0;
     loop {
         let buffer = reader.fill_buf()?;

@@ -3,7 +3,7 @@
 use super::block::Shared;
 use super::catalog::{Catalog, EhrFacts, FileProblem};
 use super::content::Content;
-use super::files::{self, SourceFile};
+use super::files::{self, STANDARD_INPUT, SourceFile};
 use super::load;
 use super::options::DataOptions;
 use super::owner::Owners;
@@ -16,7 +16,6 @@ use aqlite::document::{Batch, Segment, SegmentState};
 use aqlite::rm::time;
 use etcetera::BaseStrategy;
 use std::cell::OnceCell;
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -205,7 +204,7 @@ fn is_template(file: &SourceFile) -> bool {
     if !may_be_template(file) {
         return false;
     }
-    let Ok(opened) = File::open(&file.path) else {
+    let Ok(opened) = files::open(&file.path) else {
         return false;
     };
     let mut bytes = Vec::new();
@@ -236,7 +235,7 @@ fn read_templates(files: &[SourceFile], indices: &[u32]) -> (Templates, Vec<File
     let (mut all, mut problems) = (Templates::default(), Vec::new());
     let chosen = indices.iter().filter_map(|at| files.get(*at as usize));
     for file in chosen {
-        let text = match std::fs::read_to_string(&file.path) {
+        let text = match files::read_text(&file.path) {
             Ok(text) => text,
             Err(error) => {
                 problems.push(problem(file, 0, "CLI0001", error.to_string()));
@@ -303,7 +302,7 @@ struct Index {
 impl Index {
     /// Returns the index file of some options; `None` if there shall be none.
     fn of(options: &DataOptions, files: &[SourceFile]) -> Option<Index> {
-        if options.no_cache {
+        if options.no_cache || options.data.iter().any(|data| data == STANDARD_INPUT) {
             return None;
         }
         let folder = match &options.cache_dir {

@@ -1,6 +1,6 @@
 //! The body of a request as it arrives, decompressed in bounded steps.
 
-use aqlite::service::{self, Gunzip, GzipError, Progress};
+use aqlite::service::{self, DISCARD_TIME, DISCARDED, EXPANDED, Gunzip, GzipError, Progress};
 use axum::body::{Body, BodyDataStream, Bytes};
 use futures_util::StreamExt;
 use std::time::Duration;
@@ -11,14 +11,6 @@ const IDLE: Duration = Duration::from_secs(30);
 
 /// The longest time of a body that is read as a whole. A load of lines has no such bound.
 const WHOLE: Duration = Duration::from_secs(300);
-
-/// Bytes of a compressed body that are expanded at a time. Other requests continue in between.
-const STEP: usize = 500_000;
-
-/// The limits of reading an unwanted body before its connection is closed: a multiple of the limit
-/// of bodies, and a time.
-const PASSED: usize = 10;
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A body that cannot be read completely: an error of gzip, or a broken or idle connection.
 pub struct Unread(pub GzipError);
@@ -62,7 +54,7 @@ impl IncomingBody {
             return Ok(chunk.is_some());
         };
         // One step of output, however many chunks of input it needs.
-        let full = full.min(into.len().saturating_add(STEP));
+        let full = full.min(into.len().saturating_add(EXPANDED));
         while gunzip.expand(into, full.saturating_sub(into.len()))? == Progress::Input {
             match self.chunk().await? {
                 Some(chunk) => gunzip.feed(&chunk),
@@ -106,7 +98,7 @@ impl IncomingBody {
     /// Reads and discards the rest, as it was sent, up to a bound: a response to a request that is
     /// still being sent would not arrive.
     pub async fn pass(&mut self, limit: usize) {
-        let most = limit.max(STEP).saturating_mul(PASSED);
+        let most = limit.max(EXPANDED).saturating_mul(DISCARDED);
         let all = async {
             let mut passed = 0_usize;
             while passed < most {
@@ -116,6 +108,6 @@ impl IncomingBody {
                 passed = passed.saturating_add(chunk.len());
             }
         };
-        drop(timeout(PATIENCE, all).await);
+        drop(timeout(DISCARD_TIME, all).await);
     }
 }

@@ -2,10 +2,13 @@
 //! segments, and the lock of the process that serves them.
 
 use super::blobs::{self, FileBlobs};
+use super::environment::Machine;
+use super::memory::Memory;
 use super::metrics::Metrics;
 use super::sqlite::Sqlite;
 use super::writer::Writer;
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
+use aqlite::service::{Config, Request, Response, Service};
 use aqlite::store::sql::{
     LOG_MIGRATIONS, LayoutCatalog, MIGRATIONS, Migrations, Segments, SqlRepository,
 };
@@ -15,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use tokio::runtime::{Builder, Runtime};
 
 /// The paths of a repository.
 #[derive(Clone, Debug)]
@@ -74,6 +78,7 @@ pub struct Databases {
     files: Files,
     writer: Writer,
     log: Writer,
+    memory: Memory,
 }
 
 impl Databases {
@@ -85,15 +90,21 @@ impl Databases {
     pub fn open(
         files: Files,
         metrics: &Arc<Metrics>,
+        memory: &Memory,
     ) -> anyhow::Result<(Databases, [JoinHandle<()>; 2])> {
         blobs::prepare(&files.segments).with_context(|| format!("{}", files.segments.display()))?;
         let start = |path: &Path, migrations| {
             let prepare = |connection: &mut Connection| migrate(connection, migrations);
-            Writer::start(path, prepare, Arc::clone(metrics))
+            Writer::start(path, memory.writer_pages, prepare, Arc::clone(metrics))
         };
         let (writer, documents) = start(&files.database, MIGRATIONS)?;
         let (log, accesses) = start(&files.log, LOG_MIGRATIONS)?;
-        let databases = Databases { files, writer, log };
+        let databases = Databases {
+            files,
+            writer,
+            log,
+            memory: memory.clone(),
+        };
         Ok((databases, [documents, accesses]))
     }
 
@@ -102,14 +113,51 @@ impl Databases {
     /// # Errors
     /// If a file cannot be opened.
     pub fn connect(&self) -> rusqlite::Result<Connections> {
+        let memory = &self.memory;
+        let open =
+            |path: &Path, writer: &Writer| Sqlite::open(path, memory.reader_pages, writer.clone());
+        let segments = Segments::new(Box::new(FileBlobs::new(&self.files.segments)));
         Ok(Connections {
-            database: Sqlite::open(&self.files.database, self.writer.clone())?,
-            log: Sqlite::open(&self.files.log, self.log.clone())?,
-            catalog: Rc::default(),
-            segments: Rc::new(Segments::new(Box::new(FileBlobs::new(
-                &self.files.segments,
-            )))),
+            database: open(&self.files.database, &self.writer)?,
+            log: open(&self.files.log, &self.log)?,
+            catalog: Rc::new(LayoutCatalog::with_limit(memory.layouts)),
+            segments: Rc::new(segments.with_memory(memory.kept_parts, memory.loaded_parts)),
         })
+    }
+}
+
+/// A database that this process reads only. Another process may serve it meanwhile.
+pub struct Reader {
+    service: Service<SqlRepository<Sqlite>>,
+    runtime: Runtime,
+}
+
+impl Reader {
+    /// Opens the database of a repository.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is of another release.
+    pub fn open(path: &Path, config: Config) -> anyhow::Result<Reader> {
+        let files = Files::beside(path);
+        let database = Sqlite::read_only(&files.database)?;
+        let applied = applied(database.connection()).context("it is no repository")?;
+        ensure!(
+            applied.iter().eq(MIGRATIONS.iter().map(|(name, _)| name)),
+            "the database is of another release: `aqlite serve` of this one migrates older ones"
+        );
+        let segments = Segments::new(Box::new(FileBlobs::new(&files.segments)));
+        let repository =
+            SqlRepository::new(database, Rc::default()).with_segments(Rc::new(segments));
+        Ok(Reader {
+            service: Service::new(repository, config),
+            runtime: Builder::new_current_thread().enable_all().build()?,
+        })
+    }
+
+    /// Answers a request that changes nothing.
+    pub fn answer(&self, request: &Request) -> Response {
+        self.runtime
+            .block_on(self.service.handle(request, &mut Machine))
     }
 }
 

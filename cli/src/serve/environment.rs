@@ -1,7 +1,10 @@
 //! Clock, random numbers, time zones, and admission control of a service thread, for the service.
 
+use super::parts::PartOrder;
 use super::thread::ServiceThread;
-use aqlite::service::{Environment, Pause, Permit, RoomFuture, Turn, TurnFuture, Work};
+use aqlite::service::{
+    EarlierCommits, Environment, Pause, Permit, RoomFuture, Turn, TurnFuture, Work,
+};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::cell::RefCell;
@@ -48,6 +51,10 @@ pub struct RequestEnvironment {
     pub key: String,
     /// The room of the request.
     pub room: RoomSlot,
+    /// Bytes of memory for the body of the request, which any other room adds to.
+    pub body: usize,
+    /// The position of the request in a longer body, if it is a part of one.
+    pub part: Option<Rc<PartOrder>>,
 }
 
 impl Environment for RequestEnvironment {
@@ -61,6 +68,15 @@ impl Environment for RequestEnvironment {
 
     fn pause(&mut self) -> Pause {
         Machine.pause()
+    }
+
+    fn arrival(&mut self) -> i64 {
+        self.part.as_ref().map_or_else(now, |part| part.arrival)
+    }
+
+    fn earlier_parts(&mut self) -> Option<EarlierCommits> {
+        let part = self.part.clone()?;
+        Some(Box::pin(async move { part.is_next().await }))
     }
 
     fn sends_parts(&self) -> bool {
@@ -79,6 +95,7 @@ impl Environment for RequestEnvironment {
 
     fn room(&mut self, bytes: usize) -> RoomFuture {
         let thread = Rc::clone(&self.thread);
+        let bytes = bytes.saturating_add(self.body);
         let (key, room) = (self.key.clone(), Rc::clone(&self.room));
         Box::pin(async move {
             // Returned first: waiting for more while holding some could block two requests forever.

@@ -3,7 +3,7 @@
 use super::metrics::Metrics;
 use super::page;
 use super::request::ADDRESS;
-use super::thread::{Job, Pool};
+use super::thread::{Job, Pool, RequestJob};
 use aqlite::service;
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
@@ -73,12 +73,12 @@ async fn handle(
     };
     let body = (!body.is_end_stream()).then_some(body);
     let (answer, answered) = oneshot::channel();
-    let job = Job {
+    let job = Job::Request(RequestJob {
         head,
         body,
         started,
         answer,
-    };
+    });
     if !server.pool.send(job) {
         server.metrics.record_refusal();
         return unavailable();

@@ -1,21 +1,26 @@
 //! `aqlite load`: sends a file of lines to the bulk route of a server, in pieces.
 //!
-//! Each piece has the same idempotency key and the number of its first line. So a load that broke off
-//! is repeated with the same command: lines that were loaded before are answered with 200.
+//! Answers are read while lines are sent, so the server works on many lines at a time. Each piece
+//! has the same idempotency key and the number of its first line. So a load that broke off is
+//! repeated with the same command: lines that were loaded before are answered with 200.
 
+use super::http_client::HttpClient;
 use anyhow::{Context, bail, ensure};
+use axum::body::{Body, Bytes};
+use axum::http::Request;
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
 use clap::Args;
+use futures_util::{StreamExt, stream};
 use std::fs::File;
 use std::io::{BufRead, BufReader, IsTerminal};
 use std::path::PathBuf;
-use ureq::Agent;
+use std::sync::{Arc, Mutex, PoisonError};
 
-/// Lines of one request. Their answers fit into the buffers of a connection, because they are read after
-/// the last line was sent.
-const LINES: u64 = 1_000;
+/// Bytes of the lines of one request. Servers and proxies limit the bytes of a body.
+const BYTES: usize = 50_000_000;
 
-/// Bytes of the lines of one request, unless the first is longer.
-const BYTES: usize = 20_000_000;
+/// Bytes of lines that are read at a time.
+const CHUNK: usize = 200_000;
 
 /// Refused lines that are shown.
 const SHOWN: u64 = 20;
@@ -36,12 +41,14 @@ pub struct LoadOptions {
     from: u64,
 }
 
-/// The number of lines by their outcome.
+/// The answers to the lines so far.
 #[derive(Default)]
-struct Counts {
+struct Answers {
     created: u64,
     known: u64,
     refused: u64,
+    /// The number of the last line with an answer.
+    last: u64,
 }
 
 /// Sends a file.
@@ -49,8 +56,6 @@ struct Counts {
 /// # Errors
 /// If the server does not answer or refuses a line. The message has the line to continue from.
 pub fn load(options: &LoadOptions) -> anyhow::Result<()> {
-    // Fails only if a provider is installed already, which is then used.
-    drop(rustls::crypto::ring::default_provider().install_default());
     let shown = options.file.display();
     let file = File::open(&options.file).with_context(|| format!("{shown}"))?;
     let total = file.metadata()?.len();
@@ -60,32 +65,20 @@ pub fn load(options: &LoadOptions) -> anyhow::Result<()> {
         bytes: 0,
     };
     lines.skip_to(options.from)?;
-    let agent: Agent = Agent::config_builder()
-        .http_status_as_error(false)
-        .build()
-        .into();
-    let mut counts = Counts::default();
-    loop {
-        let first = lines.next;
-        let piece = lines.piece()?;
-        if piece.is_empty() {
-            break;
-        }
-        let sent = options.send(&agent, first, &piece, &mut counts);
-        sent.with_context(|| format!("the load can be continued by `--from {first}`"))?;
-        if std::io::stderr().is_terminal() {
-            let percent = lines.bytes.saturating_mul(100) / total.max(1);
-            eprint!("\r{shown}: {percent} %, line {} ", lines.next - 1);
-        }
-    }
-    if std::io::stderr().is_terminal() {
-        eprintln!();
-    }
+    let mut answers = Answers {
+        last: options.from.saturating_sub(1),
+        ..Answers::default()
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let sent = runtime.block_on(options.send_all(lines, total, &mut answers));
+    sent.with_context(|| format!("the load can be continued by `--from {}`", answers.last + 1))?;
     println!(
         "{} lines loaded, {} were loaded before, {} refused",
-        counts.created, counts.known, counts.refused
+        answers.created, answers.known, answers.refused
     );
-    ensure!(counts.refused == 0, "lines were refused");
+    ensure!(answers.refused == 0, "lines were refused");
     Ok(())
 }
 
@@ -115,62 +108,127 @@ impl Lines {
         Ok(())
     }
 
-    /// Returns the lines of the next request; none at the end.
-    fn piece(&mut self) -> std::io::Result<Vec<u8>> {
-        let (mut piece, first) = (Vec::new(), self.next);
-        while self.next - first < LINES && piece.len() < BYTES && self.line(&mut piece)? {}
-        Ok(piece)
+    /// Returns the next lines, about [`CHUNK`] bytes; none at the end.
+    fn chunk(&mut self) -> std::io::Result<Vec<u8>> {
+        let mut chunk = Vec::new();
+        while chunk.len() < CHUNK && self.line(&mut chunk)? {}
+        Ok(chunk)
     }
+}
+
+/// Returns a body of `first` and the lines that follow it, up to [`BYTES`].
+fn piece(lines: &Arc<Mutex<Lines>>, first: Vec<u8>) -> Body {
+    let (lines, length) = (Arc::clone(lines), first.len());
+    let rest = stream::unfold(length, move |length| {
+        let chunk =
+            (length < BYTES).then(|| lines.lock().unwrap_or_else(PoisonError::into_inner).chunk());
+        std::future::ready(match chunk {
+            None => None,
+            Some(Ok(chunk)) if chunk.is_empty() => None,
+            Some(Ok(chunk)) => {
+                let length = length.saturating_add(chunk.len());
+                Some((Ok(Bytes::from(chunk)), length))
+            }
+            Some(Err(error)) => Some((Err(error), BYTES)),
+        })
+    });
+    let first = stream::once(std::future::ready(Ok(Bytes::from(first))));
+    Body::from_stream(first.chain(rest))
 }
 
 impl LoadOptions {
-    fn send(
+    /// Sends all lines, and adds up the answers.
+    async fn send_all(
         &self,
-        agent: &Agent,
-        first: u64,
-        piece: &[u8],
-        counts: &mut Counts,
+        lines: Lines,
+        total: u64,
+        answers: &mut Answers,
     ) -> anyhow::Result<()> {
-        let name = self.file.file_name().unwrap_or_default().to_string_lossy();
-        let key = self.key.as_deref().unwrap_or(&name);
-        let url = format!("{}/ehr/bulk?first={first}", self.base.trim_end_matches('/'));
-        let mut request = agent
-            .post(&url)
-            .header("Content-Type", "application/x-ndjson")
-            .header("Idempotency-Key", key);
-        if let Ok(authorization) = std::env::var("AQLITE_AUTHORIZATION") {
-            request = request.header("Authorization", &authorization);
+        let lines = Arc::new(Mutex::new(lines));
+        let read = || lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_terminal = std::io::stderr().is_terminal();
+        let mut client = HttpClient::connect(&self.base).await?;
+        loop {
+            let (first, chunk) = {
+                let mut lines = read();
+                (lines.next, lines.chunk()?)
+            };
+            if chunk.is_empty() {
+                break;
+            }
+            let request = self.request(first, piece(&lines, chunk))?;
+            let response = client.send(request).await?;
+            let status = response.status();
+            let mut received = response.into_body().into_data_stream();
+            let mut text = Vec::new();
+            while let Some(part) = received.next().await {
+                text.extend_from_slice(&part?);
+                if status == 200 {
+                    answers.add_lines(&mut text)?;
+                }
+                if is_terminal {
+                    let (percent, line) = (read().bytes * 100 / total.max(1), answers.last);
+                    eprint!("\r{}: {percent} %, line {line} ", self.file.display());
+                }
+            }
+            ensure!(status == 200, "{status} {}", String::from_utf8_lossy(&text));
         }
-        let mut response = request.send(piece).with_context(|| url.clone())?;
-        let status = response.status();
-        let body = response.body_mut();
-        if status != 200 {
-            bail!("{url}: {status} {}", body.read_to_string()?);
-        }
-        for line in BufReader::new(body.as_reader()).lines() {
-            counts.add(&line?)?;
+        if is_terminal {
+            eprintln!();
         }
         Ok(())
     }
+
+    /// Returns the request of a piece.
+    fn request(&self, first: u64, body: Body) -> anyhow::Result<Request<Body>> {
+        let name = self.file.file_name().unwrap_or_default().to_string_lossy();
+        let key = self.key.as_deref().unwrap_or(&name);
+        let url = format!("{}/ehr/bulk?first={first}", self.base.trim_end_matches('/'));
+        let mut request = Request::post(url)
+            .header(CONTENT_TYPE, "application/x-ndjson")
+            .header("Idempotency-Key", key);
+        if let Ok(authorization) = std::env::var("AQLITE_AUTHORIZATION") {
+            request = request.header(AUTHORIZATION, authorization);
+        }
+        Ok(request.body(body)?)
+    }
 }
 
-impl Counts {
-    /// Counts the answer of a line. One without a line number ends the load.
+impl Answers {
+    /// Adds the complete lines of a text, and removes them from it.
+    fn add_lines(&mut self, text: &mut Vec<u8>) -> anyhow::Result<()> {
+        let end = text.iter().rposition(|byte| *byte == b'\n');
+        let complete: Vec<u8> = text.drain(..end.map_or(0, |end| end + 1)).collect();
+        let mut lines = complete.split(|byte| *byte == b'\n');
+        lines.try_for_each(|line| match line {
+            [] => Ok(()),
+            line => self.add(&String::from_utf8_lossy(line)),
+        })
+    }
+
+    /// Adds the answer of a line. One without a line number ends the load.
     fn add(&mut self, answer: &str) -> anyhow::Result<()> {
         let parsed: serde_json::Value = serde_json::from_str(answer)?;
         let number = |name: &str| parsed.get(name).and_then(serde_json::Value::as_u64);
         match (number("line"), number("status")) {
-            (Some(_), Some(201)) => self.created += 1,
-            (Some(_), Some(200)) => self.known += 1,
-            (Some(line), Some(_)) => {
-                self.refused += 1;
-                if self.refused <= SHOWN {
-                    let message = parsed.get("message").and_then(serde_json::Value::as_str);
-                    eprintln!("line {line}: {}", message.unwrap_or(answer));
+            (Some(line), Some(status)) => {
+                self.last = line;
+                match status {
+                    201 => self.created += 1,
+                    200 => self.known += 1,
+                    _ => self.refuse(line, &parsed),
                 }
+                Ok(())
             }
             _ => bail!("the server has ended the load: {answer}"),
         }
-        Ok(())
+    }
+
+    fn refuse(&mut self, line: u64, answer: &serde_json::Value) {
+        self.refused += 1;
+        if self.refused <= SHOWN {
+            let message = answer.get("message").and_then(serde_json::Value::as_str);
+            eprintln!("line {line}: {}", message.unwrap_or_default());
+        }
     }
 }

@@ -10,12 +10,16 @@ use aqlite::store::repository::StoreError;
 use aqlite::store::sql::{CompactionHost, SqlRepository};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::runtime::Builder;
 use tokio::sync::watch;
 
 /// The time between two checks whether segments are due.
 const PERIOD: Duration = Duration::from_secs(2);
+
+/// The time between two compactions while others write. A longer one makes fewer segments, which
+/// are merged less often: in a load, compaction takes as much work as a third of the load.
+const BUSY_PERIOD: Duration = Duration::from_secs(10);
 
 /// Milliseconds after which no further segment of one check is begun.
 const AT_ONCE: u64 = 20_000;
@@ -60,15 +64,17 @@ async fn run(
 ) {
     // Different from every count, so that the first check compacts.
     let (mut seen, mut night) = (None, next_night(now()));
+    let (mut last, mut compacted) = (metrics.batches(), Instant::now());
     while tokio::time::timeout(PERIOD, stop.changed()).await.is_err() {
         let batches = metrics.batches();
-        // Without a write since the last check, no segment can have become due.
-        if seen != Some(batches) {
+        let is_quiet = std::mem::replace(&mut last, batches) == batches;
+        // Without a write since the last compaction, no segment can have become due.
+        if seen != Some(batches) && (is_quiet || compacted.elapsed() >= BUSY_PERIOD) {
             match compact(repository, AT_ONCE).await {
                 Ok(()) => metrics.record_compaction(),
                 Err(error) => log::problem("compaction", &error),
             }
-            seen = Some(batches);
+            (seen, compacted) = (Some(batches), Instant::now());
         }
         if now() >= night {
             night = next_night(now());

@@ -8,13 +8,14 @@
 //! | files, migrations, connections | `database` |
 //! | statements of the core → SQLite; writes in groups | `sqlite`, `writer` |
 //! | segments as files; compaction, nightly work | `blobs`, `maintenance` |
+//! | memory for each thread, and for all | `memory` |
 //! | connections → requests; the page | `server`, `connection`, `http`, `page` |
 //! | requests → service threads | `thread` |
 //! | authentication, admission, body, answer | `auth`, `request`, `body`, `parts`, `environment` |
 //! | other servers | `fetch`, `terminology` |
 //! | log lines, figures | `log`, `metrics` |
 //! | signals, folders | `system` |
-//! | copies of a repository; loads | `backup`, `load` |
+//! | copies of a repository; loads | `backup`, `load`, `http_client` |
 //!
 //! # Threads
 //!
@@ -27,13 +28,15 @@ pub mod backup;
 mod blobs;
 mod body;
 mod connection;
-mod database;
+pub mod database;
 mod environment;
 mod fetch;
 mod http;
+mod http_client;
 pub mod load;
 mod log;
 mod maintenance;
+mod memory;
 mod metrics;
 mod options;
 mod page;

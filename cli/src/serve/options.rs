@@ -1,9 +1,10 @@
 //! The arguments and variables of `aqlite serve`.
 
 use super::log::LogLevel;
+use super::memory;
 use anyhow::{bail, ensure};
-use aqlite::service::Auth;
 use aqlite::service::deployment::{self, Deployment, Variables};
+use aqlite::service::{Auth, Config, LoadSizes};
 use clap::Args;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -27,6 +28,9 @@ pub struct Options {
     /// The number of service threads; the number of processors if not given
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
+    /// The memory that caches, queries and long texts take together, such as 512M or 4G
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = memory::parse)]
+    pub memory: usize,
     /// The certificates of the server as PEM, its own first
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,
@@ -43,6 +47,15 @@ pub struct Options {
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     pub log: LogLevel,
 }
+
+/// The sizes of the pieces of a load. A thread of its own writes, so a transaction delays other
+/// writers only: one of 2 MB by about 20 ms. It is long compared with its fsync.
+const LOAD: LoadSizes = LoadSizes {
+    part: 2_000_000,
+    lines: 2_000,
+    commits: 2_000,
+    bytes: 4_000_000,
+};
 
 /// The configuration that arguments and variables describe.
 pub struct Settings {
@@ -84,11 +97,16 @@ impl Options {
              reached by other machines: configure AUTH, see docs/security.md",
             self.listen
         );
+        let config = Config {
+            load_sizes: LOAD,
+            ..read.config
+        };
         Ok(Settings {
             terminology: variables.text("TERMINOLOGY_URL"),
             retention: deployment::retention(&variables).map_err(anyhow::Error::msg)?,
             deployment: Deployment {
                 problem: None,
+                config,
                 ..read
             },
         })

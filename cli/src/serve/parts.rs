@@ -1,16 +1,26 @@
 //! Bodies in parts: long bodies of lines, whose responses are sent as they are ready, and results with
 //! more rows than a page.
+//!
+//! The service threads share the parts of a long body: each reads and checks the lines of a part
+//! while another one commits those before it. Parts are committed one after the other, and
+//! answered in their order. One task of the request reads the body and sends its parts to the
+//! threads; another one sends the answers.
 
 use super::body::{IncomingBody, Unread};
+use super::environment::now;
 use super::http;
-use super::request::ActiveRequest;
-use aqlite::service::{self, AHEAD, BodyParts};
+use super::request::{ActiveRequest, SharedRequest};
+use super::thread::{Job, ServiceThread};
+use aqlite::service::auth::Denied;
+use aqlite::service::{self, AHEAD, BodyParts, DISCARD_TIME, RowParts};
 use axum::body::{Body, Bytes};
 use axum::response::Response;
+use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
 use std::rc::Rc;
-use tokio::sync::mpsc;
-use tokio::task::{spawn_local, yield_now};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::{JoinHandle, spawn_local, yield_now};
+use tokio::time::timeout;
 
 /// Returns a response whose body begins with that of `first`, and the sender of the rest. One part
 /// waits while the next one is made.
@@ -33,111 +43,231 @@ fn streamed(first: service::Response) -> (Response, mpsc::Sender<Bytes>, Bytes) 
 /// Sends the first part of a result and all that follow it.
 pub fn send_rows(
     active: Rc<ActiveRequest>,
-    mut request: service::Request,
+    request: service::Request,
     mut first: service::Response,
 ) -> Response {
-    let mut rest = first.rest.take();
+    let mut parts = RowParts::new(request, &mut first);
     let (response, sender, begun) = streamed(first);
     spawn_local(async move {
         let mut text = begun;
         while sender.send(text).await.is_ok() {
-            let Some(part) = rest.take() else { return };
-            request.part = Some(part);
             // Waiting requests have their turn between two parts.
             yield_now().await;
-            let mut answer = active.answer(&request).await;
-            // The status is sent already, so the last line is the error.
-            match answer.status {
-                200 => rest = answer.rest,
-                _ => answer.body.push(b'\n'),
-            }
-            text = Bytes::from(answer.body);
+            let Some(request) = parts.next_request() else {
+                return;
+            };
+            let answer = active.answer(request).await;
+            text = Bytes::from(parts.text_of(answer));
         }
     });
     response
 }
 
-/// The rest of a long body of lines: the service gets it in parts, and its responses are sent as
-/// they are ready.
-pub struct Load {
+/// The position of a part in its body.
+pub struct PartOrder {
+    /// The time of arrival.
+    pub arrival: i64,
+    /// Resolves when the parts before this one are answered; `None` after it was awaited, and for
+    /// the first part.
+    earlier: RefCell<Option<oneshot::Receiver<bool>>>,
+    /// Whether all of them were answered with 200.
+    goes_on: Cell<bool>,
+}
+
+impl PartOrder {
+    /// Waits for the parts before this one; false if one of them was rejected or lost.
+    pub async fn is_next(&self) -> bool {
+        let earlier = self.earlier.take();
+        if let Some(earlier) = earlier {
+            self.goes_on.set(earlier.await.unwrap_or(false));
+        }
+        self.goes_on.get()
+    }
+}
+
+/// A part on its way to a service thread.
+pub struct PartJob {
+    part: service::Request,
+    request: SharedRequest,
+    arrival: i64,
+    earlier: Option<oneshot::Receiver<bool>>,
+    /// Resolves for the next part when this one is answered.
+    done: oneshot::Sender<bool>,
+    answer: oneshot::Sender<service::Response>,
+}
+
+impl PartJob {
+    /// Answers the part.
+    pub async fn answer(self, thread: &Rc<ServiceThread>) {
+        let order = Rc::new(PartOrder {
+            arrival: self.arrival,
+            earlier: RefCell::new(self.earlier),
+            goes_on: Cell::new(true),
+        });
+        let active = self.request.activate(thread);
+        let response = active
+            .answer_part(&self.part, Some(Rc::clone(&order)))
+            .await;
+        // Also if nothing was committed: the next part follows all those before it.
+        let goes_on = order.is_next().await && response.status == 200;
+        // The next part, or the request, may have ended.
+        let _ = self.done.send(goes_on);
+        let _ = self.answer.send(response);
+    }
+}
+
+/// A part that was sent to a service thread.
+struct SentPart {
+    response: JoinHandle<Option<service::Response>>,
+    /// Whether it is known to be the last one.
+    is_last: bool,
+}
+
+/// Responds to a long body of lines part by part. The first response determines the status.
+pub async fn answer(
     active: Rc<ActiveRequest>,
     head: service::Request,
     body: IncomingBody,
     parts: BodyParts,
-    limit: usize,
-}
-
-impl Load {
-    /// Creates the load of a request. A part has `size` bytes; `limit` is that of bodies.
-    pub fn new(
-        active: Rc<ActiveRequest>,
-        head: service::Request,
-        body: IncomingBody,
-        (size, limit): (usize, usize),
-    ) -> Load {
-        Load {
-            active,
-            head,
-            body,
-            parts: BodyParts::new(size, limit),
-            limit,
-        }
+) -> Response {
+    // Beside these parts, one is awaited, and one is read.
+    let (sender, mut sent) = mpsc::channel(active.thread.load_parts);
+    let reader = Reader {
+        active: Rc::clone(&active),
+        head: head.clone(),
+        body,
+        parts,
+        earlier: None,
+    };
+    let mut reader = spawn_local(reader.send_parts(sender));
+    let Some(first) = sent.recv().await else {
+        return http::response(active.answer(&head).await);
+    };
+    let is_last = first.is_last;
+    let response = answered(&active, &head, first).await;
+    if response.status != 200 {
+        end(sent, &mut reader).await;
+        return http::response(response);
     }
-
-    /// Responds to all parts. The first response determines the status.
-    pub async fn answer(mut self) -> Response {
-        let first = match self.answer_next().await {
-            Some(first) => first,
-            None => self.active.answer(&self.head).await,
-        };
-        if first.status != 200 {
-            self.body.pass(self.limit).await;
-        }
-        if first.status != 200 || self.parts.is_done() {
-            return http::response(first);
-        }
-        let (response, sender, begun) = streamed(first);
-        spawn_local(self.answer_rest(begun, sender));
-        response
+    if is_last {
+        return http::response(response);
     }
-
-    /// Sends the responses to the remaining parts until the client goes away.
-    async fn answer_rest(mut self, begun: Bytes, sender: mpsc::Sender<Bytes>) {
+    let (response, sender, begun) = streamed(response);
+    spawn_local(async move {
         let mut text = begun;
         while sender.send(text).await.is_ok() {
-            let Some(answer) = self.answer_next().await else {
+            let Some(part) = sent.recv().await else {
                 return;
             };
+            let answer = answered(&active, &head, part).await;
             text = Bytes::from(answer.body);
             // A part that is rejected as a whole ends the load. The lines before it have their
             // responses.
             if answer.status != 200 {
                 drop(sender.send(text).await);
                 drop(sender.send(Bytes::from_static(b"\n")).await);
-                return self.body.pass(self.limit).await;
+                return end(sent, &mut reader).await;
             }
         }
-    }
+    });
+    response
+}
 
-    /// Responds to the next part; `None` at the end of the body.
-    async fn answer_next(&mut self) -> Option<service::Response> {
-        match self.next().await {
-            Ok(part) => Some(self.active.answer(&part?).await),
-            Err(Unread(error)) => {
-                let response = self.active.thread.service.unreadable(&self.head, error);
-                Some(self.active.record(&self.head, response))
-            }
+/// Returns the response to a part, and renews the permit of its request.
+async fn answered(
+    active: &ActiveRequest,
+    head: &service::Request,
+    part: SentPart,
+) -> service::Response {
+    let response = part.response.await.ok().flatten();
+    active.renew();
+    // A thread that ended, or a part that was lost.
+    response.unwrap_or_else(|| active.thread.service.refuse(head, &Denied::busy()))
+}
+
+/// Ends a load: no further part is sent, and the rest of the body is discarded.
+async fn end(sent: mpsc::Receiver<SentPart>, reader: &mut JoinHandle<()>) {
+    drop(sent);
+    drop(timeout(DISCARD_TIME, &mut *reader).await);
+    reader.abort();
+}
+
+/// The body of a load, and the part that was sent last.
+struct Reader {
+    active: Rc<ActiveRequest>,
+    head: service::Request,
+    body: IncomingBody,
+    parts: BodyParts,
+    /// Resolves when that part is answered.
+    earlier: Option<oneshot::Receiver<bool>>,
+}
+
+impl Reader {
+    /// Sends the parts of the body to the service threads, until its end or that of `sent`.
+    async fn send_parts(mut self, sent: mpsc::Sender<SentPart>) {
+        let limit = self.active.thread.service.config().limits.body;
+        while let Some(part) = self.next().await {
+            // Bounds the parts that are in memory.
+            let Ok(place) = sent.reserve().await else {
+                break;
+            };
+            let response = match part {
+                Ok(part) => self.send_part(part).await,
+                Err(response) => spawn_local(async move { Some(response) }),
+            };
+            place.send(SentPart {
+                response,
+                is_last: self.parts.is_done(),
+            });
         }
+        self.body.pass(limit).await;
     }
 
-    async fn next(&mut self) -> Result<Option<service::Request>, Unread> {
+    /// Returns the next part, or the response to a body that cannot be read; `None` at the end.
+    async fn next(&mut self) -> Option<Result<service::Request, service::Response>> {
         // Waiting requests run, even if the next part has already arrived.
         yield_now().await;
         while self.parts.is_short() {
             let full = self.parts.buffer().len().saturating_add(AHEAD);
-            let goes_on = self.body.next(self.parts.buffer(), full).await?;
-            self.parts.record_arrival(goes_on);
+            match self.body.next(self.parts.buffer(), full).await {
+                Ok(goes_on) => self.parts.record_arrival(goes_on),
+                Err(Unread(error)) => {
+                    self.parts.end();
+                    let response = self.active.thread.service.unreadable(&self.head, error);
+                    return Some(Err(self.active.record(&self.head, response)));
+                }
+            }
         }
-        Ok(self.parts.next(&self.head))
+        self.parts.next(&self.head).map(Ok)
+    }
+
+    /// Sends a part to a service thread. Heavy permits are requested in the order of the parts, so
+    /// a part never waits for one that a later part has.
+    async fn send_part(&mut self, part: service::Request) -> JoinHandle<Option<service::Response>> {
+        let heavy = match self.active.heavy_permit(&part).await {
+            Ok(heavy) => heavy,
+            Err(denied) => {
+                self.parts.end();
+                return spawn_local(async move { Some(denied) });
+            }
+        };
+        let (done, next) = oneshot::channel();
+        let (answer, answered) = oneshot::channel();
+        let job = PartJob {
+            part,
+            request: self.active.shared(),
+            arrival: now(),
+            earlier: self.earlier.replace(next),
+            done,
+            answer,
+        };
+        // A part that cannot be sent is dropped, and its receivers report that.
+        let _ = self.active.thread.peers.send(Job::Part(job));
+        let thread = Rc::clone(&self.active.thread);
+        spawn_local(async move {
+            let response = answered.await.ok();
+            thread.give_back(heavy);
+            response
+        })
     }
 }

@@ -5,29 +5,27 @@ use super::body::{IncomingBody, Unread};
 use super::environment::{self, Machine, RequestEnvironment, RoomSlot};
 use super::http;
 use super::log;
-use super::parts::{self, Load};
-use super::thread::{Job, ServiceThread};
-use aqlite::service::auth::{Caller, Denied};
-use aqlite::service::{self, Auth, LARGE, Permit, Work};
+use super::parts::{self, PartOrder};
+use super::thread::{RequestJob, ServiceThread};
+use aqlite::service::auth::Denied;
+use aqlite::service::{self, Auth, BodyParts, Environment, LARGE, Permit, SEND_TIME, Work};
 use axum::response::Response;
 use std::cell::Cell;
 use std::convert::Infallible;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Instant;
 use tokio::sync::oneshot;
 use tokio::task::spawn_local;
 use tokio::time::timeout;
-
-/// The time after which a response counts as sent, and its memory as free.
-const LONGEST: Duration = Duration::from_secs(120);
 
 /// The header by which the core knows the address of a caller. Clients cannot set it: the server
 /// replaces it.
 pub const ADDRESS: &str = "CF-Connecting-IP";
 
 /// Answers a request. It is carried out to its end even if the client goes away.
-pub async fn answer(thread: Rc<ServiceThread>, job: Job) {
-    let Job {
+pub async fn answer(thread: Rc<ServiceThread>, job: RequestJob) {
+    let RequestJob {
         head,
         body,
         started,
@@ -84,11 +82,33 @@ fn record(
     response
 }
 
+/// A request of which another service thread answers a part.
+pub struct SharedRequest {
+    caller: Arc<Authenticated>,
+    key: String,
+    started: Instant,
+}
+
+impl SharedRequest {
+    /// Returns the request in a thread. Its permit stays with the request itself.
+    pub fn activate(self, thread: &Rc<ServiceThread>) -> ActiveRequest {
+        ActiveRequest {
+            thread: Rc::clone(thread),
+            caller: self.caller,
+            key: self.key,
+            started: self.started,
+            permit: None,
+            is_begun: Cell::new(true),
+            room: RoomSlot::default(),
+        }
+    }
+}
+
 /// A request in progress.
 pub struct ActiveRequest {
     /// Its thread.
     pub thread: Rc<ServiceThread>,
-    caller: Result<Caller, Denied>,
+    caller: Arc<Authenticated>,
     /// The caller in admission control.
     key: String,
     started: Instant,
@@ -125,10 +145,8 @@ impl ActiveRequest {
         };
         let key = key(&caller, head);
         if has_body {
-            let screened = thread
-                .service
-                .screen(head, caller.as_ref(), &mut Machine)
-                .await;
+            let caller = caller.as_ref();
+            let screened = thread.service.screen(head, caller, &mut Machine).await;
             screened.map_err(refused)?;
         }
         let permit = match needs_permission {
@@ -139,7 +157,7 @@ impl ActiveRequest {
             },
         };
         Ok(ActiveRequest {
-            caller,
+            caller: Arc::new(caller),
             key,
             started,
             permit,
@@ -164,7 +182,7 @@ impl ActiveRequest {
         let (sending, sent) = oneshot::channel::<Infallible>();
         let thread = Rc::clone(&self.thread);
         spawn_local(async move {
-            drop(timeout(LONGEST, sent).await);
+            drop(timeout(SEND_TIME, sent).await);
             thread.give_back(Some(room));
         });
         http::response_held(answer, sending)
@@ -177,9 +195,11 @@ impl ActiveRequest {
         mut body: IncomingBody,
     ) -> Response {
         let limit = self.thread.service.config().limits.body;
-        if let Some(size) = service::part_size(&mut head, environment::now()) {
+        let sizes = self.thread.service.config().load_sizes;
+        if let Some(size) = service::part_size(&mut head, environment::now(), sizes) {
             body.expand(&mut head);
-            return Load::new(self, head, body, (size, limit)).answer().await;
+            let parts = BodyParts::new(size, sizes.lines, limit);
+            return parts::answer(self, head, body, parts).await;
         }
         // Held until the response: the bodies in memory are limited in total.
         let permit = match service::may_be_large(&head) {
@@ -208,37 +228,98 @@ impl ActiveRequest {
         response
     }
 
-    /// Responds to the request, or to a part of it. Heavy work has a heavy permit meanwhile.
+    /// Returns this request for a service thread that answers a part of it.
+    pub fn shared(&self) -> SharedRequest {
+        SharedRequest {
+            caller: Arc::clone(&self.caller),
+            key: self.key.clone(),
+            started: self.started,
+        }
+    }
+
+    /// Responds to the request, or to the rows that follow those of its last response. Heavy work
+    /// has a heavy permit meanwhile.
     pub async fn answer(&self, request: &service::Request) -> service::Response {
-        let is_begun = self.is_begun.replace(true);
         self.room.take();
-        let heavy = match service::is_heavy(request) {
-            false => None,
-            true => match self.thread.permit(&self.key, Work::Heavy, is_begun).await {
-                Some(permit) => Some(permit),
-                None => {
-                    let denied = self.thread.service.refuse(request, &Denied::busy());
-                    return self.record(request, denied);
-                }
-            },
+        // Room for a long body before it is parsed.
+        let mut environment = self.environment(request, None);
+        if environment.body > 0 && service::is_heavy(request) && !environment.room(0).await {
+            let denied = self.thread.service.refuse(request, &Denied::busy());
+            return self.record(request, denied);
+        }
+        let heavy = match self.heavy_permit(request).await {
+            Ok(heavy) => heavy,
+            Err(denied) => return denied,
         };
-        let mut environment = RequestEnvironment {
+        let response = self.answer_part(request, None).await;
+        self.thread.give_back(heavy);
+        response
+    }
+
+    /// Returns a heavy permit if the request, or a part of it, needs one.
+    ///
+    /// # Errors
+    /// The response if none is free in time.
+    pub async fn heavy_permit(
+        &self,
+        request: &service::Request,
+    ) -> Result<Option<Permit>, service::Response> {
+        let is_begun = self.is_begun.replace(true);
+        if !service::is_heavy(request) {
+            return Ok(None);
+        }
+        match self.thread.permit(&self.key, Work::Heavy, is_begun).await {
+            Some(permit) => Ok(Some(permit)),
+            None => {
+                let denied = self.thread.service.refuse(request, &Denied::busy());
+                Err(self.record(request, denied))
+            }
+        }
+    }
+
+    /// Responds to the request, or to a part of it. Its heavy permit is that of the caller of this
+    /// function.
+    pub async fn answer_part(
+        &self,
+        request: &service::Request,
+        part: Option<Rc<PartOrder>>,
+    ) -> service::Response {
+        let mut environment = self.environment(request, part);
+        let service = &self.thread.service;
+        let response = service
+            .serve(request, self.caller.as_ref().as_ref(), &mut environment)
+            .await;
+        self.renew();
+        self.thread.replace_lost_segments().await;
+        self.record(request, response)
+    }
+
+    /// Returns the environment of the service for this request, or for a part of it. The memory of
+    /// the parts of a load is bounded by their number.
+    fn environment(
+        &self,
+        request: &service::Request,
+        part: Option<Rc<PartOrder>>,
+    ) -> RequestEnvironment {
+        let body = match part {
+            None => service::room_of_body(request.body.len()),
+            Some(_) => 0,
+        };
+        RequestEnvironment {
             thread: Rc::clone(&self.thread),
             key: self.key.clone(),
             room: Rc::clone(&self.room),
-        };
-        let service = &self.thread.service;
-        let response = service
-            .serve(request, self.caller.as_ref(), &mut environment)
-            .await;
-        self.thread.give_back(heavy);
-        // Renews the lease: the next part of a load may come long after this one.
+            body,
+            part,
+        }
+    }
+
+    /// Renews the lease of the permit: the next part of a load may come long after this one.
+    pub fn renew(&self) {
         let _ = self
             .permit
             .as_ref()
             .is_some_and(|permit| permit.is_admitted(environment::now()));
-        self.thread.replace_lost_segments().await;
-        self.record(request, response)
     }
 
     /// Writes the log line and the figures of a response.

@@ -4,6 +4,7 @@ use super::auth::Gate;
 use super::connection::Bounded;
 use super::database::{Databases, Files};
 use super::http::{self, Server};
+use super::memory::Memory;
 use super::metrics::Metrics;
 use super::options::{Options, Settings};
 use super::system::{self, Hangups};
@@ -52,12 +53,16 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     let files = Files::beside(&options.db);
     let lock = files.lock()?;
     let metrics = Arc::new(Metrics::new());
-    let (databases, writers) = Databases::open(files, &metrics)?;
+    let cores = available_parallelism().map_or(1, usize::from);
+    let threads = options.threads.unwrap_or(cores);
+    let memory = Memory::divide(options.memory, threads);
+    let (databases, writers) = Databases::open(files, &metrics, &memory)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_name("http")
         .build()?;
-    let served = runtime.block_on(serve(options, settings, databases, metrics));
+    let service = ServiceThreads { threads, memory };
+    let served = runtime.block_on(serve(options, settings, databases, metrics, service));
     // The writers end when all that could write has ended. Their last step writes the log back.
     writers.into_iter().for_each(join);
     drop(lock);
@@ -69,12 +74,19 @@ fn join(thread: JoinHandle<()>) {
     drop(thread.join());
 }
 
+/// The number of service threads, and their memory.
+struct ServiceThreads {
+    threads: usize,
+    memory: Memory,
+}
+
 /// Starts all threads but the writers, serves, and waits for their end.
 async fn serve(
     options: &Options,
     settings: Settings,
     databases: Databases,
     metrics: Arc<Metrics>,
+    service: ServiceThreads,
 ) -> anyhow::Result<()> {
     let listener = TcpListener::bind(options.listen)
         .with_context(|| format!("cannot listen on {}", options.listen))?;
@@ -101,9 +113,9 @@ async fn serve(
         terminology: settings.terminology,
         databases,
         metrics: Arc::clone(&metrics),
+        memory: service.memory,
     };
-    let cores = available_parallelism().map_or(1, usize::from);
-    let (pool, threads) = Pool::start(options.threads.unwrap_or(cores), &setup)?;
+    let (pool, threads) = Pool::start(service.threads, &setup)?;
     let (stop, stopped) = watch::channel(false);
     let (databases, metrics) = (setup.databases, setup.metrics);
     let maintenance =

@@ -12,9 +12,6 @@ use std::time::Duration;
 /// Prepared statements that a connection keeps. The core has about a hundred.
 const PREPARED: usize = 256;
 
-/// Kibibytes of pages that a connection that reads keeps.
-const CACHE_KIB: i32 = 16_384;
-
 /// Time that a connection waits for a lock of another process, such as a backup.
 const BUSY: Duration = Duration::from_secs(10);
 
@@ -22,25 +19,42 @@ const BUSY: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub struct Sqlite {
     reader: Rc<Connection>,
-    writer: Writer,
+    /// `None` if the database is only read.
+    writer: Option<Writer>,
 }
 
 impl Sqlite {
-    /// Opens a connection that reads the file of a writer.
+    /// Opens a connection that reads the file of a writer, and keeps `pages` bytes of its pages.
     ///
     /// # Errors
     /// If the file cannot be opened.
-    pub fn open(path: &Path, writer: Writer) -> rusqlite::Result<Sqlite> {
+    pub fn open(path: &Path, pages: usize, writer: Writer) -> rusqlite::Result<Sqlite> {
+        let database = Sqlite::read_only(path)?;
+        set_cache(&database.reader, pages)?;
+        Ok(Sqlite {
+            writer: Some(writer),
+            ..database
+        })
+    }
+
+    /// Opens a connection that reads a file.
+    ///
+    /// # Errors
+    /// If the file cannot be opened.
+    pub fn read_only(path: &Path) -> rusqlite::Result<Sqlite> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let reader = Connection::open_with_flags(path, flags)?;
         reader.pragma_update(None, "query_only", "ON")?;
         configure(&reader)?;
-        // A negative number is a size, a positive one a number of pages.
-        reader.pragma_update(None, "cache_size", -CACHE_KIB)?;
         Ok(Sqlite {
             reader: Rc::new(reader),
-            writer,
+            writer: None,
         })
+    }
+
+    /// Returns the connection that reads.
+    pub fn connection(&self) -> &Connection {
+        &self.reader
     }
 
     /// Returns the rows of statements that only read; `None` if one of them writes.
@@ -75,7 +89,10 @@ impl Sql for Sqlite {
     async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Vec<Row>>, SqlError> {
         match self.read(&statements) {
             Ok(Some(rows)) => Ok(rows),
-            Ok(None) => self.writer.write(statements).await,
+            Ok(None) => match &self.writer {
+                Some(writer) => writer.write(statements).await,
+                None => Err(SqlError::Failed(String::from("the database is only read"))),
+            },
             Err(error) => Err(failure(&error)),
         }
     }
@@ -86,6 +103,13 @@ pub fn configure(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_prepared_statement_cache_capacity(PREPARED);
     connection.busy_timeout(BUSY)?;
     connection.pragma_update(None, "temp_store", "MEMORY")
+}
+
+/// Sets the bytes of the pages that a connection keeps.
+pub fn set_cache(connection: &Connection, bytes: usize) -> rusqlite::Result<()> {
+    let kibibytes = i64::try_from(bytes / 1024).unwrap_or(i64::MAX);
+    // A negative number is a size, a positive one a number of pages.
+    connection.pragma_update(None, "cache_size", -kibibytes.max(1))
 }
 
 /// Executes one statement and returns its rows.

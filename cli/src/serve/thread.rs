@@ -4,7 +4,9 @@
 use super::auth::Gate;
 use super::database::{Connections, Databases};
 use super::environment;
+use super::memory::Memory;
 use super::metrics::Metrics;
+use super::parts::PartJob;
 use super::request;
 use super::sqlite::Sqlite;
 use super::terminology::FhirServer;
@@ -40,10 +42,20 @@ pub struct Setup {
     pub databases: Databases,
     /// The figures.
     pub metrics: Arc<Metrics>,
+    /// The memory of the server.
+    pub memory: Memory,
+}
+
+/// Work on its way to a service thread.
+pub enum Job {
+    /// A request.
+    Request(RequestJob),
+    /// A part of the body of a request that another service thread, or the same one, answers.
+    Part(PartJob),
 }
 
 /// A request on its way to a service thread.
-pub struct Job {
+pub struct RequestJob {
     /// The request without its body.
     pub head: Request,
     /// The body, if there is one.
@@ -57,16 +69,43 @@ pub struct Job {
 /// The service threads of a server.
 #[derive(Clone)]
 pub struct Pool {
-    handles: Arc<[Handle]>,
+    handles: Arc<[Handle<mpsc::Sender<Job>>]>,
     /// The number of requests that were sent. It chooses among threads with equally many requests.
     sent: Arc<AtomicUsize>,
 }
 
 /// A service thread as others see it.
-struct Handle {
-    jobs: mpsc::Sender<Job>,
+struct Handle<S> {
+    jobs: S,
     /// Its requests, working or waiting.
     active: Arc<AtomicUsize>,
+}
+
+/// The service threads as one of them sees them. They end while peers are held: only a [`Pool`]
+/// keeps them running.
+#[derive(Clone)]
+pub struct Peers(Arc<[Handle<mpsc::WeakSender<Job>>]>);
+
+impl Peers {
+    /// Sends a job to the thread with the fewest requests. Returns false if that thread is full or
+    /// has ended.
+    #[must_use]
+    pub fn send(&self, job: Job) -> bool {
+        let load = |handle: &&Handle<_>| handle.active.load(Ordering::Relaxed);
+        let handle = self.0.iter().min_by_key(load);
+        let sender = handle.and_then(|handle| Some((handle.jobs.upgrade()?, &handle.active)));
+        sender.is_some_and(|(jobs, active)| enqueue(&jobs, active, job))
+    }
+}
+
+/// Sends a job, and counts it as a request of its thread.
+fn enqueue(jobs: &mpsc::Sender<Job>, active: &AtomicUsize, job: Job) -> bool {
+    active.fetch_add(1, Ordering::Relaxed);
+    let is_sent = jobs.try_send(job).is_ok();
+    if !is_sent {
+        active.fetch_sub(1, Ordering::Relaxed);
+    }
+    is_sent
 }
 
 impl Pool {
@@ -76,14 +115,26 @@ impl Pool {
     /// # Errors
     /// If a database cannot be opened or a thread cannot be started.
     pub fn start(count: usize, setup: &Setup) -> anyhow::Result<(Pool, Vec<JoinHandle<()>>)> {
-        let (mut handles, mut threads) = (Vec::new(), Vec::new());
-        for number in 0..count.max(1) {
-            let (handle, thread) = start(number, setup.clone())?;
-            handles.push(handle);
-            threads.push(thread);
+        let channels: Vec<_> = (0..count.max(1)).map(|_| mpsc::channel(HELD)).collect();
+        let (senders, receivers): (Vec<_>, Vec<_>) = channels.into_iter().unzip();
+        let handle = |jobs| Handle {
+            jobs,
+            active: Arc::default(),
+        };
+        let handles: Arc<[Handle<mpsc::Sender<Job>>]> = senders.into_iter().map(handle).collect();
+        let peer = |handle: &Handle<mpsc::Sender<Job>>| Handle {
+            jobs: handle.jobs.downgrade(),
+            active: Arc::clone(&handle.active),
+        };
+        let peers = Peers(handles.iter().map(peer).collect());
+        let mut threads = Vec::new();
+        for (number, (received, handle)) in receivers.into_iter().zip(handles.iter()).enumerate() {
+            let active = Arc::clone(&handle.active);
+            let setup = setup.clone();
+            threads.push(start(number, setup, received, active, peers.clone())?);
         }
         let pool = Pool {
-            handles: handles.into(),
+            handles,
             sent: Arc::default(),
         };
         Ok((pool, threads))
@@ -94,39 +145,33 @@ impl Pool {
     pub fn send(&self, job: Job) -> bool {
         let first = self.sent.fetch_add(1, Ordering::Relaxed) % self.handles.len().max(1);
         let (before, from_first) = self.handles.split_at_checked(first).unwrap_or_default();
-        let load = |handle: &&Handle| handle.active.load(Ordering::Relaxed);
+        let load = |handle: &&Handle<_>| handle.active.load(Ordering::Relaxed);
         // The first of several minima is taken, so idle threads take turns.
         let Some(handle) = from_first.iter().chain(before).min_by_key(load) else {
             return false;
         };
-        handle.active.fetch_add(1, Ordering::Relaxed);
-        let is_sent = handle.jobs.try_send(job).is_ok();
-        if !is_sent {
-            handle.active.fetch_sub(1, Ordering::Relaxed);
-        }
-        is_sent
+        enqueue(&handle.jobs, &handle.active, job)
     }
 }
 
-fn start(number: usize, setup: Setup) -> anyhow::Result<(Handle, JoinHandle<()>)> {
-    let (jobs, received) = mpsc::channel(HELD);
-    let active = Arc::new(AtomicUsize::new(0));
-    let handle = Handle {
-        jobs,
-        active: Arc::clone(&active),
-    };
+fn start(
+    number: usize,
+    setup: Setup,
+    received: mpsc::Receiver<Job>,
+    active: Arc<AtomicUsize>,
+    peers: Peers,
+) -> anyhow::Result<JoinHandle<()>> {
     // Opened here, so that a failure ends the start of the server.
     drop(setup.databases.connect()?);
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let thread = thread::Builder::new().name(format!("service-{number}"));
-    let thread = thread.spawn(move || {
-        LocalSet::new().block_on(&runtime, run(setup, received, active));
-    })?;
-    Ok((handle, thread))
+    Ok(thread.spawn(move || {
+        LocalSet::new().block_on(&runtime, run(setup, received, active, peers));
+    })?)
 }
 
-async fn run(setup: Setup, mut jobs: mpsc::Receiver<Job>, active: Arc<AtomicUsize>) {
-    let thread = match ServiceThread::open(setup) {
+async fn run(setup: Setup, mut jobs: mpsc::Receiver<Job>, active: Arc<AtomicUsize>, peers: Peers) {
+    let thread = match ServiceThread::open(setup, peers) {
         Ok(thread) => Rc::new(thread),
         Err(error) => return super::log::problem("service thread", &error),
     };
@@ -139,9 +184,14 @@ async fn run(setup: Setup, mut jobs: mpsc::Receiver<Job>, active: Arc<AtomicUsiz
                 let Some(job) = job else { break };
                 let (thread, active) = (Rc::clone(&thread), Arc::clone(&active));
                 running.spawn_local(async move {
-                    thread.metrics.begin_request();
-                    request::answer(Rc::clone(&thread), job).await;
-                    thread.metrics.end_request();
+                    match job {
+                        Job::Request(job) => {
+                            thread.metrics.begin_request();
+                            request::answer(Rc::clone(&thread), job).await;
+                            thread.metrics.end_request();
+                        }
+                        Job::Part(job) => job.answer(&thread).await,
+                    }
                     active.fetch_sub(1, Ordering::Relaxed);
                 });
             }
@@ -158,6 +208,10 @@ pub struct ServiceThread {
     pub gate: Option<Gate>,
     /// The figures.
     pub metrics: Arc<Metrics>,
+    /// All service threads, which share the parts of long bodies.
+    pub peers: Peers,
+    /// Parts of one load in progress.
+    pub load_parts: usize,
     connections: Connections,
     admission: Admission,
     /// Notified when a permit is returned.
@@ -165,10 +219,11 @@ pub struct ServiceThread {
 }
 
 impl ServiceThread {
-    fn open(setup: Setup) -> rusqlite::Result<ServiceThread> {
+    fn open(setup: Setup, peers: Peers) -> rusqlite::Result<ServiceThread> {
         let connections = setup.databases.connect()?;
-        let admission = Admission::new(setup.config.limits.concurrency);
-        let service = Service::new(connections.repository(), setup.config);
+        let shared = &setup.memory.shared;
+        let admission = shared.admission(setup.config.limits.concurrency);
+        let service = Service::new(connections.repository(), setup.config).with_memory(shared);
         let service = match setup.terminology {
             Some(base) => service.with_terminology(Box::new(FhirServer::new(&base))),
             None => service,
@@ -177,6 +232,8 @@ impl ServiceThread {
             service,
             gate: setup.gate,
             metrics: setup.metrics,
+            peers,
+            load_parts: setup.memory.load_parts,
             connections,
             admission,
             freed: Notify::new(),

@@ -6,7 +6,7 @@
 //! not fail the others.
 
 use super::metrics::Metrics;
-use super::sqlite::{configure, execute, failure};
+use super::sqlite::{configure, execute, failure, set_cache};
 use anyhow::Context;
 use aqlite::store::sql::{Row, SqlError, Statement};
 use rusqlite::Connection;
@@ -29,10 +29,6 @@ const GROUP_BYTES: usize = 16_000_000;
 
 /// Pages of the write-ahead log from which a commit also writes them into the database file.
 const CHECKPOINT_PAGES: u32 = 10_000;
-
-/// Kibibytes of pages that the connection keeps. Commits insert into indexes of random ids, so most
-/// of their pages are read again.
-const CACHE_KIB: i32 = 65_536;
 
 /// Bytes to which the write-ahead log shrinks after it has been written back.
 const LOG_BYTES: u32 = 64_000_000;
@@ -63,16 +59,19 @@ impl Batch {
 pub struct Writer(SyncSender<Batch>);
 
 impl Writer {
-    /// Opens the file of a database, applies `prepare`, and starts its thread.
+    /// Opens the file of a database, applies `prepare`, and starts its thread. The connection keeps
+    /// `pages` bytes of pages: commits insert into indexes of random ids, so most of their pages are
+    /// read again.
     ///
     /// # Errors
     /// If the file cannot be opened or prepared.
     pub fn start(
         path: &Path,
+        pages: usize,
         prepare: impl FnOnce(&mut Connection) -> anyhow::Result<()>,
         metrics: Arc<Metrics>,
     ) -> anyhow::Result<(Writer, JoinHandle<()>)> {
-        let mut connection = open(path).with_context(|| format!("{}", path.display()))?;
+        let mut connection = open(path, pages).with_context(|| format!("{}", path.display()))?;
         prepare(&mut connection)?;
         let (sender, receiver) = mpsc::sync_channel(WAITING);
         let thread = thread::Builder::new().name("writer".into());
@@ -97,7 +96,7 @@ impl Writer {
 }
 
 /// Opens the connection that writes.
-fn open(path: &Path) -> rusqlite::Result<Connection> {
+fn open(path: &Path, pages: usize) -> rusqlite::Result<Connection> {
     let connection = Connection::open(path)?;
     configure(&connection)?;
     // Freed pages are overwritten with zeros, so that deleted documents do not stay in the file.
@@ -106,8 +105,7 @@ fn open(path: &Path) -> rusqlite::Result<Connection> {
     // Each commit waits for the fsync of the write-ahead log.
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", "ON")?;
-    // A negative number is a size, a positive one a number of pages.
-    connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
+    set_cache(&connection, pages)?;
     connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
     connection.pragma_update(None, "journal_size_limit", LOG_BYTES)?;
     Ok(connection)
@@ -286,7 +284,8 @@ mod tests {
             connection.execute_batch("CREATE TABLE t (id INTEGER PRIMARY KEY) STRICT")?;
             Ok(())
         };
-        let (writer, thread) = Writer::start(&folder, prepare, Arc::clone(&metrics)).unwrap();
+        let (writer, thread) =
+            Writer::start(&folder, 1 << 20, prepare, Arc::clone(&metrics)).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .build()
             .unwrap();

@@ -288,7 +288,15 @@ fn utf16_units(bytes: &[u8]) -> usize {
 /// Returns the number of line feeds in a text.
 #[inline(never)] // within a caller that is compiled for size it would go byte by byte
 pub fn line_ends(text: &[u8]) -> u64 {
-    text.iter().map(|byte| u64::from(*byte == b'\n')).sum()
+    // Counted in bytes within a chunk, which is too short for an overflow: many bytes fit into one
+    // vector of the processor.
+    let count = |chunk: &[u8]| {
+        chunk
+            .iter()
+            .map(|byte| u8::from(*byte == b'\n'))
+            .sum::<u8>()
+    };
+    text.chunks(255).map(|chunk| u64::from(count(chunk))).sum()
 }
 
 #[cfg(test)]

@@ -103,7 +103,10 @@ const EHR_IDS: &str = "SELECT ehr_id FROM ehr WHERE ehr_id IN (SELECT value FROM
 
 impl<S: Sql> SqlRepository<S> {
     pub(super) async fn write_commit(&self, commit: &Commit) -> Result<(), StoreError> {
-        match self.send_commits(std::slice::from_ref(commit)).await? {
+        match self
+            .send_commits(std::slice::from_ref(commit), None)
+            .await?
+        {
             Ok(()) => Ok(()),
             Err(SqlError::Constraint(what)) => Err(self.rule_error(commit, &what).await),
             Err(error) => Err(error.into()),
@@ -112,7 +115,13 @@ impl<S: Sql> SqlRepository<S> {
 
     /// Writes several commits in one transaction. If that fails, writes each half in a transaction
     /// of its own, and so on, as long as the database answers.
-    pub(super) async fn write_commits(&self, commits: &[Commit]) -> Vec<Result<(), StoreError>> {
+    ///
+    /// `prepared` are the statements of all commits, if they were made before.
+    pub(super) async fn write_commits(
+        &self,
+        commits: &[Commit],
+        mut prepared: Option<PreparedBatch>,
+    ) -> Vec<Result<(), StoreError>> {
         let (mut outcomes, mut rest) = (Vec::new(), vec![commits]);
         while let Some(part) = rest.pop() {
             match part {
@@ -123,7 +132,7 @@ impl<S: Sql> SqlRepository<S> {
                     outcomes.extend(part.iter().map(|_| unavailable.clone()));
                 }
                 [only] => outcomes.push(self.write_commit(only).await),
-                part if self.write_together(part).await => {
+                part if self.write_together(part, prepared.take()).await => {
                     outcomes.extend(part.iter().map(|_| Ok(())))
                 }
                 part => {
@@ -136,28 +145,27 @@ impl<S: Sql> SqlRepository<S> {
         outcomes
     }
 
-    async fn write_together(&self, commits: &[Commit]) -> bool {
-        self.send_commits(commits)
+    async fn write_together(&self, commits: &[Commit], prepared: Option<PreparedBatch>) -> bool {
+        self.send_commits(commits, prepared)
             .await
             .is_ok_and(|outcome| outcome.is_ok())
     }
 
     /// Writes change sets in one transaction. If layouts were removed meanwhile, reads their ids
     /// again and retries.
-    async fn send_commits(&self, commits: &[Commit]) -> Result<Result<(), SqlError>, StoreError> {
+    async fn send_commits(
+        &self,
+        commits: &[Commit],
+        mut prepared: Option<PreparedBatch>,
+    ) -> Result<Result<(), SqlError>, StoreError> {
         for _ in 0..MAX_ATTEMPTS {
-            // `statements` may read layouts, which may learn a newer generation.
-            let generation = self.catalog.generation();
-            let (mut batch, columns) = self.statements(commits).await?;
-            let known = self.catalog.generation();
-            if generation.is_none() || generation != known {
-                // Some of the ids may be of an older generation than others. The generation is
-                // known now, so this happens once.
+            let next = match prepared.take() {
+                Some(prepared) => Some(prepared),
+                None => self.prepare(commits).await?,
+            };
+            let Some(PreparedBatch { batch, columns }) = next else {
                 continue;
-            }
-            // First, so that ids of an old generation fail here, before they break a constraint of
-            // another table.
-            batch.insert(0, next_revision_of(known));
+            };
             match self.sql.batch(batch).await {
                 Err(SqlError::Constraint(what)) if what == LAYOUTS_WERE_REMOVED => {
                     self.catalog.forget_ids()
@@ -180,6 +188,26 @@ impl<S: Sql> SqlRepository<S> {
         Err(StoreError::Unavailable(
             "documents are being removed meanwhile".into(),
         ))
+    }
+
+    /// Returns the batch of change sets; `None` if layouts were removed meanwhile.
+    pub(super) async fn prepare(
+        &self,
+        commits: &[Commit],
+    ) -> Result<Option<PreparedBatch>, StoreError> {
+        // `statements` may read layouts, which may learn a newer generation.
+        let generation = self.catalog.generation();
+        let (mut batch, columns) = self.statements(commits).await?;
+        let known = self.catalog.generation();
+        if generation.is_none() || generation != known {
+            // Some of the ids may be of an older generation than others. The generation is known
+            // now, so this happens once.
+            return Ok(None);
+        }
+        // First, so that ids of an old generation fail here, before they break a constraint of
+        // another table.
+        batch.insert(0, next_revision_of(known));
+        Ok(Some(PreparedBatch { batch, columns }))
     }
 
     /// Keeps the versions of a commit that was written, for the commits that follow them. Those of
@@ -376,6 +404,14 @@ impl<S: Sql> SqlRepository<S> {
         };
         rows.into_iter().map(head).collect()
     }
+}
+
+/// The statements of change sets that can be written. They hold the ids of layouts, and the
+/// generation of these.
+pub(super) struct PreparedBatch {
+    batch: Vec<Statement>,
+    /// The stored columns of each version.
+    columns: Vec<Option<StoredColumns>>,
 }
 
 /// The statements of change sets. Rows of one table share a statement until another statement

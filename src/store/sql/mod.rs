@@ -24,8 +24,8 @@ mod verified;
 use super::log::{LogEntry, LogStore};
 use super::repository::{
     AccessFilter, AccessRecord, BoundedVersion, Commit, Contribution, Definition, DefinitionKind,
-    Ehr, Extent, ItemTag, ListPage, Repository, Sink, StoreError, TagList, VerifiedVersion,
-    Version, VersionMetadata, VersionSelector,
+    EarlierCommits, Ehr, Extent, ItemTag, ListPage, Repository, Sink, StoreError, TagList,
+    VerifiedVersion, Version, VersionMetadata, VersionSelector, not_written,
 };
 use super::scan::{Scan, Snapshot};
 use crate::document::ObjectKind;
@@ -90,7 +90,23 @@ impl<S: Sql> Repository for SqlRepository<S> {
     }
 
     async fn commit_all(&self, commits: Vec<Commit>) -> Vec<Result<(), StoreError>> {
-        self.write_commits(&commits).await
+        self.write_commits(&commits, None).await
+    }
+
+    async fn commit_all_after(
+        &self,
+        commits: Vec<Commit>,
+        earlier: EarlierCommits,
+    ) -> Vec<Result<(), StoreError>> {
+        // A failure is reported by the attempt below. A single commit has other statements then.
+        let prepared = match commits.as_slice() {
+            [] | [_] => None,
+            _ => self.prepare(&commits).await.ok().flatten(),
+        };
+        match earlier.await {
+            true => self.write_commits(&commits, prepared).await,
+            false => not_written(commits.len()),
+        }
     }
 
     async fn contributions(

@@ -2,8 +2,10 @@
 
 mod access;
 mod crash;
+mod load;
 #[path = "../../../../tests/it/over_http.rs"]
 mod over_http;
+mod query;
 mod segments;
 mod server;
 
@@ -45,24 +47,8 @@ fn the_cases_of_the_rest_interface_hold() {
         })
         .collect();
     let hosts: Vec<&str> = started.iter().map(|(host, ..)| host.as_str()).collect();
-    // The folder of the program is named after its profile.
-    let profile = Path::new(PROGRAM).parent().and_then(Path::file_name);
-    let profile = match profile.expect("a profile").to_string_lossy() {
-        name if name == "debug" => String::from("dev"),
-        name => name.into_owned(),
-    };
-    let output = Command::new(env!("CARGO"))
-        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
-        .args([
-            "test",
-            "--quiet",
-            "--profile",
-            &profile,
-            "--package",
-            "aqlite",
-        ])
-        .args(["--test", "it", "--", "--ignored", "--exact"])
-        .arg("rest::the_cases_hold_over_http")
+    let output = test_of_the_core("it")
+        .args(["--ignored", "--exact", "rest::the_cases_hold_over_http"])
         .env("AQLITE_HOSTS", hosts.join(" "))
         .output()
         .expect("the runner of the cases");
@@ -72,6 +58,42 @@ fn the_cases_of_the_rest_interface_hold() {
     for (_, _, server) in started {
         server.stop();
     }
+}
+
+/// Returns the command that runs a test target of the core, of the profile of this test.
+fn test_of_the_core(target: &str) -> Command {
+    // The folder of the program is named after its profile.
+    let profile = Path::new(PROGRAM).parent().and_then(Path::file_name);
+    let profile = match profile.expect("a profile").to_string_lossy() {
+        name if name == "debug" => String::from("dev"),
+        name => name.into_owned(),
+    };
+    let mut command = Command::new(env!("CARGO"));
+    command
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
+        .args(["test", "--quiet", "--profile", &profile])
+        .args(["--package", "aqlite", "--test", target, "--"]);
+    command
+}
+
+#[test]
+fn the_suites_of_aql_hold() {
+    if std::env::var_os("AQLITE_CORPUS").is_none() {
+        println!("skipped: AQLITE_CORPUS names no corpus");
+        return;
+    }
+    let folder = Folder::new("suites");
+    let variables = [("AUTH", "none"), ("ADMIN", "true"), ("DEBUG", "true")];
+    let server = Server::start(&folder, &["--threads", "3"], &variables);
+    let output = test_of_the_core("conformance")
+        .args(["aql.result", "aql.result_flat", "aql.error"])
+        .args(["--via", &format!("http://{}", server.authority)])
+        .output()
+        .expect("the runner of the suites");
+    let said = said(&output);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("conformance aql.result: "), "{said}");
+    server.stop();
 }
 
 /// Returns both outputs of a program.

@@ -130,6 +130,23 @@ impl ResultSet {
         }
     }
 
+    /// Creates the result set of rows that another program has answered.
+    ///
+    /// # Errors
+    /// [`QueryError::Broken`] if a row has not one cell for each column.
+    pub fn from_rows(
+        columns: Vec<ResultColumn>,
+        rows: impl IntoIterator<Item = Vec<Cell<String>>>,
+    ) -> Result<ResultSet, QueryError> {
+        let mut buffer = ResultBuffer::new(columns.len());
+        let mut numbers = Vec::new();
+        for row in rows {
+            let cells: Vec<CellRef> = row.iter().map(|cell| buffer.hold(cell)).collect();
+            numbers.push(buffer.push(cells.into_iter()));
+        }
+        ResultSet::new(columns, buffer, numbers)
+    }
+
     /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.rows.len()

@@ -1,0 +1,311 @@
+//! Repositories that answer queries themselves: a server with the REST interface of openEHR, or the
+//! database of `aqlite serve`.
+
+use crate::outcome::Failure;
+use crate::serve::database;
+use aqlite::aql::{Cell, Parameter, Parameters, ResultColumn, ResultSet};
+use aqlite::document::Number;
+use aqlite::rm::json;
+use aqlite::service::{Auth, Config, Limits, Request, Response};
+use serde_json::Value;
+use std::path::Path;
+use ureq::Agent;
+
+/// The path of the REST interface if a URL has none.
+const MOUNT: &str = "/rest/openehr/v1";
+
+/// Bytes of an answer of a server.
+const LONGEST: u64 = 1_000_000_000;
+
+/// Rows of a page of a server.
+const PAGE: usize = 10_000;
+
+/// The beginning of a database file of SQLite.
+const MAGIC: &[u8] = b"SQLite format 3\0";
+
+/// A repository.
+pub enum Repository {
+    /// A server.
+    Server(Server),
+    /// The database of `aqlite serve`.
+    Database(Box<database::Reader>),
+}
+
+/// A server with the REST interface of openEHR.
+pub struct Server {
+    /// The URL of the mount, without a slash at the end.
+    base: String,
+    /// The value of the header `Authorization`.
+    authorization: Option<String>,
+    agent: Agent,
+}
+
+/// A query for a repository.
+pub struct RepositoryQuery<'q> {
+    /// The text, or the name of a stored query.
+    pub text: QueryText<'q>,
+    /// The values of parameters.
+    pub parameters: &'q Parameters,
+}
+
+/// The text of a query, or its name.
+#[derive(Clone, Copy)]
+pub enum QueryText<'q> {
+    /// AQL.
+    Aql(&'q str),
+    /// The name of a stored query, with a version or without.
+    Stored(&'q str),
+}
+
+impl Repository {
+    /// Opens the repository that the arguments of `-d` name; `None` if they name files of documents.
+    ///
+    /// # Errors
+    /// If a repository is not the only argument, or cannot be opened.
+    pub fn open(data: &[String], token: Option<&str>) -> Result<Option<Repository>, Failure> {
+        let is_repository = |data: &&String| is_url(data) || is_database(Path::new(data));
+        let Some(named) = data.iter().find(is_repository) else {
+            return Ok(None);
+        };
+        if data.len() > 1 {
+            return Err(Failure::Usage(format!(
+                "`{named}` is a repository: name it alone, because its queries run there"
+            )));
+        }
+        if !is_url(named) {
+            let limits = Limits {
+                fetch_default: u64::MAX >> 1,
+                fetch_maximum: u64::MAX >> 1,
+                query_time: i64::MAX >> 1,
+                query_work: u64::MAX >> 1,
+                result: usize::MAX >> 1,
+                ..Limits::default()
+            };
+            let config = Config {
+                auth: Auth::Open,
+                log: false,
+                limits,
+                ..Config::default()
+            };
+            let reader = database::Reader::open(Path::new(named), config)
+                .map_err(|error| Failure::Data(format!("{named}: {error:#}")))?;
+            return Ok(Some(Repository::Database(Box::new(reader))));
+        }
+        Ok(Some(Repository::Server(Server::new(named, token))))
+    }
+
+    /// Answers a query.
+    ///
+    /// # Errors
+    /// If the repository does not answer, or refuses the query.
+    pub fn answer(&self, query: &RepositoryQuery<'_>) -> Result<ResultSet, Failure> {
+        let (mut rows, mut snapshot) = (Vec::new(), None);
+        loop {
+            let request = query.page(rows.len(), snapshot.as_deref());
+            let response = match self {
+                Repository::Server(server) => server.send(&request)?,
+                Repository::Database(database) => database.answer(&in_process(&request)),
+            };
+            let page = ResultPage::read(&response)?;
+            let is_empty = page.rows.is_empty();
+            rows.extend(page.rows);
+            snapshot = page.snapshot.or(snapshot);
+            if !page.has_more || is_empty {
+                let result = ResultSet::from_rows(page.columns, rows);
+                return result.map_err(|error| Failure::Data(error.to_string()));
+            }
+        }
+    }
+}
+
+fn is_url(data: &str) -> bool {
+    data.starts_with("http://") || data.starts_with("https://")
+}
+
+/// Returns whether a file is a database.
+fn is_database(path: &Path) -> bool {
+    let mut begin = Vec::new();
+    let opened = std::fs::File::open(path).map(|file| std::io::Read::take(file, 16));
+    let read = opened.and_then(|mut file| std::io::Read::read_to_end(&mut file, &mut begin));
+    read.is_ok() && begin == MAGIC
+}
+
+/// A request for a page of a result.
+struct PageRequest {
+    /// The path below the mount.
+    path: String,
+    body: String,
+}
+
+impl RepositoryQuery<'_> {
+    /// Returns the request for the rows after the first `offset` ones. The first request names no
+    /// number of rows: a query with LIMIT could not have one.
+    fn page(&self, offset: usize, snapshot: Option<&str>) -> PageRequest {
+        let parameters = self.parameters.iter();
+        let parameters: serde_json::Map<String, Value> = parameters
+            .map(|(name, value)| (name.clone(), value_of(value)))
+            .collect();
+        let mut body = serde_json::Map::new();
+        let mut add = |name: &str, value: Value| drop(body.insert(name.to_owned(), value));
+        add("query_parameters", Value::Object(parameters));
+        let path = match self.text {
+            QueryText::Aql(text) => {
+                add("q", Value::from(text));
+                String::from("/query/aql")
+            }
+            QueryText::Stored(name) => format!("/query/{name}"),
+        };
+        if offset > 0 {
+            add("offset", Value::from(offset));
+            add("fetch", Value::from(PAGE));
+        }
+        let path = match snapshot {
+            Some(snapshot) => format!("{path}?snapshot={snapshot}"),
+            None => path,
+        };
+        let body = Value::Object(body).to_string();
+        PageRequest { path, body }
+    }
+}
+
+/// Returns the value of a parameter as JSON. A value without a type is a number if it is one.
+fn value_of(parameter: &Parameter) -> Value {
+    match parameter {
+        Parameter::Null => Value::Null,
+        Parameter::Boolean(flag) => Value::Bool(*flag),
+        Parameter::Text(text) => Value::from(text.as_str()),
+        Parameter::Number(text) | Parameter::Untyped(text) => {
+            let number = text.parse::<serde_json::Number>();
+            number.map_or_else(|_| Value::from(text.as_str()), Value::Number)
+        }
+        Parameter::List(items) => items.iter().map(value_of).collect(),
+    }
+}
+
+/// Returns the request of a page for the service of this process.
+fn in_process(page: &PageRequest) -> Request {
+    let target = format!("{MOUNT}{}", page.path);
+    Request {
+        base_url: String::from("http://127.0.0.1"),
+        ..Request::new("POST", &target).with_body("application/json", page.body.clone())
+    }
+}
+
+impl Server {
+    fn new(url: &str, token: Option<&str>) -> Server {
+        let base = url.trim_end_matches('/');
+        let authority = base.split_once("://").map_or("", |(_, rest)| rest);
+        let mount = if authority.contains('/') { "" } else { MOUNT };
+        let variable = || std::env::var("AQLITE_AUTHORIZATION").ok();
+        // Fails only if a provider is installed already, which is then used.
+        drop(rustls::crypto::ring::default_provider().install_default());
+        Server {
+            base: format!("{base}{mount}"),
+            authorization: token
+                .map(|token| format!("Bearer {token}"))
+                .or_else(variable),
+            agent: Agent::config_builder()
+                .http_status_as_error(false)
+                .build()
+                .into(),
+        }
+    }
+
+    fn send(&self, page: &PageRequest) -> Result<Response, Failure> {
+        let url = format!("{}{}", self.base, page.path);
+        let failed = |error: ureq::Error| Failure::Data(format!("{url}: {error}"));
+        let mut request = self.agent.post(&url);
+        request = request
+            .header("Content-Type", "application/json")
+            .header("Accept", "application/json");
+        if let Some(authorization) = &self.authorization {
+            request = request.header("Authorization", authorization);
+        }
+        let mut answer = request.send(&page.body).map_err(failed)?;
+        let body = answer.body_mut().with_config().limit(LONGEST);
+        Ok(Response {
+            body: body.read_to_vec().map_err(failed)?,
+            ..Response::new(answer.status().as_u16())
+        })
+    }
+}
+
+/// A page of a result.
+#[derive(Default)]
+struct ResultPage {
+    columns: Vec<ResultColumn>,
+    rows: Vec<Vec<Cell<String>>>,
+    has_more: bool,
+    /// The state of the repository that the page shows.
+    snapshot: Option<String>,
+}
+
+impl ResultPage {
+    /// Reads a RESULT_SET. The digits of numbers are kept.
+    fn read(response: &Response) -> Result<ResultPage, Failure> {
+        let text = String::from_utf8_lossy(&response.body);
+        if response.status != 200 {
+            let status = response.status;
+            return Err(Failure::Data(format!("{status}: {}", message_of(&text))));
+        }
+        Self::parse(&text).ok_or_else(|| Failure::Data(String::from("the answer is no RESULT_SET")))
+    }
+
+    fn parse(text: &str) -> Option<ResultPage> {
+        let mut page = ResultPage::default();
+        for (name, value) in json::members(text).ok()? {
+            match &*name {
+                "columns" => page.columns = columns_of(value)?,
+                "rows" => {
+                    let rows = json::elements(value).ok()?;
+                    page.rows = rows.into_iter().map(cells_of).collect::<Option<_>>()?;
+                }
+                "meta" => {
+                    let meta = json::value(value).ok()?;
+                    page.has_more = meta.get("_more") == Some(&Value::Bool(true));
+                    let snapshot = meta.get("_snapshot").and_then(Value::as_str);
+                    page.snapshot = snapshot.map(str::to_owned);
+                }
+                _ => {}
+            }
+        }
+        Some(page)
+    }
+}
+
+/// Returns the message of an error, or the whole answer.
+fn message_of(text: &str) -> String {
+    let error = json::value(text).ok();
+    let message = error.as_ref().and_then(|error| error.get("message"));
+    let message = message.and_then(Value::as_str);
+    message.unwrap_or(text).trim().to_owned()
+}
+
+fn columns_of(list: &str) -> Option<Vec<ResultColumn>> {
+    let columns = json::value(list).ok()?;
+    let column = |(number, column): (usize, &Value)| {
+        let text = |name: &str| column.get(name).and_then(Value::as_str).map(str::to_owned);
+        ResultColumn {
+            name: text("name").unwrap_or_else(|| format!("#{number}")),
+            path: text("path"),
+        }
+    };
+    let columns = columns.as_array()?.iter().enumerate();
+    Some(columns.map(column).collect())
+}
+
+fn cells_of(row: &str) -> Option<Vec<Cell<String>>> {
+    let cells = json::elements(row).ok()?.into_iter();
+    cells.map(cell_of).collect()
+}
+
+fn cell_of(cell: &str) -> Option<Cell<String>> {
+    Some(match cell.as_bytes().first()? {
+        b'n' => Cell::Null,
+        b't' => Cell::Boolean(true),
+        b'f' => Cell::Boolean(false),
+        b'"' => Cell::Text(json::text(cell)?),
+        b'{' | b'[' => Cell::Json(cell.to_owned()),
+        _ => Cell::Number(Number::Token(cell.to_owned())),
+    })
+}

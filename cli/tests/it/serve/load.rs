@@ -1,0 +1,121 @@
+//! Loads: the service threads share the parts of a long body, and the outcome is that of one line
+//! after the other.
+
+use super::over_http;
+use super::server::{Folder, Server, compositions};
+use aqlite::service::Response;
+use serde_json::{Value, json};
+
+/// Bytes of a line. A part of a load has 2 MB, so thirty lines are a part.
+const LINE: usize = 60_000;
+
+/// EHRs of a load: four lines each, so their load has six parts.
+const EHRS: usize = 50;
+
+fn ehr_id(number: usize) -> String {
+    format!("6ba7b810-9dad-41d1-80b4-{number:012x}")
+}
+
+/// Returns a line for an EHR, with white space that makes it a long one.
+fn line(number: usize, name: &str, content: &Value) -> String {
+    let line = json!({ "ehr_id": ehr_id(number), name: content }).to_string();
+    let blank = " ".repeat(LINE.saturating_sub(line.len()));
+    format!("{blank}{line}\n")
+}
+
+/// Returns a contribution that creates a composition.
+fn contribution(composition: &Value) -> Value {
+    let coded = |code: &str, value: &str| {
+        let terminology = json!({ "_type": "TERMINOLOGY_ID", "value": "openehr" });
+        json!({ "_type": "DV_CODED_TEXT", "value": value, "defining_code":
+            { "_type": "CODE_PHRASE", "terminology_id": terminology, "code_string": code } })
+    };
+    let audit = json!({ "_type": "AUDIT_DETAILS", "system_id": "client", "change_type": coded("249", "creation"),
+        "committer": { "_type": "PARTY_IDENTIFIED", "name": "Dr. Ek" } });
+    let version = json!({ "_type": "ORIGINAL_VERSION", "commit_audit": audit, "data": composition,
+        "lifecycle_state": coded("532", "complete") });
+    json!({ "_type": "CONTRIBUTION", "versions": [version], "audit": audit })
+}
+
+/// Returns lines for each EHR: the EHR, a contribution to it, a composition of it, and one of the
+/// next EHR, which does not exist yet.
+fn lines() -> String {
+    let sample: Vec<Value> = compositions(1)
+        .iter()
+        .map(|text| serde_json::from_str(text).expect("JSON"))
+        .collect();
+    let composition = sample.first().expect("a composition");
+    let of_ehr = |number: usize| {
+        [
+            line(number, "ehr_status", &Value::Null),
+            line(number, "contribution", &contribution(composition)),
+            line(number, "composition", composition),
+            line(number + 1, "composition", composition),
+        ]
+    };
+    (0..EHRS).flat_map(of_ehr).collect()
+}
+
+fn load(server: &Server, lines: &str) -> Response {
+    let headers = [
+        ("Content-Type", "application/x-ndjson"),
+        ("Idempotency-Key", "one"),
+    ];
+    let body = lines.as_bytes();
+    let answer = over_http::send(&server.authority, "POST", "/v1/ehr/bulk", &headers, body);
+    answer.expect("an answer")
+}
+
+/// Returns the status of each line of an answer, which must be in the order of the lines.
+fn statuses(answer: &Response) -> Vec<u64> {
+    let text = super::text(answer);
+    let answers = text.lines().zip(1..).map(|(line, number)| {
+        let answer: Value = serde_json::from_str(line).expect("JSON");
+        assert_eq!(answer["line"].as_u64(), Some(number), "{line}");
+        answer["status"].as_u64().expect("a status")
+    });
+    answers.collect()
+}
+
+#[test]
+fn parts_of_a_load_are_committed_and_answered_in_order() {
+    for threads in ["1", "4"] {
+        let folder = Folder::new(&format!("load-{threads}"));
+        let server = Server::start(&folder, &["--open", "--threads", threads], &[]);
+        server.store_templates();
+        let lines = lines();
+        let answer = load(&server, &lines);
+        assert_eq!(statuses(&answer), [201, 201, 201, 404].repeat(EHRS));
+        // Repeated: the EHRs of the fourth lines exist now, but for the last one.
+        let mut expected = [200, 200, 200, 201].repeat(EHRS);
+        expected.splice(4 * EHRS - 1.., [404]);
+        assert_eq!(statuses(&load(&server, &lines)), expected);
+        let count = "SELECT COUNT(*) AS n FROM EHR e CONTAINS COMPOSITION c";
+        assert_eq!(server.count(count), 3 * EHRS as u64 - 1);
+        server.stop();
+    }
+}
+
+#[test]
+fn part_that_is_rejected_ends_a_load() {
+    let folder = Folder::new("load-end");
+    let arguments = ["--open", "--threads", "4"];
+    let server = Server::start(&folder, &arguments, &[("LIMIT_BODY", "2500000")]);
+    server.store_templates();
+    let lines = lines();
+    let (before, after) = lines.split_at(lines.len() / 2);
+    let too_long = " ".repeat(2_600_000);
+    let answer = load(&server, &format!("{before}{too_long}\n{after}"));
+    let text = super::text(&answer);
+    let last = text.lines().last().expect("an error");
+    let last: Value = serde_json::from_str(last).expect("JSON");
+    assert_eq!(last["code"], 413, "{last}");
+    assert_eq!(
+        text.lines().count(),
+        2 * EHRS + 1,
+        "no line after it is answered"
+    );
+    let ehrs = server.count("SELECT COUNT(*) AS n FROM EHR e");
+    assert_eq!(ehrs, EHRS as u64 / 2, "no line after it is written");
+    server.stop();
+}

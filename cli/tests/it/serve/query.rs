@@ -1,0 +1,75 @@
+//! Queries of the command line that a repository answers: a server, or its database.
+
+use super::said;
+use super::server::{Folder, ITS, Server, compositions};
+use serde_json::json;
+
+const QUERY: &str =
+    "SELECT c/uid/value AS uid, c/context/start_time AS time FROM COMPOSITION c ORDER BY uid";
+const COUNT: &str = "SELECT COUNT(*) AS n FROM COMPOSITION c WHERE c/name/value = $name";
+
+/// Returns the output of a query that succeeds.
+fn rows(folder: &Folder, arguments: &[&str]) -> String {
+    let output = folder.run(&[&["query"], arguments].concat());
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.stderr.is_empty(), "{}", said(&output));
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+#[test]
+fn server_and_database_answer_alike() {
+    let folder = Folder::new("query");
+    // Fewer rows than the result has, so that it comes in pages.
+    let variables = [("AUTH", "none"), ("LIMIT_FETCH_DEFAULT", "7")];
+    let server = Server::start(&folder, &[], &variables);
+    server.store_templates();
+    let ehr_id = server.create_ehr();
+    for composition in compositions(20) {
+        let path = format!("{ITS}/ehr/{ehr_id}/composition");
+        assert_eq!(server.send("POST", &path, &composition).status, 201);
+    }
+    let path = format!("{ITS}/definition/query/org.example::named/1.0.0");
+    let stored = server.send("PUT", &path, &json!({ "q": COUNT }).to_string());
+    assert_eq!(stored.status, 200, "{}", super::text(&stored));
+    let url = format!("http://{}", server.authority);
+    for format in ["csv", "json", "ndjson", "table"] {
+        let answers = [url.as_str(), "test.db"]
+            .map(|data| rows(&folder, &["-d", data, "--format", format, QUERY]));
+        assert_eq!(answers[0], answers[1]);
+        assert!(answers[0].lines().count() >= 20 || format == "json");
+        assert_eq!(
+            answers[0].matches("::test.example::").count()
+                + answers[0].matches("::aqlite.local::").count(),
+            20
+        );
+    }
+    let name = ["--param", "name=Encounter"];
+    let stored = [url.as_str(), "test.db"].map(|data| {
+        let arguments = [&["-d", data, "--stored", "org.example::named"][..], &name];
+        rows(&folder, &arguments.concat())
+    });
+    let direct = rows(&folder, &[&["-d", "test.db", COUNT][..], &name].concat());
+    assert_eq!(stored, [direct.clone(), direct]);
+    server.stop();
+    // Also without a server.
+    let rows = rows(&folder, &["-d", "test.db", "--limit", "3", QUERY]);
+    assert_eq!(rows.lines().count(), 4);
+}
+
+#[test]
+fn repository_that_refuses_or_is_absent_is_an_error() {
+    let folder = Folder::new("query-refused");
+    let server = Server::start(&folder, &[], &[]);
+    let url = format!("http://{}", server.authority);
+    let output = folder.run(&["query", "-d", &url, QUERY]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said(&output).contains("401"), "{}", said(&output));
+    server.stop();
+    let output = folder.run(&["query", "-d", &url, QUERY]);
+    assert_eq!(output.status.code(), Some(1));
+    let output = folder.run(&["query", "-d", "test.db", "SELECT nonsense"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said(&output).contains("400"), "{}", said(&output));
+    let output = folder.run(&["query", "-d", ".", "--stored", "a::b"]);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+}

@@ -1,0 +1,45 @@
+//! Memory that the services of one process share, so that a limit of the process holds however many
+//! there are.
+
+use super::admission::{Admission, Concurrency, Rooms};
+use super::query_memory::QueryMemory;
+
+/// The memory for long texts and for running queries. Its clones are the same memory.
+///
+/// ```
+/// use aqlite::service::{Concurrency, SharedMemory, Work};
+///
+/// let memory = SharedMemory::new(10_000_000, 10_000_000);
+/// let [one, other] = [(); 2].map(|()| memory.admission(Concurrency::default()));
+/// let held = one.enter("ann", Work::Room(8_000_000), 0).unwrap();
+/// let waits = other.enter("bob", Work::Room(8_000_000), 0).unwrap();
+/// assert!(held.is_admitted(0) && !waits.is_admitted(0));
+/// ```
+#[derive(Clone, Default)]
+pub struct SharedMemory {
+    rooms: Rooms,
+    queries: QueryMemory,
+}
+
+impl SharedMemory {
+    /// Creates memory: the bytes for long texts and everything made of them, and those for the
+    /// documents, rows and results of queries.
+    #[must_use]
+    pub fn new(texts: usize, queries: usize) -> SharedMemory {
+        SharedMemory {
+            rooms: Rooms::new(texts),
+            queries: QueryMemory::new(queries),
+        }
+    }
+
+    /// Returns admission control of a host that shares this memory.
+    #[must_use]
+    pub fn admission(&self, bounds: Concurrency) -> Admission {
+        Admission::with_rooms(bounds, self.rooms.clone())
+    }
+
+    /// Returns the memory for queries.
+    pub(super) fn queries(&self) -> QueryMemory {
+        self.queries.clone()
+    }
+}
