@@ -47,8 +47,8 @@ use std::rc::Rc;
 
 /// The maximum number of change sets of a transaction, and the maximum bytes of their lines. In
 /// workerd the database shares its thread with requests, which wait during a transaction.
-const TOGETHER: usize = 100;
-const BYTES: usize = 4_000_000;
+pub(crate) const TOGETHER: usize = 100;
+pub(crate) const BYTES: usize = 4_000_000;
 
 /// Bytes of lines between two pauses, and the bytes that a line counts in addition to its length.
 const PAUSE: usize = 100_000;
