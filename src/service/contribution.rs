@@ -21,7 +21,7 @@ use crate::rm::class::{Attr, Cls};
 use crate::rm::json::{elements, members};
 use crate::rm::tree::{NodeRef, Tree};
 use crate::rm::xml;
-use crate::store::repository::{Repository, VersionMetadata, VersionSelector};
+use crate::store::repository::{Repository, StoreError, VersionMetadata, VersionSelector};
 use std::borrow::Cow;
 
 /// Change types that require an existing object.
@@ -75,9 +75,12 @@ impl<R: Repository> Service<R> {
             .ok_or_else(missing)?;
         let tree = own(&stored, Cls::CONTRIBUTION)?;
         let root = tree.root().ok_or_else(missing)?;
-        let time = root
-            .text_along(&[Attr::AUDIT, Attr::TIME_COMMITTED, Attr::VALUE])
-            .unwrap_or_default();
+        let time = root.text_along(&[Attr::AUDIT, Attr::TIME_COMMITTED, Attr::VALUE]);
+        let damaged = || StoreError::Corrupt {
+            uid: uid.clone(),
+            ehr_id: owner.id().to_owned(),
+        };
+        let time = time.ok_or_else(|| Failure::of_store(damaged()))?;
         call.resource(
             root,
             self.resolved(call, owner.id(), root).await?,

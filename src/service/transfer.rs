@@ -329,55 +329,64 @@ impl<R: Repository> Service<R> {
 
     /// Returns whether the line of an existing contribution equals the stored one: the
     /// CONTRIBUTION, its versions and the tags of the line, byte for byte.
-    pub(super) async fn is_stored(&self, ehr_id: &str, stored: &str, line: &str) -> bool {
+    ///
+    /// # Errors
+    /// If the repository does not answer. A line that cannot be read is not stored.
+    pub(super) async fn is_stored(
+        &self,
+        ehr_id: &str,
+        stored: &str,
+        line: &str,
+    ) -> Result<bool, Failure> {
         let Ok(ImportLine::Contribution(parts)) = ImportLine::read(line) else {
-            return false;
+            return Ok(false);
         };
         let (Ok(versions), Ok(tags)) = (parts.versions(), tags_of(parts.tags)) else {
-            return false;
+            return Ok(false);
         };
         if parts.contribution != stored {
-            return false;
+            return Ok(false);
         }
         let mut found = Vec::new();
         for text in versions {
-            match self.stored_as(ehr_id, text).await {
+            match self.stored_as(ehr_id, text).await? {
                 Some(version) => found.push(version),
-                None => return false,
+                None => return Ok(false),
             }
         }
-        tags.iter().all(|list| {
+        Ok(tags.iter().all(|list| {
             found
                 .iter()
                 .flat_map(|version| &version.tags)
                 .any(|stored| stored == list)
-        })
+        }))
     }
 
     /// Returns the stored version with this text.
-    async fn stored_as(&self, ehr_id: &str, text: &str) -> Option<Version> {
-        let tree = read_version(text, Format::Json).ok()?;
-        let root = tree.root()?;
-        let is_imported = root.class() == Cls::IMPORTED_VERSION;
-        let (uid, _) = uids_of(if is_imported {
-            root.get(Attr::ITEM)?
-        } else {
-            root
-        })
-        .ok()?;
-        let stored = self
-            .repository
-            .version(
-                ehr_id,
-                &uid.object_id,
-                VersionSelector::Uid(&uid.to_string()),
-            )
-            .await
-            .ok()
-            .flatten()?;
+    async fn stored_as(&self, ehr_id: &str, text: &str) -> Result<Option<Version>, Failure> {
+        let Ok(tree) = read_version(text, Format::Json) else {
+            return Ok(None);
+        };
+        let root = tree.root();
+        let is_imported = root.is_some_and(|root| root.class() == Cls::IMPORTED_VERSION);
+        let original = match is_imported {
+            true => root.and_then(|root| root.get(Attr::ITEM)),
+            false => root,
+        };
+        let uid = original.and_then(|version| uids_of(version).ok());
+        let Some((root, (uid, _))) = root.zip(uid) else {
+            return Ok(None);
+        };
+        let named = uid.to_string();
+        let which = VersionSelector::Uid(&named);
+        let stored = self.repository.version(ehr_id, &uid.object_id, which).await;
+        let Some(stored) = stored.map_err(Failure::of_store)? else {
+            return Ok(None);
+        };
         let imported = is_imported.then(|| stored_form(root, stored.preceding.is_some()));
-        let root = imported.as_ref().map_or(Some(root), Tree::root)?;
-        stored.packed.gives(root).then_some(stored)
+        let root = imported.as_ref().map_or(Some(root), Tree::root);
+        let is_same = root.is_some_and(|root| stored.packed.gives(root));
+        Ok(is_same.then_some(stored))
     }
 }
 
