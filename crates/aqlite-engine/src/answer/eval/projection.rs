@@ -497,10 +497,14 @@ mod tests {
             work.broken().is_some()
         };
         assert!(!broken(&|view| assert_eq!(nth(view, &[5, 6], 1), 6)));
-        assert!(broken(&|view| drop(nth(view, &[5, 6], 2))));
-        assert!(!broken(&|view| drop(
-            view.cell_of_column(Some(CellRef::Null))
-        )));
-        assert!(broken(&|view| drop(view.cell_of_column(None))));
+        assert!(broken(&|view| assert_eq!(nth(view, &[5, 6], 2), u32::MAX)));
+        let cell = |cell: Option<CellRef>| {
+            move |view: View<'_>| {
+                let read = view.cell_of_column(cell);
+                assert!(matches!(read, CellRef::Null | CellRef::Boolean(true)));
+            }
+        };
+        assert!(!broken(&cell(Some(CellRef::Boolean(true)))));
+        assert!(broken(&cell(None)));
     }
 }
