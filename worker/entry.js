@@ -21,9 +21,27 @@ function reviveAfterAbort() {
   if (state.criticalError) replace();
 }
 
+/** More bytes than any machine can allocate: 64 TiB. */
+const IMPOSSIBLE = 2 ** 46;
+
+/**
+ * Makes the runtime collect garbage. An idle isolate does not collect, so the memory of a replaced instance would remain
+ * mapped. V8 collects everything before it reports that an allocation failed.
+ */
+function collectGarbage() {
+  try {
+    new ArrayBuffer(IMPOSSIBLE);
+  } catch {
+    // The allocation is meant to fail.
+  }
+}
+
 /** Replaces an instance whose memory grew, once it is idle: wasm memory never shrinks. */
 function giveMemoryBack() {
-  if (open === 0 && !state.criticalError && aqlite.replaceable_bytes() > initial + SPARE) replace();
+  const isGrown = () => aqlite.replaceable_bytes() > initial + SPARE;
+  if (open > 0 || state.criticalError || !isGrown()) return;
+  replace();
+  collectGarbage();
 }
 
 function note(error) {

@@ -450,8 +450,10 @@ impl<R: Repository> Service<R> {
         failure: &Failure,
     ) {
         match self.written_before(line).await {
-            Some(before) => lines.confirm(line, 200, before.first()),
-            None => lines.refuse(line.sent.number, failure),
+            Ok(Some(before)) => lines.confirm(line, 200, before.first()),
+            Ok(None) => lines.refuse(line.sent.number, failure),
+            // Whether the line was written is unknown: 409 would be a definite answer.
+            Err(unknown) => lines.refuse(line.sent.number, &unknown),
         }
     }
 
@@ -528,32 +530,36 @@ impl<R: Repository> Service<R> {
     }
 
     /// Returns the versions of an earlier commit of exactly the same line.
-    async fn written_before(&self, sent: &PendingLine<'_>) -> Option<Vec<String>> {
+    ///
+    /// # Errors
+    /// If the repository does not answer.
+    async fn written_before(&self, sent: &PendingLine<'_>) -> Result<Option<Vec<String>>, Failure> {
         if sent.identity == LineIdentity::None {
-            return None;
+            return Ok(None);
         }
-        let stored = self
-            .repository
-            .contribution(&sent.ehr_id, &sent.uid)
-            .await
-            .ok()
-            .flatten()?;
+        let stored = self.repository.contribution(&sent.ehr_id, &sent.uid).await;
+        let Some(stored) = stored.map_err(Failure::of_store)? else {
+            return Ok(None);
+        };
         let is_same = match &sent.identity {
             LineIdentity::None => false,
-            LineIdentity::Key(key) => self.has_key(sent, key).await,
-            LineIdentity::Text => self.is_stored(&sent.ehr_id, &stored, sent.sent.text).await,
+            LineIdentity::Key(key) => self.has_key(sent, key).await?,
+            LineIdentity::Text => {
+                self.is_stored(&sent.ehr_id, &stored, sent.sent.text)
+                    .await?
+            }
         };
-        is_same.then(|| uids(&stored)).flatten()
+        Ok(is_same.then(|| uids(&stored)).flatten())
     }
 
     /// Returns whether the stored contribution of a line was written under this key.
-    async fn has_key(&self, sent: &PendingLine<'_>, key: &String) -> bool {
+    async fn has_key(&self, sent: &PendingLine<'_>, key: &String) -> Result<bool, Failure> {
         // A uid that was derived from the key is that of this line.
         if sent.uid == *key {
-            return true;
+            return Ok(true);
         }
         let stored = self.repository.idempotency(&sent.ehr_id, &sent.uid).await;
-        stored.ok().flatten().as_ref() == Some(key)
+        Ok(stored.map_err(Failure::of_store)?.as_ref() == Some(key))
     }
 
     /// Reads and checks a line. `key` identifies it. The target of the load becomes that of the line

@@ -63,9 +63,9 @@ impl<R: Repository> Service<R> {
         call.trail.add_ehr(&ehr_id);
         let ran = self.run_stages(call, &[stage], &[ehr_id], false).await?;
         let run = ran.stages.first().and_then(|runs| runs.first());
-        let cards = run
-            .map(|run| cards(&guide, &run.run, &language, &mut || call.new_uuid()))
-            .unwrap_or_default();
+        // No cards would mean that nothing is to be said about the patient.
+        let run = run.ok_or_else(no_ehr)?;
+        let cards = cards(&guide, &run.run, &language, &mut || call.new_uuid());
         Ok(Response::json(200, json!({ "cards": cards })))
     }
 

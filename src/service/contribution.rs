@@ -8,7 +8,7 @@ use super::committal::{Audit, CREATION, CommitMetadata, DELETED, MODIFICATION, c
 use super::content::{CheckedDocument, Rigor, check_plain, read_part};
 use super::document_class::kind_of;
 use super::error::Failure;
-use super::followed::{FollowedObjects, check_class};
+use super::followed::FollowedObjects;
 use super::http::Response;
 use super::identity::{check_following_uids, given_member_id};
 use super::ids::{VersionUid, is_uuid};
@@ -21,7 +21,7 @@ use crate::rm::class::{Attr, Cls};
 use crate::rm::json::{elements, members};
 use crate::rm::tree::{NodeRef, Tree};
 use crate::rm::xml;
-use crate::store::repository::{Repository, VersionMetadata, VersionSelector};
+use crate::store::repository::{Repository, StoreError, VersionMetadata, VersionSelector};
 use std::borrow::Cow;
 
 /// Change types that require an existing object.
@@ -75,9 +75,12 @@ impl<R: Repository> Service<R> {
             .ok_or_else(missing)?;
         let tree = own(&stored, Cls::CONTRIBUTION)?;
         let root = tree.root().ok_or_else(missing)?;
-        let time = root
-            .text_along(&[Attr::AUDIT, Attr::TIME_COMMITTED, Attr::VALUE])
-            .unwrap_or_default();
+        let time = root.text_along(&[Attr::AUDIT, Attr::TIME_COMMITTED, Attr::VALUE]);
+        let damaged = || StoreError::Corrupt {
+            uid: uid.clone(),
+            ehr_id: owner.id().to_owned(),
+        };
+        let time = time.ok_or_else(|| Failure::of_store(damaged()))?;
         call.resource(
             root,
             self.resolved(call, owner.id(), root).await?,
@@ -245,30 +248,6 @@ impl<R: Repository> Service<R> {
             other => check_plain(call, tree, class_name(other)),
         };
         checked.map_err(Failure::into_bad_request)
-    }
-
-    /// Checks that a party keeps the class of its last version with data. VERSIONED_PARTY alone
-    /// does not determine it. A missing preceding version is rejected by the commit.
-    pub(super) async fn check_class_kept(
-        &self,
-        owner: &str,
-        preceding: &VersionUid,
-        class: Cls,
-    ) -> Result<(), Failure> {
-        let heads = self
-            .repository
-            .version_metadata(owner, &preceding.object_id)
-            .await
-            .map_err(Failure::of_store)?;
-        let last = heads
-            .iter()
-            // Deletions have no data. The last version before them determines the class.
-            .rfind(|head| head.number <= preceding.number && !head.is_deletion());
-        let before = match last {
-            Some(head) => self.class_of_data(owner, head).await?,
-            None => None,
-        };
-        check_class(before, class)
     }
 
     /// Returns the class of the data of a version.

@@ -49,6 +49,32 @@ impl FollowedObjects {
         });
     }
 
+    /// Returns whether an object was read, or does not exist.
+    pub fn is_known(&self, object: &str) -> bool {
+        self.0.contains_key(object)
+    }
+
+    /// Adds a version of a party that may be committed or refused. An object that was read keeps its
+    /// class. If two versions create one object with different classes, only their commits decide
+    /// which of them exists, so the object is not known any more.
+    pub fn add_created(&mut self, object: &str, class: Cls) {
+        let Some(known) = self.0.get_mut(object) else {
+            return;
+        };
+        match known {
+            None => {
+                *known = Some(FollowedObject {
+                    kind: ObjectKind::Party,
+                    is_deleted: false,
+                    class: Some(class),
+                    unread: None,
+                });
+            }
+            Some(known) if known.class == Some(class) => {}
+            Some(_) => drop(self.0.remove(object)),
+        }
+    }
+
     /// Adds the objects of versions. Those without versions do not exist.
     fn add(&mut self, objects: &[&str], found: Vec<BoundedVersion>) {
         for object in objects {
@@ -97,8 +123,18 @@ impl<R: Repository> Service<R> {
             .filter_map(|root| object_to_read(owner, root))
             .collect();
         let wanted: Vec<&str> = wanted.iter().map(String::as_str).collect();
+        self.read_all_followed(call, owner, &wanted).await
+    }
+
+    /// Reads objects, [`OBJECTS`] of them by one statement.
+    pub(super) async fn read_all_followed(
+        &self,
+        call: &Call<'_>,
+        owner: &Owner,
+        objects: &[&str],
+    ) -> Result<FollowedObjects, Failure> {
         let mut followed = FollowedObjects::default();
-        for (number, objects) in wanted.chunks(OBJECTS).enumerate() {
+        for (number, objects) in objects.chunks(OBJECTS).enumerate() {
             if number > 0 {
                 call.pause().await;
             }
@@ -185,7 +221,7 @@ impl<R: Repository> Service<R> {
 }
 
 /// Checks the class of a document against that of the versions before it.
-pub(super) fn check_class(before: Option<Cls>, class: Cls) -> Result<(), Failure> {
+fn check_class(before: Option<Cls>, class: Cls) -> Result<(), Failure> {
     match before {
         Some(before) if before != class => {
             let rule = "a version is of the class that it follows; commit another document as an object of its own";

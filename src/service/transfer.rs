@@ -21,13 +21,14 @@
 //! compositions with findings, as `admin/load` does, so that data that were loaded that way can be
 //! restored.
 
+mod definitions;
+mod parties;
 mod record;
 
-mod definitions;
-
 use self::definitions::After;
+use self::parties::{Import, ImportedContribution, PartyVersion};
 use super::Service;
-use super::bulk::{LineIdentity, Lines, NDJSON, ReadyLine, SentLine, numbered};
+use super::bulk::{NDJSON, SentLine, numbered};
 use super::call::Call;
 use super::commit::flags;
 use super::committal::{DELETED, lifecycle};
@@ -55,6 +56,7 @@ use record::{
     ContributionRecord, DefinitionRecord, ImportLine, PAGE_BYTES, add_record, contribution_record,
     tags_of,
 };
+use std::collections::HashMap;
 
 /// Contributions of a page by default, and the maximum.
 const PAGE: u64 = 200;
@@ -115,76 +117,46 @@ impl<R: Repository> Service<R> {
     /// POST /admin/import?findings=refuse|keep
     pub(super) async fn import(&self, call: &Call<'_>) -> Result<Response, Failure> {
         let keeps_findings = keeps_findings(call.request)?;
-        let mut lines = Lines::begin(call);
+        let mut import = Import::begin(call);
         // A record may depend on any record before it.
-        lines.await_earlier_parts().await?;
+        import.lines.await_earlier_parts().await?;
         for sent in numbered(call)? {
-            lines.pause(call, sent.text).await;
+            import.lines.pause(call, sent.text).await;
             call.templates.borrow_mut().forget_many();
-            let imported = self.import_line(call, &mut lines, sent, keeps_findings);
+            let imported = self.import_line(call, &mut import, sent, keeps_findings);
             if let Err(failure) = imported.await {
                 // Responses have the order of lines, so pending lines are answered first.
-                self.flush(&mut lines).await;
-                lines.refuse(sent.number, &failure);
+                self.commit_queue(call, &mut import).await;
+                import.lines.refuse(sent.number, &failure);
             }
         }
-        self.flush(&mut lines).await;
-        Ok(Response::new(200).with_body(NDJSON, lines.into_text()))
+        self.commit_queue(call, &mut import).await;
+        Ok(Response::new(200).with_body(NDJSON, import.lines.into_text()))
     }
 
-    /// Imports the record of a line: a definition at once, a contribution with the next flush.
+    /// Imports the record of a line: a definition at once, a contribution with those of the queue.
     async fn import_line<'a>(
         &self,
         call: &Call<'_>,
-        lines: &mut Lines<'a>,
+        import: &mut Import<'a>,
         sent: SentLine<'a>,
         keeps_findings: bool,
     ) -> Result<(), Failure> {
         if sent.text.contains(Cls::IMPORTED_VERSION.name()) {
             // The preceding version may be in an earlier line, which must be committed first.
-            self.flush(lines).await;
+            self.commit_queue(call, import).await;
         }
         match ImportLine::read(sent.text)? {
             ImportLine::Definition(record) => {
                 let status = self.import_definition(call, record).await?;
-                self.flush(lines).await;
-                lines.answer(sent.number, status, "{}");
+                self.commit_queue(call, import).await;
+                import.lines.answer(sent.number, status, "{}");
             }
             ImportLine::Contribution(parts) => {
-                let commit = self.imported(call, &parts, keeps_findings).await?;
-                self.check_classes_kept(lines, &commit).await?;
-                let ready = ReadyLine {
-                    commit,
-                    created: None,
-                    identity: LineIdentity::Text,
-                };
-                self.add_line(lines, sent, ready).await;
+                let contribution = self.imported(call, &parts, keeps_findings).await?;
+                self.queue(call, import, sent, contribution).await;
             }
             ImportLine::End => {}
-        }
-        Ok(())
-    }
-
-    /// Checks that parties keep their classes. Their preceding versions may still be pending.
-    async fn check_classes_kept(
-        &self,
-        lines: &mut Lines<'_>,
-        commit: &Commit,
-    ) -> Result<(), Failure> {
-        for version in commit
-            .versions
-            .iter()
-            .filter(|v| v.kind == ObjectKind::Party && !v.is_deletion())
-        {
-            let Some(preceding) = version.preceding.as_deref().and_then(VersionUid::parse) else {
-                continue;
-            };
-            self.flush(lines).await;
-            let tree = version.packed.unpack();
-            if let Some(data) = tree.root().and_then(|root| root.get(Attr::DATA)) {
-                self.check_class_kept(&version.ehr_id, &preceding, data.class())
-                    .await?;
-            }
         }
         Ok(())
     }
@@ -212,13 +184,13 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// Reads and checks a contribution, and returns its commit with the original times and audits.
+    /// Reads and checks a contribution. Its commit has the original times and audits.
     async fn imported(
         &self,
         call: &Call<'_>,
         parts: &ContributionRecord<'_>,
         keeps_findings: bool,
-    ) -> Result<Commit, Failure> {
+    ) -> Result<ImportedContribution, Failure> {
         let ehr_id = parts.ehr_id()?;
         let stated = StatedContribution::read(call, parts.contribution)?;
         let context = ImportContext {
@@ -227,11 +199,12 @@ impl<R: Repository> Service<R> {
             keeps_findings,
         };
         let versions = self.imported_versions(call, &context, parts).await?;
+        let parties = stated.parties(&versions);
         let (new_ehr, status) = match last_status(&versions) {
             Some(flags) if creates_ehr(&versions) => (Some(stated.new_ehr(&ehr_id, flags)), None),
             status => (None, status),
         };
-        Ok(Commit {
+        let commit = Commit {
             new_ehr,
             ehr_id,
             contribution_uid: stated.uid,
@@ -242,7 +215,8 @@ impl<R: Repository> Service<R> {
             access: None,
             preconditions: Preconditions::default(),
             idempotency: None,
-        })
+        };
+        Ok(ImportedContribution { commit, parties })
     }
 
     /// Reads and checks the versions of a record. The first one gets the tags of the record.
@@ -357,55 +331,64 @@ impl<R: Repository> Service<R> {
 
     /// Returns whether the line of an existing contribution equals the stored one: the
     /// CONTRIBUTION, its versions and the tags of the line, byte for byte.
-    pub(super) async fn is_stored(&self, ehr_id: &str, stored: &str, line: &str) -> bool {
+    ///
+    /// # Errors
+    /// If the repository does not answer. A line that cannot be read is not stored.
+    pub(super) async fn is_stored(
+        &self,
+        ehr_id: &str,
+        stored: &str,
+        line: &str,
+    ) -> Result<bool, Failure> {
         let Ok(ImportLine::Contribution(parts)) = ImportLine::read(line) else {
-            return false;
+            return Ok(false);
         };
         let (Ok(versions), Ok(tags)) = (parts.versions(), tags_of(parts.tags)) else {
-            return false;
+            return Ok(false);
         };
         if parts.contribution != stored {
-            return false;
+            return Ok(false);
         }
         let mut found = Vec::new();
         for text in versions {
-            match self.stored_as(ehr_id, text).await {
+            match self.stored_as(ehr_id, text).await? {
                 Some(version) => found.push(version),
-                None => return false,
+                None => return Ok(false),
             }
         }
-        tags.iter().all(|list| {
+        Ok(tags.iter().all(|list| {
             found
                 .iter()
                 .flat_map(|version| &version.tags)
                 .any(|stored| stored == list)
-        })
+        }))
     }
 
     /// Returns the stored version with this text.
-    async fn stored_as(&self, ehr_id: &str, text: &str) -> Option<Version> {
-        let tree = read_version(text, Format::Json).ok()?;
-        let root = tree.root()?;
-        let is_imported = root.class() == Cls::IMPORTED_VERSION;
-        let (uid, _) = uids_of(if is_imported {
-            root.get(Attr::ITEM)?
-        } else {
-            root
-        })
-        .ok()?;
-        let stored = self
-            .repository
-            .version(
-                ehr_id,
-                &uid.object_id,
-                VersionSelector::Uid(&uid.to_string()),
-            )
-            .await
-            .ok()
-            .flatten()?;
+    async fn stored_as(&self, ehr_id: &str, text: &str) -> Result<Option<Version>, Failure> {
+        let Ok(tree) = read_version(text, Format::Json) else {
+            return Ok(None);
+        };
+        let root = tree.root();
+        let is_imported = root.is_some_and(|root| root.class() == Cls::IMPORTED_VERSION);
+        let original = match is_imported {
+            true => root.and_then(|root| root.get(Attr::ITEM)),
+            false => root,
+        };
+        let uid = original.and_then(|version| uids_of(version).ok());
+        let Some((root, (uid, _))) = root.zip(uid) else {
+            return Ok(None);
+        };
+        let named = uid.to_string();
+        let which = VersionSelector::Uid(&named);
+        let stored = self.repository.version(ehr_id, &uid.object_id, which).await;
+        let Some(stored) = stored.map_err(Failure::of_store)? else {
+            return Ok(None);
+        };
         let imported = is_imported.then(|| stored_form(root, stored.preceding.is_some()));
-        let root = imported.as_ref().map_or(Some(root), Tree::root)?;
-        stored.packed.gives(root).then_some(stored)
+        let root = imported.as_ref().map_or(Some(root), Tree::root);
+        let is_same = root.is_some_and(|root| stored.packed.gives(root));
+        Ok(is_same.then_some(stored))
     }
 }
 
@@ -529,8 +512,9 @@ fn time_of_version(call: &Call<'_>, version: NodeRef<'_>) -> Result<String, Fail
 
 /// The CONTRIBUTION of a record, checked.
 struct StatedContribution {
-    tree: Tree,
     uid: String,
+    /// The classes of its versions by their uids.
+    classes: HashMap<String, Cls>,
     time_committed: String,
     system_id: String,
 }
@@ -554,7 +538,7 @@ impl StatedContribution {
             uid,
             time_committed: past_instant("time_committed of the contribution", &time, call.now)?,
             system_id: needed(&[Attr::AUDIT, Attr::SYSTEM_ID])?,
-            tree,
+            classes: listed_classes(root),
         })
     }
 
@@ -570,15 +554,34 @@ impl StatedContribution {
         }
     }
 
-    /// Returns the class of a version by its reference in `versions`.
-    fn class_of(&self, uid: &str) -> Option<Cls> {
-        self.tree
-            .root()?
-            .values(Attr::VERSIONS)
-            .find(|reference| reference.text_along(&[Attr::ID, Attr::VALUE]) == Some(uid))
-            .and_then(|reference| reference.text_at(Attr::TYPE))
-            .and_then(Cls::parse)
+    /// Returns the versions of parties with data. The class of data is the listed one.
+    fn parties(&self, versions: &[Version]) -> Vec<PartyVersion> {
+        let parties = versions
+            .iter()
+            .filter(|v| v.kind == ObjectKind::Party && !v.is_deletion());
+        let party = |version: &Version| {
+            Some(PartyVersion {
+                object_id: version.object_id.clone(),
+                preceding: version.preceding.as_deref().and_then(VersionUid::parse),
+                class: *self.classes.get(&version.version_uid)?,
+            })
+        };
+        parties.filter_map(party).collect()
     }
+}
+
+/// Returns the classes of the versions that a CONTRIBUTION lists, by their uids. Of two references
+/// to one version, the first counts.
+fn listed_classes(contribution: NodeRef<'_>) -> HashMap<String, Cls> {
+    let mut classes = HashMap::new();
+    for reference in contribution.values(Attr::VERSIONS) {
+        let uid = reference.text_along(&[Attr::ID, Attr::VALUE]);
+        let class = reference.text_at(Attr::TYPE).and_then(Cls::parse);
+        if let Some((uid, class)) = uid.zip(class) {
+            classes.entry(uid.to_owned()).or_insert(class);
+        }
+    }
+    classes
 }
 
 /// The attributes of an imported VERSION around its data.
@@ -624,7 +627,7 @@ struct ImportContext<'a> {
 impl ImportContext<'_> {
     /// Returns the kind of a version. It must agree with the contribution, and with the owner.
     fn kind_of(&self, version: NodeRef<'_>, uid: &VersionUid) -> Result<ObjectKind, Failure> {
-        let class = self.stated.class_of(&uid.to_string());
+        let class = self.stated.classes.get(&uid.to_string()).copied();
         let class = class.ok_or_else(|| {
             Failure::bad_request("the contribution does not list a version of the record")
         })?;

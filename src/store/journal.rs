@@ -315,10 +315,14 @@ impl Journal {
 fn read_new_ehr(fields: &mut Fields<'_>, ehr_id: &str) -> Result<Option<Ehr>, String> {
     let (system_id, time_created) = (fields.optional()?, fields.optional()?);
     let flags = read_flags(fields)?;
-    Ok(flags.map(|flags| Ehr {
+    let Some(flags) = flags else { return Ok(None) };
+    let (Some(system_id), Some(time_created)) = (system_id, time_created) else {
+        return Err(broken("a new EHR has no system or no time"));
+    };
+    Ok(Some(Ehr {
         ehr_id: ehr_id.to_owned(),
-        system_id: system_id.unwrap_or_default(),
-        time_created: time_created.unwrap_or_default(),
+        system_id,
+        time_created,
         subject: flags.subject,
         is_queryable: flags.is_queryable,
         is_modifiable: flags.is_modifiable,
@@ -381,11 +385,18 @@ fn read_flags(fields: &mut Fields<'_>) -> Result<Option<EhrFlags>, String> {
         fields.optional()?,
         fields.optional()?.zip(fields.optional()?),
     );
-    let is = |at: usize, marks: &str| marks.as_bytes().get(at) == Some(&b'1');
-    Ok(marks.map(|marks| EhrFlags {
+    let (is_queryable, is_modifiable) = match marks.as_deref() {
+        None => return Ok(None),
+        Some("00") => (false, false),
+        Some("01") => (false, true),
+        Some("10") => (true, false),
+        Some("11") => (true, true),
+        Some(_) => return Err(broken("the flags of an EHR are not two digits")),
+    };
+    Ok(Some(EhrFlags {
         subject,
-        is_queryable: is(0, &marks),
-        is_modifiable: is(1, &marks),
+        is_queryable,
+        is_modifiable,
     }))
 }
 
@@ -396,7 +407,7 @@ fn read_tags(fields: &mut Fields<'_>) -> Result<TagList, String> {
     };
     while let Some(key) = fields.next()? {
         list.tags.push(ItemTag {
-            key: key.unwrap_or_default().into_owned(),
+            key: key.ok_or_else(|| broken("a tag has no key"))?.into_owned(),
             path: fields.optional()?,
             value: fields.optional()?,
         });

@@ -103,3 +103,16 @@ test("an instance whose memory grew is replaced once no request is open, never b
   await worker.fetch(post("hello"), {}, {});
   assert.equal(globalThis.resets, before + 1, "replaced without need");
 });
+
+test("the memory of a replaced instance is collected at once, although the isolate is idle", async () => {
+  const worker = await entry();
+  await worker.fetch(post("hello"), {}, {});
+  const memory = new WeakRef(new ArrayBuffer(1_000_000));
+  // A target is alive until the end of the task in which its reference was made.
+  await new Promise((resolve) => setTimeout(resolve));
+  const before = globalThis.resets ?? 0;
+  globalThis.bytes = 1_000_000 + 97 * 1024 * 1024;
+  await worker.fetch(post("hello"), {}, {});
+  assert.equal(globalThis.resets, before + 1);
+  assert.equal(memory.deref(), undefined, "nothing was collected");
+});

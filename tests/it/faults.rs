@@ -200,3 +200,53 @@ fn a_request_that_fails_leaves_no_wrong_cache() {
         assert!(batches > 15, "only {batches} batches");
     }
 }
+
+/// Whether a line is a repetition is unknown while the database does not answer. 409 would say that
+/// it is none.
+#[test]
+fn a_repeated_line_is_no_conflict_while_the_database_fails() {
+    let database = Faulty {
+        database: Sqlite::in_memory(),
+        fault: Rc::default(),
+    };
+    let (service, mut ticks) = (instance(&database), Ticks::new());
+    for request in requests().into_iter().take(4) {
+        assert!(send(&service, &mut ticks, &request).status < 300);
+    }
+    let lines = |path: &str, body: String| {
+        Request::new("POST", &format!("/rest/openehr/v1/{path}"))
+            .with_header("Idempotency-Key", "night")
+            .with_body("application/x-ndjson", body)
+    };
+    let export = Request::new("GET", "/rest/openehr/v1/admin/export");
+    let exported = send(&service, &mut ticks, &export);
+    let exported = String::from_utf8_lossy(&exported.body).into_owned();
+    let last = exported.lines().rfind(|line| line.contains(EHR));
+    let composition: Value = serde_json::from_str(WEIGHT).expect("JSON");
+    let load = serde_json::json!({ "ehr_id": EHR, "composition": composition });
+    for request in [
+        lines("admin/import", last.expect("a line").to_owned()),
+        lines("ehr/bulk", load.to_string()),
+    ] {
+        send(&service, &mut ticks, &request);
+        let mut refused = 0;
+        for n in 0.. {
+            database.fault.set(Some((n, Moment::Before)));
+            let answer = send(&service, &mut ticks, &request);
+            let body = String::from_utf8_lossy(&answer.body).into_owned();
+            let line: Value = serde_json::from_str(&body).unwrap_or_default();
+            let status = line["status"].as_u64().unwrap_or(answer.status.into());
+            if database.fault.take().is_some() {
+                assert_eq!(status, 200, "{}: {body}", request.path);
+                break;
+            }
+            refused += usize::from(status >= 500);
+            assert!(
+                status >= 500 || status == 200,
+                "{n}: {}: {body}",
+                request.path
+            );
+        }
+        assert!(refused >= 2, "{}: {refused}", request.path);
+    }
+}

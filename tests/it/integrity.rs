@@ -2,6 +2,7 @@
 //! about other patients.
 
 mod imports;
+mod parties;
 
 use crate::rest::Ticks;
 use crate::sqlite::Sqlite;

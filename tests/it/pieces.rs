@@ -112,6 +112,10 @@ fn pages_of_a_scan_end_after_bytes_and_pause() {
         assert_eq!(sink.batches.iter().sum::<usize>(), 19, "{scan:?}");
         let most = sink.batches.iter().take(4).max();
         assert!(most <= Some(&3), "documents of 700 kB by twos: {sink:?}");
+        if scan.ehrs.is_none() {
+            let alone = sink.batches.iter().filter(|batch| **batch == 1).count();
+            assert!(alone >= 4, "documents of 700 kB one by one: {sink:?}");
+        }
         assert!(sink.pauses.get() >= sink.batches.len(), "{sink:?}");
         // Four bytes of memory are admitted for each stored byte.
         let pages = sink.admitted.iter().filter(|bytes| **bytes > 0);

@@ -24,6 +24,11 @@ use std::rc::Rc;
 
 /// Maximum rows of a page.
 const PAGE_ROWS: u64 = 1000;
+/// The mean size of documents in bytes from which a population is read in smaller pages.
+const LONG_DOCUMENTS: u64 = 50_000;
+/// Bytes of such a page. A runtime of JavaScript releases texts of megabytes late, because it does
+/// not keep them where it collects often.
+const SMALL_PAGE_BYTES: u64 = 524_288;
 /// Bytes of stored text between pauses while documents are unpacked.
 const PAUSE_BYTES: u64 = 1 << 20;
 /// Bytes of memory for each byte of stored text while its document is read and unpacked, estimated:
@@ -144,6 +149,8 @@ struct PageSize {
     range: u64,
     /// Most rows of the next page.
     rows: u64,
+    /// Most bytes of its documents, unless a single one is larger.
+    bytes: u64,
 }
 
 /// The bounds of a page.
@@ -198,7 +205,7 @@ impl<S: Sql> SqlRepository<S> {
         loop {
             // Again for each page: the page before may have brought new profiles.
             let matching = self.catalog.matching(scan);
-            let bounds = (newest, PAGE_ROWS);
+            let bounds = (newest, &PageSize::ALL);
             let page = page(OF_EHR, scan, &matching, &page_bounds, bounds, Some(ehr_id));
             let mut batch = vec![self.catalog.read_new_profiles()];
             if state.is_none() {
@@ -407,6 +414,7 @@ impl<S: Sql> SqlRepository<S> {
                 rows.reads.pages += 1;
                 rows.reads.rows += page.rows.len() as u64;
                 bytes += page.bytes();
+                rows.size.learn_length(found, bytes);
                 if !self.take(&mut builder, page, scan, open, sink).await? {
                     return Ok(false);
                 }
@@ -437,7 +445,7 @@ impl<S: Sql> SqlRepository<S> {
         if std::mem::replace(&mut rows.is_begun, true) {
             sink.pause().await;
         }
-        let bounds = (rows.state.version, rows.size.rows);
+        let bounds = (rows.state.version, &rows.size);
         let (query, scan) = (rows.query, rows.scan);
         let statement = page(query, scan, &rows.matching, page_bounds, bounds, named);
         ScanPage::of(self.rows(statement).await?, rows.size.rows)
@@ -654,10 +662,7 @@ impl<S: Sql> SqlRepository<S> {
         let matching = self.catalog.matching(scan);
         let query = if scan.empty_ehrs { BY_EHR } else { BY_PROFILE };
         let (mut size, mut builder) = (
-            PageSize {
-                range: PAGE_ROWS,
-                rows: PAGE_ROWS,
-            },
+            PageSize::ALL,
             BatchBuilder {
                 batch,
                 ..BatchBuilder::default()
@@ -667,7 +672,7 @@ impl<S: Sql> SqlRepository<S> {
         while end < until && builder.batch.encoding_bytes() < most {
             let to = (end + size.range).min(until);
             let page_bounds = PageBounds::between(end, to);
-            let bounds = (newest, size.rows);
+            let bounds = (newest, &size);
             let statement = page(query, scan, &matching, &page_bounds, bounds, None);
             let page = ScanPage::of(self.rows(statement).await?, size.rows)?;
             let (rows, bytes) = (page.rows.len() as u64, page.bytes());
@@ -703,7 +708,7 @@ fn page(
     scan: &Scan,
     matching: &MatchingProfiles,
     page_bounds: &PageBounds,
-    (newest, rows): (u64, u64),
+    (newest, size): (u64, &PageSize),
     ehrs: Option<&str>,
 ) -> Statement {
     Statement::new(query)
@@ -713,10 +718,10 @@ fn page(
         .bind(page_bounds.after)
         .bind(page_bounds.until)
         .bind(newest)
-        .bind(rows)
+        .bind(size.rows)
         .bind(scan.unqueryable)
         .bind(ehrs)
-        .bind(MAX_PAGE_BYTES)
+        .bind(size.bytes)
         .bind(page_bounds.open.0)
         .bind(page_bounds.open.1)
 }
@@ -786,20 +791,38 @@ fn state_of(scan: &Scan, newest: Snapshot, removed: Vec<Row>) -> Result<Snapshot
 }
 
 impl PageSize {
+    /// The size of a page of all documents in a range, of one EHR or for a segment.
+    const ALL: PageSize = PageSize {
+        range: PAGE_ROWS,
+        rows: PAGE_ROWS,
+        bytes: MAX_PAGE_BYTES,
+    };
+
     /// The size of the first page, which is a guess: an EHR has some tens of documents, and a quarter
     /// of a range of ids may match.
     fn first(by_ehr: bool) -> PageSize {
         PageSize {
             range: if by_ehr { 16 } else { PAGE_ROWS },
             rows: if by_ehr { PAGE_ROWS } else { PAGE_ROWS / 4 },
+            bytes: MAX_PAGE_BYTES,
         }
+    }
+
+    /// Adapts the bytes of the next page to the mean size of the documents in a range of ids. A
+    /// range without documents says nothing about the next one.
+    fn learn_length(&mut self, rows: u64, bytes: u64) {
+        self.bytes = match bytes.checked_div(rows) {
+            None => self.bytes,
+            Some(LONG_DOCUMENTS..) => SMALL_PAGE_BYTES,
+            Some(_) => MAX_PAGE_BYTES,
+        };
     }
 
     /// Adapts the size of the next page to the result for `range` ids.
     fn learn(&mut self, rows: u64, bytes: u64, range: u64, by_ehr: bool) {
         let (rows, bytes) = (rows.max(1), bytes.max(1));
         let fitting = PAGE_ROWS
-            .min(MAX_PAGE_BYTES.saturating_mul(rows) / bytes)
+            .min(self.bytes.saturating_mul(rows) / bytes)
             .max(1);
         self.range =
             (range.saturating_mul(fitting) / rows).clamp(1, range.saturating_mul(8).max(16));

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Returns a line for import from a record.
-fn record(record: &str) -> String {
+pub(super) fn record(record: &str) -> String {
     format!(
         r#"{{"digest":"{}","record":{record}}}"#,
         digest_of_text(record)
@@ -11,7 +11,7 @@ fn record(record: &str) -> String {
 }
 
 /// Returns the record in a line of an export, with a text replaced.
-fn changed(line: &str, from: &str, to: &str) -> String {
+pub(super) fn changed(line: &str, from: &str, to: &str) -> String {
     let text = line
         .split_once(r#","record":"#)
         .and_then(|(_, rest)| rest.strip_suffix('}'))
@@ -427,7 +427,7 @@ impl Successors {
     }
 }
 
-fn assert_other_kind(answer: &(u16, String)) {
+pub(super) fn assert_other_kind(answer: &(u16, String)) {
     assert!(
         answer.0 == 400 && answer.1.contains("SVC0204"),
         "{answer:?}"

@@ -1,6 +1,7 @@
 //! Scans, pages and journals.
 
 use super::*;
+use aqlite::store::repository::{ItemTag, TagList};
 
 pub fn objects_are_paged_in_commit_order<R: Repository>(store: &R) {
     done(store.commit(creation(EHR, None)));
@@ -224,4 +225,36 @@ pub fn a_journal_keeps_idempotency_keys() {
         None,
         "what is repeated is not written again"
     );
+}
+
+/// A record whose mandatory parts are missing is damaged. It never gets a default.
+#[test]
+pub fn a_journal_without_mandatory_parts_is_not_read() {
+    let tags = |commit: Commit| {
+        let memory = Memory::journaled();
+        done(memory.commit(creation(EHR, None)));
+        done(memory.commit(commit));
+        memory.written();
+        let tag = ItemTag {
+            key: "ward".into(),
+            path: None,
+            value: Some("7".into()),
+        };
+        done(memory.set_tags(EHR, TagList::new("a".into(), vec![tag]), None));
+        memory.written().expect("a line")
+    };
+    let [ehr, composition] = [creation(EHR, None), Draft::composition("a", 1).commit()];
+    let lines = journal(vec![ehr, composition.clone()]).concat();
+    let tagged = lines.clone() + &tags(composition);
+    let read = |lines: &str| Memory::journaled().repeat(lines).is_ok();
+    assert!(read(&tagged));
+    for (title, from, to) in [
+        ("a tag without a key", "\tward\t", "\t\t"),
+        ("an EHR without a system", "\ttest.example\t", "\t\t"),
+        ("flags that are none", "\t11\t", "\t1x\t"),
+        ("flags that are too short", "\t11\t", "\t1\t"),
+    ] {
+        assert!(tagged.contains(from), "{title}: {tagged:?}");
+        assert!(!read(&tagged.replacen(from, to, 1)), "{title}");
+    }
 }

@@ -470,23 +470,23 @@ impl CellRef {
 
     /// Creates the reference to the value of a leaf in a row of its column.
     ///
-    /// A row that the column does not have becomes NULL: the presence bitmap of a segment may not be
-    /// loaded yet. The run is then restarted (see `document::part`).
-    pub fn from_leaf(column_view: ColumnView<'_>, row: u32, own: &mut Dictionary) -> CellRef {
+    /// Returns `None` for a row that the column does not have. Its presence bitmap, a part of a
+    /// segment, may not be loaded yet: the run is then restarted (see `document::part`). Otherwise
+    /// it is a broken invariant.
+    pub fn from_leaf(
+        column_view: ColumnView<'_>,
+        row: u32,
+        own: &mut Dictionary,
+    ) -> Option<CellRef> {
         let at = column_view.at(row);
         match column_view.column() {
-            Column::Number(numbers) => match numbers.at(at) {
-                Some(Number::Decimal(value, decimals)) => CellRef::Decimal(value, decimals),
-                Some(Number::Token(token)) => CellRef::Token(own.number_of(token)),
-                _ => CellRef::Null,
+            Column::Number(numbers) => match numbers.at(at)? {
+                Number::Decimal(value, decimals) => Some(CellRef::Decimal(value, decimals)),
+                Number::Token(token) => Some(CellRef::Token(own.number_of(token))),
+                Number::Computed(_) => None,
             },
-            Column::Boolean(flags) => flags
-                .get(at as usize)
-                .map_or(CellRef::Null, |flag| CellRef::Boolean(*flag)),
-            column => column
-                .ids()
-                .and_then(|ids| ids.get(at as usize))
-                .map_or(CellRef::Null, |id| CellRef::Word(*id)),
+            Column::Boolean(flags) => Some(CellRef::Boolean(*flags.get(at as usize)?)),
+            column => Some(CellRef::Word(*column.ids()?.get(at as usize)?)),
         }
     }
 }

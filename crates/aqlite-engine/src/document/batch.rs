@@ -160,7 +160,8 @@ impl Batch {
         let is_partial = self.is_late && self.derived.get().is_some();
         let derived = "objects of whole EHRs were derived from a segment";
         let united = self.united.as_deref().and_then(Union::broken);
-        self.broken.or(united).or(is_partial.then_some(derived))
+        let own = self.broken.or(united).or(is_partial.then_some(derived));
+        own.or_else(|| self.derived.get()?.batch.broken)
     }
 
     /// Returns whether it holds no document.
@@ -209,7 +210,7 @@ impl Batch {
         }
     }
 
-    /// Changes whether an EHR takes child in population queries.
+    /// Changes whether an EHR takes part in population queries.
     pub fn set_queryable(&mut self, ehr: u32, is_queryable: bool) {
         if let Some(Some(state)) = self.ehrs.get_mut(ehr as usize) {
             *state = is_queryable;
@@ -250,7 +251,7 @@ impl Batch {
     }
 
     /// For each document: true for the latest version of an object, not deleted, of an EHR that
-    /// takes child in population queries.
+    /// takes part in population queries.
     pub fn live(&self) -> &[bool] {
         self.docs.live()
     }

@@ -37,7 +37,7 @@ impl<'s> Ahead<'s> {
         let size = self.size();
         let bounds = PageBounds::between(self.after, self.after + size.range);
         let query = population_query(is_by_ehr(self.scan));
-        let limits = (NO_BOUND, size.rows);
+        let limits = (NO_BOUND, &size);
         page(query, self.scan, &self.matching, &bounds, limits, None)
     }
 

@@ -66,7 +66,7 @@ pub(super) fn node_cell_ref(
             CellRef::of(&cell_of(view, node, &mut String::new()), own)
         }
         Some((table, ItemKind::Leaf(_, leaf))) => match table.column_view(leaf) {
-            Some(column_view) => CellRef::from_leaf(column_view, row, own),
+            Some(column_view) => view.cell_of_column(CellRef::from_leaf(column_view, row, own)),
             None => {
                 view.note_broken("a leaf has no column");
                 CellRef::Null

@@ -3,6 +3,7 @@
 use super::execution_path::ExecutionPath;
 use super::work::{BYTE, Work};
 use crate::answer::plan::EHR_REFERENCES;
+use crate::answer::result::CellRef;
 use crate::document::{Batch, Doc, Fragment, ItemKind, Layout, Leaf, ObjectKind, Table};
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::imported::{standard_item_json, standard_json};
@@ -131,6 +132,15 @@ impl<'b> View<'b> {
         row.get(path).copied().unwrap_or_else(|| {
             self.note_broken("a row has no node for a path");
             Node::NONE
+        })
+    }
+
+    /// Returns the cell of a column. A row that the column does not have is a broken invariant,
+    /// which ends the run.
+    pub fn cell_of_column(self, cell: Option<CellRef>) -> CellRef {
+        cell.unwrap_or_else(|| {
+            self.note_broken("a column has no value for a row");
+            CellRef::Null
         })
     }
 

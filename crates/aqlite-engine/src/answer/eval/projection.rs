@@ -203,12 +203,12 @@ impl<'b> Projection<'_, 'b> {
                 });
             }
             for of in &mut self.above {
-                let docs = rows.iter().map(|row| nth(block.table.docs(), *row));
+                let docs = rows.iter().map(|row| nth(view, block.table.docs(), *row));
                 of.fill(expander, docs, cells, texts);
             }
         }
         // The upper half of a mark is the place, by which the rows are sorted.
-        let place = |row: u32| u64::from(nth(block.table.places(), row));
+        let place = |row: u32| u64::from(nth(view, block.table.places(), row));
         let numbered = (first..).zip(rows.iter());
         self.marks
             .extend(numbered.map(|(number, row)| place(*row) << 32 | number));
@@ -267,7 +267,11 @@ impl<'b> ContextColumns<'b> {
         fragments.clear();
         fragments.extend(docs.map(|doc| batch.bound(self.class, doc)));
         for (fragment, cells) in fragments.iter().zip(cells.chunks_exact_mut(width)) {
-            let Some(fragment) = *fragment else { continue };
+            let Some(fragment) = *fragment else {
+                // The cells remain NULL, and the run ends with the error.
+                expander.view.note_broken("a row has no document");
+                continue;
+            };
             // Neighbors mostly have the same variant, so the last one is tried first.
             if !self
                 .known
@@ -277,44 +281,49 @@ impl<'b> ContextColumns<'b> {
                 let known = self.known.iter().position(|known| known.is_of(fragment));
                 self.last = known.unwrap_or_else(|| self.learn(expander, fragment, texts));
             }
-            let sources = self
-                .known
-                .get(self.last)
-                .into_iter()
-                .flat_map(|known| &known.sources);
-            sources.for_each(|(at, source)| {
-                set(cells, *at, source.held(expander.view, fragment, texts))
+            let Some(known) = self.known.get(self.last) else {
+                expander
+                    .view
+                    .note_broken("a document has no layout variant");
+                continue;
+            };
+            set_all(cells, &known.sources, |source| {
+                source.held(expander.view, fragment, texts)
             });
         }
         self.fragments = fragments;
     }
 
+    /// Adds the sources of the layout variant of a fragment. Returns their index, which has no entry
+    /// if the fragment has no variant of one row.
     fn learn(
         &mut self,
         expander: Expander<'_, 'b>,
         fragment: Fragment,
         texts: &mut Dictionary,
     ) -> usize {
-        let (batch, number) = (expander.view.batch, fragment.table);
-        let found = batch
+        let (view, number, last) = (expander.view, fragment.table, self.known.len());
+        let found = view
+            .batch
             .table(number)
             .zip(expander.expansion(self.trie, Node::root(fragment)));
-        self.known.extend(found.map(|(table, variant)| {
-            let template = variant.rows().and_then(<[_]>::first);
-            let sources = self.paths.iter().flat_map(|(at, path)| {
-                Some((
-                    *at,
-                    Source::of(expander.view, number, template?, *path, texts),
-                ))
-            });
-            VariantSources {
-                number,
-                table,
-                sources: sources.collect(),
-                variant,
-            }
-        }));
-        self.known.len().saturating_sub(1)
+        let Some((table, variant)) = found else {
+            return last;
+        };
+        let Some(template) = variant.rows().and_then(<[_]>::first) else {
+            return last;
+        };
+        let sources = self.paths.iter();
+        let sources = sources
+            .map(|(at, path)| (*at, Source::of(view, number, template, *path, texts)))
+            .collect();
+        self.known.push(VariantSources {
+            number,
+            table,
+            sources,
+            variant,
+        });
+        last
     }
 }
 
@@ -369,7 +378,10 @@ impl<'b> Source<'b> {
 
     fn held(self, view: View<'b>, fragment: Fragment, texts: &mut Dictionary) -> CellRef {
         match self {
-            Source::Leaf(column_view) => CellRef::from_leaf(column_view, fragment.row, texts),
+            Source::Leaf(column_view) => {
+                let cell = CellRef::from_leaf(column_view, fragment.row, texts);
+                view.cell_of_column(cell)
+            }
             Source::Same(held) => held,
             Source::Tree(item) => CellRef::of(
                 &cell_of(view, Node { fragment, item }, &mut String::new()),
@@ -393,8 +405,106 @@ fn set_all<T>(cells: &mut [CellRef], sources: &[(usize, T)], mut cell: impl FnMu
     }
 }
 
-/// Returns the number of a row in a column of numbers, or the number that no row has.
+/// Returns the number of a row in a column of numbers. A row without one is a broken invariant,
+/// which ends the run.
 #[inline]
-fn nth(numbers: &[u32], row: u32) -> u32 {
-    numbers.get(row as usize).copied().unwrap_or(u32::MAX)
+fn nth(view: View<'_>, numbers: &[u32], row: u32) -> u32 {
+    numbers.get(row as usize).copied().unwrap_or_else(|| {
+        view.note_broken("a row has no number in a column of its table");
+        u32::MAX
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ContextColumns, Expander, nth};
+    use crate::answer::eval::node::View;
+    use crate::answer::eval::work::Work;
+    use crate::answer::plan::plan;
+    use crate::answer::query::{
+        ClassExpr, Column, ColumnValue, Contains, Expr, Literal, Query, Source, Variable, Versions,
+    };
+    use crate::answer::result::CellRef;
+    use crate::answer::trie::Trie;
+    use crate::document::{Batch, Dictionary};
+    use aqlite_rm::class::Cls;
+
+    /// `SELECT 1 FROM COMPOSITION`
+    fn one_of_each_composition() -> Query {
+        let composition = ClassExpr {
+            variable: 0,
+            class: Cls::COMPOSITION,
+            versions: Versions::Latest,
+            predicate: None,
+            contains: Contains::Nothing,
+        };
+        Query {
+            from: Source::Class(Box::new(composition)),
+            variables: vec![Variable {
+                name: None,
+                class: Cls::COMPOSITION,
+            }],
+            paths: Vec::new(),
+            exists: Vec::new(),
+            select: vec![Column {
+                name: String::from("#0"),
+                path: None,
+                value: ColumnValue::Expr(Expr::Literal(Literal::Number("1".into()))),
+            }],
+            distinct: false,
+            condition: None,
+            order: Vec::new(),
+            window: None,
+        }
+    }
+
+    #[test]
+    fn row_without_a_document_is_a_broken_invariant() {
+        let plan = plan(one_of_each_composition(), None, false).unwrap();
+        let (batch, work) = (Batch::new(), Work::new(1_000, 1_000, 1_000));
+        let view = View::new(&batch).counting(&work);
+        let trie = Trie {
+            variable: 0,
+            nodes: Vec::new(),
+        };
+        let mut above = ContextColumns {
+            class: Cls::COMPOSITION,
+            paths: Vec::new(),
+            trie: &trie,
+            known: Vec::new(),
+            last: 0,
+            fragments: Vec::new(),
+        };
+        let expander = Expander {
+            plan: &plan,
+            view,
+            most: 1,
+            plain: false,
+        };
+        let (mut cells, mut texts) = ([CellRef::Null], Dictionary::default());
+        above.fill(expander, std::iter::empty(), &mut cells, &mut texts);
+        assert_eq!(work.broken(), None);
+        above.fill(expander, std::iter::once(7), &mut cells, &mut texts);
+        assert_eq!(work.broken(), Some("a row has no document"));
+    }
+
+    #[test]
+    fn row_without_a_value_in_a_column_is_a_broken_invariant() {
+        let batch = Batch::new();
+        let broken = |read: &dyn Fn(View<'_>)| {
+            let work = Work::new(1_000, 1_000, 1_000);
+            read(View::new(&batch).counting(&work));
+            work.broken().is_some()
+        };
+        assert!(!broken(&|view| assert_eq!(nth(view, &[5, 6], 1), 6)));
+        assert!(broken(&|view| assert_eq!(nth(view, &[5, 6], 2), u32::MAX)));
+        let cell = |cell: Option<CellRef>| {
+            move |view: View<'_>| {
+                let read = view.cell_of_column(cell);
+                assert!(matches!(read, CellRef::Null | CellRef::Boolean(true)));
+            }
+        };
+        assert!(!broken(&cell(Some(CellRef::Boolean(true)))));
+        assert!(broken(&cell(None)));
+    }
 }

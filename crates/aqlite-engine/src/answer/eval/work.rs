@@ -206,8 +206,12 @@ impl Work {
     }
 
     /// Records a broken invariant. The run then ends with an error.
+    ///
+    /// A void run breaks no invariant: an absent part returns nothing, and its answer is discarded.
     pub fn note_broken(&self, what: &'static str) {
-        self.broken.set(Some(what));
+        if !self.is_void() {
+            self.broken.set(Some(what));
+        }
     }
 
     /// Returns the broken invariant, if any.

@@ -85,14 +85,24 @@ impl Batch {
 
     /// Adds the versioned objects of an EHR to a batch. `objects` are the versions of each.
     fn containers_of(&self, ehr: u32, objects: Vec<Vec<u32>>, batch: &mut Batch) -> Vec<Container> {
-        let owner = self.ehr_id(ehr).unwrap_or_default();
-        let container = |docs: Vec<u32>| {
-            let number = docs.first().copied()?;
-            let tree = self.container_tree(number, self.doc(number)?, owner);
-            let fragment = batch.add_tree(number, &tree)?;
-            Some(Container { fragment, docs })
+        let Some(owner) = self.ehr_id(ehr) else {
+            batch.broken = Some("an EHR has no id");
+            return Vec::new();
         };
-        objects.into_iter().filter_map(container).collect()
+        let mut containers = Vec::with_capacity(objects.len());
+        for docs in objects {
+            let first = docs.first().copied();
+            let number = first.and_then(|number| Some((number, self.doc(number)?)));
+            let tree = number.and_then(|(number, doc)| {
+                let tree = self.container_tree(number, doc, owner)?;
+                batch.add_tree(number, &tree)
+            });
+            match tree {
+                Some(fragment) => containers.push(Container { fragment, docs }),
+                None => batch.broken = Some("an object has no version, or no time"),
+            }
+        }
+        containers
     }
 
     fn add_tree(&mut self, doc: u32, tree: &Tree) -> Option<Fragment> {
@@ -170,7 +180,12 @@ impl Batch {
         contributions
     }
 
-    fn container_tree(&self, number: u32, first: Doc, owner: &str) -> Tree {
+    /// Returns the versioned object of a first version; `None` if that has no time.
+    fn container_tree(&self, number: u32, first: Doc, owner: &str) -> Option<Tree> {
+        let created = self.text_along(
+            first.version,
+            &[Attr::COMMIT_AUDIT, Attr::TIME_COMMITTED, Attr::VALUE],
+        )?;
         let mut tree = Tree::new();
         let root = tree.push_object(None, None, container_class(first.row.kind));
         push_value(
@@ -187,19 +202,15 @@ impl Batch {
             owner,
             Cls::EHR.name(),
         );
-        let created = self.text_along(
-            first.version,
-            &[Attr::COMMIT_AUDIT, Attr::TIME_COMMITTED, Attr::VALUE],
-        );
         push_value(
             &mut tree,
             root,
             Attr::TIME_CREATED,
             Cls::DV_DATE_TIME,
-            created.unwrap_or_default(),
+            created,
         );
         tree.close(root);
-        tree
+        Some(tree)
     }
 }
 
