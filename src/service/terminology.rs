@@ -319,7 +319,7 @@ impl<R: Repository> Service<R> {
     pub async fn terminology_answers(&self, ast: &Query) -> Result<Answers, String> {
         self.answers(None, ast)
             .await
-            .map_err(|failure| failure.message)
+            .map_err(|failure| failure.into_fields().message)
     }
 
     /// Tests subsumptions of codes, or their membership in value sets, for a guide. A code that no
