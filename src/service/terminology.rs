@@ -445,6 +445,13 @@ impl<R: Repository> Service<R> {
         }
     }
 
+    /// A host without the feature `server` has no terminology server.
+    #[cfg(not(feature = "server"))]
+    async fn fetch(&self, _address: &str) -> Result<String, TerminologyError> {
+        Err(absent())
+    }
+
+    #[cfg(feature = "server")]
     async fn fetch(&self, address: &str) -> Result<String, TerminologyError> {
         let server = self.terminology.as_ref().ok_or_else(absent)?;
         match server.get(address).await {
