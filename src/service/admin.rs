@@ -414,7 +414,9 @@ impl Record {
             check_deletable(kind, self.preceding.is_some())?;
         }
         if kind == ObjectKind::Party {
-            return Err(Failure::bad_request("a party does not stand in an EHR"));
+            return Err(Failure::bad_request(
+                "a party does not belong to an EHR: create it below demographic",
+            ));
         }
         Ok(kind)
     }
