@@ -1,4 +1,4 @@
-//! YamlReader of YAML as published fixtures use it: block maps and lists, plain and quoted scalars over
+//! A reader of YAML as published fixtures use it: block maps and lists, plain and quoted scalars over
 //! several lines, `? key`, `{}` and `[]`.
 //!
 //! Every scalar is a text. Anchors, tags, block scalars and non-empty flow collections are refused.
