@@ -20,18 +20,20 @@
 //! response, the first hundred) and do not reject it, if its classes and attributes are those of
 //! the model and its template is known.
 
+#[cfg(feature = "server")]
+mod load;
+
 use super::auth::AccessTrail;
 use super::call::{Call, IncomingRequest};
 use super::commit::{Change, ChangeSet};
 use super::committal::{Audit, CREATION, DELETED, MODIFICATION, change_type};
-use super::content::{CheckedDocument, Rigor, check_plain, malformed, read_text};
+use super::content::{CheckedDocument, Rigor, check_plain};
 use super::document_class::Controlled;
 use super::document_class::kind_of;
 use super::error::Failure;
 use super::http::{Request, Response};
 use super::identity::{check_data_uid, check_deletable};
 use super::ids::{Target, VersionUid, check_system_id, is_uuid};
-use super::negotiate::{Format, is_ndjson, json_body};
 use super::route::{self, RouteTarget};
 use super::template::ALL;
 use super::versioned::missing;
@@ -39,11 +41,9 @@ use super::{Environment, Service};
 use crate::diag::Finding;
 use crate::document::ObjectKind;
 use crate::rm::class::Cls;
-use crate::rm::json::{self, members};
 use crate::rm::tree::Tree;
 use crate::store::repository::{DefinitionKind, Repository, StoreError, VersionSelector};
 use serde_json::{Value, json};
-use std::borrow::Cow;
 
 /// The maximum number of findings that a load reports.
 const FINDINGS: usize = 100;
@@ -62,21 +62,6 @@ pub struct Loaded {
 const PAUSE: usize = 20;
 
 impl<R: Repository> Service<R> {
-    /// POST /admin/load
-    pub(super) async fn admin_load(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        let text = call.text()?;
-        let lines: Vec<&str> = if is_ndjson(call.request) {
-            text.lines()
-                .filter(|line| !line.trim().is_empty())
-                .collect()
-        } else {
-            json_body(call.request)?;
-            vec![text]
-        };
-        self.load_records(call, &mut lines.into_iter().map(Record::read))
-            .await
-    }
-
     /// Loads documents that a host has as trees, like `POST /v1/admin/load` with a line for each.
     pub async fn load(
         &self,
@@ -382,23 +367,6 @@ fn audit_of(
     Ok(audit)
 }
 
-/// Returns whether the JSON of a VERSION may be a line of a load.
-fn is_version(value: &str) -> bool {
-    let class = |(key, value): (Cow<'_, str>, &str)| {
-        Some(json::text(value)?).filter(|name| key == "_type" && name.ends_with("_VERSION"))
-    };
-    members(value).is_ok_and(|all| all.into_iter().any(|member| class(member).is_some()))
-}
-
-fn document_of(value: &str) -> Result<Tree, Failure> {
-    if is_version(value) {
-        return Err(Failure::bad_request(
-            "`data` is a VERSION: a load takes the document inside it, under `version_uid`; commit an IMPORTED_VERSION by a CONTRIBUTION, or import an export by `admin/import`",
-        ));
-    }
-    read_text(value, Format::Json, Cls::LOCATABLE, "data")
-}
-
 /// A line of a load.
 #[derive(Default)]
 struct Record {
@@ -446,39 +414,11 @@ impl Record {
             check_deletable(kind, self.preceding.is_some())?;
         }
         if kind == ObjectKind::Party {
-            return Err(Failure::bad_request("a party does not stand in an EHR"));
+            return Err(Failure::bad_request(
+                "a party does not belong to an EHR: create it below demographic",
+            ));
         }
         Ok(kind)
-    }
-
-    fn read(line: &str) -> Result<Record, Failure> {
-        let mut record = Record::default();
-        for (key, value) in members(line).map_err(|m| malformed("load", line, m))? {
-            let text = || {
-                json::text(value)
-                    .ok_or_else(|| Failure::bad_request(format!("`{key}` is not a text")))
-            };
-            match &*key {
-                _ if value == "null" => {}
-                "ehr_id" => record.ehr_id = text()?,
-                "version_uid" => record.version_uid = text()?,
-                "kind" => record.kind = Some(text()?),
-                "change" => record.change = Some(text()?),
-                "preceding" => record.preceding = Some(VersionUid::read(&text()?, "preceding")?),
-                "contribution_uid" => record.contribution_uid = Some(text()?.to_ascii_lowercase()),
-                "audit" => {
-                    record.audit =
-                        Some(read_text(value, Format::Json, Cls::AUDIT_DETAILS, "audit")?)
-                }
-                "data" => record.data = Some(document_of(value)?),
-                other => {
-                    return Err(Failure::bad_request(format!(
-                        "`{other}` is not a member of a load"
-                    )));
-                }
-            }
-        }
-        Ok(record)
     }
 
     fn kind(&self) -> Result<ObjectKind, Failure> {

@@ -1,49 +1,27 @@
 //! Many change sets in one request: one on each line, with one line of the response for each.
 //!
-//! `POST {base}/ehr/bulk` reads newline-delimited JSON. A line names an EHR and one of:
-//!
-//! | member beside `ehr_id` | meaning |
-//! |---|---|
-//! | `composition` | a COMPOSITION to create |
-//! | `contribution` | a CONTRIBUTION in the form of `POST /ehr/{ehr_id}/contribution` |
-//! | `ehr_status` | the EHR_STATUS of an EHR to create under this id; `null` for the default one |
-//!
-//! Each line is a contribution of its own: an error of one line does not affect the others. With
-//! the header `Idempotency-Key`, the key, the committal headers, the line number and the text of a
-//! line identify it, so an interrupted load can be sent again. A line that was written before gets status 200, and nothing
-//! is written. A line with another text that would write existing data is rejected with 409.
-//! `first` is the number of the first line.
+//! [`Lines`] holds the lines of `POST {base}/ehr/bulk` (the file `load`), of an import and of a list of EHRs
+//! while they are committed together. Each line is a contribution of its own: an error of one line
+//! does not affect the others.
 //!
 //! A host may cut a long body between lines and pass the parts one after another ([`part_size`]), with
 //! an increased `first`.
 
-use super::auth::Subject;
+#[cfg(feature = "server")]
+mod load;
+
+use super::Service;
 use super::call::Call;
-use super::commit::ChangeSet;
-use super::committal::CommitMetadata;
-use super::content::{Rigor, check_plain, malformed, read_text};
-use super::contribution::SentContribution;
-use super::document_class::{COMPOSITION, EHR_STATUS};
-use super::ehr::DEFAULT_STATUS;
 use super::error::Failure;
-use super::http::{Request, Response};
-use super::identity::given_object_id;
-use super::ids::{is_uuid, uuid_of};
-use super::negotiate::{Format, is_ndjson};
-use super::owner::Owner;
+use super::http::Request;
+use super::negotiate::is_ndjson;
 use super::templates::Facts;
 use super::time::iso;
-use super::{Auth, Service};
-use crate::rm::class::Cls;
-use crate::rm::json::{self, Scanner, members_with};
-use crate::rm::tree::Tree;
+use crate::rm::json;
 use crate::store::canonical::object;
-use crate::store::repository::{Commit, EarlierCommits, Ehr, Repository, StoreError};
+use crate::store::repository::{Commit, EarlierCommits, Repository, StoreError};
 use serde_json::Value;
-use std::borrow::Cow;
-use std::collections::HashMap;
 use std::fmt::Write;
-use std::rc::Rc;
 
 /// The sizes of the pieces in which a host processes the lines of a load. Larger pieces cost less
 /// for each line, because each has a transaction; during smaller ones others wait for less time.
@@ -153,6 +131,7 @@ pub(crate) enum LineIdentity {
     /// Lines have no identity: a line that would write existing data is rejected.
     None,
     /// A UUID of key, number and text of the line.
+    #[cfg(feature = "server")]
     Key(String),
     /// The text of the line, which must equal the stored one.
     Text,
@@ -247,24 +226,6 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// A load in progress.
-#[derive(Default)]
-struct Load<'a> {
-    lines: Lines<'a>,
-    /// The EHRs of the lines so far.
-    ehrs: HashMap<String, Rc<Ehr>>,
-    /// The target of the line in progress, as soon as it is known and the caller may write to it.
-    /// It is needed if the line has an error too.
-    target: Option<LineTarget>,
-}
-
-/// The contribution that a line writes.
-struct LineTarget {
-    ehr_id: String,
-    /// The uid that the client supplied.
-    contribution_uid: Option<String>,
-}
-
 /// The properties of a line that is being committed.
 struct PendingLine<'a> {
     sent: SentLine<'a>,
@@ -273,56 +234,6 @@ struct PendingLine<'a> {
     uid: String,
     created: Option<String>,
     identity: LineIdentity,
-}
-
-/// The members of a line of `POST /ehr/bulk`.
-struct BulkLine<'a> {
-    ehr_id: String,
-    content: Option<LineContent<'a>>,
-    /// The composition of the line, if it is valid.
-    composition: Option<Tree>,
-}
-
-/// The member of a line that has its content.
-struct LineContent<'a> {
-    /// `composition`, `contribution` or `ehr_status`.
-    name: Cow<'a, str>,
-    json: &'a str,
-}
-
-impl<'a> BulkLine<'a> {
-    fn read(text: &'a str) -> Result<BulkLine<'a>, Failure> {
-        let (mut ehr_id, mut content, mut composition) = (None, None, None);
-        // A valid composition is read where it occurs. Errors of an invalid one are reported after
-        // the complete line was read.
-        let mut take = |key: &str, scan: &mut Scanner<'_>| {
-            if key == "composition" && composition.is_none() {
-                composition = json::read_next(scan, Cls::COMPOSITION);
-                return composition.is_some();
-            }
-            false
-        };
-        let members = members_with(text, &mut take);
-        for (name, json) in members.map_err(|problem| malformed("line", text, problem))? {
-            match &*name {
-                "ehr_id" => ehr_id = json::text(json).filter(|id| is_uuid(id)),
-                "composition" | "contribution" | "ehr_status" if content.is_none() => {
-                    content = Some(LineContent { name, json });
-                }
-                other => {
-                    return Err(Failure::bad_request(format!(
-                        "`{other}` does not belong here: expected `ehr_id` and one of composition, contribution, ehr_status"
-                    )));
-                }
-            }
-        }
-        let missing = || Failure::bad_request("`ehr_id` is missing, or is not a UUID");
-        Ok(BulkLine {
-            ehr_id: ehr_id.ok_or_else(missing)?.to_ascii_lowercase(),
-            content,
-            composition,
-        })
-    }
 }
 
 /// Returns whether an error may mean that the commit was made before.
@@ -364,83 +275,6 @@ fn uids(document: &str) -> Option<Vec<String>> {
 }
 
 impl<R: Repository> Service<R> {
-    /// POST /ehr/bulk
-    ///
-    /// Known templates are not read again: the database rejects a commit if its template has
-    /// changed. Such a line, and a line that is invalid by a known template, is checked again with
-    /// the definitions of the database.
-    pub(super) async fn bulk(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        call.commit_headers()?;
-        let mut load = Load {
-            lines: Lines {
-                facts: Facts::Cached,
-                ..Lines::begin(call)
-            },
-            ..Load::default()
-        };
-        call.templates.borrow_mut().rely_on(Facts::Cached);
-        for line in numbered(call)? {
-            self.add_sent(call, &mut load, line).await;
-            load.lines.pause(call, line.text).await;
-        }
-        self.flush(&mut load.lines).await;
-        self.commit_optimistic_lines(call, &mut load).await;
-        let retried = std::mem::take(&mut load.lines.retried);
-        for line in numbered(call)?.filter(|line| retried.contains(&line.number)) {
-            self.add_sent(call, &mut load, line).await;
-            load.lines.pause(call, line.text).await;
-        }
-        self.flush(&mut load.lines).await;
-        Ok(Response::new(200).with_body(NDJSON, load.lines.out))
-    }
-
-    async fn add_sent<'a>(&self, call: &Call<'a>, load: &mut Load<'a>, line: SentLine<'a>) {
-        call.templates.borrow_mut().forget_many();
-        let key = line_key(call, line);
-        load.target = None;
-        let mut ready = self.bulk_line(call, line.text, key.as_ref(), load).await;
-        // The error may come from an outdated template.
-        if ready.is_err() && load.lines.facts == Facts::Cached {
-            self.commit_optimistic_lines(call, load).await;
-            ready = self.bulk_line(call, line.text, key.as_ref(), load).await;
-        }
-        match ready {
-            Ok(ready) => self.add_line(&mut load.lines, line, ready).await,
-            Err(failure) => self.answer_invalid(load, line, key, failure).await,
-        }
-    }
-
-    /// Adds the response to a line that cannot be committed.
-    async fn answer_invalid<'a>(
-        &self,
-        load: &mut Load<'a>,
-        line: SentLine<'a>,
-        key: Option<String>,
-        failure: Failure,
-    ) {
-        // Responses have the order of lines, so pending lines are answered first.
-        self.flush(&mut load.lines).await;
-        match (key, load.target.take()) {
-            // The line itself may have changed the object since, so its conditions may no longer
-            // hold.
-            (Some(key), Some(target)) if failure.status == 409 => {
-                if let Err(ended) = load.lines.await_earlier_parts().await {
-                    return load.lines.refuse(line.number, &ended);
-                }
-                let pending = PendingLine {
-                    sent: line,
-                    ehr_id: target.ehr_id,
-                    uid: target.contribution_uid.unwrap_or_else(|| key.clone()),
-                    created: None,
-                    identity: LineIdentity::Key(key),
-                };
-                let lines = &mut load.lines;
-                self.answer_unwritten(lines, &pending, &failure).await;
-            }
-            _ => load.lines.refuse(line.number, &failure),
-        }
-    }
-
     /// Adds the response to a line that was not written now: the versions that it wrote before, or
     /// the error.
     async fn answer_unwritten(
@@ -454,15 +288,6 @@ impl<R: Repository> Service<R> {
             Ok(None) => lines.refuse(line.sent.number, failure),
             // Whether the line was written is unknown: 409 would be a definite answer.
             Err(unknown) => lines.refuse(line.sent.number, &unknown),
-        }
-    }
-
-    /// Commits the lines that rely on cached templates. Later lines rely on stored ones.
-    async fn commit_optimistic_lines(&self, call: &Call<'_>, load: &mut Load<'_>) {
-        if load.lines.facts == Facts::Cached {
-            self.flush(&mut load.lines).await;
-            load.lines.facts = Facts::Stored;
-            call.templates.borrow_mut().rely_on(Facts::Stored);
         }
     }
 
@@ -543,6 +368,7 @@ impl<R: Repository> Service<R> {
         };
         let is_same = match &sent.identity {
             LineIdentity::None => false,
+            #[cfg(feature = "server")]
             LineIdentity::Key(key) => self.has_key(sent, key).await?,
             LineIdentity::Text => {
                 self.is_stored(&sent.ehr_id, &stored, sent.sent.text)
@@ -553,6 +379,7 @@ impl<R: Repository> Service<R> {
     }
 
     /// Returns whether the stored contribution of a line was written under this key.
+    #[cfg(feature = "server")]
     async fn has_key(&self, sent: &PendingLine<'_>, key: &String) -> Result<bool, Failure> {
         // A uid that was derived from the key is that of this line.
         if sent.uid == *key {
@@ -560,147 +387,6 @@ impl<R: Repository> Service<R> {
         }
         let stored = self.repository.idempotency(&sent.ehr_id, &sent.uid).await;
         Ok(stored.map_err(Failure::of_store)?.as_ref() == Some(key))
-    }
-
-    /// Reads and checks a line. `key` identifies it. The target of the load becomes that of the line
-    /// as soon as it is known.
-    async fn bulk_line(
-        &self,
-        call: &Call<'_>,
-        text: &str,
-        key: Option<&String>,
-        load: &mut Load<'_>,
-    ) -> Result<ReadyLine, Failure> {
-        let turn = call.turn(text.len()).await?;
-        let line = BulkLine::read(text)?;
-        drop(turn);
-        call.caller
-            .within(call.permission, Subject::Some, &line.ehr_id)?;
-        // Only after the permission check: a later error may look up the line in this EHR.
-        load.target = Some(LineTarget {
-            ehr_id: line.ehr_id.clone(),
-            contribution_uid: None,
-        });
-        let object_id = key.map_or_else(|| call.new_uuid(), |key| uuid_of(key));
-        let mut set = self.bulk_change_set(call, line, object_id, load).await?;
-        set.idempotency = key.cloned().filter(|_| set.contribution_uid.is_some());
-        set.contribution_uid = set.contribution_uid.or_else(|| key.cloned());
-        let created = set.changes.first().map(|change| change.uid.to_string());
-        let (commit, _) = self.ready(call, set).await?;
-        if let Some(ehr) = &commit.new_ehr {
-            load.ehrs.insert(ehr.ehr_id.clone(), Rc::new(ehr.clone()));
-        }
-        Ok(ReadyLine {
-            commit,
-            created,
-            identity: key.map_or(LineIdentity::None, |key| LineIdentity::Key(key.clone())),
-        })
-    }
-
-    /// Returns the change set of a line. `object_id` is the id of an object that the line creates
-    /// outside a contribution.
-    async fn bulk_change_set(
-        &self,
-        call: &Call<'_>,
-        line: BulkLine<'_>,
-        object_id: String,
-        load: &mut Load<'_>,
-    ) -> Result<ChangeSet, Failure> {
-        let ehr_id = line.ehr_id;
-        let LineContent { name, json } = line.content.ok_or_else(|| {
-            Failure::bad_request("the line has none of composition, contribution, ehr_status")
-        })?;
-        if name == "contribution" {
-            return self.bulk_contribution(call, ehr_id, json, load).await;
-        }
-        let turn = call.turn(json.len()).await?;
-        if name == "ehr_status" {
-            return self.bulk_ehr(call, &ehr_id, object_id, json);
-        }
-        let tree = line.composition.map_or_else(
-            || read_text(json, Format::Json, Cls::COMPOSITION, COMPOSITION.name),
-            Ok,
-        )?;
-        drop(turn);
-        self.bulk_composition(call, &ehr_id, object_id, tree).await
-    }
-
-    async fn bulk_contribution(
-        &self,
-        call: &Call<'_>,
-        ehr_id: String,
-        json: &str,
-        load: &mut Load<'_>,
-    ) -> Result<ChangeSet, Failure> {
-        // The templates of a contribution are no preconditions of its commit, so cached ones do not
-        // suffice.
-        self.commit_optimistic_lines(call, load).await;
-        load.lines.await_earlier_parts().await?;
-        let sent = SentContribution::read(call, json, Format::Json).await?;
-        load.target = Some(LineTarget {
-            ehr_id: ehr_id.clone(),
-            contribution_uid: sent.uid.clone(),
-        });
-        let owner = self.bulk_owner(ehr_id, load).await?;
-        self.change_set(call, &owner, sent).await
-    }
-
-    fn bulk_ehr(
-        &self,
-        call: &Call<'_>,
-        ehr_id: &str,
-        object_id: String,
-        value: &str,
-    ) -> Result<ChangeSet, Failure> {
-        let text = if value == "null" {
-            DEFAULT_STATUS
-        } else {
-            value
-        };
-        let status = check_plain(
-            call,
-            read_text(text, Format::Json, Cls::EHR_STATUS, EHR_STATUS.name)?,
-            EHR_STATUS.name,
-        )?;
-        let change = self.first_version(call, EHR_STATUS.kind, object_id, status)?;
-        Ok(ChangeSet {
-            creates_ehr: true,
-            ..ChangeSet::single(ehr_id, change)
-        })
-    }
-
-    /// The EHR is not read: the database rejects the commit if there is none, or if it is not
-    /// modifiable.
-    async fn bulk_composition(
-        &self,
-        call: &Call<'_>,
-        ehr_id: &str,
-        object_id: String,
-        tree: Tree,
-    ) -> Result<ChangeSet, Failure> {
-        let rigor = Rigor::from_audit(&call.creation_audit()?);
-        let content = self.check_composition(call, tree, rigor).await?;
-        let object_id = given_object_id(call, content.tree.root())?.unwrap_or(object_id);
-        let change = self.first_version(call, COMPOSITION.kind, object_id, content)?;
-        Ok(ChangeSet {
-            // Also with stored templates: many lines may come between the read and the commit.
-            names_templates: true,
-            ..ChangeSet::single(ehr_id, change)
-        })
-    }
-
-    /// Returns the EHR of a line, which an earlier line may create. Earlier lines may also change
-    /// `is_modifiable`, so the commit checks it, and not this function.
-    async fn bulk_owner(&self, ehr_id: String, load: &mut Load<'_>) -> Result<Owner, Failure> {
-        let known = match load.ehrs.get(&ehr_id) {
-            Some(known) => Rc::clone(known),
-            None => Rc::new(self.ehr_with_id(&ehr_id).await?),
-        };
-        load.ehrs.insert(ehr_id, Rc::clone(&known));
-        Ok(Owner::Ehr(Ehr {
-            is_modifiable: true,
-            ..Ehr::clone(&known)
-        }))
     }
 }
 
@@ -746,39 +432,6 @@ fn check_blank_lines(text: &str) -> Result<(), Failure> {
         )));
     }
     Ok(())
-}
-
-/// Returns the identifier of a line by the header `Idempotency-Key`.
-///
-/// All that determines the commit is part of the identity: the same key with another line, or with
-/// other committal headers, is another request.
-fn line_key(call: &Call<'_>, line: SentLine<'_>) -> Option<String> {
-    let key = call.request.header("Idempotency-Key");
-    let key = key.filter(|key| !key.is_empty())?;
-    let SentLine { number, text } = line;
-    let (caller, committal) = (caller_key(call), committal_key(call));
-    Some(uuid_of(&format!(
-        "{caller}{committal}{key}\n{number}\n{text}"
-    )))
-}
-
-/// Returns the caller as a part of the identity of a line: the same key of another caller is
-/// another key. A service without authentication has one caller.
-fn caller_key(call: &Call<'_>) -> String {
-    match call.config.auth {
-        Auth::Open => String::new(),
-        _ => format!("{:?} {:?}\n", call.caller.issuer, call.caller.name),
-    }
-}
-
-/// Returns the committal headers as a part of the identity of a line; empty without any. Two
-/// spellings of the same metadata are the same.
-fn committal_key(call: &Call<'_>) -> String {
-    match call.commit_headers() {
-        Ok(stated) if *stated != CommitMetadata::default() => format!("{stated:?}\n"),
-        // Headers that cannot be read reject the whole load.
-        _ => String::new(),
-    }
 }
 
 #[cfg(test)]

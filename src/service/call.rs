@@ -132,7 +132,7 @@ impl<'a> Call<'a> {
             prefer,
             now,
             demographic,
-            sends_parts: environment.sends_parts(),
+            sends_parts: cfg!(feature = "server") && environment.sends_parts(),
             params,
             templates: RefCell::default(),
             shared: SharedCommitData::default(),

@@ -276,7 +276,7 @@ impl<R: Repository> Service<R> {
             status: status.filter(|_| !set.creates_ehr),
             preconditions,
             idempotency: set.idempotency,
-            access: self.config.log.then(|| {
+            access: (cfg!(feature = "server") && self.config.log).then(|| {
                 call.trail.commit_record(
                     &set.ehr_id,
                     &object,

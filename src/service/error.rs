@@ -8,10 +8,18 @@ use crate::gdl::{Exceeded, Limit};
 use crate::store::repository::StoreError;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use std::ops::{Deref, DerefMut};
 
 /// An error response.
+///
+/// Almost every function of the service returns a [`Result`] with it. Its fields are in a box, so
+/// that such a result is small: `?` moves it once for each function on the way.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Failure {
+pub(crate) struct Failure(Box<FailureFields>);
+
+/// The fields of a [`Failure`].
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct FailureFields {
     /// The status code.
     pub status: u16,
     /// A sentence for people.
@@ -22,15 +30,34 @@ pub(crate) struct Failure {
     pub(super) headers: Vec<(String, String)>,
 }
 
+impl Deref for Failure {
+    type Target = FailureFields;
+
+    fn deref(&self) -> &FailureFields {
+        &self.0
+    }
+}
+
+impl DerefMut for Failure {
+    fn deref_mut(&mut self) -> &mut FailureFields {
+        &mut self.0
+    }
+}
+
 impl Failure {
     /// Creates an error with a message only.
     pub fn new(status: u16, message: impl Into<String>) -> Failure {
-        Failure {
+        Failure(Box::new(FailureFields {
             status,
             message: message.into(),
             errors: Vec::new(),
             headers: Vec::new(),
-        }
+        }))
+    }
+
+    /// Returns the fields, to move values out of them.
+    pub fn into_fields(self) -> FailureFields {
+        *self.0
     }
 
     /// Creates an error for a malformed request.
@@ -119,27 +146,12 @@ impl Failure {
             }
             _ => String::from("the composition cannot be read"),
         };
-        let failure = Failure::with_findings(400, message, findings);
-        Failure {
-            errors: failure
-                .errors
-                .into_iter()
-                .map(|error| with_key(error, None))
-                .collect(),
-            ..failure
-        }
+        Failure::with_findings(400, message, findings).map_errors(|error| with_key(error, None))
     }
 
     /// Adds the key of a simplified format to each problem.
     pub fn with_keys(self, keys: &BTreeMap<String, String>) -> Failure {
-        Failure {
-            errors: self
-                .errors
-                .into_iter()
-                .map(|error| with_key(error, Some(keys)))
-                .collect(),
-            ..self
-        }
+        self.map_errors(|error| with_key(error, Some(keys)))
     }
 
     fn with_findings(status: u16, message: String, findings: &[Finding]) -> Failure {
@@ -153,10 +165,7 @@ impl Failure {
         } else {
             format!("{message}: {}", listed(&errors))
         };
-        Failure {
-            errors: findings.iter().map(of_finding).collect(),
-            ..Failure::new(status, message)
-        }
+        Failure::new(status, message).with_errors(findings.iter().map(of_finding).collect())
     }
 
     /// Creates an error for a text with problems, each with its position.
@@ -169,14 +178,9 @@ impl Failure {
             (shown, 0) => format!("the {what} has errors: {shown}"),
             (shown, more) => format!("the {what} has errors: {shown}, and {more} more"),
         };
-        Failure {
-            errors: diagnostics
-                .iter()
-                .take(MOST_ERRORS)
-                .map(|d| of_diagnostic(d, &index))
-                .collect(),
-            ..Failure::new(status, message)
-        }
+        let listed = diagnostics.iter().take(MOST_ERRORS);
+        Failure::new(status, message)
+            .with_errors(listed.map(|d| of_diagnostic(d, &index)).collect())
     }
 
     /// Creates an error for a run of a guide that exceeded a limit. The caller can request less, so
@@ -188,10 +192,7 @@ impl Failure {
         };
         let mut error = coded(exceeded.to_string(), exceeded.code());
         error.insert("_help".into(), exceeded.help().into());
-        Failure {
-            errors: vec![Value::Object(error)],
-            ..Failure::new(status, format!("{exceeded}; {}", exceeded.help()))
-        }
+        Failure::new(status, format!("{exceeded}; {}", exceeded.help())).with_error(error)
     }
 
     /// Creates an error for an error of a repository, for operations without a more specific one.
@@ -240,10 +241,7 @@ impl Failure {
             "_help".into(),
             "restore the database from a backup, or the EHR from an export".into(),
         );
-        Failure {
-            errors: vec![Value::Object(error)],
-            ..Failure::new(500, message)
-        }
+        Failure::new(500, message).with_error(error)
     }
 
     /// Creates the error for two values of one parameter.
@@ -253,6 +251,21 @@ impl Failure {
         ))
     }
 
+    /// Replaces the problems.
+    fn with_errors(mut self, errors: Vec<Value>) -> Failure {
+        self.errors = errors;
+        self
+    }
+
+    /// Changes each problem.
+    fn map_errors(mut self, change: impl FnMut(Value) -> Value) -> Failure {
+        self.errors = std::mem::take(&mut self.errors)
+            .into_iter()
+            .map(change)
+            .collect();
+        self
+    }
+
     /// Adds a problem.
     fn with_error(mut self, error: Map<String, Value>) -> Failure {
         self.errors.push(Value::Object(error));
@@ -260,20 +273,18 @@ impl Failure {
     }
 
     /// Adds the name of the part of the request to the message.
-    pub fn within(self, part: &str) -> Failure {
-        Failure {
-            message: format!("{part}: {}", self.message),
-            ..self
-        }
+    pub fn within(mut self, part: &str) -> Failure {
+        self.message = format!("{part}: {}", self.message);
+        self
     }
 
     /// Replaces 422 by 400, for operations whose OpenAPI document in ITS-REST does not list 422.
-    pub fn into_bad_request(self) -> Failure {
-        Failure {
-            // Other statuses have their own meaning and stay.
-            status: if self.status == 422 { 400 } else { self.status },
-            ..self
+    pub fn into_bad_request(mut self) -> Failure {
+        // Other statuses have their own meaning and stay.
+        if self.status == 422 {
+            self.status = 400;
         }
+        self
     }
 
     /// Adds a header.

@@ -18,7 +18,8 @@ impl Failure {
             problem: self.problem(),
             ..response
         };
-        self.headers
+        self.into_fields()
+            .headers
             .into_iter()
             .fold(response, |response, (name, value)| {
                 response.with_header(&name, value)

@@ -126,7 +126,7 @@ impl<R: Repository> Service<R> {
                 .map(|result| result.len())
                 .map_err(|error| error.to_string()),
             Some(StopReason::Late) => Err(QueryError::Stopped.to_string()),
-            Some(StopReason::NoRoom(failure)) => Err(failure.message),
+            Some(StopReason::NoRoom(failure)) => Err(failure.into_fields().message),
         };
         Ok(json!({
             "batches": touched.batches,

@@ -303,6 +303,7 @@ fn target(parameter: &Value) -> Option<String> {
 }
 
 /// Returns the text of an OperationOutcome.
+#[cfg(feature = "server")]
 pub(crate) fn outcome(text: &str) -> Option<String> {
     let resource: Value = json::value(text).ok()?;
     let issue = list(&resource, "issue").first()?;

@@ -142,7 +142,9 @@ use crate::document::LayoutStore;
 use crate::store::repository::Repository;
 pub use crate::store::repository::{EarlierCommits, Pause};
 use crate::template::flat::Maker;
-use auth::{AccessTrail, Caller, Denied, RefusalCounts};
+#[cfg(feature = "server")]
+use auth::RefusalCounts;
+use auth::{AccessTrail, Caller, Denied};
 use call::{Call, IncomingRequest};
 use controlled::DocumentChange;
 use definition_cache::DefinitionCache;
@@ -358,6 +360,7 @@ pub struct Service<R> {
     layouts: LayoutStore,
     definition_cache: DefinitionCache,
     terminology: Option<Box<dyn TerminologyServer>>,
+    #[cfg(feature = "server")]
     refusals: RefusalCounts,
     query_memory: QueryMemory,
     /// The caller of an open service.
@@ -367,16 +370,15 @@ pub struct Service<R> {
 impl<R: Repository> Service<R> {
     /// Creates a service over a repository.
     pub fn new(repository: R, config: Config) -> Service<R> {
-        let (definition_cache, refusals) = (DefinitionCache::default(), RefusalCounts::default());
-        let query_memory = QueryMemory::default();
         Service {
             repository,
             config,
             layouts: LayoutStore::new(),
-            definition_cache,
+            definition_cache: DefinitionCache::default(),
             terminology: None,
-            refusals,
-            query_memory,
+            #[cfg(feature = "server")]
+            refusals: RefusalCounts::default(),
+            query_memory: QueryMemory::default(),
             everyone: Caller::everyone(),
         }
     }
@@ -436,11 +438,13 @@ impl<R: Repository> Service<R> {
             Ok(response) => response,
             Err(failure) => failure.into_response(request),
         };
+        #[cfg(feature = "server")]
         let response = self.record_after(request, &trail, response).await;
         self.finish(request, response)
     }
 
     /// Responds to a rejected request.
+    #[cfg(feature = "server")]
     pub fn refuse(&self, request: &Request, denied: &Denied) -> Response {
         let response = denied.failure().into_response(request);
         if self.keeps_log() {
@@ -456,6 +460,7 @@ impl<R: Repository> Service<R> {
     ///
     /// # Errors
     /// The response to a rejected request.
+    #[cfg(feature = "server")]
     pub async fn screen(
         &self,
         head: &Request,
@@ -516,6 +521,7 @@ impl<R: Repository> Service<R> {
         );
         call.check_unambiguous()?;
         // The first part of a long result has recorded the access.
+        #[cfg(feature = "server")]
         if request.part.is_none() {
             self.record_before(trail).await?;
         }
@@ -596,11 +602,13 @@ impl<R: Repository> Service<R> {
             Operation::GuideGet => self.guide_get(call).await,
             Operation::GuideRun => self.guide_run(call).await,
             Operation::GuideRunOn => self.guide_run_on(call).await,
+            #[cfg(feature = "server")]
             Operation::Bulk => self.bulk(call).await,
             Operation::Export => self.export(call).await,
             Operation::Import => self.import(call).await,
             Operation::CdsDiscovery => self.cds_discovery(call).await,
             Operation::CdsCall => self.cds_call(call).await,
+            #[cfg(feature = "server")]
             Operation::AdminLoad => self.admin_load(call).await,
             Operation::AdminReset => self.admin_reset().await,
             Operation::AdminDeleteEhr => self.admin_delete_ehr(call).await,
@@ -608,7 +616,12 @@ impl<R: Repository> Service<R> {
             Operation::AdminDeleteDefinition(kind) => {
                 self.admin_delete_definition(call, kind).await
             }
+            #[cfg(feature = "server")]
             Operation::AccessLog => self.access_log(call).await,
+            #[cfg(not(feature = "server"))]
+            Operation::Bulk | Operation::AdminLoad | Operation::AccessLog => {
+                Err(Failure::new(501, "only a server has this operation"))
+            }
         }
     }
 }

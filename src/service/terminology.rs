@@ -319,7 +319,7 @@ impl<R: Repository> Service<R> {
     pub async fn terminology_answers(&self, ast: &Query) -> Result<Answers, String> {
         self.answers(None, ast)
             .await
-            .map_err(|failure| failure.message)
+            .map_err(|failure| failure.into_fields().message)
     }
 
     /// Tests subsumptions of codes, or their membership in value sets, for a guide. A code that no
@@ -445,6 +445,13 @@ impl<R: Repository> Service<R> {
         }
     }
 
+    /// A host without the feature `server` has no terminology server.
+    #[cfg(not(feature = "server"))]
+    async fn fetch(&self, _address: &str) -> Result<String, TerminologyError> {
+        Err(absent())
+    }
+
+    #[cfg(feature = "server")]
     async fn fetch(&self, address: &str) -> Result<String, TerminologyError> {
         let server = self.terminology.as_ref().ok_or_else(absent)?;
         match server.get(address).await {

@@ -38,7 +38,7 @@ impl<R: Repository> Service<R> {
             Some(id) => self
                 .template(None, id)
                 .await
-                .map_err(|failure| failure.message)?,
+                .map_err(|failure| failure.into_fields().message)?,
             None => None,
         };
         match (known, tree.root()) {

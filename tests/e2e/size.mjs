@@ -19,7 +19,7 @@ const LIMITS = [
     ending: ".wasm",
     packed: brotliCompressSync,
     by: "brotli",
-    limit: 835_000,
+    limit: 805_000,
   },
 ];
 

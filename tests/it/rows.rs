@@ -10,6 +10,7 @@
 
 use super::notation::Repository;
 use super::reference;
+use aqlite::aql::query::{AggregateFunction, Function, ValueType};
 use aqlite::aql::{
     Budget, ExecutionPath, Parameter, Parameters, Plan, QueryOptions, Run, check, parse, prepare,
 };
@@ -43,6 +44,66 @@ fn authored_rows() {
         wrong.join("\n")
     );
     assert!(count > 0);
+}
+
+/// Returns the cases of all files.
+fn all_cases() -> Vec<Case> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/rows");
+    std::fs::read_dir(folder)
+        .unwrap()
+        .flat_map(|entry| read(&std::fs::read_to_string(entry.unwrap().path()).unwrap()))
+        .collect()
+}
+
+#[test]
+fn every_function_has_a_case_with_rows() {
+    let queries: Vec<String> = all_cases()
+        .into_iter()
+        .filter(|case| case.error.is_none() && !case.expected.is_empty())
+        .map(|case| case.query.to_uppercase())
+        .collect();
+    let is_called = |name: &str| {
+        let call = format!("{name}(");
+        let begins = |query: &str, at: usize| !query[..at].ends_with(|c: char| c.is_alphanumeric());
+        let mut calls = queries
+            .iter()
+            .flat_map(|query| query.match_indices(&call).map(move |(at, _)| (query, at)));
+        calls.any(|(query, at)| begins(query, at))
+    };
+    let aggregates = AggregateFunction::ALL.iter().map(|f| f.name());
+    let missing: Vec<&str> = aggregates
+        .chain(Function::ALL.iter().map(|f| f.name()))
+        .filter(|name| !is_called(name))
+        .collect();
+    assert!(
+        missing.is_empty(),
+        "tests/cases/rows has no call of {missing:?}"
+    );
+}
+
+/// The documentation shows the declared type of each aggregate function.
+#[test]
+fn results_of_aggregates_have_the_declared_type() {
+    for entry in AggregateFunction::ALL.iter().map(|f| f.entry()) {
+        let name = entry.name;
+        let cases = all_cases().into_iter().filter(|case| {
+            let query = case.query.to_uppercase();
+            query.starts_with(&format!("SELECT {name}(")) && case.error.is_none()
+        });
+        let rows: Vec<String> = cases.flat_map(|case| case.expected).collect();
+        assert!(!rows.is_empty(), "no case selects {name} first");
+        for row in rows {
+            let cells: Vec<serde_json::Value> = serde_json::from_str(&row).unwrap();
+            let first = cells.first().unwrap();
+            let is_of_type = match entry.result {
+                ValueType::Number => first.is_number(),
+                ValueType::Boolean => first.is_boolean(),
+                ValueType::Text => first.is_string(),
+                ValueType::Any => true,
+            };
+            assert!(first.is_null() || is_of_type, "{name}: {row}");
+        }
+    }
 }
 
 /// The time of every case.

@@ -60,13 +60,14 @@ fn page_highlights_the_vocabulary() {
 
 #[test]
 fn documentation_has_a_row_for_each_function() {
-    let mut rows = String::from("\n\n| aggregate function | result | argument |\n|---|---|---|\n");
+    let mut rows =
+        String::from("\n\n| aggregate function | result | argument | type |\n|---|---|---|---|\n");
     for entry in AggregateFunction::ALL.iter().map(|f| f.entry()) {
         let usage = entry.usage().replace('|', "\\|");
         let _ = writeln!(
             rows,
-            "| `{usage}` | {} | {} |",
-            entry.meaning, entry.argument
+            "| `{usage}` | {} | {} | {} |",
+            entry.meaning, entry.argument, entry.result
         );
     }
     for group in [

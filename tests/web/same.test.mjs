@@ -125,7 +125,7 @@ const EHR = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
 
 /**
  * Returns the scenarios that are independent of the set-up of a host: its administration (which the
- * manifest names), callers, limits, log, origins and methods.
+ * manifest names), callers, limits, log, origins and methods. Only servers have bulk loads.
  */
 function scenarios() {
   const files = readdirSync(folder)
@@ -140,7 +140,7 @@ function scenarios() {
   return all.filter(
     ({ text }) =>
       !/^(admin: off|auth: off|archetypes: exact)$/m.test(text) &&
-      !/^> \w+ \/(admin|\/\/)|^> OPTIONS \/?$|^> BREW|@large|@deep|@blank-lines|\ufffd|^Origin: /m.test(
+      !/^> \w+ \/(admin|ehr\/bulk|\/\/)|^> OPTIONS \/?$|^> BREW|@large|@deep|@blank-lines|\ufffd|^Origin: /m.test(
         text,
       ) &&
       steps(text).every(({ asked }) => isSendable(asked.split("\n\n", 1)[0])),
@@ -268,6 +268,24 @@ test("the cases of the REST interface get the same answers", LIMIT, () =>
       compared += here.requests.length;
       found.push(...differences(name, there.requests, there.answers, here.answers));
     }
+    const servers = await ask(
+      page,
+      [
+        ["POST", "ehr/bulk"],
+        ["POST", "admin/load"],
+        ["GET", "admin/access-log"],
+      ].map(([method, path]) => ({
+        method,
+        path: `${LOCAL}/v1/${path}`,
+        headers: { "content-type": "application/x-ndjson" },
+        body: "{}",
+      })),
+    );
+    assert.deepEqual(
+      servers.map(({ status }) => status),
+      [501, 501, 501],
+      "the module leaves out the operations of servers",
+    );
     console.log(`# ${played.length} scenarios, ${compared} requests`);
     assert.ok(compared > 400, String(compared));
     none(found);

@@ -38,7 +38,7 @@ pub fn worker() -> Result<(), String> {
             "--no-typescript",
             "--remove-name-section",
         ];
-        wasm_module("aqlite-worker", "worker", &bind, "target/wasm/worker")?;
+        wasm_module("aqlite-worker", "worker", &[], &bind, "target/wasm/worker")?;
         let glue = root().join("target/wasm/worker/aqlite_worker.js");
         edit(&glue, |text| text.replace("import source ", "import "))?;
         run(&mut esbuild(&[
@@ -59,9 +59,8 @@ pub fn worker() -> Result<(), String> {
     })
 }
 
-/// Builds the module for browsers. The page's is compiled for a small first load, that of the npm
-/// package for speed.
-fn module(name: &str, profile: &str, folder: &str) -> Result<(), String> {
+/// Builds the module for browsers, with these options of `cargo build`.
+fn module(name: &str, profile: &str, options: &[&str], folder: &str) -> Result<(), String> {
     let inputs = [&CORE[..], &["www/wasm"]].concat();
     unless_fresh(
         name,
@@ -71,6 +70,7 @@ fn module(name: &str, profile: &str, folder: &str) -> Result<(), String> {
             wasm_module(
                 "aqlite-wasm",
                 profile,
+                options,
                 &[
                     "--target",
                     "web",
@@ -87,7 +87,13 @@ fn module(name: &str, profile: &str, folder: &str) -> Result<(), String> {
 pub fn package() -> Result<(), String> {
     target(WASM)?;
     npm_packages()?;
-    module("module of the package", "release", "target/package-wasm")?;
+    // For speed, and with the complete REST interface.
+    module(
+        "module of the package",
+        "release",
+        &[],
+        "target/package-wasm",
+    )?;
     let packed = root().join("dist/aqlite.tgz");
     let inputs = [
         &CORE[..],
@@ -131,7 +137,9 @@ pub fn package() -> Result<(), String> {
 
 /// Builds the page if it changed. Its own build script bundles it.
 pub fn page() -> Result<(), String> {
-    module("module of the page", "wasm", "target/www-wasm")?;
+    // For a small first load: compiled for size, and without the parts that only servers need.
+    let options = ["--no-default-features"];
+    module("module of the page", "wasm", &options, "target/www-wasm")?;
     let index = root().join("dist/www/index.html");
     let inputs = [
         &CORE[..],
@@ -176,19 +184,18 @@ fn openapi() -> Result<String, String> {
 
 /// Compiles a crate to wasm with a profile, and writes the module and its JavaScript bindings, both
 /// named after the crate.
-fn wasm_module(package: &str, profile: &str, bind: &[&str], folder: &str) -> Result<(), String> {
+fn wasm_module(
+    package: &str,
+    profile: &str,
+    options: &[&str],
+    bind: &[&str],
+    folder: &str,
+) -> Result<(), String> {
     target(WASM)?;
-    run(&mut cargo(&[
-        "build",
-        "--quiet",
-        "--profile",
-        profile,
-        "--target",
-        WASM,
-        "--lib",
-        "--package",
-        package,
-    ]))?;
+    let mut build = cargo(&["build", "--quiet", "--lib", "--target", WASM]);
+    run(build
+        .args(["--profile", profile, "--package", package])
+        .args(options))?;
     let module = format!("target/{WASM}/{profile}/{}.wasm", package.replace('-', "_"));
     let program = wasm_bindgen()?.join("wasm-bindgen");
     run(command(program, bind).args(["--out-dir", folder, &module]))

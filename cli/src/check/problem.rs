@@ -52,14 +52,12 @@ impl Problem {
             Some(label) => format!("{message} ({label})"),
             None => message.to_owned(),
         };
+        let span = span.unwrap_or_default();
         Problem {
             source: Rc::clone(source),
-            diagnostic: Diagnostic {
-                severity: finding.severity,
-                code: finding.code,
-                message,
-                span: span.unwrap_or_default(),
-                help: None,
+            diagnostic: match finding.severity {
+                Severity::Error => Diagnostic::error(finding.code, span, message),
+                Severity::Warning => Diagnostic::warning(finding.code, span, message),
             },
         }
     }

@@ -521,10 +521,8 @@ fn foreign(rest: &str, start: usize) -> (usize, Diagnostic) {
         .or_else(|| without_version(rest));
     let foreign = known.unwrap_or_else(|| foreign_sign(rest));
     let span = Span::new(start, start + foreign.len);
-    let diagnostic = Diagnostic {
-        help: foreign.help,
-        ..Diagnostic::error(foreign.code, span, foreign.message)
-    };
+    let mut diagnostic = Diagnostic::error(foreign.code, span, foreign.message);
+    diagnostic.help = foreign.help;
     (foreign.len, diagnostic)
 }
 

@@ -256,7 +256,7 @@ impl GuideReader<'_> {
     }
 
     /// Moves the position of a problem from the expression to the file, and records the problem.
-    fn report(&mut self, item: &Item, text: &str, problem: Diagnostic) {
+    fn report(&mut self, item: &Item, text: &str, mut problem: Diagnostic) {
         if self.problems.len() >= MAX_PROBLEMS {
             return;
         }
@@ -267,18 +267,14 @@ impl GuideReader<'_> {
             true => Span::new(inner.start + start, inner.start + end),
             false => item.span,
         };
-        let message = format!("{} in `{text}`", problem.message);
-        let help = problem.help.clone().unwrap_or_else(|| {
+        problem.severity = Severity::Error;
+        problem.span = span;
+        problem.message = format!("{} in `{text}`", problem.message);
+        problem.help.get_or_insert_with(|| {
             "the statement is left out: a condition is never true, an action does nothing"
                 .to_owned()
         });
-        self.add_problem(Diagnostic {
-            severity: Severity::Error,
-            span,
-            message,
-            help: Some(help),
-            ..problem
-        });
+        self.add_problem(problem);
     }
 
     fn card(&mut self, item: &Item) -> Card {

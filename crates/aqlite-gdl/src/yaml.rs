@@ -1,4 +1,4 @@
-//! YamlReader of YAML as published fixtures use it: block maps and lists, plain and quoted scalars over
+//! A reader of YAML as published fixtures use it: block maps and lists, plain and quoted scalars over
 //! several lines, `? key`, `{}` and `[]`.
 //!
 //! Every scalar is a text. Anchors, tags, block scalars and non-empty flow collections are refused.
@@ -453,7 +453,13 @@ mod tests {
         ];
         for (text, expected) in cases {
             let found = read(text).map_or_else(
-                |d| format!("{} {}", d.one_line(text), d.help.unwrap_or_default()),
+                |d| {
+                    format!(
+                        "{} {}",
+                        d.one_line(text),
+                        d.into_fields().help.unwrap_or_default()
+                    )
+                },
                 |item| item.to_json().to_string(),
             );
             assert!(found.contains(expected), "{text}: {found}");

@@ -7,6 +7,7 @@ pub use suggest::{near, nearest};
 
 use std::cell::OnceCell;
 use std::fmt::Write;
+use std::ops::{Deref, DerefMut};
 
 /// A range of bytes in a source text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
@@ -27,8 +28,15 @@ pub enum Severity {
 }
 
 /// A problem in a source text (AQL, GDL, ODIN, a template).
+///
+/// The functions of a reader return it as their error. Its fields are in a box, so that these
+/// results are small.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Diagnostic {
+pub struct Diagnostic(Box<DiagnosticFields>);
+
+/// The fields of a [`Diagnostic`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DiagnosticFields {
     /// The severity.
     pub severity: Severity,
     /// A stable code such as `AQL0203`.
@@ -76,32 +84,48 @@ impl Span {
     }
 }
 
+impl Deref for Diagnostic {
+    type Target = DiagnosticFields;
+
+    fn deref(&self) -> &DiagnosticFields {
+        &self.0
+    }
+}
+
+impl DerefMut for Diagnostic {
+    fn deref_mut(&mut self) -> &mut DiagnosticFields {
+        &mut self.0
+    }
+}
+
 impl Diagnostic {
     /// Creates an error without help.
     pub fn error(code: &'static str, span: Span, message: impl Into<String>) -> Diagnostic {
-        Diagnostic {
+        Diagnostic(Box::new(DiagnosticFields {
             severity: Severity::Error,
             code,
             message: message.into(),
             span,
             help: None,
-        }
+        }))
     }
 
     /// Creates a warning without help.
     pub fn warning(code: &'static str, span: Span, message: impl Into<String>) -> Diagnostic {
-        Diagnostic {
-            severity: Severity::Warning,
-            ..Diagnostic::error(code, span, message)
-        }
+        let mut warning = Diagnostic::error(code, span, message);
+        warning.severity = Severity::Warning;
+        warning
+    }
+
+    /// Returns the fields, to move values out of them.
+    pub fn into_fields(self) -> DiagnosticFields {
+        *self.0
     }
 
     /// Adds the remedy.
-    pub fn with_help(self, help: impl Into<String>) -> Diagnostic {
-        Diagnostic {
-            help: Some(help.into()),
-            ..self
-        }
+    pub fn with_help(mut self, help: impl Into<String>) -> Diagnostic {
+        self.help = Some(help.into());
+        self
     }
 
     /// Formats the diagnostic as one line: `line 1, column 8: message (AQL0203); help: …`.

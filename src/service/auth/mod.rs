@@ -16,8 +16,10 @@ mod admit;
 mod authentication;
 mod caller;
 mod host;
+#[cfg(feature = "server")]
 mod log;
 mod passwords;
+#[cfg(feature = "server")]
 mod refusals;
 mod scope;
 mod token;
@@ -28,6 +30,7 @@ pub use authentication::{Authenticator, Issuer, KeyCache};
 pub use caller::{Caller, Denied};
 pub(crate) use caller::{Reach, Subject};
 pub use host::AuthenticationHost;
+#[cfg(feature = "server")]
 pub(crate) use refusals::RefusalCounts;
 pub(crate) use scope::{Action, Permission, Resource};
 pub use token::Algorithm;

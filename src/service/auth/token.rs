@@ -193,7 +193,7 @@ mod tests {
         let of = |header: &str| {
             Token::read(header)
                 .map(|t| t.algorithm)
-                .map_err(|d| d.failure().message)
+                .map_err(|d| d.failure().message.clone())
         };
         // {"alg":"ES256","kid":"k"} and {"alg":"none","kid":"k"} and {"alg":"HS256","kid":"k"}
         assert_eq!(

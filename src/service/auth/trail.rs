@@ -84,6 +84,7 @@ impl AccessTrail {
 
     /// Returns a record for each EHR, or one. The name in a rejected request may be any text, so it
     /// is not stored.
+    #[cfg(feature = "server")]
     pub(super) fn records(&self, status: u16) -> Vec<AccessRecord> {
         let line = self.line.borrow();
         // A rejected request may carry any text in its path, even a clinical one.

@@ -167,10 +167,9 @@ impl Parser<'_> {
             format!("`{}`", shorten(self.slice(span)))
         };
         let message = format!("expected {}, found {found}", list(&self.expected));
-        self.diagnostics.push(Diagnostic {
-            help: self.help(kind, span),
-            ..Diagnostic::error("AQL0101", span, message)
-        });
+        let mut diagnostic = Diagnostic::error("AQL0101", span, message);
+        diagnostic.help = self.help(kind, span);
+        self.diagnostics.push(diagnostic);
     }
 
     /// Returns the help for an unexpected token: a similar word of the language, or a hint.

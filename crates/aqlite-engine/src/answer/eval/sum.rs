@@ -2,14 +2,15 @@
 
 use super::natural::{power_of_two, rounded, whole};
 
-/// A sum of numbers: for each 32 binary exponents, the sum of the numbers with these exponents, in
-/// units of the lowest.
+/// A sum of numbers as a superaccumulator: a limb for each 32 binary exponents has the sum of the
+/// numbers with these exponents, in units of the lowest.
 ///
-/// A number has 53 binary digits, so a window holds 85 at once and has room for 2⁴² of them.
+/// A number has 53 binary digits, so it takes at most 85 bits of a limb, which has room for 2⁴² of
+/// them.
 #[derive(Clone, Default)]
 pub(super) struct Sum {
-    windows: Vec<i128>,
-    /// The number of the first window.
+    limbs: Vec<i128>,
+    /// The position of the first limb: its lowest exponent is `first * LIMB_EXPONENTS`.
     first: usize,
     /// The sum of what is no finite number.
     infinite: f64,
@@ -17,9 +18,9 @@ pub(super) struct Sum {
     waiting: Vec<f64>,
 }
 
-/// Binary exponents of a window.
-const WINDOW: usize = 32;
-/// The binary exponent of the lowest digit of the first window.
+/// Binary exponents of a limb.
+const LIMB_EXPONENTS: usize = 32;
+/// The binary exponent of the lowest digit of the limb at position 0.
 const LOWEST: i32 = -1075;
 /// The number of numbers that are added together.
 const PIECE: usize = 1024;
@@ -45,7 +46,7 @@ impl Sum {
 
     /// Adds at most [`PIECE`] numbers.
     fn add_piece(&mut self, numbers: &[f64]) {
-        // Two exact sums replace up to 1024 additions to windows.
+        // Two exact sums replace up to 1024 additions to limbs.
         match two_sums(numbers) {
             Some(sums) => sums.into_iter().for_each(|sum| self.add(sum)),
             None => numbers.iter().for_each(|number| self.add(*number)),
@@ -63,41 +64,39 @@ impl Sum {
         }
         // The leading 1 is implicit, except in subnormal numbers. Their exponent field is 0, but
         // they have the scale of exponent 1.
-        let digits = (bits & ((1 << 52) - 1)) | u64::from(exponent > 0) << 52;
-        let place = exponent.max(1);
+        let significand = (bits & ((1 << 52) - 1)) | u64::from(exponent > 0) << 52;
+        let scale = exponent.max(1);
         // 53 binary digits, shifted by at most 31, need 84 of the 127 bits.
-        let amount = i128::from(digits) << (place % WINDOW);
+        let amount = i128::from(significand) << (scale % LIMB_EXPONENTS);
         let amount = if number.is_sign_negative() {
             -amount
         } else {
             amount
         };
-        // A window below the first one wraps to a huge index, for which there is no window.
-        match self
-            .windows
-            .get_mut((place / WINDOW).wrapping_sub(self.first))
-        {
-            Some(window) => *window += amount,
-            None => self.widen(place / WINDOW, amount),
+        let position = scale / LIMB_EXPONENTS;
+        // A position below the first one wraps to a huge index, for which there is no limb.
+        match self.limbs.get_mut(position.wrapping_sub(self.first)) {
+            Some(limb) => *limb += amount,
+            None => self.widen(position, amount),
         }
     }
 
-    /// Adds to a window that is not there yet.
-    fn widen(&mut self, window: usize, amount: i128) {
-        if self.windows.is_empty() {
-            self.first = window;
+    /// Adds to a limb that does not exist yet.
+    fn widen(&mut self, position: usize, amount: i128) {
+        if self.limbs.is_empty() {
+            self.first = position;
         }
-        if window < self.first {
-            self.windows
-                .splice(0..0, std::iter::repeat_n(0, self.first - window));
-            self.first = window;
+        if position < self.first {
+            self.limbs
+                .splice(0..0, std::iter::repeat_n(0, self.first - position));
+            self.first = position;
         }
-        self.windows
-            .resize(self.windows.len().max(window - self.first + 1), 0);
-        self.windows
-            .get_mut(window - self.first)
+        self.limbs
+            .resize(self.limbs.len().max(position - self.first + 1), 0);
+        self.limbs
+            .get_mut(position - self.first)
             .into_iter()
-            .for_each(|w| *w += amount);
+            .for_each(|limb| *limb += amount);
     }
 
     /// Adds a whole number exactly, whatever its size.
@@ -119,7 +118,7 @@ impl Sum {
             return None;
         }
         let (digits, negative) = self.digits();
-        let digits = whole(digits, (self.first * WINDOW) as i32 + LOWEST)?;
+        let digits = whole(digits, (self.first * LIMB_EXPONENTS) as i32 + LOWEST)?;
         Some(if negative {
             format!("-{digits}")
         } else {
@@ -134,21 +133,21 @@ impl Sum {
             return self.infinite;
         }
         let (digits, negative) = self.digits();
-        let size = rounded(&digits, (self.first * WINDOW) as i32 + LOWEST);
+        let size = rounded(&digits, (self.first * LIMB_EXPONENTS) as i32 + LOWEST);
         if negative { -size } else { size }
     }
 
     /// The size of the sum in digits of 32 bits, the lowest first, and whether it is negative.
     fn digits(&self) -> (Vec<u32>, bool) {
-        // Windows overlap and have signs. Carrying makes each a digit of 32 bits.
+        // Limbs overlap and have signs. Carrying makes each a digit of 32 bits.
         let carried = |sign: i128| {
             let (mut digits, mut carry) = (Vec::new(), 0);
-            // Four more digits take what remains of the highest window, which has 128 bits.
-            for window in self.windows.iter().map(|w| w * sign).chain([0; 4]) {
-                carry += window;
+            // Four more digits take what remains of the highest limb, which has 128 bits.
+            for limb in self.limbs.iter().map(|limb| limb * sign).chain([0; 4]) {
+                carry += limb;
                 // The low 32 bits are the digit. The arithmetic shift keeps the sign of the rest.
                 digits.push(carry as u32);
-                carry >>= WINDOW;
+                carry >>= LIMB_EXPONENTS;
             }
             (digits, carry < 0)
         };
@@ -172,7 +171,7 @@ fn two_sums(numbers: &[f64]) -> Option<[f64; 2]> {
     // The last four are padded with zeros, which change no sum.
     last.iter_mut()
         .zip(rest)
-        .for_each(|(place, number)| *place = *number);
+        .for_each(|(padded, number)| *padded = *number);
     let fours = || fours.iter().chain(std::iter::once(&last));
     // Four independent lanes allow the compiler to use vector instructions.
     let mut most = [0.0_f64; 4];
