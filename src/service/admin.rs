@@ -20,7 +20,6 @@
 //! response, the first hundred) and do not reject it, if its classes and attributes are those of
 //! the model and its template is known.
 
-#[cfg(feature = "server")]
 mod load;
 
 use super::auth::AccessTrail;

@@ -608,7 +608,6 @@ impl<R: Repository> Service<R> {
             Operation::Import => self.import(call).await,
             Operation::CdsDiscovery => self.cds_discovery(call).await,
             Operation::CdsCall => self.cds_call(call).await,
-            #[cfg(feature = "server")]
             Operation::AdminLoad => self.admin_load(call).await,
             Operation::AdminReset => self.admin_reset().await,
             Operation::AdminDeleteEhr => self.admin_delete_ehr(call).await,
@@ -619,7 +618,7 @@ impl<R: Repository> Service<R> {
             #[cfg(feature = "server")]
             Operation::AccessLog => self.access_log(call).await,
             #[cfg(not(feature = "server"))]
-            Operation::Bulk | Operation::AdminLoad | Operation::AccessLog => {
+            Operation::Bulk | Operation::AccessLog => {
                 Err(Failure::new(501, "only a server has this operation"))
             }
         }
