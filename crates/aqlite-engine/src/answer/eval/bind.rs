@@ -60,6 +60,18 @@ pub(super) struct Binder<'p, 'b> {
 /// contains.
 pub(super) type Listing<'b> = Rc<[ListedCandidate<'b>]>;
 
+/// The candidates of a class expression that are bound below a parent.
+#[derive(Clone, Copy, PartialEq)]
+enum Extent {
+    /// All, each found and tested when it is reached.
+    All,
+    /// All, from the listing: another class expression is assigned many times.
+    Listed,
+    /// The first of the listing. Only in a void run, which is left to find absent parts: the other
+    /// candidates were bound with another assignment.
+    First,
+}
+
 /// A candidate of a class expression.
 #[derive(Clone, Copy)]
 pub(super) struct ListedCandidate<'b> {
@@ -227,22 +239,29 @@ impl<'p, 'b> Binder<'p, 'b> {
         a: &mut Assignment,
         next: Next<'_>,
     ) -> ControlFlow<()> {
-        self.bind_in(source, (parent, false), a, next)
+        self.bind_in(source, (parent, Extent::All), a, next)
     }
 
-    /// Binds like [`Binder::bind`]. What is bound `again` for each assignment of another class
-    /// expression is listed once.
+    /// Binds like [`Binder::bind`]. What is bound for each assignment of another class expression is
+    /// listed once. A void run binds all of it once: absent parts are then found in the time of a
+    /// sum, not of a product.
     fn bind_in(
         &self,
         source: &Source,
-        (parent, again): (Parent<'b>, bool),
+        (parent, extent): (Parent<'b>, Extent),
         a: &mut Assignment,
         next: Next<'_>,
     ) -> ControlFlow<()> {
-        let place = (parent, again);
+        let place = (parent, extent);
+        let mut is_bound = false;
         let mut both = |left, right, a: &mut Assignment| {
             self.bind_in(left, place, a, &mut |a| {
-                self.bind_in(right, (parent, true), a, &mut *next)
+                let is_repeated = std::mem::replace(&mut is_bound, true);
+                let extent = match is_repeated && self.work.is_void() {
+                    true => Extent::First,
+                    false => Extent::Listed,
+                };
+                self.bind_in(right, (parent, extent), a, &mut *next)
             })
         };
         match source {
@@ -261,8 +280,10 @@ impl<'p, 'b> Binder<'p, 'b> {
                     (false, false) => ControlFlow::Continue(()),
                 }
             }
-            Source::Class(expr) if again => self.bind_listed(expr, parent, a, next),
-            Source::Class(expr) => self.bind_class(expr, parent, a, next),
+            Source::Class(expr) => match extent {
+                Extent::All => self.bind_class(expr, parent, a, next),
+                Extent::Listed | Extent::First => self.bind_listed(expr, place, a, next),
+            },
         }
     }
 
@@ -270,21 +291,25 @@ impl<'p, 'b> Binder<'p, 'b> {
     fn bind_listed(
         &self,
         expr: &ClassExpr,
-        parent: Parent<'b>,
+        (parent, extent): (Parent<'b>, Extent),
         a: &mut Assignment,
         next: Next<'_>,
     ) -> ControlFlow<()> {
         let Some(listing) = self.listing(expr, parent) else {
             return ControlFlow::Break(());
         };
+        let count = match extent {
+            Extent::First => 1,
+            Extent::All | Extent::Listed => listing.len(),
+        };
         let level = self.trail.open();
-        let flow = listing.iter().try_for_each(|candidate| {
+        let flow = listing.iter().take(count).try_for_each(|candidate| {
             match self.trail.reach_number(&level, candidate.number) {
                 Reached::Passed => return ControlFlow::Continue(()),
                 Reached::Again => {}
                 Reached::New => self.work.step(STEP)?,
             }
-            self.bind_below(expr, candidate.node, (candidate.below, true), a, next)
+            self.bind_below(expr, candidate.node, (candidate.below, extent), a, next)
         });
         self.trail.close(&level, flow);
         unbind(a, expr);
@@ -469,7 +494,7 @@ impl<'p, 'b> Binder<'p, 'b> {
         if !self.passes(expr, node) {
             return ControlFlow::Continue(());
         }
-        self.bind_below(expr, node, (below, false), a, next)
+        self.bind_below(expr, node, (below, Extent::All), a, next)
     }
 
     /// Binds a node that passes a class expression, and what that contains.
@@ -477,7 +502,7 @@ impl<'p, 'b> Binder<'p, 'b> {
         &self,
         expr: &ClassExpr,
         node: Node,
-        (below, again): (Parent<'b>, bool),
+        (below, extent): (Parent<'b>, Extent),
         a: &mut Assignment,
         next: Next<'_>,
     ) -> ControlFlow<()> {
@@ -486,8 +511,8 @@ impl<'p, 'b> Binder<'p, 'b> {
         }
         match &expr.contains {
             Contains::Nothing => next(a),
-            Contains::Some(source) => self.bind_in(source, (below, again), a, next),
-            Contains::None(_) if again => next(a),
+            Contains::Some(source) => self.bind_in(source, (below, extent), a, next),
+            Contains::None(_) if extent != Extent::All => next(a),
             Contains::None(_) => match self.contains(expr, below) {
                 Some(true) => next(a),
                 Some(false) => ControlFlow::Continue(()),
