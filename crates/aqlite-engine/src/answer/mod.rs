@@ -8,8 +8,10 @@ mod members;
 mod plan;
 mod plan_cache;
 pub mod query;
+mod reads;
 mod result;
 pub mod scan;
+mod semi_join;
 mod table;
 mod trie;
 

@@ -7,6 +7,7 @@ use super::query::{
     ClassExpr, ColumnValue, CompareOp, Condition, Contains, Expr, IdentifiedPath, Literal,
     Predicate, PredicateValue, Query, Source, Step, Versions,
 };
+use super::semi_join::SemiJoin;
 use super::trie::{ExistsPlan, Trie};
 use crate::answer::scan::{ArchetypeGroup, Scan};
 use crate::document::ObjectKind;
@@ -39,6 +40,8 @@ pub struct Plan {
     pub(super) plan_cache: PlanCache,
     /// The plan that counts the rows, of a query that leaves out the first ones.
     pub(super) counting: Option<Box<Plan>>,
+    /// The plan that finds the documents first that can be joined, of a query that joins some.
+    pub(super) semi_join: Option<Box<SemiJoin>>,
     scan: Scan,
 }
 
@@ -89,11 +92,12 @@ pub fn plan(query: Query, ehr: Option<&str>, exact: bool) -> Result<Plan, Vec<Di
     if let Some(CountingQuery { query, paths }) = counting.filter(|_| plan.single) {
         plan.counting = Some(Box::new(plan_paths(query, &paths, ehr, exact)?));
     }
+    plan.semi_join = SemiJoin::of(&plan, exact)?.map(Box::new);
     Ok(plan)
 }
 
 /// Plans a query of which only these paths are read.
-fn plan_paths(
+pub(super) fn plan_paths(
     query: Query,
     paths: &[usize],
     ehr: Option<&str>,
@@ -122,6 +126,7 @@ fn plan_paths(
         regexes,
         plan_cache: PlanCache::default(),
         counting: None,
+        semi_join: None,
         scan,
     })
 }
@@ -291,12 +296,27 @@ impl Plan {
     /// The same, asked of these EHRs only, queryable or not; for queries that name none.
     #[must_use]
     pub fn among(mut self, ehrs: &[String]) -> Plan {
-        self.scan = Scan {
-            ehrs: Some(ehrs.to_vec()),
-            unqueryable: true,
-            ..self.scan
-        };
+        self.narrow(ehrs);
         self
+    }
+
+    fn narrow(&mut self, ehrs: &[String]) {
+        self.scan.ehrs = Some(ehrs.to_vec());
+        self.scan.unqueryable = true;
+        if let Some(semi_join) = &mut self.semi_join {
+            semi_join.plan.narrow(ehrs);
+            let sides = semi_join.sides.iter_mut();
+            sides.for_each(|side| side.plan.narrow(ehrs));
+        }
+    }
+
+    /// Returns the plan as one for the data of a query that joins documents of an EHR.
+    pub(super) fn for_join_of(self, scan: &Scan) -> Plan {
+        Plan {
+            single: false,
+            scan: scan.clone(),
+            ..self
+        }
     }
 }
 
@@ -401,7 +421,7 @@ fn patterns_of(predicate: &Predicate) -> Vec<String> {
 }
 
 /// Visits the class expressions, outermost first.
-fn each_class<'q>(source: &'q Source, visit: &mut dyn FnMut(&'q ClassExpr)) {
+pub(super) fn each_class<'q>(source: &'q Source, visit: &mut dyn FnMut(&'q ClassExpr)) {
     match source {
         Source::And(left, right) | Source::Or(left, right) => {
             each_class(left, visit);
@@ -418,7 +438,7 @@ fn each_class<'q>(source: &'q Source, visit: &mut dyn FnMut(&'q ClassExpr)) {
 
 /// Returns whether FROM is a chain down to one document: no join, no folder, no EHR without
 /// documents.
-fn is_single(from: &Source) -> bool {
+pub(super) fn is_single(from: &Source) -> bool {
     let Source::Class(expr) = from else {
         return false;
     };

@@ -536,6 +536,11 @@ impl Batch {
         states.filter_map(|(ehr, state)| state.map(|_| ehr))
     }
 
+    /// Returns the number of EHRs, with removed ones.
+    pub fn ehr_count(&self) -> usize {
+        self.ehrs.len()
+    }
+
     /// Returns whether an EHR exists and was not removed.
     pub fn has_ehr(&self, ehr: u32) -> bool {
         matches!(self.ehrs.get(ehr as usize), Some(Some(_)))
@@ -617,6 +622,23 @@ impl Batch {
         match &self.united {
             Some(union) if fragment.table < DERIVED => union.owner(table, fragment.table, owner),
             _ => Some(owner),
+        }
+    }
+
+    /// Returns the number of the EHR of a document.
+    pub fn ehr_of(&self, document: u32) -> Option<u32> {
+        match &self.united {
+            Some(union) => union.ehr_of(document),
+            None => self.docs.ehr(document),
+        }
+    }
+
+    /// Returns one of the batches whose tables and documents this one has, with the number here of
+    /// its first document: the batch itself, if it is no union.
+    pub fn part(&self, number: usize) -> Option<(&Batch, u32)> {
+        match &self.united {
+            Some(union) => union.part(number),
+            None => (number == 0).then_some((self, 0)),
         }
     }
 

@@ -3,8 +3,9 @@
 use super::bind::pins_local_code;
 use crate::answer::plan::Plan;
 use crate::answer::query::{
-    ClassExpr, CompareOp, Condition, Contains, Expr, Literal, PathUse, Query, Source, Versions,
+    ClassExpr, CompareOp, Condition, Contains, Expr, Literal, Source, Versions,
 };
+use crate::answer::reads::Reads;
 use aqlite_rm::class::Cls;
 use aqlite_rm::number;
 
@@ -111,13 +112,10 @@ impl<'p> Anchors<'p> {
     pub fn split(&self, plan: &'p Plan) -> (Vec<Vec<Conjunct<'p>>>, bool) {
         let mut per_anchor: Vec<Vec<Conjunct<'p>>> =
             self.entries.iter().map(|_| Vec::new()).collect();
-        let terms: Vec<&'p Condition> = match &plan.query.condition {
-            Some(Condition::And(terms)) => terms.iter().collect(),
-            other => other.iter().collect(),
-        };
+        let terms: Vec<&'p Condition> = plan.query.conjuncts().collect();
         let mut taken = 0;
         for condition in &terms {
-            let read = Read::of(condition, &plan.query);
+            let read = Reads::of(condition, &plan.query);
             // A condition without variables belongs to the first anchor, since it is the same for
             // all rows.
             let anchor = self
@@ -135,34 +133,5 @@ impl<'p> Anchors<'p> {
             }
         }
         (per_anchor, taken == terms.len())
-    }
-}
-
-/// The variables and paths that a condition reads.
-#[derive(Default)]
-struct Read {
-    paths: Vec<usize>,
-    variables: Vec<usize>,
-    /// Whether the condition contains EXISTS.
-    has_exists: bool,
-}
-
-impl Read {
-    fn of(condition: &Condition, query: &Query) -> Read {
-        let mut read = Read::default();
-        condition.each_path(&mut |path| {
-            let path = match path {
-                PathUse::Value(path) => {
-                    read.paths.push(path);
-                    query.paths.get(path)
-                }
-                PathUse::Existence(path) => {
-                    read.has_exists = true;
-                    query.exists.get(path)
-                }
-            };
-            read.variables.extend(path.map(|p| p.variable));
-        });
-        read
     }
 }

@@ -3,6 +3,7 @@
 use super::expand::Product;
 use super::node::{Node, View};
 use super::predicate::{PredicateEvaluator, matches_node_id};
+use super::semi_join::JoinableDocuments;
 use super::work::{STEP, Work};
 use crate::answer::plan::{Plan, may_occur_in};
 use crate::answer::plan_cache::Candidate;
@@ -50,6 +51,8 @@ pub(super) struct Binder<'p, 'b> {
     pub last_ehr: &'p LastEhr,
     pub work: &'p Work,
     pub trail: &'p Trail,
+    /// The documents that can be joined, if those were found before.
+    pub joinable: Option<&'p JoinableDocuments>,
     /// The living compositions of the EHR by their object ids, once a folder was looked at.
     pub listed: OnceCell<HashMap<&'b str, Vec<u32>>>,
     /// The candidates of class expressions that are enumerated again and again.
@@ -533,6 +536,14 @@ impl<'p, 'b> Binder<'p, 'b> {
         }
     }
 
+    /// Returns whether a class expression below an EHR may be bound in a document.
+    fn is_joinable(&self, expr: &ClassExpr, doc: &Doc) -> bool {
+        let known = self
+            .joinable
+            .and_then(|joinable| joinable.of(expr.variable));
+        known.is_none_or(|documents| documents.contains(doc.document))
+    }
+
     /// The versions that a VERSION expression may bind below a parent.
     fn versions(
         &self,
@@ -545,7 +556,7 @@ impl<'p, 'b> Binder<'p, 'b> {
             Parent::Ehr(ehr) => self
                 .view
                 .docs_of(ehr)
-                .filter(|d| wanted(d))
+                .filter(|doc| self.is_joinable(expr, doc) && wanted(doc))
                 .try_for_each(visit),
             Parent::Doc(doc) if wanted(&doc) => visit(doc),
             Parent::Object(object) => self
@@ -616,6 +627,7 @@ impl<'p, 'b> Binder<'p, 'b> {
             Parent::Ehr(ehr) => self
                 .view
                 .docs_of(ehr)
+                .filter(|doc| self.is_joinable(expr, doc))
                 .filter(|doc| is_current(doc) && may_occur_in(expr.class, doc.row.kind))
                 .try_for_each(|d| self.within(expr, d, visit)),
             Parent::Doc(doc) if is_current(&doc) => self.within(expr, doc, visit),

@@ -18,7 +18,8 @@ pub struct Checkpoint {
 impl Run<'_> {
     /// Returns the state of the run; `None` if a batch has begun, or if the run has failed.
     pub fn checkpoint(&self) -> Option<Checkpoint> {
-        let is_between = self.open.is_none() && self.counting.is_none() && self.failure.is_none();
+        let is_between = self.open.is_none() && self.failure.is_none();
+        let is_between = is_between && self.counting.is_none() && self.search.is_none();
         is_between.then(|| Checkpoint {
             output: self.output.clone(),
             best_ranks: self.work.best_ranks.borrow().clone(),
@@ -32,6 +33,7 @@ impl Run<'_> {
         *self.work.best_ranks.borrow_mut() = to.best_ranks.clone();
         self.is_at_window = to.is_at_window;
         (self.open, self.counting, self.failure) = (None, None, None);
+        (self.search, self.joinable) = (None, None);
         self.trail = Rc::default();
         self.ehrs = None;
         self.work.roll_back();

@@ -35,6 +35,8 @@ execution_paths! {
     Documents = "documents one by one",
     /// EHRs one by one, for joins across documents.
     Ehrs = "EHRs one by one",
+    /// The documents that can be joined, found before the join.
+    SemiJoin = "documents that can be joined",
     /// Row templates over the tables of a batch.
     Templates = "row templates",
     /// Fragments that row templates cannot describe, walked among those that they can.

@@ -24,6 +24,7 @@ mod projection;
 mod row_value;
 mod scope;
 mod selection;
+mod semi_join;
 mod skip;
 mod sort_key;
 mod strategy;
@@ -43,11 +44,13 @@ pub use touched::{Touched, TouchedLayout};
 use super::plan::Plan;
 use super::result::ResultSet;
 use super::scan::Progress;
+use super::semi_join::SemiJoin;
 use crate::document::Batch;
 use bind::{LastEhr, Trail};
 use condition::ConditionEvaluator;
 use node::{Node, View};
 use output::Output;
+use semi_join::{JoinableDocuments, SideScan};
 use std::fmt;
 use std::rc::Rc;
 use strategy::{Halt, Tasks};
@@ -185,6 +188,12 @@ pub struct Run<'p> {
     counting: Option<Box<Run<'p>>>,
     /// Whether the window begins in the current batch or an earlier one.
     is_at_window: bool,
+    /// The semi-joins of the query.
+    semi_join: Option<&'p SemiJoin>,
+    /// The search for the documents of the current batch that can be joined, if it has begun.
+    search: Option<SideScan<'p>>,
+    /// The documents of the current batch that can be joined, once they are found.
+    joinable: Option<Rc<JoinableDocuments>>,
 }
 
 impl<'p> Run<'p> {
@@ -207,6 +216,8 @@ impl<'p> Run<'p> {
         (budget, work): (Budget, Rc<Work>),
         stopped: &'p dyn Fn() -> bool,
     ) -> Run<'p> {
+        let semi_join = plan.semi_join.as_deref().filter(|_| !budget.plain);
+        let plan = semi_join.map_or(plan, |semi_join| &semi_join.plan);
         Run {
             plan,
             now,
@@ -220,6 +231,9 @@ impl<'p> Run<'p> {
             ehrs: None,
             counting: None,
             is_at_window: false,
+            semi_join,
+            search: None,
+            joinable: None,
         }
     }
 
@@ -255,6 +269,11 @@ impl<'p> Run<'p> {
     fn advance_piece(&mut self, batch: &Batch, ehrs: Option<&[u32]>) -> Progress {
         if self.open.is_none()
             && let Some(progress) = self.skip_batch(batch, ehrs)
+        {
+            return progress;
+        }
+        if self.open.is_none()
+            && let Some(progress) = self.find_joinable(batch, ehrs)
         {
             return progress;
         }
@@ -305,6 +324,7 @@ impl<'p> Run<'p> {
 
     /// Reads what the output still needs of a batch, and checks that the run has not failed.
     fn close_batch(&mut self, batch: &Batch) {
+        self.joinable = None;
         let evaluator = ConditionEvaluator {
             plan: self.plan,
             view: View::new(batch).counting(&self.work),

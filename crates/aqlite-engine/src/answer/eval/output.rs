@@ -9,6 +9,7 @@ use super::condition::ConditionEvaluator;
 use super::distinct::Distinct;
 use super::node::{Node, View};
 use super::row_value::RowValue;
+use super::semi_join::DocumentSet;
 use super::sort_key::{SortKey, compare_rows, order_key};
 use super::work::{CELL, Work};
 use super::{Budget, QueryError};
@@ -76,6 +77,8 @@ pub(super) struct Output {
     first_of: Vec<usize>,
     /// Rows keep their nodes for who wants no cells.
     held: bool,
+    /// The documents of rows, if only these are wanted.
+    pub documents: Option<DocumentSet>,
     /// Bytes of groups and of what their aggregates have seen, about.
     grouped_bytes: usize,
     taken: u64,
@@ -109,6 +112,7 @@ impl Output {
                 .any(|c| matches!(c.value, ColumnValue::Aggregate(_))),
             first_of: first_of(query),
             held: false,
+            documents: None,
             grouped_bytes: 0,
             taken: 0,
             skipped: 0,
@@ -139,7 +143,7 @@ impl Output {
             rows.min(most_held(wanted, plan.query.order.len()))
                 .max(at_once)
         });
-        if !self.grouped && !self.is_plain(plan) {
+        if !self.grouped && !self.is_plain(plan) && self.documents.is_none() {
             self.rows.reserve(rows);
             self.keys.reserve(rows * plan.query.order.len());
             self.nodes.reserve(wanted.map_or(0, |_| rows * plan.width));
@@ -319,6 +323,16 @@ impl Output {
         order: Order,
     ) {
         let query = &evaluator.plan.query;
+        if let Some(documents) = &mut self.documents {
+            let shown = query.select.first().map(|column| &column.value);
+            let object = shown.map(|shown| node_of(evaluator.view, shown, row));
+            if !object.is_some_and(|object| documents.mark(evaluator.view, object)) {
+                evaluator
+                    .view
+                    .note_broken("a row of a document has no document");
+            }
+            return;
+        }
         let made = if self.wanted(query).is_some() {
             0
         } else {

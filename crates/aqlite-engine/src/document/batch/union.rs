@@ -255,6 +255,17 @@ impl Union {
         Some(part.batch.object_id(own))
     }
 
+    pub fn ehr_of(&self, document: u32) -> Option<u32> {
+        let (part, own) = self.place_of(document)?;
+        let ehr = *part.ehrs.get(part.batch.docs.ehr(own)? as usize)?;
+        (ehr != NONE).then_some(ehr)
+    }
+
+    pub fn part(&self, number: usize) -> Option<(&Batch, u32)> {
+        let part = self.parts.get(number)?;
+        Some((&part.batch, part.first))
+    }
+
     pub fn docs_of(&self, ehr: u32) -> &[u32] {
         let ehr = ehr as usize;
         let start = ehr.checked_sub(1).and_then(|before| self.ends.get(before));

@@ -42,7 +42,10 @@ impl Strategy for EhrWalk {
             ehrs.filter(|ehr| batch.is_queryable(*ehr)).collect()
         };
         let named = run.ehrs.clone();
-        let ehrs: Vec<u32> = named.map_or_else(queryable, |ehrs| ehrs.to_vec());
+        let mut ehrs: Vec<u32> = named.map_or_else(queryable, |ehrs| ehrs.to_vec());
+        if let Some(joinable) = &run.joinable {
+            ehrs.retain(|ehr| joinable.has_ehr(*ehr));
+        }
         if counts_ehrs(run) {
             let (view, count) = (View::new(batch), ehrs.len() as u64);
             run.work.taken.note(ExecutionPath::CountEhrs);

@@ -23,6 +23,7 @@ pub(super) fn bind(
     last_ehr: &LastEhr,
 ) -> Result<(), Halt> {
     let (work, trail) = (Rc::clone(&run.work), Rc::clone(&run.trail));
+    let joinable = run.joinable.clone();
     let binder = Binder {
         plan: run.plan,
         view: View::new(batch).counting(&work),
@@ -30,6 +31,7 @@ pub(super) fn bind(
         last_ehr,
         work: &work,
         trail: &trail,
+        joinable: joinable.as_deref(),
         listed: OnceCell::new(),
         listings: RefCell::default(),
     };
@@ -66,12 +68,14 @@ fn output_rows<'b>(
     let mut assignment = vec![Node::NONE; plan.query.variables.len()];
     let mut row = vec![Node::NONE; plan.width];
     let (output, mut halt) = (&mut run.output, None);
+    let joinable = binder.joinable;
+    let order = joinable.and_then(|joinable| joinable.order_of(view, binder.ehr));
     let flow = binder.bind(&plan.query.from, parent, &mut assignment, &mut |a| {
         let done = rows_of(
             ConditionEvaluator { plan, view, now },
             expander,
             binder.trail,
-            a,
+            (a, order),
             &mut row,
             output,
             (&budget, binder.work),
@@ -91,7 +95,7 @@ fn rows_of<'p: 'b, 'b>(
     evaluator: ConditionEvaluator<'p, 'b>,
     expander: Expander<'p, 'b>,
     trail: &Trail,
-    assignment: &[Node],
+    (assignment, order): (&[Node], Option<(u64, u64)>),
     row: &mut [Node],
     output: &mut Output,
     (budget, work): (&Budget, &Work),
@@ -103,7 +107,7 @@ fn rows_of<'p: 'b, 'b>(
     if product.widest() > expander.most {
         return Err(Halt::Failed(QueryError::TooManyCombinations(expander.most)));
     }
-    let order = (!plan.single).then(|| join_order(view.batch, assignment));
+    let order = order.or_else(|| (!plan.single).then(|| join_order(view.batch, assignment)));
     for number in trail.rows()..product.len() {
         if work.step(STEP).is_break() {
             trail.leave(product, number);

@@ -1,0 +1,214 @@
+//! Semi-joins: before the documents of EHRs are joined, those that can be joined are found.
+//!
+//! Each [`JoinSide`] is evaluated alone, by row templates where it has an anchor. Its output keeps no
+//! rows, but marks their documents. The join then reads the marked documents of EHRs that have one
+//! for each side.
+//!
+//! [`JoinSide`]: crate::answer::semi_join::JoinSide
+
+use super::Run;
+use super::execution_path::ExecutionPath;
+use super::node::{Node, View};
+use super::output::Output;
+use crate::answer::QueryError;
+use crate::answer::scan::Progress;
+use crate::answer::semi_join::SemiJoin;
+use crate::document::Batch;
+use std::rc::Rc;
+
+/// A set of documents of a batch, by number.
+#[derive(Clone, Debug, Default)]
+pub(super) struct DocumentSet {
+    words: Vec<u64>,
+    /// The number of the first document of the part of the batch that is read.
+    first: u32,
+}
+
+impl DocumentSet {
+    fn of(batch: &Batch) -> DocumentSet {
+        DocumentSet {
+            words: vec![0; batch.len().div_ceil(64)],
+            first: 0,
+        }
+    }
+
+    /// Adds the document of a node of the part that is read. Returns false if it has none.
+    pub fn mark(&mut self, view: View<'_>, node: Node) -> bool {
+        let own = view.batch.owner_of(node.fragment);
+        let document = own.and_then(|own| self.first.checked_add(own));
+        let word = document.and_then(|document| self.words.get_mut(document as usize / 64));
+        let marked = word.map(|word| *word |= 1 << (document.unwrap_or(0) % 64));
+        marked.is_some()
+    }
+
+    pub fn contains(&self, document: u32) -> bool {
+        let word = self.words.get(document as usize / 64);
+        word.is_some_and(|word| word & 1 << (document % 64) != 0)
+    }
+
+    fn iter(&self) -> impl Iterator<Item = u32> {
+        let words = (0u32..).step_by(64).zip(&self.words);
+        words.flat_map(|(start, word)| {
+            let rest = std::iter::successors(Some(*word), |word| Some(word & word.wrapping_sub(1)));
+            let rest = rest.take_while(|word| *word != 0);
+            // The lowest bit of the rest is the next document.
+            rest.map(move |word| start + word.trailing_zeros())
+        })
+    }
+}
+
+/// The documents of a batch that can be joined.
+pub(super) struct JoinableDocuments {
+    /// The variable and the documents of each side.
+    sides: Vec<(usize, DocumentSet)>,
+    /// For each EHR the number of sides, from the first on, of which it has a document.
+    of_ehrs: Vec<u32>,
+    /// The variable of the first side, if it is left out of the join.
+    order: Option<usize>,
+}
+
+impl JoinableDocuments {
+    /// Returns whether an EHR has a document for each side.
+    pub fn has_ehr(&self, ehr: u32) -> bool {
+        self.of_ehrs.get(ehr as usize).copied() == Some(self.sides.len() as u32)
+    }
+
+    /// The documents to which a variable can be bound below an EHR; `None` if these are not known.
+    pub fn of(&self, variable: usize) -> Option<&DocumentSet> {
+        let mut sides = self.sides.iter();
+        sides.find_map(|(own, documents)| (*own == variable).then_some(documents))
+    }
+
+    /// The default order of all rows of an EHR, if the first side is left out of the join: by its
+    /// first document.
+    pub fn order_of(&self, view: View<'_>, ehr: u32) -> Option<(u64, u64)> {
+        let variable = self.order?;
+        let documents = self.of(variable)?;
+        let mut joinable = view.docs_of(ehr).filter(|d| documents.contains(d.document));
+        let first = joinable.next().map_or(u64::MAX, |doc| doc.row.ordinal);
+        Some((variable as u64, first))
+    }
+
+    fn add(&mut self, variable: usize, documents: DocumentSet, batch: &Batch) {
+        let before = self.sides.len() as u32;
+        for document in documents.iter() {
+            let ehr = batch.ehr_of(document);
+            let sides = ehr.and_then(|ehr| self.of_ehrs.get_mut(ehr as usize));
+            sides
+                .into_iter()
+                .filter(|sides| **sides == before)
+                .for_each(|sides| *sides = before + 1);
+        }
+        self.sides.push((variable, documents));
+    }
+}
+
+/// The search for the documents of a batch that can be joined.
+pub(super) struct SideScan<'p> {
+    found: JoinableDocuments,
+    /// The run of the present side.
+    run: Box<Run<'p>>,
+    /// The number of the part of the batch that it reads.
+    part: usize,
+}
+
+impl<'p> Run<'p> {
+    /// Finds the documents of a batch that was not begun that can be joined. Returns `None` once
+    /// they are known, or if nothing is joined.
+    pub(super) fn find_joinable(
+        &mut self,
+        batch: &Batch,
+        ehrs: Option<&[u32]>,
+    ) -> Option<Progress> {
+        let plan = self.semi_join.filter(|_| self.joinable.is_none())?;
+        let mut search = match self.search.take() {
+            Some(search) => search,
+            None => self.begin_search(plan, batch)?,
+        };
+        self.work.taken.note(ExecutionPath::SemiJoin);
+        match self.search_on(plan, &mut search, (batch, ehrs)) {
+            Ok(true) => {
+                self.joinable = Some(Rc::new(search.found));
+                None
+            }
+            Ok(false) => {
+                self.search = Some(search);
+                Some(Progress::Paused)
+            }
+            Err(failure) => {
+                self.failure = Some(failure);
+                Some(Progress::Enough)
+            }
+        }
+    }
+
+    fn begin_search(&self, plan: &'p SemiJoin, batch: &Batch) -> Option<SideScan<'p>> {
+        Some(SideScan {
+            run: self.run_of_side(plan, 0, batch)?,
+            found: JoinableDocuments {
+                sides: Vec::with_capacity(plan.sides.len()),
+                of_ehrs: vec![0; batch.ehr_count()],
+                order: plan.order,
+            },
+            part: 0,
+        })
+    }
+
+    /// Returns the run that finds the documents of a side; `None` behind the last one.
+    fn run_of_side(&self, plan: &'p SemiJoin, side: usize, batch: &Batch) -> Option<Box<Run<'p>>> {
+        let side = plan.sides.get(side)?;
+        let work = Rc::clone(&self.work);
+        let mut run = Run::with_work(&side.plan, self.now, (self.budget, work), self.stopped);
+        run.output.mark_documents(DocumentSet::of(batch));
+        Some(Box::new(run))
+    }
+
+    /// Goes on with a search. Returns whether it is finished; otherwise a pause is due.
+    fn search_on(
+        &self,
+        plan: &'p SemiJoin,
+        search: &mut SideScan<'p>,
+        (batch, ehrs): (&Batch, Option<&[u32]>),
+    ) -> Result<bool, QueryError> {
+        while let Some(side) = plan.sides.get(search.found.sides.len()) {
+            while let Some((part, first)) = batch.part(search.part) {
+                search.run.output.mark_from(first);
+                if search.run.advance_piece(part, ehrs) == Progress::Paused {
+                    return Ok(false);
+                }
+                if let Some(failure) = search.run.failure.take() {
+                    return Err(failure);
+                }
+                search.part += 1;
+            }
+            let documents = search.run.output.marked_documents();
+            let documents = documents.ok_or(QueryError::Broken("a side marks no documents"))?;
+            search.found.add(side.variable, documents, batch);
+            search.part = 0;
+            if let Some(run) = self.run_of_side(plan, search.found.sides.len(), batch) {
+                search.run = run;
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl Output {
+    /// From now on no rows are kept, but their documents are marked. The first column shows an
+    /// object of the document.
+    fn mark_documents(&mut self, documents: DocumentSet) {
+        self.hold();
+        self.documents = Some(documents);
+    }
+
+    /// The next rows are from the part of a batch with this first document.
+    fn mark_from(&mut self, first: u32) {
+        if let Some(documents) = &mut self.documents {
+            documents.first = first;
+        }
+    }
+
+    fn marked_documents(&mut self) -> Option<DocumentSet> {
+        self.documents.take()
+    }
+}
