@@ -193,7 +193,9 @@ impl<'h: 'r, 'r> BatchSink for ExplainSink<'r, 'h> {
     }
 
     fn restart(&mut self) -> bool {
-        self.run = Run::new(self.plan, self.host.now, self.budget, self.host.stopped);
+        let run = Run::new(self.plan, self.host.now, self.budget, self.host.stopped);
+        let earlier = std::mem::replace(&mut self.run, run);
+        self.run.take_over(earlier);
         self.touched = Touched::default();
         self.is_new = true;
         self.reading.restart()

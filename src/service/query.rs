@@ -520,7 +520,8 @@ impl BatchSink for OneQuery<'_, '_, '_> {
     }
 
     fn restart(&mut self) -> bool {
-        self.run = (self.begin)();
+        let earlier = std::mem::replace(&mut self.run, (self.begin)());
+        self.run.take_over(earlier);
         self.seen = false;
         self.reading.restart()
     }

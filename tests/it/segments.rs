@@ -167,7 +167,9 @@ impl BatchSink for Restarting<'_> {
     }
 
     fn restart(&mut self) -> bool {
-        (self.run, self.segments) = ((self.begin)(), 0);
+        let earlier = std::mem::replace(&mut self.run, (self.begin)());
+        self.run.take_over(earlier);
+        self.segments = 0;
         true
     }
 
@@ -255,7 +257,7 @@ fn texts(result: &ResultSet) -> Vec<String> {
 }
 
 /// Queries of all strategies that may read segments, and some that may not.
-const QUERIES: [&str; 24] = [
+const QUERIES: [&str; 27] = [
     "SELECT count(*) AS n FROM COMPOSITION c",
     "SELECT c/uid/value AS uid FROM COMPOSITION c",
     "SELECT c FROM COMPOSITION c LIMIT 3",
@@ -280,17 +282,23 @@ const QUERIES: [&str; 24] = [
     JOINED[5],
     JOINED[6],
     JOINED[7],
+    JOINED[8],
+    JOINED[9],
+    JOINED[10],
 ];
 
 /// Queries that join documents of an EHR, or ask for EHRs without some.
-const JOINED: [&str; 8] = [
-    "SELECT e/ehr_id/value AS ehr, a/uid/value AS a, p/data[at0002]/events[at0003]/data[at0001]/items[at0004]/value/magnitude AS p FROM EHR e CONTAINS (COMPOSITION a CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2] AND COMPOSITION b CONTAINS OBSERVATION p)",
+const JOINED: [&str; 11] = [
+    "SELECT e/ehr_id/value AS ehr, a/uid/value AS a, p/data[at0002]/events[at0003]/data[at0001]/items[at0004]/value/magnitude AS p FROM EHR e CONTAINS ((COMPOSITION a CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2]) AND COMPOSITION b CONTAINS OBSERVATION p)",
     "SELECT e/ehr_id/value AS ehr, count(a) AS n, max(b/context/start_time/value) AS t FROM EHR e CONTAINS (COMPOSITION a AND COMPOSITION b)",
     "SELECT e/ehr_id/value AS ehr FROM EHR e NOT CONTAINS COMPOSITION c CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2]",
     "SELECT e/ehr_status/uid/value AS status, c/uid/value AS uid FROM EHR e CONTAINS COMPOSITION c ORDER BY uid DESC LIMIT 4",
     "SELECT e AS ehr FROM EHR e",
     "SELECT DISTINCT a/name/value AS name, s/is_queryable AS q FROM EHR e CONTAINS (COMPOSITION a AND EHR_STATUS s)",
     "SELECT a AS a FROM EHR e CONTAINS (COMPOSITION a OR FOLDER f) LIMIT 3",
+    "SELECT DISTINCT e/ehr_id/value AS ehr FROM EHR e CONTAINS ((COMPOSITION a CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2]) AND COMPOSITION b CONTAINS OBSERVATION p[openEHR-EHR-OBSERVATION.pulse.v2]) WHERE o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude >= 100 AND b/context/start_time/value > '2000-01-01T00:00:00Z' LIMIT 3",
+    "SELECT count(DISTINCT e/ehr_id/value) AS n, max(b/uid/value) AS m FROM EHR e CONTAINS ((COMPOSITION a CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2]) AND COMPOSITION b) WHERE o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude >= 100",
+    "SELECT e/ehr_id/value AS ehr, o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude AS m, s/is_queryable AS q FROM EHR e CONTAINS (EHR_STATUS s AND OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2]) WHERE o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude < 130 AND s/is_modifiable = true",
     "SELECT f/name/value AS folder, c/uid/value AS uid FROM EHR e CONTAINS FOLDER f CONTAINS COMPOSITION c",
 ];
 

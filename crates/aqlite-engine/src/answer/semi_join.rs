@@ -24,6 +24,8 @@ pub(super) struct SemiJoin {
     pub plan: Plan,
     /// The class expressions whose documents are found first.
     pub sides: Vec<JoinSide>,
+    /// Whether some of them are left out of the join.
+    pub is_smaller: bool,
     /// The variable of the first one, if it is left out of the join: its documents still decide the
     /// default order.
     pub order: Option<usize>,
@@ -63,6 +65,7 @@ impl SemiJoin {
         let order = found.members.first().filter(|first| first.is_dropped);
         let joined = plan_paths(joined, &paths, None, exact)?;
         let semi_join = SemiJoin {
+            is_smaller: found.members.iter().any(|side| side.is_dropped),
             order: order.map(|first| first.expr.variable),
             plan: joined.for_join_of(scan),
             sides,

@@ -15,7 +15,7 @@ pub use ehr::EhrRow;
 pub use presence::{Bitmap, PresenceBitmap};
 pub use table::{ColumnView, Table};
 pub(super) use table::{RepeatedGroup, Structure};
-pub use union::UnionPart;
+pub use union::{Ranges, UnionPart};
 
 use super::column::{Dictionary, Leaf, Words, push};
 use super::layout::{ItemKind, Layout, LayoutStore};
@@ -622,6 +622,14 @@ impl Batch {
         match &self.united {
             Some(union) if fragment.table < DERIVED => union.owner(table, fragment.table, owner),
             _ => Some(owner),
+        }
+    }
+
+    /// Returns the place of a document in the commit order of the whole repository.
+    pub fn ordinal_of(&self, document: u32) -> Option<u64> {
+        match &self.united {
+            Some(union) => union.ordinal_of(document),
+            None => self.docs.ordinal(document),
         }
     }
 

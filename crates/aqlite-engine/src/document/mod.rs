@@ -20,7 +20,7 @@ mod segment;
 
 pub use batch::{
     Batch, Bitmap, ColumnView, Container, Doc, DocRow, DocState, EhrRow, Fragment, ObjectKind,
-    PresenceBitmap, Table, UnionPart,
+    PresenceBitmap, Ranges, Table, UnionPart,
 };
 pub use column::{Column, Dictionary, Leaf, Number, Words};
 pub use digest::{checksum, digest_of_text, fnv, sha256, short_digest};

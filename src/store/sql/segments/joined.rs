@@ -25,6 +25,10 @@ const BYTES: usize = 32 << 20;
 /// finding all parts costs at most about as much as the answer.
 const STEPS: u32 = 4;
 
+/// The number of times that all parts are dropped for others. A join first reads one class expression
+/// after the other, so what it needs at once is less than what it needs in total.
+const DROPS: u32 = 4;
+
 /// Returns whether a scan joins documents of an EHR, and segments can serve it.
 ///
 /// Objects that follow from all versions of an EHR are made for all EHRs at once, from texts of each
@@ -69,20 +73,16 @@ impl Segments {
         (behind, newest): (&Behind, u64),
         sink: Sink<'_>,
     ) -> Option<()> {
-        let mut is_alone = false;
-        loop {
+        for _ in 0..DROPS {
             let union = scan.union(behind, newest)?;
-            union.want_documents();
             if self.send_complete(scan, &union, sink).await? {
                 return Some(());
             }
-            // Parts of earlier queries are dropped once. The union that reads them is dropped too.
-            if std::mem::replace(&mut is_alone, true) {
-                return None;
-            }
+            // The union reads the parts that are dropped.
             drop(union);
             self.drop_parts(scan);
         }
+        None
     }
 
     /// Sends a union until no part was absent. Returns false if its parts take too much memory with

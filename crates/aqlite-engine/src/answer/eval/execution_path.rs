@@ -37,6 +37,8 @@ execution_paths! {
     Ehrs = "EHRs one by one",
     /// The documents that can be joined, found before the join.
     SemiJoin = "documents that can be joined",
+    /// A join without the class expressions of which it shows nothing.
+    SmallerJoin = "join without what it does not show",
     /// Row templates over the tables of a batch.
     Templates = "row templates",
     /// Fragments that row templates cannot describe, walked among those that they can.

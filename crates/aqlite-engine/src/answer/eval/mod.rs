@@ -50,7 +50,7 @@ use bind::{LastEhr, Trail};
 use condition::ConditionEvaluator;
 use node::{Node, View};
 use output::Output;
-use semi_join::{JoinableDocuments, SideScan};
+use semi_join::{CompleteSides, JoinableDocuments, SideScan};
 use std::fmt;
 use std::rc::Rc;
 use strategy::{Halt, Tasks};
@@ -194,6 +194,8 @@ pub struct Run<'p> {
     search: Option<SideScan<'p>>,
     /// The documents of the current batch that can be joined, once they are found.
     joinable: Option<Rc<JoinableDocuments>>,
+    /// The documents of the sides that are known.
+    complete_sides: Option<CompleteSides>,
 }
 
 impl<'p> Run<'p> {
@@ -234,6 +236,7 @@ impl<'p> Run<'p> {
             semi_join,
             search: None,
             joinable: None,
+            complete_sides: None,
         }
     }
 

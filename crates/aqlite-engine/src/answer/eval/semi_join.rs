@@ -13,7 +13,7 @@ use super::output::Output;
 use crate::answer::QueryError;
 use crate::answer::scan::Progress;
 use crate::answer::semi_join::SemiJoin;
-use crate::document::Batch;
+use crate::document::{Batch, Ranges};
 use std::rc::Rc;
 
 /// A set of documents of a batch, by number.
@@ -58,6 +58,7 @@ impl DocumentSet {
 }
 
 /// The documents of a batch that can be joined.
+#[derive(Clone)]
 pub(super) struct JoinableDocuments {
     /// The variable and the documents of each side.
     sides: Vec<(usize, DocumentSet)>,
@@ -81,12 +82,13 @@ impl JoinableDocuments {
 
     /// The default order of all rows of an EHR, if the first side is left out of the join: by its
     /// first document.
-    pub fn order_of(&self, view: View<'_>, ehr: u32) -> Option<(u64, u64)> {
+    pub fn order_of(&self, batch: &Batch, ehr: u32) -> Option<(u64, u64)> {
         let variable = self.order?;
         let documents = self.of(variable)?;
-        let mut joinable = view.docs_of(ehr).filter(|d| documents.contains(d.document));
-        let first = joinable.next().map_or(u64::MAX, |doc| doc.row.ordinal);
-        Some((variable as u64, first))
+        let mut of_ehr = batch.docs_of(ehr).iter();
+        let first = of_ehr.find(|document| documents.contains(**document));
+        let ordinal = first.and_then(|document| batch.ordinal_of(*document));
+        Some((variable as u64, ordinal.unwrap_or(u64::MAX)))
     }
 
     fn add(&mut self, variable: usize, documents: DocumentSet, batch: &Batch) {
@@ -112,7 +114,28 @@ pub(super) struct SideScan<'p> {
     part: usize,
 }
 
+/// The documents of the sides that were evaluated completely, for a later run of the same plan over
+/// the same documents.
+pub(super) struct CompleteSides {
+    ranges: Ranges,
+    found: JoinableDocuments,
+}
+
+/// The outcome of a step of a search.
+enum Step {
+    Done,
+    Paused,
+    /// A part of a side is absent.
+    Absent,
+}
+
 impl<'p> Run<'p> {
+    /// Takes over what stays known of an earlier run of the same plan over the same state of the
+    /// repository, which read absent parts.
+    pub fn take_over(&mut self, earlier: Run<'p>) {
+        self.complete_sides = earlier.complete_sides;
+    }
+
     /// Finds the documents of a batch that was not begun that can be joined. Returns `None` once
     /// they are known, or if nothing is joined.
     pub(super) fn find_joinable(
@@ -125,16 +148,20 @@ impl<'p> Run<'p> {
             Some(search) => search,
             None => self.begin_search(plan, batch)?,
         };
-        self.work.taken.note(ExecutionPath::SemiJoin);
+        self.work.taken.note(match plan.is_smaller {
+            true => ExecutionPath::SmallerJoin,
+            false => ExecutionPath::SemiJoin,
+        });
         match self.search_on(plan, &mut search, (batch, ehrs)) {
-            Ok(true) => {
+            Ok(Step::Done) => {
                 self.joinable = Some(Rc::new(search.found));
                 None
             }
-            Ok(false) => {
+            Ok(Step::Paused) => {
                 self.search = Some(search);
                 Some(Progress::Paused)
             }
+            Ok(Step::Absent) => Some(Progress::Enough),
             Err(failure) => {
                 self.failure = Some(failure);
                 Some(Progress::Enough)
@@ -142,14 +169,21 @@ impl<'p> Run<'p> {
         }
     }
 
-    fn begin_search(&self, plan: &'p SemiJoin, batch: &Batch) -> Option<SideScan<'p>> {
-        Some(SideScan {
-            run: self.run_of_side(plan, 0, batch)?,
-            found: JoinableDocuments {
+    fn begin_search(&mut self, plan: &'p SemiJoin, batch: &Batch) -> Option<SideScan<'p>> {
+        let earlier = self.complete_sides.take();
+        let earlier = earlier.filter(|sides| batch.united_ranges().as_ref() == Some(&sides.ranges));
+        let found = earlier.map_or_else(
+            || JoinableDocuments {
                 sides: Vec::with_capacity(plan.sides.len()),
                 of_ehrs: vec![0; batch.ehr_count()],
                 order: plan.order,
             },
+            |sides| sides.found,
+        );
+        let side = found.sides.len().min(plan.sides.len().saturating_sub(1));
+        Some(SideScan {
+            run: self.run_of_side(plan, side, batch)?,
+            found,
             part: 0,
         })
     }
@@ -163,33 +197,42 @@ impl<'p> Run<'p> {
         Some(Box::new(run))
     }
 
-    /// Goes on with a search. Returns whether it is finished; otherwise a pause is due.
+    /// Goes on with a search.
     fn search_on(
-        &self,
+        &mut self,
         plan: &'p SemiJoin,
         search: &mut SideScan<'p>,
         (batch, ehrs): (&Batch, Option<&[u32]>),
-    ) -> Result<bool, QueryError> {
+    ) -> Result<Step, QueryError> {
         while let Some(side) = plan.sides.get(search.found.sides.len()) {
             while let Some((part, first)) = batch.part(search.part) {
                 search.run.output.mark_from(first);
                 if search.run.advance_piece(part, ehrs) == Progress::Paused {
-                    return Ok(false);
+                    return Ok(Step::Paused);
                 }
                 if let Some(failure) = search.run.failure.take() {
                     return Err(failure);
                 }
                 search.part += 1;
             }
+            // The run will be repeated once the absent parts are loaded. Those of other sides are
+            // found later, so that the parts of one side at a time can be in memory.
+            if self.work.is_void() {
+                return Ok(Step::Absent);
+            }
             let documents = search.run.output.marked_documents();
             let documents = documents.ok_or(QueryError::Broken("a side marks no documents"))?;
             search.found.add(side.variable, documents, batch);
             search.part = 0;
+            self.complete_sides = batch.united_ranges().map(|ranges| CompleteSides {
+                found: search.found.clone(),
+                ranges,
+            });
             if let Some(run) = self.run_of_side(plan, search.found.sides.len(), batch) {
                 search.run = run;
             }
         }
-        Ok(true)
+        Ok(Step::Done)
     }
 }
 

@@ -115,12 +115,30 @@ impl Batch {
         self.united.is_some()
     }
 
-    /// Records that the documents themselves are wanted, which every query of a union reads.
-    pub fn want_documents(&self) {
-        for part in self.united.iter().flat_map(|union| &union.parts) {
-            let _ = part.batch.docs.places.get();
-        }
+    /// Returns the identity of the documents of a union, and of their numbers; `None` for any other
+    /// batch.
+    pub fn united_ranges(&self) -> Option<Ranges> {
+        let union = self.united.as_deref()?;
+        let ranges = union.parts.iter().map(|part| {
+            let ordinal = |document: u32| part.batch.docs.ordinal(document);
+            let documents = part.batch.docs.len() as u32;
+            let last = documents.checked_sub(1).and_then(ordinal);
+            (ordinal(0), last, documents)
+        });
+        Some(Ranges {
+            of_parts: ranges.collect(),
+            ehrs: self.ehrs.len(),
+        })
     }
+}
+
+/// The documents of a union. Two unions of one state of a repository have the same documents under
+/// the same numbers if these are equal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ranges {
+    /// Of each part the first and the last place in the commit order, and the number of documents.
+    of_parts: Vec<(Option<u64>, Option<u64>, u32)>,
+    ehrs: usize,
 }
 
 /// The numbers of EHRs in a union, by the repository's numbers, which are dense.
@@ -253,6 +271,11 @@ impl Union {
     pub fn object_id(&self, document: u32) -> Option<&str> {
         let (part, own) = self.place_of(document)?;
         Some(part.batch.object_id(own))
+    }
+
+    pub fn ordinal_of(&self, document: u32) -> Option<u64> {
+        let (part, own) = self.place_of(document)?;
+        part.batch.docs.ordinal(own)
     }
 
     pub fn ehr_of(&self, document: u32) -> Option<u32> {

@@ -69,7 +69,7 @@ fn output_rows<'b>(
     let mut row = vec![Node::NONE; plan.width];
     let (output, mut halt) = (&mut run.output, None);
     let joinable = binder.joinable;
-    let order = joinable.and_then(|joinable| joinable.order_of(view, binder.ehr));
+    let order = joinable.and_then(|joinable| joinable.order_of(view.batch, binder.ehr));
     let flow = binder.bind(&plan.query.from, parent, &mut assignment, &mut |a| {
         let done = rows_of(
             ConditionEvaluator { plan, view, now },
