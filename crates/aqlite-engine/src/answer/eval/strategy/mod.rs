@@ -84,6 +84,9 @@ pub fn evaluation_strategy(plan: &Plan) -> &'static str {
     match choice(plan) {
         Choice::RowTemplates => "by row templates, one set for each layout",
         Choice::Documents => "document by document",
+        Choice::Ehrs if plan.semi_join.is_some() => {
+            "EHR by EHR, for its documents are joined; those that can be joined are found first"
+        }
         Choice::Ehrs => "EHR by EHR, for its documents are joined",
     }
 }
