@@ -2,6 +2,8 @@
 //! damaged, and several isolates have caches of their own. Queries must return the same rows as a
 //! plain scan.
 
+mod queries;
+
 use crate::rows::NOW;
 use crate::sql::{Dice, EHRS};
 use crate::sqlite::Sqlite;
@@ -17,6 +19,7 @@ use aqlite::store::sql::{
     BlobFuture, Blobs, Compaction, LayoutCatalog, Row, Segments, Sql, SqlError, SqlRepository,
     Statement,
 };
+use queries::{JOINED, QUERIES};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::{poll_fn, ready};
@@ -255,52 +258,6 @@ fn texts(result: &ResultSet) -> Vec<String> {
     });
     rows.collect()
 }
-
-/// Queries of all strategies that may read segments, and some that may not.
-const QUERIES: [&str; 27] = [
-    "SELECT count(*) AS n FROM COMPOSITION c",
-    "SELECT c/uid/value AS uid FROM COMPOSITION c",
-    "SELECT c FROM COMPOSITION c LIMIT 3",
-    "SELECT e/ehr_id/value AS ehr, c/uid/value AS uid FROM EHR e CONTAINS COMPOSITION c",
-    "SELECT o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude AS m, o/data[at0001]/events[at0006]/data[at0003]/items[at0005]/value/value AS t FROM OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2]",
-    "SELECT max(o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude) AS m, count(*) AS n FROM OBSERVATION o",
-    "SELECT c/uid/value AS uid, o/data[at0001]/events[at0006]/data[at0003]/items[at0005]/value/value AS t FROM COMPOSITION c CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.pulse.v2] ORDER BY t DESC, uid LIMIT 5",
-    "SELECT DISTINCT o/archetype_node_id AS id FROM OBSERVATION o",
-    "SELECT v/uid/value AS uid, v/lifecycle_state/defining_code/code_string AS s FROM VERSION v[ALL_VERSIONS]",
-    "SELECT count(*) AS n FROM VERSION v[ALL_VERSIONS] CONTAINS COMPOSITION c",
-    "SELECT c/uid/value AS uid FROM COMPOSITION c WHERE EXISTS c/content/data/events LIMIT 4 OFFSET 2",
-    "SELECT s/is_queryable AS q FROM EHR_STATUS s",
-    "SELECT e/ehr_id/value AS ehr, count(c) AS n FROM EHR e CONTAINS COMPOSITION c",
-    "SELECT e/ehr_id/value AS ehr FROM EHR e",
-    "SELECT count(*) AS n, max(e/time_created/value) AS t FROM EHR e",
-    "SELECT e/ehr_id/value AS ehr, e/system_id/value AS s FROM EHR e ORDER BY ehr DESC LIMIT 2",
-    JOINED[0],
-    JOINED[1],
-    JOINED[2],
-    JOINED[3],
-    JOINED[4],
-    JOINED[5],
-    JOINED[6],
-    JOINED[7],
-    JOINED[8],
-    JOINED[9],
-    JOINED[10],
-];
-
-/// Queries that join documents of an EHR, or ask for EHRs without some.
-const JOINED: [&str; 11] = [
-    "SELECT e/ehr_id/value AS ehr, a/uid/value AS a, p/data[at0002]/events[at0003]/data[at0001]/items[at0004]/value/magnitude AS p FROM EHR e CONTAINS ((COMPOSITION a CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2]) AND COMPOSITION b CONTAINS OBSERVATION p)",
-    "SELECT e/ehr_id/value AS ehr, count(a) AS n, max(b/context/start_time/value) AS t FROM EHR e CONTAINS (COMPOSITION a AND COMPOSITION b)",
-    "SELECT e/ehr_id/value AS ehr FROM EHR e NOT CONTAINS COMPOSITION c CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2]",
-    "SELECT e/ehr_status/uid/value AS status, c/uid/value AS uid FROM EHR e CONTAINS COMPOSITION c ORDER BY uid DESC LIMIT 4",
-    "SELECT e AS ehr FROM EHR e",
-    "SELECT DISTINCT a/name/value AS name, s/is_queryable AS q FROM EHR e CONTAINS (COMPOSITION a AND EHR_STATUS s)",
-    "SELECT a AS a FROM EHR e CONTAINS (COMPOSITION a OR FOLDER f) LIMIT 3",
-    "SELECT DISTINCT e/ehr_id/value AS ehr FROM EHR e CONTAINS ((COMPOSITION a CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2]) AND COMPOSITION b CONTAINS OBSERVATION p[openEHR-EHR-OBSERVATION.pulse.v2]) WHERE o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude >= 100 AND b/context/start_time/value > '2000-01-01T00:00:00Z' LIMIT 3",
-    "SELECT count(DISTINCT e/ehr_id/value) AS n, max(b/uid/value) AS m FROM EHR e CONTAINS ((COMPOSITION a CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2]) AND COMPOSITION b) WHERE o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude >= 100",
-    "SELECT e/ehr_id/value AS ehr, o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude AS m, s/is_queryable AS q FROM EHR e CONTAINS (EHR_STATUS s AND OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2]) WHERE o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude < 130 AND s/is_modifiable = true",
-    "SELECT f/name/value AS folder, c/uid/value AS uid FROM EHR e CONTAINS FOLDER f CONTAINS COMPOSITION c",
-];
 
 /// The rows of a query that names EHRs, and the EHRs that exist.
 #[derive(Default)]
