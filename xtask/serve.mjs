@@ -1,7 +1,7 @@
 // Runs the worker in workerd on this machine, on 127.0.0.1, by the API of miniflare: no proxy before it, no inspector, no log files. The
 // development server of wrangler writes what the database answers into a log file, and its inspector shows it to every local program.
 //
-//   node xtask/serve.mjs --port 8787 --state FOLDER [--config wrangler.toml] [--var NAME=VALUE]… [--log info]
+//   node xtask/serve.mjs --port 8787 --state FOLDER [--worker FOLDER] [--page FOLDER] [--config wrangler.toml] [--var NAME=VALUE]… [--log info]
 import { mkdirSync, rmSync } from "node:fs";
 import { connect } from "node:net";
 import { dirname, join, resolve } from "node:path";
@@ -13,6 +13,8 @@ const { values: given } = parseArgs({
   options: {
     port: { type: "string", default: "8787" },
     state: { type: "string" },
+    worker: { type: "string" },
+    page: { type: "string" },
     config: { type: "string", default: join(root, "wrangler.toml") },
     var: { type: "string", multiple: true, default: [] },
     log: { type: "string", default: "error" },
@@ -38,8 +40,10 @@ const { unstable_getMiniflareWorkerOptions: optionsOf } = await import("wrangler
 
 /** Returns the worker as the configuration of a deployment describes it. */
 function worker() {
-  const { workerOptions, main } = optionsOf(resolve(given.config));
+  const { workerOptions, main: deployed } = optionsOf(resolve(given.config));
+  const main = given.worker ? join(resolve(given.worker), "index.js") : deployed;
   const folder = dirname(main);
+  if (given.page) workerOptions.assets.directory = resolve(given.page);
   const vars = Object.fromEntries(
     given.var.map((pair) => [pair.slice(0, pair.indexOf("=")), pair.slice(pair.indexOf("=") + 1)]),
   );

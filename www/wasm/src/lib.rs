@@ -5,6 +5,8 @@
 //! message and position in UTF-16 units. A panic is an `Error` named `Panic`. The instance is then
 //! lost, and its owner starts another.
 
+#[cfg(feature = "files")]
+mod files;
 mod guide;
 mod samples;
 mod zone;
