@@ -1,4 +1,4 @@
-//! The build for `cargo xtask serve`: worker and page below `target/serve`, compiled in a minute or
+//! The build for `cargo xtask serve`: worker and page below `target/local`, compiled in a minute or
 //! two. The profile `serve` does without link-time optimization, and one run of cargo compiles the
 //! core for both. `bundle` builds what is deployed.
 
@@ -13,9 +13,9 @@ use crate::stamp::unless_fresh;
 use crate::tools::{WASM, target};
 
 /// The folder of everything that this build writes, relative to the root.
-const FOLDER: &str = "target/serve";
+const FOLDER: &str = "target/local";
 /// The folder of the modules and their bindings.
-const WASM_FOLDER: &str = "target/serve/wasm";
+const WASM_FOLDER: &str = "target/local/wasm";
 /// The size of the sample that a server starts with: EHRs and compositions.
 const SAMPLE: [&str; 2] = ["36", "240"];
 
