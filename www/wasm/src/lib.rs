@@ -11,6 +11,8 @@ mod guide;
 mod samples;
 mod zone;
 
+pub use guide::{describe_guide, run_guide_on, test_guide, try_guide};
+
 use aqlite::aql::{
     self, Budget, Completion, CsvOptions, Parameter, Parameters, QueryOptions, ResultSet, Run,
     TemplateLabels,
@@ -43,6 +45,20 @@ const OF_COMPOSITION: usize = 16_000;
 /// more time than the loading that needs it.
 fn make_room(bytes: usize) {
     std::hint::black_box(Vec::<u8>::with_capacity(bytes));
+}
+
+/// Turns panics into errors named `Panic`. The runtime calls it when the module starts.
+#[wasm_bindgen(start)]
+pub fn report_panics() {
+    std::panic::set_hook(Box::new(|info| {
+        // The place but not the message: the message of a panic may quote data.
+        let place = info
+            .location()
+            .map_or_else(String::new, |at| format!(" at {}:{}", at.file(), at.line()));
+        let error = js_sys::Error::new(&format!("internal error{place}"));
+        error.set_name("Panic");
+        wasm_bindgen::throw_val(error.into());
+    }));
 }
 
 /// Sample patients that are loaded in steps: templates, guides, EHRs and compositions. Equal
@@ -121,15 +137,6 @@ impl Repository {
     /// `journaled`, [`Repository::written`] returns the writes.
     #[wasm_bindgen(constructor)]
     pub fn new(base_url: &str, journaled: bool) -> Repository {
-        std::panic::set_hook(Box::new(|info| {
-            // The place but not the message: the message of a panic may quote data.
-            let place = info
-                .location()
-                .map_or_else(String::new, |at| format!(" at {}:{}", at.file(), at.line()));
-            let error = js_sys::Error::new(&format!("internal error{place}"));
-            error.set_name("Panic");
-            wasm_bindgen::throw_val(error.into());
-        }));
         let base_url = base_url.trim_end_matches('/').to_owned();
         let config = Config {
             base_url,
