@@ -55,7 +55,7 @@ pub fn build(packages: impl FnOnce() -> Result<(), String> + Send) -> Result<Bui
 
 /// Compiles both modules in one run of cargo, and writes their bindings.
 fn modules() -> Result<(), String> {
-    let inputs = [&CORE[..], &["worker", "www/wasm"]].concat();
+    let inputs = [&CORE[..], &["worker", "www/wasm", "xtask/files.rs"]].concat();
     let bindings = root().join(WASM_FOLDER).join("aqlite_wasm.js");
     unless_fresh("serve-modules", &inputs, &bindings, || {
         target(WASM)?;

@@ -6,6 +6,7 @@
 //! lost, and its owner starts another.
 
 #[cfg(feature = "files")]
+#[path = "../../../xtask/files.rs"]
 mod files;
 mod guide;
 mod samples;
