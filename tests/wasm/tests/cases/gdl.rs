@@ -5,7 +5,7 @@ use super::{GUIDE, NOW};
 use aqlite::gdl::time::Moment;
 use aqlite::gdl::value::Value;
 use aqlite::gdl::{DataInstance, Options, RunInput};
-use aqlite_wasm::{describe_guide, run_guide_on, test_guide, try_guide};
+use aqlite_wasm::guide::{describe_guide, run_guide_on, test_guide, try_guide};
 use serde_json::{Value as Json, json};
 use wasm_bindgen_test::wasm_bindgen_test;
 
