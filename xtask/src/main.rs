@@ -14,6 +14,7 @@ mod http;
 mod options;
 mod process;
 mod progress;
+mod publish;
 mod readme;
 mod sample;
 mod serve;

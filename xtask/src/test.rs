@@ -9,7 +9,7 @@ use crate::process::{cargo, command, root, run_keeping};
 use crate::tools::{
     WASI, WASM, browser, find_browser, npm_packages, npm_program, target, wasm_test_runner,
 };
-use crate::{bundle, conformance, sample};
+use crate::{bundle, conformance, publish, sample};
 
 /// The library crates, whose unit tests also run inside wasm.
 const LIBRARIES: [&str; 6] = [
@@ -104,6 +104,7 @@ fn native(report: &mut Report, corpus: Vec<String>) -> Step {
         ]),
     );
     report.step("documentation examples", checked(&["--doc"]));
+    report.work("crates as packages", &[], publish::check);
     let packages = report.work("npm packages", &[], npm_packages);
     report.tests("form of TypeScript and JavaScript", &[&packages], || {
         Ok(command(
