@@ -18,6 +18,7 @@ mod publish;
 mod readme;
 mod sample;
 mod serve;
+mod smoke;
 mod soak;
 mod stamp;
 mod test;
@@ -93,6 +94,13 @@ const TASKS: &[Task] = &[
       an export into a repository; what is there is passed over; AQLITE_AUTHORIZATION is sent; `--findings keep` takes in compositions
       in which the model or their template finds errors",
         run: transfer::import,
+    },
+    Task {
+        name: "smoke",
+        usage: "smoke --base URL [--token TOKEN] [--no-page]
+      a fresh deployment from outside: health, access, one EHR with one document, a query, the page; with a token it must
+      refuse requests without it, without a token it must be open",
+        run: smoke::run_task,
     },
     Task { name: "build", usage: "build\n      the worker and the page into dist/, as far as they changed", run: |_| bundle::all() },
     Task {

@@ -81,7 +81,7 @@ fn migrate(state: &Path) -> Result<(), String> {
     );
     let done = unless_fresh(
         &name,
-        &["migrations", "migrations-log"],
+        &["migrations", "migrations-log", "wrangler.toml"],
         &state.join("v3/d1"),
         || {
             ["DB", "LOG"].iter().try_for_each(|name| {
