@@ -8,6 +8,13 @@
 //!   --profile wasm --target wasm32-unknown-unknown --package aqlite-wasm-tests --test transfer \
 //!   -- --include-ignored --nocapture
 //! ```
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "tests"
+)]
 
 #[path = "../../it/notation.rs"]
 #[allow(dead_code, reason = "the native tests use more of it")]
