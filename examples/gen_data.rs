@@ -7,8 +7,7 @@
 //! | `compositions.ndjson` | one `{ehr_id, uid, template_id, composition}` a line; the uid is for those who load under fixed ids |
 //! | `truth.tsv` | what is true about the compositions, drawn before they were written |
 
-use aqlite::samples::{EhrSample, Generator, guides, templates};
-use serde_json::json;
+use aqlite::samples::{Generator, composition_line, ehr_line, guides, templates};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -59,22 +58,10 @@ fn write_all(generator: &Generator, out: &Path) -> io::Result<()> {
     )?;
     for ehr in 0..generator.ehrs() {
         let sample = generator.ehr(ehr);
-        writeln!(
-            ehrs,
-            "{}",
-            json!({ "ehr_id": sample.ehr_id, "time_created": sample.time_created, "ehr_status": status(&sample) })
-        )?;
+        writeln!(ehrs, "{}", ehr_line(&sample))?;
         for index in generator.compositions_of(ehr) {
             let one = generator.composition(index);
-            let head =
-                json!({ "ehr_id": sample.ehr_id, "uid": one.uid, "template_id": one.template_id })
-                    .to_string();
-            writeln!(
-                compositions,
-                "{},\"composition\":{}}}",
-                head.trim_end_matches('}'),
-                one.json
-            )?;
+            writeln!(compositions, "{}", composition_line(&sample, &one))?;
             let mut lines = String::new();
             for fact in &one.truth {
                 lines.push_str(&format!("{}\t{}\t", sample.ehr_id, one.uid));
@@ -105,24 +92,4 @@ fn definitions(out: &Path) -> io::Result<()> {
         )?;
     }
     Ok(())
-}
-
-/// The EHR_STATUS to create an EHR with.
-fn status(ehr: &EhrSample) -> serde_json::Value {
-    json!({
-        "_type": "EHR_STATUS",
-        "archetype_node_id": "openEHR-EHR-EHR_STATUS.generic.v1",
-        "name": { "_type": "DV_TEXT", "value": "EHR status" },
-        "subject": {
-            "_type": "PARTY_SELF",
-            "external_ref": {
-                "_type": "PARTY_REF",
-                "namespace": ehr.subject_namespace,
-                "type": "PERSON",
-                "id": { "_type": "GENERIC_ID", "value": ehr.subject_id, "scheme": "sample" },
-            },
-        },
-        "is_queryable": ehr.is_queryable,
-        "is_modifiable": true,
-    })
 }

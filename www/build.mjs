@@ -1,4 +1,4 @@
-// Builds the page: `node www/build.mjs [--wasm DIR] [--out DIR] [--openapi FILE] [--dev]`.
+// Builds the page: `node www/build.mjs [--wasm DIR] [--out DIR] [--openapi FILE] [--dev] [--sizes]`.
 //
 // DIR of `--wasm` (or AQLITE_WASM; default target/www-wasm) holds what `wasm-bindgen --target web` made of www/wasm: aqlite_wasm.js and
 // aqlite_wasm_bg.wasm. The page goes to `--out` (default dist/www). Every file but index.html, sw.js and the manifest carries a hash of its
@@ -22,6 +22,7 @@ const { values: options } = parseArgs({
     out: { type: "string" },
     openapi: { type: "string" },
     dev: { type: "boolean", default: false },
+    sizes: { type: "boolean", default: false },
   },
 });
 const wasm = resolve(options.wasm ?? process.env.AQLITE_WASM ?? join(root, "target/www-wasm"));
@@ -186,13 +187,17 @@ await writeFile(
   ].join("\n"),
 );
 
-let total = 0;
-for (const name of (await readdir(out)).sort()) {
-  const bytes = await readFile(join(out, name));
-  const packed = brotliCompressSync(bytes).length;
-  if (!name.endsWith(".wasm")) total += packed;
-  console.log(
-    `${String((await stat(join(out, name))).size).padStart(9)} ${String(packed).padStart(8)} br  ${name}`,
-  );
+/** Prints the size of each file, and its size after brotli, which takes ten seconds. */
+async function printSizes() {
+  let total = 0;
+  for (const name of (await readdir(out)).sort()) {
+    const bytes = await readFile(join(out, name));
+    const packed = brotliCompressSync(bytes).length;
+    if (!name.endsWith(".wasm")) total += packed;
+    console.log(
+      `${String((await stat(join(out, name))).size).padStart(9)} ${String(packed).padStart(8)} br  ${name}`,
+    );
+  }
+  console.log(`first load beside the wasm: ${(total / 1000).toFixed(0)} kB brotli`);
 }
-console.log(`first load beside the wasm: ${(total / 1000).toFixed(0)} kB brotli`);
+if (options.sizes) await printSizes();

@@ -1,8 +1,8 @@
 // Runs the worker in workerd on this machine, on 127.0.0.1, by the API of miniflare: no proxy before it, no inspector, no log files. The
 // development server of wrangler writes what the database answers into a log file, and its inspector shows it to every local program.
 //
-//   node xtask/serve.mjs --port 8787 --state FOLDER [--config wrangler.toml] [--var NAME=VALUE]… [--log info]
-import { mkdirSync, rmSync } from "node:fs";
+//   node xtask/serve.mjs --port 8787 --state FOLDER [--worker FOLDER] [--page FOLDER] [--config wrangler.toml] [--var NAME=VALUE]… [--log info]
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -13,6 +13,8 @@ const { values: given } = parseArgs({
   options: {
     port: { type: "string", default: "8787" },
     state: { type: "string" },
+    worker: { type: "string" },
+    page: { type: "string" },
     config: { type: "string", default: join(root, "wrangler.toml") },
     var: { type: "string", multiple: true, default: [] },
     log: { type: "string", default: "error" },
@@ -34,11 +36,24 @@ Object.assign(process.env, {
   X_LOCAL_EXPLORER: "false",
 });
 const { Miniflare, NoOpLog } = await import("miniflare");
-const { unstable_getMiniflareWorkerOptions: optionsOf } = await import("wrangler");
+const { experimental_readRawConfig: readRawConfig, unstable_getMiniflareWorkerOptions: optionsOf } =
+  await import("wrangler");
+
+/** Returns the file of the configuration: the one of a deployment, or a copy with other folders. */
+function config() {
+  if (!given.worker) return resolve(given.config);
+  const { rawConfig } = readRawConfig({ config: resolve(given.config) });
+  const copy = join(temporary, "wrangler.json");
+  const [main, directory] = [resolve(given.worker, "index.js"), resolve(given.page)];
+  const assets = { ...rawConfig.assets, directory };
+  const changed = { ...rawConfig, main, base_dir: resolve(given.worker), assets };
+  writeFileSync(copy, JSON.stringify(changed));
+  return copy;
+}
 
 /** Returns the worker as the configuration of a deployment describes it. */
 function worker() {
-  const { workerOptions, main } = optionsOf(resolve(given.config));
+  const { workerOptions, main } = optionsOf(config());
   const folder = dirname(main);
   const vars = Object.fromEntries(
     given.var.map((pair) => [pair.slice(0, pair.indexOf("=")), pair.slice(pair.indexOf("=") + 1)]),

@@ -6,6 +6,7 @@
 
 use miniz_oxide::inflate::stream::{InflateState, inflate};
 use miniz_oxide::{DataFormat, MZError, MZFlush, MZStatus};
+use std::fmt;
 
 /// The maximum number of expanded bytes for each compressed one, after the first [`LEEWAY`].
 /// Compositions in JSON reach 60.
@@ -24,6 +25,7 @@ const STEP: usize = 65_536;
 
 /// The error of a body that cannot be decompressed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum GzipError {
     /// The body is not gzip, is damaged, or ends early.
     Malformed,
@@ -32,6 +34,18 @@ pub enum GzipError {
     /// The body has many short members.
     Members,
 }
+
+impl fmt::Display for GzipError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            GzipError::Malformed => "the body is not gzip, is damaged, or ends early",
+            GzipError::Ratio => "the body expands more than any document",
+            GzipError::Members => "the body has too many short members",
+        })
+    }
+}
+
+impl std::error::Error for GzipError {}
 
 /// The condition for the next step of the decompressor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

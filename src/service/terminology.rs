@@ -65,12 +65,24 @@ pub struct TerminologyResponse {
 
 /// The reason for a missing response.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Unreachable {
     /// It did not arrive in time.
     Late,
     /// There is no connection, or the response cannot be read.
     Failed(String),
 }
+
+impl std::fmt::Display for Unreachable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Unreachable::Late => "the response did not arrive in time",
+            Unreachable::Failed(why) => why,
+        })
+    }
+}
+
+impl std::error::Error for Unreachable {}
 
 /// The answers to all terminology requests of a query.
 #[derive(Default)]

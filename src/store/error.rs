@@ -5,6 +5,7 @@ use std::fmt;
 
 /// An error of a repository.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum StoreError {
     /// An EHR with this id exists.
     EhrExists,
@@ -69,6 +70,8 @@ pub enum StoreError {
     /// values.
     Failed(String),
 }
+
+impl std::error::Error for StoreError {}
 
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

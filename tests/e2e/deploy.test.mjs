@@ -1,10 +1,15 @@
 // What would be published: `wrangler deploy --dry-run`, and what the configuration promises.
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { spawn, spawnSync } from "node:child_process";
+import { copyFileSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { V1, root, startWith } from "./server.mjs";
+import {
+  experimental_patchConfig as patchConfig,
+  experimental_readRawConfig as readRawConfig,
+} from "wrangler";
+import { Issuer } from "./issuer.mjs";
+import { V1, freshState, root, startServed, startWith } from "./server.mjs";
 
 const config = readFileSync(join(root, "wrangler.toml"), "utf8");
 
@@ -22,6 +27,65 @@ test("a deployment would be accepted as it is, without a warning", () => {
   for (const binding of ["env.BLOBS", "env.DB", "env.ASSETS", "env.SYSTEM_ID"])
     assert.ok(told.includes(binding), `${binding}:\n${told}`);
   assert.ok(!told.includes("env.AUTH"), "AUTH has no default");
+});
+
+test("a first deployment can create what is bound and write its ids into the configuration", () => {
+  const copy = join(root, "target/e2e/provisioned.toml");
+  mkdirSync(join(root, "target/e2e"), { recursive: true });
+  copyFileSync(join(root, "wrangler.toml"), copy);
+  const bindings = ({ rawConfig }) => [...rawConfig.d1_databases, ...rawConfig.kv_namespaces];
+  const ids = ({ database_id, id }) => database_id ?? id;
+  // A binding with an id is never created.
+  assert.deepEqual(bindings(readRawConfig({ config: copy })).map(ids), [
+    undefined,
+    undefined,
+    undefined,
+  ]);
+  // wrangler leaves a file with comments as it is, and then no later command finds the databases.
+  const created = [{ database_id: "one" }, { database_id: "two" }];
+  patchConfig(copy, { d1_databases: created, kv_namespaces: [{ id: "three" }] }, false);
+  const written = bindings(readRawConfig({ config: copy }));
+  assert.deepEqual(written.map(ids), ["one", "two", "three"]);
+  assert.deepEqual(
+    written.map((binding) => binding.migrations_dir),
+    ["migrations", "migrations-log", undefined],
+  );
+});
+
+/** Runs the test of a deployment. Returns its status and output. */
+function smoke(port, token) {
+  const args = [join(root, "xtask/smoke.mjs"), "--base", `http://127.0.0.1:${port}`];
+  const env = { ...process.env, ...(token && { AQLITE_TOKEN: token }) };
+  const child = spawn(process.execPath, args, { env });
+  let text = "";
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (bytes) => (text += bytes));
+  return new Promise((resolve) => child.on("close", (status) => resolve({ status, text })));
+}
+
+test("the test of a deployment passes with a token and finds one that is open", async () => {
+  const issuer = await Issuer.start();
+  const state = freshState("smoke");
+  const closed = await startServed(state, { ...issuer.variables, AUTH: "jwt" });
+  try {
+    const { authorization } = issuer.as("read", "write", "define", "query");
+    const passed = await smoke(closed.port, authorization.replace("Bearer ", ""));
+    assert.equal(passed.status, 0, passed.text);
+    assert.match(passed.text, /the deployment works/);
+    const without = await smoke(closed.port);
+    assert.equal(without.status, 1, without.text);
+    assert.match(without.text, /✗ a template is stored/);
+  } finally {
+    await closed.stop();
+    issuer.stop();
+  }
+  const open = await startServed(state, { AUTH: "none" });
+  try {
+    const found = await smoke(open.port, "any");
+    assert.match(found.text, /✗ a request without a token is refused/);
+    assert.equal(found.status, 1);
+  } finally {
+    await open.stop();
+  }
 });
 
 test("observability and the scheduled event are on", () => {

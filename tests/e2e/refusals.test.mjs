@@ -127,7 +127,7 @@ test("the nightly event removes what is older than LOG_RETENTION_DAYS", async ()
 
 test("without a database for the log nothing is answered that must be noted", async () => {
   const without = (config) =>
-    config.replace(/# The access log\.\n\[\[d1_databases\]\]\nbinding = "LOG"\n(?:\w.*\n)*/, "");
+    config.replace(/\[\[d1_databases\]\]\nbinding = "LOG"\n(?:\w.*\n)*/, "");
   assert.notEqual(
     without(readFileSync(new URL("../../wrangler.toml", import.meta.url), "utf8")),
     readFileSync(new URL("../../wrangler.toml", import.meta.url), "utf8"),

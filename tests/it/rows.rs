@@ -8,14 +8,15 @@
 //! (`with: ehr e1`) or disables specialization (`with: exact`). A line that starts with `#` is a
 //! comment. Every case is also run by the reference.
 
+mod case;
+
 use super::notation::Repository;
 use super::reference;
 use aqlite::aql::query::{AggregateFunction, Function, ValueType};
-use aqlite::aql::{
-    Budget, ExecutionPath, Parameter, Parameters, Plan, QueryOptions, Run, check, parse, prepare,
-};
-use aqlite::document::Batch;
-use std::collections::HashMap;
+use aqlite::aql::{QueryOptions, check, parse, prepare};
+use case::{Case, read};
+
+pub use case::{NOW, run, run_plan, traced};
 
 #[test]
 fn authored_rows() {
@@ -106,22 +107,6 @@ fn results_of_aggregates_have_the_declared_type() {
     }
 }
 
-/// The time of every case.
-pub const NOW: &str = "2026-01-02T03:04:05.678Z";
-
-#[derive(Default)]
-struct Case {
-    title: String,
-    data: String,
-    query: String,
-    parameters: Parameters,
-    ehr: Option<String>,
-    exact: bool,
-    error: Option<String>,
-    expected: Vec<String>,
-    unordered: bool,
-}
-
 impl Case {
     fn check(&self) -> Result<(), String> {
         let repository = Repository::read(&self.data)?;
@@ -181,164 +166,5 @@ impl Case {
                 self.query
             ))
         }
-    }
-}
-
-/// Returns the rows of a query over some batches, each as a JSON array.
-pub fn run(
-    query: &str,
-    parameters: &Parameters,
-    options: &QueryOptions<'_>,
-    batches: &[&Batch],
-    plain: bool,
-) -> Result<Vec<String>, String> {
-    traced(query, parameters, options, batches, plain).map(|(rows, _)| rows)
-}
-
-/// Returns the rows of a query, and the execution paths that produced them.
-pub fn traced(
-    query: &str,
-    parameters: &Parameters,
-    options: &QueryOptions<'_>,
-    batches: &[&Batch],
-    plain: bool,
-) -> Result<(Vec<String>, Vec<ExecutionPath>), String> {
-    let messages = |problems: Vec<aqlite::diag::Diagnostic>| {
-        problems
-            .iter()
-            .map(|d| d.one_line(query))
-            .collect::<Vec<_>>()
-            .join("\n")
-    };
-    let plan = prepare(query, parameters, options).map_err(messages)?;
-    run_plan(query, &plan, batches, plain)
-}
-
-/// Returns the rows of a plan, and the execution paths that produced them.
-pub fn run_plan(
-    query: &str,
-    plan: &Plan,
-    batches: &[&Batch],
-    plain: bool,
-) -> Result<(Vec<String>, Vec<ExecutionPath>), String> {
-    let go_on = || false;
-    // Some queries read the data in parts of a few documents, others in one.
-    let part = if query.len().is_multiple_of(2) {
-        3
-    } else {
-        Budget::default().part
-    };
-    // Some queries are interrupted as often as possible.
-    let piece = if query.len().is_multiple_of(3) {
-        Budget::default().piece
-    } else {
-        1 + query.len() as u64
-    };
-    let mut run = Run::new(
-        plan,
-        NOW,
-        Budget {
-            plain,
-            rows: 20_000,
-            slice: 2,
-            part,
-            piece,
-            ..Budget::default()
-        },
-        &go_on,
-    );
-    for batch in batches {
-        if !run.push(batch) {
-            break;
-        }
-    }
-    let paths = run.execution_paths().collect();
-    let result = run.finish().map_err(|e| e.to_string())?;
-    let rows = result
-        .rows()
-        .map(|row| {
-            let cells: Vec<String> = row
-                .iter()
-                .map(|cell| {
-                    let mut out = String::new();
-                    cell.write_json(&mut out);
-                    out
-                })
-                .collect();
-            format!("[{}]", cells.join(", "))
-        })
-        .collect();
-    Ok((rows, paths))
-}
-
-fn read(text: &str) -> Vec<Case> {
-    let mut data: HashMap<String, String> = HashMap::new();
-    let mut cases = Vec::new();
-    for block in format!("\n{text}").split("\n=== ").skip(1) {
-        let (head, body) = block.split_once('\n').unwrap_or((block, ""));
-        if let Some(name) = head.strip_prefix("data ") {
-            data.insert(name.trim().to_owned(), body.to_owned());
-            continue;
-        }
-        let mut case = Case {
-            title: head.trim().to_owned(),
-            ..Case::default()
-        };
-        let mut below = false;
-        for line in body
-            .lines()
-            .filter(|l| !l.trim().is_empty() && !l.starts_with('#'))
-        {
-            if let Some(name) = line.strip_prefix("data: ") {
-                case.data = data
-                    .get(name.trim())
-                    .unwrap_or_else(|| panic!("{}: no data `{name}`", case.title))
-                    .clone();
-            } else if let Some(option) = line.strip_prefix("with: ") {
-                case.option(option.trim());
-            } else if let Some(what) = line.strip_prefix("---- ") {
-                below = true;
-                case.unordered = what == "unordered";
-                case.error = what.strip_prefix("error ").map(str::to_owned);
-            } else if below {
-                case.expected.push(line.to_owned());
-            } else {
-                case.query.push_str(line);
-                case.query.push('\n');
-            }
-        }
-        assert!(below, "{}: no rows", case.title);
-        cases.push(case);
-    }
-    cases
-}
-
-impl Case {
-    fn option(&mut self, text: &str) {
-        match (
-            text.strip_prefix("ehr "),
-            text.strip_prefix('$').and_then(|t| t.split_once(" = ")),
-        ) {
-            (Some(ehr), _) => self.ehr = Some(ehr.to_owned()),
-            (None, Some((name, value))) => drop(self.parameters.insert(
-                name.to_owned(),
-                parameter(&serde_json::from_str(value).expect("JSON")),
-            )),
-            (None, None) if text == "exact" => self.exact = true,
-            _ => panic!("{}: with: {text}", self.title),
-        }
-    }
-}
-
-fn parameter(value: &serde_json::Value) -> Parameter {
-    match value {
-        serde_json::Value::Bool(flag) => Parameter::Boolean(*flag),
-        serde_json::Value::Number(number) => Parameter::Number(number.to_string()),
-        serde_json::Value::String(text) => Parameter::Text(text.clone()),
-        serde_json::Value::Array(values) => Parameter::List(values.iter().map(parameter).collect()),
-        serde_json::Value::Object(members) => {
-            Parameter::Untyped(members["text"].as_str().expect("a text").to_owned())
-        }
-        serde_json::Value::Null => Parameter::Null,
     }
 }

@@ -1,15 +1,15 @@
 //! Builds of the worker (dist/worker), the page (dist/www) and the npm package (dist/package).
 
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
-use crate::process::{cargo, command, output_of, root, run};
+use crate::bindings::{self, BindingsFor};
+use crate::process::{cargo, command, output_of, root, run, run_silently};
 use crate::stamp::unless_fresh;
-use crate::tools::{WASM, npm_packages, npm_program, target, wasm_bindgen};
+use crate::tools::{WASM, npm_packages, npm_program, target};
 
 /// The sources of both wasm modules.
-const CORE: [&str; 5] = [
+pub const CORE: [&str; 5] = [
     "crates",
     "src",
     "Cargo.toml",
@@ -30,57 +30,40 @@ pub fn worker() -> Result<(), String> {
     let script = root().join("dist/worker/index.js");
     let inputs = [&CORE[..], &["worker", "package-lock.json"]].concat();
     unless_fresh("worker", &inputs, &script, || {
-        let bind = [
-            "--target",
-            "module",
-            "--experimental-reset-state-function",
-            "--force-enable-abort-handler",
-            "--no-typescript",
-            "--remove-name-section",
-        ];
-        wasm_module("aqlite-worker", "worker", &[], &bind, "target/wasm/worker")?;
-        let glue = root().join("target/wasm/worker/aqlite_worker.js");
-        edit(&glue, |text| text.replace("import source ", "import "))?;
-        run(&mut esbuild(&[
-            "worker/entry.js",
-            "--bundle",
-            "--format=esm",
-            "--target=es2022",
-            "--minify",
-            "--alias:aqlite-worker=./target/wasm/worker/aqlite_worker.js",
-            "--external:./aqlite_worker_bg.wasm",
-            "--external:cloudflare:*",
-            "--outfile=dist/worker/index.js",
-        ]))?;
-        copy(
-            "target/wasm/worker/aqlite_worker_bg.wasm",
-            "dist/worker/aqlite_worker_bg.wasm",
-        )
+        compile("aqlite-worker", "worker", &[])?;
+        let module = format!("target/{WASM}/worker/aqlite_worker.wasm");
+        bindings::write(BindingsFor::Worker, &module, "target/wasm/worker")?;
+        bundle_worker("target/wasm/worker", "dist/worker")
     })
 }
 
-/// Builds the module for browsers, with these options of `cargo build`.
+/// Bundles the bindings of the worker in the folder `wasm` with its entry point into the folder
+/// `out`.
+pub fn bundle_worker(wasm: &str, out: &str) -> Result<(), String> {
+    run_silently(&mut esbuild(&[
+        "worker/entry.js",
+        "--bundle",
+        "--format=esm",
+        "--target=es2022",
+        "--minify",
+        &format!("--alias:aqlite-worker=./{wasm}/aqlite_worker.js"),
+        "--external:./aqlite_worker_bg.wasm",
+        "--external:cloudflare:*",
+        &format!("--outfile={out}/index.js"),
+    ]))?;
+    let module = "aqlite_worker_bg.wasm";
+    copy(&format!("{wasm}/{module}"), &format!("{out}/{module}"))
+}
+
+/// Builds the module for browsers with a profile and these options of `cargo build`.
 fn module(name: &str, profile: &str, options: &[&str], folder: &str) -> Result<(), String> {
     let inputs = [&CORE[..], &["www/wasm"]].concat();
-    unless_fresh(
-        name,
-        &inputs,
-        &root().join(folder).join("aqlite_wasm.js"),
-        || {
-            wasm_module(
-                "aqlite-wasm",
-                profile,
-                options,
-                &[
-                    "--target",
-                    "web",
-                    "--remove-name-section",
-                    "--remove-producers-section",
-                ],
-                folder,
-            )
-        },
-    )
+    let written = root().join(folder).join("aqlite_wasm.js");
+    unless_fresh(name, &inputs, &written, || {
+        compile("aqlite-wasm", profile, options)?;
+        let module = format!("target/{WASM}/{profile}/aqlite_wasm.wasm");
+        bindings::write(BindingsFor::Browser, &module, folder)
+    })
 }
 
 /// Builds the npm package (dist/package) and packs it (dist/aqlite.tgz).
@@ -147,20 +130,14 @@ pub fn page() -> Result<(), String> {
     ]
     .concat();
     unless_fresh("page", &inputs, &index, || {
-        let openapi = openapi()?;
-        run(&mut command(
-            "node",
-            &[
-                "www/build.mjs",
-                "--wasm",
-                "target/www-wasm",
-                "--out",
-                "dist/www",
-                "--openapi",
-                &openapi,
-            ],
-        ))
+        bundle_page("target/www-wasm", "dist/www", &openapi()?)
     })
+}
+
+/// Bundles the page with the module in the folder `wasm` into the folder `out`.
+pub fn bundle_page(wasm: &str, out: &str, openapi: &str) -> Result<(), String> {
+    let program = ["www/build.mjs", "--wasm", wasm, "--out", out, "--openapi"];
+    run_silently(command("node", &program).arg(openapi))
 }
 
 /// Writes the OpenAPI document of the REST interface, by an example program of the core. Returns
@@ -182,34 +159,18 @@ fn openapi() -> Result<String, String> {
     Ok(file.to_string_lossy().into_owned())
 }
 
-/// Compiles a crate to wasm with a profile, and writes the module and its JavaScript bindings, both
-/// named after the crate.
-fn wasm_module(
-    package: &str,
-    profile: &str,
-    options: &[&str],
-    bind: &[&str],
-    folder: &str,
-) -> Result<(), String> {
-    target(WASM)?;
+/// Compiles a crate to wasm with a profile.
+fn compile(package: &str, profile: &str, options: &[&str]) -> Result<(), String> {
     let mut build = cargo(&["build", "--quiet", "--lib", "--target", WASM]);
     run(build
         .args(["--profile", profile, "--package", package])
-        .args(options))?;
-    let module = format!("target/{WASM}/{profile}/{}.wasm", package.replace('-', "_"));
-    let program = wasm_bindgen()?.join("wasm-bindgen");
-    run(command(program, bind).args(["--out-dir", folder, &module]))
+        .args(options))
 }
 
 fn esbuild(args: &[&str]) -> Command {
     let mut esbuild = command(npm_program("esbuild"), &["--log-level=warning"]);
     esbuild.args(args);
     esbuild
-}
-
-fn edit(path: &Path, change: impl FnOnce(&str) -> String) -> Result<(), String> {
-    let text = fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
-    fs::write(path, change(&text)).map_err(|e| format!("{}: {e}", path.display()))
 }
 
 fn copy(from: &str, to: &str) -> Result<(), String> {

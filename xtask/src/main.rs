@@ -3,17 +3,22 @@
 #![allow(clippy::indexing_slicing, reason = "a developer's tool may panic")]
 
 mod bench;
+mod bindings;
 mod bundle;
 mod conformance;
+mod development;
 mod figures;
 mod gdl_test;
 mod gen_rm;
 mod http;
 mod options;
 mod process;
+mod progress;
+mod publish;
 mod readme;
 mod sample;
 mod serve;
+mod smoke;
 mod soak;
 mod stamp;
 mod test;
@@ -31,8 +36,9 @@ struct Task {
 const TASKS: &[Task] = &[
     Task {
         name: "serve",
-        usage: "serve [--port 8787] [--state DIR] [--no-sample] [--system-id aqlite.local] [--admin] [--terminology URL]
-      the repository and the playground on this machine, with sample data",
+        usage: "serve [--port 8787] [--state DIR] [--no-sample] [--system-id aqlite.local] [--admin] [--terminology URL] [--release]
+      the repository and the playground on this machine, with sample data; --release: as they are deployed, which takes
+      minutes to compile and runs two to three times faster",
         run: serve::run_server,
     },
     Task { name: "test", usage: "test [--quick]\n      every test; --quick: what needs neither wasm nor a browser", run: test::run },
@@ -88,6 +94,13 @@ const TASKS: &[Task] = &[
       an export into a repository; what is there is passed over; AQLITE_AUTHORIZATION is sent; `--findings keep` takes in compositions
       in which the model or their template finds errors",
         run: transfer::import,
+    },
+    Task {
+        name: "smoke",
+        usage: "smoke --base URL [--token TOKEN] [--no-page]
+      a fresh deployment from outside: health, access, one EHR with one document, a query, the page; with a token it must
+      refuse requests without it, without a token it must be open",
+        run: smoke::run_task,
     },
     Task { name: "build", usage: "build\n      the worker and the page into dist/, as far as they changed", run: |_| bundle::all() },
     Task {

@@ -76,6 +76,25 @@ pub fn run(command: &mut Command) -> Result<(), String> {
     }
 }
 
+/// Runs a command to its end. Its output becomes part of the error if it fails; `command` may
+/// direct its standard error elsewhere.
+pub fn run_silently(command: &mut Command) -> Result<(), String> {
+    let name = shown(command);
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
+    let output = child
+        .and_then(|child| child.wait_with_output())
+        .map_err(|error| format!("`{name}` could not be started: {error}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    Err(format!(
+        "`{name}` failed: {}\n{said}{errors}",
+        output.status
+    ))
+}
+
 /// Runs a command, shows its output as it comes, and returns the lines of standard output that
 /// `keep` accepts.
 pub fn run_keeping(

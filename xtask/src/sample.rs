@@ -34,7 +34,7 @@ pub fn gen_data(args: &[String]) -> Result<(), String> {
     )
 }
 
-/// Writes the sample that `serve` loads: some dozen patients.
+/// Writes the sample of the tests: some dozen patients.
 pub fn generate() -> Result<(), String> {
     let folder = root().join(FOLDER);
     unless_fresh(
@@ -74,8 +74,8 @@ fn write(ehrs: &str, compositions: &str, seed: &str, out: &Path) -> Result<(), S
     run(cargo(&[&program[..], &options].concat()).arg(out))
 }
 
-/// Loads the sample into a server that has no EHR. Returns a message about the outcome.
-pub fn load(port: u16) -> Result<String, String> {
+/// Loads the sample of a folder into a server that has no EHR. Returns a message about the outcome.
+pub fn load(port: u16, sample: &Path) -> Result<String, String> {
     let count = r#"{"q":"SELECT count(e/ehr_id/value) AS n FROM EHR e"}"#;
     let answer = expect(
         send(
@@ -97,7 +97,7 @@ pub fn load(port: u16) -> Result<String, String> {
             "the repository holds {ehrs} EHRs already: no sample loaded"
         ));
     }
-    for file in files("templates")? {
+    for file in files(sample, "templates")? {
         post(
             port,
             &format!("{API}/definition/template/adl1.4"),
@@ -105,15 +105,15 @@ pub fn load(port: u16) -> Result<String, String> {
             &file,
         )?;
     }
-    for file in files("guides")? {
+    for file in files(sample, "guides")? {
         post(port, "/v1/definition/gdl", "application/json", &file)?;
     }
-    records(port)
+    records(port, sample)
 }
 
 /// Creates the EHRs of `ehrs.ndjson` and commits the compositions of `compositions.ndjson`.
-fn records(port: u16) -> Result<String, String> {
-    let ehrs = lines("ehrs.ndjson", |entry| {
+fn records(port: u16, sample: &Path) -> Result<String, String> {
+    let ehrs = lines(&sample.join("ehrs.ndjson"), |entry| {
         let path = format!("{API}/ehr/{}", text(entry, "ehr_id"));
         expect(
             send(
@@ -126,7 +126,7 @@ fn records(port: u16) -> Result<String, String> {
             &[201, 204],
         )
     })?;
-    let compositions = lines("compositions.ndjson", |entry| {
+    let compositions = lines(&sample.join("compositions.ndjson"), |entry| {
         let path = format!("{API}/ehr/{}/composition", text(entry, "ehr_id"));
         expect(
             send(
@@ -145,9 +145,8 @@ fn records(port: u16) -> Result<String, String> {
 }
 
 /// Calls `each` for every line of a file. Returns the number of lines.
-fn lines(name: &str, each: impl Fn(&Entry) -> Result<Answer, String>) -> Result<usize, String> {
-    let path = root().join(FOLDER).join(name);
-    let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+fn lines(path: &Path, each: impl Fn(&Entry) -> Result<Answer, String>) -> Result<usize, String> {
+    let text = fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
     for line in text.lines() {
         each(&serde_json::from_str(line).map_err(|e| format!("{}: {e}", path.display()))?)?;
     }
@@ -160,8 +159,8 @@ fn text(entry: &Entry, key: &str) -> String {
     serde_json::from_str(raw).unwrap_or_else(|_| raw.to_owned())
 }
 
-fn files(kind: &str) -> Result<Vec<PathBuf>, String> {
-    let folder = root().join(FOLDER).join(kind);
+fn files(sample: &Path, kind: &str) -> Result<Vec<PathBuf>, String> {
+    let folder = sample.join(kind);
     let entries = fs::read_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     files.sort();

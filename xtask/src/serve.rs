@@ -5,10 +5,12 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use crate::development::{self, Built};
 use crate::options::Options;
-use crate::process::{command, root, run};
+use crate::process::{command, root, run_silently};
+use crate::progress::step;
 use crate::stamp::unless_fresh;
-use crate::tools::npm_program;
+use crate::tools::{npm_packages, npm_program};
 use crate::{bundle, http, sample};
 
 /// The maximum time until the server answers.
@@ -18,7 +20,7 @@ pub fn run_server(args: &[String]) -> Result<(), String> {
     let options = Options::read(
         args,
         &["port", "state", "system-id", "terminology"],
-        &["no-sample", "admin"],
+        &["no-sample", "admin", "release"],
     )?;
     let port = port_of(&options)?;
     TcpListener::bind(("127.0.0.1", port))
@@ -28,19 +30,28 @@ pub fn run_server(args: &[String]) -> Result<(), String> {
         || root().join(".wrangler/state"),
         |folder| here.join(folder),
     );
-    bundle::all()?;
-    migrate(&state)?;
+    let prepare = || {
+        step("install the npm packages", "10 s", npm_packages)?;
+        migrate(&state)
+    };
+    let built = if options.has("release") {
+        prepare()?;
+        bundle::all()?;
+        sample::generate()?;
+        Built::deployed()
+    } else {
+        development::build(prepare)?
+    };
     let mut greeter = Command::new(std::env::current_exe().map_err(|e| e.to_string())?);
     greeter.args(["greet", "--port", &port.to_string()]);
     if !options.has("no-sample") {
-        sample::generate()?;
-        greeter.arg("--sample");
+        greeter.arg("--sample").arg(&built.sample);
     }
     if options.has("admin") {
         greeter.arg("--admin");
     }
     greeter.spawn().map_err(|e| e.to_string())?;
-    become_process(&mut server(port, &state, &options))
+    become_process(&mut server(port, &state, &built, &options))
 }
 
 fn port_of(options: &Options) -> Result<u16, String> {
@@ -70,11 +81,11 @@ fn migrate(state: &Path) -> Result<(), String> {
     );
     let done = unless_fresh(
         &name,
-        &["migrations", "migrations-log"],
+        &["migrations", "migrations-log", "wrangler.toml"],
         &state.join("v3/d1"),
         || {
             ["DB", "LOG"].iter().try_for_each(|name| {
-                run(&mut wrangler(
+                run_silently(&mut wrangler(
                     &[
                         "d1",
                         "migrations",
@@ -96,9 +107,11 @@ fn migrate(state: &Path) -> Result<(), String> {
 }
 
 /// Returns the program that runs the worker, without proxy, inspector and log files.
-fn server(port: u16, state: &Path, options: &Options) -> Command {
+fn server(port: u16, state: &Path, built: &Built, options: &Options) -> Command {
     let mut server = command("node", &["xtask/serve.mjs", "--port", &port.to_string()]);
     server.arg("--state").arg(state);
+    server.arg("--worker").arg(&built.worker);
+    server.arg("--page").arg(&built.page);
     let mut set = |name: &str, value: &str| {
         server.args(["--var", &format!("{name}={value}")]);
     };
@@ -125,12 +138,12 @@ fn become_process(command: &mut Command) -> Result<(), String> {
 
 #[cfg(not(unix))]
 fn become_process(command: &mut Command) -> Result<(), String> {
-    run(command)
+    crate::process::run(command)
 }
 
 /// Waits until a starting server answers, loads the sample, and prints the addresses.
 pub fn greet(args: &[String]) -> Result<(), String> {
-    let options = Options::read(args, &["port"], &["sample", "admin"])?;
+    let options = Options::read(args, &["port", "sample"], &["admin"])?;
     let port = port_of(&options)?;
     let started = Instant::now();
     while http::send(port, "OPTIONS", "/v1/", "", b"").is_err() {
@@ -139,10 +152,11 @@ pub fn greet(args: &[String]) -> Result<(), String> {
         }
         std::thread::sleep(Duration::from_millis(200));
     }
-    if options.has("sample") {
+    if let Some(folder) = options.given("sample") {
         println!(
             "{}",
-            sample::load(port).unwrap_or_else(|message| format!("no sample: {message}"))
+            sample::load(port, Path::new(folder))
+                .unwrap_or_else(|message| format!("no sample: {message}"))
         );
     }
     println!("{}", welcome(port, options.has("admin")));

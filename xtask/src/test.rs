@@ -7,9 +7,9 @@ use std::time::Instant;
 use crate::options::Options;
 use crate::process::{cargo, command, root, run_keeping};
 use crate::tools::{
-    WASI, WASM, browser, find_browser, npm_packages, npm_program, target, wasm_bindgen,
+    WASI, WASM, browser, find_browser, npm_packages, npm_program, target, wasm_test_runner,
 };
-use crate::{bundle, conformance, sample};
+use crate::{bundle, conformance, publish, sample};
 
 /// The library crates, whose unit tests also run inside wasm.
 const LIBRARIES: [&str; 6] = [
@@ -104,6 +104,7 @@ fn native(report: &mut Report, corpus: Vec<String>) -> Step {
         ]),
     );
     report.step("documentation examples", checked(&["--doc"]));
+    report.work("crates as packages", &[], publish::check);
     let packages = report.work("npm packages", &[], npm_packages);
     report.tests("form of TypeScript and JavaScript", &[&packages], || {
         Ok(command(
@@ -131,7 +132,7 @@ fn wasm(report: &mut Report, chromium: &Step) {
     let targets = report.work("targets of wasm", &[], || {
         target(WASM).and_then(|()| target(WASI))
     });
-    let runner = report.work("wasm-bindgen", &[], || wasm_bindgen().map(drop));
+    let runner = report.work("runner of wasm tests", &[], || wasm_test_runner().map(drop));
     report.tests("lints of the wasm crates", &[&targets], || {
         let crates = [
             "--target",
@@ -201,7 +202,7 @@ fn in_wasm(test: &str) -> Result<Command, String> {
     ]);
     tests.env(
         "CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER",
-        wasm_bindgen()?.join("wasm-bindgen-test-runner"),
+        wasm_test_runner()?,
     );
     // The runner writes a module into the folder for temporary files. A package.json above it must
     // not change its module format.

@@ -24,25 +24,13 @@ pub fn target(name: &str) -> Result<(), String> {
     run(&mut command("rustup", &["target", "add", name]))
 }
 
-/// Returns the folder with `wasm-bindgen` and `wasm-bindgen-test-runner` of exactly the version
-/// that the code links.
-pub fn wasm_bindgen() -> Result<PathBuf, String> {
-    let version = locked_version("wasm-bindgen")?;
-    let folder = root().join(format!("target/tools/wasm-bindgen-cli-{version}"));
-    if !folder.join("bin/wasm-bindgen-test-runner").is_file() {
-        println!("wasm-bindgen {version} is missing: building it, once (a few minutes)");
-        let into = folder.to_string_lossy();
-        run(&mut cargo(&[
-            "install",
-            "--quiet",
-            "wasm-bindgen-cli",
-            "--version",
-            &version,
-            "--root",
-            &into,
-        ]))?;
-    }
-    Ok(folder.join("bin"))
+/// Compiles the runner of wasm-bindgen tests, and returns its path.
+pub fn wasm_test_runner() -> Result<PathBuf, String> {
+    let program = ["--bin", "wasm-test-runner", "--features", "wasm-tests"];
+    run(cargo(&["build", "--quiet", "--package", "xtask"]).args(program))?;
+    let folder = std::env::current_exe().map_err(|e| e.to_string())?;
+    let suffix = std::env::consts::EXE_SUFFIX;
+    Ok(folder.with_file_name(format!("wasm-test-runner{suffix}")))
 }
 
 /// Returns `cargo-fuzz` in the tested version.
@@ -71,20 +59,6 @@ fn cargo_program(name: &str, version: &str) -> Result<PathBuf, String> {
         ]))?;
     }
     Ok(program)
-}
-
-fn locked_version(package: &str) -> Result<String, String> {
-    let lock =
-        fs::read_to_string(root().join("Cargo.lock")).map_err(|e| format!("Cargo.lock: {e}"))?;
-    let name = format!("name = \"{package}\"");
-    let mut lines = lock.lines().skip_while(|line| *line != name).skip(1);
-    let version = lines
-        .next()
-        .and_then(|line| line.strip_prefix("version = \""))
-        .and_then(|v| v.strip_suffix('"'));
-    version
-        .map(str::to_owned)
-        .ok_or(format!("Cargo.lock names no version of {package}"))
 }
 
 /// Installs the npm packages of package-lock.json.

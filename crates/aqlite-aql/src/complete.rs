@@ -30,6 +30,7 @@ pub struct Completion {
 
 /// The kind of a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum CompletionKind {
     /// A word or sign of the language.
     Keyword,

@@ -7,6 +7,7 @@
 use super::ast;
 use super::token::{Escapes, unescape};
 use aqlite_rm::terminology::{CodeGroup, rubric};
+use std::fmt;
 
 /// A terminology request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -47,6 +48,19 @@ pub enum TerminologyError {
     /// The service does not answer in time. The text is the reason.
     Late(String),
 }
+
+/// Formats the text: the reason or the remedy.
+impl fmt::Display for TerminologyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (TerminologyError::Absent(text)
+        | TerminologyError::Refused(text)
+        | TerminologyError::Failed(text)
+        | TerminologyError::Late(text)) = self;
+        f.write_str(text)
+    }
+}
+
+impl std::error::Error for TerminologyError {}
 
 /// A source of value sets beside openEHR's own: uploaded ones, answers that the host has fetched.
 pub trait Terminology {

@@ -29,6 +29,7 @@ pub struct Token {
 
 /// The kinds of token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TokenKind {
     /// A reserved word, in any case.
     Keyword(Keyword),

@@ -9,6 +9,7 @@ use std::fmt;
 
 /// The part of the language that a reserved word belongs to. It decides the color in an editor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum WordKind {
     /// A clause, an operator or a modifier.
     Keyword,

@@ -62,6 +62,7 @@ impl Limits {
 
 /// The kind of limit that a run exceeded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Limit {
     /// [`Limits::text`] was exceeded.
     Text,

@@ -7,10 +7,12 @@ use super::value::{Coded, Quantity, Value, grouped, integer, real};
 use aqlite_rm::{number, units};
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::fmt;
 use std::sync::Arc;
 
 /// The reason why an operation has no result.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum EvalError {
     /// Division by zero, or a remainder by zero.
     DivisionByZero,
@@ -52,6 +54,14 @@ impl EvalError {
         })
     }
 }
+
+impl fmt::Display for EvalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text())
+    }
+}
+
+impl std::error::Error for EvalError {}
 
 /// Computes `a op b` for an arithmetic operator. Null if an operand is null.
 pub(crate) fn arithmetic(

@@ -39,6 +39,7 @@ pub struct Input {
 /// The control that accepts a value, with an example of its literals.
 #[derive(Clone, Copy, Debug, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Control {
     /// A number and a unit: `30,kg`.
     Quantity,

@@ -6,7 +6,7 @@ mod suggest;
 pub use suggest::{near, nearest};
 
 use std::cell::OnceCell;
-use std::fmt::Write;
+use std::fmt::{self, Write};
 use std::ops::{Deref, DerefMut};
 
 /// A range of bytes in a source text.
@@ -83,6 +83,23 @@ impl Span {
         }
     }
 }
+
+/// Formats the message and the code. [`Diagnostic::one_line`] also has the position.
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.message, self.code)
+    }
+}
+
+impl std::error::Error for Diagnostic {}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.one_line())
+    }
+}
+
+impl std::error::Error for Finding {}
 
 impl Deref for Diagnostic {
     type Target = DiagnosticFields;

@@ -2,6 +2,7 @@
 
 use crate::diag::LineIndex;
 use std::borrow::Cow;
+use std::fmt;
 
 /// A token of JSON text.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -40,6 +41,15 @@ pub struct Malformed {
     /// Whether the only error is that the nesting exceeds the limit.
     pub too_deep: bool,
 }
+
+/// Formats the expected syntax and the byte offset.
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at byte {}", self.message, self.offset)
+    }
+}
+
+impl std::error::Error for Malformed {}
 
 impl Malformed {
     /// Formats the error with line and column of the text.

@@ -21,6 +21,7 @@ use std::cell::Cell;
 
 /// The extent of an example.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum ExampleKind {
     /// Only mandatory nodes.
     Minimal,

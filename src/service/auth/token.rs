@@ -15,6 +15,7 @@ const SKEW: i64 = 60;
 
 /// A signature algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Algorithm {
     /// RSASSA-PKCS1-v1_5 with SHA-256.
     Rs256,

@@ -35,6 +35,7 @@ pub struct Statement {
 
 /// The failure of a batch. The database has rolled it back.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum SqlError {
     /// A constraint failed: kind and columns in the form of SQLite, such as `UNIQUE version.object,
     /// version.number` or `NULL version.ehr`.
@@ -154,6 +155,8 @@ impl SqlError {
         )
     }
 }
+
+impl std::error::Error for SqlError {}
 
 impl fmt::Display for SqlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,4 +1,11 @@
 //! The core in wasm, in a browser's worker.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "tests"
+)]
 
 mod cases;
 

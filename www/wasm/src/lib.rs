@@ -1,11 +1,14 @@
 //! The JavaScript facade of aqlite: a repository in memory, and the editor services of AQL.
 //!
-//! Large values cross the border as JSON text, which both sides read fastest and which keeps every
-//! digit. Failures are a JavaScript `Error`. If a query text is the cause, its `diagnostics` have
+//! Structured values cross the border as JSON text, which keeps every digit. serde-wasm-bindgen
+//! takes 1.1 to 1.9 times as long (ARCHITECTURE.md, "The border of wasm"). Failures are a JavaScript `Error`. If a query text is the cause, its `diagnostics` have
 //! message and position in UTF-16 units. A panic is an `Error` named `Panic`. The instance is then
 //! lost, and its owner starts another.
 
-mod guide;
+#[cfg(feature = "files")]
+#[path = "../../../xtask/files.rs"]
+mod files;
+pub mod guide;
 mod samples;
 mod zone;
 
@@ -41,6 +44,20 @@ const OF_COMPOSITION: usize = 16_000;
 /// more time than the loading that needs it.
 fn make_room(bytes: usize) {
     std::hint::black_box(Vec::<u8>::with_capacity(bytes));
+}
+
+/// Turns panics into errors named `Panic`. The runtime calls it when the module starts.
+#[wasm_bindgen(start)]
+pub fn report_panics() {
+    std::panic::set_hook(Box::new(|info| {
+        // The place but not the message: the message of a panic may quote data.
+        let place = info
+            .location()
+            .map_or_else(String::new, |at| format!(" at {}:{}", at.file(), at.line()));
+        let error = js_sys::Error::new(&format!("internal error{place}"));
+        error.set_name("Panic");
+        wasm_bindgen::throw_val(error.into());
+    }));
 }
 
 /// Sample patients that are loaded in steps: templates, guides, EHRs and compositions. Equal
@@ -119,15 +136,6 @@ impl Repository {
     /// `journaled`, [`Repository::written`] returns the writes.
     #[wasm_bindgen(constructor)]
     pub fn new(base_url: &str, journaled: bool) -> Repository {
-        std::panic::set_hook(Box::new(|info| {
-            // The place but not the message: the message of a panic may quote data.
-            let place = info
-                .location()
-                .map_or_else(String::new, |at| format!(" at {}:{}", at.file(), at.line()));
-            let error = js_sys::Error::new(&format!("internal error{place}"));
-            error.set_name("Panic");
-            wasm_bindgen::throw_val(error.into());
-        }));
         let base_url = base_url.trim_end_matches('/').to_owned();
         let config = Config {
             base_url,

@@ -8,6 +8,7 @@ mod over_http;
 mod query;
 mod segments;
 mod server;
+mod smoke;
 
 use server::{Folder, ITS, PROGRAM, Server, compositions, text};
 use std::io::{Read, Write};

@@ -43,6 +43,7 @@ pub enum ValueType {
 
 /// The subject of a single-row function, as the specification groups them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FunctionGroup {
     /// Functions of texts (AQL § 3.9.2).
     Text,

@@ -27,6 +27,7 @@ use value::scalar;
 
 /// The dialect of the keys.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub enum Maker {
     /// The dialect of Better's libraries.
     #[default]

@@ -1,28 +1,24 @@
-//! The checks for both hosts.
+//! The tests for both hosts. They use the cases and data of the native tests.
 
-use aqlite_wasm_tests::{COMPOSITION, pack_and_unpack, round_trip};
-use wasm_bindgen_test::wasm_bindgen_test;
+mod aql;
+#[path = "../../../it/rows/case.rs"]
+#[allow(dead_code, reason = "the native tests use more of it")]
+mod case;
+mod facade;
+mod gdl;
+#[path = "../../../it/notation.rs"]
+#[allow(dead_code, reason = "the native tests use more of it")]
+mod notation;
+mod rm;
+mod service;
 
-/// Removes the white space between tokens, which the file has for readability.
-fn compact(text: &str) -> String {
-    text.lines().collect()
-}
-
-#[wasm_bindgen_test]
-fn reads_and_writes_a_document_unchanged() {
-    assert_eq!(
-        round_trip(COMPOSITION).as_deref(),
-        Some(compact(COMPOSITION).as_str())
-    );
-}
-
-#[wasm_bindgen_test]
-fn packs_and_unpacks_a_document_unchanged() {
-    assert_eq!(pack_and_unpack(COMPOSITION), round_trip(COMPOSITION));
-}
-
-#[wasm_bindgen_test]
-fn refuses_what_is_nested_too_deep() {
-    let deep = format!("{}{}", "{\"content\":[".repeat(10_000), "]}".repeat(10_000));
-    assert_eq!(round_trip(&deep), None);
-}
+/// A composition that follows [`TEMPLATE`]: a body weight of 72.50 kg.
+const WEIGHT: &str = include_str!("../../../cases/rest/weight.json");
+/// A template of one body weight.
+const TEMPLATE: &str = include_str!("../../../cases/template/small.opt");
+/// A guide that sorts a body weight into class 1 or, above 100 kg, 2.
+const GUIDE: &str = include_str!("../../../cases/rest/weight_class.gdl2");
+/// The time of requests and queries.
+const NOW: &str = "2026-12-01T00:00:00Z";
+/// The same, in milliseconds since 1970.
+const NOW_MILLIS: f64 = 1_796_083_200_000.0;

@@ -140,6 +140,8 @@ pub enum QueryError {
     Broken(&'static str),
 }
 
+impl std::error::Error for QueryError {}
+
 impl fmt::Display for QueryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

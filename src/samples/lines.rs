@@ -1,0 +1,41 @@
+//! Lines of the files that hold sample data as NDJSON.
+
+use super::{CompositionSample, EhrSample};
+use serde_json::{Value, json};
+
+/// Returns a line of `ehrs.ndjson`: `{ehr_id, time_created, ehr_status}`.
+pub fn ehr_line(ehr: &EhrSample) -> String {
+    json!({ "ehr_id": ehr.ehr_id, "time_created": ehr.time_created, "ehr_status": status(ehr) })
+        .to_string()
+}
+
+/// Returns a line of `compositions.ndjson`: `{ehr_id, uid, template_id, composition}`.
+pub fn composition_line(ehr: &EhrSample, one: &CompositionSample) -> String {
+    let head = json!({ "ehr_id": ehr.ehr_id, "uid": one.uid, "template_id": one.template_id });
+    let head = head.to_string();
+    format!(
+        "{},\"composition\":{}}}",
+        head.trim_end_matches('}'),
+        one.json
+    )
+}
+
+/// The EHR_STATUS to create an EHR with.
+fn status(ehr: &EhrSample) -> Value {
+    json!({
+        "_type": "EHR_STATUS",
+        "archetype_node_id": "openEHR-EHR-EHR_STATUS.generic.v1",
+        "name": { "_type": "DV_TEXT", "value": "EHR status" },
+        "subject": {
+            "_type": "PARTY_SELF",
+            "external_ref": {
+                "_type": "PARTY_REF",
+                "namespace": ehr.subject_namespace,
+                "type": "PERSON",
+                "id": { "_type": "GENERIC_ID", "value": ehr.subject_id, "scheme": "sample" },
+            },
+        },
+        "is_queryable": ehr.is_queryable,
+        "is_modifiable": true,
+    })
+}

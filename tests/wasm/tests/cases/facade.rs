@@ -1,0 +1,122 @@
+//! The functions that JavaScript calls: results, errors and editor services.
+
+use super::service::repository_with_weights;
+use super::{NOW, WEIGHT};
+use aqlite_wasm::{Repository, diagnose, format};
+use js_sys::{Array, Error, Function, Reflect};
+use serde_json::{Value, json};
+use wasm_bindgen_test::wasm_bindgen_test;
+
+const WEIGHTS: &str = "SELECT o/data/events/data/items[at0004]/value/magnitude AS kg FROM EHR e CONTAINS OBSERVATION o ORDER BY kg";
+
+fn parsed(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+#[wasm_bindgen_test]
+fn rows_come_as_json_csv_and_ndjson() {
+    let repository = repository_with_weights();
+    let rows = parsed(&repository.query(WEIGHTS, "{}", NOW).unwrap());
+    assert_eq!(rows["columns"][0]["name"], "kg");
+    assert_eq!(rows["rows"], json!([[72.5], [120.5]]));
+    let table = |format: &str| repository.table(WEIGHTS, "{}", NOW, format, false).unwrap();
+    assert_eq!(
+        table("csv").lines().collect::<Vec<_>>(),
+        ["kg", "72.50", "120.50"]
+    );
+    assert_eq!(table("ndjson").lines().count(), 2);
+}
+
+#[wasm_bindgen_test]
+fn a_query_takes_parameters() {
+    let repository = repository_with_weights();
+    let q = "SELECT o/name/value FROM OBSERVATION o WHERE o/data/events/data/items[at0004]/value/magnitude > $least";
+    let rows = parsed(&repository.query(q, r#"{"least":100}"#, NOW).unwrap());
+    assert_eq!(rows["rows"], json!([["Body weight"]]));
+}
+
+#[wasm_bindgen_test]
+fn a_wrong_query_is_an_error_with_positions_in_utf16_units() {
+    let repository = Repository::new("http://local", false);
+    let q = "SELECT '𝛼', o/dta FROM OBSERVATION o";
+    let error: Error = repository.query(q, "{}", NOW).unwrap_err().into();
+    assert!(String::from(error.message()).contains("dta"));
+    let diagnostics: Array = Reflect::get(&error, &"diagnostics".into()).unwrap().into();
+    let from = Reflect::get(&diagnostics.get(0), &"from".into()).unwrap();
+    assert_eq!(
+        from.as_f64(),
+        q.encode_utf16()
+            .position(|unit| unit == u16::from(b'd'))
+            .map(|at| at as f64)
+    );
+}
+
+#[wasm_bindgen_test]
+fn a_kept_result_has_several_forms() {
+    let repository = repository_with_weights();
+    let never = Function::new_no_args("return false");
+    let rows = repository.rows(WEIGHTS, "{}", NOW, &never).ok().unwrap();
+    assert_eq!(rows.ndjson().lines().count(), 2);
+    assert_eq!(rows.csv(true).lines().count(), 3);
+    assert_eq!(parsed(&rows.json())["rows"], json!([[72.5], [120.5]]));
+}
+
+#[wasm_bindgen_test]
+fn the_editor_gets_completions_hovers_diagnostics_and_a_layout() {
+    let repository = repository_with_weights();
+    let q = "SELECT o/da FROM OBSERVATION o";
+    let found = parsed(&repository.complete(q, 11));
+    assert_eq!(
+        (&found["from"], &found["options"][0]["label"]),
+        (&json!(9), &json!("data")),
+        "{found:#}"
+    );
+    assert_eq!(parsed(&repository.hover(q, 19))["from"], 17);
+    assert_eq!(parsed(&diagnose(q))[0]["code"], "AQL0203");
+    assert!(
+        format("select e from EHR e")
+            .unwrap()
+            .starts_with("SELECT e")
+    );
+}
+
+#[wasm_bindgen_test]
+fn a_document_is_validated_and_simplified() {
+    let repository = repository_with_weights();
+    assert_eq!(repository.validate(WEIGHT, None).ok().unwrap(), "[]");
+    let wrong = WEIGHT.replace("\"units\": \"kg\"", "\"units\": \"Cel\"");
+    let found = parsed(&repository.validate(&wrong, None).ok().unwrap());
+    assert_eq!(found[0]["severity"], "error", "{found:#}");
+    let flat = parsed(&repository.simplified(WEIGHT, "FLAT").ok().unwrap());
+    assert!(
+        flat.as_object()
+            .unwrap()
+            .values()
+            .any(|value| *value == json!(72.5)),
+        "{flat:#}"
+    );
+}
+
+#[wasm_bindgen_test]
+fn a_journal_repeats_the_writes_of_a_repository() {
+    let first = Repository::new("http://local", true);
+    first
+        .handle(
+            "PUT",
+            "http://local/v1/ehr/7d44b88c-4199-4bad-97dc-d78268e01398",
+            "{}",
+            "",
+            1.796e12,
+            "seed",
+        )
+        .ok()
+        .unwrap();
+    let second = Repository::new("http://local", true);
+    second.repeat(&first.written().unwrap()).ok().unwrap();
+    let q = "SELECT e/ehr_id/value FROM EHR e";
+    let rows = parsed(&second.query(q, "{}", NOW).unwrap());
+    assert_eq!(
+        rows["rows"],
+        json!([["7d44b88c-4199-4bad-97dc-d78268e01398"]])
+    );
+}
