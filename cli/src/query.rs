@@ -257,7 +257,7 @@ pub fn report_problems(data: &DataSet, skip_invalid: bool) -> Outcome {
 /// # Errors
 /// As the run.
 pub fn explain(text: &str, parameters: &Parameters, data: &DataSet) -> Result<(), Failure> {
-    let (explanation, plan) = aql::explain(text, parameters, &QueryOptions::default());
+    let (explanation, plan) = aql::explain(text, parameters, &QueryOptions::default(), &[]);
     let Some(plan) = plan else {
         return Ok(());
     };

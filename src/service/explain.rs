@@ -82,7 +82,7 @@ impl<R: Repository> Service<R> {
             exact_archetypes: self.config.exact_archetypes,
             terminology: Some(terminology),
         };
-        let (explanation, plan) = aql::explain(q, parameters, &options);
+        let (explanation, plan) = aql::explain(q, parameters, &options, &[]);
         let mut out = compilation_steps(q, &explanation, host).await;
         if let Some(plan) = plan {
             out.insert(String::from("run"), self.explained_run(&plan, host).await?);

@@ -232,7 +232,10 @@ impl<'a> Linter<'a> {
 
     /// Returns the query for the rows in which a comparison is true.
     fn contrary(&self, compared: &ast::Compare) -> ast::Query {
-        let is_alone = !matches!(compared.right, ast::Expr::Path(_));
+        let is_alone = matches!(
+            compared.right,
+            ast::Expr::Literal(_) | ast::Expr::Parameter(_)
+        );
         if let (ast::Expr::Path(path), true) = (&compared.left, is_alone) {
             let named = |scope: &&super::Scope<'_>| {
                 scope
