@@ -182,10 +182,12 @@ async fn compilation_steps(
             rung.as_ref().map_or(Value::Null, |rung| part(rung, &index)),
         );
     }
-    let all = || explanation.diagnostics.iter();
-    let diagnostics = all().map(|d| diagnostic(d, &index)).collect();
-    out.insert(String::from("diagnostics"), diagnostics);
-    let warnings = all().filter(|d| d.severity == Severity::Warning);
+    let diagnostics = &explanation.diagnostics;
+    let all = diagnostics.iter().map(|d| diagnostic(d, &index));
+    out.insert(String::from("diagnostics"), all.collect());
+    let warnings = diagnostics
+        .iter()
+        .filter(|d| d.severity == Severity::Warning);
     let warnings = warnings.map(|d| diagnostic(d, &index)).collect();
     out.insert(String::from("warnings"), warnings);
     out
@@ -193,6 +195,12 @@ async fn compilation_steps(
 
 fn token(kind: &str, span: Span, index: &LineIndex<'_>) -> Value {
     json!({ "kind": kind, "from": index.utf16(span.start), "to": index.utf16(span.end) })
+}
+
+/// Returns the problems of a text as a list of `{from, to, severity, code, message, help, fix}`.
+pub fn diagnostics_json(text: &str, found: &[Diagnostic]) -> Value {
+    let index = LineIndex::new(text);
+    found.iter().map(|d| diagnostic(d, &index)).collect()
 }
 
 fn diagnostic(d: &Diagnostic, index: &LineIndex<'_>) -> Value {

@@ -126,6 +126,7 @@ pub use admission::{
 };
 pub use body_parts::{AHEAD, BodyParts, DISCARD_TIME, DISCARDED, EXPANDED, SEND_TIME};
 pub use bulk::{LoadSizes, part_size};
+pub use explain::diagnostics_json;
 #[cfg(feature = "gzip")]
 pub use gzip::{Gunzip, GzipError, Progress};
 pub use http::{Request, Response, RowPart};

@@ -18,7 +18,9 @@ use aqlite::document::Batch;
 use aqlite::rm::class::{Attr, Cls};
 use aqlite::rm::json as rm_json;
 use aqlite::samples::Generator;
-use aqlite::service::{Answers, Auth, Config, Host, ReplayEnvironment, Request, Response, Service};
+use aqlite::service::{
+    Answers, Auth, Config, Host, ReplayEnvironment, Request, Response, Service, diagnostics_json,
+};
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::now_or_never;
 use aqlite::store::repository::{Definition, DefinitionKind, Repository as _, StoreError};
@@ -644,26 +646,6 @@ fn severity(severity: Severity) -> &'static str {
     } else {
         "warning"
     }
-}
-
-fn diagnostics_json(q: &str, found: &[Diagnostic]) -> Value {
-    let index = LineIndex::new(q);
-    let one = |d: &Diagnostic| {
-        json!({
-            "from": index.utf16(d.span.start),
-            "to": index.utf16(d.span.end),
-            "severity": severity(d.severity),
-            "code": d.code,
-            "message": d.message,
-            "help": d.help,
-            "fix": d.fix.as_ref().map(|fix| json!({
-                "from": index.utf16(fix.span.start),
-                "to": index.utf16(fix.span.end),
-                "text": fix.text,
-            })),
-        })
-    };
-    found.iter().map(one).collect()
 }
 
 /// Creates an `Error` with the message of the first problem, and all of them as its `diagnostics`.

@@ -1,3 +1,5 @@
+//! Tests of lint: each rule, its changes, and queries without warnings.
+
 use super::*;
 use crate::{parse, print};
 
