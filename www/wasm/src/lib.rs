@@ -347,8 +347,8 @@ impl Repository {
         })
     }
 
-    /// Returns the problems of a query, compared with the templates and the data: JSON text of the
-    /// form of [`diagnose`].
+    /// Returns the problems of a query, compared with the templates and the data: JSON text of a
+    /// list of `{from, to, severity, code, message, help, fix}`; `fix` is `{from, to, text}`.
     ///
     /// # Errors
     ///
@@ -518,13 +518,6 @@ impl Repository {
                 .collect();
         }
     }
-}
-
-/// Returns the problems of a query: JSON text of a list of `{from, to, severity, code, message,
-/// help, fix}`, where `fix` is `{from, to, text}` or `null`.
-#[wasm_bindgen]
-pub fn diagnose(q: &str) -> String {
-    diagnostics_json(q, &aql::diagnose(q)).to_string()
 }
 
 /// Formats a query.
