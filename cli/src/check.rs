@@ -22,6 +22,9 @@ Examples:
   Check compositions against the model and their templates:
     aqlite check -d templates compositions
 
+  Check queries against templates: archetypes, nodes, units and codes:
+    aqlite check -d templates queries
+
   Write the problems of a repository for continuous integration:
     aqlite check --format sarif queries templates > aqlite.sarif
 
@@ -34,8 +37,8 @@ pub struct Options {
     /// Files, folders or patterns of queries, templates, guides and compositions
     #[arg(required = true, value_name = "FILE")]
     files: Vec<String>,
-    /// Templates of the compositions: files, folders or patterns; may be repeated
-    #[arg(short, long = "data", value_name = "DATA")]
+    /// Templates of the queries and compositions: files, folders or patterns; may be repeated
+    #[arg(short, long = "data", visible_alias = "template", value_name = "DATA")]
     data: Vec<String>,
     /// The format of the problems
     #[arg(long, value_enum, default_value_t = Format::Text)]

@@ -7,6 +7,7 @@ mod data;
 mod document_format;
 mod example;
 mod guide;
+mod lint;
 mod man;
 mod outcome;
 mod output;

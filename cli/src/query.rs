@@ -1,6 +1,7 @@
 //! The command `query`: rows from files.
 
 use crate::data::{DataOptions, DataSet, files};
+use crate::lint::Lint;
 use crate::outcome::{Failure, Outcome};
 use crate::output::{self, Format};
 use crate::report;
@@ -8,6 +9,7 @@ use crate::repository::{QueryText, Repository, RepositoryQuery};
 use aqlite::aql::{self, Parameter, Parameters, Plan, QueryOptions, ResultSet};
 use aqlite::diag::Severity;
 use aqlite::rm::{json, time};
+use aqlite::template::Template;
 use clap::Args;
 use serde_json::Value;
 use std::io::Write;
@@ -257,12 +259,20 @@ pub fn report_problems(data: &DataSet, skip_invalid: bool) -> Outcome {
 /// # Errors
 /// As the run.
 pub fn explain(text: &str, parameters: &Parameters, data: &DataSet) -> Result<(), Failure> {
-    let (explanation, plan) = aql::explain(text, parameters, &QueryOptions::default());
+    let templates: Vec<&Template> = data.templates.all().map(|t| &t.template).collect();
+    let options = QueryOptions::default();
+    let (explanation, plan) = aql::explain(text, parameters, &options, &templates);
     let Some(plan) = plan else {
         return Ok(());
     };
-    let started = Instant::now();
     let now = now();
+    let lint = Lint {
+        data,
+        parameters,
+        now: &now,
+    };
+    report::show(text, "query", &lint.unrefuted(&explanation.lint)?);
+    let started = Instant::now();
     let answer = data.answer(&plan, &now)?;
     let mut out = std::io::stdout().lock();
     let steps = [
@@ -300,5 +310,8 @@ pub fn explain(text: &str, parameters: &Parameters, data: &DataSet) -> Result<()
         answer.work
     )?;
     writeln!(out, "  {:.1} ms", started.elapsed().as_secs_f64() * 1000.0)?;
+    if answer.result.is_empty() {
+        lint.write_removed(&explanation, &mut out)?;
+    }
     Ok(())
 }

@@ -9,18 +9,17 @@ use super::Service;
 use super::call::Call;
 use super::error::Failure;
 use super::http::Response;
+use super::lint::LintTemplates;
 use super::negotiate::choose;
 use super::parameters::QueryRequest;
-use super::query_memory::{ReadBudget, StopReason};
 use super::time::iso;
+use super::trial::{Host, Trial};
 use crate::aql::{
-    self, Budget, Explanation, Parameters, Part, Plan, QueryError, QueryOptions, Run, Terminology,
-    Touched, TouchedLayout,
+    self, Explanation, Parameters, Part, Plan, QueryOptions, ResultSet, Terminology, TouchedLayout,
 };
 use crate::diag::{Diagnostic, LineIndex, Severity, Span};
-use crate::document::Batch;
-use crate::store::repository::{BatchSink, Pause, Repository, ScanReads, StoreError};
-use crate::store::scan::Progress;
+use crate::store::repository::{Repository, ScanReads, StoreError};
+use aqlite_rm::order;
 use serde_json::{Map, Value, json};
 
 impl<R: Repository> Service<R> {
@@ -53,6 +52,7 @@ impl<R: Repository> Service<R> {
             clock: &|| call.clock(),
             until,
         };
+        let templates = self.lint_templates(Some(call)).await;
         let explanation = self
             .explanation(
                 q,
@@ -60,6 +60,7 @@ impl<R: Repository> Service<R> {
                 request.ehr.as_deref(),
                 &answers,
                 &host,
+                &templates,
             )
             .await;
         Ok(Response::json(200, explanation.map_err(Failure::of_store)?))
@@ -76,137 +77,51 @@ impl<R: Repository> Service<R> {
         ehr: Option<&str>,
         terminology: &dyn Terminology,
         host: &Host<'_>,
+        templates: &LintTemplates,
     ) -> Result<Value, StoreError> {
         let options = QueryOptions {
             ehr,
             exact_archetypes: self.config.exact_archetypes,
             terminology: Some(terminology),
         };
-        let (explanation, plan) = aql::explain(q, parameters, &options);
+        let (mut explanation, plan) = aql::explain(q, parameters, &options, &templates.all());
+        let lint = std::mem::take(&mut explanation.lint);
+        let found = self.unrefuted(lint, parameters, &options, host).await?;
+        explanation.diagnostics.extend(found);
+        order::sort_by_key(&mut explanation.diagnostics, |d| d.span.start);
         let mut out = compilation_steps(q, &explanation, host).await;
         if let Some(plan) = plan {
-            out.insert(String::from("run"), self.explained_run(&plan, host).await?);
+            let run = self.explained_run(&plan, host).await?;
+            if run.get("rows") == Some(&Value::from(0)) {
+                let (stages, window) = (&explanation.stages, plan.query().window);
+                let removed = self.removed(stages, window, parameters, &options, host);
+                let index = LineIndex::new(q);
+                out.insert(String::from("empty"), removed.await?.to_json(&index));
+            }
+            out.insert(String::from("run"), run);
         }
         Ok(Value::Object(out))
     }
 
     async fn explained_run(&self, plan: &Plan, host: &Host<'_>) -> Result<Value, StoreError> {
-        // The rows are counted and not shown, so they need only a part of the memory that queries
-        // share.
-        let budget = self.budget();
-        let budget = Budget {
-            bytes: budget.bytes / 4,
-            ..budget
-        };
-        let mut sink = ExplainSink {
-            plan,
-            touched: Touched::default(),
-            run: Run::new(plan, host.now, budget, host.stopped),
-            budget,
-            is_new: true,
-            host,
-            reading: ReadBudget::new(self.query_memory.share(), host.until),
-            reads: ScanReads::default(),
-        };
-        self.repository.scan(plan.scan(), &mut sink).await?;
-        let ExplainSink {
-            touched,
-            mut run,
-            reading,
-            reads,
-            ..
-        } = sink;
-        while run.close() == Progress::Paused {
-            (host.pause)().await;
-        }
-        let work = run.work();
-        let outcome = match reading.refusal {
-            None => run
-                .finish()
-                .map(|result| result.len())
-                .map_err(|error| error.to_string()),
-            Some(StopReason::Late) => Err(QueryError::Stopped.to_string()),
-            Some(StopReason::NoRoom(failure)) => Err(failure.into_fields().message),
-        };
+        let work = self.budget().work;
+        let trial = self.trial(plan, work, true, host).await?;
+        let Trial { touched, reads, .. } = &trial;
+        let outcome = trial.result.as_ref().map(ResultSet::len);
         Ok(json!({
             "batches": touched.batches,
             "segments": touched.segments,
-            "reads": reads_of(&reads),
+            "reads": reads_of(reads),
             "bytes": touched.bytes,
             "ehrs": touched.ehrs,
             "documents": touched.documents,
             "documents_scanned": touched.scanned,
             "shapes": touched.layouts,
             "matching": touched.matching.iter().map(layout).collect::<Value>(),
-            "work": work,
-            "rows": outcome.as_ref().ok(),
-            "error": outcome.as_ref().err(),
+            "work": trial.work,
+            "rows": outcome.ok(),
+            "error": outcome.err(),
         }))
-    }
-}
-
-/// The host functions of a run.
-pub struct Host<'h> {
-    /// The time of the request, ISO 8601 with zone.
-    pub now: &'h str,
-    /// Returns whether to stop. Called regularly.
-    pub stopped: &'h dyn Fn() -> bool,
-    /// Yields to other requests, see [`super::Environment::pause`].
-    pub pause: &'h dyn Fn() -> Pause,
-    /// Reads the clock, in microseconds since 1970.
-    pub clock: &'h dyn Fn() -> i64,
-    /// The time at which a run ends without a result.
-    pub until: i64,
-}
-
-/// A sink that runs a query and records the data that it reads.
-struct ExplainSink<'r, 'h> {
-    plan: &'r Plan,
-    touched: Touched,
-    run: Run<'r>,
-    budget: Budget,
-    /// False between the steps of one batch.
-    is_new: bool,
-    host: &'h Host<'h>,
-    reading: ReadBudget,
-    reads: ScanReads,
-}
-
-impl<'h: 'r, 'r> BatchSink for ExplainSink<'r, 'h> {
-    fn take(&mut self, batch: &Batch) -> Progress {
-        if self.is_new {
-            self.touched.add(self.plan, batch);
-        }
-        let progress = self.run.advance(batch);
-        self.is_new = progress != Progress::Paused;
-        let held = self.run.footprint();
-        if self.reading.hold(held, (self.host.clock)()) {
-            progress
-        } else {
-            Progress::Enough
-        }
-    }
-
-    fn admit(&mut self, bytes: usize) -> bool {
-        let held = self.run.footprint();
-        self.reading.admit(bytes, held, (self.host.clock)())
-    }
-
-    fn restart(&mut self) -> bool {
-        let run = Run::new(self.plan, self.host.now, self.budget, self.host.stopped);
-        let earlier = std::mem::replace(&mut self.run, run);
-        self.run.take_over(earlier);
-        self.touched = Touched::default();
-        self.is_new = true;
-        self.reading.restart()
-    }
-
-    fn observe(&mut self, reads: &ScanReads) {
-        self.reads = *reads;
-    }
-
-    fn pause(&self) -> Pause {
-        (self.host.pause)()
     }
 }
 
@@ -267,14 +182,25 @@ async fn compilation_steps(
             rung.as_ref().map_or(Value::Null, |rung| part(rung, &index)),
         );
     }
-    let diagnostics = explanation.diagnostics.iter();
-    let diagnostics = diagnostics.map(|d| diagnostic(d, &index)).collect();
-    out.insert(String::from("diagnostics"), diagnostics);
+    let diagnostics = &explanation.diagnostics;
+    let all = diagnostics.iter().map(|d| diagnostic(d, &index));
+    out.insert(String::from("diagnostics"), all.collect());
+    let warnings = diagnostics
+        .iter()
+        .filter(|d| d.severity == Severity::Warning);
+    let warnings = warnings.map(|d| diagnostic(d, &index)).collect();
+    out.insert(String::from("warnings"), warnings);
     out
 }
 
 fn token(kind: &str, span: Span, index: &LineIndex<'_>) -> Value {
     json!({ "kind": kind, "from": index.utf16(span.start), "to": index.utf16(span.end) })
+}
+
+/// Returns the problems of a text as a list of `{from, to, severity, code, message, help, fix}`.
+pub fn diagnostics_json(text: &str, found: &[Diagnostic]) -> Value {
+    let index = LineIndex::new(text);
+    found.iter().map(|d| diagnostic(d, &index)).collect()
 }
 
 fn diagnostic(d: &Diagnostic, index: &LineIndex<'_>) -> Value {
@@ -283,7 +209,11 @@ fn diagnostic(d: &Diagnostic, index: &LineIndex<'_>) -> Value {
         Severity::Error => "error",
         _ => "warning",
     };
-    json!({ "from": from, "to": to, "severity": severity, "code": d.code, "message": d.message, "help": d.help })
+    let fix = d.fix.as_ref().map(|fix| {
+        let (from, to) = (index.utf16(fix.span.start), index.utf16(fix.span.end));
+        json!({ "from": from, "to": to, "text": fix.text })
+    });
+    json!({ "from": from, "to": to, "severity": severity, "code": d.code, "message": d.message, "help": d.help, "fix": fix })
 }
 
 fn part(of: &Part, index: &LineIndex<'_>) -> Value {

@@ -85,6 +85,7 @@ mod identity;
 mod ids;
 mod imported;
 mod imported_form;
+mod lint;
 mod listing;
 mod negotiate;
 mod openapi;
@@ -111,6 +112,7 @@ mod templates;
 mod terminology;
 mod time;
 mod transfer;
+mod trial;
 mod validation;
 mod validators;
 mod value_set;
@@ -124,10 +126,11 @@ pub use admission::{
 };
 pub use body_parts::{AHEAD, BodyParts, DISCARD_TIME, DISCARDED, EXPANDED, SEND_TIME};
 pub use bulk::{LoadSizes, part_size};
-pub use explain::Host;
+pub use explain::diagnostics_json;
 #[cfg(feature = "gzip")]
 pub use gzip::{Gunzip, GzipError, Progress};
 pub use http::{Request, Response, RowPart};
+pub use lint::LintTemplates;
 pub use negotiate::is_compressed;
 pub use openapi::openapi;
 pub use replay::ReplayEnvironment;
@@ -136,6 +139,7 @@ pub use row_parts::RowParts;
 pub use shared_memory::SharedMemory;
 pub use terminology::{Answers, TerminologyResponse, TerminologyServer, Unreachable};
 pub use time::days_before;
+pub use trial::Host;
 
 use crate::aql::Budget;
 use crate::document::LayoutStore;

@@ -6,7 +6,7 @@
 
 mod data;
 mod query;
-mod random;
+pub mod random;
 mod series;
 
 use super::notation::{Document, Repository};
@@ -14,8 +14,8 @@ use super::reference;
 use super::rows::{NOW, run_plan, traced};
 use super::work::measured;
 use aqlite::aql::{
-    Budget, ExecutionPath, Parameter, QueryError, QueryOptions, check, format, parse, prepare,
-    print,
+    Budget, ExecutionPath, Parameter, QueryError, QueryOptions, check, format, lint, parse,
+    prepare, prepare_tree, print,
 };
 use aqlite::document::{Batch, DocRow, EhrRow, EncodedSegment, Segment, SegmentState, UnionPart};
 use query::Draft;
@@ -224,6 +224,18 @@ impl Case {
             ("plain, two batches", vec![&first, &second], true),
             ("optimised, two batches", vec![&first, &second], false),
         ];
+        for warning in lint(&text, &ast, parameters, &[]) {
+            let contrary = prepare_tree(&warning.contrary, parameters, &options);
+            let contrary = contrary.expect("parts of a valid query are valid");
+            match run_plan(&text, &contrary, &[&batch], false) {
+                Err(statistics) if statistics.contains("more than") => {}
+                Ok((found, _)) if found.is_empty() => {}
+                other => {
+                    let warning = warning.diagnostic.one_line(&text);
+                    return Outcome::Differs(format!("{warning}\nrefuted by {other:#?}"));
+                }
+            }
+        }
         let mut taken = BTreeSet::new();
         for (name, batches, plain) in ways {
             match traced(&text, parameters, &options, &batches, plain) {

@@ -13,7 +13,7 @@ mod case;
 use super::notation::Repository;
 use super::reference;
 use aqlite::aql::query::{AggregateFunction, Function, ValueType};
-use aqlite::aql::{QueryOptions, check, parse, prepare};
+use aqlite::aql::{QueryOptions, check, lint, parse, prepare, prepare_tree};
 use case::{Case, read};
 
 pub use case::{NOW, run, run_plan, traced};
@@ -45,6 +45,29 @@ fn authored_rows() {
         wrong.join("\n")
     );
     assert!(count > 0);
+}
+
+/// A warning of lint that follows from the language alone has no row to the contrary.
+#[test]
+fn no_row_refutes_a_warning_of_lint() {
+    let mut warnings = 0;
+    for case in all_cases().iter().filter(|case| case.error.is_none()) {
+        let ast = parse(&case.query).0.unwrap();
+        let repository = Repository::read(&case.data).unwrap();
+        let options = QueryOptions {
+            exact_archetypes: case.exact,
+            ..QueryOptions::default()
+        };
+        for warning in lint(&case.query, &ast, &case.parameters, &[]) {
+            warnings += 1;
+            let plan = prepare_tree(&warning.contrary, &case.parameters, &options).unwrap();
+            let found = run_plan(&case.query, &plan, &[&repository.batch()], false);
+            let title = (&case.title, &warning.diagnostic);
+            assert_eq!(found.map(|(rows, _)| rows), Ok(Vec::new()), "{title:?}");
+            assert!(warning.is_certain, "{title:?}");
+        }
+    }
+    assert!(warnings > 20, "the cases have {warnings} warnings");
 }
 
 /// Returns the cases of all files.

@@ -3,7 +3,11 @@
 //!
 //! `AQLITE_SAMPLES=10000,100000` sets the numbers of EHRs and compositions. The soak uses it.
 
-use aqlite::aql::{Budget, Parameters, QueryError, QueryOptions, Run, prepare};
+use super::property::random::Random;
+use aqlite::aql::{
+    Budget, LintWarning, Parameters, QueryError, QueryOptions, Run, lint, parse, prepare,
+    prepare_tree,
+};
 use aqlite::document::{Batch, DocRow, EhrRow, LayoutStore, ObjectKind, Texts, pack};
 use aqlite::gdl::fixture::{self, literal};
 use aqlite::gdl::time::Moment;
@@ -83,6 +87,96 @@ fn rows_with(batch: &Batch, query: &str, parameters: &Parameters) -> Vec<Vec<Val
         .rows()
         .map(|row| row.iter().map(cell).collect())
         .collect()
+}
+
+/// Returns the codes of the warnings of lint about a query, and whether a row refutes each.
+fn lint_of(batch: &Batch, query: &str, parameters: &Parameters) -> Vec<(&'static str, bool)> {
+    let read: Vec<Template> = templates()
+        .iter()
+        .map(|t| Template::parse(t.text).unwrap())
+        .collect();
+    let read: Vec<&Template> = read.iter().collect();
+    let ast = parse(query).0.unwrap();
+    let warnings = lint(query, &ast, parameters, &read);
+    let is_refuted = |warning: &LintWarning| {
+        let plan = prepare_tree(&warning.contrary, parameters, &QueryOptions::default()).unwrap();
+        let go_on = || false;
+        let mut run = Run::new(&plan, "2026-01-02T03:04:05.678Z", Budget::default(), &go_on);
+        run.push(batch);
+        !run.finish().unwrap().is_empty()
+    };
+    let warnings = warnings.iter();
+    warnings
+        .map(|w| (w.diagnostic.code, is_refuted(w)))
+        .collect()
+}
+
+#[test]
+fn examples_have_no_warning_of_lint() {
+    let batch = load(&Generator::new(5, 20, 200));
+    let samples = queries();
+    let examples = samples.iter().map(|query| query.aql);
+    for query in examples.chain([Q1, Q2, Q3, Q4, Q5, Q6]) {
+        let found = lint_of(&batch, query, &Parameters::new());
+        assert!(found.is_empty(), "{query}: {found:?}");
+    }
+}
+
+/// Words and values of queries that are exchanged with each other.
+fn words(query: &str) -> Vec<(usize, &str)> {
+    let is_end = |c: char| "[]/ ,(){}\n".contains(c);
+    let mut words = Vec::new();
+    let mut start = 0;
+    for (at, _) in query.match_indices(is_end).chain([(query.len(), "")]) {
+        let word = &query[start..at];
+        if word.len() > 2
+            && word.starts_with(|c: char| c.is_ascii_lowercase() || "'0123456789".contains(c))
+        {
+            words.push((start, word));
+        }
+        start = at + 1;
+    }
+    words
+}
+
+/// Queries with one word exchanged: what a slip of the hand makes of them.
+#[test]
+fn no_row_refutes_a_warning_about_an_altered_query() {
+    let batch = load(&Generator::new(5, 20, 200));
+    let samples = queries();
+    let mut random = Random::new(7);
+    let mut warned = std::collections::BTreeMap::new();
+    let all: Vec<&str> = samples.iter().map(|query| query.aql).collect();
+    let others: Vec<&str> = all
+        .iter()
+        .flat_map(|q| words(q))
+        .map(|(_, word)| word)
+        .collect();
+    for _ in 0..1_500 {
+        let query = all[random.below(all.len())];
+        let words = words(query);
+        let (start, word) = words[random.below(words.len())];
+        let mut altered = query.to_owned();
+        let end = start + word.len();
+        match random.below(2) {
+            0 => altered.replace_range(start..end, others[random.below(others.len())]),
+            _ => altered.replace_range(end - 1..end, "7"),
+        }
+        let parameters = Parameters::from([(
+            String::from("ehr_id"),
+            aqlite::aql::Parameter::Text(String::from("x")),
+        )]);
+        let valid = prepare(&altered, &parameters, &QueryOptions::default()).is_ok();
+        let found = match valid {
+            true => lint_of(&batch, &altered, &parameters),
+            false => Vec::new(),
+        };
+        for (code, is_refuted) in found {
+            assert!(!is_refuted, "{code}: {altered}");
+            *warned.entry(code).or_insert(0) += 1;
+        }
+    }
+    assert!(warned.len() > 5, "rules that warned: {warned:?}");
 }
 
 #[test]

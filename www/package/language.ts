@@ -3,7 +3,6 @@ import {
   Repository as Engine,
   convert as converted,
   describeGuide as described,
-  diagnose as diagnosed,
   format as formatted,
   printGuide as printed,
   testGuide as tested,
@@ -37,9 +36,13 @@ export function text(value: string, what = "query"): string {
   );
 }
 
-/** Returns the problems of a query. */
+/**
+ * Returns the problems of a query. `Repository.diagnose` also compares it with templates and data.
+ */
 export function diagnose(q: string): Diagnostic[] {
-  return guarded(() => JSON.parse(diagnosed(text(q))) as Diagnostic[]);
+  return guarded(
+    () => JSON.parse(bare().diagnose(text(q), new Date().toISOString())) as Diagnostic[],
+  );
 }
 
 /** Parses a query: its tokens, its tree, its problems. Problems of the query do not throw. */

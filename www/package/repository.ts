@@ -380,6 +380,16 @@ export class Repository {
   }
 
   /**
+   * Returns the problems of a query that is being written, with the warnings that templates give
+   * and no data refute. Parameters need not be bound.
+   */
+  diagnose(q: string): Promise<Diagnostic[]> {
+    return this.#reading(
+      (engine) => JSON.parse(engine.diagnose(text(q), new Date().toISOString())) as Diagnostic[],
+    );
+  }
+
+  /**
    * Returns completions at an offset (in UTF-16 units; the end, if absent), with the names of the
    * templates.
    */

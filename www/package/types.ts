@@ -15,6 +15,8 @@ export interface Diagnostic {
   to?: number;
   /** The remedy. */
   help?: string | null;
+  /** The change of the text that removes the problem, as offsets like `from` and `to`. */
+  fix?: { from: number; to: number; text: string } | null;
   /** The path in a document. */
   path?: string;
   /** The expected value or form. */
@@ -53,6 +55,25 @@ export interface Parsed {
 export interface Explanation extends Parsed {
   query: Part | null;
   plan: Part | null;
+  /** The warnings among the diagnostics. */
+  warnings: Diagnostic[];
+  /**
+   * Only of a result without rows: the rows that the parts of FROM and WHERE leave, up to the part
+   * that leaves none.
+   */
+  empty?: {
+    parts: {
+      kind: "class" | "predicate" | "contains" | "condition" | "window";
+      label: string;
+      from: number | null;
+      to: number | null;
+      rows: number;
+      /** The rows of the query without this condition. */
+      without: number | null;
+    }[];
+    /** Whether the part that removes the last rows was found in time. */
+    complete: boolean;
+  };
   /** The data that a run reads. Absent if the query cannot run. */
   run?: {
     batches: number;

@@ -105,6 +105,18 @@ const theme = EditorView.theme({
     font: "14px/1.45 var(--sans)",
     maxWidth: "34rem",
   },
+  ".cm-diagnosticAction": {
+    display: "block",
+    margin: "6px 0 0",
+    padding: "5px 10px",
+    borderRadius: "6px",
+    backgroundColor: "var(--accent)",
+    color: "var(--on-accent)",
+    font: "13px var(--mono)",
+    textAlign: "left",
+    maxWidth: "100%",
+    overflowWrap: "anywhere",
+  },
   ".cm-diagnostic-error": { boxShadow: "inset 3px 0 0 var(--bad)" },
   ".cm-diagnostic-warning": { boxShadow: "inset 3px 0 0 var(--warn)" },
   ".cm-lintRange-error": {
@@ -135,6 +147,11 @@ function drawn(problem: Diagnostic): Node {
   return box;
 }
 
+/** Returns the label of the button that applies the change of a problem. */
+export function fixName({ fix }: Diagnostic): string {
+  return fix && fix.from === fix.to ? `Insert ${fix.text}` : `Change to ${fix?.text ?? ""}`;
+}
+
 /** The editor and its connection to the page. */
 export class Editor {
   readonly view: EditorView;
@@ -157,6 +174,9 @@ export class Editor {
         severity: problem.severity,
         message: problem.message,
         renderMessage: () => drawn(problem),
+        ...(problem.fix
+          ? { actions: [{ name: fixName(problem), apply: () => this.fix(problem, q) }] }
+          : {}),
       }));
     };
     const complete = async (context: CompletionContext): Promise<CompletionResult | null> => {
@@ -283,6 +303,19 @@ export class Editor {
   /** Checks the query at once, without the pause after typing. */
   check(): void {
     forceLinting(this.view);
+  }
+
+  /** Applies the change of a problem that was found in `q`, unless the query has changed since. */
+  fix({ fix }: Diagnostic, q: string): void {
+    if (!fix || this.text !== q) return;
+    const { from, to, text } = fix;
+    this.view.dispatch({
+      changes: { from, to, insert: text },
+      selection: { anchor: from + text.length },
+      userEvent: "input.fix",
+    });
+    this.check();
+    this.view.focus();
   }
 
   /** Selects a place in the query. */

@@ -1,7 +1,7 @@
 // The page: it draws and listens, and calls the engine for everything else.
 import { byId, copy, count, debounced, h, rove } from "./dom";
 import { DataPanel } from "./data";
-import { Editor } from "./editor";
+import { Editor, fixName } from "./editor";
 import { Engine, EngineError } from "./engine";
 import { GuideView } from "./guide";
 import { History } from "./history";
@@ -440,6 +440,7 @@ function drawProblem(problem: Diagnostic): HTMLElement {
     ),
     h("span", {}, ...quoted(problem.message), " ", h("small", {}, problem.code)),
     problem.help ? h("span", { class: "help-line" }, "Help: ", ...quoted(problem.help)) : null,
+    ...fixButton(problem),
   );
 }
 
@@ -463,7 +464,17 @@ function showProblems(found: Diagnostic[]): void {
       },
       ...children,
     ),
+    ...fixButton(first),
   );
+}
+
+/** Returns the button that applies the change of a problem of the present query, if it has one. */
+function fixButton(problem: Diagnostic): HTMLElement[] {
+  const q = editor.text;
+  const apply = () => editor.fix(problem, q);
+  const button = () =>
+    h("button", { type: "button", class: "fix", onclick: apply }, fixName(problem));
+  return problem.fix ? [button()] : [];
 }
 
 async function format(): Promise<void> {

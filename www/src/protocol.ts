@@ -70,6 +70,8 @@ export interface Diagnostic {
   code: string;
   message: string;
   help: string | null;
+  /** The change of the text that removes the problem. */
+  fix?: (Place & { text: string }) | null;
 }
 
 /** A range of a query, offsets in UTF-16 units. */

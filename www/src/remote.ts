@@ -16,6 +16,8 @@ export class Remote {
   readonly #authorization: string | null;
   /** A repository with the server's templates, for the names in completion and hover. */
   readonly labels: Repository;
+  /** A repository with all templates of the server, else without any, to compare queries with. */
+  lint: Repository;
   readonly #opened = performance.now();
   /** The identity of its data, see `Contents`. */
   readonly of: string;
@@ -25,6 +27,7 @@ export class Remote {
     this.of = this.#base;
     this.#authorization = authorization;
     this.labels = new Repository(this.#base, false);
+    this.lint = new Repository(this.#base, false);
   }
 
   /** Requests the description of the server and its templates. */
@@ -39,21 +42,25 @@ export class Remote {
     const listed = JSON.parse(await this.rest("GET", "definition/template")) as {
       template_id: string;
     }[];
+    let read = 0;
     for (const { template_id } of listed.slice(0, TEMPLATES)) {
       const text = await this.rest(
         "GET",
         `definition/template/${encodeURIComponent(template_id)}/1`,
       ).catch(() => null);
-      if (text !== null)
-        this.labels.handle(
-          "POST",
-          "/v1/definition/template?type=opt14",
-          '{"content-type":"application/xml"}',
-          text,
-          Date.now(),
-          template_id,
-        );
+      if (text === null) continue;
+      const answer = this.labels.handle(
+        "POST",
+        "/v1/definition/template?type=opt14",
+        '{"content-type":"application/xml"}',
+        text,
+        Date.now(),
+        template_id,
+      );
+      if ((JSON.parse(answer) as { status: number }).status === 201) read += 1;
     }
+    // A template that is absent here may permit what all others do not.
+    if (read === listed.length) this.lint = this.labels;
   }
 
   async #send(

@@ -2,6 +2,7 @@
 import { byId, copy, count, h, rove, save } from "./dom";
 import { languages, program, type Call } from "./code";
 import { Detail } from "./detail";
+import { drawRemoved } from "./empty";
 import { cellText, csv, ndjson } from "./export";
 import { Grid } from "./grid";
 import { parse, print } from "./json";
@@ -323,14 +324,23 @@ export class ResultView {
       if (this.#refusal) this.#say(this.#refusal);
       return;
     }
-    if (result.rows === 0)
-      this.say(
-        "No rows",
-        "The query is right, but nothing in the data matches. Loosen a condition in WHERE, or a CONTAINS.",
-      );
+    if (result.rows === 0) void this.#drawNothing(result);
     else if (this.#form === "json") this.#drawJson(result);
     else if (this.#form === "chart") void this.#drawChart(result);
     else this.#drawTable(result);
+  }
+
+  /** Shows a result without rows, and then the part of the query that removed the last ones. */
+  async #drawNothing(result: Result): Promise<void> {
+    this.say(
+      "No rows",
+      "The query is right, but nothing in the data matches. Loosen a condition in WHERE, or a CONTAINS.",
+    );
+    const { q, parameters } = this.#asked;
+    const explained = await this.#host.explain({ q, parameters }).catch(() => null);
+    const isShown = this.#result === result && this.#form !== "explain";
+    const removed = explained && isShown && drawRemoved(explained, (at) => this.#host.show(at));
+    if (removed) this.#box.querySelector(".empty")?.append(removed);
   }
 
   #drawTable(result: Result): void {

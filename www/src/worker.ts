@@ -1,7 +1,6 @@
 // The dedicated worker. It owns the module and the data, so that the page never waits.
 import {
   describeGuide,
-  diagnose,
   documentQuery,
   format,
   patientQuery,
@@ -370,7 +369,10 @@ const handlers: Handlers = {
       milliseconds: performance.now() - start,
     };
   },
-  diagnose: ({ q }) => JSON.parse(diagnose(q)) as Diagnostic[],
+  diagnose: ({ q }, local) =>
+    JSON.parse(
+      (remote?.lint ?? local.repository).diagnose(q, new Date().toISOString()),
+    ) as Diagnostic[],
   complete: ({ q, offset }, local) =>
     JSON.parse((remote?.labels ?? local.repository).complete(q, offset)) as Completions,
   hover: ({ q, offset }, local) =>

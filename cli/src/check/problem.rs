@@ -64,8 +64,17 @@ impl Problem {
 
     /// Returns the range of the problem in the file.
     pub fn region(&self) -> Region {
+        self.region_of(self.diagnostic.span)
+    }
+
+    /// Returns the change that removes the problem: a range in the file, and its replacement.
+    pub fn fix(&self) -> Option<(Region, &str)> {
+        let fix = self.diagnostic.fix.as_ref()?;
+        Some((self.region_of(fix.span), &fix.text))
+    }
+
+    fn region_of(&self, span: Span) -> Region {
         let index = LineIndex::new(&self.source.text);
-        let span = self.diagnostic.span;
         let (line, column) = index.line_column(span.start);
         let (end_line, end_column) = index.line_column(span.end.max(span.start));
         let before = self.source.line - 1;

@@ -13,7 +13,7 @@ use aqlite::template::Template;
 use aqlite::{aql, gdl, template};
 use std::rc::Rc;
 
-/// The checks, with the templates of compositions.
+/// The checks, with the templates of queries and compositions.
 pub struct Checker<'c> {
     /// The templates.
     pub templates: &'c Templates,
@@ -54,14 +54,20 @@ impl Checker<'_> {
             line: 1,
         });
         if is_query {
-            return diagnosed(&source, aql::diagnose(&source.text));
+            return diagnosed(&source, self.of_query(&source.text));
         }
         match Content::of(&source.text) {
-            Content::Aql => diagnosed(&source, aql::diagnose(&source.text)),
+            Content::Aql => diagnosed(&source, self.of_query(&source.text)),
             Content::Template => diagnosed(&source, of_template(&source.text)),
             Content::Guide => diagnosed(&source, of_guide(&source.text)),
             _ => self.check_document(&source),
         }
+    }
+
+    /// Returns the problems of a query, compared with the templates.
+    fn of_query(&self, text: &str) -> Vec<Diagnostic> {
+        let templates: Vec<&Template> = self.templates.all().map(|t| &t.template).collect();
+        aql::diagnose_with(text, &templates).all()
     }
 
     fn check_lines(&self, path: &str, text: &str) -> Vec<Problem> {

@@ -206,7 +206,8 @@ impl Highlighter for QueryHighlighter {
     fn highlight(&self, line: &str, _cursor: usize) -> StyledText {
         let mut styled = StyledText::new();
         let mut at = 0;
-        let (explanation, _) = aql::explain(line, &Parameters::new(), &QueryOptions::default());
+        let (explanation, _) =
+            aql::explain(line, &Parameters::new(), &QueryOptions::default(), &[]);
         for (kind, span) in explanation.tokens {
             let (Some(between), Some(token)) =
                 (line.get(at..span.start), line.get(span.start..span.end))

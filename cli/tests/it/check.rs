@@ -125,3 +125,38 @@ fn json_and_sarif_have_the_region() {
     assert_eq!(place["artifactLocation"]["uri"], "a%20b.aql");
     assert_eq!(place["region"]["startLine"], 2);
 }
+
+/// A query over the sample with the archetype in another version, and a unit that is not permitted.
+const QUERY: &str = "SELECT o\nFROM OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v1]\n";
+
+#[test]
+fn query_is_compared_with_templates() {
+    let folder = Folder::new();
+    write_definitions(&folder);
+    folder.write("q.aql", QUERY);
+    let ran = folder.run(&["check", "q.aql"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), ""));
+    let ran = folder.run(&["check", "--template", "templates", "q.aql"]);
+    assert_eq!(ran.code, Some(0));
+    for expected in ["warning[AQL0606]", "--> q.aql:2:20", "blood_pressure.v2`?"] {
+        assert!(ran.out.contains(expected), "{expected}: {}", ran.out);
+    }
+    let ran = folder.run(&["check", "-d", "templates", "q.aql", "--format", "json"]);
+    let list: Value = serde_json::from_str(&ran.out).unwrap();
+    let near = "openEHR-EHR-OBSERVATION.blood_pressure.v2";
+    assert_eq!(list[0]["fix"]["text"], near);
+    assert_eq!(
+        (&list[0]["fix"]["line"], &list[0]["fix"]["column"]),
+        (&2.into(), &20.into())
+    );
+    let ran = folder.run(&["check", "-d", "templates", "q.aql", "--format", "sarif"]);
+    let log: Value = serde_json::from_str(&ran.out).unwrap();
+    let run = &log["runs"][0];
+    assert_eq!(
+        run["tool"]["driver"]["rules"][0]["name"],
+        "archetype-version"
+    );
+    let change = &run["results"][0]["fixes"][0]["artifactChanges"][0]["replacements"][0];
+    assert_eq!(change["insertedContent"]["text"], near);
+    assert_eq!(change["deletedRegion"]["startColumn"], 20);
+}

@@ -371,3 +371,21 @@ fn pressing_ctrl_c_ends_the_program_with_code_130() {
         .map(|mut err| err.read_to_string(&mut left));
     assert_eq!(left, "");
 }
+
+#[test]
+fn explanation_of_an_empty_result_counts_the_rows_behind_each_part() {
+    let folder = sample();
+    let query = "SELECT c FROM EHR e CONTAINS COMPOSITION c[openEHR-EHR-COMPOSITION.nothing.v1]";
+    let ran = folder.run(&["query", "-d", ".", "--explain", query]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.err.contains("warning[AQL0605]"), "{}", ran.err);
+    let parts = ran.out.split("rows behind each part of the query").nth(1);
+    let parts = parts.expect("the parts are listed");
+    assert!(parts.contains("class COMPOSITION c\n"), "{parts}");
+    assert!(
+        parts
+            .trim_end()
+            .ends_with("0  predicate [openEHR-EHR-COMPOSITION.nothing.v1]"),
+        "{parts}"
+    );
+}

@@ -33,7 +33,7 @@ use super::query::{
 };
 use super::terminology::Terminology;
 use super::token::DIAGNOSTICS_LIMIT;
-use aqlite_rm::diag::{Diagnostic, Severity, Span, nearest};
+use aqlite_rm::diag::{Diagnostic, Fix, Severity, Span, nearest};
 use aqlite_rm::order;
 use bound::BoundValues;
 use std::collections::{BTreeMap, HashSet};
@@ -255,11 +255,13 @@ impl<'a> Checker<'a> {
         code: &'static str,
         span: Span,
         message: impl Into<String>,
-        help: impl Into<String>,
+        help: impl Into<Help>,
     ) -> Option<T> {
         if !self.is_full() {
-            self.errors
-                .push(Diagnostic::error(code, span, message).with_help(help));
+            let Help { text, near } = help.into();
+            let mut error = Diagnostic::error(code, span, message).with_help(text);
+            error.fix = near.map(|text| Fix { span, text });
+            self.errors.push(error);
         }
         None
     }
@@ -600,7 +602,7 @@ fn distinct_keys(keys: Vec<OrderKey>) -> Vec<OrderKey> {
 }
 
 /// Returns the item with this name: as spelled, otherwise in any letter case if only one has it.
-fn spelled<'n, I: Iterator<Item = (usize, &'n str)>>(
+pub(super) fn spelled<'n, I: Iterator<Item = (usize, &'n str)>>(
     name: &str,
     items: impl Fn() -> I,
 ) -> Option<usize> {
@@ -616,15 +618,37 @@ fn spelled<'n, I: Iterator<Item = (usize, &'n str)>>(
     }
 }
 
+/// The remedy of an error.
+struct Help {
+    text: String,
+    /// The word that was probably meant. It replaces the range of the error.
+    near: Option<String>,
+}
+
+impl From<String> for Help {
+    fn from(text: String) -> Help {
+        Help { text, near: None }
+    }
+}
+
+impl From<&str> for Help {
+    fn from(text: &str) -> Help {
+        Help::from(text.to_owned())
+    }
+}
+
 /// Returns the help `did you mean `x`?` for a similar word, or the other help.
 fn did_you_mean(
     word: &str,
     candidates: &mut dyn Iterator<Item = &str>,
     otherwise: impl FnOnce() -> String,
-) -> String {
+) -> Help {
     match nearest(word, candidates) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => otherwise(),
+        Some(near) => Help {
+            text: format!("did you mean `{near}`?"),
+            near: Some(near.to_owned()),
+        },
+        None => Help::from(otherwise()),
     }
 }
 

@@ -5,6 +5,7 @@ use super::classes::{Classes, archetype_class};
 use super::draft::{Draft, PathEnd};
 use super::expected::Expected;
 use super::labels::{Label, Labels};
+use super::lint::{LintWarning, lint};
 use super::parse::{expected_next, parse};
 use super::query::{AggregateFunction, CompareOp, Function};
 use super::token::{TokenKind, tokens};
@@ -12,6 +13,7 @@ use super::vocabulary::{BOOLEANS, Keyword};
 use aqlite_rm::class::Cls;
 use aqlite_rm::diag::{Diagnostic, Span};
 use aqlite_rm::order;
+use aqlite_template::Template;
 
 /// A proposal of completion.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,16 +97,47 @@ const USUAL: [Cls; 14] = [
 
 /// Returns the errors and warnings of a text that is being written. Parameters need not be bound.
 pub fn diagnose(text: &str) -> Vec<Diagnostic> {
-    match parse(text) {
-        (Some(query), mut diagnostics) => {
-            let options = CheckOptions {
-                draft: true,
-                ..CheckOptions::default()
-            };
-            diagnostics.extend(examine(&query, &Parameters::new(), &options).1);
-            diagnostics
+    diagnose_with(text, &[]).all()
+}
+
+/// The problems of a text that is being written.
+#[derive(Debug, Default)]
+pub struct Diagnosis {
+    /// The errors and warnings of parser and checker.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The warnings of lint, which data may refute.
+    pub lint: Vec<LintWarning>,
+}
+
+impl Diagnosis {
+    /// Returns all problems in the order of the text, as if no data refuted a warning.
+    pub fn all(self) -> Vec<Diagnostic> {
+        let mut all = self.diagnostics;
+        all.extend(self.lint.into_iter().map(|warning| warning.diagnostic));
+        order::sort_by_key(&mut all, |d| d.span.start);
+        all
+    }
+}
+
+/// Returns the problems of a text that is being written. It is compared with templates.
+pub fn diagnose_with(text: &str, templates: &[&Template]) -> Diagnosis {
+    let (query, mut diagnostics) = parse(text);
+    let mut warnings = Vec::new();
+    if let Some(query) = query {
+        let options = CheckOptions {
+            draft: true,
+            ..CheckOptions::default()
+        };
+        let (checked, found) = examine(&query, &Parameters::new(), &options);
+        diagnostics.extend(found);
+        // Lint assumes that each name is known.
+        if checked.is_some() {
+            warnings = lint(text, &query, &Parameters::new(), templates);
         }
-        (None, diagnostics) => diagnostics,
+    }
+    Diagnosis {
+        diagnostics,
+        lint: warnings,
     }
 }
 

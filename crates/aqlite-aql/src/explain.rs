@@ -3,15 +3,18 @@
 
 use super::ast;
 use super::check::{CheckOptions, Parameters, examine};
+use super::lint::{LintWarning, lint};
 use super::parse::parse;
 use super::prepare::QueryOptions;
 use super::print;
 use super::query::{Condition, Expr, Literal, Query, Window};
+use super::stages::{Stage, stages};
 use super::token::{TokenKind, tokens};
 use super::vocabulary::{Clause, Keyword};
 use super::{Plan, plan};
 use aqlite_engine::answer::{Mode, Trie, evaluation_strategy};
 use aqlite_rm::diag::{Diagnostic, Severity, Span};
+use aqlite_template::Template;
 use std::fmt::Write;
 
 /// The result of each step from a text to its plan. A step that was not reached is absent, and the
@@ -26,8 +29,12 @@ pub struct Explanation {
     pub query: Option<Part>,
     /// The plan: the scan of the repository, and the strategy that makes rows.
     pub plan: Option<Part>,
-    /// Errors and warnings, in the order of the text.
+    /// Errors and warnings of parser and checker, in the order of the text.
     pub diagnostics: Vec<Diagnostic>,
+    /// The warnings of lint, which data may refute.
+    pub lint: Vec<LintWarning>,
+    /// The stages of the query, for a result without rows.
+    pub stages: Vec<Stage>,
 }
 
 /// A node of the tree that shows a step.
@@ -86,6 +93,7 @@ impl Explanation {
         text: &str,
         parameters: &Parameters,
         options: &QueryOptions<'_>,
+        templates: &[&Template],
     ) -> Option<Plan> {
         let (ast, diagnostics) = parse(text);
         self.diagnostics = diagnostics;
@@ -101,6 +109,8 @@ impl Explanation {
         let is_error = |d: &Diagnostic| d.severity == Severity::Error;
         let query = query.filter(|_| !self.diagnostics.iter().any(is_error))?;
         self.query = Some(checked(&query));
+        self.lint = lint(text, &ast, parameters, templates);
+        self.stages = stages(&ast);
         match plan(query, options.ehr, options.exact_archetypes) {
             Ok(plan) => {
                 self.plan = Some(planned(&plan));
@@ -114,11 +124,12 @@ impl Explanation {
     }
 }
 
-/// Explains a query, and returns its plan if it has one.
+/// Explains a query, and returns its plan if it has one. The query is compared with templates.
 pub fn explain(
     text: &str,
     parameters: &Parameters,
     options: &QueryOptions<'_>,
+    templates: &[&Template],
 ) -> (Explanation, Option<Plan>) {
     let words = tokens(text).0.into_iter();
     let words = words.filter(|t| t.kind != TokenKind::End);
@@ -126,7 +137,7 @@ pub fn explain(
         tokens: words.map(|t| (t.kind.name(), t.span)).collect(),
         ..Explanation::default()
     };
-    let plan = explanation.explain(text, parameters, options);
+    let plan = explanation.explain(text, parameters, options, templates);
     (explanation, plan)
 }
 
@@ -375,7 +386,7 @@ mod tests {
     fn every_step_is_explained() {
         let parameters =
             Parameters::from([(String::from("b"), crate::Parameter::Text(String::from("c")))]);
-        let (explanation, plan) = explain(Q, &parameters, &QueryOptions::default());
+        let (explanation, plan) = explain(Q, &parameters, &QueryOptions::default(), &[]);
         assert!(plan.is_some() && explanation.diagnostics.is_empty());
         assert_eq!(
             explanation.tokens.first().map(|(kind, _)| *kind),
@@ -419,7 +430,7 @@ mod tests {
     #[test]
     fn documents_that_no_row_needs_are_not_asked_for() {
         let asked = |q: &str| {
-            let plan = explain(q, &Parameters::new(), &QueryOptions::default())
+            let plan = explain(q, &Parameters::new(), &QueryOptions::default(), &[])
                 .0
                 .plan
                 .unwrap()
@@ -461,13 +472,14 @@ mod tests {
             "SELECT x FROM EHR e",
             &Parameters::new(),
             &QueryOptions::default(),
+            &[],
         );
         assert!(plan.is_none() && explanation.syntax.is_some() && explanation.query.is_none());
         assert_eq!(
             explanation.diagnostics.first().map(|d| d.code),
             Some("AQL0202")
         );
-        let (explanation, _) = explain("SELECT", &Parameters::new(), &QueryOptions::default());
+        let (explanation, _) = explain("SELECT", &Parameters::new(), &QueryOptions::default(), &[]);
         assert!(
             explanation.syntax.is_none()
                 && !explanation.tokens.is_empty()

@@ -14,9 +14,11 @@ mod explain;
 mod hint;
 mod hover;
 mod labels;
+mod lint;
 mod parse;
 mod prepare;
 mod print;
+mod stages;
 mod terminology;
 mod token;
 mod vocabulary;
@@ -27,14 +29,16 @@ pub use aqlite_engine::answer::{
     TouchedLayout, plan, query,
 };
 pub use check::{CheckOptions, MAX_MEMBERS, Parameter, Parameters, check, examine};
-pub use complete::{Completion, CompletionKind, complete, diagnose};
+pub use complete::{Completion, CompletionKind, Diagnosis, complete, diagnose, diagnose_with};
 pub use document_query::{document_query, patient_query};
 pub use explain::{Explanation, Part, explain};
 pub use hover::{Hover, hover};
 pub use labels::{Label, LabelStep, Labels, NoLabels, TemplateLabels};
+pub use lint::{LINT_RULES, LintRule, LintWarning, lint};
 pub use parse::{NESTING_LIMIT, TEXT_LIMIT, parse};
-pub use prepare::{QueryOptions, prepare};
+pub use prepare::{QueryOptions, prepare, prepare_tree};
 pub use print::{format, print};
+pub use stages::{MAX_STAGES, Stage, StageKind, stages};
 pub use terminology::{
     Terminology, TerminologyAnswer, TerminologyCall, TerminologyError, terminology_calls,
 };

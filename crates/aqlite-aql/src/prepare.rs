@@ -1,5 +1,6 @@
 //! All steps from text and parameters to a plan.
 
+use super::ast;
 use super::check::{CheckOptions, Parameters, check};
 use super::parse::parse;
 use super::terminology::Terminology;
@@ -32,13 +33,22 @@ pub fn prepare(
     let Some(ast) = ast.filter(|_| diagnostics.is_empty()) else {
         return Err(diagnostics);
     };
-    let query = check(
-        &ast,
-        parameters,
-        &CheckOptions {
-            terminology: options.terminology,
-            draft: false,
-        },
-    )?;
+    prepare_tree(&ast, parameters, options)
+}
+
+/// Checks and plans a parsed query.
+///
+/// # Errors
+/// As [`prepare`].
+pub fn prepare_tree(
+    ast: &ast::Query,
+    parameters: &Parameters,
+    options: &QueryOptions<'_>,
+) -> Result<Plan, Vec<Diagnostic>> {
+    let options_of_check = CheckOptions {
+        terminology: options.terminology,
+        draft: false,
+    };
+    let query = check(ast, parameters, &options_of_check)?;
     plan(query, options.ehr, options.exact_archetypes)
 }

@@ -8,7 +8,7 @@ use super::ast::*;
 use super::parse::parse;
 use super::token::{Token, TokenKind, tokens};
 use super::vocabulary::{Clause, Keyword};
-use aqlite_rm::diag::Diagnostic;
+use aqlite_rm::diag::{Diagnostic, Span};
 use std::fmt::Write;
 
 /// The width in characters above which the group of a line is broken up.
@@ -246,13 +246,7 @@ pub(super) fn condition_start(condition: &Condition) -> usize {
         Condition::Exists(path) | Condition::Like(path, _) | Condition::Matches(path, _) => {
             path.span().start
         }
-        Condition::Compare(compare) => match &compare.left {
-            Expr::Path(path) => path.span().start,
-            Expr::Call(call) => call.at.0.start,
-            Expr::Terminology(call) => call.at.0.start,
-            Expr::Literal(literal) => literal.at.0.start,
-            Expr::Parameter(name) => name.span().start,
-        },
+        Condition::Compare(compare) => expr_span(&compare.left).start,
     }
 }
 
@@ -262,6 +256,43 @@ pub(super) fn condition_end(condition: &Condition) -> usize {
         Condition::And(all) | Condition::Or(all) => all.last().map_or(0, condition_end),
         Condition::Not(inner) => condition_end(inner),
         single => condition_start(single),
+    }
+}
+
+/// Returns the position of a condition. The end of a list behind MATCHES is that of its last member.
+pub(super) fn condition_span(condition: &Condition) -> Span {
+    let end = match condition {
+        Condition::And(all) | Condition::Or(all) => all.last().map_or(0, |c| condition_span(c).end),
+        Condition::Not(inner) => condition_span(inner).end,
+        Condition::Exists(path) => path.span().end,
+        Condition::Compare(compare) => expr_span(&compare.right).end,
+        Condition::Like(_, LikeOperand::Text(name) | LikeOperand::Parameter(name)) => {
+            name.span().end
+        }
+        Condition::Matches(path, operand) => match operand {
+            MatchesOperand::List(items) => items.last().map_or(path.span(), item_span).end,
+            MatchesOperand::Terminology(call) => call.at.0.end,
+            MatchesOperand::Uri(name) => name.span().end,
+        },
+    };
+    Span::new(condition_start(condition), end)
+}
+
+fn item_span(item: &MatchesItem) -> Span {
+    match item {
+        MatchesItem::Literal(literal) => literal.at.0,
+        MatchesItem::Parameter(name) => name.span(),
+        MatchesItem::Terminology(call) => call.at.0,
+    }
+}
+
+pub(super) fn expr_span(expr: &Expr) -> Span {
+    match expr {
+        Expr::Path(path) => path.span(),
+        Expr::Literal(literal) => literal.at.0,
+        Expr::Parameter(name) => name.span(),
+        Expr::Call(call) => call.at.0,
+        Expr::Terminology(call) => call.at.0,
     }
 }
 

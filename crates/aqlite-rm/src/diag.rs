@@ -48,6 +48,17 @@ pub struct DiagnosticFields {
     pub span: Span,
     /// The remedy, if one is known.
     pub help: Option<String>,
+    /// The change of the text that follows the remedy, if one change does.
+    pub fix: Option<Fix>,
+}
+
+/// A change of a source text that removes a problem.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fix {
+    /// The range that is replaced. It is empty for an insertion.
+    pub span: Span,
+    /// The replacement.
+    pub text: String,
 }
 
 /// A problem in a Reference Model document.
@@ -124,6 +135,7 @@ impl Diagnostic {
             message: message.into(),
             span,
             help: None,
+            fix: None,
         }))
     }
 
@@ -142,6 +154,13 @@ impl Diagnostic {
     /// Adds the remedy.
     pub fn with_help(mut self, help: impl Into<String>) -> Diagnostic {
         self.help = Some(help.into());
+        self
+    }
+
+    /// Adds the change that follows the remedy.
+    pub fn with_fix(mut self, span: Span, text: impl Into<String>) -> Diagnostic {
+        let text = text.into();
+        self.fix = Some(Fix { span, text });
         self
     }
 

@@ -21,10 +21,12 @@ use aqlite::document::Batch;
 use aqlite::rm::class::{Attr, Cls};
 use aqlite::rm::json as rm_json;
 use aqlite::samples::Generator;
-use aqlite::service::{Answers, Auth, Config, Host, ReplayEnvironment, Request, Response, Service};
+use aqlite::service::{
+    Answers, Auth, Config, Host, ReplayEnvironment, Request, Response, Service, diagnostics_json,
+};
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::now_or_never;
-use aqlite::store::repository::{Definition, DefinitionKind, Repository as _};
+use aqlite::store::repository::{Definition, DefinitionKind, Repository as _, StoreError};
 use aqlite::template::flat::{self, Maker, Shape};
 use aqlite::template::{Template, WebTemplate, describe};
 use js_sys::Function;
@@ -343,24 +345,28 @@ impl Repository {
     pub fn explain(&self, q: &str, parameters: &str, now: &str) -> Result<String, JsError> {
         let parameters = bound(parameters)?;
         let answers = self.answers(q)?;
-        let go_on = || false;
-        let explanation = now_or_never(self.service.explanation(
-            q,
-            &parameters,
-            None,
-            &answers,
-            &Host {
-                now,
-                stopped: &go_on,
-                pause: &|| Box::pin(std::future::ready(())),
-                clock: &|| 0,
-                until: i64::MAX,
-            },
-        ))
-        .map_err(|waits| JsError::new(&waits.to_string()))?;
-        explanation
-            .map(|explanation| explanation.to_string())
-            .map_err(|error| JsError::new(&error.to_string()))
+        ready(async {
+            let templates = self.service.templates_of_lint().await;
+            let host = host(now);
+            self.service
+                .explanation(q, &parameters, None, &answers, &host, &templates)
+                .await
+                .map(|explanation| explanation.to_string())
+        })
+    }
+
+    /// Returns the problems of a query, compared with the templates and the data: JSON text of a
+    /// list of `{from, to, severity, code, message, help, fix}`; `fix` is `{from, to, text}`.
+    ///
+    /// # Errors
+    ///
+    /// The repository fails.
+    pub fn diagnose(&self, q: &str, now: &str) -> Result<String, JsError> {
+        ready(async {
+            let templates = self.service.templates_of_lint().await;
+            let found = self.service.diagnosis(q, &host(now), &templates).await;
+            found.map(|found| diagnostics_json(q, &found).to_string())
+        })
     }
 
     /// Returns completions at an offset (in UTF-16 units) of a query, with the names of the
@@ -522,13 +528,6 @@ impl Repository {
     }
 }
 
-/// Returns the problems of a query: JSON text of a list of `{from, to, severity, code, message,
-/// help}`.
-#[wasm_bindgen]
-pub fn diagnose(q: &str) -> String {
-    diagnostics_json(q, &aql::diagnose(q)).to_string()
-}
-
 /// Formats a query.
 ///
 /// # Errors
@@ -559,6 +558,24 @@ pub fn document_query(q: &str, column: usize, row: Option<u32>) -> Result<Option
 #[wasm_bindgen(js_name = patientQuery)]
 pub fn patient_query(q: &str) -> Result<Option<String>, JsValue> {
     aql::patient_query(q).map_err(|found| query_error(q, &found))
+}
+
+/// Returns the functions of a run in memory, which needs no clock.
+fn host(now: &str) -> Host<'_> {
+    Host {
+        now,
+        stopped: &|| false,
+        pause: &|| Box::pin(std::future::ready(())),
+        clock: &|| 0,
+        until: i64::MAX,
+    }
+}
+
+/// Returns the result of a future of the repository in memory, which never waits.
+fn ready(future: impl Future<Output = Result<String, StoreError>>) -> Result<String, JsError> {
+    now_or_never(future)
+        .map_err(|waits| JsError::new(&waits.to_string()))?
+        .map_err(|error| JsError::new(&error.to_string()))
 }
 
 /// Converts an offset in UTF-16 units to one in bytes.
@@ -630,21 +647,6 @@ fn severity(severity: Severity) -> &'static str {
     } else {
         "warning"
     }
-}
-
-fn diagnostics_json(q: &str, found: &[Diagnostic]) -> Value {
-    let index = LineIndex::new(q);
-    let one = |d: &Diagnostic| {
-        json!({
-            "from": index.utf16(d.span.start),
-            "to": index.utf16(d.span.end),
-            "severity": severity(d.severity),
-            "code": d.code,
-            "message": d.message,
-            "help": d.help,
-        })
-    };
-    found.iter().map(one).collect()
 }
 
 /// Creates an `Error` with the message of the first problem, and all of them as its `diagnostics`.

@@ -6,7 +6,7 @@ use crate::expected::Expected;
 use crate::hint::{Unexpected, hint};
 use crate::token::{DIAGNOSTICS_LIMIT, Token, TokenKind};
 use crate::vocabulary::{Clause, Keyword};
-use aqlite_rm::diag::{Diagnostic, Span, nearest};
+use aqlite_rm::diag::{Diagnostic, Fix, Span, nearest};
 
 impl Parser<'_> {
     pub(super) fn token(&self) -> Token {
@@ -168,25 +168,34 @@ impl Parser<'_> {
         };
         let message = format!("expected {}, found {found}", list(&self.expected));
         let mut diagnostic = Diagnostic::error("AQL0101", span, message);
-        diagnostic.help = self.help(kind, span);
+        match self.near(kind, span) {
+            Some(near) => {
+                diagnostic.help = Some(format!("did you mean `{near}`?"));
+                diagnostic.fix = Some(Fix { span, text: near });
+            }
+            None => diagnostic.help = self.hint(kind, span),
+        }
         self.diagnostics.push(diagnostic);
     }
 
-    /// Returns the help for an unexpected token: a similar word of the language, or a hint.
-    fn help(&self, kind: TokenKind, span: Span) -> Option<String> {
-        let word = self.slice(span).to_ascii_lowercase();
-        // A similar word explains more than a hint: most unexpected names are misspelled words.
-        if kind == TokenKind::Identifier {
-            let texts: Vec<_> = self.expected.iter().map(|e| e.text()).collect();
-            let mut words = texts
-                .iter()
-                .map(|e| e.trim_matches('`'))
-                // Every short word is similar to every other.
-                .filter(|e| e.len() > 2);
-            if let Some(near) = nearest(&word, &mut words) {
-                return Some(format!("did you mean `{near}`?"));
-            }
+    /// Returns the similar word of the language. It explains more than a hint: most unexpected names
+    /// are misspelled words.
+    fn near(&self, kind: TokenKind, span: Span) -> Option<String> {
+        if kind != TokenKind::Identifier {
+            return None;
         }
+        let texts: Vec<_> = self.expected.iter().map(|e| e.text()).collect();
+        let mut words = texts
+            .iter()
+            .map(|e| e.trim_matches('`'))
+            // Every short word is similar to every other.
+            .filter(|e| e.len() > 2);
+        nearest(&self.slice(span).to_ascii_lowercase(), &mut words).map(str::to_owned)
+    }
+
+    /// Returns the help for an unexpected token without a similar word.
+    fn hint(&self, kind: TokenKind, span: Span) -> Option<String> {
+        let word = self.slice(span).to_ascii_lowercase();
         let before = self
             .position
             .checked_sub(1)

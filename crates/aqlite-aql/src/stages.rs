@@ -1,0 +1,284 @@
+//! Stages of a query: the query with one part more in each, to count the rows that each part removes.
+
+use super::ast::{
+    Aggregate, At, ClassExpr, ClassPredicate, Column, ColumnValue, Condition, Containment,
+    Contains, Query, Select,
+};
+use super::print;
+use super::query::AggregateFunction;
+use super::vocabulary::Keyword;
+use aqlite_rm::diag::Span;
+
+/// The most stages of a query. Each is one run.
+pub const MAX_STAGES: usize = 40;
+
+/// The part of a query that a stage adds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StageKind {
+    /// A class of FROM.
+    Class,
+    /// The predicate of a class.
+    Predicate,
+    /// A containment that is negated or an alternative.
+    Contains,
+    /// A condition of WHERE.
+    Condition,
+}
+
+/// A stage: all parts of a query up to one of them.
+#[derive(Clone, Debug)]
+pub struct Stage {
+    /// The kind of the last part.
+    pub kind: StageKind,
+    /// The last part as text.
+    pub label: String,
+    /// Its position.
+    pub span: Span,
+    /// The query that counts the rows of these parts.
+    pub query: Query,
+    /// For a condition: the query that counts the rows of all parts but this condition.
+    pub without: Option<Query>,
+}
+
+impl StageKind {
+    /// Returns the name for interfaces.
+    pub fn name(self) -> &'static str {
+        match self {
+            StageKind::Class => "class",
+            StageKind::Predicate => "predicate",
+            StageKind::Contains => "contains",
+            StageKind::Condition => "condition",
+        }
+    }
+}
+
+/// A part of FROM, with everything before it.
+struct Prefix {
+    from: Containment,
+    kind: StageKind,
+    label: String,
+    span: Span,
+}
+
+/// Returns the stages of a query in the order of the text: FROM, then the conjuncts of WHERE.
+/// Stages beyond [`MAX_STAGES`] are left out.
+pub fn stages(query: &Query) -> Vec<Stage> {
+    let mut all: Vec<Stage> = Vec::new();
+    for prefix in prefixes(&query.from) {
+        all.push(Stage {
+            kind: prefix.kind,
+            label: prefix.label,
+            span: prefix.span,
+            query: counting(prefix.from, &[]),
+            without: None,
+        });
+    }
+    let conditions: &[Condition] = match &query.condition {
+        Some(Condition::And(all)) => all,
+        Some(single) => std::slice::from_ref(single),
+        None => &[],
+    };
+    for (i, condition) in conditions.iter().enumerate() {
+        let mut label = String::new();
+        print::condition(&mut label, condition);
+        let others = || {
+            let others = conditions.iter().enumerate().filter(|(j, _)| *j != i);
+            others.map(|(_, other)| other.clone()).collect::<Vec<_>>()
+        };
+        let before = conditions.get(..=i).unwrap_or_default();
+        all.push(Stage {
+            kind: StageKind::Condition,
+            label,
+            span: print::condition_span(condition),
+            query: counting(query.from.clone(), before),
+            without: (conditions.len() > 1).then(|| counting(query.from.clone(), &others())),
+        });
+    }
+    all.truncate(MAX_STAGES);
+    all
+}
+
+/// Returns the query that counts the rows of FROM with these conditions.
+fn counting(from: Containment, conditions: &[Condition]) -> Query {
+    let at = At::default();
+    let count = Aggregate {
+        function: AggregateFunction::Count,
+        distinct: false,
+        path: None,
+        at,
+    };
+    let column = Column {
+        value: ColumnValue::Aggregate(count),
+        alias: None,
+        at,
+    };
+    let columns = vec![column];
+    Query {
+        select: Select {
+            distinct: false,
+            top: None,
+            columns,
+            at,
+        },
+        from,
+        condition: match conditions {
+            [] => None,
+            [only] => Some(only.clone()),
+            all => Some(Condition::And(all.to_vec())),
+        },
+        order: Vec::new(),
+        limit: None,
+    }
+}
+
+fn prefixes(from: &Containment) -> Vec<Prefix> {
+    match from {
+        Containment::Class(class) => of_class(class),
+        Containment::And(all) => {
+            let mut out = Vec::new();
+            for (i, last) in all.iter().enumerate() {
+                let before = all.get(..i).unwrap_or_default();
+                for prefix in prefixes(last) {
+                    let mut parts = before.to_vec();
+                    parts.push(prefix.from);
+                    let from = match parts.len() {
+                        1 => parts.remove(0),
+                        _ => Containment::And(parts),
+                    };
+                    out.push(Prefix { from, ..prefix });
+                }
+            }
+            out
+        }
+        Containment::Or(any) => {
+            let heads: Vec<String> = any.iter().map(head).collect();
+            let label = heads.join(&format!(" {} ", Keyword::Or));
+            vec![Prefix {
+                from: from.clone(),
+                kind: StageKind::Contains,
+                label,
+                span: start(from),
+            }]
+        }
+    }
+}
+
+/// Returns the parts of a class expression: the class, its predicate, its containment.
+fn of_class(class: &ClassExpr) -> Vec<Prefix> {
+    let alone = ClassExpr {
+        predicate: None,
+        contains: None,
+        ..class.clone()
+    };
+    let bracketed = ClassExpr {
+        predicate: class.predicate.clone(),
+        ..alone.clone()
+    };
+    let prefix = |kind, expr: &ClassExpr, label, span| Prefix {
+        from: Containment::Class(Box::new(expr.clone())),
+        kind,
+        label,
+        span,
+    };
+    let span = class.class.span();
+    // The words of VERSION select versions, so they belong to the class.
+    let first = match &class.predicate {
+        Some(ClassPredicate::Node(_)) => &alone,
+        _ => &bracketed,
+    };
+    let mut out = vec![prefix(StageKind::Class, first, written(first), span)];
+    if let Some(ClassPredicate::Node(_)) = &class.predicate {
+        let label = written(&bracketed);
+        let label = label.find('[').and_then(|at| label.get(at..));
+        let label = label.unwrap_or_default().to_owned();
+        out.push(prefix(StageKind::Predicate, &bracketed, label, span));
+    }
+    let Some(contains) = &class.contains else {
+        return out;
+    };
+    let with = |inner: Containment| {
+        Containment::Class(Box::new(ClassExpr {
+            contains: Some(Contains {
+                inner,
+                ..contains.clone()
+            }),
+            ..bracketed.clone()
+        }))
+    };
+    if contains.negated {
+        out.push(Prefix {
+            from: with(contains.inner.clone()),
+            kind: StageKind::Contains,
+            label: format!("NOT CONTAINS {}", head(&contains.inner)),
+            span: contains.at.0,
+        });
+        return out;
+    }
+    for inner in prefixes(&contains.inner) {
+        out.push(Prefix {
+            from: with(inner.from),
+            ..inner
+        });
+    }
+    out
+}
+
+fn written(class: &ClassExpr) -> String {
+    let mut out = String::new();
+    print::class_head(&mut out, class);
+    out
+}
+
+/// Returns the first class of a containment as text.
+fn head(from: &Containment) -> String {
+    match from {
+        Containment::Class(class) => written(class),
+        Containment::And(all) | Containment::Or(all) => all.first().map(head).unwrap_or_default(),
+    }
+}
+
+fn start(from: &Containment) -> Span {
+    match from {
+        Containment::Class(class) => class.class.span(),
+        Containment::And(all) | Containment::Or(all) => all.first().map(start).unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{parse, print};
+
+    #[test]
+    fn each_stage_adds_one_part() {
+        let text = "SELECT o FROM EHR e CONTAINS COMPOSITION c[openEHR-EHR-COMPOSITION.x.v1] \
+            CONTAINS (OBSERVATION o AND EVALUATION v) WHERE c/name/value = 'a' AND o/name/value = 'b'";
+        let query = parse(text).0.unwrap();
+        let shown: Vec<String> = stages(&query)
+            .iter()
+            .map(|s| format!("{}: {}", s.kind.name(), s.label))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                "class: EHR e",
+                "class: COMPOSITION c",
+                "predicate: [openEHR-EHR-COMPOSITION.x.v1]",
+                "class: OBSERVATION o",
+                "class: EVALUATION v",
+                "condition: c/name/value = 'a'",
+                "condition: o/name/value = 'b'",
+            ]
+        );
+        let all = stages(&query);
+        let last = all.last().unwrap();
+        assert_eq!(&text[last.span.start..last.span.end], "o/name/value = 'b'");
+        let counted = print(&last.query);
+        assert!(counted.starts_with("SELECT COUNT(*)"), "{counted}");
+        let without = print(last.without.as_ref().unwrap());
+        assert!(
+            without.contains("'a'") && !without.contains("'b'"),
+            "{without}"
+        );
+    }
+}
