@@ -206,6 +206,11 @@ export interface Calls {
   patients: { takes: null; gives: Patient[] };
   /** The text of a guide as stored. */
   guideText: { takes: string; gives: string };
+  /**
+   * Removes a stored guide, stores a text, or replaces the one by the other. Returns the former
+   * text, with which it can be undone. If it fails, nothing has changed.
+   */
+  exchangeGuide: { takes: { remove: string | null; add: string | null }; gives: string | null };
   /** A guide in a language (empty: its own). */
   describeGuide: { takes: { text: string; language: string }; gives: DescribedGuide };
   /** A guide as GDL2 in JSON, or as ODIN. */
@@ -223,9 +228,12 @@ export interface Calls {
     takes: { text: string; ehr: string; language: string };
     gives: { text: string; milliseconds: number };
   };
-  /** A run on a form, whose values are literals by variable. */
+  /**
+   * A run on a form, whose values are literals by variable. `now` is the time of evaluation; `null`
+   * for the present.
+   */
   tryGuide: {
-    takes: { text: string; inputs: Record<string, string>; language: string };
+    takes: { text: string; inputs: Record<string, string>; language: string; now: string | null };
     gives: { text: string; milliseconds: number };
   };
   testGuide: { takes: { text: string; fixture: string }; gives: TestedGuide };

@@ -14,7 +14,7 @@ import type { DescribedGuide, TestedGuide } from "./guide-text";
 import { body } from "./code";
 import { destination } from "./destination";
 import { indexResult, resultPage } from "./json";
-import { Local, refusedLines, type Watch } from "./local";
+import { Local, refusedLines, type Send, type Watch } from "./local";
 import { refusal, Refusal, Remote } from "./remote";
 import type {
   Calls,
@@ -293,6 +293,31 @@ function statusOf(subject: string): string {
   });
 }
 
+/**
+ * Removes and stores a guide. A guide is immutable under its id, so a replacement removes it first.
+ * If the new text is refused, the former one is stored again. Returns the former text.
+ */
+async function exchanged(
+  send: Send,
+  remove: string | null,
+  add: string | null,
+): Promise<string | null> {
+  const type = { "content-type": "text/plain", prefer: "return=minimal" };
+  const former =
+    remove === null ? null : await send("GET", `definition/gdl/${encodeURIComponent(remove)}`);
+  if (remove !== null) await send("DELETE", `admin/gdl/${encodeURIComponent(remove)}`);
+  try {
+    if (add !== null) await send("POST", "definition/gdl", add, type);
+  } catch (error) {
+    if (former !== null)
+      await send("POST", "definition/gdl", former, type).catch((cause: unknown) => {
+        throw new Error(`${remove} was removed, and neither text could be stored`, { cause });
+      });
+    throw error;
+  }
+  return former;
+}
+
 const handlers: Handlers = {
   connect: async (server, local) => {
     const next = server && (await Remote.open(server));
@@ -384,12 +409,17 @@ const handlers: Handlers = {
     return listed.map(({ guide_id, concept }) => ({ id: guide_id, title: concept ?? guide_id }));
   },
   guideText: (id, local) => rest(local, "GET", `definition/gdl/${encodeURIComponent(id)}`),
+  exchangeGuide: ({ remove, add }, local) =>
+    remote
+      ? exchanged(remote.rest.bind(remote), remove, add)
+      : local.administering((send) => exchanged(send, remove, add)),
   describeGuide: ({ text, language }) =>
     JSON.parse(describeGuide(text, language, new Date().toISOString())) as DescribedGuide,
   printGuide: ({ text, syntax }) => printGuide(text, syntax),
-  tryGuide: ({ text, inputs, language }) => {
+  tryGuide: ({ text, inputs, language, now }) => {
     const start = performance.now();
-    const answer = tryGuide(text, JSON.stringify(inputs), language, new Date().toISOString());
+    const at = now ?? new Date().toISOString();
+    const answer = tryGuide(text, JSON.stringify(inputs), language, at);
     return { text: answer, milliseconds: performance.now() - start };
   },
   testGuide: ({ text, fixture }) =>
