@@ -118,6 +118,7 @@ export class GuideEditor {
       placeholder("A guide in GDL2 (JSON) or GDL1 (ODIN)"),
       EditorView.contentAttributes.of({
         "aria-label": "Text of the guide",
+        tabindex: "0",
         spellcheck: "false",
         autocapitalize: "off",
       }),
@@ -174,10 +175,11 @@ export class GuideEditor {
   /** Selects a place of the text. */
   show({ from, to }: Place): void {
     const end = this.#view.state.doc.length;
-    const selection = { anchor: Math.min(from, end), head: Math.min(to, end) };
+    // The cursor is at the beginning: a rule may be longer than the screen.
+    const selection = { anchor: Math.min(to, end), head: Math.min(from, end) };
     this.#view.dispatch({
       selection,
-      effects: EditorView.scrollIntoView(selection.anchor, { y: "center" }),
+      effects: EditorView.scrollIntoView(selection.head, { y: "center" }),
     });
     this.#view.focus();
   }
