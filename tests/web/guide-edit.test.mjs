@@ -90,7 +90,7 @@ test("GDL1 is edited as well, and its outline jumps to bindings, rules and terms
   inEditor(async (page) => {
     const outline = page.locator("#guide-outline");
     const parts = async () => {
-      await expect(outline.locator("#guide-outline-binding .binding").first()).toContainText(
+      await expect(outline.locator("#guide-outline-binding .item-binding").first()).toContainText(
         "gt0002",
       );
       await outline.locator("#guide-outline-rule button").last().click();

@@ -195,7 +195,7 @@ export class EditPane {
     const lines = items.map((item) =>
       h(
         "li",
-        { class: item.kind },
+        { class: `item-${item.kind}` },
         h(
           "button",
           { type: "button", class: "link", onclick: () => this.#jump(item) },
