@@ -106,7 +106,7 @@ test("every control works by keyboard, and ? lists the keys", () =>
     await answered(page);
     await expect(page.locator("#summary")).toHaveText(/^1 row/);
     await page.locator("#tab-query").focus();
-    for (const view of ["templates", "guide", "data"]) {
+    for (const view of ["templates", "guide", "patients", "data"]) {
       await page.keyboard.press("ArrowRight");
       await expect(page.locator(`#view-${view}`), view).toBeVisible();
       await expect(page.locator(`#tab-${view}`)).toHaveAttribute("aria-selected", "true");
@@ -342,7 +342,8 @@ test("only files of the page run or are drawn, and nothing is sent to other host
     document.body.append(script);
   });
   assert.equal(await page.evaluate(() => window.broken), undefined);
-  for (const view of ["templates", "guide", "data", "query"]) await page.click(`#tab-${view}`);
+  for (const view of ["templates", "guide", "patients", "data", "query"])
+    await page.click(`#tab-${view}`);
   await run(page, COUNT);
   await offlineReady(page);
   const home = new URL(server.address).origin;

@@ -8,6 +8,7 @@ import { History } from "./history";
 import { examples, type Example } from "./examples";
 import type { Diagnostic, PageStart } from "./protocol";
 import { setLabels } from "./labels";
+import { PatientView } from "./patients";
 import { remember, remembered } from "./remember";
 import { ResultView, type Asked } from "./results";
 import { SourceChoice } from "./source";
@@ -17,12 +18,13 @@ import { describeProgress } from "./work";
 
 declare const WORKER_URL: string;
 
-const VIEWS = ["query", "templates", "guide", "data"] as const;
+const VIEWS = ["query", "templates", "guide", "patients", "data"] as const;
 /** The link in front of each view that skips the header. */
 const SKIP: Record<(typeof VIEWS)[number], string> = {
   query: "Skip to the query editor",
   templates: "Skip to the template",
   guide: "Skip to the guides",
+  patients: "Skip to the patients",
   data: "Skip to the data",
 };
 const ISSUES = "https://github.com/aqlite/aqlite/issues/new";
@@ -63,6 +65,7 @@ const templateView = new TemplateView(byId("view-templates"), engine, {
   ask: askHere,
   change,
 });
+const patientView = new PatientView(byId("view-patients"), engine);
 const data = new DataPanel(byId("view-data"), engine, change);
 const source = new SourceChoice(engine, {
   change: (connect) => {
@@ -228,6 +231,7 @@ async function refresh(): Promise<void> {
       data.show(contents, templates, patients),
       guide.load(contents, patients),
       templateView.load(contents, templates, patients),
+      patientView.load(contents, patients),
     ]);
     if (reading !== readings || changes > 0) return;
     results.held = false;
@@ -526,6 +530,7 @@ function openView(name: (typeof VIEWS)[number]): void {
     tab.setAttribute("aria-selected", String(chosen));
     tab.tabIndex = chosen ? 0 : -1;
   }
+  patientView.open = name === "patients";
   byId("skip-content").textContent = SKIP[name];
   byId("skip-result").hidden = name !== "query";
 }

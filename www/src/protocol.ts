@@ -134,6 +134,26 @@ export interface Patient {
   label: string;
 }
 
+/** A composition in the timeline of a patient. */
+export interface Listed {
+  /** The id of its latest version. */
+  uid: string;
+  name: string;
+  /** The start of its context; `null` without a context. */
+  time: string | null;
+  template: string | null;
+  composer: string | null;
+}
+
+/** A version of a composition. */
+export interface Version {
+  uid: string;
+  committed: string;
+  committer: string;
+  /** The kind of the change: creation, modification, deleted, … */
+  change: string;
+}
+
 /** A repository on a server. */
 export interface Server {
   /** The address before `/query/aql`. */
@@ -150,6 +170,9 @@ export interface Replacement {
 
 /** The formats of saved compositions. */
 export type DocumentFormat = "JSON" | "FLAT" | "STRUCTURED";
+
+/** The number of compositions that are listed at once. */
+export const TIMELINE = 200;
 
 /** The calls with their arguments and results. */
 export interface Calls {
@@ -204,6 +227,12 @@ export interface Calls {
   format: { takes: { q: string }; gives: string };
   guides: { takes: null; gives: Guide[] };
   patients: { takes: null; gives: Patient[] };
+  /** The compositions of a patient from a position on, the latest first, at most `TIMELINE`. */
+  compositions: { takes: { ehr: string; offset: number }; gives: Listed[] };
+  /** The versions of a composition, the first one first. */
+  versions: { takes: { ehr: string; uid: string }; gives: Version[] };
+  /** A version of a composition (JSON text). */
+  version: { takes: { ehr: string; uid: string }; gives: string };
   /** The text of a guide as stored. */
   guideText: { takes: string; gives: string };
   /**

@@ -16,6 +16,7 @@ import { destination } from "./destination";
 import { indexResult, resultPage } from "./json";
 import { Local, refusedLines, type Send, type Watch } from "./local";
 import { refusal, Refusal, Remote } from "./remote";
+import { TIMELINE } from "./protocol";
 import type {
   Calls,
   Cancel,
@@ -72,6 +73,26 @@ type Handlers = {
 
 const PATIENTS =
   "SELECT e/ehr_id/value AS ehr, e/ehr_status/subject/external_ref/id/value AS subject FROM EHR e ORDER BY subject, ehr LIMIT 500";
+
+const COMPOSITIONS =
+  "SELECT c/uid/value AS uid, c/name/value AS name, c/context/start_time/value AS time, c/archetype_details/template_id/value AS template, c/composer/name AS composer FROM EHR e CONTAINS COMPOSITION c WHERE e/ehr_id/value = $ehr ORDER BY time DESC, uid";
+
+/** The parts of a REVISION_HISTORY that the page shows. */
+interface RevisionHistory {
+  items: {
+    version_id: { value: string };
+    audits: {
+      time_committed?: { value: string };
+      committer?: { name?: string };
+      change_type?: { value: string };
+    }[];
+  }[];
+}
+
+/** Returns the number of a version: 2 of `…::2`. Branches follow their trunk. */
+function numberOf(uid: string): number {
+  return Number.parseFloat(uid.split("::").at(-1) ?? "");
+}
 
 /**
  * Calls about the data of this browser. They fail while a server is selected, so that the two
@@ -430,6 +451,38 @@ const handlers: Handlers = {
     };
     return found.rows.map(([ehr, subject]) => ({ ehr, label: subject ?? ehr }) satisfies Patient);
   },
+  compositions: async ({ ehr, offset }, local) => {
+    const { text } = await ask(local, `${COMPOSITIONS} LIMIT ${TIMELINE} OFFSET ${offset}`, {
+      ehr,
+    });
+    const { rows } = JSON.parse(text) as { rows: (string | null)[][] };
+    return rows.map(([uid, name, time, template, composer]) => ({
+      uid: uid ?? "",
+      name: name ?? "",
+      time: time ?? null,
+      template: template ?? null,
+      composer: composer ?? null,
+    }));
+  },
+  versions: async ({ ehr, uid }, local) => {
+    const object = encodeURIComponent(uid.split("::")[0] ?? uid);
+    const path = `ehr/${ehr}/versioned_composition/${object}/revision_history`;
+    const { items } = JSON.parse(
+      await rest(local, "GET", path, "", { accept: "application/json" }),
+    ) as RevisionHistory;
+    return items
+      .map(({ version_id, audits: [audit] }) => ({
+        uid: version_id.value,
+        committed: audit?.time_committed?.value ?? "",
+        committer: audit?.committer?.name ?? "",
+        change: audit?.change_type?.value ?? "",
+      }))
+      .sort((a, b) => numberOf(a.uid) - numberOf(b.uid));
+  },
+  version: ({ ehr, uid }, local) =>
+    rest(local, "GET", `ehr/${ehr}/composition/${encodeURIComponent(uid)}`, "", {
+      accept: "application/json",
+    }),
   runGuide: async ({ guide, ehr, language }, local) => {
     const start = performance.now();
     const asked = new URLSearchParams({ trace: "true", ...(language ? { language } : {}) });
