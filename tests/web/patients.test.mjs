@@ -97,6 +97,13 @@ test("a patient is found by label or by id, and nothing found is said", () =>
     const all = await people(page).count();
     const label = await people(page).nth(4).locator("strong").textContent();
     const id = await people(page).nth(4).getAttribute("data-id");
+    // The lines of a patient do not overlap those of the next one.
+    const [one, next] = [
+      await people(page).nth(0).boundingBox(),
+      await people(page).nth(1).boundingBox(),
+    ];
+    const id0 = await people(page).nth(0).locator("small").boundingBox();
+    assert.ok(id0.y + id0.height <= one.y + one.height && one.y + one.height <= next.y);
     await page.fill("#patient-find", label.toLowerCase());
     await expect(people(page).first()).toContainText(label);
     await page.fill("#patient-find", id);

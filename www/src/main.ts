@@ -1,4 +1,5 @@
 // The page: it draws and listens, and calls the engine for everything else.
+import { setDiagnostics } from "@codemirror/lint";
 import { byId, copy, count, debounced, h, rove } from "./dom";
 import { DataPanel } from "./data";
 import { Editor } from "./editor";
@@ -39,7 +40,6 @@ let elsewhere = false;
 const engine = new Engine(WORKER_URL, {
   crashed,
   starting: (progress) => state("busy", describeProgress(progress)),
-  lost: (why) => source.lost(why),
   changed,
 });
 const results = new ResultView({
@@ -358,6 +358,7 @@ async function run(page?: { asked: Asked; from: PageStart }): Promise<void> {
     if (mine === runs) results.elapsed(performance.now() - start);
   }, TICK);
   results.busy = true;
+  clearStaleProblems();
   const show = await answered(
     page?.asked ?? { q: editor.text, parameters: parameters() },
     page?.from ?? null,
@@ -368,8 +369,9 @@ async function run(page?: { asked: Asked; from: PageStart }): Promise<void> {
   stop.hidden = true;
   results.busy = false;
   show();
-  // Its data were replaced meanwhile.
-  if (changes === 0 && results.of !== null && drawn !== null && results.of !== drawn)
+  // Its data were replaced meanwhile, or the source answers again.
+  const isAway = byId("state").dataset["state"] === "bad";
+  if (changes === 0 && results.of !== null && drawn !== null && (results.of !== drawn || isAway))
     last = last.then(refresh);
 }
 
@@ -447,7 +449,21 @@ function drawProblem(problem: Diagnostic): HTMLElement {
   );
 }
 
+/** The text to which the displayed problems belong. */
+let checked = "";
+
+/**
+ * Removes the problems of an earlier text: the engine checks the present one only when the running
+ * query is answered.
+ */
+function clearStaleProblems(): void {
+  if (checked === editor.text) return;
+  editor.view.dispatch(setDiagnostics(editor.view.state, []));
+  showProblems([]);
+}
+
 function showProblems(found: Diagnostic[]): void {
+  checked = editor.text;
   problems = found;
   const box = byId("problems");
   const first = found[0];

@@ -456,10 +456,9 @@ function drawDifferences(before: string, after: string): HTMLElement {
       {},
       text === null ? h("span", { class: "quiet" }, "nothing") : h(kind as "ins", {}, text),
     );
-  return h(
+  const table = h(
     "table",
     { class: "cases changes-table" },
-    h("caption", {}, `${changes.length} ${changes.length === 1 ? "difference" : "differences"}`),
     h(
       "thead",
       {},
@@ -484,4 +483,6 @@ function drawDifferences(before: string, after: string): HTMLElement {
       ),
     ),
   );
+  const number = `${changes.length} ${changes.length === 1 ? "difference" : "differences"}`;
+  return h("div", {}, h("h3", {}, number), table);
 }

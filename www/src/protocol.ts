@@ -177,6 +177,8 @@ export const TIMELINE = 200;
 /** The calls with their arguments and results. */
 export interface Calls {
   connect: { takes: Server | null; gives: Contents };
+  /** Selects a server that answered before, without a request. It may be away now. */
+  resume: { takes: Server; gives: null };
   contents: { takes: null; gives: Contents };
   templates: { takes: null; gives: string[] };
   /** A template for people, in a language if it has it (empty: its own). */

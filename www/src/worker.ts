@@ -347,6 +347,10 @@ const handlers: Handlers = {
     remote = next;
     return contents;
   },
+  resume: (server) => {
+    remote = Remote.resume(server);
+    return null;
+  },
   contents: (_, local) => (remote ? remote.contents() : local.contents()),
   templates: async (_, local) => {
     const listed = JSON.parse(await rest(local, "GET", "definition/template")) as {
@@ -587,6 +591,7 @@ function failure(error: unknown): Failure {
 /** Calls that change the source of answers. Later calls wait for them. */
 const TURNING: ReadonlySet<keyof Calls> = new Set([
   "connect",
+  "resume",
   "createSet",
   "openSet",
   "startOver",
