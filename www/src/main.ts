@@ -601,11 +601,12 @@ function nextTheme(): void {
 function drawKeys(): void {
   const mod = apple ? "⌘" : "Ctrl";
   const keys: [string, string][] = [
-    [`${mod} ↵`, "run the query"],
+    [`${mod} ↵`, "run the query, or the form beside the text of a guide"],
     ["Shift Alt F", "format the query"],
     [`${apple ? "⌃" : "Ctrl"} Space`, "complete"],
     [`${mod} /`, "comment or uncomment"],
     [`${mod} F`, "search in the query"],
+    ["F8", "go to the next problem"],
     ["Tab", "take the proposal, or leave the editor"],
     ["Arrows Page Home End", "move in the result"],
     ["Enter", "open a cell, or sort by the name of a column"],

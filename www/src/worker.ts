@@ -453,7 +453,9 @@ const handlers: Handlers = {
     const found = JSON.parse((await ask(local, PATIENTS, {})).text) as {
       rows: [string, string | null][];
     };
-    return found.rows.map(([ehr, subject]) => ({ ehr, label: subject ?? ehr }) satisfies Patient);
+    return found.rows.map(
+      ([ehr, subject]) => ({ ehr: String(ehr), label: String(subject ?? ehr) }) satisfies Patient,
+    );
   },
   compositions: async ({ ehr, offset }, local) => {
     const { text } = await ask(local, `${COMPOSITIONS} LIMIT ${TIMELINE} OFFSET ${offset}`, {
