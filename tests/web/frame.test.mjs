@@ -310,6 +310,24 @@ test("a long query is stopped, and the data are available again", () =>
     await run(page, COUNT);
   }));
 
+test("marks of an earlier text are gone while a query runs", () =>
+  onPage(async (page) => {
+    await write(page, "SELECT o/dta FROM EHR e CONTAINS OBSERVATION o");
+    await expect(page.locator("#problems")).toHaveText(/dta/);
+    const marks = page.locator("#editor .cm-lintRange");
+    await expect(marks.first()).toBeAttached();
+    // The engine is silent, so that the corrected text is not checked.
+    await page.workers()[0].evaluate(() => void (self.postMessage = () => undefined));
+    await page.locator("#editor .cm-content").click();
+    await page.keyboard.press("End");
+    await page.keyboard.insertText(" LIMIT 3");
+    await page.click("#run");
+    await expect(page.locator("#problems")).toHaveText("");
+    await expect(page.locator("#editor .cm-lintRange")).toHaveCount(0);
+    await page.click("#stop");
+    await settled(page);
+  }));
+
 test("the page stays usable while the engine works, and can stop it", () =>
   onPage(async (page) => {
     await page.click("#tab-data");
