@@ -326,8 +326,9 @@ test("dropped fixtures are run, failures first, and checked", () =>
     await page.dispatchEvent("#view-guide", "drop", { dataTransfer: transfer });
     const tests = page.locator("#guide-tests");
     await tests.locator(".summary", { hasText: "1 of 2 cases pass" }).waitFor();
-    const first = await tests.locator(".rules > li").first().textContent();
-    assert.match(first, /failed.*light.*gt0030: expected .*found nothing/);
+    await expect(tests.locator("tbody tr").first()).toHaveText(
+      /failed.*light.*gt0030: expected .*found nothing/,
+    );
     await expect(tests.locator(".guide-problems")).toHaveText(/no variable gt0099/);
     await openFiles(page, file("x.yml", "a: ["));
     await tests.locator(".fixture.bad").waitFor();

@@ -64,7 +64,7 @@ for (const width of [390, 1440]) {
       assert.equal(await inEditor(page), true);
       await skip(page, "#skip-result");
       await expect(page.locator("[role=gridcell]:focus")).toHaveCount(1);
-      for (const view of ["templates", "guide", "data"]) {
+      for (const view of ["templates", "guide", "patients", "data"]) {
         await page.locator(".tabs [aria-selected=true]").focus();
         await page.keyboard.press("ArrowRight");
         await expect(page.locator(`#view-${view}`)).toBeVisible();

@@ -157,7 +157,7 @@ export async function offlineReady(page) {
 
 /** Replaces the query by user input. */
 export async function write(page, q) {
-  await page.locator(".cm-content").click();
+  await page.locator("#editor .cm-content").click();
   await page.keyboard.press("ControlOrMeta+a");
   await page.keyboard.press("Delete");
   // Pasted, because closing brackets would be added to typed ones.

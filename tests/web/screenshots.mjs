@@ -61,6 +61,18 @@ const scenes = {
     await page.locator("#run-guide").click();
     await page.locator("#guide-outcome:not([aria-busy]) .summary").waitFor();
   },
+  editor: async (page) => {
+    await page.locator("#tab-guide").click();
+    await page.locator("#guide-edit-tab").click();
+    await page.locator("#guide-editor .cm-content").waitFor();
+    await page.locator("#fill-guide").click();
+    await page.locator("#guide-form-outcome .summary").waitFor();
+  },
+  patient: async (page) => {
+    await page.locator("#tab-patients").click();
+    await page.locator(".timeline-entry").first().click();
+    await page.locator(".paper").waitFor();
+  },
   data: async (page) => {
     await page.locator("#tab-data").click();
   },

@@ -23,6 +23,7 @@ const { ehrsBeside, groupings, histogram, lines, measures, seconds, summary } =
   await load("series");
 const { languages } = await load("code");
 const { destination } = await load("destination");
+const { idOf, nextVersion, outline } = await load("guide-outline");
 
 const text = String.raw`{ "meta": {"rows": [1]}, "columns": [{"name": "a,b", "path": "/x"}, {"name": "b"}],
   "rows" : [ [1.50, "x]\"[,"] ,[ null , {"_type":"DV_TEXT","value":"}, {"} ], [-0.0e5,[1,[2]]],["=1+1","@x"], [ true ,"über\n"] ] }`;
@@ -255,5 +256,61 @@ test("a query is printed as a program, whatever its content", () => {
   assert.match(languages.r.write(call), /n = 140, from = "2020-01-01", list = list\("a", 1\)/);
   assert.doesNotThrow(
     () => new Function(`return async () => { ${languages.javascript.write(call)} }`),
+  );
+});
+
+/** Returns the items of an outline as words, and checks that their positions are those of the codes. */
+function items(text) {
+  return outline(text).map(({ kind, code, language, from, to }) => {
+    assert.ok(text.slice(from, to).includes(`"${code}"`), `${code} at ${from}`);
+    return [kind, code, language].filter(Boolean).join(" ");
+  });
+}
+
+const TERMS = ["term gt1 en", "term gt2 en", "term gt1 de"];
+
+test("the outline of a guide in JSON has bindings, elements, rules and terms", () => {
+  const text = `{"id": "A.v1", "definition": {
+    "data_bindings": {"gt1": {"id": "gt1", "elements": {"gt2": {"path": "/a[at1]"}}}},
+    "rules": {"gt3": {"when": ["$gt2|Weight {\\"x\\"}| == '}'"]}}},
+    "ontology": {"term_definitions": {"en": {"terms": {"gt1": {"text": "rules: {"}, "gt2": {}}}, "de": {"terms": {"gt1": {}}}}}}`;
+  assert.deepEqual(items(text), ["binding gt1", "element gt2", "rule gt3", ...TERMS]);
+});
+
+test("the outline of a guide in ODIN has bindings, elements, rules and terms", () => {
+  const text = `(GUIDE) <
+    id = <"A.v1">  -- "rules" = <
+    definition = (GUIDE_DEFINITION) <
+      archetype_bindings = < ["gt1"] = (ARCHETYPE_BINDING) < elements = < ["gt2"] = (ELEMENT_BINDING) < path = <"/a[at1]"> > > > >
+      rules = < ["gt3"] = (RULE) < when = <"$gt2 > 3,kg", "a \\" > b",...> priority = <1> > > >
+    ontology = (GUIDE_ONTOLOGY) < term_definitions = <
+      ["en"] = (TERM_DEFINITION) < terms = < ["gt1"] = (TERM) < text = <"one
+        [\\"gt9\\"] = <"> > ["gt2"] = (TERM) < > > >
+      ["de"] = (TERM_DEFINITION) < terms = < ["gt1"] = (TERM) < > > > > > >`;
+  assert.deepEqual(items(text), ["binding gt1", "element gt2", "rule gt3", ...TERMS]);
+});
+
+test("a text that breaks off has the outline of its beginning", () => {
+  assert.deepEqual(items('{"definition": {"rules": {"gt3": {"when": ["$gt'), ["rule gt3"]);
+  assert.deepEqual(items(""), []);
+  assert.deepEqual(items('}}>"'), []);
+});
+
+test("the id of a guide is found at its root only, and the next free version is named", () => {
+  const json = '{"description": {"id": "en"}, "id": "Äß.v1"}';
+  const { id, from, to } = idOf(json);
+  assert.equal(id, "Äß.v1");
+  assert.equal(json.slice(from, to), id);
+  const odin = '(GUIDE) <\n\tlanguage = <id = <"en">>\n\tid = <"B.v2">\n>';
+  assert.equal(odin.slice(idOf(odin).from, idOf(odin).to), "B.v2");
+  assert.equal(idOf('{"a": {"id": "x"}}'), null);
+  const taken = new Set(["A.v2", "A.v3"]);
+  assert.equal(
+    nextVersion("A.v1", (one) => taken.has(one)),
+    "A.v4",
+  );
+  assert.equal(
+    nextVersion("plain", () => false),
+    "plain.v2",
   );
 });

@@ -39,7 +39,7 @@ export interface EditorHost {
   showDiagnostics(problems: Diagnostic[]): void;
 }
 
-const theme = EditorView.theme({
+export const theme = EditorView.theme({
   "&": {
     color: "var(--ink)",
     backgroundColor: "transparent",
@@ -140,7 +140,7 @@ const theme = EditorView.theme({
 });
 
 /** Draws one problem for the tooltip: message, remedy, code. */
-function drawn(problem: Diagnostic): Node {
+export function drawn(problem: Diagnostic): Node {
   const box = h("div", {}, problem.message);
   if (problem.help) box.append(h("div", {}, "Help: ", problem.help));
   box.append(" ", h("small", {}, problem.code));

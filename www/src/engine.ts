@@ -57,11 +57,6 @@ export interface Listener {
   crashed(why: string): void;
   /** The progress of the start of an instance. */
   starting(progress: Progress): void;
-  /**
-   * A successor cannot reach the server of its predecessor. Queries use the data of this browser
-   * from now on.
-   */
-  lost(why: string): void;
   /** The data of this browser changed, and not by this engine. */
   changed(): void;
 }
@@ -141,19 +136,9 @@ export class Engine {
       });
     };
     this.#worker = worker;
-    if (this.#server) void this.#reconnect(this.#server);
-  }
-
-  /** Connects a successor to the server of its predecessor. Other calls wait for that. */
-  async #reconnect(server: Server): Promise<void> {
-    const worker = this.#worker;
-    try {
-      await this.call("connect", server);
-    } catch (error) {
-      if (worker !== this.#worker) return;
-      this.#server = null;
-      this.#listener.lost(error instanceof Error ? error.message : String(error));
-    }
+    // A successor keeps to the server of its predecessor, also while that is away: the data of this
+    // browser must never answer in its place. Later calls fail then, and report why.
+    if (this.#server) void this.call("resume", this.#server).catch(() => undefined);
   }
 
   #answer(reply: Reply): void {

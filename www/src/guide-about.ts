@@ -58,18 +58,29 @@ export function drawAbout(
   ];
 }
 
-/** Draws problems with their places. */
-export function drawProblems(problems: GuideProblem[]): HTMLElement {
-  const draw = ({ line, column, severity, code, message, help }: GuideProblem) =>
-    h(
+/** Draws problems with their places. `show` opens the place of a problem. */
+export function drawProblems(
+  problems: GuideProblem[],
+  show?: (problem: GuideProblem) => void,
+): HTMLElement {
+  const place = (problem: GuideProblem) => {
+    const words = `line ${problem.line}, column ${problem.column}`;
+    return show
+      ? h("button", { type: "button", class: "link", onclick: () => show(problem) }, words)
+      : words;
+  };
+  const draw = (problem: GuideProblem) => {
+    const { severity, code, message, help } = problem;
+    return h(
       "li",
       { class: severity },
-      h("strong", {}, `line ${line}, column ${column}: `),
+      h("strong", {}, place(problem), ": "),
       ...quoted(message),
       " ",
       h("small", {}, code),
       help ? h("span", { class: "help-line" }, ...quoted(help)) : null,
     );
+  };
   return h("ul", { class: "guide-problems" }, ...problems.map(draw));
 }
 

@@ -1,6 +1,7 @@
 // A form for the inputs of a guide: a control for each, and the values as literals of fixtures.
 import { h } from "./dom";
 import { control, type Control } from "./form";
+import type { Hint, Hints } from "./guide-hints";
 import type { DescribedGuide, GuideInput } from "./guide-text";
 import type { WebInput } from "./web-template";
 
@@ -10,24 +11,53 @@ interface Field {
   controls: Control[];
   /** The entered value as a literal, or `null`. */
   literal(): string | null;
+  /** Shows a literal in the controls. */
+  set(literal: string): void;
 }
 
 function single(input: WebInput, language: string): Field {
   const only = control(input, language);
-  return { controls: [only], literal: () => only.value()?.toString() ?? null };
+  return {
+    controls: [only],
+    literal: () => only.value()?.toString() ?? null,
+    set: (literal) => (only.element.value = literal),
+  };
 }
 
-function choice(
-  options: { literal: string; text: string }[],
-  open: boolean,
-  language: string,
-): Field {
+/** Returns the label of a code: `Low` of `1|local::at0005|Low|`. */
+function labelOf(literal: string): string {
+  return /\|([^|]*)\|?\s*$/.exec(literal)?.[1] ?? literal;
+}
+
+/** Returns the code of a literal without its label: `local::at0005`. */
+function codeOf(literal: string): string {
+  return /[\w.-]+::[\w.()-]+/.exec(literal)?.[0] ?? literal;
+}
+
+/** Selects an option of a list. A missing option is added, since any value may be given. */
+function select(element: HTMLElement, value: string, label: string): void {
+  if (!(element instanceof HTMLSelectElement)) {
+    if (element instanceof HTMLInputElement) element.value = value;
+    return;
+  }
+  const found = [...element.options].find(
+    (option) => option.value !== "" && codeOf(option.value) === codeOf(value),
+  );
+  if (found) element.value = found.value;
+  else element.append(h("option", { value, selected: true }, label || value));
+}
+
+function choice(options: GuideInput["options"] = [], language: string): Field {
   const list = options.map(({ literal, text }) => ({ value: literal, label: text || literal }));
-  return single({ type: "CODED_TEXT", list, listOpen: open }, language);
+  const made = single({ type: "CODED_TEXT", list, listOpen: list.length === 0 }, language);
+  const set = (literal: string) => {
+    for (const { element } of made.controls) select(element, literal, labelOf(literal));
+  };
+  return { ...made, set };
 }
 
 /** Creates controls for a number and its unit. Several units are a choice. */
-function quantity(units: string[], language: string): Field {
+function quantity(units: string[], ranges: Hint["ranges"], language: string): Field {
   const number = control({ type: "DECIMAL" }, language);
   const unit = control(
     units.length > 0
@@ -35,15 +65,32 @@ function quantity(units: string[], language: string): Field {
       : { type: "TEXT" },
     language,
   );
+  const bound = () => {
+    const range = ranges.find(({ unit: one }) => one === unit.element.value);
+    for (const end of ["min", "max"] as const) {
+      const limit = range?.[end];
+      if (limit === undefined) number.element.removeAttribute(end);
+      else number.element.setAttribute(end, String(limit));
+    }
+  };
   if (unit.element instanceof HTMLSelectElement) unit.element.selectedIndex = 1;
   else unit.element.placeholder = "unit";
+  unit.element.addEventListener("change", bound);
+  bound();
   const literal = () => {
     const amount = number.value();
     return amount === null
       ? null
       : [amount, unit.value()].filter((part) => part !== null).join(",");
   };
-  return { controls: [number, unit], literal };
+  const set = (given: string) => {
+    const at = given.indexOf(",");
+    number.element.value = at < 0 ? given : given.slice(0, at);
+    const named = at < 0 ? "" : given.slice(at + 1).trim();
+    if (named) select(unit.element, named, named);
+    bound();
+  };
+  return { controls: [number, unit], literal, set };
 }
 
 const KINDS = ["ratio", "unitary", "percent", "fraction", "integer fraction"];
@@ -58,32 +105,92 @@ function proportion(language: string): Field {
     language,
   );
   if (kind.element instanceof HTMLSelectElement) kind.element.selectedIndex = 1;
+  const controls = [numerator, denominator, kind];
   const literal = () =>
-    numerator.value() === null
-      ? null
-      : [numerator, denominator, kind].map((part) => part.value() ?? 1).join(",");
-  return { controls: [numerator, denominator, kind], literal };
+    numerator.value() === null ? null : controls.map((part) => part.value() ?? 1).join(",");
+  const set = (given: string) =>
+    given.split(",").forEach((part, at) => {
+      const one = controls[at];
+      if (one && part.trim()) one.element.value = part.trim();
+    });
+  return { controls, literal, set };
 }
 
-function field(input: GuideInput, language: string): Field {
-  const options = input.options ?? [];
+/** Converts a time to the form of its control: the local time without zone. */
+function localTime(text: string): string {
+  const time = new Date(/T/.test(text) ? text : `${text}T00:00:00`);
+  if (Number.isNaN(time.getTime())) return "";
+  return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+}
+
+function moment(language: string): Field {
+  const made = single({ type: "DATETIME" }, language);
+  const set = (literal: string) => {
+    for (const { element } of made.controls) element.value = localTime(literal);
+  };
+  return { ...made, set };
+}
+
+/** Returns the choices that the guide mentions, then those that only templates have. */
+function options(input: GuideInput, hint: Hint | undefined): GuideInput["options"] {
+  const own = input.options ?? [];
+  const known = new Set(own.map(({ literal }) => codeOf(literal)));
+  return [...own, ...(hint?.options ?? []).filter(({ literal }) => !known.has(codeOf(literal)))];
+}
+
+function made(input: GuideInput, hint: Hint | undefined, language: string): Field {
   switch (input.control) {
     case "quantity":
-      return quantity(input.units ?? [], language);
+      return quantity(
+        [...new Set([...(input.units ?? []), ...(hint?.units ?? [])])],
+        hint?.ranges ?? [],
+        language,
+      );
     case "count":
-      return single({ type: "INTEGER" }, language);
+      return single({ type: "INTEGER", ...hint?.bounds }, language);
     case "boolean":
       return single({ type: "BOOLEAN" }, language);
     case "date_time":
-      return single({ type: "DATETIME" }, language);
+      return moment(language);
     case "proportion":
       return proportion(language);
     case "ordinal":
     case "coded_text":
-      return choice(options, options.length === 0, language);
+      return choice(options(input, hint), language);
     default:
       return single({ type: "TEXT" }, language);
   }
+}
+
+/**
+ * Lets a field return a literal as it was given until its controls change: a date has no time, and a
+ * time its own zone, which the control cannot show.
+ */
+function exact(field: Field): Field {
+  let given: string | null = null;
+  let shown = "";
+  const texts = () => field.controls.map(({ element }) => element.value).join("\n");
+  return {
+    controls: field.controls,
+    literal: () => (given !== null && texts() === shown ? given : field.literal()),
+    set: (literal) => {
+      field.set(literal);
+      given = literal;
+      shown = texts();
+    },
+  };
+}
+
+/** Converts a value as a trace shows it to a literal; `null` if the form has no choice for it. */
+function literalOf(input: GuideInput, hint: Hint | undefined, value: string): string | null {
+  if (input.control === "quantity") return value.replace(/^(\S+) /, "$1,");
+  if (input.control === "proportion") return value.replace("/", ",");
+  if (input.control === "count") return value.replaceAll(",", "");
+  if (input.control !== "ordinal" && input.control !== "coded_text") return value;
+  const same = options(input, hint)?.find(
+    ({ literal, text }) => text === value || labelOf(literal) === value,
+  );
+  return same?.literal ?? null;
 }
 
 /** The labels of the second and third control of a field. */
@@ -95,9 +202,14 @@ const PARTS: Partial<Record<GuideInput["control"], string[]>> = {
 /** The form of a guide. */
 export class GuideForm {
   readonly element: HTMLElement;
+  readonly #hints: Hints;
+  readonly #inputs: GuideInput[];
   readonly #fields: [string, Field][] = [];
+  readonly #now = exact(moment("en"));
 
-  constructor(guide: DescribedGuide, language: string) {
+  constructor(guide: DescribedGuide, language: string, hints: Hints) {
+    this.#hints = hints;
+    this.#inputs = guide.inputs;
     const groups = guide.bindings
       .map((binding) => ({
         binding,
@@ -115,20 +227,51 @@ export class GuideForm {
           ...inputs.map((input) => this.#draw(input, language)),
         ),
       ),
+      this.#drawTime(),
     );
   }
 
-  /** Copies the values from a form of the same guide in another language. */
+  /** Copies the values from a form of the same guide in another language or version. */
   take(other: GuideForm): void {
     const entered = new Map(other.#fields);
-    for (const [variable, { controls }] of this.#fields) {
-      controls.forEach(({ element }, at) => {
-        const before = entered.get(variable)?.controls[at]?.element;
-        if (element instanceof HTMLSelectElement && before instanceof HTMLSelectElement)
-          element.selectedIndex = before.selectedIndex;
-        else if (before) element.value = before.value;
-      });
+    for (const [variable, field] of this.#fields) {
+      const literal = entered.get(variable)?.literal();
+      if (literal !== null && literal !== undefined) field.set(literal);
     }
+    const now = other.now();
+    if (now !== null) this.#now.set(now);
+  }
+
+  /** Replaces all values by the input of a case, and the time of evaluation. */
+  fill(literals: Iterable<[string, string]>, now: string | null): void {
+    this.clear();
+    const fields = new Map(this.#fields);
+    for (const [variable, literal] of literals) fields.get(variable)?.set(literal);
+    if (now !== null) this.#now.set(now);
+  }
+
+  /**
+   * Replaces all values by those of a patient, as a trace shows them. Returns the names of the
+   * inputs whose values the form cannot show.
+   */
+  show(values: Map<string, string>): string[] {
+    const literals: [string, string][] = [];
+    const odd: string[] = [];
+    for (const input of this.#inputs) {
+      const value = values.get(input.variable);
+      if (value === undefined || value === "") continue;
+      const literal = literalOf(input, this.#hints.get(input.variable), value);
+      if (literal === null) odd.push(input.name);
+      else literals.push([input.variable, literal]);
+    }
+    this.fill(literals, this.now());
+    return odd;
+  }
+
+  /** Empties all fields. */
+  clear(): void {
+    for (const field of [...this.#fields.map(([, field]) => field), this.#now])
+      for (const { element } of field.controls.slice(0, 1)) element.value = "";
   }
 
   /** Returns the entered values by variable. */
@@ -140,10 +283,28 @@ export class GuideForm {
     ) as Record<string, string>;
   }
 
+  /** Returns the time of evaluation, or `null` for the present. */
+  now(): string | null {
+    return this.#now.literal();
+  }
+
+  #drawTime(): HTMLElement {
+    const id = `input-${(last += 1)}`;
+    const [only] = this.#now.controls;
+    if (only) only.element.id = id;
+    return h(
+      "div",
+      { class: "form-field form-time" },
+      h("label", { for: id, title: "Empty: now" }, "Time of evaluation"),
+      h("div", { class: "form-controls" }, only?.element),
+    );
+  }
+
   #draw(input: GuideInput, language: string): HTMLElement {
     const id = `input-${(last += 1)}`;
-    const made = field(input, language);
-    made.controls.forEach(({ element }, at) => {
+    const hint = this.#hints.get(input.variable);
+    const field = exact(made(input, hint, language));
+    field.controls.forEach(({ element }, at) => {
       if (at === 0) element.id = id;
       else
         element.setAttribute(
@@ -151,19 +312,24 @@ export class GuideForm {
           `${input.name}, ${PARTS[input.control]?.[at - 1] ?? "part"}`,
         );
     });
-    const free =
-      input.control === "ordinal" || input.control === "coded_text"
-        ? made.controls[0]?.element
-        : undefined;
-    if (free instanceof HTMLInputElement)
-      free.placeholder =
+    const first = field.controls[0]?.element;
+    const isCode = input.control === "ordinal" || input.control === "coded_text";
+    if (isCode && first instanceof HTMLInputElement)
+      first.placeholder =
         input.control === "ordinal" ? "1|local::at0005|Low|" : "local::at0004|Yes|";
-    this.#fields.push([input.variable, made]);
+    const words = hint?.words ?? "";
+    if (words) first?.setAttribute("aria-describedby", `${id}-range`);
+    this.#fields.push([input.variable, field]);
     return h(
       "div",
       { class: "form-field" },
       h("label", { for: id, title: input.description ?? input.variable }, input.name),
-      h("div", { class: "form-controls" }, ...made.controls.map(({ element }) => element)),
+      h(
+        "div",
+        { class: "form-controls" },
+        ...field.controls.map(({ element }) => element),
+        words ? h("small", { id: `${id}-range`, class: "form-range" }, words) : null,
+      ),
     );
   }
 }

@@ -1,11 +1,24 @@
-// The guide view: select or open a guide, run it on a patient or a form, read outcome and source,
-// test it.
-import { h, languageName, rove, save, type Change } from "./dom";
+// The guide view: select, open or write a guide, run it on a patient or a form, read outcome and
+// source, edit and test it.
+import { confirmed } from "./confirm";
+import { debounced, h, languageName, rove, save, type Change } from "./dom";
 import { EngineError, type Engine } from "./engine";
 import { drawAbout, drawProblems } from "./guide-about";
+import { BLANK } from "./guide-blank";
+import { Drafts } from "./guide-drafts";
+import { EditPane } from "./guide-edit";
 import { GuideForm } from "./guide-form";
+import { Hinting } from "./guide-hints";
 import { drawOutcome } from "./guide-outcome";
-import { list, members, text, type DescribedGuide, type GuideProblem } from "./guide-text";
+import { idOf, nextVersion } from "./guide-outline";
+import {
+  list,
+  members,
+  text,
+  type DescribedGuide,
+  type GuideProblem,
+  type Members,
+} from "./guide-text";
 import { Fixtures } from "./guide-tests";
 import { dropped, texts, type TextFile } from "./intake";
 import { parse, type Json } from "./json";
@@ -19,13 +32,18 @@ export interface GuideHost {
   change: Change;
 }
 
-const PANES = { patient: "Patient", form: "Form", about: "About", tests: "Fixtures" } as const;
+const PANES = {
+  patient: "Patient",
+  form: "Form",
+  edit: "Edit",
+  about: "About",
+  tests: "Fixtures",
+} as const;
 type Pane = keyof typeof PANES;
 
-/** A guide in the list. The text is known for guides that were opened here. */
-interface Choice extends Guide {
-  text?: string;
-}
+/** The pauses in typing, in milliseconds, before the text is checked and the form is run. */
+const CHECK_AFTER = 250;
+const RUN_AFTER = 200;
 
 /** The view. */
 export class GuideView {
@@ -43,6 +61,7 @@ export class GuideView {
     class: "unseen",
   });
   readonly #messages = h("div", { id: "guide-messages", class: "messages", "aria-live": "polite" });
+  readonly #new = h("button", { id: "guide-new", type: "button" }, "New guide");
   readonly #outcome = h("div", { id: "guide-outcome", class: "outcome", "aria-live": "polite" });
   readonly #form = h("form", {
     id: "guide-form",
@@ -54,19 +73,26 @@ export class GuideView {
     class: "outcome",
     "aria-live": "polite",
   });
+  readonly #filled = h("p", { id: "guide-filled", class: "quiet", role: "status" });
   readonly #about = h("div", { id: "guide-about", class: "outcome" });
+  readonly #edit: EditPane;
   readonly #tests: Fixtures;
+  readonly #hinting: Hinting;
+  readonly #drafts = new Drafts();
   readonly #panes: Record<Pane, HTMLElement>;
   readonly #tabs: HTMLElement;
   readonly #card = h("section", { class: "card guide-result", "aria-label": "The guide" });
   /** The identity of the data, see `Contents`. */
   #of = "";
   readonly #destination = h("small", { id: "guide-destination" });
+  /** The identity of the data and the number of own writes. */
+  #state = "";
   #stored: Guide[] = [];
-  #opened: Choice[] = [];
   #chosen = "";
   /** The guide that is shown. Empty for none. */
   #text = "";
+  /** The stored text of the selected guide; `null` if it is not stored. */
+  #base: string | null = null;
   /** Counts the descriptions and the runs. Only the latest is shown. */
   #descriptions = 0;
   #runs = 0;
@@ -74,17 +100,36 @@ export class GuideView {
   #opening = 0;
   /** The number of running changes of the screen. */
   #changes = 0;
+  /** Counts the runs on the form. Only the latest is shown. */
+  #tries = 0;
+  /** Whether the form was run, so that it runs again when it or the text changes. */
+  #isLive = false;
+  readonly #checkSoon = debounced(CHECK_AFTER, () => void this.#check());
+  readonly #trySoon = debounced(RUN_AFTER, () => void this.#try());
   #described: DescribedGuide | undefined;
   #entered: GuideForm | undefined;
 
   constructor(root: HTMLElement, engine: Engine, host: GuideHost) {
     this.#engine = engine;
     this.#host = host;
-    this.#tests = new Fixtures((fixture) =>
-      engine.call("testGuide", { text: this.#text, fixture }),
-    );
+    this.#hinting = new Hinting(engine);
+    this.#tests = new Fixtures({
+      guide: (id) => this.#find(id),
+      selected: () => this.#chosen,
+      test: (text, fixture) => engine.call("testGuide", { text, fixture }),
+      use: (id, literals, now) => void this.#use(id, literals, now),
+    });
+    this.#edit = new EditPane({
+      changed: (text) => this.#edited(text),
+      run: () => void this.#try(),
+      store: () => void this.#store(),
+      version: () => void this.#storeVersion(),
+      remove: () => void this.#remove(),
+      discard: () => void this.#discard(),
+    });
     this.#panes = {
       patient: h("div", {}, this.#outcome),
+      edit: h("div", {}, this.#edit.element),
       form: h("div", {}, this.#form, this.#formOutcome),
       about: h("div", {}, this.#about),
       tests: h("div", {}, this.#tests.element),
@@ -97,7 +142,10 @@ export class GuideView {
       ),
     );
     this.#card.append(this.#tabs, ...Object.values(this.#panes));
-    root.append(this.#drawChoice(), this.#card);
+    root.append(
+      h("div", { class: "guide-side" }, this.#drawChoice(), this.#edit.outline),
+      this.#card,
+    );
     this.#listen(root);
     this.#show("patient");
   }
@@ -114,6 +162,7 @@ export class GuideView {
         h("label", { for: "guide-file", class: "button" }, "Open guides or fixtures…"),
         this.#file,
         h("small", {}, "or drop them here: .gdl, .gdl2.json, .yml, .zip"),
+        this.#new,
       ),
       this.#messages,
       h("label", { for: "guide-language" }, "Language"),
@@ -127,15 +176,14 @@ export class GuideView {
   #listen(root: HTMLElement): void {
     rove(this.#tabs, (tab) => this.#show(tab.id.slice("guide-".length, -"-tab".length) as Pane));
     this.#run.addEventListener("click", () => void this.run());
-    this.#patient.addEventListener("change", () => void this.run());
+    this.#patient.addEventListener(
+      "change",
+      () => void (this.#panes.form.hidden ? this.run() : this.#fill()),
+    );
+    this.#new.addEventListener("click", () => void this.#write());
     this.#language.addEventListener(
       "change",
-      () =>
-        void this.#changing(() =>
-          this.#describe(this.#language.value).catch((error: unknown) =>
-            this.#fail(this.#about, error),
-          ),
-        ),
+      () => void this.#changing(() => this.#describe(this.#language.value, this.#entered ?? null)),
     );
     this.#file.addEventListener(
       "change",
@@ -148,6 +196,12 @@ export class GuideView {
       event.preventDefault();
       void this.#try();
     });
+    // An author also tries values out of range.
+    this.#form.noValidate = true;
+    this.#form.addEventListener("input", () => {
+      this.#isLive = true;
+      this.#trySoon();
+    });
     root.addEventListener("dragover", (event) => event.preventDefault());
     root.addEventListener("drop", (event) => {
       event.preventDefault();
@@ -156,7 +210,12 @@ export class GuideView {
   }
 
   #show(pane: Pane): void {
-    for (const [name, element] of Object.entries(this.#panes)) element.hidden = name !== pane;
+    // Beside the text, the form shows the effect of each change.
+    const isShown = (name: string) => name === pane || (pane === "edit" && name === "form");
+    for (const [name, element] of Object.entries(this.#panes)) element.hidden = !isShown(name);
+    this.#card.dataset["pane"] = pane;
+    this.#edit.outline.hidden = pane !== "edit";
+    if (pane === "edit") this.#edit.open();
     for (const tab of this.#tabs.children as Iterable<HTMLElement> & HTMLCollection) {
       const isChosen = tab.id === `guide-${pane}-tab`;
       tab.setAttribute("aria-checked", String(isChosen));
@@ -168,9 +227,11 @@ export class GuideView {
    * Shows the content of the repository. Entered values and open parts stay, the
    * outcome of other data does not.
    */
-  async load({ of, place }: Contents, patients: Patient[]): Promise<void> {
+  async load({ of, place, added }: Contents, patients: Patient[]): Promise<void> {
     if (this.#of !== of) this.#outcome.replaceChildren();
     this.#of = of;
+    this.#state = `${of} ${added}`;
+    this.#drafts.open(place);
     this.#destination.textContent = destinationOf(place);
     try {
       this.#stored = await this.#engine.call("guides", null);
@@ -188,14 +249,22 @@ export class GuideView {
     }
   }
 
-  /**
-   * Returns all guides: the opened ones, and those of the repository that no opened guide replaces.
-   */
-  get #choices(): Choice[] {
-    return [
-      ...this.#opened,
-      ...this.#stored.filter(({ id }) => !this.#opened.some((opened) => opened.id === id)),
-    ];
+  /** Returns all guides: the drafts, and the stored ones that no draft replaces. */
+  get #choices(): Guide[] {
+    const { all } = this.#drafts;
+    return [...all, ...this.#stored.filter(({ id }) => !this.#drafts.find(id))];
+  }
+
+  /** Returns the id and text of a guide: its draft, or else as stored. */
+  async #find(id: string): Promise<{ id: string; text: string } | null> {
+    const plain = (one: string) => one.toLowerCase().replaceAll(/[^a-z0-9]/g, "");
+    const all = this.#choices;
+    const found =
+      all.find((choice) => choice.id === id) ??
+      all.find((choice) => plain(choice.id) === plain(id));
+    if (!found || id === "") return null;
+    const text = this.#drafts.find(found.id)?.text;
+    return { id: found.id, text: text ?? (await this.#engine.call("guideText", found.id)) };
   }
 
   #drawGuides(): void {
@@ -225,7 +294,9 @@ export class GuideView {
     this.#run.disabled = this.#opening > 0 || !this.#runnable;
   }
 
-  #choice({ id, title, text }: Choice): HTMLElement {
+  #choice({ id, title }: Guide): HTMLElement {
+    const isStored = this.#stored.some((guide) => guide.id === id);
+    const state = !this.#drafts.find(id) ? "" : isStored ? " · draft" : " · opened here";
     const input = h("input", {
       type: "radio",
       name: "guide",
@@ -238,12 +309,7 @@ export class GuideView {
       "label",
       { class: "choice", for: `guide-${id}` },
       input,
-      h(
-        "span",
-        {},
-        h("strong", {}, title),
-        h("small", {}, text === undefined ? id : `${id} · opened here`),
-      ),
+      h("span", {}, h("strong", {}, title), h("small", {}, `${id}${state}`)),
     );
   }
 
@@ -271,47 +337,97 @@ export class GuideView {
     this.#language.disabled = false;
   }
 
-  async #read(choice: Choice): Promise<void> {
+  async #read({ id }: Guide): Promise<void> {
     try {
-      const text = choice.text ?? (await this.#engine.call("guideText", choice.id));
-      if (this.#chosen !== choice.id || this.#text === text) return;
+      const isStored = this.#stored.some((guide) => guide.id === id);
+      const base = isStored ? await this.#engine.call("guideText", id) : null;
+      const text = this.#drafts.find(id)?.text ?? base ?? "";
+      if (this.#chosen !== id) return;
+      this.#base = base;
+      if (this.#text === text) return this.#renew();
       this.#text = text;
-      this.#tests.clear();
-      await this.#describe("");
+      this.#edit.load(text);
+      this.#allowSteps();
+      this.#isLive = false;
+      await this.#describe("", null);
     } catch (error) {
       this.#text = "";
       this.#fail(this.#about, error);
     }
   }
 
+  /** Shows whether the same text is stored now. */
+  #renew(): void {
+    this.#allowSteps();
+    const offered = this.#about.querySelector("#store-guide") !== null;
+    if (this.#described && offered !== !!this.#drafts.find(this.#chosen))
+      this.#drawAbout(this.#described);
+  }
+
+  /** Allows the steps that the state of the text permits. */
+  #allowSteps(): void {
+    const id = idOf(this.#text)?.id ?? "";
+    const isStored = (id: string) => this.#stored.some((guide) => guide.id === id);
+    this.#edit.allow({
+      id,
+      isStored: isStored(id),
+      isDraft: this.#text !== this.#base,
+      isRemovable: isStored(this.#chosen),
+    });
+  }
+
   /** Shows that there is no guide. */
   #none(): void {
     this.#text = "";
+    this.#base = null;
     this.#described = undefined;
     this.#entered = undefined;
-    this.#tests.clear();
     this.#formOutcome.replaceChildren();
+    this.#edit.load("");
+    this.#edit.allow({ id: "", isStored: false, isDraft: false, isRemovable: false });
     for (const where of [this.#form, this.#about])
       say(
         where,
         "No guide",
-        "There is none in the repository. Open one here, or make sample patients in the Data view.",
+        "There is none in the repository. Open or write one here, or make sample patients in the Data view.",
       );
   }
 
-  /** Draws the guide in a language. Empty selects its own. */
-  async #describe(language: string): Promise<void> {
+  /**
+   * Draws the guide in a language. Empty selects its own. The values of a form are kept if it is
+   * given.
+   */
+  async #describe(language: string, before: GuideForm | null): Promise<void> {
     const description = (this.#descriptions += 1);
-    const described = await this.#engine.call("describeGuide", { text: this.#text, language });
-    if (description !== this.#descriptions) return;
-    this.#described = described;
-    const chosen = language || described.language;
-    if (!language)
-      this.#language.replaceChildren(
-        ...described.languages.map((one) =>
-          h("option", { value: one, selected: one === chosen }, languageName(one)),
-        ),
-      );
+    const text = this.#text;
+    try {
+      const described = await this.#engine.call("describeGuide", { text, language });
+      const chosen = described.languages.includes(language) ? language : described.language;
+      const hints = await this.#hinting.hints(this.#state, described, chosen);
+      if (description !== this.#descriptions) return;
+      this.#described = described;
+      this.#drawLanguages(described, chosen);
+      this.#drawAbout(described);
+      this.#edit.described(described, chosen);
+      this.#drawForm(new GuideForm(described, chosen, hints), before);
+    } catch (error) {
+      if (description !== this.#descriptions) return;
+      const problems = error instanceof EngineError ? (error.diagnostics as GuideProblem[]) : [];
+      this.#edit.refused(problems, error instanceof Error ? error.message : String(error));
+      this.#fail(this.#about, error);
+      if (before === null) this.#drawUnreadable();
+    }
+  }
+
+  #drawLanguages({ languages }: DescribedGuide, chosen: string): void {
+    this.#language.replaceChildren(
+      ...languages.map((one) =>
+        h("option", { value: one, selected: one === chosen }, languageName(one)),
+      ),
+    );
+  }
+
+  #drawAbout(described: DescribedGuide): void {
     this.#about.replaceChildren(
       ...drawAbout(
         described,
@@ -319,26 +435,246 @@ export class GuideView {
         (syntax) => void this.#save(syntax),
       ),
     );
-    if (this.#opened.some(({ id }) => id === this.#chosen))
-      this.#about
-        .querySelector(".actions")
-        ?.append(
-          h(
-            "button",
-            { id: "store-guide", type: "button", onclick: () => void this.#store() },
-            "Store in the repository",
-          ),
-          this.#destination,
-        );
-    const before = language ? this.#entered : undefined;
-    this.#entered = new GuideForm(described, chosen);
-    if (before) this.#entered.take(before);
-    const run = h("button", { id: "try-guide", class: "primary" }, "Run on the form");
-    if (described.inputs.length === 0)
+    if (!this.#drafts.find(this.#chosen)) return;
+    const store = h(
+      "button",
+      { id: "store-guide", type: "button", onclick: () => void this.#store() },
+      "Store in the repository",
+    );
+    this.#about.querySelector(".actions")?.append(store, this.#destination);
+  }
+
+  /** Draws the form with the values of another one. */
+  #drawForm(form: GuideForm, before: GuideForm | null): void {
+    this.#entered = form;
+    if (before) form.take(before);
+    const isEmpty = this.#described?.inputs.length === 0;
+    if (isEmpty)
       say(this.#form, "No inputs", "This guide reads nothing: its rules fire without data.");
-    else this.#form.replaceChildren(this.#entered.element);
-    this.#form.append(h("p", { class: "actions" }, run));
+    else this.#form.replaceChildren(form.element);
+    const fill = h(
+      "button",
+      { id: "fill-guide", type: "button", onclick: () => void this.#fill() },
+      "Fill in from the patient",
+    );
+    this.#form.append(
+      h(
+        "p",
+        { class: "actions" },
+        h("button", { id: "try-guide", class: "primary" }, "Run on the form"),
+        isEmpty || this.#patient.options.length === 0 ? null : fill,
+      ),
+      this.#filled,
+    );
+    if (!before) {
+      this.#filled.textContent = "";
+      this.#formOutcome.replaceChildren();
+    }
+    if (this.#isLive) this.#trySoon();
+  }
+
+  /** Shows that a text has no form yet. */
+  #drawUnreadable(): void {
+    this.#described = undefined;
+    this.#entered = undefined;
     this.#formOutcome.replaceChildren();
+    say(this.#form, "No form", "The text is not a guide yet. Its problems are listed under Edit.");
+  }
+
+  // --- editing
+
+  /** Keeps an edited text as a draft, and checks it after a pause. */
+  #edited(text: string): void {
+    this.#text = text;
+    const was = this.#drafts.find(this.#chosen);
+    if (text === this.#base) this.#drafts.drop(this.#chosen);
+    else this.#keep(this.#chosen, this.#described?.concept ?? was?.title ?? this.#chosen, text);
+    if (!!was !== !!this.#drafts.find(this.#chosen)) this.#drawGuides();
+    this.#allowSteps();
+    this.#checkSoon();
+  }
+
+  #keep(id: string, title: string, text: string): void {
+    if (!this.#drafts.keep(id, title, text))
+      this.#say("The draft is not kept over a reload: this browser has no room for it.", true);
+  }
+
+  /** Checks the edited text, and shows its effect on form and fixtures. */
+  async #check(): Promise<void> {
+    await this.#describe(this.#language.value, this.#entered ?? null);
+    await this.#tests.changed([this.#chosen]);
+  }
+
+  /** Begins a new guide. */
+  async #write(): Promise<void> {
+    const taken = (id: string) => this.#choices.some((choice) => choice.id === id);
+    const id = nextVersion("New_guide.v0", taken);
+    this.#keep(id, "New guide", BLANK.replace("New_guide.v1", id));
+    await this.#select(id);
+    this.#show("edit");
+  }
+
+  /** Selects a guide and shows it. */
+  async #select(id: string): Promise<void> {
+    this.#chosen = id;
+    this.#drawGuides();
+    await this.#choose(id);
+  }
+
+  /**
+   * Changes the stored guides. Returns the former text of the removed one; `undefined` if it failed.
+   */
+  async #exchange(
+    what: string,
+    remove: string | null,
+    add: string | null,
+    done: () => void,
+  ): Promise<string | null | undefined> {
+    try {
+      return await this.#host.change(what, async () => {
+        const former = await this.#engine.call("exchangeGuide", { remove, add });
+        done();
+        return former;
+      });
+    } catch (error) {
+      this.#say(`Not done: ${error instanceof Error ? error.message : String(error)}`, true);
+      return undefined;
+    }
+  }
+
+  /** Stores the text under its id. A stored guide with this id is replaced, after a confirmation. */
+  async #store(): Promise<void> {
+    const [chosen, text] = [this.#chosen, this.#text];
+    const id = idOf(text)?.id;
+    if (!id) return this.#say("Not stored: the text has no id.", true);
+    const isStored = this.#stored.some((guide) => guide.id === id);
+    const question = {
+      title: `Replace ${id}?`,
+      about: `Its stored text is replaced by this one, and later runs use this one. ${this.#destination.textContent ?? ""} You can undo it.`,
+      yes: "Replace",
+      no: "Keep the stored one",
+    };
+    if (isStored && !(await confirmed(question))) return;
+    const former = await this.#exchange("Storing", isStored ? id : null, text, () => {
+      this.#drafts.drop(chosen);
+      this.#chosen = id;
+    });
+    if (former === undefined) return;
+    const undo = async () => {
+      const done = await this.#exchange("Taking back", id, former, () =>
+        // The newer text is not lost.
+        this.#keep(id, this.#described?.concept ?? id, text),
+      );
+      if (done === undefined) return;
+      this.#say(
+        former === null
+          ? `${id} is not stored any more. Its text is a draft.`
+          : `The former text of ${id} is stored again. The newer one is a draft.`,
+      );
+    };
+    this.#say(
+      former === null ? `${id} is stored.` : `${id} is replaced.`,
+      false,
+      () => void undo(),
+    );
+  }
+
+  /** Stores the text as the next free version. The id in the text changes. */
+  async #storeVersion(): Promise<void> {
+    const from = this.#chosen;
+    const id = idOf(this.#text)?.id;
+    if (!id) return this.#say("Not stored: the text has no id.", true);
+    const next = nextVersion(id, (one) => this.#stored.some((guide) => guide.id === one));
+    this.#edit.rename(next);
+    // The draft is now that of the new version.
+    this.#drafts.drop(from);
+    this.#keep(next, this.#described?.concept ?? next, this.#text);
+    await this.#select(next);
+    await this.#store();
+  }
+
+  /** Removes the stored guide, after a confirmation. */
+  async #remove(): Promise<void> {
+    const id = this.#chosen;
+    const question = {
+      title: `Remove ${id}?`,
+      about: `It is not run any more. ${this.#drafts.find(id) ? "Your draft of it stays." : ""} You can undo it.`,
+      yes: "Remove",
+      no: "Keep it",
+    };
+    if (!(await confirmed(question))) return;
+    const former = await this.#exchange("Removing", id, null, () => undefined);
+    if (typeof former !== "string") return;
+    const undo = async () => {
+      const done = await this.#exchange("Taking back", null, former, () => (this.#chosen = id));
+      if (done !== undefined) this.#say(`${id} is stored again.`);
+    };
+    this.#say(`${id} is removed.`, false, () => void undo());
+  }
+
+  /** Forgets the draft, which can be undone. */
+  async #discard(): Promise<void> {
+    const draft = this.#drafts.find(this.#chosen);
+    if (!draft) return;
+    this.#drafts.drop(draft.id);
+    await this.#select(draft.id);
+    const undo = async () => {
+      this.#keep(draft.id, draft.title, draft.text);
+      await this.#select(draft.id);
+      this.#say(`The draft of ${draft.id} is back.`);
+    };
+    this.#say(`The draft of ${draft.id} is discarded.`, false, () => void undo());
+  }
+
+  /** Shows a message, with a button that undoes the step. */
+  #say(words: string, isBad = false, undo?: () => void): void {
+    const button = undo
+      ? h("button", { id: "guide-undo", type: "button", onclick: undo }, "Undo")
+      : null;
+    this.#messages.replaceChildren(h("p", { class: isBad ? "bad" : "good" }, words, " ", button));
+    // The pressed button may be disabled or gone.
+    const active = document.activeElement;
+    if (button && (active === document.body || active?.matches(":disabled"))) button.focus();
+  }
+
+  // --- forms
+
+  /** Shows the form of a guide with the input of a case. */
+  async #use(id: string, literals: [string, string][], now: string | null): Promise<void> {
+    if (id !== this.#chosen) await this.#select(id);
+    if (!this.#entered) return;
+    this.#entered.fill(literals, now);
+    this.#filled.textContent = "The values of a case are filled in.";
+    if (this.#panes.form.hidden) this.#show("form");
+    await this.#try();
+    this.#form.querySelector<HTMLElement>("input, select")?.focus();
+  }
+
+  /** Fills the form with the values that the guide reads of the selected patient. */
+  async #fill(): Promise<void> {
+    const patient = this.#patient.selectedOptions[0];
+    const form = this.#entered;
+    if (!patient || !form) return;
+    try {
+      const { text: answer } = await this.#engine.call("runGuideText", {
+        text: this.#text,
+        ehr: patient.value,
+        language: this.#language.value,
+      });
+      if (form !== this.#entered) return;
+      const values = valuesOf(members(members(parse(answer))["trace"]));
+      const odd = form.show(values);
+      const words = [
+        values.size === 0
+          ? `${patient.textContent} has no values for this guide.`
+          : `The values of ${patient.textContent} are filled in.`,
+        odd.length > 0 ? `Not among the choices: ${odd.join(", ")}.` : "",
+      ];
+      this.#filled.textContent = words.filter(Boolean).join(" ");
+      await this.#try();
+    } catch (error) {
+      this.#fail(this.#formOutcome, error);
+    }
   }
 
   /** Runs a query in the query view. A query for one EHR gets the selected patient. */
@@ -355,26 +691,7 @@ export class GuideView {
     );
   }
 
-  /** Stores an opened guide in the repository. */
-  async #store(): Promise<void> {
-    try {
-      const [id, guide] = [
-        this.#chosen,
-        { name: `${this.#chosen}.gdl`, text: this.#text, ehr: null },
-      ];
-      await this.#host.change("Storing", () => this.#engine.call("add", guide));
-      this.#opened = this.#opened.filter((opened) => opened.id !== id);
-      this.#drawGuides();
-      this.#about.querySelector("#store-guide")?.remove();
-      this.#messages.replaceChildren(h("p", { class: "good" }, `${id} is stored`));
-    } catch (error) {
-      this.#messages.replaceChildren(
-        h("p", { class: "bad" }, error instanceof Error ? error.message : String(error)),
-      );
-    }
-  }
-
-  /** Opens files: guides for the list, fixtures to run on the selected guide. */
+  /** Opens files: guides for the list, fixtures to run on the guides that they name. */
   async #open(files: Promise<File[]>): Promise<void> {
     this.#messages.replaceChildren();
     this.#opening += 1;
@@ -397,39 +714,63 @@ export class GuideView {
 
   async #openAll(files: TextFile[]): Promise<void> {
     const fixtures: { name: string; text: string }[] = [];
+    const guides: string[] = [];
     for (const file of files) {
       const content = await file.text();
       if (/\.ya?ml$/i.test(file.name) || /^\s*guidelines:/m.test(content))
         fixtures.push({ name: file.name, text: content });
-      else await this.#openGuide(file.name, content);
+      else {
+        const id = await this.#openGuide(file.name, content);
+        if (id !== null) guides.push(id);
+      }
+    }
+    const last = guides.at(-1);
+    if (last !== undefined) {
+      await this.#select(last);
+      await this.#tests.changed(guides);
+      if (this.#panes.edit.hidden) this.#show("about");
     }
     if (fixtures.length === 0) return;
     this.#show("tests");
     await this.#tests.run(fixtures);
   }
 
-  async #openGuide(name: string, content: string): Promise<void> {
+  /** Keeps an opened guide as a draft. Returns its id, or `null` if the text is not a guide. */
+  async #openGuide(name: string, content: string): Promise<string | null> {
     try {
       const { id, concept } = await this.#engine.call("describeGuide", {
         text: content,
         language: "",
       });
-      this.#opened = [
-        { id, title: concept ?? id, text: content },
-        ...this.#opened.filter((opened) => opened.id !== id),
-      ];
-      this.#chosen = id;
-      this.#drawGuides();
-      await this.#choose(id);
-      this.#show("about");
+      this.#keep(id, concept ?? id, content);
+      return id;
     } catch (error) {
-      const problems = error instanceof EngineError ? (error.diagnostics as GuideProblem[]) : [];
-      const words =
-        problems.length > 0
-          ? drawProblems(problems)
-          : h("span", {}, error instanceof Error ? error.message : String(error));
-      this.#messages.append(h("div", { class: "bad" }, h("strong", {}, name), ": ", words));
+      this.#messages.append(this.#drawRefused(name, content, error));
+      return null;
     }
+  }
+
+  /** Draws the problems of a file that is not a guide, which can be edited if it is close to one. */
+  #drawRefused(name: string, content: string, error: unknown): HTMLElement {
+    const problems = error instanceof EngineError ? (error.diagnostics as GuideProblem[]) : [];
+    const words =
+      problems.length > 0
+        ? drawProblems(problems)
+        : h("span", {}, error instanceof Error ? error.message : String(error));
+    const edit = async () => {
+      this.#keep(name, name, content);
+      await this.#select(name);
+      this.#show("edit");
+    };
+    const button = h("button", { type: "button", onclick: () => void edit() }, "Edit it here");
+    return h(
+      "div",
+      { class: "bad" },
+      h("strong", {}, name),
+      ": ",
+      words,
+      problems.length > 0 ? button : null,
+    );
   }
 
   /** Runs the selected guide on the selected patient. */
@@ -449,7 +790,7 @@ export class GuideView {
 
   /** Runs the selected guide on an EHR. Returns the function that draws the outcome. */
   async #ran(ehr: string, whom: string): Promise<() => void> {
-    const opened = this.#opened.find(({ id }) => id === this.#chosen)?.text;
+    const opened = this.#drafts.find(this.#chosen)?.text;
     const language = this.#language.value;
     if (opened === undefined) {
       const { text: answer, milliseconds } = await this.#engine.call("runGuide", {
@@ -511,18 +852,26 @@ export class GuideView {
     );
   }
 
+  /** Runs the guide on the form. */
   async #try(): Promise<void> {
-    if (!this.#entered) return;
-    try {
-      const { text: answer, milliseconds } = await this.#engine.call("tryGuide", {
-        text: this.#text,
-        inputs: this.#entered.literals(),
-        language: this.#language.value,
-      });
-      this.#drawRun(this.#formOutcome, answer, "this form", milliseconds, []);
-    } catch (error) {
-      this.#fail(this.#formOutcome, error);
-    }
+    const form = this.#entered;
+    if (!form) return;
+    this.#isLive = true;
+    const mine = (this.#tries += 1);
+    const draw = await this.#tried(form).catch(
+      (error: unknown) => () => this.#fail(this.#formOutcome, error),
+    );
+    if (mine === this.#tries) draw();
+  }
+
+  async #tried(form: GuideForm): Promise<() => void> {
+    const { text: answer, milliseconds } = await this.#engine.call("tryGuide", {
+      text: this.#text,
+      inputs: form.literals(),
+      language: this.#language.value,
+      now: form.now(),
+    });
+    return () => this.#drawRun(this.#formOutcome, answer, "this form", milliseconds, []);
   }
 
   /** Draws a run that did not use the REST interface. */
@@ -562,6 +911,13 @@ export class GuideView {
     say(where, "The guide did not run", error instanceof Error ? error.message : String(error));
     where.firstElementChild?.classList.add("bad");
   }
+}
+
+/** Returns the latest value of each variable that a run read, as its trace shows it. */
+function valuesOf(trace: Members): Map<string, string> {
+  const used = list(trace["inputs"]).flatMap((input) => list(members(input)["used"]));
+  const values = used.flatMap((source) => list(members(source)["values"])).map(members);
+  return new Map(values.map((value) => [text(value["variable"]), text(value["value"])]));
 }
 
 function say(where: HTMLElement, title: string, about: string): void {

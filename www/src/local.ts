@@ -69,6 +69,14 @@ const RESTORABLE = 600_000;
 /** The number of compositions between two pauses for other work. */
 const STEP = 1000;
 
+/** Sends a request of the REST interface. Returns the body of the answer; a refusal is an error. */
+export type Send = (
+  method: string,
+  path: string,
+  body?: string,
+  headers?: Record<string, string>,
+) => Promise<string>;
+
 /** An open repository. */
 export class Local {
   readonly sets: DataSets;
@@ -264,6 +272,28 @@ export class Local {
       if (status >= 300) throw refusal(status, body);
       return (JSON.parse(body) as { findings: unknown[] }).findings.length;
     });
+  }
+
+  /**
+   * Runs requests as an administrator, and stores their writes together. A refusal is an error
+   * inside of `run`.
+   */
+  async administering<T>(run: (send: Send) => Promise<T>): Promise<T> {
+    const send: Send = (method, path, body = "", headers = {}) => {
+      const answer = this.#administer({ method, url: this.address(path), headers, body });
+      return answer.status < 300
+        ? Promise.resolve(answer.body)
+        : Promise.reject(refusal(answer.status, answer.body));
+    };
+    // Writes of a run that fails are stored as well: the repository has them.
+    const done = await this.#kept.writing(() =>
+      run(send).then(
+        (value) => ({ value }),
+        (error: unknown) => ({ error }),
+      ),
+    );
+    if ("error" in done) throw done.error;
+    return done.value;
   }
 
   #administer(asked: Asked): Answer {

@@ -1,4 +1,5 @@
 // The page: it draws and listens, and calls the engine for everything else.
+import { setDiagnostics } from "@codemirror/lint";
 import { byId, copy, count, debounced, h, rove } from "./dom";
 import { DataPanel } from "./data";
 import { Editor, fixName } from "./editor";
@@ -8,6 +9,7 @@ import { History } from "./history";
 import { examples, type Example } from "./examples";
 import type { Diagnostic, PageStart } from "./protocol";
 import { setLabels } from "./labels";
+import { PatientView } from "./patients";
 import { remember, remembered } from "./remember";
 import { ResultView, type Asked } from "./results";
 import { SourceChoice } from "./source";
@@ -17,12 +19,13 @@ import { describeProgress } from "./work";
 
 declare const WORKER_URL: string;
 
-const VIEWS = ["query", "templates", "guide", "data"] as const;
+const VIEWS = ["query", "templates", "guide", "patients", "data"] as const;
 /** The link in front of each view that skips the header. */
 const SKIP: Record<(typeof VIEWS)[number], string> = {
   query: "Skip to the query editor",
   templates: "Skip to the template",
   guide: "Skip to the guides",
+  patients: "Skip to the patients",
   data: "Skip to the data",
 };
 const ISSUES = "https://github.com/aqlite/aqlite/issues/new";
@@ -37,7 +40,6 @@ let elsewhere = false;
 const engine = new Engine(WORKER_URL, {
   crashed,
   starting: (progress) => state("busy", describeProgress(progress)),
-  lost: (why) => source.lost(why),
   changed,
 });
 const results = new ResultView({
@@ -63,6 +65,7 @@ const templateView = new TemplateView(byId("view-templates"), engine, {
   ask: askHere,
   change,
 });
+const patientView = new PatientView(byId("view-patients"), engine);
 const data = new DataPanel(byId("view-data"), engine, change);
 const source = new SourceChoice(engine, {
   change: (connect) => {
@@ -228,6 +231,7 @@ async function refresh(): Promise<void> {
       data.show(contents, templates, patients),
       guide.load(contents, patients),
       templateView.load(contents, templates, patients),
+      patientView.load(contents, patients),
     ]);
     if (reading !== readings || changes > 0) return;
     results.held = false;
@@ -354,6 +358,7 @@ async function run(page?: { asked: Asked; from: PageStart }): Promise<void> {
     if (mine === runs) results.elapsed(performance.now() - start);
   }, TICK);
   results.busy = true;
+  clearStaleProblems();
   const show = await answered(
     page?.asked ?? { q: editor.text, parameters: parameters() },
     page?.from ?? null,
@@ -364,8 +369,9 @@ async function run(page?: { asked: Asked; from: PageStart }): Promise<void> {
   stop.hidden = true;
   results.busy = false;
   show();
-  // Its data were replaced meanwhile.
-  if (changes === 0 && results.of !== null && drawn !== null && results.of !== drawn)
+  // Its data were replaced meanwhile, or the source answers again.
+  const isAway = byId("state").dataset["state"] === "bad";
+  if (changes === 0 && results.of !== null && drawn !== null && (results.of !== drawn || isAway))
     last = last.then(refresh);
 }
 
@@ -444,7 +450,21 @@ function drawProblem(problem: Diagnostic): HTMLElement {
   );
 }
 
+/** The text to which the displayed problems belong. */
+let checked = "";
+
+/**
+ * Removes the problems of an earlier text: the engine checks the present one only when the running
+ * query is answered.
+ */
+function clearStaleProblems(): void {
+  if (checked === editor.text) return;
+  editor.view.dispatch(setDiagnostics(editor.view.state, []));
+  showProblems([]);
+}
+
 function showProblems(found: Diagnostic[]): void {
+  checked = editor.text;
   problems = found;
   const box = byId("problems");
   const first = found[0];
@@ -537,6 +557,7 @@ function openView(name: (typeof VIEWS)[number]): void {
     tab.setAttribute("aria-selected", String(chosen));
     tab.tabIndex = chosen ? 0 : -1;
   }
+  patientView.open = name === "patients";
   byId("skip-content").textContent = SKIP[name];
   byId("skip-result").hidden = name !== "query";
 }
@@ -591,11 +612,12 @@ function nextTheme(): void {
 function drawKeys(): void {
   const mod = apple ? "⌘" : "Ctrl";
   const keys: [string, string][] = [
-    [`${mod} ↵`, "run the query"],
+    [`${mod} ↵`, "run the query, or the form beside the text of a guide"],
     ["Shift Alt F", "format the query"],
     [`${apple ? "⌃" : "Ctrl"} Space`, "complete"],
     [`${mod} /`, "comment or uncomment"],
     [`${mod} F`, "search in the query"],
+    ["F8", "go to the next problem"],
     ["Tab", "take the proposal, or leave the editor"],
     ["Arrows Page Home End", "move in the result"],
     ["Enter", "open a cell, or sort by the name of a column"],

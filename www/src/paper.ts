@@ -21,6 +21,12 @@ function named(value: Members): string | null {
   return typeof text === "string" ? text : null;
 }
 
+/** The name of a party, such as the composer; `null` for anything else. */
+function party(value: Json): string | null {
+  const name = isObject(value) ? value["name"] : null;
+  return typeof name === "string" ? name : null;
+}
+
 /** Attributes that identify and describe, and are not shown. */
 const QUIET = new Set([
   "_type",
@@ -46,18 +52,65 @@ function readable(text: string): string {
   return text.replace(/^(\d{4}-\d\d-\d\d)T(?=\d\d:)/, "$1 ");
 }
 
+/** A value of a document. */
+export interface Fact {
+  /** The place of the value, unique in its document and the same in other versions. */
+  key: string;
+  /** The names of the nodes around it, and its own. */
+  names: string[];
+  text: string;
+}
+
+/** Returns the values of a document in their order. Those that a reader does not see are left out. */
+export function facts(document: Json): Fact[] {
+  const found: Fact[] = [];
+  const keys = new Map<string, number>();
+  // The same place may occur several times: in a list, and in repeated groups.
+  const unique = (key: string) => {
+    const before = keys.get(key) ?? 0;
+    keys.set(key, before + 1);
+    return before === 0 ? key : `${key} #${before + 1}`;
+  };
+  const visit = (value: Json, key: string, names: string[], attribute: string): void => {
+    if (Array.isArray(value)) {
+      for (const item of value) visit(item, key, names, attribute);
+      return;
+    }
+    const person = party(value);
+    const isData = isObject(value) && String(value["_type"] ?? "").startsWith("DV_");
+    if (person !== null || isData || !isObject(value)) {
+      const shown = person ?? view(print(value)).text;
+      const own = attribute === "value" ? names : [...names, attribute.replaceAll("_", " ")];
+      if (shown) found.push({ key: unique(key), names: own, text: readable(shown) });
+      return;
+    }
+    const title = named(value);
+    const node = value["archetype_node_id"];
+    const here = typeof node === "string" ? unique(`${key}[${node},${title ?? ""}]`) : key;
+    for (const [member, item] of Object.entries(value))
+      if (!QUIET.has(member))
+        visit(item, `${here}/${member}`, title ? [...names, title] : names, member);
+  };
+  visit(document, "", [], "");
+  return found;
+}
+
 /** A document in which the place of a cell is marked. */
 export class Paper {
   readonly element: HTMLElement;
-  readonly #marked: string;
+  /** The JSON of the cell; `null` if nothing is marked. */
+  readonly #marked: string | null;
   /** The code of the node that contains the cell. The same value may occur elsewhere, too. */
   readonly #code: string | null;
   #inside = false;
   #first: HTMLElement | undefined;
 
-  /** `cell` is the JSON of the cell, `path` is the path of its column. */
-  constructor(document: Json, cell: Json, path: string | null) {
-    this.#marked = print(cell);
+  /**
+   * `cell` is the JSON of the cell, `path` is the path of its column. Without a cell, nothing is
+   * marked.
+   */
+  constructor(document: Json, cell?: Json, path: string | null = null) {
+    this.#marked = cell === undefined ? null : print(cell);
     this.#code = innermost(path ?? "");
     this.element = h("article", { class: "paper" }, ...this.#draw(document, 3));
   }
@@ -102,6 +155,8 @@ export class Paper {
 
   #attribute(attribute: string, value: Json, level: number): HTMLElement[] {
     if (QUIET.has(attribute)) return [];
+    const person = party(value);
+    if (person !== null) return [this.#line(attribute.replaceAll("_", " "), person)];
     const whole = isObject(value) && String(value["_type"] ?? "").startsWith("DV_");
     if (whole || !(Array.isArray(value) || isObject(value)))
       return [this.#line(attribute.replaceAll("_", " "), value)];
@@ -121,6 +176,7 @@ export class Paper {
 
   /** Whether the cell shows this value, or a direct part of it. */
   #holds(value: Json): boolean {
+    if (this.#marked === null) return false;
     if (this.#code && !this.#inside) return false;
     if (print(value) === this.#marked) return true;
     return (

@@ -136,6 +136,26 @@ export interface Patient {
   label: string;
 }
 
+/** A composition in the timeline of a patient. */
+export interface Listed {
+  /** The id of its latest version. */
+  uid: string;
+  name: string;
+  /** The start of its context; `null` without a context. */
+  time: string | null;
+  template: string | null;
+  composer: string | null;
+}
+
+/** A version of a composition. */
+export interface Version {
+  uid: string;
+  committed: string;
+  committer: string;
+  /** The kind of the change: creation, modification, deleted, … */
+  change: string;
+}
+
 /** A repository on a server. */
 export interface Server {
   /** The address before `/query/aql`. */
@@ -153,9 +173,14 @@ export interface Replacement {
 /** The formats of saved compositions. */
 export type DocumentFormat = "JSON" | "FLAT" | "STRUCTURED";
 
+/** The number of compositions that are listed at once. */
+export const TIMELINE = 200;
+
 /** The calls with their arguments and results. */
 export interface Calls {
   connect: { takes: Server | null; gives: Contents };
+  /** Selects a server that answered before, without a request. It may be away now. */
+  resume: { takes: Server; gives: null };
   contents: { takes: null; gives: Contents };
   templates: { takes: null; gives: string[] };
   /** A template for people, in a language if it has it (empty: its own). */
@@ -206,8 +231,19 @@ export interface Calls {
   format: { takes: { q: string }; gives: string };
   guides: { takes: null; gives: Guide[] };
   patients: { takes: null; gives: Patient[] };
+  /** The compositions of a patient from a position on, the latest first, at most `TIMELINE`. */
+  compositions: { takes: { ehr: string; offset: number }; gives: Listed[] };
+  /** The versions of a composition, the first one first. */
+  versions: { takes: { ehr: string; uid: string }; gives: Version[] };
+  /** A version of a composition (JSON text). */
+  version: { takes: { ehr: string; uid: string }; gives: string };
   /** The text of a guide as stored. */
   guideText: { takes: string; gives: string };
+  /**
+   * Removes a stored guide, stores a text, or replaces the one by the other. Returns the former
+   * text, with which it can be undone. If it fails, nothing has changed.
+   */
+  exchangeGuide: { takes: { remove: string | null; add: string | null }; gives: string | null };
   /** A guide in a language (empty: its own). */
   describeGuide: { takes: { text: string; language: string }; gives: DescribedGuide };
   /** A guide as GDL2 in JSON, or as ODIN. */
@@ -225,9 +261,12 @@ export interface Calls {
     takes: { text: string; ehr: string; language: string };
     gives: { text: string; milliseconds: number };
   };
-  /** A run on a form, whose values are literals by variable. */
+  /**
+   * A run on a form, whose values are literals by variable. `now` is the time of evaluation; `null`
+   * for the present.
+   */
   tryGuide: {
-    takes: { text: string; inputs: Record<string, string>; language: string };
+    takes: { text: string; inputs: Record<string, string>; language: string; now: string | null };
     gives: { text: string; milliseconds: number };
   };
   testGuide: { takes: { text: string; fixture: string }; gives: TestedGuide };

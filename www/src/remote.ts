@@ -38,6 +38,13 @@ export class Remote {
     return remote;
   }
 
+  /** Returns a server that answered before. Its templates follow, if it answers now. */
+  static resume(server: Server): Remote {
+    const remote = new Remote(server);
+    void remote.#fetchTemplates().catch(() => undefined);
+    return remote;
+  }
+
   async #fetchTemplates(): Promise<void> {
     const listed = JSON.parse(await this.rest("GET", "definition/template")) as {
       template_id: string;

@@ -73,16 +73,6 @@ export class SourceChoice {
     return choice === OWN ? { base: own(), authorization: null } : this.#named;
   }
 
-  /** Handles the loss of the server: the data of this browser answer now. */
-  lost(why: string): void {
-    this.#chosen = HERE;
-    this.#select.value = HERE;
-    this.#host.failed(
-      "The server is not reached any more. The data of this browser answers now.",
-      why,
-    );
-  }
-
   #choose(choice: string): void {
     if (choice === OTHER) this.#dialog.showModal();
     else this.#connect(choice, this.#server(choice));

@@ -13,8 +13,9 @@ import type { DescribedGuide, TestedGuide } from "./guide-text";
 import { body } from "./code";
 import { destination } from "./destination";
 import { indexResult, resultPage } from "./json";
-import { Local, refusedLines, type Watch } from "./local";
+import { Local, refusedLines, type Send, type Watch } from "./local";
 import { refusal, Refusal, Remote } from "./remote";
+import { TIMELINE } from "./protocol";
 import type {
   Calls,
   Cancel,
@@ -71,6 +72,26 @@ type Handlers = {
 
 const PATIENTS =
   "SELECT e/ehr_id/value AS ehr, e/ehr_status/subject/external_ref/id/value AS subject FROM EHR e ORDER BY subject, ehr LIMIT 500";
+
+const COMPOSITIONS =
+  "SELECT c/uid/value AS uid, c/name/value AS name, c/context/start_time/value AS time, c/archetype_details/template_id/value AS template, c/composer/name AS composer FROM EHR e CONTAINS COMPOSITION c WHERE e/ehr_id/value = $ehr ORDER BY time DESC, uid";
+
+/** The parts of a REVISION_HISTORY that the page shows. */
+interface RevisionHistory {
+  items: {
+    version_id: { value: string };
+    audits: {
+      time_committed?: { value: string };
+      committer?: { name?: string };
+      change_type?: { value: string };
+    }[];
+  }[];
+}
+
+/** Returns the number of a version: 2 of `…::2`. Branches follow their trunk. */
+function numberOf(uid: string): number {
+  return Number.parseFloat(uid.split("::").at(-1) ?? "");
+}
 
 /**
  * Calls about the data of this browser. They fail while a server is selected, so that the two
@@ -292,6 +313,31 @@ function statusOf(subject: string): string {
   });
 }
 
+/**
+ * Removes and stores a guide. A guide is immutable under its id, so a replacement removes it first.
+ * If the new text is refused, the former one is stored again. Returns the former text.
+ */
+async function exchanged(
+  send: Send,
+  remove: string | null,
+  add: string | null,
+): Promise<string | null> {
+  const type = { "content-type": "text/plain", prefer: "return=minimal" };
+  const former =
+    remove === null ? null : await send("GET", `definition/gdl/${encodeURIComponent(remove)}`);
+  if (remove !== null) await send("DELETE", `admin/gdl/${encodeURIComponent(remove)}`);
+  try {
+    if (add !== null) await send("POST", "definition/gdl", add, type);
+  } catch (error) {
+    if (former !== null)
+      await send("POST", "definition/gdl", former, type).catch((cause: unknown) => {
+        throw new Error(`${remove} was removed, and neither text could be stored`, { cause });
+      });
+    throw error;
+  }
+  return former;
+}
+
 const handlers: Handlers = {
   connect: async (server, local) => {
     const next = server && (await Remote.open(server));
@@ -299,6 +345,10 @@ const handlers: Handlers = {
     const contents = await (next ?? local).contents();
     remote = next;
     return contents;
+  },
+  resume: (server) => {
+    remote = Remote.resume(server);
+    return null;
   },
   contents: (_, local) => (remote ? remote.contents() : local.contents()),
   templates: async (_, local) => {
@@ -386,12 +436,17 @@ const handlers: Handlers = {
     return listed.map(({ guide_id, concept }) => ({ id: guide_id, title: concept ?? guide_id }));
   },
   guideText: (id, local) => rest(local, "GET", `definition/gdl/${encodeURIComponent(id)}`),
+  exchangeGuide: ({ remove, add }, local) =>
+    remote
+      ? exchanged(remote.rest.bind(remote), remove, add)
+      : local.administering((send) => exchanged(send, remove, add)),
   describeGuide: ({ text, language }) =>
     JSON.parse(describeGuide(text, language, new Date().toISOString())) as DescribedGuide,
   printGuide: ({ text, syntax }) => printGuide(text, syntax),
-  tryGuide: ({ text, inputs, language }) => {
+  tryGuide: ({ text, inputs, language, now }) => {
     const start = performance.now();
-    const answer = tryGuide(text, JSON.stringify(inputs), language, new Date().toISOString());
+    const at = now ?? new Date().toISOString();
+    const answer = tryGuide(text, JSON.stringify(inputs), language, at);
     return { text: answer, milliseconds: performance.now() - start };
   },
   testGuide: ({ text, fixture }) =>
@@ -400,8 +455,42 @@ const handlers: Handlers = {
     const found = JSON.parse((await ask(local, PATIENTS, {})).text) as {
       rows: [string, string | null][];
     };
-    return found.rows.map(([ehr, subject]) => ({ ehr, label: subject ?? ehr }) satisfies Patient);
+    return found.rows.map(
+      ([ehr, subject]) => ({ ehr: String(ehr), label: String(subject ?? ehr) }) satisfies Patient,
+    );
   },
+  compositions: async ({ ehr, offset }, local) => {
+    const { text } = await ask(local, `${COMPOSITIONS} LIMIT ${TIMELINE} OFFSET ${offset}`, {
+      ehr,
+    });
+    const { rows } = JSON.parse(text) as { rows: (string | null)[][] };
+    return rows.map(([uid, name, time, template, composer]) => ({
+      uid: uid ?? "",
+      name: name ?? "",
+      time: time ?? null,
+      template: template ?? null,
+      composer: composer ?? null,
+    }));
+  },
+  versions: async ({ ehr, uid }, local) => {
+    const object = encodeURIComponent(uid.split("::")[0] ?? uid);
+    const path = `ehr/${ehr}/versioned_composition/${object}/revision_history`;
+    const { items } = JSON.parse(
+      await rest(local, "GET", path, "", { accept: "application/json" }),
+    ) as RevisionHistory;
+    return items
+      .map(({ version_id, audits: [audit] }) => ({
+        uid: version_id.value,
+        committed: audit?.time_committed?.value ?? "",
+        committer: audit?.committer?.name ?? "",
+        change: audit?.change_type?.value ?? "",
+      }))
+      .sort((a, b) => numberOf(a.uid) - numberOf(b.uid));
+  },
+  version: ({ ehr, uid }, local) =>
+    rest(local, "GET", `ehr/${ehr}/composition/${encodeURIComponent(uid)}`, "", {
+      accept: "application/json",
+    }),
   runGuide: async ({ guide, ehr, language }, local) => {
     const start = performance.now();
     const asked = new URLSearchParams({ trace: "true", ...(language ? { language } : {}) });
@@ -506,6 +595,7 @@ function failure(error: unknown): Failure {
 /** Calls that change the source of answers. Later calls wait for them. */
 const TURNING: ReadonlySet<keyof Calls> = new Set([
   "connect",
+  "resume",
   "createSet",
   "openSet",
   "startOver",

@@ -1,0 +1,320 @@
+// The editor of guides in a real browser: text with marks, outline, form and fixtures that follow,
+// drafts, and the steps that store, replace and remove a guide.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { readFile } from "node:fs/promises";
+import { accessible, browse, expect, ready, served, settled, visit } from "./page.mjs";
+
+const ID = "Sample_blood_pressure_category.v1";
+const SAMPLE = await readFile(
+  new URL("../../www/samples/blood_pressure_category.gdl2.json", import.meta.url),
+  "utf8",
+);
+/** The sample with a condition that cannot be read. */
+const WRONG = SAMPLE.replace("magnitude>=140", "magnitude>=>140");
+
+let server;
+let browser;
+
+before(async () => {
+  server = await served();
+  browser = await browse();
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+const editor = (page) => page.locator("#guide-editor .cm-content");
+const choice = (page, id) => page.locator(".choice", { hasText: id });
+const file = (name, content) => ({ name, mimeType: "text/plain", buffer: Buffer.from(content) });
+
+/** Opens the text of a sample guide in the editor. No error may occur on the page. */
+function inEditor(use, options) {
+  const opened = async (page) => {
+    await page.click("#tab-guide");
+    await choice(page, ID).click();
+    await page.locator(".guide-result:not([aria-busy])").waitFor();
+    await page.click("#guide-edit-tab");
+    await editor(page).waitFor();
+    await use(page);
+  };
+  return visit(browser, server.address, opened, options);
+}
+
+/** Replaces the text of the editor, as by pasting. */
+async function replaceText(page, text) {
+  await editor(page).click();
+  await page.keyboard.press("ControlOrMeta+a");
+  await page.keyboard.press("Delete");
+  await page.keyboard.insertText(text);
+}
+
+const status = (page) => page.locator("#guide-status");
+const messages = (page) => page.locator("#guide-messages");
+
+test("a mistake is marked while typing, with its place in a list that jumps there", () =>
+  inEditor(async (page) => {
+    await expect(status(page)).toHaveText("No problems found.");
+    await replaceText(page, WRONG);
+    await expect(status(page)).toHaveText(/error/);
+    const problem = page.locator(".guide-edit .guide-problems li", { hasText: "GDL0201" });
+    await expect(problem).toHaveText(/line 143, column 36: expected a value/);
+    await problem.locator("button").click();
+    await expect(page.locator("#guide-editor")).toBeFocused();
+    await expect(page.locator("#guide-editor .cm-activeLine")).toContainText(">=>140");
+    await expect(page.locator("#guide-editor .cm-lintRange-error").first()).toBeAttached();
+    await page.keyboard.press("ControlOrMeta+z");
+    await page.keyboard.press("ControlOrMeta+z");
+    await expect(status(page)).toHaveText("No problems found.");
+    await expect(choice(page, ID)).not.toContainText("draft");
+  }));
+
+test("a text that is no guide says why, is not stored, and the last readable form stays", () =>
+  inEditor(async (page) => {
+    await replaceText(page, `${SAMPLE.slice(0, 900)} {{`);
+    await expect(status(page)).toHaveText(/error/);
+    await expect(page.locator("#guide-form").getByLabel("Systolic", { exact: true })).toBeVisible();
+    await page.click("#guide-store");
+    await page.locator("dialog[open] button", { hasText: /^Replace$/ }).click();
+    await expect(messages(page)).toContainText("Not done");
+    await settled(page);
+    await expect(choice(page, ID)).toContainText("draft");
+    await page.click("#guide-discard");
+    await expect(status(page)).toHaveText("No problems found.");
+    await expect(choice(page, ID)).not.toContainText("draft");
+  }));
+
+test("GDL1 is edited as well, and its outline jumps to bindings, rules and terms", () =>
+  inEditor(async (page) => {
+    const outline = page.locator("#guide-outline");
+    const parts = async () => {
+      await expect(outline.locator("#guide-outline-binding .item-binding").first()).toContainText(
+        "gt0002",
+      );
+      await outline.locator("#guide-outline-rule button").last().click();
+      const rule = await outline.locator("#guide-outline-rule small").last().textContent();
+      await expect(page.locator("#guide-editor .cm-activeLine")).toContainText(`"${rule}"`);
+      if (!(await outline.locator("#guide-outline-term").getAttribute("open")))
+        await outline.locator("#guide-outline-term summary").click();
+      const term = outline.locator("#guide-outline-term li", { hasText: "Systolic" });
+      await term.locator("button").first().click();
+      await expect(page.locator("#guide-editor .cm-activeLine")).toContainText('"gt0003"');
+      await expect(page.locator("#guide-editor")).toBeFocused();
+    };
+    await parts();
+    await page.click("#guide-about-tab");
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      page.click("#guide-odin"),
+    ]);
+    const odin = await readFile(await download.path(), "utf8");
+    await page.click("#guide-edit-tab");
+    await outline.locator("#guide-outline-term summary").click();
+    await replaceText(page, odin.replaceAll(ID, "In_odin.v1"));
+    await expect(status(page)).toHaveText("No problems found.");
+    await expect(page.locator("#guide-store")).toHaveText("Save");
+    await parts();
+    const [saved] = await Promise.all([
+      page.waitForEvent("download"),
+      page.click("#guide-download"),
+    ]);
+    assert.equal(saved.suggestedFilename(), "In_odin.v1.gdl");
+    assert.equal(await readFile(await saved.path(), "utf8"), odin.replaceAll(ID, "In_odin.v1"));
+  }));
+
+for (const width of [390, 1440])
+  test(`form and trace follow the text: ${width}`, () =>
+    inEditor(
+      async (page) => {
+        const form = page.locator("#guide-form");
+        await form.getByLabel("Systolic", { exact: true }).fill("150");
+        await form.getByLabel("Diastolic", { exact: true }).fill("85");
+        const outcome = page.locator("#guide-form-outcome");
+        await expect(outcome.locator(".summary")).toHaveText(/rules? fired/);
+        const before = await outcome.locator(".outputs").textContent();
+        await replaceText(page, SAMPLE.replace("magnitude>=140", "magnitude>=155"));
+        await expect(outcome.locator(".outputs")).not.toHaveText(before);
+        await expect(form.getByLabel("Systolic", { exact: true })).toHaveValue("150");
+        await replaceText(page, SAMPLE.replaceAll('"Systolic"', '"Upper pressure"'));
+        await expect(form.getByLabel("Upper pressure", { exact: true })).toHaveValue("150");
+        await expect(outcome.locator(".outputs")).toHaveText(before);
+      },
+      { viewport: { width, height: 900 } },
+    ));
+
+test("a draft survives a reload, is discarded, and comes back", () =>
+  inEditor(async (page) => {
+    const changed = SAMPLE.replace("Sorts the latest", "Orders the latest");
+    await replaceText(page, changed);
+    await expect(choice(page, ID)).toContainText("draft");
+    await page.reload();
+    await ready(page);
+    await page.click("#tab-guide");
+    await expect(choice(page, ID)).toContainText("draft");
+    await choice(page, ID).click();
+    await page.click("#guide-about-tab");
+    await expect(page.locator("#guide-about")).toContainText("Orders the latest");
+    await page.click("#guide-edit-tab");
+    await page.click("#guide-discard");
+    await expect(messages(page)).toContainText("is discarded");
+    await expect(page.locator("#guide-undo")).toBeFocused();
+    await expect(choice(page, ID)).not.toContainText("draft");
+    await expect(page.locator("#guide-discard")).toBeDisabled();
+    await page.keyboard.press("Enter");
+    await expect(choice(page, ID)).toContainText("draft");
+    await page.click("#guide-about-tab");
+    await expect(page.locator("#guide-about")).toContainText("Orders the latest");
+  }));
+
+test("a guide is saved as a new version, and that is undone", () =>
+  inEditor(async (page) => {
+    const next = ID.replace(".v1", ".v2");
+    await page.click("#guide-version");
+    await expect(messages(page)).toContainText(`${next} is stored.`);
+    await settled(page);
+    await expect(choice(page, ID)).toBeVisible();
+    await expect(choice(page, next).locator("input")).toBeChecked();
+    await expect(choice(page, next)).not.toContainText("draft");
+    await expect(editor(page)).toContainText(`"${next}"`);
+    await expect(page.locator("#guide-store")).toBeDisabled();
+    await page.click("#guide-undo");
+    await expect(messages(page)).toContainText("not stored any more");
+    await settled(page);
+    await expect(choice(page, next)).toContainText("opened here");
+  }));
+
+test("a guide is replaced after a question, used at once, and the former text comes back", () =>
+  inEditor(async (page) => {
+    await replaceText(page, SAMPLE.replace("Sorts the latest", "Orders the latest"));
+    await expect(page.locator("#guide-store")).toHaveText("Replace…");
+    await page.click("#guide-store");
+    const dialog = page.locator("dialog[open]");
+    await expect(dialog).toContainText(`Replace ${ID}?`);
+    await page.keyboard.press("Escape");
+    await expect(dialog).toBeHidden();
+    await expect(choice(page, ID)).toContainText("draft");
+    await page.click("#guide-store");
+    await dialog.locator("button", { hasText: /^Replace$/ }).click();
+    await expect(messages(page)).toContainText("is replaced.");
+    await settled(page);
+    await expect(choice(page, ID)).not.toContainText("draft");
+    await page.reload();
+    await ready(page);
+    await page.click("#tab-guide");
+    await choice(page, ID).click();
+    await page.click("#guide-about-tab");
+    await expect(page.locator("#guide-about")).toContainText("Orders the latest");
+    await page.click("#guide-edit-tab");
+    await replaceText(page, SAMPLE.replace("Sorts the latest", "Ranks the latest"));
+    await page.click("#guide-store");
+    await dialog.locator("button", { hasText: /^Replace$/ }).click();
+    await page.click("#guide-undo");
+    await expect(messages(page)).toContainText("The former text");
+    await settled(page);
+    await expect(choice(page, ID)).toContainText("draft");
+    await page.click("#guide-discard");
+    await page.click("#guide-about-tab");
+    await expect(page.locator("#guide-about")).toContainText("Orders the latest");
+  }));
+
+test("a guide is removed after a question, and stored again by Undo", () =>
+  inEditor(async (page) => {
+    await page.click("#guide-remove");
+    const dialog = page.locator("dialog[open]");
+    await expect(dialog).toContainText(`Remove ${ID}?`);
+    await expect(dialog.locator("button", { hasText: "Keep it" })).toBeFocused();
+    await dialog.locator("button", { hasText: /^Remove$/ }).click();
+    await expect(messages(page)).toContainText("is removed.");
+    await settled(page);
+    await expect(choice(page, ID)).toHaveCount(0);
+    await page.click("#guide-undo");
+    await expect(messages(page)).toContainText("is stored again.");
+    await settled(page);
+    await expect(choice(page, ID).locator("input")).toBeChecked();
+    await page.click("#run-guide");
+    await page.locator("#guide-outcome:not([aria-busy]) .summary").waitFor();
+  }));
+
+test("a new guide and a broken file are written in the editor", () =>
+  inEditor(async (page) => {
+    await page.click("#guide-new");
+    await expect(choice(page, "New_guide.v1")).toContainText("opened here");
+    await expect(status(page)).toHaveText(/No problems found|warning/);
+    await page.click("#guide-store");
+    await expect(messages(page)).toContainText("New_guide.v1 is stored.");
+    await settled(page);
+    await page.locator("#guide-file").setInputFiles([file("broken.gdl2.json", '{"id": "B.v1",')]);
+    await page.locator("#guide-messages button", { hasText: "Edit it here" }).click();
+    await expect(editor(page)).toContainText('"B.v1"');
+    await expect(status(page)).toHaveText(/error/);
+    await page.click("#guide-form-tab");
+    await expect(page.locator("#guide-form")).toContainText("No form");
+  }));
+
+test("a guide is edited until its failing fixture passes in at most 15 actions", () =>
+  visit(browser, server.address, async (page) => {
+    let actions = 0;
+    const act = async (step) => {
+      actions += 1;
+      await step;
+    };
+    const fixture = `guidelines:
+  "1": ${ID}
+test_cases:
+  - id: at 135
+    input:
+      "1":
+        gt0003|Systolic: 135,mm[Hg]
+        gt0004|Diastolic: 80,mm[Hg]
+    expected_output:
+      "1":
+        gt0012|Pulse pressure: 56,mm[Hg]
+`;
+    await act(page.click("#tab-guide"));
+    await act(page.locator("#guide-file").setInputFiles([file("p.test.yml", fixture)]));
+    await expect(page.locator("#guide-tests h2")).toHaveText("1 of 1 case fails");
+    await act(page.locator("#guide-tests button", { hasText: "Use as form" }).click());
+    await expect(page.locator("#guide-form").getByLabel("Systolic", { exact: true })).toHaveValue(
+      "135",
+    );
+    await act(page.click("#guide-edit-tab"));
+    await act(editor(page).click());
+    await act(page.keyboard.press("ControlOrMeta+a"));
+    await act(page.keyboard.press("Delete"));
+    const minus = "$gt0003|Systolic|.magnitude-$gt0004|Diastolic|.magnitude";
+    const text = SAMPLE.split(minus).join(`${minus}+1`);
+    assert.notEqual(text, SAMPLE);
+    await act(page.keyboard.insertText(text));
+    await expect(page.locator("#guide-form-outcome .outputs")).toHaveText(/56\.0 mm\[Hg\]/);
+    await act(page.click("#guide-tests-tab"));
+    await expect(page.locator("#guide-tests h2")).toHaveText("Every case passes");
+    assert.ok(actions <= 15, `${actions} actions`);
+  }));
+
+for (const scheme of ["light", "dark"])
+  for (const [name, viewport] of [
+    ["wide", { width: 1440, height: 900 }],
+    ["phone", { width: 390, height: 844 }],
+  ])
+    test(`axe finds nothing and nothing overflows in the editor: ${scheme}, ${name}`, () =>
+      inEditor(
+        async (page) => {
+          await replaceText(page, WRONG);
+          await expect(status(page)).toHaveText(/error/);
+          await page.locator("#guide-form").getByLabel("Systolic", { exact: true }).fill("150");
+          await page.locator("#guide-form-outcome .summary").waitFor();
+          if (process.env.SHOTS)
+            await page.screenshot({
+              path: `${process.env.SHOTS}/guide-edit-${scheme}-${name}.png`,
+              fullPage: true,
+            });
+          assert.ok(
+            await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth),
+            "wider than the screen",
+          );
+          await accessible(page, "edit");
+        },
+        { colorScheme: scheme, viewport },
+      ));

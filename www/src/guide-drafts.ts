@@ -1,0 +1,66 @@
+// Guides that were opened or edited here and are not stored. They survive a reload of the page.
+import { forget, keysWith, remember, remembered } from "./remember";
+
+const PREFIX = "aqlite-guide ";
+
+/** A guide with the text that is not stored. */
+export interface Draft {
+  /** The id under which it is listed. The id in the text may differ while it is edited. */
+  id: string;
+  title: string;
+  text: string;
+  /** The time of its last change, in milliseconds since 1970. */
+  at: number;
+}
+
+function isDraft(found: unknown): found is Draft {
+  const { id, title, text, at } = (found ?? {}) as Partial<Draft>;
+  return [id, title, text].every((part) => typeof part === "string") && typeof at === "number";
+}
+
+/** The drafts of one source: of this browser, or of a server. */
+export class Drafts {
+  #prefix = PREFIX;
+  #all: Draft[] = [];
+
+  /** Reads the drafts of a source: the address of a server, or `null` for this browser. */
+  open(place: string | null): void {
+    const prefix = `${PREFIX}${place ?? ""} `;
+    if (prefix === this.#prefix) return;
+    this.#prefix = prefix;
+    this.#all = keysWith("localStorage", prefix)
+      .flatMap((key) => {
+        try {
+          const found = JSON.parse(remembered("localStorage", key) ?? "null") as unknown;
+          return isDraft(found) ? [found] : [];
+        } catch {
+          // Another version has written it.
+          return [];
+        }
+      })
+      .sort((a, b) => b.at - a.at);
+  }
+
+  /** All drafts, the last opened one first. */
+  get all(): readonly Draft[] {
+    return this.#all;
+  }
+
+  find(id: string): Draft | undefined {
+    return this.#all.find((draft) => draft.id === id);
+  }
+
+  /** Keeps a draft. Returns whether it survives a reload. */
+  keep(id: string, title: string, text: string): boolean {
+    const draft = { id, title, text, at: Date.now() };
+    const at = this.#all.findIndex((known) => known.id === id);
+    if (at < 0) this.#all.unshift(draft);
+    else this.#all[at] = draft;
+    return remember("localStorage", this.#prefix + id, JSON.stringify(draft));
+  }
+
+  drop(id: string): void {
+    this.#all = this.#all.filter((draft) => draft.id !== id);
+    forget("localStorage", this.#prefix + id);
+  }
+}

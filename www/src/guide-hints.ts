@@ -1,0 +1,133 @@
+// What the templates of the repository know about the inputs of a guide: units, ranges and choices of
+// the node to which a variable is bound.
+import type { Engine } from "./engine";
+import type { DescribedGuide } from "./guide-text";
+import type { WebInput, WebNode, WebTemplate } from "./web-template";
+
+/** The maximum number of templates that are read for a form. */
+const TEMPLATES = 40;
+
+/** The constraints of templates on one variable. */
+export interface Hint {
+  units: string[];
+  /** The range of each unit that has one. */
+  ranges: { unit: string; min?: number; max?: number }[];
+  /** The choices as literals of fixtures. */
+  options: { literal: string; text: string }[];
+  /** The range of a count. */
+  bounds: Pick<WebInput, "validation">;
+  /** The ranges in words. */
+  words: string;
+}
+
+/** Hints by variable. */
+export type Hints = Map<string, Hint>;
+
+type Range = { min?: number | string; max?: number | string } | undefined;
+
+function inWords(range: Range, unit: string): string {
+  const { min, max } = range ?? {};
+  if (min === undefined && max === undefined) return "";
+  const words =
+    max === undefined
+      ? `at least ${min}`
+      : min === undefined
+        ? `at most ${max}`
+        : `${min} to ${max}`;
+  return unit ? `${words} ${unit}` : words;
+}
+
+function numbers(range: Range): { min?: number; max?: number } {
+  const { min, max } = range ?? {};
+  return {
+    ...(typeof min === "number" ? { min } : {}),
+    ...(typeof max === "number" ? { max } : {}),
+  };
+}
+
+/** Returns the constraints of one node. */
+function hintOf({ rmType, inputs = [] }: WebNode, language: string): Hint {
+  const hint: Hint = { units: [], ranges: [], options: [], bounds: {}, words: "" };
+  const words: string[] = [];
+  for (const input of inputs) {
+    const list = input.list ?? [];
+    if (rmType === "DV_QUANTITY" && input.suffix === "unit")
+      for (const { value: unit, validation } of list) {
+        hint.units.push(unit);
+        hint.ranges.push({ unit, ...numbers(validation?.range) });
+        words.push(inWords(validation?.range, unit));
+      }
+    else if (rmType === "DV_COUNT" && input.validation) {
+      hint.bounds = { validation: input.validation };
+      words.push(inWords(input.validation.range, ""));
+    } else if (rmType === "DV_ORDINAL" || rmType === "DV_CODED_TEXT")
+      for (const { value, label = value, localizedLabels, ordinal } of list) {
+        const text = localizedLabels?.[language] ?? label;
+        const code = `${value.includes("::") ? "" : "local::"}${value}|${label}|`;
+        hint.options.push({ literal: ordinal === undefined ? code : `${ordinal}|${code}`, text });
+      }
+  }
+  hint.words = words.filter(Boolean).join(", ");
+  return hint;
+}
+
+/** Returns the path of a node from its archetype, without names: `/data[at0001]/items[at0004]`. */
+function pathBelow(model: string, path: string): string | null {
+  const plain = path.replaceAll(/\[([^\],]*),[^\]]*\]/g, "[$1]");
+  const at = plain.lastIndexOf(`[${model}]`);
+  return at < 0 ? null : plain.slice(at + model.length + 2).replace(/\/value$/, "");
+}
+
+function* nodes(node: WebNode): Generator<WebNode> {
+  yield node;
+  for (const child of node.children ?? []) yield* nodes(child);
+}
+
+/** Returns the hints of templates about the inputs of a guide. The first template wins. */
+export function hintsFrom(
+  templates: WebTemplate[],
+  guide: DescribedGuide,
+  language: string,
+): Hints {
+  const found: Hints = new Map();
+  for (const { tree } of templates)
+    for (const node of nodes(tree)) {
+      if (!node.inputs?.length) continue;
+      for (const { model_id, elements } of guide.bindings) {
+        const path = pathBelow(model_id, node.aqlPath);
+        const bound = elements.find((element) => path !== null && element.path === path);
+        if (bound && !found.has(bound.id)) found.set(bound.id, hintOf(node, language));
+      }
+    }
+  return found;
+}
+
+/** The web templates of a repository, read once for each state of its data. */
+export class Hinting {
+  readonly #engine: Engine;
+  #of = "";
+  #templates: Promise<WebTemplate[]> = Promise.resolve([]);
+
+  constructor(engine: Engine) {
+    this.#engine = engine;
+  }
+
+  /** Returns the hints for a guide. Without templates, or if they cannot be read, there are none. */
+  async hints(of: string, guide: DescribedGuide, language: string): Promise<Hints> {
+    if (this.#of !== of) {
+      this.#of = of;
+      this.#templates = this.#read();
+    }
+    return hintsFrom(await this.#templates, guide, language);
+  }
+
+  async #read(): Promise<WebTemplate[]> {
+    try {
+      const ids = (await this.#engine.call("templates", null)).slice(0, TEMPLATES);
+      const texts = await Promise.all(ids.map((id) => this.#engine.call("webTemplate", id)));
+      return texts.map((text) => JSON.parse(text) as WebTemplate);
+    } catch {
+      return [];
+    }
+  }
+}
