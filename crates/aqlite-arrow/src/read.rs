@@ -24,6 +24,8 @@ pub struct TableRows {
     pub aql: String,
     /// The names of the columns.
     pub columns: Vec<String>,
+    /// The names of the columns that repeat points in time as texts.
+    pub text_columns: Vec<String>,
     /// The rows, with a cell of JSON for each column.
     pub rows: Vec<Vec<String>>,
     /// The number of batches.
@@ -60,7 +62,9 @@ fn rows_of(
     let kept = |field: &&std::sync::Arc<Field>| !field.metadata().contains_key(TEXT_OF);
     let columns = schema.fields().iter().filter(kept);
     let aql = schema.metadata().get(AQL).cloned().unwrap_or_default();
+    let texts = schema.fields().iter().filter(|field| !kept(field));
     let mut table = TableRows {
+        text_columns: texts.map(|field| field.name().clone()).collect(),
         aql,
         columns: columns.map(|field| field.name().clone()).collect(),
         rows: Vec::new(),
