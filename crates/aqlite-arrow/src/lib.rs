@@ -1,29 +1,4 @@
-//! AQL results as Apache Arrow streams and Apache Parquet files.
-//!
-//! The cells of an AQL result have types of their own, while a column of Arrow has one type. So a
-//! table is written in two passes: [`ColumnTypes`] observes all rows, and [`TableWriter`] writes
-//! them. The memory of both is bounded, whatever the number of rows. `docs/analytics.md` has the
-//! table of types.
-//!
-//! ```
-//! use aqlite_arrow::{ColumnTypes, TableFormat, TableOptions, TableWriter, read};
-//! use aqlite_engine::answer::{Cell, ResultColumn, ResultSet};
-//! use aqlite_engine::document::Number;
-//!
-//! let column = ResultColumn { name: String::from("weight"), path: None };
-//! let cell = |token: &str| vec![Cell::Number(Number::Token(token.to_owned()))];
-//! let result = ResultSet::from_rows(vec![column], [cell("72.5"), cell("80")]).unwrap();
-//!
-//! let mut types = ColumnTypes::new(result.columns.len());
-//! result.rows().for_each(|row| types.observe(row));
-//! let options = TableOptions { format: TableFormat::Arrow, ..TableOptions::default() };
-//! let mut writer = TableWriter::new(&result, &types, &options).unwrap();
-//! writer.write(result.rows()).unwrap();
-//! let bytes = writer.finish().unwrap();
-//!
-//! let table = read::table(TableFormat::Arrow, bytes).unwrap();
-//! assert_eq!(table.rows, [["72.5"], ["80"]]);
-//! ```
+#![doc = include_str!("../README.md")]
 
 mod builder;
 mod number;
