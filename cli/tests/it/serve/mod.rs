@@ -90,6 +90,7 @@ fn the_suites_of_aql_hold() {
     let output = test_of_the_core("conformance")
         .args(["aql.result", "aql.result_flat", "aql.error"])
         .args(["--via", &format!("http://{}", server.authority)])
+        .env("AQLITE_TABLES", "on")
         .output()
         .expect("the runner of the suites");
     let said = said(&output);
