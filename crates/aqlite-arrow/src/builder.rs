@@ -27,8 +27,8 @@ pub(crate) enum ColumnBuilder {
     Text(StringBuilder),
     Time(TimestampMicrosecondBuilder, Option<StringBuilder>),
     Json(StringBuilder),
-    Quantity(QuantityBuilder),
-    Coded(CodedBuilder),
+    Quantity(Box<QuantityBuilder>),
+    Coded(Box<CodedBuilder>),
 }
 
 impl ColumnBuilder {
@@ -49,10 +49,11 @@ impl ColumnBuilder {
             ColumnType::Json => ColumnBuilder::Json(StringBuilder::new()),
             ColumnType::Quantity(_) => {
                 let fields = column.data_type(times);
-                ColumnBuilder::Quantity(QuantityBuilder::new(numbers, fields))
+                ColumnBuilder::Quantity(Box::new(QuantityBuilder::new(numbers, fields)))
             }
             ColumnType::Coded(class) => {
-                ColumnBuilder::Coded(CodedBuilder::new(*class, column.data_type(times)))
+                let fields = column.data_type(times);
+                ColumnBuilder::Coded(Box::new(CodedBuilder::new(*class, fields)))
             }
         }
     }

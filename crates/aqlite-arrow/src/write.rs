@@ -89,7 +89,7 @@ pub struct TableWriter {
 }
 
 enum Encoder {
-    Stream(StreamWriter<Vec<u8>>),
+    Stream(Box<StreamWriter<Vec<u8>>>),
     File(Box<ArrowWriter<Vec<u8>>>),
 }
 
@@ -113,7 +113,9 @@ impl TableWriter {
         let fields = fields(result, types, options.times);
         let schema = Arc::new(Schema::new_with_metadata(fields, metadata));
         let encoder = match options.format {
-            TableFormat::Arrow => Encoder::Stream(StreamWriter::try_new(Vec::new(), &schema)?),
+            TableFormat::Arrow => {
+                Encoder::Stream(Box::new(StreamWriter::try_new(Vec::new(), &schema)?))
+            }
             TableFormat::Parquet => {
                 let properties = Some(properties(options.aql));
                 let writer = ArrowWriter::try_new(Vec::new(), Arc::clone(&schema), properties)?;
