@@ -5,6 +5,8 @@ pub mod service;
 pub mod store;
 
 pub use aqlite_aql as aql;
+#[cfg(feature = "arrow")]
+pub use aqlite_arrow as arrow;
 pub use aqlite_engine::document;
 pub use aqlite_gdl as gdl;
 pub use aqlite_rm as rm;

@@ -1,6 +1,7 @@
 //! The `aqlite` program: openEHR on the command line and the REST service on one machine.
 
 mod check;
+mod columnar;
 mod completions;
 mod convert;
 mod data;

@@ -1,7 +1,9 @@
-//! Rows as tables, CSV, JSON and newline-delimited JSON.
+//! Rows as tables, CSV, JSON, newline-delimited JSON, Arrow and Parquet.
 
+use crate::columnar::{self, TimesForm};
 use crate::outcome::Failure;
 use aqlite::aql::{Cell, CsvOptions, ResultFormat, ResultSet};
+use aqlite::arrow::{TableFormat, TableOptions};
 use aqlite::rm::json::quote_into;
 use clap::ValueEnum;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
@@ -21,6 +23,21 @@ pub enum Format {
     Json,
     /// One object on each line
     Ndjson,
+    /// A stream of Apache Arrow
+    Arrow,
+    /// A file of Apache Parquet
+    Parquet,
+}
+
+/// The form in which a result is written.
+#[derive(Clone, Copy, Debug)]
+pub struct OutputForm<'o> {
+    /// The format.
+    pub format: Format,
+    /// The form of date-times in Arrow and Parquet.
+    pub times: TimesForm,
+    /// The text of the query, which Arrow and Parquet contain.
+    pub aql: &'o str,
 }
 
 impl Format {
@@ -32,9 +49,37 @@ impl Format {
             (Some(format), ..) => format,
             (None, _, Some("json")) => Format::Json,
             (None, _, Some("ndjson" | "jsonl")) => Format::Ndjson,
+            (None, _, Some("arrow" | "arrows")) => Format::Arrow,
+            (None, _, Some("parquet")) => Format::Parquet,
             (None, None, _) if std::io::stdout().is_terminal() => Format::Table,
             _ => Format::Csv,
         }
+    }
+
+    /// Returns the format of tables that this is; `None` for the formats of texts.
+    fn table(self) -> Option<TableFormat> {
+        match self {
+            Format::Arrow => Some(TableFormat::Arrow),
+            Format::Parquet => Some(TableFormat::Parquet),
+            Format::Table | Format::Csv | Format::Json | Format::Ndjson => None,
+        }
+    }
+
+    /// Checks that the format can be written to a file, or else to the standard output.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] for a binary format on a terminal.
+    pub fn check_output(self, file: Option<&Path>) -> Result<(), Failure> {
+        let Some(table) = self.table() else {
+            return Ok(());
+        };
+        if file.is_some() || !std::io::stdout().is_terminal() {
+            return Ok(());
+        }
+        let ending = table.extension();
+        Err(Failure::Usage(format!(
+            "the format is binary, and the output is a terminal: name a file, as in `-o rows.{ending}`"
+        )))
     }
 }
 
@@ -61,8 +106,12 @@ pub fn open(file: Option<&Path>) -> Result<Box<dyn Write>, Failure> {
 ///
 /// # Errors
 /// If the output cannot be written: [`Failure::Closed`] if its reader has closed it.
-pub fn write(result: &ResultSet, format: Format, out: &mut dyn Write) -> Result<(), Failure> {
-    match format {
+pub fn write(
+    result: &ResultSet,
+    form: &OutputForm<'_>,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    match form.format {
         Format::Table => write_table(result, out)?,
         Format::Csv => {
             let format = ResultFormat::Csv(CsvOptions::default(), result.csv_columns());
@@ -77,9 +126,21 @@ pub fn write(result: &ResultSet, format: Format, out: &mut dyn Write) -> Result<
             write_rows(result, &ResultFormat::Json, out)?;
             out.write_all(b"}\n")?;
         }
+        Format::Arrow => columnar::write(result, &form.table_options(TableFormat::Arrow), out)?,
+        Format::Parquet => columnar::write(result, &form.table_options(TableFormat::Parquet), out)?,
     }
     out.flush()?;
     Ok(())
+}
+
+impl OutputForm<'_> {
+    fn table_options(&self, format: TableFormat) -> TableOptions<'_> {
+        TableOptions {
+            format,
+            times: self.times.into(),
+            aql: self.aql,
+        }
+    }
 }
 
 fn write_rows(

@@ -1,9 +1,10 @@
 //! The command `query`: rows from files.
 
+use crate::columnar::TimesForm;
 use crate::data::{DataOptions, DataSet, files};
 use crate::lint::Lint;
 use crate::outcome::{Failure, Outcome};
-use crate::output::{self, Format};
+use crate::output::{self, Format, OutputForm};
 use crate::report;
 use crate::repository::{QueryText, Repository, RepositoryQuery};
 use aqlite::aql::{self, Parameter, Parameters, Plan, QueryOptions, ResultSet};
@@ -24,6 +25,9 @@ Examples:
 
   Write systolic pressures from 140 mm[Hg] as CSV:
     aqlite query -d data -f systolic.aql --param limit=140 -o systolic.csv
+
+  Write the rows as a Parquet file, for DuckDB, pandas, Polars, R and Spark:
+    aqlite query -d data -f systolic.aql -o systolic.parquet
 
   Ask a server, and the database of `aqlite serve`:
     aqlite query -d https://cdr.example.org/rest/openehr/v1 --token $TOKEN 'SELECT …'
@@ -66,9 +70,12 @@ pub struct Options {
     /// The file for the rows
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// The format of the rows; a table on a terminal, else CSV
+    /// The format of the rows; without it that of the ending of FILE, a table on a terminal, or CSV
     #[arg(long, value_enum)]
     format: Option<Format>,
+    /// The form of columns of complete date-times in Arrow and Parquet
+    #[arg(long, value_enum, default_value_t)]
+    times: TimesForm,
     /// The value of a parameter; may be repeated
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = read_parameter)]
     parameters: Vec<(String, String)>,
@@ -103,6 +110,10 @@ pub fn run(options: &Options) -> Result<Outcome, Failure> {
             "no data: name files or folders by -d, as in `aqlite query -d data 'SELECT …'`",
         )));
     }
+    options
+        .form("")
+        .format
+        .check_output(options.output.as_deref())?;
     let parameters = parameters(&options.parameters)?;
     let token = options.token.as_deref();
     if let Some(repository) = Repository::open(&options.data.data, token)? {
@@ -121,7 +132,7 @@ pub fn run(options: &Options) -> Result<Outcome, Failure> {
     }
     let now = now();
     let answer = data.reliably(&options.data, |data| data.answer(&plan, &now))?;
-    write(answer.result, options)?;
+    write(answer.result, &text, options)?;
     Ok(outcome)
 }
 
@@ -146,18 +157,29 @@ fn ask(
         },
         parameters,
     };
-    write(repository.answer(&query)?, options)?;
+    let answer = repository.answer(&query)?;
+    write(answer.result, &answer.aql, options)?;
     Ok(Outcome::Success)
 }
 
+impl Options {
+    /// Returns the form of the rows of a query.
+    fn form<'o>(&self, aql: &'o str) -> OutputForm<'o> {
+        OutputForm {
+            format: Format::or_default(self.format, self.output.as_deref()),
+            times: self.times,
+            aql,
+        }
+    }
+}
+
 /// Writes the rows of a result.
-fn write(mut result: ResultSet, options: &Options) -> Result<(), Failure> {
+fn write(mut result: ResultSet, aql: &str, options: &Options) -> Result<(), Failure> {
     if let Some(limit) = options.limit {
         result.truncate(limit);
     }
     let file = options.output.as_deref();
-    let format = Format::or_default(options.format, file);
-    output::write(&result, format, &mut *output::open(file)?)
+    output::write(&result, &options.form(aql), &mut *output::open(file)?)
 }
 
 /// Returns the text of the query, and its name in diagnostics.

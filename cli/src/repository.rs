@@ -48,6 +48,14 @@ pub struct RepositoryQuery<'q> {
     pub parameters: &'q Parameters,
 }
 
+/// The answer of a repository.
+pub struct RepositoryAnswer {
+    /// The rows.
+    pub result: ResultSet,
+    /// The text of the query, which a repository knows for a name; empty if it does not tell it.
+    pub aql: String,
+}
+
 /// The text of a query, or its name.
 #[derive(Clone, Copy)]
 pub enum QueryText<'q> {
@@ -98,7 +106,7 @@ impl Repository {
     ///
     /// # Errors
     /// If the repository does not answer, or refuses the query.
-    pub fn answer(&self, query: &RepositoryQuery<'_>) -> Result<ResultSet, Failure> {
+    pub fn answer(&self, query: &RepositoryQuery<'_>) -> Result<RepositoryAnswer, Failure> {
         let (mut rows, mut snapshot) = (Vec::new(), None);
         loop {
             let request = query.page(rows.len(), snapshot.as_deref());
@@ -112,7 +120,9 @@ impl Repository {
             snapshot = page.snapshot.or(snapshot);
             if !page.has_more || is_empty {
                 let result = ResultSet::from_rows(page.columns, rows);
-                return result.map_err(|error| Failure::Data(error.to_string()));
+                let result = result.map_err(|error| Failure::Data(error.to_string()))?;
+                let aql = page.aql;
+                return Ok(RepositoryAnswer { result, aql });
             }
         }
     }
@@ -238,6 +248,7 @@ struct ResultPage {
     has_more: bool,
     /// The state of the repository that the page shows.
     snapshot: Option<String>,
+    aql: String,
 }
 
 impl ResultPage {
@@ -260,6 +271,7 @@ impl ResultPage {
                     let rows = json::elements(value).ok()?;
                     page.rows = rows.into_iter().map(cells_of).collect::<Option<_>>()?;
                 }
+                "q" => page.aql = json::text(value).unwrap_or_default(),
                 "meta" => {
                     let meta = json::value(value).ok()?;
                     page.has_more = meta.get("_more") == Some(&Value::Bool(true));

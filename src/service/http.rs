@@ -93,6 +93,23 @@ pub struct RowPart {
     pub(super) rows: u64,
     /// The token of the state of the first part, known after it.
     pub(super) snapshot: Option<String>,
+    /// The table that the rows belong to.
+    #[cfg(feature = "arrow")]
+    pub(super) table: Option<super::table::TablePart>,
+}
+
+impl RowPart {
+    /// Returns whether the body consists of lines, of which the last one may be an error.
+    #[cfg(feature = "arrow")]
+    pub(super) fn has_lines(&self) -> bool {
+        self.table.is_none()
+    }
+
+    /// Returns whether the body consists of lines, of which the last one may be an error.
+    #[cfg(not(feature = "arrow"))]
+    pub(super) fn has_lines(&self) -> bool {
+        true
+    }
 }
 
 /// An HTTP response.

@@ -106,6 +106,8 @@ mod shared_memory;
 mod simplified;
 mod stored_query;
 mod substitution;
+#[cfg(feature = "arrow")]
+mod table;
 mod tag;
 mod template;
 mod templates;
@@ -135,7 +137,7 @@ pub use negotiate::is_compressed;
 pub use openapi::openapi;
 pub use replay::ReplayEnvironment;
 pub use route::{needs_permission, operation};
-pub use row_parts::RowParts;
+pub use row_parts::{IncompleteBody, RowParts};
 pub use shared_memory::SharedMemory;
 pub use terminology::{Answers, TerminologyResponse, TerminologyServer, Unreachable};
 pub use time::days_before;

@@ -4,6 +4,8 @@ mod checks;
 mod internal;
 mod parts;
 mod response;
+#[cfg(feature = "arrow")]
+mod table;
 
 pub(crate) use internal::{EhrSelection, RowVisitor};
 
@@ -181,8 +183,9 @@ impl<R: Repository> Service<R> {
             return Ok(response);
         }
         let mut response = self
-            .result_response(call, requested, &answer, &etag)
-            .await?;
+            .result_response(call, requested, &answer, part.as_ref())
+            .await?
+            .with_header("ETag", format!("\"{etag}\""));
         let most = self.config.limits.fetch_maximum;
         response.rest = part.and_then(|part| part.next(request, &answer, most));
         Ok(response)
@@ -217,18 +220,27 @@ impl<R: Repository> Service<R> {
         call: &Call<'_>,
         requested: RequestedQuery<'_>,
         answer: &QueryResult,
-        etag: &str,
+        part: Option<&RowPart>,
     ) -> Result<Response, Failure> {
         let format = requested.format;
-        let head = match format {
-            NegotiatedFormat::Json => self.result_head(call, requested, answer),
-            _ => String::new(),
+        // Hosts without tables do not need the part.
+        let _ = part;
+        let response = match format {
+            #[cfg(feature = "arrow")]
+            NegotiatedFormat::Table(table) => {
+                let wanted = table::RequestedTable {
+                    requested,
+                    answer,
+                    table,
+                };
+                let body = self.write_table(call, wanted, part).await?;
+                Response::new(200)
+                    .with_body(table.format.media_type(), body)
+                    .with_header("Content-Disposition", table::disposition(requested, table))
+            }
+            _ => self.result_text(call, requested, answer).await?,
         };
-        let (media_type, body) = self.encode(call, answer, format, head).await?;
-        let response = Response::new(200)
-            .with_body(media_type, body)
-            .with_header("ETag", format!("\"{etag}\""))
-            .with_header(SNAPSHOT, answer.state.to_string());
+        let response = response.with_header(SNAPSHOT, answer.state.to_string());
         Ok(if answer.more && format != NegotiatedFormat::Json {
             response.with_header(MORE, "true")
         } else {
@@ -236,17 +248,16 @@ impl<R: Repository> Service<R> {
         })
     }
 
-    /// Returns media type and text of a result. `head` has the members before the rows, in JSON.
-    async fn encode(
+    /// Writes a result as a text.
+    async fn result_text(
         &self,
         call: &Call<'_>,
+        requested: RequestedQuery<'_>,
         answer: &QueryResult,
-        format: NegotiatedFormat,
-        head: String,
-    ) -> Result<(&'static str, String), Failure> {
+    ) -> Result<Response, Failure> {
         let result = &answer.result;
-        let (media_type, format, end) = match format {
-            NegotiatedFormat::Json => ("application/json", ResultFormat::Json, "}"),
+        let mut head = String::new();
+        let (media_type, format, end) = match requested.format {
             NegotiatedFormat::Csv(options) => (
                 "text/csv; charset=utf-8; header=present",
                 ResultFormat::Csv(options, result.csv_columns()),
@@ -257,9 +268,14 @@ impl<R: Repository> Service<R> {
                 ResultFormat::Ndjson(result.column_names()),
                 "",
             ),
+            // Tables have a function of their own.
+            _ => {
+                head = self.result_head(call, requested, answer);
+                ("application/json", ResultFormat::Json, "}")
+            }
         };
         let body = self.write_rows(call, answer, format, head).await?;
-        Ok((media_type, body + end))
+        Ok(Response::new(200).with_body(media_type, body + end))
     }
 
     /// Returns the error if the EHR of the request does not exist. The EHR is read only if nothing

@@ -9,14 +9,30 @@ use super::http::{Request, Response, RowPart};
 pub struct RowParts {
     request: Request,
     rest: Option<RowPart>,
+    /// Whether an error can be a line of the body.
+    has_lines: bool,
 }
+
+/// The error of a body that cannot be completed: the host must not end it as if it were complete.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct IncompleteBody;
+
+impl std::fmt::Display for IncompleteBody {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("a part of the result has failed")
+    }
+}
+
+impl std::error::Error for IncompleteBody {}
 
 impl RowParts {
     /// Takes the rest of a result from the first response.
     pub fn new(request: Request, first: &mut Response) -> RowParts {
+        let rest = first.rest.take();
         RowParts {
             request,
-            rest: first.rest.take(),
+            has_lines: rest.as_ref().is_none_or(RowPart::has_lines),
+            rest,
         }
     }
 
@@ -27,14 +43,20 @@ impl RowParts {
     }
 
     /// Returns the text of the response to the last request.
-    pub fn text_of(&mut self, response: Response) -> Vec<u8> {
+    ///
+    /// # Errors
+    /// If the response is an error, and the format of the body has no place for it.
+    pub fn text_of(&mut self, response: Response) -> Result<Vec<u8>, IncompleteBody> {
         let mut text = response.body;
         if response.status == 200 {
             self.rest = response.rest;
-        } else {
-            // The status is sent already, so the last line is the error.
-            text.push(b'\n');
+            return Ok(text);
         }
-        text
+        if !self.has_lines {
+            return Err(IncompleteBody);
+        }
+        // The status is sent already, so the last line is the error.
+        text.push(b'\n');
+        Ok(text)
     }
 }

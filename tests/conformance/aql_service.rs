@@ -13,6 +13,7 @@ use crate::report::Case;
 use crate::rm_json::findings_text;
 use crate::rows::{Rules, is_time, short};
 use crate::server::Server;
+use crate::tables;
 use aqlite::rm::class::Cls;
 use aqlite::rm::json as rm_json;
 use aqlite::service::Response;
@@ -162,12 +163,35 @@ impl Filled {
     }
 
     fn check(&self, case: &Value, check: &Check) -> Result<(), String> {
-        let answer = ask(&self.server, case)?;
+        let answer = ask(&self.server, case, "application/json")?;
         check(case, &answer).map_err(|why| format!("{}: {why}", self.via))?;
-        let request = case.get("request").filter(|_| answer.status == 200);
-        request
-            .map_or(Ok(()), |request| self.judge.check(request, &answer.body))
+        let Some(request) = case.get("request").filter(|_| answer.status == 200) else {
+            return Ok(());
+        };
+        self.judge
+            .check(request, &answer.body)
+            .and_then(|()| self.check_tables(case, &answer))
             .map_err(|why| format!("{}: {why}", self.via))
+    }
+
+    /// Compares the tables of Arrow and Parquet with the rows of JSON, on hosts that write them.
+    fn check_tables(&self, case: &Value, json: &Response) -> Result<(), String> {
+        let q = case.pointer("/request/q").and_then(Value::as_str);
+        let q = q.unwrap_or_default().to_ascii_uppercase();
+        let is_remote = self.via.starts_with("http");
+        let is_host = !is_remote || std::env::var_os("AQLITE_TABLES").is_some();
+        // The clock goes on between the requests.
+        if !is_host || ["NOW(", "CURRENT_"].iter().any(|word| q.contains(word)) {
+            return Ok(());
+        }
+        let mut answers = vec![("json", json.clone())];
+        for format in tables::FORMATS {
+            let answer = ask(&self.server, case, format.media_type())?;
+            tables::check(format, json, &answer)?;
+            answers.push((format.extension(), answer));
+        }
+        let kept: Vec<_> = answers.iter().map(|(ending, a)| (*ending, a)).collect();
+        tables::keep(text_of(case, "id"), &kept)
     }
 }
 
@@ -353,7 +377,7 @@ fn with_subject(text: &str, step: &Value) -> Result<String, String> {
 }
 
 /// Sends the request of a case. A stored query is stored first.
-fn ask(server: &Server, case: &Value) -> Result<Response, String> {
+fn ask(server: &Server, case: &Value, accept: &str) -> Result<Response, String> {
     let request = case.get("request").ok_or("the case has no request")?;
     let (method, path) = text_of(request, "via")
         .split_once(' ')
@@ -376,7 +400,7 @@ fn ask(server: &Server, case: &Value) -> Result<Response, String> {
             return Ok(answer);
         }
     }
-    let mut headers: Vec<(&str, &str)> = vec![("Accept", "application/json")];
+    let mut headers: Vec<(&str, &str)> = vec![("Accept", accept)];
     for (name, value) in request
         .get("headers")
         .and_then(Value::as_object)

@@ -60,6 +60,8 @@ mod rm_webtemplate;
 mod rm_xml;
 mod rm_xsd;
 mod rows;
+#[path = "../it/same_cells.rs"]
+mod same_cells;
 mod server;
 mod service_xsd;
 #[path = "../it/sqlite.rs"]
@@ -69,6 +71,7 @@ mod service_xsd;
     reason = "shared with the integration tests, which use all of it and may panic"
 )]
 mod sqlite;
+mod tables;
 
 use corpus::Corpus;
 use report::Case;

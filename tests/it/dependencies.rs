@@ -74,6 +74,7 @@ fn every_crate_that_the_code_names_is_reviewed_in_its_locked_version() {
         "crates/aqlite-template/Cargo.toml",
         "crates/aqlite-aql/Cargo.toml",
         "crates/aqlite-gdl/Cargo.toml",
+        "crates/aqlite-arrow/Cargo.toml",
         "cli/Cargo.toml",
         "worker/Cargo.toml",
         "www/wasm/Cargo.toml",

@@ -10,16 +10,16 @@ use aqlite::store::ready::now_or_never;
 use aqlite::store::repository::Repository;
 use serde_json::Value;
 
-const EHR: &str = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
+pub const EHR: &str = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
 const QUERY: &str = "SELECT c/uid/value AS uid, o/data/events/time/value AS time FROM EHR e CONTAINS COMPOSITION c CONTAINS OBSERVATION o";
 /// Rows of the largest page, and of the largest part.
-const PAGE: u64 = 20;
+pub const PAGE: u64 = 20;
 /// Rows of the longest result.
 const LONGEST: u64 = 90;
 const COMPOSITIONS: usize = 100;
 
 /// A host that sends bodies in parts.
-struct Streaming(Ticks);
+pub struct Streaming(Ticks);
 
 impl Environment for Streaming {
     fn now(&mut self) -> i64 {
@@ -36,7 +36,7 @@ impl Environment for Streaming {
 }
 
 /// A service over a repository with [`COMPOSITIONS`] compositions.
-struct Host<R> {
+pub struct Host<R> {
     service: Service<R>,
     environment: Streaming,
 }
@@ -44,9 +44,17 @@ struct Host<R> {
 impl<R: Repository> Host<R> {
     fn over(repository: R) -> Host<R> {
         let limits = Limits {
-            fetch_maximum: PAGE,
             stream_maximum: LONGEST,
             ..Limits::default()
+        };
+        Host::limited(repository, limits)
+    }
+
+    /// Creates a host with limits of its own, whose page has [`PAGE`] rows.
+    pub fn limited(repository: R, limits: Limits) -> Host<R> {
+        let limits = Limits {
+            fetch_maximum: PAGE,
+            ..limits
         };
         let config = Config {
             auth: Auth::Open,
@@ -71,7 +79,7 @@ impl<R: Repository> Host<R> {
         host
     }
 
-    fn send(&mut self, request: &Request) -> Response {
+    pub fn send(&mut self, request: &Request) -> Response {
         let response = self.service.handle(request, &mut self.environment);
         now_or_never(response).expect("a synchronous repository")
     }
@@ -83,13 +91,17 @@ impl<R: Repository> Host<R> {
     }
 
     fn write_composition(&mut self) {
+        self.write_composition_of(&text("rest/weight.json"));
+    }
+
+    pub fn write_composition_of(&mut self, text: &str) {
         let path = format!("ehr/{EHR}/composition");
-        self.write("POST", &path, "application/json", &text("rest/weight.json"));
+        self.write("POST", &path, "application/json", text);
     }
 }
 
 /// Returns the request for the rows of a query, as newline-delimited JSON unless stated otherwise.
-fn request(query: &str, fetch: u64, offset: u64) -> Request {
+pub fn request(query: &str, fetch: u64, offset: u64) -> Request {
     let body = serde_json::json!({ "q": query, "fetch": fetch, "offset": offset });
     Request::new("POST", "/rest/openehr/v1/query/aql")
         .with_body("application/json", body.to_string())

@@ -6,7 +6,8 @@
 //!
 //! ```text
 //! === what the scenario shows                     (options behind it: `mount: v1`, `mount: its`, `admin: off`, `auth: off`,
-//!                                                  `archetypes: exact`, and with it `flat: ehrbase`)
+//!                                                  `archetypes: exact`, and with it `flat: ehrbase`; `tables: on` for hosts that write
+//!                                                  Arrow and Parquet, `tables: off` for the others)
 //! > PUT /ehr/{ehr}                                (below the mount; `///health` is absolute)
 //! Prefer: return=representation                   (headers; then, behind an empty line, the body; `@file` reads one)
 //!                                                 (a body has the Content-Type that it looks like, where the case says none; `none` sends none;
@@ -18,6 +19,7 @@
 //! /ehr_id/value = "{ehr}"                         (a JSON pointer into the body; `/x = *` for any value but null and "", `/x absent`; `<time>` is
 //!                                                 extended ISO 8601 with its zone, `<number>` a number)
 //! body: some text                                 (the body contains it; `body lacks`, `body is` likewise, `body is @file` to the byte)
+//! table: [["a",1]]                                (the rows of a body that is Arrow or Parquet, as JSON)
 //! uid := ETag                                     (keeps a header, without quotes, or a pointer as `{uid}`; `until ::` cuts it)
 //! ```
 
@@ -28,7 +30,9 @@
 )]
 
 use crate::over_http;
+use crate::same_cells;
 use crate::sqlite::{Sqlite, compact};
+use crate::tables;
 use aqlite::service::{Auth, Config, Environment, Limits, Request, Response, Service};
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::now_or_never;
@@ -182,6 +186,11 @@ pub trait Handler {
     fn base(&self) -> String {
         BASE.to_owned()
     }
+
+    /// Returns whether the host writes Arrow and Parquet.
+    fn writes_tables(&self) -> bool {
+        true
+    }
 }
 
 /// A host at `HOST:PORT`, with a clock and identifiers of its own.
@@ -212,6 +221,10 @@ impl Handler for Remote {
 
     fn base(&self) -> String {
         format!("http://{}", self.0)
+    }
+
+    fn writes_tables(&self) -> bool {
+        std::env::var_os("AQLITE_TABLES").is_some()
     }
 }
 
@@ -367,6 +380,13 @@ impl Run {
             debug: false,
             origins: vec![String::from("https://page.example")],
         });
+        let unwanted = match service.writes_tables() {
+            true => "tables: off",
+            false => "tables: on",
+        };
+        if option(unwanted) {
+            return 0;
+        }
         let mut environment = Ticks::new();
         self.kept.insert(
             String::from("ehr"),
@@ -530,6 +550,9 @@ impl Run {
         if line.starts_with("body") {
             return self.check_body(&line, body);
         }
+        if let Some(rows) = line.strip_prefix("table: ") {
+            return check_table(rows, response);
+        }
         if let Some(name) = line.strip_suffix(" absent") {
             let found = match name.starts_with('/') {
                 true => json.pointer(name).map(Value::to_string),
@@ -608,6 +631,15 @@ impl Run {
             });
         }
         Some(format!("`{line}` is not an expectation"))
+    }
+}
+
+/// Checks the rows of a table of Arrow or Parquet.
+fn check_table(rows: &str, response: &Response) -> Option<String> {
+    let expected = same_cells::cells(rows).expect("an array of rows");
+    match tables::rows_of(response) {
+        Ok(table) => same_cells::difference(&expected, &table.rows),
+        Err(problem) => Some(problem),
     }
 }
 

@@ -5,12 +5,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The source folders of the library crates.
-const LIBRARIES: [&str; 6] = [
+const LIBRARIES: [&str; 7] = [
     "crates/aqlite-rm/src",
     "crates/aqlite-engine/src",
     "crates/aqlite-template/src",
     "crates/aqlite-aql/src",
     "crates/aqlite-gdl/src",
+    "crates/aqlite-arrow/src",
     "src",
 ];
 /// The module groups of each crate in the order of their imports: each may use the earlier ones.

@@ -88,7 +88,7 @@ pub async fn answer(
             text.push(b'\n');
             load.body.pass(load.limit).await;
         }
-        Some((text, goes_on.then_some(load)))
+        Some((Ok(text), goes_on.then_some(load)))
     });
     super::http::write_parts(first, rest)
 }

@@ -189,11 +189,11 @@ pub fn write_observed(
 /// client reads it.
 pub fn write_parts(
     first: service::Response,
-    rest: impl Stream<Item = Vec<u8>> + 'static,
+    rest: impl Stream<Item = Result<Vec<u8>>> + 'static,
 ) -> Result<web_sys::Response> {
     let (headers, begun) = (headers(&first)?, first.body);
-    let parts = stream::once(async move { begun }).chain(rest);
-    let response = worker::Response::from_stream(parts.map(Ok::<_, Error>))?;
+    let parts = stream::once(async move { Ok(begun) }).chain(rest);
+    let response = worker::Response::from_stream(parts)?;
     Ok(response.with_headers(headers).into())
 }
 

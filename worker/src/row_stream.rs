@@ -8,7 +8,7 @@ use aqlite::service::{Request, Response, RowParts};
 use futures_util::stream;
 use std::rc::Rc;
 use std::time::Duration;
-use worker::{Delay, Result, web_sys};
+use worker::{Delay, Error, Result, web_sys};
 
 /// The parts of a result that are not sent yet.
 struct Rest {
@@ -20,12 +20,13 @@ struct Rest {
 
 impl Rest {
     /// Returns the text of the next part; `None` after the last one, and after an error.
-    async fn next(&mut self) -> Option<Vec<u8>> {
+    async fn next(&mut self) -> Option<Result<Vec<u8>>> {
         let request = self.parts.next_request()?;
         // Waiting requests have their turn between two parts.
         Delay::from(Duration::ZERO).await;
         let response = self.active.answer(request).await;
-        Some(self.parts.text_of(response))
+        let text = self.parts.text_of(response);
+        Some(text.map_err(|incomplete| Error::RustError(incomplete.to_string())))
     }
 }
 

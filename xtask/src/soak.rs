@@ -2,6 +2,7 @@
 
 use crate::options::Options;
 use crate::process::{cargo, command, corpus, output_of, root, run};
+use crate::test::TABLES;
 use crate::{bundle, conformance, sample, tools};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,7 +13,7 @@ const LIMITS: [&str; 3] = ["-timeout=10", "-rss_limit_mb=2048", "-malloc_limit_m
 /// A part of the soak that is not a fuzz target: its name and its function.
 type Other = (&'static str, fn(&Options) -> Result<(), String>);
 
-const OTHERS: [Other; 8] = [
+const OTHERS: [Other; 9] = [
     ("samples", samples),
     ("kill", kill),
     ("serve", serve),
@@ -21,6 +22,7 @@ const OTHERS: [Other; 8] = [
     ("oehrpy", oehrpy),
     ("schemathesis", schemathesis),
     ("mutants", mutants),
+    ("tables", tables),
 ];
 
 /// The folders in which code is mutated.
@@ -135,6 +137,16 @@ fn oehrpy(_: &Options) -> Result<(), String> {
     clients("oehrpy", &[], None)
 }
 
+/// Reads the tables that the suites of AQL write in pyarrow, Polars and DuckDB.
+fn tables(options: &Options) -> Result<(), String> {
+    let corpus = corpus(options.given("corpus"))?.ok_or("the tables are those of the corpus")?;
+    let mut suites = conformance::command();
+    suites.arg("aql").arg("--corpus").arg(corpus);
+    run(suites.env("AQLITE_TABLES_OUT", root().join(TABLES)))?;
+    let python = python_with("target/tables/venv", "tests/tables/requirements.txt")?;
+    run(&mut command(&python, &["tests/tables/check.py", TABLES]))
+}
+
 /// Runs the suites of AQL and the requests of schemathesis against `aqlite serve`.
 fn native(options: &Options) -> Result<(), String> {
     run(&mut cargo(&[
@@ -188,28 +200,32 @@ fn openapi_documents(options: &Options) -> Result<Vec<PathBuf>, String> {
 /// installed in an environment of their own under target/, in the versions of
 /// tests/soak/requirements.txt.
 fn clients(name: &str, documents: &[PathBuf], program: Option<&Path>) -> Result<(), String> {
-    let home = root().join("target/soak/venv");
-    let python = home.join("bin/python");
-    if !python.is_file() {
-        run(command("python3", &["-m", "venv"]).arg(&home))?;
-    }
-    run(&mut command(
-        &python,
-        &[
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--requirement",
-            "tests/soak/requirements.txt",
-        ],
-    ))?;
+    let python = python_with("target/soak/venv", "tests/soak/requirements.txt")?;
     let mut clients = command("node", &["tests/soak/clients.mjs", name]);
     clients.arg(&python).args(documents);
     if let Some(program) = program {
         clients.env("AQLITE_PROGRAM", program);
     }
     run(&mut clients)
+}
+
+/// Returns Python in an environment of its own, with the packages of a file.
+fn python_with(folder: &str, requirements: &str) -> Result<PathBuf, String> {
+    let home = root().join(folder);
+    let python = home.join("bin/python");
+    if !python.is_file() {
+        run(command("python3", &["-m", "venv"]).arg(&home))?;
+    }
+    let install = [
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--requirement",
+        requirements,
+    ];
+    run(&mut command(&python, &install))?;
+    Ok(python)
 }
 
 /// Breaks the code in one place after another and expects a test to fail each time. There are

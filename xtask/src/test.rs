@@ -21,6 +21,9 @@ const LIBRARIES: [&str; 6] = [
     "aqlite",
 ];
 
+/// The folder into which the suites of AQL write tables of Arrow and Parquet.
+pub const TABLES: &str = "target/tables/cases";
+
 /// The results of the steps: one line each, and the counts of the test runners.
 #[derive(Default)]
 struct Report {
@@ -54,7 +57,7 @@ pub fn run(args: &[String]) -> Result<(), String> {
         ]),
     );
     report.step("lints of the fuzz targets", fuzz_targets());
-    let packages = native(&mut report, corpus);
+    let packages = native(&mut report, &corpus);
     if !options.has("quick") {
         let chromium = report.work("Chromium", &[], || browser().map(drop));
         wasm(&mut report, &chromium);
@@ -86,7 +89,7 @@ fn fuzz_targets() -> Command {
 
 /// Runs unit tests, the integration binary, documentation examples and the corpus with the
 /// optimization of releases. Returns the step of the npm packages.
-fn native(report: &mut Report, corpus: Vec<String>) -> Step {
+fn native(report: &mut Report, corpus: &[String]) -> Step {
     let checked =
         |more: &[&str]| cargo(&[&["test", "--quiet", "--profile", "checked"], more].concat());
     report.step(
@@ -121,9 +124,16 @@ fn native(report: &mut Report, corpus: Vec<String>) -> Step {
     // The suite about written XML validates with a package from npm.
     report.tests("conformance", &[&packages], || {
         let mut suites = conformance::command();
-        suites.args(corpus);
+        suites
+            .args(corpus)
+            .env("AQLITE_TABLES_OUT", root().join(TABLES));
         Ok(suites)
     });
+    if !corpus.is_empty() {
+        report.tests("tables in DuckDB", &[&packages], || {
+            Ok(command("node", &["tests/tables/duckdb.mjs", TABLES]))
+        });
+    }
     packages
 }
 

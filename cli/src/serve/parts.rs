@@ -12,30 +12,28 @@ use super::http;
 use super::request::{ActiveRequest, SharedRequest};
 use super::thread::{Job, ServiceThread};
 use aqlite::service::auth::Denied;
-use aqlite::service::{self, AHEAD, BodyParts, DISCARD_TIME, RowParts};
+use aqlite::service::{self, AHEAD, BodyParts, DISCARD_TIME, IncompleteBody, RowParts};
 use axum::body::{Body, Bytes};
 use axum::response::Response;
 use std::cell::{Cell, RefCell};
-use std::convert::Infallible;
 use std::rc::Rc;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, spawn_local, yield_now};
 use tokio::time::timeout;
 
+/// A piece of a body, or the reason why the body ends incomplete.
+type SentText = Result<Bytes, IncompleteBody>;
+
 /// Returns a response whose body begins with that of `first`, and the sender of the rest. One part
 /// waits while the next one is made.
-fn streamed(first: service::Response) -> (Response, mpsc::Sender<Bytes>, Bytes) {
+fn streamed(first: service::Response) -> (Response, mpsc::Sender<SentText>, Bytes) {
     let (sender, mut receiver) = mpsc::channel(1);
     let begun = Bytes::from(first.body);
     let head = service::Response {
         body: Vec::new(),
         ..first
     };
-    let stream = futures_util::stream::poll_fn(move |context| {
-        receiver
-            .poll_recv(context)
-            .map(|part| part.map(Ok::<Bytes, Infallible>))
-    });
+    let stream = futures_util::stream::poll_fn(move |context| receiver.poll_recv(context));
     let response = http::response_with(head, Body::from_stream(stream));
     (response, sender, begun)
 }
@@ -49,7 +47,7 @@ pub fn send_rows(
     let mut parts = RowParts::new(request, &mut first);
     let (response, sender, begun) = streamed(first);
     spawn_local(async move {
-        let mut text = begun;
+        let mut text = Ok(begun);
         while sender.send(text).await.is_ok() {
             // Waiting requests have their turn between two parts.
             yield_now().await;
@@ -57,7 +55,12 @@ pub fn send_rows(
                 return;
             };
             let answer = active.answer(request).await;
-            text = Bytes::from(parts.text_of(answer));
+            match parts.text_of(answer) {
+                Ok(next) => text = Ok(Bytes::from(next)),
+                // An error of the body ends the connection, so that the client does not take what it
+                // has for the whole.
+                Err(incomplete) => return drop(sender.send(Err(incomplete)).await),
+            }
         }
     });
     response
@@ -155,7 +158,7 @@ pub async fn answer(
     let (response, sender, begun) = streamed(response);
     spawn_local(async move {
         let mut text = begun;
-        while sender.send(text).await.is_ok() {
+        while sender.send(Ok(text)).await.is_ok() {
             let Some(part) = sent.recv().await else {
                 return;
             };
@@ -164,8 +167,8 @@ pub async fn answer(
             // A part that is rejected as a whole ends the load. The lines before it have their
             // responses.
             if answer.status != 200 {
-                drop(sender.send(text).await);
-                drop(sender.send(Bytes::from_static(b"\n")).await);
+                drop(sender.send(Ok(text)).await);
+                drop(sender.send(Ok(Bytes::from_static(b"\n"))).await);
                 return end(sent, &mut reader).await;
             }
         }

@@ -45,7 +45,7 @@ pub const COMMANDS: [Command; 9] = [
     Command {
         name: ".format",
         argument: "FORMAT",
-        help: "set the format of rows: table, csv, json or ndjson",
+        help: "set the format of rows: table, csv, json, ndjson, arrow or parquet",
     },
     Command {
         name: ".timer",

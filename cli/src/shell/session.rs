@@ -1,9 +1,10 @@
 //! The state of a shell, and the statements that change it.
 
 use super::command::help;
+use crate::columnar::TimesForm;
 use crate::data::{DataOptions, DataSet};
 use crate::outcome::{Failure, Outcome};
-use crate::output::{self, Format};
+use crate::output::{self, Format, OutputForm};
 use crate::query;
 use aqlite::aql::{LabelStep, Labels, TemplateLabels};
 use aqlite::rm::class::Cls;
@@ -98,6 +99,10 @@ impl Session {
             self.has_failed = true;
             return Ok(());
         };
+        if let Err(Failure::Usage(problem)) = self.format.check_output(self.file.as_deref()) {
+            self.refuse(&problem);
+            return Ok(());
+        }
         let started = Instant::now();
         let now = query::now();
         let answer = self
@@ -105,7 +110,12 @@ impl Session {
             .reliably(&self.options, |data| data.answer(&plan, &now))?;
         let elapsed = started.elapsed();
         let mut out = output::open(self.file.as_deref())?;
-        output::write(&answer.result, self.format, &mut *out)?;
+        let form = OutputForm {
+            format: self.format,
+            times: TimesForm::default(),
+            aql: text,
+        };
+        output::write(&answer.result, &form, &mut *out)?;
         drop(out);
         if self.is_timed {
             println!("{:.1} ms", elapsed.as_secs_f64() * 1000.0);
@@ -125,7 +135,9 @@ impl Session {
             "output" => self.file = (!argument.is_empty()).then(|| PathBuf::from(argument)),
             "format" => match Format::from_str(argument, true) {
                 Ok(format) => self.format = format,
-                Err(_) => self.refuse("the formats are table, csv, json and ndjson"),
+                Err(_) => {
+                    self.refuse("the formats are table, csv, json, ndjson, arrow and parquet")
+                }
             },
             "timer" => self.is_timed = argument != "off",
             _ => self.refuse(&format!("`.{name}` is no command; .help lists them")),

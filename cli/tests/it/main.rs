@@ -16,6 +16,9 @@ mod index;
 mod parity;
 mod program;
 mod query;
+#[path = "../../../tests/it/same_cells.rs"]
+mod same_cells;
 mod serve;
 #[cfg(unix)]
 mod shell;
+mod tables;

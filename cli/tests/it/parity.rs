@@ -84,7 +84,7 @@ fn rows(service: &Service<Memory>, text: &str) -> Option<String> {
 
 /// Returns the texts of all queries, each on one line: those of the sample, and of the cases of
 /// diagnostics, of which many are valid.
-fn texts() -> Vec<String> {
+pub fn texts() -> Vec<String> {
     let mut all: Vec<String> = queries().iter().map(|q| q.aql.to_owned()).collect();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/cases/aql");
     for entry in std::fs::read_dir(folder).unwrap() {

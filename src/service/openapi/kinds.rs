@@ -1,7 +1,7 @@
 //! The kinds of operations: summaries, parameters, media types and statuses.
 
 use super::super::document_class::Controlled;
-use super::super::negotiate::{FLAT, FLAT_OLD, STRUCTURED, STRUCTURED_OLD};
+use super::super::negotiate::{FLAT, FLAT_OLD, RESULT_TYPES, STRUCTURED, STRUCTURED_OLD};
 use super::super::route::{Operation, Part, Route};
 use super::super::template::WEB_TEMPLATE;
 use crate::document::ObjectKind;
@@ -38,7 +38,6 @@ const FORMS: &[&str] = &[
 ];
 const XML: &[&str] = &["application/xml", "text/plain"];
 const TEXT: &[&str] = &["application/json", "text/plain"];
-const TABLE: &[&str] = &["application/json", "text/csv", "application/x-ndjson"];
 const NDJSON: &[&str] = &["application/x-ndjson"];
 const NONE: &[&str] = &[];
 const COMMITTAL: &[&str] = &[
@@ -291,7 +290,7 @@ const KINDS: &[(Operation, Kind)] = &[
         ])
         .headers(ASKED)
         .sends(JSON)
-        .gives(TABLE),
+        .gives(RESULT_TYPES),
     ),
     (
         Operation::QueryExplain,
@@ -315,7 +314,7 @@ const KINDS: &[(Operation, Kind)] = &[
         .query(&["ehr_id", "offset", "fetch", "snapshot", "query_parameters"])
         .headers(ASKED)
         .sends(JSON)
-        .gives(TABLE),
+        .gives(RESULT_TYPES),
     ),
     // EHRs and contributions.
     (

@@ -1,4 +1,4 @@
-//! Results with more rows than a page: newline-delimited JSON, sent in parts.
+//! Results with more rows than a page: newline-delimited JSON and tables, sent in parts.
 //!
 //! A host that sends bodies in parts sends the same request once for each part
 //! ([`super::super::http::Response::rest`]). All parts show the state of the first one. So a result
@@ -10,6 +10,8 @@ use super::super::http::RowPart;
 use super::super::negotiate::NegotiatedFormat;
 use super::super::page_state::PageState;
 use super::super::parameters::QueryRequest;
+#[cfg(feature = "arrow")]
+use super::super::table::{Pass, TablePart};
 use super::QueryResult;
 use crate::aql::query::Query;
 
@@ -42,17 +44,19 @@ impl RowPart {
         // The message is the same on every host, so it names those that send bodies in parts.
         let refusal = if most <= page {
             String::new()
-        } else if !call.sends_parts || format != NegotiatedFormat::Ndjson || !is_found_order {
+        } else if !call.sends_parts || !format.has_parts() || !is_found_order {
             format!(
                 "; a server answers up to {most} rows with `Accept: application/x-ndjson`, to a query without ORDER BY, DISTINCT, TOP and aggregates"
             )
         } else if rows > most {
-            format!("; in newline-delimited JSON, {most} rows are the most")
+            format!("; in parts, {most} rows are the most")
         } else {
             let first = RowPart {
                 sent: 0,
                 rows: FIRST.min(page),
                 snapshot: request.snapshot.map(|state| state.to_string()),
+                #[cfg(feature = "arrow")]
+                table: format.table().map(|_| TablePart::new()),
             };
             return Ok(Some(call.request.part.clone().unwrap_or(first)));
         };
@@ -85,9 +89,41 @@ impl RowPart {
             sent: self.sent.saturating_add(found),
             rows: self.rows.saturating_mul(GROWTH).min(MOST).min(page),
             snapshot: Some(answer.state.to_string()),
+            ..self.clone()
         };
-        let is_more = found == self.wanted(request) && next.wanted(request) > 0;
-        is_more.then_some(next)
+        if self.is_last(request, answer) {
+            self.second_pass(next)
+        } else {
+            Some(next)
+        }
+    }
+
+    /// Returns whether the result ends with the rows of this part.
+    pub(super) fn is_last(&self, request: &QueryRequest, answer: &QueryResult) -> bool {
+        let found = answer.result.len() as u64;
+        let sent = self.sent.saturating_add(found);
+        found < self.wanted(request) || sent >= request.fetch.unwrap_or(0)
+    }
+
+    /// Returns the first part of the pass that writes a table, after the pass that observes it. A
+    /// table that was observed in one part is written with it.
+    #[cfg(feature = "arrow")]
+    fn second_pass(&self, next: RowPart) -> Option<RowPart> {
+        let table = self
+            .table
+            .as_ref()
+            .filter(|table| table.pass == Pass::Observe);
+        let table = table.filter(|_| self.sent > 0)?;
+        Some(RowPart {
+            sent: 0,
+            table: Some(table.written()),
+            ..next
+        })
+    }
+
+    #[cfg(not(feature = "arrow"))]
+    fn second_pass(&self, _: RowPart) -> Option<RowPart> {
+        None
     }
 
     /// Returns the rows of this part, unless the result ends before.

@@ -38,6 +38,8 @@ impl<R: Repository> Service<R> {
             NegotiatedFormat::Csv(options) if options.guard => "csv",
             NegotiatedFormat::Csv(_) => "csv;guard=off",
             NegotiatedFormat::Ndjson => "ndjson",
+            #[cfg(feature = "arrow")]
+            NegotiatedFormat::Table(table) => table.name(),
         };
         let page = self.config.limits.fetch_default;
         let archetypes = if self.config.exact_archetypes {

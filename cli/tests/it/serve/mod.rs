@@ -51,6 +51,7 @@ fn the_cases_of_the_rest_interface_hold() {
     let output = test_of_the_core("it")
         .args(["--ignored", "--exact", "rest::the_cases_hold_over_http"])
         .env("AQLITE_HOSTS", hosts.join(" "))
+        .env("AQLITE_TABLES", "on")
         .output()
         .expect("the runner of the cases");
     let said = said(&output);
@@ -89,6 +90,7 @@ fn the_suites_of_aql_hold() {
     let output = test_of_the_core("conformance")
         .args(["aql.result", "aql.result_flat", "aql.error"])
         .args(["--via", &format!("http://{}", server.authority)])
+        .env("AQLITE_TABLES", "on")
         .output()
         .expect("the runner of the suites");
     let said = said(&output);

@@ -1,11 +1,18 @@
 //! Queries of the command line that a repository answers: a server, or its database.
 
+use super::super::same_cells::{cells, difference};
+use super::over_http;
 use super::said;
 use super::server::{Folder, ITS, Server, compositions};
+use aqlite::arrow::TableFormat;
+use aqlite::arrow::read::table;
 use serde_json::json;
 
 const QUERY: &str =
     "SELECT c/uid/value AS uid, c/context/start_time AS time FROM COMPOSITION c ORDER BY uid";
+const FORMATS: [TableFormat; 2] = [TableFormat::Arrow, TableFormat::Parquet];
+/// A query in the order of commits, which can be sent in parts.
+const PLAIN: &str = "SELECT c/uid/value AS uid, c/context/start_time/value AS time, c/category AS category FROM COMPOSITION c";
 const COUNT: &str = "SELECT COUNT(*) AS n FROM COMPOSITION c WHERE c/name/value = $name";
 
 /// Returns the output of a query that succeeds.
@@ -43,6 +50,7 @@ fn server_and_database_answer_alike() {
             20
         );
     }
+    tables_are_those_of_json(&folder, &url);
     let name = ["--param", "name=Encounter"];
     let stored = [url.as_str(), "test.db"].map(|data| {
         let arguments = [&["-d", data, "--stored", "org.example::named"][..], &name];
@@ -50,10 +58,78 @@ fn server_and_database_answer_alike() {
     });
     let direct = rows(&folder, &[&["-d", "test.db", COUNT][..], &name].concat());
     assert_eq!(stored, [direct.clone(), direct]);
+    let arguments = [
+        "-d",
+        &url,
+        "--stored",
+        "org.example::named",
+        "-o",
+        "n.arrows",
+    ];
+    rows(&folder, &[&arguments[..], &name].concat());
+    let bytes = std::fs::read(folder.0.join("n.arrows")).expect("a file");
+    let named = table(TableFormat::Arrow, bytes).expect("a table");
+    assert_eq!(
+        named.aql, COUNT,
+        "the repository knows the text of a stored query"
+    );
     server.stop();
     // Also without a server.
     let rows = rows(&folder, &["-d", "test.db", "--limit", "3", QUERY]);
     assert_eq!(rows.lines().count(), 4);
+}
+
+/// Compares tables of a server and of a database with JSON.
+fn tables_are_those_of_json(folder: &Folder, url: &str) {
+    let sent = json_rows(folder, url);
+    for format in FORMATS {
+        for data in [url, "test.db"] {
+            let name = format!("rows.{}", format.extension());
+            assert_eq!(rows(folder, &["-d", data, "-o", &name, PLAIN]), "");
+            let bytes = std::fs::read(folder.0.join(&name)).expect("a file");
+            let read = table(format, bytes).expect("a table").rows;
+            assert_eq!(difference(&sent, &read), None, "{data}");
+        }
+    }
+}
+
+/// Returns the cells of the rows of [`PLAIN`].
+fn json_rows(folder: &Folder, data: &str) -> Vec<Vec<String>> {
+    let json = rows(folder, &["-d", data, "--format", "json", PLAIN]);
+    let (_, sent) = json.trim_end().split_once("\"rows\":").expect("rows");
+    let sent = cells(sent.strip_suffix('}').expect("the end")).expect("cells");
+    assert_eq!(sent.len(), 20);
+    sent
+}
+
+#[test]
+fn server_sends_tables_in_parts() {
+    let folder = Folder::new("table-parts");
+    let variables = [("AUTH", "none"), ("LIMIT_FETCH", "8")];
+    let server = Server::start(&folder, &["--threads", "2"], &variables);
+    server.store_templates();
+    let ehr_id = server.create_ehr();
+    for composition in compositions(20) {
+        let path = format!("{ITS}/ehr/{ehr_id}/composition");
+        assert_eq!(server.send("POST", &path, &composition).status, 201);
+    }
+    let body = json!({ "q": PLAIN, "fetch": 100 }).to_string();
+    let tables = FORMATS.map(|format| {
+        let headers = [
+            ("Accept", format.media_type()),
+            ("Content-Type", "application/json"),
+        ];
+        let path = format!("{ITS}/query/aql");
+        let answer = over_http::send(&server.authority, "POST", &path, &headers, body.as_bytes());
+        let answer = answer.expect("an answer");
+        assert_eq!(answer.status, 200, "{}", super::text(&answer));
+        table(format, answer.body).expect("a table")
+    });
+    server.stop();
+    let sent = json_rows(&folder, "test.db");
+    for table in tables {
+        assert_eq!(difference(&sent, &table.rows), None);
+    }
 }
 
 #[test]

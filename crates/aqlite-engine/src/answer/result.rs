@@ -290,8 +290,8 @@ impl<S: AsRef<str>> Cell<S> {
         }
     }
 
-    /// Bytes of its text.
-    pub(super) fn text_bytes(&self) -> usize {
+    /// Returns the bytes of its text.
+    pub fn text_bytes(&self) -> usize {
         match self {
             Cell::Text(text) | Cell::Json(text) => text.as_ref().len(),
             _ => 0,
