@@ -124,7 +124,7 @@ fn values_are_shared_by_their_mentions() {
             ..QueryOptions::default()
         };
         let prepared = allocated(|| drop(prepare(&query, &parameters, &options)));
-        let explained = allocated(|| drop(explain(&query, &parameters, &options)));
+        let explained = allocated(|| drop(explain(&query, &parameters, &options, &[])));
         // The parser, the plan and the conditions themselves allocate some megabytes.
         let most = 20_000_000 + 5 * size;
         for (step, bytes) in [("prepared", prepared), ("explained", explained)] {
