@@ -113,10 +113,14 @@ fn every_crate_that_the_code_names_is_reviewed_in_its_locked_version() {
 
 #[test]
 fn every_npm_package_that_is_asked_for_is_reviewed_in_its_version() {
-    let manifest: serde_json::Value = serde_json::from_str(&read("package.json")).unwrap();
-    let tables = ["devDependencies", "overrides"].map(|table| manifest[table].as_object().unwrap());
+    let manifests = ["package.json", "tests/tables/package.json"]
+        .map(|file| serde_json::from_str::<serde_json::Value>(&read(file)).unwrap());
+    let tables = manifests.iter().flat_map(|manifest| {
+        let tables = ["devDependencies", "overrides"];
+        tables.map(|table| manifest[table].as_object())
+    });
     let pinned = tables
-        .into_iter()
+        .flatten()
         .flatten()
         .map(|(name, version)| (name.clone(), version.as_str().unwrap().to_owned()));
     let wanted: BTreeSet<_> = pinned

@@ -7,7 +7,7 @@ use std::time::Instant;
 use crate::options::Options;
 use crate::process::{cargo, command, root, run_keeping};
 use crate::tools::{
-    WASI, WASM, browser, find_browser, npm_packages, npm_program, target, wasm_test_runner,
+    WASI, WASM, browser, duckdb, find_browser, npm_packages, npm_program, target, wasm_test_runner,
 };
 use crate::{bundle, conformance, publish, sample};
 
@@ -130,7 +130,8 @@ fn native(report: &mut Report, corpus: &[String]) -> Step {
         Ok(suites)
     });
     if !corpus.is_empty() {
-        report.tests("tables in DuckDB", &[&packages], || {
+        let duckdb = report.work("DuckDB", &[&packages], duckdb);
+        report.tests("tables in DuckDB", &[&duckdb], || {
             Ok(command("node", &["tests/tables/duckdb.mjs", TABLES]))
         });
     }

@@ -88,6 +88,30 @@ pub fn npm_packages() -> Result<(), String> {
     fs::write(&stamp, lock).map_err(|e| format!("{}: {e}", stamp.display()))
 }
 
+/// Installs DuckDB for the tests of tables. It has a folder of its own, without a lock: a lock would
+/// name the programs for all systems, and not each registry has all of them.
+pub fn duckdb() -> Result<(), String> {
+    let folder = root().join("tests/tables");
+    let wanted = fs::read(folder.join("package.json")).map_err(|e| format!("DuckDB: {e}"))?;
+    let stamp = folder.join("node_modules/.installed.json");
+    if fs::read(&stamp).is_ok_and(|installed| installed == wanted) {
+        return Ok(());
+    }
+    println!("DuckDB is missing or outdated: installing it");
+    let mut install = command(
+        "npm",
+        &[
+            "install",
+            "--no-package-lock",
+            "--no-audit",
+            "--no-fund",
+            "--loglevel=error",
+        ],
+    );
+    run(install.current_dir(&folder))?;
+    fs::write(&stamp, wanted).map_err(|e| format!("{}: {e}", stamp.display()))
+}
+
 /// Returns the path of a program of the npm packages.
 pub fn npm_program(name: &str) -> PathBuf {
     root().join("node_modules/.bin").join(name)

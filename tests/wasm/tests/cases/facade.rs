@@ -2,7 +2,7 @@
 
 use super::service::repository_with_weights;
 use super::{NOW, WEIGHT};
-use aqlite_wasm::{Repository, diagnose, format};
+use aqlite_wasm::{Repository, format};
 use js_sys::{Array, Error, Function, Reflect};
 use serde_json::{Value, json};
 use wasm_bindgen_test::wasm_bindgen_test;
@@ -72,7 +72,10 @@ fn the_editor_gets_completions_hovers_diagnostics_and_a_layout() {
         "{found:#}"
     );
     assert_eq!(parsed(&repository.hover(q, 19))["from"], 17);
-    assert_eq!(parsed(&diagnose(q))[0]["code"], "AQL0203");
+    assert_eq!(
+        parsed(&repository.diagnose(q, NOW).ok().unwrap())[0]["code"],
+        "AQL0203"
+    );
     assert!(
         format("select e from EHR e")
             .unwrap()
