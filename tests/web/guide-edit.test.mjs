@@ -237,6 +237,21 @@ test("a guide is removed after a question, and stored again by Undo", () =>
     await page.locator("#guide-outcome:not([aria-busy]) .summary").waitFor();
   }));
 
+test("an undo of one data set does not reach another", () =>
+  inEditor(async (page) => {
+    await page.click("#guide-version");
+    await expect(messages(page)).toContainText("is stored.");
+    await settled(page);
+    await page.click("#tab-data");
+    await page.fill("#set-name", "Ward 7");
+    await page.click("#set-new");
+    await settled(page);
+    await page.click("#tab-guide");
+    await expect(page.locator("#guide-undo")).toHaveCount(0);
+    await expect(page.locator("#guide-edit-tab")).toBeVisible();
+    await expect(page.locator("#guide-store")).toBeDisabled();
+  }));
+
 test("a new guide and a broken file are written in the editor", () =>
   inEditor(async (page) => {
     await page.click("#guide-new");
