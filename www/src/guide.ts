@@ -512,6 +512,8 @@ export class GuideView {
   /** Keeps an edited text as a draft, and checks it after a pause. */
   #edited(text: string): void {
     this.#text = text;
+    // Without any guide, the text is the beginning of one.
+    if (this.#chosen === "") this.#chosen = idOf(text)?.id || "New guide";
     const was = this.#drafts.find(this.#chosen);
     if (text === this.#base) this.#drafts.drop(this.#chosen);
     else this.#keep(this.#chosen, this.#described?.concept ?? was?.title ?? this.#chosen, text);
@@ -531,6 +533,11 @@ export class GuideView {
   /** Checks the edited text, and shows its effect on form and fixtures. */
   async #check(): Promise<void> {
     await this.#describe(this.#language.value, this.#entered ?? null);
+    const [draft, title] = [this.#drafts.find(this.#chosen), this.#described?.concept];
+    if (draft && title && draft.title !== title) {
+      this.#keep(draft.id, title, draft.text);
+      this.#drawGuides();
+    }
     await this.#tests.changed([this.#chosen]);
   }
 
