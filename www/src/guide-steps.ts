@@ -20,7 +20,7 @@ export interface StepsHost {
   current(): Current;
   /** Whether a guide is stored under this id. */
   isStored(id: string): boolean;
-  /** Where the source stores guides, in words. */
+  /** The destination of stored guides, in words. */
   destination(): string;
   draft(id: string): Draft | undefined;
   keep(id: string, title: string, text: string): void;
@@ -86,7 +86,7 @@ export class GuideSteps {
     const former = await this.#exchange("Storing", step, () => {
       const now = this.#host.current();
       this.#host.drop(listed);
-      // What was typed meanwhile stays a draft.
+      // Text that was typed meanwhile stays a draft.
       if (now.id === listed && now.text !== text) this.#host.keep(id, now.title, now.text);
       if (now.id === listed) this.#host.choose(id);
     });
