@@ -59,8 +59,29 @@ function cargo(root, args) {
   return stdout;
 }
 
+/**
+ * Returns name and version of the crates below the module, with the features of the module alone:
+ * `serde v1.0.0`.
+ */
+function linked(root) {
+  const tree = cargo(root, [
+    "tree",
+    "--package",
+    CRATE,
+    "--target",
+    "wasm32-unknown-unknown",
+    "--edges",
+    "normal,no-proc-macro",
+    "--prefix",
+    "none",
+    "--locked",
+  ]);
+  return new Set(tree.split("\n").map((line) => line.split(" ", 2).join(" ")));
+}
+
 /** Returns the crates that are linked into the module of browsers. */
 export function cratesOf(root) {
+  const isLinked = linked(root);
   const { packages, resolve } = JSON.parse(
     cargo(root, [
       "metadata",
@@ -84,17 +105,21 @@ export function cratesOf(root) {
     for (const { pkg, dep_kinds } of nodes.get(id).deps)
       if (dep_kinds.some(({ kind }) => kind === null)) waiting.push(pkg);
   }
-  return [...seen]
-    .map((id) => byId.get(id))
-    .filter(({ source }) => source !== null)
-    .map(({ name, version, license, repository, manifest_path }) => ({
-      kind: "Rust crate",
-      name,
-      version,
-      license,
-      source: repository ?? `https://crates.io/crates/${name}`,
-      folder: dirname(manifest_path),
-    }));
+  return (
+    [...seen]
+      .map((id) => byId.get(id))
+      .filter(({ source }) => source !== null)
+      // The metadata have the features of all crates of the workspace together.
+      .filter(({ name, version }) => isLinked.has(`${name} v${version}`))
+      .map(({ name, version, license, repository, manifest_path }) => ({
+        kind: "Rust crate",
+        name,
+        version,
+        license,
+        source: repository ?? `https://crates.io/crates/${name}`,
+        folder: dirname(manifest_path),
+      }))
+  );
 }
 
 /**

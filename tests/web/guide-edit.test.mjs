@@ -237,6 +237,62 @@ test("a guide is removed after a question, and stored again by Undo", () =>
     await page.locator("#guide-outcome:not([aria-busy]) .summary").waitFor();
   }));
 
+test("an undo of one data set does not reach another", () =>
+  inEditor(async (page) => {
+    await page.click("#guide-version");
+    await expect(messages(page)).toContainText("is stored.");
+    await settled(page);
+    await page.click("#tab-data");
+    await page.fill("#set-name", "Ward 7");
+    await page.click("#set-new");
+    await settled(page);
+    await page.click("#tab-guide");
+    await expect(page.locator("#guide-undo")).toHaveCount(0);
+    await expect(page.locator("#guide-edit-tab")).toBeVisible();
+    await expect(page.locator("#guide-store")).toBeDisabled();
+    // Without any guide, a pasted text begins one.
+    await replaceText(page, SAMPLE);
+    await expect(choice(page, ID)).toContainText("Blood pressure category");
+    await expect(choice(page, ID)).toContainText("opened here");
+    await expect(page.locator("#guide-form").getByLabel("Systolic", { exact: true })).toBeVisible();
+    await page.click("#guide-store");
+    await expect(messages(page)).toContainText(`${ID} is stored.`);
+  }));
+
+for (const width of [390, 1440])
+  test(`a guide is edited by keyboard only: ${width}`, () =>
+    inEditor(
+      async (page) => {
+        const focused = (selector) => page.locator(`${selector}:focus`);
+        const tabTo = async (selector) => {
+          for (let step = 0; step < 60; step += 1) {
+            await page.keyboard.press("Tab");
+            if ((await focused(selector).count()) > 0) return;
+          }
+          throw new Error(`${selector} is not reached`);
+        };
+        await page.locator("#guide-edit-tab").focus();
+        await tabTo("#guide-editor");
+        await page.keyboard.press("ControlOrMeta+a");
+        await page.keyboard.press("Delete");
+        await page.keyboard.insertText(WRONG);
+        await expect(status(page)).toHaveText(/error/);
+        await page.keyboard.press("F8");
+        await expect(page.locator("#guide-editor .cm-activeLine")).toHaveText(/gt0033|>=>140/);
+        await page.keyboard.press("ControlOrMeta+Enter");
+        await expect(page.locator("#guide-form-outcome .summary")).toHaveText(/rules? fired/);
+        await page.keyboard.press("Tab");
+        await expect(focused("#guide-editor")).toHaveCount(0);
+        await page.locator("#guide-outline-rule summary").focus();
+        await tabTo("#guide-outline-rule button");
+        await page.keyboard.press("Enter");
+        await expect(focused("#guide-editor")).toHaveCount(1);
+        await page.keyboard.press("Shift+Tab");
+        await expect(focused(".guide-edit .actions button")).toHaveCount(1);
+      },
+      { viewport: { width, height: 900 } },
+    ));
+
 test("a new guide and a broken file are written in the editor", () =>
   inEditor(async (page) => {
     await page.click("#guide-new");

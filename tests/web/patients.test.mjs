@@ -108,7 +108,7 @@ test("a patient is found by label or by id, and nothing found is said", () =>
     await expect(people(page).first()).toContainText(label);
     await page.fill("#patient-find", id);
     await expect(people(page)).toHaveCount(1);
-    await page.fill("#patient-find", "nobody at all");
+    await page.fill("#patient-find", "no such patient");
     await expect(page.locator("#patient-list")).toHaveText("No patient fits.");
     const unknown = "00000000-0000-4000-8000-000000000000";
     await page.fill("#patient-find", unknown);

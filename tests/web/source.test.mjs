@@ -814,6 +814,7 @@ for (const width of [390, 1440]) {
         await expect(page.locator("#fate")).toHaveText(
           "“Sample patients” has 1 write of your own, so new patients get a data set beside it.",
         );
+        await settled(page);
         const written = await count.textContent();
         await page.click("#start-over");
         await page.locator("dialog[open]").getByRole("button", { name: "Start over" }).click();

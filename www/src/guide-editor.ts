@@ -160,14 +160,18 @@ export class GuideEditor {
 
   /** Marks the problems of the text. */
   mark(problems: Diagnostic[]): void {
-    const end = this.#view.state.doc.length;
-    const marks = problems.map((problem) => ({
-      from: Math.min(problem.from, end),
-      to: Math.min(Math.max(problem.to, problem.from), end),
-      severity: problem.severity,
-      message: problem.message,
-      renderMessage: () => drawn(problem),
-    }));
+    const { doc } = this.#view.state;
+    const marks = problems.map((problem) => {
+      const from = Math.min(problem.from, doc.length);
+      return {
+        from,
+        // The problem of a whole rule is marked in its first line only.
+        to: Math.min(Math.max(problem.to, from), doc.lineAt(from).to),
+        severity: problem.severity,
+        message: problem.message,
+        renderMessage: () => drawn(problem),
+      };
+    });
     marks.sort((a, b) => a.from - b.from);
     this.#view.dispatch(setDiagnostics(this.#view.state, marks));
   }

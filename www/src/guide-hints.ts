@@ -1,4 +1,4 @@
-// What the templates of the repository know about the inputs of a guide: units, ranges and choices of
+// The constraints of the templates on the inputs of a guide: units, ranges and choices of
 // the node to which a variable is bound.
 import type { Engine } from "./engine";
 import type { DescribedGuide } from "./guide-text";

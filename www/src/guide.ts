@@ -1,6 +1,5 @@
 // The guide view: select, open or write a guide, run it on a patient or a form, read outcome and
 // source, edit and test it.
-import { confirmed } from "./confirm";
 import { debounced, h, languageName, rove, save, type Change } from "./dom";
 import { EngineError, type Engine } from "./engine";
 import { drawAbout, drawProblems } from "./guide-about";
@@ -10,6 +9,7 @@ import { EditPane } from "./guide-edit";
 import { GuideForm } from "./guide-form";
 import { Hinting } from "./guide-hints";
 import { drawOutcome } from "./guide-outcome";
+import { GuideSteps } from "./guide-steps";
 import { idOf, nextVersion } from "./guide-outline";
 import {
   list,
@@ -60,7 +60,7 @@ export class GuideView {
     accept: ".gdl,.gdl2,.json,.yml,.yaml,.zip",
     class: "unseen",
   });
-  readonly #messages = h("div", { id: "guide-messages", class: "messages", "aria-live": "polite" });
+  readonly #steps: GuideSteps;
   readonly #new = h("button", { id: "guide-new", type: "button" }, "New guide");
   readonly #outcome = h("div", { id: "guide-outcome", class: "outcome", "aria-live": "polite" });
   readonly #form = h("form", {
@@ -119,13 +119,14 @@ export class GuideView {
       test: (text, fixture) => engine.call("testGuide", { text, fixture }),
       use: (id, literals, now) => void this.#use(id, literals, now),
     });
+    this.#steps = this.#makeSteps();
     this.#edit = new EditPane({
       changed: (text) => this.#edited(text),
       run: () => void this.#try(),
-      store: () => void this.#store(),
-      version: () => void this.#storeVersion(),
-      remove: () => void this.#remove(),
-      discard: () => void this.#discard(),
+      store: () => void this.#steps.store(),
+      version: () => void this.#steps.storeVersion(),
+      remove: () => void this.#steps.remove(),
+      discard: () => void this.#steps.discard(),
     });
     this.#panes = {
       patient: h("div", {}, this.#outcome),
@@ -150,6 +151,29 @@ export class GuideView {
     this.#show("patient");
   }
 
+  #makeSteps(): GuideSteps {
+    return new GuideSteps(this.#engine, this.#host.change, {
+      current: () => ({
+        id: this.#chosen,
+        title: this.#described?.concept ?? this.#chosen,
+        text: this.#text,
+        of: this.#of,
+      }),
+      isStored: (id) => this.#isStored(id),
+      destination: () => this.#destination.textContent ?? "",
+      draft: (id) => this.#drafts.find(id),
+      keep: (id, title, text) => this.#keep(id, title, text),
+      drop: (id) => this.#drafts.drop(id),
+      choose: (id) => (this.#chosen = id),
+      select: (id) => this.#select(id),
+      rename: (id) => this.#edit.rename(id),
+    });
+  }
+
+  #isStored(id: string): boolean {
+    return this.#stored.some((guide) => guide.id === id);
+  }
+
   #drawChoice(): HTMLElement {
     return h(
       "form",
@@ -164,7 +188,7 @@ export class GuideView {
         h("small", {}, "or drop them here: .gdl, .gdl2.json, .yml, .zip"),
         this.#new,
       ),
-      this.#messages,
+      this.#steps.messages,
       h("label", { for: "guide-language" }, "Language"),
       this.#language,
       h("label", { for: "patient" }, "Patient"),
@@ -228,7 +252,11 @@ export class GuideView {
    * outcome of other data does not.
    */
   async load({ of, place, added }: Contents, patients: Patient[]): Promise<void> {
-    if (this.#of !== of) this.#outcome.replaceChildren();
+    if (this.#of !== of) {
+      this.#outcome.replaceChildren();
+      // An undo of one source must not change another.
+      this.#steps.messages.replaceChildren();
+    }
     this.#of = of;
     this.#state = `${of} ${added}`;
     this.#drafts.open(place);
@@ -295,7 +323,7 @@ export class GuideView {
   }
 
   #choice({ id, title }: Guide): HTMLElement {
-    const isStored = this.#stored.some((guide) => guide.id === id);
+    const isStored = this.#isStored(id);
     const state = !this.#drafts.find(id) ? "" : isStored ? " · draft" : " · opened here";
     const input = h("input", {
       type: "radio",
@@ -339,8 +367,7 @@ export class GuideView {
 
   async #read({ id }: Guide): Promise<void> {
     try {
-      const isStored = this.#stored.some((guide) => guide.id === id);
-      const base = isStored ? await this.#engine.call("guideText", id) : null;
+      const base = this.#isStored(id) ? await this.#engine.call("guideText", id) : null;
       const text = this.#drafts.find(id)?.text ?? base ?? "";
       if (this.#chosen !== id) return;
       this.#base = base;
@@ -367,12 +394,11 @@ export class GuideView {
   /** Allows the steps that the state of the text permits. */
   #allowSteps(): void {
     const id = idOf(this.#text)?.id ?? "";
-    const isStored = (id: string) => this.#stored.some((guide) => guide.id === id);
     this.#edit.allow({
       id,
-      isStored: isStored(id),
+      isStored: this.#isStored(id),
       isDraft: this.#text !== this.#base,
-      isRemovable: isStored(this.#chosen),
+      isRemovable: this.#isStored(this.#chosen),
     });
   }
 
@@ -438,7 +464,7 @@ export class GuideView {
     if (!this.#drafts.find(this.#chosen)) return;
     const store = h(
       "button",
-      { id: "store-guide", type: "button", onclick: () => void this.#store() },
+      { id: "store-guide", type: "button", onclick: () => void this.#steps.store() },
       "Store in the repository",
     );
     this.#about.querySelector(".actions")?.append(store, this.#destination);
@@ -486,6 +512,8 @@ export class GuideView {
   /** Keeps an edited text as a draft, and checks it after a pause. */
   #edited(text: string): void {
     this.#text = text;
+    // Without any guide, the text is the beginning of one.
+    if (this.#chosen === "") this.#chosen = idOf(text)?.id || "New guide";
     const was = this.#drafts.find(this.#chosen);
     if (text === this.#base) this.#drafts.drop(this.#chosen);
     else this.#keep(this.#chosen, this.#described?.concept ?? was?.title ?? this.#chosen, text);
@@ -496,12 +524,20 @@ export class GuideView {
 
   #keep(id: string, title: string, text: string): void {
     if (!this.#drafts.keep(id, title, text))
-      this.#say("The draft is not kept over a reload: this browser has no room for it.", true);
+      this.#steps.say(
+        "The draft is not kept over a reload: this browser has no room for it.",
+        true,
+      );
   }
 
   /** Checks the edited text, and shows its effect on form and fixtures. */
   async #check(): Promise<void> {
     await this.#describe(this.#language.value, this.#entered ?? null);
+    const [draft, title] = [this.#drafts.find(this.#chosen), this.#described?.concept];
+    if (draft && title && draft.title !== title) {
+      this.#keep(draft.id, title, draft.text);
+      this.#drawGuides();
+    }
     await this.#tests.changed([this.#chosen]);
   }
 
@@ -519,122 +555,6 @@ export class GuideView {
     this.#chosen = id;
     this.#drawGuides();
     await this.#choose(id);
-  }
-
-  /**
-   * Changes the stored guides. Returns the former text of the removed one; `undefined` if it failed.
-   */
-  async #exchange(
-    what: string,
-    remove: string | null,
-    add: string | null,
-    done: () => void,
-  ): Promise<string | null | undefined> {
-    try {
-      return await this.#host.change(what, async () => {
-        const former = await this.#engine.call("exchangeGuide", { remove, add });
-        done();
-        return former;
-      });
-    } catch (error) {
-      this.#say(`Not done: ${error instanceof Error ? error.message : String(error)}`, true);
-      return undefined;
-    }
-  }
-
-  /** Stores the text under its id. A stored guide with this id is replaced, after a confirmation. */
-  async #store(): Promise<void> {
-    const [chosen, text] = [this.#chosen, this.#text];
-    const id = idOf(text)?.id;
-    if (!id) return this.#say("Not stored: the text has no id.", true);
-    const isStored = this.#stored.some((guide) => guide.id === id);
-    const question = {
-      title: `Replace ${id}?`,
-      about: `Its stored text is replaced by this one, and later runs use this one. ${this.#destination.textContent ?? ""} You can undo it.`,
-      yes: "Replace",
-      no: "Keep the stored one",
-    };
-    if (isStored && !(await confirmed(question))) return;
-    const former = await this.#exchange("Storing", isStored ? id : null, text, () => {
-      this.#drafts.drop(chosen);
-      this.#chosen = id;
-    });
-    if (former === undefined) return;
-    const undo = async () => {
-      const done = await this.#exchange("Taking back", id, former, () =>
-        // The newer text is not lost.
-        this.#keep(id, this.#described?.concept ?? id, text),
-      );
-      if (done === undefined) return;
-      this.#say(
-        former === null
-          ? `${id} is not stored any more. Its text is a draft.`
-          : `The former text of ${id} is stored again. The newer one is a draft.`,
-      );
-    };
-    this.#say(
-      former === null ? `${id} is stored.` : `${id} is replaced.`,
-      false,
-      () => void undo(),
-    );
-  }
-
-  /** Stores the text as the next free version. The id in the text changes. */
-  async #storeVersion(): Promise<void> {
-    const from = this.#chosen;
-    const id = idOf(this.#text)?.id;
-    if (!id) return this.#say("Not stored: the text has no id.", true);
-    const next = nextVersion(id, (one) => this.#stored.some((guide) => guide.id === one));
-    this.#edit.rename(next);
-    // The draft is now that of the new version.
-    this.#drafts.drop(from);
-    this.#keep(next, this.#described?.concept ?? next, this.#text);
-    await this.#select(next);
-    await this.#store();
-  }
-
-  /** Removes the stored guide, after a confirmation. */
-  async #remove(): Promise<void> {
-    const id = this.#chosen;
-    const question = {
-      title: `Remove ${id}?`,
-      about: `It is not run any more. ${this.#drafts.find(id) ? "Your draft of it stays." : ""} You can undo it.`,
-      yes: "Remove",
-      no: "Keep it",
-    };
-    if (!(await confirmed(question))) return;
-    const former = await this.#exchange("Removing", id, null, () => undefined);
-    if (typeof former !== "string") return;
-    const undo = async () => {
-      const done = await this.#exchange("Taking back", null, former, () => (this.#chosen = id));
-      if (done !== undefined) this.#say(`${id} is stored again.`);
-    };
-    this.#say(`${id} is removed.`, false, () => void undo());
-  }
-
-  /** Forgets the draft, which can be undone. */
-  async #discard(): Promise<void> {
-    const draft = this.#drafts.find(this.#chosen);
-    if (!draft) return;
-    this.#drafts.drop(draft.id);
-    await this.#select(draft.id);
-    const undo = async () => {
-      this.#keep(draft.id, draft.title, draft.text);
-      await this.#select(draft.id);
-      this.#say(`The draft of ${draft.id} is back.`);
-    };
-    this.#say(`The draft of ${draft.id} is discarded.`, false, () => void undo());
-  }
-
-  /** Shows a message, with a button that undoes the step. */
-  #say(words: string, isBad = false, undo?: () => void): void {
-    const button = undo
-      ? h("button", { id: "guide-undo", type: "button", onclick: undo }, "Undo")
-      : null;
-    this.#messages.replaceChildren(h("p", { class: isBad ? "bad" : "good" }, words, " ", button));
-    // The pressed button may be disabled or gone.
-    const active = document.activeElement;
-    if (button && (active === document.body || active?.matches(":disabled"))) button.focus();
   }
 
   // --- forms
@@ -693,13 +613,13 @@ export class GuideView {
 
   /** Opens files: guides for the list, fixtures to run on the guides that they name. */
   async #open(files: Promise<File[]>): Promise<void> {
-    this.#messages.replaceChildren();
+    this.#steps.messages.replaceChildren();
     this.#opening += 1;
     this.#allow();
     try {
       await this.#openAll(await texts(await files));
     } catch (error) {
-      this.#messages.append(
+      this.#steps.messages.append(
         h(
           "p",
           { class: "bad" },
@@ -745,7 +665,7 @@ export class GuideView {
       this.#keep(id, concept ?? id, content);
       return id;
     } catch (error) {
-      this.#messages.append(this.#drawRefused(name, content, error));
+      this.#steps.messages.append(this.#drawRefused(name, content, error));
       return null;
     }
   }
