@@ -17,7 +17,7 @@ use super::query::Literal;
 use super::token::{DIAGNOSTICS_LIMIT, Escapes, unescape};
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::diag::{Diagnostic, Span, nearest};
-use aqlite_rm::id::{ArchetypeId, is_archetype_id};
+use aqlite_rm::id::is_archetype_id;
 use aqlite_rm::order;
 use aqlite_template::Template;
 use place::State;
@@ -215,34 +215,24 @@ impl<'a> Linter<'a> {
 
     fn unknown_archetype(&mut self, name: NodeName<'a>, contrary: ast::Query) {
         let roots = self.templates.iter().flat_map(|t| &t.roots);
-        let known = order::distinct(roots.map(|root| root.archetype_id.as_str()));
-        let parsed = ArchetypeId::parse(name.id);
-        let concept = |id: &ArchetypeId<'_>| id.model.len() + id.class.len() + id.concept.len();
+        let known: Vec<&str> = roots.map(|root| root.archetype_id.as_str()).collect();
         let front = |id: &'a str| id.rsplit_once(".v").map_or(id, |(front, _)| front);
-        let other = known.iter().rfind(|id| front(id) == front(name.id));
-        let (code, message, near) = match other.filter(|_| parsed.as_ref().map(concept) > Some(0)) {
-            Some(other) => (
-                VERSION,
-                format!("no template has `{}` in this version", name.id),
-                Some(*other),
-            ),
-            None => (
-                ARCHETYPE,
-                format!("no template has the archetype `{}`", name.id),
-                // An archetype of another class is never meant.
-                nearest(
-                    name.id,
-                    &mut known
-                        .iter()
-                        .copied()
-                        .filter(|id| archetype_class(id) == archetype_class(name.id)),
-                ),
-            ),
+        let other = known.iter().find(|id| front(id) == front(name.id));
+        let class = archetype_class(name.id);
+        // An archetype of another class is never meant.
+        let mut candidates = known
+            .iter()
+            .copied()
+            .filter(|id| archetype_class(id) == class);
+        let (code, version, near) = match other {
+            Some(other) => (VERSION, " in this version", Some(*other)),
+            None => (ARCHETYPE, "", nearest(name.id, &mut candidates)),
         };
         let help = match near {
             Some(near) => format!("did you mean `{near}`?"),
             None => String::from("load a template that has it"),
         };
+        let message = format!("no template has `{}`{version}", name.id);
         let found = Diagnostic::warning(code, name.span, message).with_help(help);
         self.warn(with_name(found, name, near), contrary, false);
     }
