@@ -348,7 +348,7 @@ impl Repository {
         let answers = self.answers(q)?;
         ready(Box::pin(async {
             let templates = self.service.templates_of_lint().await;
-            let host = host(now);
+            let host = Host::without_clock(now);
             self.service
                 .explanation(q, &parameters, None, &answers, &host, &templates)
                 .await
@@ -365,7 +365,10 @@ impl Repository {
     pub fn diagnose(&self, q: &str, now: &str) -> Result<String, JsError> {
         ready(Box::pin(async {
             let templates = self.service.templates_of_lint().await;
-            let found = self.service.diagnosis(q, &host(now), &templates).await;
+            let found = self
+                .service
+                .diagnosis(q, &Host::without_clock(now), &templates)
+                .await;
             found.map(|found| diagnostics_json(q, &found).to_string())
         }))
     }
@@ -559,17 +562,6 @@ pub fn document_query(q: &str, column: usize, row: Option<u32>) -> Result<Option
 #[wasm_bindgen(js_name = patientQuery)]
 pub fn patient_query(q: &str) -> Result<Option<String>, JsValue> {
     aql::patient_query(q).map_err(|found| query_error(q, &found))
-}
-
-/// Returns the functions of a run in memory, which needs no clock.
-fn host(now: &str) -> Host<'_> {
-    Host {
-        now,
-        stopped: &|| false,
-        pause: &|| Box::pin(std::future::ready(())),
-        clock: &|| 0,
-        until: i64::MAX,
-    }
 }
 
 /// Returns the result of a future of the repository in memory, which never waits.
