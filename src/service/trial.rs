@@ -86,6 +86,19 @@ pub struct Host<'h> {
     pub until: i64,
 }
 
+impl<'h> Host<'h> {
+    /// Creates the host functions of a run in memory, which needs no clock.
+    pub fn without_clock(now: &'h str) -> Host<'h> {
+        Host {
+            now,
+            stopped: &|| false,
+            pause: &|| Box::pin(std::future::ready(())),
+            clock: &|| 0,
+            until: i64::MAX,
+        }
+    }
+}
+
 /// A sink that runs a query and records the data that it reads.
 struct TrialSink<'r, 'h> {
     plan: &'r Plan,

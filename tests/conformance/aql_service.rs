@@ -14,6 +14,7 @@ use crate::rm_json::findings_text;
 use crate::rows::{Rules, is_time, short};
 use crate::server::Server;
 use crate::tables;
+use aqlite::aql::{self, Parameters};
 use aqlite::rm::class::Cls;
 use aqlite::rm::json as rm_json;
 use aqlite::service::Response;
@@ -149,13 +150,21 @@ struct Filled {
     via: String,
     server: Server,
     judge: Judge,
+    /// The templates of the set-up, against which queries are linted.
+    templates: Vec<Template>,
 }
 
 impl Filled {
     fn of(texts: &Texts<'_>, via: &str, steps: &[Value]) -> Result<Filled, String> {
         let server = filled(texts, via, steps)?;
         let judge = Judge::of(&server)?;
+        let uploads = steps
+            .iter()
+            .filter(|step| text_of(step, "op") == "upload_template");
+        let texts = uploads.filter_map(|s| texts.get(&format!("aql/{}", text_of(s, "file"))).ok());
+        let templates = texts.filter_map(|text| Template::parse(&text).ok());
         Ok(Filled {
+            templates: templates.collect(),
             via: via.to_owned(),
             server,
             judge,
@@ -171,7 +180,38 @@ impl Filled {
         self.judge
             .check(request, &answer.body)
             .and_then(|()| self.check_tables(case, &answer))
+            .and_then(|()| self.check_lint(request))
             .map_err(|why| format!("{}: {why}", self.via))
+    }
+
+    /// Checks that no row of the server refutes a warning of lint, although lint knows only the
+    /// templates. Parameters remain unbound.
+    fn check_lint(&self, request: &Value) -> Result<(), String> {
+        let q = text_of(request, "q");
+        let Some(ast) = aql::parse(q).0.filter(|_| self.via == "memory") else {
+            return Ok(());
+        };
+        let templates: Vec<&Template> = self.templates.iter().collect();
+        for warning in aql::lint(q, &ast, &Parameters::new(), &templates) {
+            let contrary = aql::print(&warning.contrary);
+            let body = json!({ "q": contrary }).to_string();
+            let json = [("Content-Type", "application/json")];
+            let answer = self.server.send("POST", "/query/aql", &json, &body)?;
+            let text = String::from_utf8_lossy(&answer.body).into_owned();
+            let rows: Value = serde_json::from_str(&text).unwrap_or_default();
+            let rows = rows.get("rows").and_then(Value::as_array).cloned();
+            if rows.is_none_or(|rows| !rows.is_empty()) {
+                let warning = warning.diagnostic.one_line(q);
+                return Err(format!(
+                    "{warning}, refuted by {contrary}: {}",
+                    short(&Value::from(text.as_str()))
+                ));
+            }
+            if std::env::var_os("AQLITE_LINT").is_some() {
+                println!("{q}\n  {}", warning.diagnostic.one_line(q));
+            }
+        }
+        Ok(())
     }
 
     /// Compares the tables of Arrow and Parquet with the rows of JSON, on hosts that write them.

@@ -206,6 +206,27 @@ test("documents, guides and rows have the described forms", async () => {
   assert.ok(Array.isArray(aqlite.runGuide(guide, {}).fired));
   const explained = await repository.explain(COUNT);
   assert.ok(explained.run.documents > 50);
+  const other =
+    "SELECT o FROM OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v1] WHERE o/name = 'x'";
+  const found = await repository.diagnose(other);
+  assert.deepEqual(
+    found.map(({ code }) => code),
+    ["AQL0606", "AQL0612"],
+  );
+  assert.equal(found[0].fix.text, "openEHR-EHR-OBSERVATION.blood_pressure.v2");
+  assert.deepEqual(
+    aqlite.diagnose(other).map(({ code }) => code),
+    ["AQL0612"],
+  );
+  const { warnings, empty } = await repository.explain(other);
+  assert.equal(warnings.length, 2);
+  assert.deepEqual(
+    empty.parts.map(({ kind, rows }) => [kind, rows > 0]),
+    [
+      ["class", true],
+      ["predicate", false],
+    ],
+  );
   const answer = await repository.fetch(new Request(`http://localhost/rest/openehr/v1/ehr/${ehr}`));
   assert.deepEqual([answer.status, (await answer.json()).ehr_id.value], [200, ehr]);
   repository.close();

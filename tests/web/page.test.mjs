@@ -660,6 +660,49 @@ test("offline writes are stored and shown on the page", async (t) => {
   await page.context().close();
 });
 
+const OTHER_VERSION =
+  "SELECT o FROM EHR e CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v1]";
+
+for (const width of [390, 1440])
+  test(`a warning of lint is corrected by one click, ${width} pixels wide`, () =>
+    onPage(
+      async (page) => {
+        await write(page, OTHER_VERSION);
+        await page.locator(".cm-lintRange-warning").waitFor();
+        await expect(page.locator(".cm-lintRange-warning")).toHaveText(/blood_pressure\.v1/);
+        const fix = page.locator("#problems .fix");
+        await expect(fix).toHaveText("Change to openEHR-EHR-OBSERVATION.blood_pressure.v2");
+        await accessible(page, "a warning with its change");
+        await fix.click();
+        await expect(page.locator(".cm-content")).toContainText("blood_pressure.v2]");
+        await expect(page.locator("#problems")).toHaveText("");
+        await expect(page.locator(".cm-lintRange-warning")).toHaveCount(0);
+      },
+      { viewport: { width, height: 900 } },
+    ));
+
+test("the tooltip of a warning has a button that corrects it", () =>
+  onPage(async (page) => {
+    await write(page, OTHER_VERSION);
+    await page.locator(".cm-lintRange-warning").waitFor();
+    await page.locator(".cm-lintRange-warning").hover();
+    await page.locator(".cm-diagnosticAction").click();
+    await expect(page.locator(".cm-content")).toContainText("blood_pressure.v2]");
+  }));
+
+test("below a result without rows stands the part of the query that left none", () =>
+  onPage(async (page) => {
+    const pressure =
+      "FROM EHR e CONTAINS COMPOSITION c CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2]";
+    await run(page, `SELECT c/name/value ${pressure} WHERE c/name/value = 'nothing'`);
+    const parts = page.locator("#result .removed tbody tr");
+    await expect(parts.last()).toHaveText(/c\/name\/value = 'nothing'\s*0/);
+    await expect(parts.last()).toHaveClass(/bad/);
+    await expect(parts).toHaveCount(5);
+    await expect(parts.first()).toHaveText(/^EHR e[1-9]/);
+    await accessible(page, "an empty result with its parts");
+  }));
+
 test("a form of a template shows problems at its fields, is saved and queried", () =>
   onPage(async (page) => {
     await page.click("#tab-templates");

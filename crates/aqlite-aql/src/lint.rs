@@ -17,7 +17,7 @@ use super::query::Literal;
 use super::token::{DIAGNOSTICS_LIMIT, Escapes, unescape};
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::diag::{Diagnostic, Span, nearest};
-use aqlite_rm::id::{ArchetypeId, is_archetype_id};
+use aqlite_rm::id::is_archetype_id;
 use aqlite_rm::order;
 use aqlite_template::Template;
 use place::State;
@@ -54,6 +54,12 @@ rules! {
     ALWAYS "AQL0614" "always-true" "two alternatives cover every value"
 }
 
+/// The most archetypes of a query that are searched in templates. Each search visits every node.
+const MAX_SEARCHES: usize = 100;
+
+/// The most nodes of templates that the paths of a query reach. Further paths are not compared.
+const MAX_REACHED: usize = 500_000;
+
 /// A warning of lint.
 #[derive(Clone, Debug)]
 pub struct LintWarning {
@@ -85,6 +91,8 @@ pub fn lint(
         scopes: Vec::new(),
         chain: Vec::new(),
         seen: Vec::new(),
+        searches: 0,
+        reached: 0,
         out: Vec::new(),
     };
     linter.containment(&ast.from, None);
@@ -117,6 +125,10 @@ struct Linter<'a> {
     chain: Vec<&'a ast::ClassExpr>,
     /// The ranges that have a warning: a path occurs in several clauses, and each part once.
     seen: Vec<(&'static str, Span)>,
+    /// The number of archetypes that were searched in templates.
+    searches: usize,
+    /// The number of nodes that paths reached.
+    reached: usize,
     out: Vec<LintWarning>,
 }
 
@@ -140,6 +152,12 @@ impl<'a> Linter<'a> {
                 is_certain,
             });
         }
+    }
+
+    /// Counts a search of an archetype in all templates; false if there were too many.
+    fn may_search(&mut self) -> bool {
+        self.searches += 1;
+        self.searches <= MAX_SEARCHES && !self.templates.is_empty()
     }
 
     fn containment(&mut self, from: &'a ast::Containment, above: Option<usize>) {
@@ -192,7 +210,7 @@ impl<'a> Linter<'a> {
         name: NodeName<'a>,
         around: Option<Vec<State<'a>>>,
     ) -> Option<Vec<State<'a>>> {
-        if self.templates.is_empty() {
+        if !self.may_search() {
             return None;
         }
         let around = around.filter(|states| states.iter().all(|s| s.node().is_some()));
@@ -215,34 +233,24 @@ impl<'a> Linter<'a> {
 
     fn unknown_archetype(&mut self, name: NodeName<'a>, contrary: ast::Query) {
         let roots = self.templates.iter().flat_map(|t| &t.roots);
-        let known = order::distinct(roots.map(|root| root.archetype_id.as_str()));
-        let parsed = ArchetypeId::parse(name.id);
-        let concept = |id: &ArchetypeId<'_>| id.model.len() + id.class.len() + id.concept.len();
+        let known: Vec<&str> = roots.map(|root| root.archetype_id.as_str()).collect();
         let front = |id: &'a str| id.rsplit_once(".v").map_or(id, |(front, _)| front);
-        let other = known.iter().rfind(|id| front(id) == front(name.id));
-        let (code, message, near) = match other.filter(|_| parsed.as_ref().map(concept) > Some(0)) {
-            Some(other) => (
-                VERSION,
-                format!("no template has `{}` in this version", name.id),
-                Some(*other),
-            ),
-            None => (
-                ARCHETYPE,
-                format!("no template has the archetype `{}`", name.id),
-                // An archetype of another class is never meant.
-                nearest(
-                    name.id,
-                    &mut known
-                        .iter()
-                        .copied()
-                        .filter(|id| archetype_class(id) == archetype_class(name.id)),
-                ),
-            ),
+        let other = known.iter().find(|id| front(id) == front(name.id));
+        let class = archetype_class(name.id);
+        // An archetype of another class is never meant.
+        let mut candidates = known
+            .iter()
+            .copied()
+            .filter(|id| archetype_class(id) == class);
+        let (code, version, near) = match other {
+            Some(other) => (VERSION, " in this version", Some(*other)),
+            None => (ARCHETYPE, "", nearest(name.id, &mut candidates)),
         };
         let help = match near {
             Some(near) => format!("did you mean `{near}`?"),
             None => String::from("load a template that has it"),
         };
+        let message = format!("no template has `{}`{version}", name.id);
         let found = Diagnostic::warning(code, name.span, message).with_help(help);
         self.warn(with_name(found, name, near), contrary, false);
     }
@@ -295,6 +303,10 @@ impl<'a> Linter<'a> {
 
     /// Follows a path through the templates. Returns its ends; `None` if its variable is unknown.
     fn path(&mut self, path: &'a ast::Path) -> Option<Vec<State<'a>>> {
+        // Further warnings would be dropped.
+        if self.out.len() >= DIAGNOSTICS_LIMIT {
+            return None;
+        }
         let name = path.variable.text.as_str();
         let at = super::check::spelled(name, || {
             let scopes = self.scopes.iter().enumerate();
@@ -318,6 +330,12 @@ impl<'a> Linter<'a> {
         let attr = Attr::parse(&step.attribute.text)?;
         let behind: Vec<State<'a>> = states.iter().flat_map(|s| s.step(attr)).collect();
         let name = step.predicate.as_ref().and_then(|p| self.node_name(p));
+        self.reached += behind.len();
+        if self.reached > MAX_REACHED {
+            return None;
+        }
+        let is_archetype = name.is_some_and(|name| is_archetype_id(name.id));
+        let may_search = is_archetype && self.may_search();
         let scope = self.scopes.get(scope)?;
         let until = || contrary::of_path(&scope.chain, path, index);
         if behind.is_empty() {
@@ -336,7 +354,7 @@ impl<'a> Linter<'a> {
         if let Some(class) = class {
             let is_open = found.iter().all(|s| s.node().is_none());
             let everywhere = || place::below(&place::roots(self.templates), name.id);
-            if scope.is_inside && is_open && !self.templates.is_empty() && everywhere().is_empty() {
+            if scope.is_inside && is_open && may_search && everywhere().is_empty() {
                 let contrary = until();
                 self.unknown_archetype(name, contrary);
                 return Some(vec![State::open(Classes::single(class))]);

@@ -32,6 +32,7 @@ use aqlite::template::{Template, WebTemplate, describe};
 use js_sys::Function;
 use serde_json::{Value, json};
 use std::cell::RefCell;
+use std::pin::Pin;
 use wasm_bindgen::prelude::*;
 
 /// The maximum number of rows. It exceeds any page, because the whole answer is wanted here.
@@ -345,14 +346,14 @@ impl Repository {
     pub fn explain(&self, q: &str, parameters: &str, now: &str) -> Result<String, JsError> {
         let parameters = bound(parameters)?;
         let answers = self.answers(q)?;
-        ready(async {
+        ready(Box::pin(async {
             let templates = self.service.templates_of_lint().await;
-            let host = host(now);
+            let host = Host::without_clock(now);
             self.service
                 .explanation(q, &parameters, None, &answers, &host, &templates)
                 .await
                 .map(|explanation| explanation.to_string())
-        })
+        }))
     }
 
     /// Returns the problems of a query, compared with the templates and the data: JSON text of a
@@ -362,11 +363,14 @@ impl Repository {
     ///
     /// The repository fails.
     pub fn diagnose(&self, q: &str, now: &str) -> Result<String, JsError> {
-        ready(async {
+        ready(Box::pin(async {
             let templates = self.service.templates_of_lint().await;
-            let found = self.service.diagnosis(q, &host(now), &templates).await;
+            let found = self
+                .service
+                .diagnosis(q, &Host::without_clock(now), &templates)
+                .await;
             found.map(|found| diagnostics_json(q, &found).to_string())
-        })
+        }))
     }
 
     /// Returns completions at an offset (in UTF-16 units) of a query, with the names of the
@@ -560,19 +564,10 @@ pub fn patient_query(q: &str) -> Result<Option<String>, JsValue> {
     aql::patient_query(q).map_err(|found| query_error(q, &found))
 }
 
-/// Returns the functions of a run in memory, which needs no clock.
-fn host(now: &str) -> Host<'_> {
-    Host {
-        now,
-        stopped: &|| false,
-        pause: &|| Box::pin(std::future::ready(())),
-        clock: &|| 0,
-        until: i64::MAX,
-    }
-}
-
 /// Returns the result of a future of the repository in memory, which never waits.
-fn ready(future: impl Future<Output = Result<String, StoreError>>) -> Result<String, JsError> {
+fn ready(
+    future: Pin<Box<dyn Future<Output = Result<String, StoreError>> + '_>>,
+) -> Result<String, JsError> {
     now_or_never(future)
         .map_err(|waits| JsError::new(&waits.to_string()))?
         .map_err(|error| JsError::new(&error.to_string()))

@@ -76,7 +76,8 @@ fn described(kinds: Kinds) -> &'static str {
         BOOLEAN => "a boolean",
         TIME => "a date, time or duration",
         WORD | TEXT => "a text",
-        _ => "a value",
+        _ if kinds & (TEXT | WORD) == 0 && kinds & NUMBER != 0 => "a number, boolean or date",
+        _ => "a value of another type",
     }
 }
 
@@ -382,7 +383,7 @@ fn with_conversion(
             let help = format!("did you mean `{other}`?");
             diagnostic.with_help(help).with_fix(literal.at.0, other)
         }
-        None => diagnostic.with_help(format!("compare it with {}", described(found[0]))),
+        None => diagnostic.with_help("compare values of the same type"),
     }
 }
 

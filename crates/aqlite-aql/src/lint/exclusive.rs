@@ -10,13 +10,15 @@ use aqlite_rm::diag::{Diagnostic, Span};
 use aqlite_rm::number;
 use aqlite_rm::time::Temporal;
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 
-/// The most conditions on one path that are compared with each other.
+/// The most conditions of one connective that are compared with each other.
 const COMPARED: usize = 64;
 
 /// A condition on a path.
+#[derive(Clone)]
 struct Bound<'a> {
+    /// The path as text.
+    path: String,
     condition: &'a ast::Condition,
     op: CompareOp,
     /// The value; several for `matches`, whose operator is `=`.
@@ -67,29 +69,20 @@ impl<'a> Linter<'a> {
         all: &[&'a ast::Condition],
         is_pair: fn(&Bound<'_>, &Bound<'_>) -> bool,
     ) -> Vec<(Bound<'a>, Bound<'a>)> {
-        let mut by_path: BTreeMap<String, Vec<&'a ast::Condition>> = BTreeMap::new();
-        for condition in all {
-            if let Some((path, _)) = self.bound(condition) {
-                by_path.entry(path).or_default().push(condition);
-            }
-        }
+        let bounds: Vec<Bound<'a>> = all.iter().filter_map(|c| self.bound(c)).collect();
         let mut found = Vec::new();
-        for group in by_path.into_values() {
-            let bounds = || group.iter().take(COMPARED).filter_map(|c| self.bound(c));
-            for (i, (_, second)) in bounds().enumerate() {
-                // One partner is enough to see the problem.
-                if let Some((_, first)) =
-                    bounds().take(i).find(|(_, first)| is_pair(first, &second))
-                {
-                    found.push((first, second));
-                }
+        for (i, second) in bounds.iter().enumerate().take(COMPARED) {
+            let mut earlier = bounds.iter().take(i);
+            // One partner is enough to see the problem.
+            if let Some(first) = earlier.find(|b| b.path == second.path && is_pair(b, second)) {
+                found.push((first.clone(), second.clone()));
             }
         }
         found
     }
 
     /// Returns the path of a condition, and the values that the condition compares it with.
-    fn bound(&self, condition: &'a ast::Condition) -> Option<(String, Bound<'a>)> {
+    fn bound(&self, condition: &'a ast::Condition) -> Option<Bound<'a>> {
         let (path, op, values, end) = match condition {
             ast::Condition::Compare(compare) => {
                 let ast::Expr::Path(path) = &compare.left else {
@@ -131,15 +124,13 @@ impl<'a> Linter<'a> {
         let is_usual = |v: &Literal| !matches!(v, Literal::Null | Literal::Untyped(_));
         let is_read = !is_uid && values.len() <= COMPARED && values.iter().all(is_usual);
         let right = matches!(condition, ast::Condition::Compare(_)).then_some(end);
-        is_read.then(|| {
-            let bound = Bound {
-                condition,
-                op,
-                values,
-                span: Span::new(path.span().start, end.end),
-                right,
-            };
-            (print::path(path), bound)
+        is_read.then(|| Bound {
+            path: print::path(path),
+            condition,
+            op,
+            values,
+            span: Span::new(path.span().start, end.end),
+            right,
         })
     }
 
@@ -151,49 +142,35 @@ impl<'a> Linter<'a> {
         second: &Bound<'_>,
         repair: Repair,
     ) -> Diagnostic {
-        let text = |span: Span| self.text.get(span.start..span.end);
-        let between = Span::new(first.span.end, second.span.start);
-        let words = text(between).map(str::trim);
-        let other = match (repair, words, first.right, second.right) {
-            (Repair::Exclusive, Some(word), Some(a), Some(b)) if is_word(word, "AND") => {
-                let (left, middle) = (Span::new(first.span.start, a.start), text(between));
-                let parts = match (first.op, second.op) {
-                    (CompareOp::Eq, CompareOp::Eq) => {
-                        let path = Span::new(first.span.start, a.start);
-                        let path = text(path).and_then(|path| path.trim_end().strip_suffix('='));
-                        let list = text(a).zip(text(b));
-                        path.zip(list).map(|(path, (a, b))| {
-                            format!("{} matches {{{a}, {b}}}", path.trim_end())
-                        })
+        let text = |start: usize, end: usize| self.text.get(start..end).unwrap_or_default();
+        let (start, end) = (first.span.start, second.span.end);
+        let between = text(first.span.end, second.span.start);
+        let is_between = |word| between.trim().eq_ignore_ascii_case(word);
+        let is_equality = |op| matches!(op, CompareOp::Eq | CompareOp::Ne);
+        let other = match (repair, first.right, second.right) {
+            (Repair::Exclusive, Some(a), Some(b)) if is_between("AND") => {
+                let (left, right) = (text(start, a.start), text(second.span.start, b.start));
+                let (x, y) = (text(a.start, a.end), text(b.start, b.end));
+                let path = left.trim_end().strip_suffix('=').map(str::trim_end);
+                match (path, first.op, second.op) {
+                    (Some(path), CompareOp::Eq, CompareOp::Eq) => {
+                        format!("{path} matches {{{x}, {y}}}")
                     }
-                    (CompareOp::Eq | CompareOp::Ne, _) | (_, CompareOp::Eq | CompareOp::Ne) => None,
-                    _ => {
-                        let right = Span::new(second.span.start, b.start);
-                        let all = [text(left), text(b), middle, text(right), text(a)];
-                        all.into_iter()
-                            .collect::<Option<Vec<&str>>>()
-                            .map(|all| all.concat())
-                    }
-                };
-                parts
+                    (_, a, b) if is_equality(a) || is_equality(b) => String::new(),
+                    _ => format!("{left}{y}{between}{right}{x}"),
+                }
             }
-            (Repair::Covering, Some(word), _, _) if is_word(word, "OR") => {
-                let all = [text(first.span), Some(" AND "), text(second.span)];
-                all.into_iter()
-                    .collect::<Option<Vec<&str>>>()
-                    .map(|all| all.concat())
+            (Repair::Covering, ..) if is_between("OR") => {
+                let (first, second) = (text(start, first.span.end), text(second.span.start, end));
+                format!("{first} AND {second}")
             }
-            _ => None,
+            _ => String::new(),
         };
-        match other {
-            Some(other) => {
-                let help = format!("did you mean `{other}`?");
-                found
-                    .with_help(help)
-                    .with_fix(first.span.to(second.span), other)
-            }
-            None => found.with_help("remove one of them"),
+        if other.is_empty() {
+            return found.with_help("remove one of them");
         }
+        let help = format!("did you mean `{other}`?");
+        found.with_help(help).with_fix(Span::new(start, end), other)
     }
 }
 
@@ -201,10 +178,6 @@ impl<'a> Linter<'a> {
 enum Repair {
     Exclusive,
     Covering,
-}
-
-fn is_word(found: &str, word: &str) -> bool {
-    found.eq_ignore_ascii_case(word)
 }
 
 /// Returns the conditions of a connective and of the same connectives in it.
