@@ -1,5 +1,5 @@
-// The page about the REST interface, made from its OpenAPI document: plain HTML without a script,
-// so that it works in any environment.
+// The page about the REST interface, made from its OpenAPI document: plain HTML, so that it can be
+// read in any environment. Its script (src/api.ts) adds forms that send requests.
 
 const escapes = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
 const escapeHtml = (text) => String(text).replace(/[&<>"]/g, (c) => escapes[c]);
@@ -29,7 +29,7 @@ function operation(path, method, said) {
 }
 
 /** Returns the page as HTML. */
-export function apiPage(document, { csp, styles, icon }) {
+export function apiPage(document, { csp, styles, icon, script }) {
   const groups = new Map();
   for (const [path, methods] of Object.entries(document.paths)) {
     for (const [method, said] of Object.entries(methods)) {
@@ -51,6 +51,7 @@ export function apiPage(document, { csp, styles, icon }) {
 <title>aqlite: REST interface</title>
 <link rel="icon" href="${icon}">
 <link rel="stylesheet" href="${styles}">
+<script type="module" src="${script}"></script>
 </head>
 <body class="api">
 <main>

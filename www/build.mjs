@@ -136,9 +136,13 @@ await fill("manifest.webmanifest", { icon: iconName });
 const api = options.openapi
   ? JSON.parse(await readFile(resolve(options.openapi), "utf8"))
   : undefined;
+const apiName = api && (await stamped("api.js", await bundle("api.ts", "esm", {})));
 if (api) {
   await writeFile(join(out, "openapi.json"), JSON.stringify(api));
-  await writeFile(join(out, "api.html"), apiPage(api, { csp, styles: styleName, icon: iconName }));
+  await writeFile(
+    join(out, "api.html"),
+    apiPage(api, { csp, styles: styleName, icon: iconName, script: apiName }),
+  );
 }
 
 await writeFile(join(out, NOTICES), await notices(await packagesOf([...inputs], root), root));
@@ -156,7 +160,7 @@ const shell = [
   iconName,
   "manifest.webmanifest",
   NOTICES,
-  ...(api ? ["api.html", "openapi.json"] : []),
+  ...(api ? ["api.html", apiName, "openapi.json"] : []),
 ];
 const stamp = createHash("sha256")
   .update(await readFile(join(out, "index.html")))

@@ -127,6 +127,10 @@ await writeFile(
         url: "git+https://github.com/aqlite/aqlite.git",
         directory: "www/package",
       },
+      homepage: "https://github.com/aqlite/aqlite/tree/main/www/package#readme",
+      bugs: "https://github.com/aqlite/aqlite/issues",
+      // The release workflow publishes, and the registry states where the package was built.
+      publishConfig: { access: "public", provenance: true },
       type: "module",
       engines: { node: ">=20" },
       sideEffects: ["./browser.js", "./node.js", "./workerd.js"],

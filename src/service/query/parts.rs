@@ -85,12 +85,11 @@ impl RowPart {
         page: u64,
     ) -> Option<RowPart> {
         let found = answer.result.len() as u64;
-        let next = RowPart {
-            sent: self.sent.saturating_add(found),
-            rows: self.rows.saturating_mul(GROWTH).min(MOST).min(page),
-            snapshot: Some(answer.state.to_string()),
-            ..self.clone()
-        };
+        // Not a struct expression: without the feature `arrow`, it would name every field.
+        let mut next = self.clone();
+        next.sent = self.sent.saturating_add(found);
+        next.rows = self.rows.saturating_mul(GROWTH).min(MOST).min(page);
+        next.snapshot = Some(answer.state.to_string());
         if self.is_last(request, answer) {
             self.second_pass(next)
         } else {
