@@ -4,6 +4,7 @@ mod views;
 
 use crate::example::read_template;
 use crate::outcome::{Failure, Outcome};
+use aqlite::rm::class::Cls;
 use aqlite::template::{Template, WebTemplate};
 use clap::{Args, Subcommand};
 use std::io::Write;
@@ -68,6 +69,12 @@ fn of_template(template: &Template) -> Result<Vec<views::View>, Failure> {
     if template.is_opaque || !web.is_complete {
         return Err(Failure::Data(format!(
             "the template `{}` has constraints that are not supported, or too many nodes: its tables are unknown",
+            template.template_id
+        )));
+    }
+    if template.definition.class != Some(Cls::COMPOSITION) {
+        return Err(Failure::Data(format!(
+            "`{}` is no template of compositions, and views are tables of compositions",
             template.template_id
         )));
     }

@@ -8,12 +8,29 @@
 
 use aqlite::aql;
 use aqlite::rm::class::Cls;
+use aqlite::template::web::Step;
 use aqlite::template::{Template, WebNode, WebTemplate};
 use std::collections::HashSet;
 use std::fmt::Write;
 
 /// The most columns of leaves of a query. The engine has at most 256 paths.
 const COLUMNS: usize = 200;
+
+/// The most node predicates of the columns of a query, those with a name counted three times. A
+/// query has at most 1,000 conditions.
+const CONDITIONS: usize = 800;
+
+/// The leaves that every composition has, or may have, also if its template does not mention them.
+const ALWAYS: [(&str, &str); 8] = [
+    ("start_time", "/context/start_time/value"),
+    ("end_time", "/context/end_time/value"),
+    ("location", "/context/location"),
+    ("setting", "/context/setting"),
+    ("category", "/category"),
+    ("language", "/language"),
+    ("territory", "/territory"),
+    ("composer", "/composer"),
+];
 
 /// The most characters of the name of a column or table.
 const NAME: usize = 60;
@@ -83,6 +100,9 @@ pub fn views(template: &Template, web: &WebTemplate) -> Vec<View> {
     ];
     let root = builder.add_table(&template.template_id, String::new(), keys);
     builder.walk(&web.tree, root, "", &[]);
+    for (name, path) in ALWAYS {
+        builder.add_leaf(root, &[name], path);
+    }
     let tables = std::mem::take(&mut builder.tables);
     tables
         .into_iter()
@@ -140,9 +160,13 @@ impl Builder<'_> {
     /// ids of the nodes between the root of the table and the node.
     fn walk(&mut self, node: &WebNode, table: usize, base: &str, names: &[&str]) {
         for child in &node.children {
-            let path = child.steps.iter().map(|step| step.path());
+            let path = child.steps.iter().map(step_path);
             let path = format!("{base}{}", path.collect::<String>());
             let names = [names, &[child.id.as_str()]].concat();
+            if child.class == Cls::ISM_TRANSITION {
+                self.add_transition(table, &names, &path);
+                continue;
+            }
             let is_leaf = child.class.is_a(Cls::DATA_VALUE) || child.children.is_empty();
             if !is_repeated(child) {
                 match is_leaf {
@@ -185,6 +209,15 @@ impl Builder<'_> {
         self.add_table(&format!("{outer}_{name}"), object, keys)
     }
 
+    /// Adds the attributes of the ISM_TRANSITION of an ACTION, which templates constrain as
+    /// alternatives.
+    fn add_transition(&mut self, table: usize, names: &[&str], path: &str) {
+        for attribute in ["current_state", "transition", "careflow_step"] {
+            let names = [names, &[attribute]].concat();
+            self.add_leaf(table, &names, &format!("{path}/{attribute}"));
+        }
+    }
+
     fn add_leaf(&mut self, table: usize, names: &[&str], path: &str) {
         let path = format!("c{path}");
         let Some(table) = self.tables.get_mut(table) else {
@@ -200,7 +233,7 @@ impl Builder<'_> {
     fn split(&mut self, table: Table) -> Vec<View> {
         let parts: Vec<&[Key]> = match table.leaves.is_empty() {
             true => vec![&[]],
-            false => table.leaves.chunks(COLUMNS).collect(),
+            false => parts_of(&table.leaves),
         };
         let mut views = Vec::with_capacity(parts.len());
         for (number, part) in parts.into_iter().enumerate() {
@@ -223,6 +256,31 @@ impl Builder<'_> {
             });
         }
         views
+    }
+}
+
+/// Divides leaves into the parts that a query may have.
+fn parts_of(mut leaves: &[Key]) -> Vec<&[Key]> {
+    let mut parts = Vec::new();
+    while !leaves.is_empty() {
+        let mut conditions = 0;
+        let fits = |leaf: &&Key| {
+            conditions += leaf.path.matches(['[', '\'']).count();
+            conditions <= CONDITIONS
+        };
+        let count = leaves.iter().take(COLUMNS).take_while(fits).count().max(1);
+        let (part, rest) = leaves.split_at(count.min(leaves.len()));
+        parts.push(part);
+        leaves = rest;
+    }
+    parts
+}
+
+/// Returns the path of a step. Only a LOCATABLE has a node id, whatever the template constrains.
+fn step_path(step: &Step) -> String {
+    match step.class.is_a(Cls::LOCATABLE) {
+        true => step.path(),
+        false => format!("/{}", step.attr),
     }
 }
 
@@ -255,7 +313,7 @@ fn value_path(node: &WebNode, path: &str) -> String {
 /// the ELEMENT.
 fn object_path(node: &WebNode, path: &str) -> String {
     let value = node.element().and(node.last_step());
-    let end = value.map(|step| step.path()).unwrap_or_default();
+    let end = value.map(step_path).unwrap_or_default();
     path.strip_suffix(&end).unwrap_or(path).to_owned()
 }
 
