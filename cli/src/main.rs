@@ -8,6 +8,7 @@ mod data;
 mod document_format;
 mod example;
 mod guide;
+mod lake;
 mod lint;
 mod man;
 mod outcome;
@@ -48,6 +49,8 @@ enum Command {
     Template(template::Options),
     /// Run, test and explain guides
     Guide(guide::Options),
+    /// Propose tables for analytical programs
+    Lake(lake::Options),
     /// Ask queries interactively
     Shell(shell::Options),
     /// Serve a repository by HTTP
@@ -80,6 +83,7 @@ fn run(command: Command) -> Result<Outcome, Failure> {
         Command::Example(options) => example::run(&options),
         Command::Template(options) => template::run(&options),
         Command::Guide(options) => guide::run(&options),
+        Command::Lake(options) => lake::run(&options),
         Command::Shell(options) => shell::run(&options),
         Command::Serve(options) => succeeded(serve::run(&options)),
         Command::Backup(options) => succeeded(backup::backup(&options)),

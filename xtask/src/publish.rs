@@ -3,12 +3,13 @@
 use crate::process::{cargo, output_of, run};
 
 /// The published crates with their folders of source and data, in the order of their dependencies.
-const CRATES: [(&str, &[&str]); 7] = [
+const CRATES: [(&str, &[&str]); 8] = [
     ("aqlite-rm", &["src/"]),
     ("aqlite-engine", &["src/"]),
     ("aqlite-template", &["src/"]),
     ("aqlite-aql", &["src/"]),
     ("aqlite-gdl", &["src/"]),
+    ("aqlite-arrow", &["src/"]),
     (
         "aqlite",
         &[

@@ -13,6 +13,7 @@ mod convert;
 mod docs;
 mod guide;
 mod index;
+mod lake;
 mod parity;
 mod program;
 mod query;

@@ -23,4 +23,4 @@ pub use example::{ExampleKind, example};
 pub use reading::TemplateElements;
 pub use tree::Template;
 pub use validate::{label_findings, validate, validate_draft};
-pub use web::WebTemplate;
+pub use web::{WebNode, WebTemplate};

@@ -1,0 +1,206 @@
+//! The command `lake`: the views of templates hold every value of their example documents.
+
+use super::program::{Folder, write_definitions};
+use serde_json::Value;
+use std::collections::HashSet;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+/// The number of templates of the corpus that are tried.
+const TEMPLATES: usize = 24;
+
+/// Classes of which a view has one attribute as a column.
+const MAIN: [(&str, &str); 6] = [
+    ("DV_COUNT", "magnitude"),
+    ("DV_BOOLEAN", "value"),
+    ("DV_DATE_TIME", "value"),
+    ("DV_DATE", "value"),
+    ("DV_TIME", "value"),
+    ("DV_DURATION", "value"),
+];
+
+/// Adds the data values and parties of a document. The names of nodes are not leaves.
+fn add_leaves(node: &Value, path: &str, out: &mut Vec<(String, Value)>) {
+    match node {
+        Value::Array(items) => items.iter().for_each(|item| add_leaves(item, path, out)),
+        Value::Object(members) => {
+            let class = node["_type"].as_str().unwrap_or_default();
+            if ["DV_", "CODE_PHRASE", "PARTY_"]
+                .iter()
+                .any(|start| class.starts_with(start))
+            {
+                out.push((path.to_owned(), node.clone()));
+                return;
+            }
+            for (name, member) in members {
+                if !["name", "archetype_details", "uid"].contains(&name.as_str()) {
+                    add_leaves(member, &format!("{path}/{name}"), out);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Returns the cells of all views of the template in a folder, on its document.
+fn cells(folder: &Folder) -> HashSet<String> {
+    let views = std::fs::read_dir(folder.path().join("views")).unwrap();
+    let views: Vec<PathBuf> = views.map(|entry| entry.unwrap().path()).collect();
+    let script: String = (0..)
+        .zip(&views)
+        .map(|(number, view)| {
+            let text = std::fs::read_to_string(view).unwrap().replace('\n', " ");
+            format!(".format json\n.output rows/{number}.json\n{text};\n")
+        })
+        .collect();
+    std::fs::create_dir_all(folder.path().join("rows")).unwrap();
+    let mut command = folder.command(&["shell", "-d", "data"]);
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(script.as_bytes())
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(
+        String::from_utf8_lossy(&output.stderr),
+        "",
+        "a view is no valid query"
+    );
+    let mut cells = HashSet::new();
+    for number in 0..views.len() {
+        let text = std::fs::read_to_string(folder.path().join(format!("rows/{number}.json")));
+        let table: Value = serde_json::from_str(&text.unwrap()).unwrap();
+        for row in table["rows"].as_array().unwrap() {
+            cells.extend(row.as_array().unwrap().iter().map(Value::to_string));
+        }
+    }
+    cells
+}
+
+/// Tries a template. Returns the number of leaves of its example, and those that no view has; `None`
+/// if it is no template of compositions.
+fn tried(template: &Path) -> Option<(usize, Vec<String>)> {
+    let folder = Folder::new();
+    let file = template.to_string_lossy();
+    let views = folder.run(&["lake", "views", &file, "-o", "views"]);
+    if views.code != Some(0) {
+        let is_other = views.err.contains("no template of compositions");
+        assert!(
+            is_other || views.err.contains("not supported"),
+            "{file}: {}",
+            views.err
+        );
+        return None;
+    }
+    std::fs::create_dir_all(folder.path().join("data/p")).unwrap();
+    let example = folder.run(&["example", &file, "-o", "data/p/example.json"]);
+    assert_eq!(example.code, Some(0), "{file}: {}", example.err);
+    let document = std::fs::read_to_string(folder.path().join("data/p/example.json")).unwrap();
+    let mut leaves = Vec::new();
+    add_leaves(&serde_json::from_str(&document).unwrap(), "", &mut leaves);
+    let cells = cells(&folder);
+    let is_missing = |value: &Value| {
+        let main = MAIN.iter().find(|(class, _)| value["_type"] == *class);
+        let main = main.map(|(_, attribute)| value[attribute].to_string());
+        !cells.contains(&value.to_string()) && !main.is_some_and(|main| cells.contains(&main))
+    };
+    let missing = leaves.iter().filter(|(_, value)| is_missing(value));
+    let missing = missing
+        .map(|(path, value)| format!("{file}{path}: {value}"))
+        .collect();
+    Some((leaves.len(), missing))
+}
+
+/// Returns templates at equal distances in the list of all.
+fn templates() -> Vec<PathBuf> {
+    let folder = std::env::var_os("AQLITE_CORPUS").map(|corpus| Path::new(&corpus).join("rm/opt"));
+    let Some(folder) = folder else {
+        println!("AQLITE_CORPUS names no corpus");
+        return Vec::new();
+    };
+    let mut all: Vec<PathBuf> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "opt"))
+        .collect();
+    all.sort();
+    let step = (all.len() / TEMPLATES).max(1);
+    all.into_iter().step_by(step).collect()
+}
+
+#[test]
+fn views_hold_every_value_of_example_documents() {
+    let samples = Folder::new();
+    write_definitions(&samples);
+    let own = std::fs::read_dir(samples.path().join("templates")).unwrap();
+    let own = own.map(|entry| entry.unwrap().path());
+    let corpus = templates();
+    let has_corpus = !corpus.is_empty();
+    let (mut documents, mut all, mut missing) = (0, 0, Vec::new());
+    for template in own.chain(corpus) {
+        let Some((leaves, absent)) = tried(&template) else {
+            continue;
+        };
+        documents += 1;
+        all += leaves;
+        missing.extend(absent);
+    }
+    assert!(
+        missing.is_empty(),
+        "{} of {all}: {missing:#?}",
+        missing.len()
+    );
+    assert!(
+        documents >= if has_corpus { 20 } else { 3 },
+        "{documents} documents"
+    );
+    assert!(
+        all > 20 * documents,
+        "{all} leaves of {documents} documents"
+    );
+}
+
+#[test]
+fn repeated_nodes_are_tables_with_keys() {
+    let folder = Folder::new();
+    write_definitions(&folder);
+    let ran = folder.run(&["lake", "views", "templates/sample.laboratory_report.v1.opt"]);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+    let names: Vec<&str> = ran
+        .out
+        .lines()
+        .filter_map(|line| line.strip_prefix("-- "))
+        .collect();
+    assert_eq!(names.first(), Some(&"sample_laboratory_report_v1"));
+    let event = "sample_laboratory_report_v1_laboratory_test_result_any_event";
+    let (_, rest) = ran.out.split_once(&format!("-- {event}\n")).unwrap();
+    let query = rest.split("\n-- ").next().unwrap();
+    for column in [
+        " e/ehr_id/value AS ehr_id,",
+        " c/uid/value AS composition_uid,",
+        "/name/value AS laboratory_test_result_name,",
+        "/time/value AS any_event_at,",
+        "/items[at0005]/value AS test_name,",
+        "\n  AND EXISTS c/content[openEHR-EHR-OBSERVATION.laboratory_test_result.v1]/data[at0001]/events[at0002]",
+    ] {
+        assert!(query.contains(column), "{column}: {query}");
+    }
+}
+
+#[test]
+fn template_that_cannot_have_views_is_an_error() {
+    let folder = Folder::new();
+    folder.write("broken.opt", "<template/>");
+    let ran = folder.run(&["lake", "views", "broken.opt"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
+    let ran = folder.run(&["lake", "views", "absent.opt"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
+    assert!(ran.err.contains("absent.opt"), "{}", ran.err);
+}
