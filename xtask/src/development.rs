@@ -59,14 +59,18 @@ fn modules() -> Result<(), String> {
     let bindings = root().join(WASM_FOLDER).join("aqlite_wasm.js");
     unless_fresh("serve-modules", &inputs, &bindings, || {
         target(WASM)?;
-        step("compile worker and page to WebAssembly", "100 s", || {
-            let packages = ["--package", "aqlite-worker", "--package", "aqlite-wasm"];
-            let mut build = cargo(&["build", "--lib", "--target", WASM, "--profile", "serve"]);
-            build
-                .args(packages)
-                .args(["--features", "aqlite-wasm/files"]);
-            run_silently(build.stderr(Stdio::inherit()))
-        })?;
+        step(
+            "compile worker and page to WebAssembly",
+            "2 minutes",
+            || {
+                let packages = ["--package", "aqlite-worker", "--package", "aqlite-wasm"];
+                let mut build = cargo(&["build", "--lib", "--target", WASM, "--profile", "serve"]);
+                build
+                    .args(packages)
+                    .args(["--features", "aqlite-wasm/files"]);
+                run_silently(build.stderr(Stdio::inherit()))
+            },
+        )?;
         step("write the bindings", "5 s", || {
             beside(
                 || bind(BindingsFor::Worker, "aqlite_worker"),
