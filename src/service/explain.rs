@@ -92,8 +92,10 @@ impl<R: Repository> Service<R> {
         let mut out = compilation_steps(q, &explanation, host).await;
         if let Some(plan) = plan {
             let run = self.explained_run(&plan, host).await?;
-            if run.get("rows") == Some(&Value::from(0)) {
-                let (stages, window) = (&explanation.stages, plan.query().window);
+            if run.get("rows") == Some(&Value::from(0))
+                && let Some(stages) = &explanation.stages
+            {
+                let window = plan.query().window;
                 let removed = self.removed(stages, window, parameters, &options, host);
                 let index = LineIndex::new(q);
                 out.insert(String::from("empty"), removed.await?.to_json(&index));

@@ -6,7 +6,7 @@ use super::call::Call;
 use super::templates::Compiled;
 use super::trial::Host;
 use crate::aql::{
-    self, Cell, LintWarning, Parameters, QueryOptions, Stage, StageKind, prepare_tree,
+    self, Cell, LintWarning, Parameters, QueryOptions, StageKind, Stages, prepare_tree,
     query::Window,
 };
 use crate::diag::{Diagnostic, LineIndex};
@@ -153,7 +153,7 @@ impl<R: Repository> Service<R> {
     /// Counts the rows that the parts of a query leave, up to the part that leaves none.
     pub(super) async fn removed(
         &self,
-        stages: &[Stage],
+        stages: &Stages,
         window: Option<Window>,
         parameters: &Parameters,
         options: &QueryOptions<'_>,
@@ -174,8 +174,9 @@ impl<R: Repository> Service<R> {
             left: self.budget().work,
         };
         let (mut parts, mut is_complete) = (Vec::new(), false);
-        for stage in stages {
-            let Some(rows) = counter.count(&stage.query).await? else {
+        let all = stages.all();
+        for stage in all {
+            let Some(rows) = counter.count(&stages.counting(stage)).await? else {
                 break;
             };
             parts.push(RemovedPart {
@@ -192,7 +193,7 @@ impl<R: Repository> Service<R> {
         }
         // With rows behind all conditions, OFFSET skipped them.
         if let (false, Some(Window::First { offset, .. })) = (is_complete, window)
-            && parts.len() == stages.len()
+            && parts.len() == all.len()
             && offset > 0
         {
             is_complete = true;
@@ -205,10 +206,10 @@ impl<R: Repository> Service<R> {
             });
         }
         // Any of the conditions may be the one to loosen.
-        if stages.get(parts.len().saturating_sub(1)).map(|s| s.kind) == Some(StageKind::Condition) {
-            for (stage, part) in stages.iter().zip(&mut parts) {
-                if let Some(query) = &stage.without {
-                    part.without = counter.count(query).await?;
+        if all.get(parts.len().saturating_sub(1)).map(|s| s.kind) == Some(StageKind::Condition) {
+            for (stage, part) in all.iter().zip(&mut parts) {
+                if let Some(query) = stages.counting_without(stage) {
+                    part.without = counter.count(&query).await?;
                 }
             }
         }

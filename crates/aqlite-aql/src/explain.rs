@@ -8,7 +8,7 @@ use super::parse::parse;
 use super::prepare::QueryOptions;
 use super::print;
 use super::query::{Condition, Expr, Literal, Query, Window};
-use super::stages::{Stage, stages};
+use super::stages::Stages;
 use super::token::{TokenKind, tokens};
 use super::vocabulary::{Clause, Keyword};
 use super::{Plan, plan};
@@ -33,8 +33,8 @@ pub struct Explanation {
     pub diagnostics: Vec<Diagnostic>,
     /// The warnings of lint, which data may refute.
     pub lint: Vec<LintWarning>,
-    /// The stages of the query, for a result without rows.
-    pub stages: Vec<Stage>,
+    /// The stages of the query, for a result without rows; absent if it has an error.
+    pub stages: Option<Stages>,
 }
 
 /// A node of the tree that shows a step.
@@ -110,7 +110,7 @@ impl Explanation {
         let query = query.filter(|_| !self.diagnostics.iter().any(is_error))?;
         self.query = Some(checked(&query));
         self.lint = lint(text, &ast, parameters, templates);
-        self.stages = stages(&ast);
+        self.stages = Some(Stages::of(ast));
         match plan(query, options.ehr, options.exact_archetypes) {
             Ok(plan) => {
                 self.plan = Some(planned(&plan));

@@ -38,7 +38,7 @@ pub use lint::{LINT_RULES, LintRule, LintWarning, lint};
 pub use parse::{NESTING_LIMIT, TEXT_LIMIT, parse};
 pub use prepare::{QueryOptions, prepare, prepare_tree};
 pub use print::{format, print};
-pub use stages::{MAX_STAGES, Stage, StageKind, stages};
+pub use stages::{MAX_STAGES, Stage, StageKind, Stages};
 pub use terminology::{
     Terminology, TerminologyAnswer, TerminologyCall, TerminologyError, terminology_calls,
 };

@@ -34,10 +34,88 @@ pub struct Stage {
     pub label: String,
     /// Its position.
     pub span: Span,
-    /// The query that counts the rows of these parts.
-    pub query: Query,
-    /// For a condition: the query that counts the rows of all parts but this condition.
-    pub without: Option<Query>,
+    parts: Parts,
+}
+
+/// The parts of a stage.
+#[derive(Clone, Debug)]
+enum Parts {
+    /// A beginning of FROM.
+    From(Containment),
+    /// FROM, and the conjuncts of WHERE up to this index.
+    Conditions(usize),
+}
+
+/// The stages of a query. The query of a stage is made when it is asked for: it is about as large as
+/// the whole query.
+#[derive(Clone, Debug)]
+pub struct Stages {
+    query: Query,
+    all: Vec<Stage>,
+}
+
+impl Stages {
+    /// Finds the stages of a query. Stages beyond [`MAX_STAGES`] are left out.
+    pub fn of(query: Query) -> Stages {
+        let of_from = prefixes(&query.from).into_iter().map(|prefix| Stage {
+            kind: prefix.kind,
+            label: prefix.label,
+            span: prefix.span,
+            parts: Parts::From(prefix.from),
+        });
+        let conditions = conditions(&query).iter().enumerate();
+        let of_where = conditions.map(|(index, condition)| {
+            let mut label = String::new();
+            print::condition(&mut label, condition);
+            Stage {
+                kind: StageKind::Condition,
+                label,
+                span: print::condition_span(condition),
+                parts: Parts::Conditions(index),
+            }
+        });
+        let all = of_from.chain(of_where).take(MAX_STAGES).collect();
+        Stages { query, all }
+    }
+
+    /// The stages in the order of the text: FROM, then the conjuncts of WHERE.
+    pub fn all(&self) -> &[Stage] {
+        &self.all
+    }
+
+    /// Returns the query that counts the rows of the parts of a stage.
+    pub fn counting(&self, stage: &Stage) -> Query {
+        match &stage.parts {
+            Parts::From(from) => counting(from.clone(), Vec::new()),
+            Parts::Conditions(index) => {
+                let before = conditions(&self.query).get(..=*index);
+                counting(self.query.from.clone(), before.unwrap_or_default().to_vec())
+            }
+        }
+    }
+
+    /// Returns the query that counts the rows of all parts but the condition of a stage; `None` if
+    /// it has none, or the query has no other condition.
+    pub fn counting_without(&self, stage: &Stage) -> Option<Query> {
+        let Parts::Conditions(own) = stage.parts else {
+            return None;
+        };
+        let all = conditions(&self.query).iter().enumerate();
+        let others: Vec<Condition> = all
+            .filter(|(index, _)| *index != own)
+            .map(|(_, other)| other.clone())
+            .collect();
+        (!others.is_empty()).then(|| counting(self.query.from.clone(), others))
+    }
+}
+
+/// The conjuncts of WHERE.
+fn conditions(query: &Query) -> &[Condition] {
+    match &query.condition {
+        Some(Condition::And(all)) => all,
+        Some(single) => std::slice::from_ref(single),
+        None => &[],
+    }
 }
 
 impl StageKind {
@@ -60,46 +138,8 @@ struct Prefix {
     span: Span,
 }
 
-/// Returns the stages of a query in the order of the text: FROM, then the conjuncts of WHERE.
-/// Stages beyond [`MAX_STAGES`] are left out.
-pub fn stages(query: &Query) -> Vec<Stage> {
-    let mut all: Vec<Stage> = Vec::new();
-    for prefix in prefixes(&query.from) {
-        all.push(Stage {
-            kind: prefix.kind,
-            label: prefix.label,
-            span: prefix.span,
-            query: counting(prefix.from, &[]),
-            without: None,
-        });
-    }
-    let conditions: &[Condition] = match &query.condition {
-        Some(Condition::And(all)) => all,
-        Some(single) => std::slice::from_ref(single),
-        None => &[],
-    };
-    for (i, condition) in conditions.iter().enumerate() {
-        let mut label = String::new();
-        print::condition(&mut label, condition);
-        let others = || {
-            let others = conditions.iter().enumerate().filter(|(j, _)| *j != i);
-            others.map(|(_, other)| other.clone()).collect::<Vec<_>>()
-        };
-        let before = conditions.get(..=i).unwrap_or_default();
-        all.push(Stage {
-            kind: StageKind::Condition,
-            label,
-            span: print::condition_span(condition),
-            query: counting(query.from.clone(), before),
-            without: (conditions.len() > 1).then(|| counting(query.from.clone(), &others())),
-        });
-    }
-    all.truncate(MAX_STAGES);
-    all
-}
-
 /// Returns the query that counts the rows of FROM with these conditions.
-fn counting(from: Containment, conditions: &[Condition]) -> Query {
+fn counting(from: Containment, mut conditions: Vec<Condition>) -> Query {
     let at = At::default();
     let count = Aggregate {
         function: AggregateFunction::Count,
@@ -121,10 +161,9 @@ fn counting(from: Containment, conditions: &[Condition]) -> Query {
             at,
         },
         from,
-        condition: match conditions {
-            [] => None,
-            [only] => Some(only.clone()),
-            all => Some(Condition::And(all.to_vec())),
+        condition: match conditions.len() {
+            0 | 1 => conditions.pop(),
+            _ => Some(Condition::And(conditions)),
         },
         order: Vec::new(),
         limit: None,
@@ -136,7 +175,7 @@ fn prefixes(from: &Containment) -> Vec<Prefix> {
         Containment::Class(class) => of_class(class),
         Containment::And(all) => {
             let mut out = Vec::new();
-            for (i, last) in all.iter().enumerate() {
+            for (i, last) in all.iter().enumerate().take(MAX_STAGES) {
                 let before = all.get(..i).unwrap_or_default();
                 for prefix in prefixes(last) {
                     let mut parts = before.to_vec();
@@ -254,7 +293,9 @@ mod tests {
         let text = "SELECT o FROM EHR e CONTAINS COMPOSITION c[openEHR-EHR-COMPOSITION.x.v1] \
             CONTAINS (OBSERVATION o AND EVALUATION v) WHERE c/name/value = 'a' AND o/name/value = 'b'";
         let query = parse(text).0.unwrap();
-        let shown: Vec<String> = stages(&query)
+        let stages = Stages::of(query);
+        let shown: Vec<String> = stages
+            .all()
             .iter()
             .map(|s| format!("{}: {}", s.kind.name(), s.label))
             .collect();
@@ -270,12 +311,11 @@ mod tests {
                 "condition: o/name/value = 'b'",
             ]
         );
-        let all = stages(&query);
-        let last = all.last().unwrap();
+        let last = stages.all().last().unwrap();
         assert_eq!(&text[last.span.start..last.span.end], "o/name/value = 'b'");
-        let counted = print(&last.query);
+        let counted = print(&stages.counting(last));
         assert!(counted.starts_with("SELECT COUNT(*)"), "{counted}");
-        let without = print(last.without.as_ref().unwrap());
+        let without = print(&stages.counting_without(last).unwrap());
         assert!(
             without.contains("'a'") && !without.contains("'b'"),
             "{without}"
