@@ -352,7 +352,10 @@ impl<'a> Linter<'a> {
             .filter_map(|state| state.selected(name.id, class))
             .collect();
         if let Some(class) = class {
-            let is_open = found.iter().all(|s| s.node().is_none());
+            // Only entries and sections are always described by templates. Structures and clusters
+            // also occur where templates constrain nothing, as in FEEDER_AUDIT.
+            let is_described = found.is_empty() || class.is_a(Cls::CONTENT_ITEM);
+            let is_open = is_described && found.iter().all(|s| s.node().is_none());
             let everywhere = || place::below(&place::roots(self.templates), name.id);
             if scope.is_inside && is_open && may_search && everywhere().is_empty() {
                 let contrary = until();
