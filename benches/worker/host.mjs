@@ -32,7 +32,7 @@ export async function start() {
     host: "127.0.0.1",
     port: 0,
     bindings: { AUTH: "none", SYSTEM_ID: "aqlite.bench" },
-    d1Databases: { DB: "00000000-0000-0000-0000-000000000000", EMPTY: "empty" },
+    d1Databases: { DB: "DB", EMPTY: "empty" },
     d1Persist: join(state, "v3/d1"),
     kvNamespaces: ["BLOBS"],
     kvPersist: join(state, "v3/kv"),

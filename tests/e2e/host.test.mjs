@@ -203,7 +203,7 @@ function withoutProxy(state, bindings) {
   const modules = [{ type: "ESModule", path: join(root, "dist/worker/index.js") }];
   modules.push({ type: "CompiledWasm", path: join(root, "dist/worker/aqlite_worker_bg.wasm") });
   const database = {
-    d1Databases: { DB: "00000000-0000-0000-0000-000000000000" },
+    d1Databases: { DB: "DB" },
     d1Persist: join(state, "v3/d1"),
     kvNamespaces: ["BLOBS"],
   };

@@ -37,8 +37,8 @@ async function open(state, hasBucket) {
     port: 0,
     compatibilityDate: "2026-04-01",
     d1Databases: {
-      DB: "00000000-0000-0000-0000-000000000000",
-      LOG: "00000000-0000-0000-0000-000000000001",
+      DB: "DB",
+      LOG: "LOG",
     },
     d1Persist: join(state, "v3/d1"),
     kvNamespaces: ["BLOBS"],
