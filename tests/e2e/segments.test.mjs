@@ -100,9 +100,11 @@ async function until(server, holds, what) {
   assert.fail(`not within a minute: ${what}`);
 }
 
-test("segments in KV and R2 give the rows of the database, whatever happens to them", async () => {
+test("segments in KV and R2 give the rows of the database, whatever happens to them", async (t) => {
   const state = freshState("segments");
   let server = await open(state, false);
+  // An open worker keeps the process of the tests, also after a failure.
+  t.after(() => server.worker.dispose());
   await server.send(
     201,
     "POST",
@@ -156,5 +158,4 @@ test("segments in KV and R2 give the rows of the database, whatever happens to t
   assert.ok(left.filter((key) => inBucket.includes(key)).length < inBucket.length);
   const rest = JSON.parse(await server.rows());
   assert.deepEqual([rest[1][0][0], rest[3]], [2 * LEAST - 2, [[2 * LEAST - 2]]]);
-  await server.worker.dispose();
 });
