@@ -97,6 +97,14 @@ const bombs = [
     408,
     () =>
       query({
+        q: `SELECT a, b FROM EHR e CONTAINS (${elements}) WHERE a/name/value > b/name/value AND b/name/value > a/name/value ORDER BY b/name/value`,
+      }),
+  ],
+  [
+    "a join of which one side has no row",
+    200,
+    () =>
+      query({
         q: `SELECT a, b FROM EHR e CONTAINS (${elements}) WHERE a/name/value = 'none' ORDER BY b/name/value`,
       }),
   ],
