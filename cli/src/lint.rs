@@ -45,17 +45,21 @@ impl Lint<'_> {
         out: &mut impl Write,
     ) -> Result<(), Failure> {
         writeln!(out, "rows behind each part of the query")?;
-        for stage in &explanation.stages {
-            let Some(count) = self.count(&stage.query)? else {
+        let Some(stages) = &explanation.stages else {
+            return Ok(());
+        };
+        for stage in stages.all() {
+            let Some(count) = self.count(&stages.counting(stage))? else {
                 break;
             };
             let kind = stage.kind.name();
             write!(out, "  {count:>8}  {kind} {}", stage.label)?;
-            let without = match (&stage.without, count.as_str()) {
-                (Some(query), "0") => self.count(query)?,
+            let without = match count.as_str() {
+                "0" => stages.counting_without(stage),
                 _ => None,
             };
-            match without {
+            let without = without.map(|query| self.count(&query)).transpose()?;
+            match without.flatten() {
                 Some(without) => writeln!(out, "; without it {without}")?,
                 None => writeln!(out)?,
             }
