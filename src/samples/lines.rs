@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 /// Returns a line of `ehrs.ndjson`: `{ehr_id, time_created, ehr_status}`.
 pub fn ehr_line(ehr: &EhrSample) -> String {
-    json!({ "ehr_id": ehr.ehr_id, "time_created": ehr.time_created, "ehr_status": status(ehr) })
+    json!({ "ehr_id": ehr.ehr_id, "time_created": ehr.time_created, "ehr_status": ehr_status(ehr) })
         .to_string()
 }
 
@@ -20,8 +20,8 @@ pub fn composition_line(ehr: &EhrSample, one: &CompositionSample) -> String {
     )
 }
 
-/// The EHR_STATUS to create an EHR with.
-fn status(ehr: &EhrSample) -> Value {
+/// Returns the EHR_STATUS that an EHR of the sample is created with.
+pub fn ehr_status(ehr: &EhrSample) -> Value {
     json!({
         "_type": "EHR_STATUS",
         "archetype_node_id": "openEHR-EHR-EHR_STATUS.generic.v1",

@@ -4,11 +4,10 @@ use super::database::Databases;
 use super::environment::Machine;
 use super::sqlite::Sqlite;
 use anyhow::{anyhow, ensure};
-use aqlite::samples::{EhrSample, Generator, guides, templates};
+use aqlite::samples::{Generator, ehr_status, guides, templates};
 use aqlite::service::{Auth, Config, Request, Service};
 use aqlite::store::repository::Repository;
 use aqlite::store::sql::SqlRepository;
-use serde_json::json;
 
 /// The size of the sample: EHRs and compositions, as `cargo xtask serve` loads them.
 const EHRS: usize = 36;
@@ -69,7 +68,7 @@ impl Sample {
             let ehr = generator.ehr(number);
             let path = format!("{API}/ehr/{}", ehr.ehr_id);
             let request = Request::new("PUT", &path);
-            self.send(request.with_body("application/json", status(&ehr)))
+            self.send(request.with_body("application/json", ehr_status(&ehr).to_string()))
                 .await?;
             for index in generator.compositions_of(number) {
                 let request = Request::new("POST", &format!("{path}/composition"));
@@ -92,25 +91,4 @@ impl Sample {
         );
         Ok(())
     }
-}
-
-/// Returns the EHR_STATUS that creates an EHR.
-fn status(ehr: &EhrSample) -> String {
-    json!({
-        "_type": "EHR_STATUS",
-        "archetype_node_id": "openEHR-EHR-EHR_STATUS.generic.v1",
-        "name": { "_type": "DV_TEXT", "value": "EHR status" },
-        "subject": {
-            "_type": "PARTY_SELF",
-            "external_ref": {
-                "_type": "PARTY_REF",
-                "namespace": ehr.subject_namespace,
-                "type": "PERSON",
-                "id": { "_type": "GENERIC_ID", "value": ehr.subject_id, "scheme": "sample" },
-            },
-        },
-        "is_queryable": ehr.is_queryable,
-        "is_modifiable": true,
-    })
-    .to_string()
 }

@@ -1,11 +1,9 @@
 //! The command `lake`: the views of templates hold every value of their example documents.
 
-use super::program::{Folder, write_definitions};
+use super::program::{Folder, corpus, write_definitions};
 use serde_json::Value;
 use std::collections::HashSet;
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 
 /// The number of templates of the corpus that are tried.
 const TEMPLATES: usize = 24;
@@ -55,24 +53,8 @@ fn cells(folder: &Folder) -> HashSet<String> {
         })
         .collect();
     std::fs::create_dir_all(folder.path().join("rows")).unwrap();
-    let mut command = folder.command(&["shell", "-d", "data"]);
-    command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(script.as_bytes())
-        .unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(
-        String::from_utf8_lossy(&output.stderr),
-        "",
-        "a view is no valid query"
-    );
+    let ran = folder.shell(&["data"], &script);
+    assert_eq!(ran.err, "", "a view is no valid query");
     let mut cells = HashSet::new();
     for number in 0..views.len() {
         let text = std::fs::read_to_string(folder.path().join(format!("rows/{number}.json")));
@@ -120,12 +102,10 @@ fn tried(template: &Path) -> Option<(usize, Vec<String>)> {
 
 /// Returns templates at equal distances in the list of all.
 fn templates() -> Vec<PathBuf> {
-    let folder = std::env::var_os("AQLITE_CORPUS").map(|corpus| Path::new(&corpus).join("rm/opt"));
-    let Some(folder) = folder else {
-        println!("AQLITE_CORPUS names no corpus");
+    let Some(corpus) = corpus() else {
         return Vec::new();
     };
-    let mut all: Vec<PathBuf> = std::fs::read_dir(folder)
+    let mut all: Vec<PathBuf> = std::fs::read_dir(corpus.join("rm/opt"))
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|ending| ending == "opt"))

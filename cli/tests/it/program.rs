@@ -2,8 +2,9 @@
 
 use aqlite::samples::{Generator, guides, templates};
 use std::fs::{self, File};
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, UNIX_EPOCH};
 use tempfile::TempDir;
@@ -45,6 +46,25 @@ impl Folder {
         ran(self.command(arguments).output().unwrap())
     }
 
+    /// Runs `aqlite shell` in the folder, with a script as its standard input.
+    pub fn shell(&self, folders: &[&str], script: &str) -> Ran {
+        let mut arguments = vec!["shell"];
+        arguments.extend(folders.iter().flat_map(|folder| ["-d", folder]));
+        let mut child = self
+            .command(&arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut input = child.stdin.take().unwrap();
+        // The program writes while it reads: a full pipe must not stop both.
+        std::thread::scope(|scope| {
+            scope.spawn(move || input.write_all(script.as_bytes()).unwrap());
+            ran(child.wait_with_output().unwrap())
+        })
+    }
+
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_aqlite"));
         command
@@ -54,6 +74,20 @@ impl Folder {
             .env("NO_COLOR", "1");
         command
     }
+}
+
+/// Returns the corpus: that of `AQLITE_CORPUS`, else the one beside the project if it exists.
+/// Relative paths start at the project's root. A named corpus must exist.
+pub fn corpus() -> Option<PathBuf> {
+    let named = std::env::var_os("AQLITE_CORPUS");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let folder = root.join(named.as_deref().unwrap_or("../shared/corpus".as_ref()));
+    if folder.is_dir() {
+        return Some(folder);
+    }
+    assert!(named.is_none(), "the corpus {named:?} does not exist");
+    println!("skipped: there is no corpus, and AQLITE_CORPUS names none");
+    None
 }
 
 pub fn ran(output: Output) -> Ran {

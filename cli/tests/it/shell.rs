@@ -1,26 +1,12 @@
 //! The command `shell`: from a script, and at a pseudo-terminal.
 
-use super::program::{Folder, ran, sample};
+use super::program::{Folder, Ran, sample};
 use expectrl::session::{OsSession, Session};
 use expectrl::{ControlCode, Expect};
-use std::io::Write;
-use std::process::Stdio;
 use std::time::Duration;
 
-fn script(folder: &Folder, text: &str) -> super::program::Ran {
-    let mut command = folder.command(&["shell", "-d", "data", "-d", "templates"]);
-    command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(text.as_bytes())
-        .unwrap();
-    ran(child.wait_with_output().unwrap())
+fn script(folder: &Folder, text: &str) -> Ran {
+    folder.shell(&["data", "templates"], text)
 }
 
 #[test]

@@ -5,8 +5,6 @@ use super::program::{Folder, ran, sample};
 use super::same_cells::{cells, difference};
 use aqlite::arrow::TableFormat;
 use aqlite::arrow::read::{TableRows, table};
-use std::io::Write;
-use std::process::Stdio;
 
 const FORMATS: [(&str, TableFormat); 2] = [
     ("arrow", TableFormat::Arrow),
@@ -32,19 +30,7 @@ fn tables_have_the_rows_of_json_for_all_queries() {
         .zip(&texts)
         .map(|(number, text)| commands(number, text))
         .collect();
-    let mut command = folder.command(&["shell", "-d", "data", "-d", "templates"]);
-    command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    let mut child = command.spawn().unwrap();
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(script.as_bytes())
-        .unwrap();
-    child.wait().unwrap();
+    folder.shell(&["data", "templates"], &script);
     let mut compared = 0;
     for (number, text) in (0..).zip(&texts) {
         // A query with an error has no rows.

@@ -10,6 +10,7 @@ mod segments;
 mod server;
 mod smoke;
 
+use super::program::corpus;
 use server::{Folder, ITS, PROGRAM, Server, compositions, text};
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -80,8 +81,7 @@ fn test_of_the_core(target: &str) -> Command {
 
 #[test]
 fn the_suites_of_aql_hold() {
-    if std::env::var_os("AQLITE_CORPUS").is_none() {
-        println!("skipped: AQLITE_CORPUS names no corpus");
+    if corpus().is_none() {
         return;
     }
     let folder = Folder::new("suites");
