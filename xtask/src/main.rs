@@ -62,7 +62,8 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "gen-data",
-        usage: "gen-data [--ehrs 100] [--compositions 1000] [--seed 1] --out DIR\n      synthetic compositions, and the truth about them",
+        usage: "gen-data [--ehrs 100] [--compositions 1000] [--seed 1] --out DIR [--bulk]
+      synthetic compositions, and the truth about them; --bulk: also the lines that `aqlite load` sends",
         run: sample::gen_data,
     },
     Task {
