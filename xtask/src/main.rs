@@ -7,6 +7,7 @@ mod bindings;
 mod bundle;
 mod conformance;
 mod development;
+mod docs;
 mod figures;
 mod gdl_test;
 mod gen_rm;
@@ -110,6 +111,7 @@ const TASKS: &[Task] = &[
       the pictures of the README; --all: every view of the page at three widths, light and dark",
         run: screenshots,
     },
+    Task { name: "docs", usage: "docs\n      the documentation as a site into dist/docs, with every link checked", run: docs::run },
     Task { name: "package", usage: "package\n      the npm package into dist/package, and packed as dist/aqlite.tgz", run: |_| bundle::package() },
     Task { name: "greet", usage: "", run: serve::greet },
 ];
