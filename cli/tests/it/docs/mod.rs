@@ -243,3 +243,59 @@ fn blocks_without_a_test_are_few_and_have_a_reason() {
         "most blocks are tested"
     );
 }
+
+/// Returns the problems of a page with one block.
+fn problems_of(info: &str, body: &str) -> Vec<String> {
+    let page = Page {
+        name: String::from("docs/example.md"),
+        text: format!("# Example\n\n```{info}\n{body}\n```\n"),
+    };
+    present(&page).1
+}
+
+#[cfg(unix)]
+#[test]
+fn wrong_blocks_are_reported() {
+    let wrong = [
+        ("console", "$ echo one\ntwo"),
+        ("console", "$ echo one; echo two\none"),
+        ("sh", "false"),
+        ("sh", "echo $UNSET"),
+        ("sh", "curl -s http://127.0.0.1:8080/v1/nothing"),
+        ("sh server", "aqlite query x"),
+        ("aql", "SELECT c/nam FROM COMPOSITION c"),
+        ("json", "{,}"),
+        ("ndjson", "{}\n{,}"),
+        ("js", "throw new Error();"),
+        ("rust", "fn nothing() {}"),
+        ("perl", "print 1"),
+        ("", "no language"),
+    ];
+    for (info, body) in wrong {
+        assert_eq!(problems_of(info, body).len(), 1, "{info}: {body}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn right_blocks_are_accepted() {
+    let right = [
+        ("console", "$ echo a; echo b; echo c\na\n..."),
+        (
+            "console",
+            "$ echo created at $(date +%s) by x\ncreated at … by x",
+        ),
+        ("console", "$ V=1\n$ echo \\\n  $V\n1"),
+        ("sh", "curl -s http://127.0.0.1:8080/health > answer.txt"),
+        ("sh not-run: an example of the test", "false"),
+        ("aql", "SELECT c/name/value FROM COMPOSITION c"),
+        ("text", "{,}"),
+    ];
+    for (info, body) in right {
+        assert_eq!(
+            problems_of(info, body),
+            Vec::<String>::new(),
+            "{info}: {body}"
+        );
+    }
+}
