@@ -14,6 +14,8 @@ const ADDRESSES: [(&str, &[&str]); 2] = [
     ("127.0.0.1:8080", &["--open"]),
     ("127.0.0.1:8787", &["--open", "--sample"]),
 ];
+/// The command that generates data. The session writes the same data without cargo.
+pub const GENERATE: &str = "cargo xtask gen-data ";
 /// The line between the outputs of two commands.
 const MARK: &str = "-- end of a command of the documentation --";
 /// The variables of the shell, from one block to the next.
@@ -41,7 +43,7 @@ impl Session {
         }
         let blocks = page.blocks();
         for command in blocks.iter().flat_map(Block::commands) {
-            if let Some(options) = command.strip_prefix("cargo xtask gen-data ") {
+            if let Some(options) = command.strip_prefix(GENERATE) {
                 gen_data(&folder, options);
             }
         }
