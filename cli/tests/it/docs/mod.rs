@@ -91,6 +91,17 @@ fn succeeded(session: &Session, output: &Output) -> Result<(), String> {
     ))
 }
 
+/// Checks that the sentence before a block names the file that the block is. Readers do not see the
+/// info string.
+fn is_named(block: &Block, before: &str) -> Result<(), String> {
+    match block.file() {
+        Some(name) if !before.contains(&format!("`{name}`")) => Err(format!(
+            "the sentence before the block does not name the file `{name}`"
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// Tests a block without output.
 fn test(session: &mut Session, page: &Page, block: &Block) -> Result<(), String> {
     let text = block.text();
@@ -158,10 +169,13 @@ fn is_documentation_of_rust(page: &Page) -> Result<(), String> {
 fn present(page: &Page) -> (String, Vec<String>) {
     let mut session = Session::new(page);
     let (mut text, mut problems) = (String::new(), Vec::new());
+    // The lines since the block before.
+    let mut before = String::new();
     for part in page.parts() {
         let mut block = match part {
             Part::Line(line) => {
                 text.push_str(&format!("{line}\n"));
+                before.push_str(&line);
                 continue;
             }
             Part::Block(block) => block,
@@ -177,13 +191,14 @@ fn present(page: &Page) -> (String, Vec<String>) {
             }
             block.body = body;
         } else if block.reason().is_none() {
-            let outcome = test(&mut session, page, &block);
+            let outcome = is_named(&block, &before).and_then(|()| test(&mut session, page, &block));
             let problem = outcome
                 .err()
                 .map(|what| format!("{}:{}: {what}", page.name, block.line));
             problems.extend(problem);
         }
         text.push_str(&block.markdown());
+        before.clear();
     }
     (text, problems)
 }
@@ -278,6 +293,7 @@ fn wrong_blocks_are_reported() {
         ("rust", "fn nothing() {}"),
         ("perl", "print 1"),
         ("", "no language"),
+        ("json file=unnamed.json", "{}"),
     ];
     for (info, body) in wrong {
         assert_eq!(problems_of(info, body).len(), 1, "{info}: {body}");
