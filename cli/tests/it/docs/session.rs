@@ -38,7 +38,8 @@ impl Session {
         folder.write(STATE, "");
         ROOT_FOLDERS.iter().for_each(|name| copy(&folder, name));
         let blocks = page.blocks();
-        for command in blocks.iter().flat_map(Block::commands) {
+        let runs = blocks.iter().filter(|block| block.reason().is_none());
+        for command in runs.clone().flat_map(Block::commands) {
             if let Some(options) = command.strip_prefix(GENERATE) {
                 gen_data(&folder, options);
             }
@@ -47,7 +48,6 @@ impl Session {
             folder,
             server: None,
         };
-        let runs = blocks.iter().filter(|block| block.reason().is_none());
         let text: String = runs.clone().map(Block::text).collect();
         if !runs.clone().any(Block::is_server) {
             let used = ADDRESSES.iter().find(|(address, _)| text.contains(address));
