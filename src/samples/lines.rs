@@ -20,6 +20,19 @@ pub fn composition_line(ehr: &EhrSample, one: &CompositionSample) -> String {
     )
 }
 
+/// Returns the line of a bulk load that creates an EHR.
+pub fn bulk_ehr_line(ehr: &EhrSample) -> String {
+    json!({ "ehr_id": ehr.ehr_id, "ehr_status": ehr_status(ehr) }).to_string()
+}
+
+/// Returns the line of a bulk load that creates a composition.
+pub fn bulk_composition_line(ehr: &EhrSample, one: &CompositionSample) -> String {
+    format!(
+        "{{\"ehr_id\":\"{}\",\"composition\":{}}}",
+        ehr.ehr_id, one.json
+    )
+}
+
 /// Returns the EHR_STATUS that an EHR of the sample is created with.
 pub fn ehr_status(ehr: &EhrSample) -> Value {
     json!({

@@ -132,3 +132,20 @@ fn every_statement_is_shown_by_tests_that_exist() {
     }
     assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
 }
+
+#[test]
+fn every_status_of_the_service_is_stated() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let source = read(&root.join("src/service/error.rs"));
+    let (_, table) = source.split_once("fn reason(status: u16)").unwrap();
+    let (table, _) = table.split_once("_ =>").unwrap();
+    let statuses: Vec<&str> = table
+        .lines()
+        .filter_map(|line| line.trim().split_once(" => ").map(|(status, _)| status))
+        .collect();
+    assert!(statuses.len() > 20, "{statuses:?}");
+    let page = read(&root.join("docs/statements.md"));
+    let (_, errors) = page.split_once("\n## Errors: codes").unwrap();
+    let unstated = statuses.iter().filter(|status| !errors.contains(**status));
+    assert_eq!(unstated.collect::<Vec<_>>(), Vec::<&&str>::new());
+}

@@ -7,6 +7,7 @@ mod bindings;
 mod bundle;
 mod conformance;
 mod development;
+mod docs;
 mod figures;
 mod gdl_test;
 mod gen_rm;
@@ -62,7 +63,8 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "gen-data",
-        usage: "gen-data [--ehrs 100] [--compositions 1000] [--seed 1] --out DIR\n      synthetic compositions, and the truth about them",
+        usage: "gen-data [--ehrs 100] [--compositions 1000] [--seed 1] --out DIR [--bulk]
+      synthetic compositions, and the truth about them; --bulk: also the lines that `aqlite load` sends",
         run: sample::gen_data,
     },
     Task {
@@ -109,6 +111,7 @@ const TASKS: &[Task] = &[
       the pictures of the README; --all: every view of the page at three widths, light and dark",
         run: screenshots,
     },
+    Task { name: "docs", usage: "docs\n      the documentation as a site into dist/docs, with every link checked", run: docs::run },
     Task { name: "package", usage: "package\n      the npm package into dist/package, and packed as dist/aqlite.tgz", run: |_| bundle::package() },
     Task { name: "greet", usage: "", run: serve::greet },
 ];

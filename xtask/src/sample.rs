@@ -21,7 +21,7 @@ type Entry = BTreeMap<String, Box<RawValue>>;
 /// `cargo xtask gen-data`: writes templates, guides, compositions and a truth table about them into
 /// a folder.
 pub fn gen_data(args: &[String]) -> Result<(), String> {
-    let options = Options::read(args, &["ehrs", "compositions", "seed", "out"], &[])?;
+    let options = Options::read(args, &["ehrs", "compositions", "seed", "out"], &["bulk"])?;
     let out = options.given("out").ok_or("`--out DIR` is missing")?;
     let out = std::env::current_dir()
         .map_err(|e| e.to_string())?
@@ -31,6 +31,7 @@ pub fn gen_data(args: &[String]) -> Result<(), String> {
         options.value("compositions", "1000"),
         options.value("seed", "1"),
         &out,
+        options.has("bulk"),
     )
 }
 
@@ -41,7 +42,7 @@ pub fn generate() -> Result<(), String> {
         "sample",
         &["src/samples", "examples/gen_data.rs"],
         &folder,
-        || write("36", "240", "1", &folder),
+        || write("36", "240", "1", &folder, false),
     )
 }
 
@@ -55,12 +56,26 @@ pub fn of(compositions: &str) -> Result<PathBuf, String> {
         &format!("sample-{count}"),
         &["src/samples", "examples/gen_data.rs"],
         &folder,
-        || write(&count.div_ceil(10).to_string(), compositions, "1", &folder),
+        || {
+            write(
+                &count.div_ceil(10).to_string(),
+                compositions,
+                "1",
+                &folder,
+                false,
+            )
+        },
     )?;
     Ok(folder)
 }
 
-fn write(ehrs: &str, compositions: &str, seed: &str, out: &Path) -> Result<(), String> {
+fn write(
+    ehrs: &str,
+    compositions: &str,
+    seed: &str,
+    out: &Path,
+    has_bulk: bool,
+) -> Result<(), String> {
     let program = ["run", "--quiet", "--example", "gen_data", "--"];
     let options = [
         "--ehrs",
@@ -71,7 +86,8 @@ fn write(ehrs: &str, compositions: &str, seed: &str, out: &Path) -> Result<(), S
         seed,
         "--out",
     ];
-    run(cargo(&[&program[..], &options].concat()).arg(out))
+    let mut command = cargo(&[&program[..], &options].concat());
+    run(command.arg(out).args(has_bulk.then_some("--bulk")))
 }
 
 /// Loads the sample of a folder into a server that has no EHR. Returns a message about the outcome.

@@ -9,7 +9,7 @@ use crate::process::{cargo, command, root, run_keeping};
 use crate::tools::{
     WASI, WASM, browser, duckdb, find_browser, npm_packages, npm_program, target, wasm_test_runner,
 };
-use crate::{bundle, conformance, publish, sample};
+use crate::{bundle, conformance, docs, publish, sample};
 
 /// The library crates, whose unit tests also run inside wasm.
 const LIBRARIES: [&str; 6] = [
@@ -227,6 +227,7 @@ fn hosts(report: &mut Report, packages: &Step, chromium: &Step) {
     let page = report.work("page", &[packages], bundle::page);
     let package = report.work("package", &[packages], bundle::package);
     let sample = report.work("sample", &[], sample::generate);
+    let site = report.work("documentation site", &[], docs::build);
     report.tests("types of the page", &[&page], || {
         Ok(command(
             npm_program("tsc"),
@@ -241,7 +242,7 @@ fn hosts(report: &mut Report, packages: &Step, chromium: &Step) {
     });
     report.tests(
         "page in Chromium",
-        &[&worker, &page, &sample, chromium],
+        &[&worker, &page, &sample, &site, chromium],
         || node_tests("tests/web"),
     );
     report.tests(

@@ -7,7 +7,7 @@ mod load;
 mod over_http;
 mod query;
 mod segments;
-mod server;
+pub mod server;
 mod smoke;
 
 use super::program::corpus;

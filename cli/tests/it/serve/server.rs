@@ -66,15 +66,21 @@ pub struct Server {
 impl Server {
     /// Starts a server on the database of a folder, and waits until it listens.
     pub fn start(folder: &Folder, arguments: &[&str], variables: &[(&str, &str)]) -> Server {
-        let mut options = File::options();
-        let log = options.create(true).append(true);
-        let log = log.open(folder.0.join("log")).expect("a log");
-        let mut child = command(folder)
+        let mut command = command(folder);
+        command
             .args(["serve", "--db", "test.db", "--listen", "127.0.0.1:0"])
             .args(arguments)
-            .envs(variables.iter().copied())
+            .envs(variables.iter().copied());
+        Server::spawn(&mut command, &folder.0.join("log"))
+    }
+
+    /// Starts a server, whose log is appended to a file, and waits until it listens.
+    pub fn spawn(command: &mut Command, log: &Path) -> Server {
+        let mut options = File::options();
+        let file = options.create(true).append(true).open(log).expect("a log");
+        let mut child = command
             .stdout(Stdio::piped())
-            .stderr(log)
+            .stderr(file)
             .spawn()
             .expect("the server");
         let mut lines = BufReader::new(child.stdout.take().expect("its output")).lines();
@@ -83,7 +89,7 @@ impl Server {
             let address = line.strip_prefix("aqlite listens on ")?;
             address.split_once("://").map(|(_, to)| to.to_owned())
         });
-        let log = std::fs::read_to_string(folder.0.join("log")).unwrap_or_default();
+        let log = std::fs::read_to_string(log).unwrap_or_default();
         let server = Server {
             child,
             authority: authority.unwrap_or_else(|| panic!("the server ended: {log}")),
