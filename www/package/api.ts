@@ -15,6 +15,15 @@ export {
 } from "./language";
 export { Repository, type OpenOptions } from "./repository";
 export { QueryResult } from "./result";
+export { start } from "./start";
+export type {
+  CompiledModule,
+  HostResponse,
+  ModuleSource,
+  RequestLike,
+  ResponseLike,
+  SignalLike,
+} from "./host";
 export type {
   Completions,
   DataSet,

@@ -37,41 +37,6 @@ export function aborted(message: string): AqliteError {
   return error;
 }
 
-/** Calls the module. Its exceptions become errors of this package. */
-export function guarded<T>(call: () => T): T {
-  try {
-    return call();
-  } catch (error) {
-    throw ofModule(error);
-  }
-}
-
-function ofModule(error: unknown): Error {
-  if (error instanceof AqliteError || error instanceof TypeError) return error;
-  const { message = String(error), diagnostics = [] } = (error ?? {}) as {
-    message?: string;
-    diagnostics?: Diagnostic[];
-  };
-  if (!isPanic(error))
-    return new AqliteError(message, {
-      code: diagnostics[0]?.code ?? "",
-      diagnostics,
-      cause: error,
-    });
-  const help =
-    "the memory of the module cannot be trusted any more: start it anew, in a new worker or process, and open the repository again";
-  return new AqliteError(`${message}; ${help}`, { code: "PANIC", cause: error });
-}
-
-/** Whether the error makes the instance unusable. */
-function isPanic(error: unknown): boolean {
-  return (
-    error instanceof WebAssembly.RuntimeError ||
-    error instanceof RangeError ||
-    (error instanceof Error && error.name === "Panic")
-  );
-}
-
 /** Creates the error of a refusal by the REST interface. */
 export function ofAnswer({ status, body }: { status: number; body: string }): AqliteError {
   const said = parsed(body);

@@ -8,7 +8,7 @@ import {
   testGuide as tested,
   tryGuide as tried,
 } from "aqlite-wasm";
-import { guarded } from "./errors";
+import { guarded } from "./guard";
 import type {
   Completions,
   Diagnostic,

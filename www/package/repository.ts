@@ -2,10 +2,14 @@
 import { Repository as Engine, Samples } from "aqlite-wasm";
 import { Kept, breathe, reads, responseOf } from "../src/kept";
 import { DataSets } from "../src/persist";
-import type { Root } from "../src/storage";
-import { AqliteError, guarded, ofAnswer } from "./errors";
+import { opfs, type Root } from "../src/storage";
+import { dispose } from "./dispose";
+import { AqliteError, ofAnswer } from "./errors";
+import { guarded } from "./guard";
+import type { HostResponse, RequestLike } from "./host";
 import { text } from "./language";
-import { QueryResult, Watch } from "./result";
+import { QueryResult, Watch, throwIfAborted } from "./result";
+import { start } from "./start";
 import type {
   Completions,
   DataSet,
@@ -47,14 +51,16 @@ export interface OpenOptions {
  */
 export type Storage = (folder: string | undefined) => Promise<Root>;
 
-let storage: Storage = () =>
-  Promise.reject(
-    new AqliteError("this host keeps no files: open the repository without `name`", {
-      code: "STORAGE",
-    }),
+let storage: Storage = async (folder = "aqlite") => {
+  const root = await opfs(folder);
+  if (root) return root;
+  throw new AqliteError(
+    "this host has no origin private file system: open the repository without `name`, or in a page of a secure context",
+    { code: "STORAGE" },
   );
+};
 
-/** Sets the folder of data sets of this host. @internal */
+/** Sets the folder of data sets of a host without origin private file system. @internal */
 export function keepIn(where: Storage): void {
   storage = where;
 }
@@ -75,8 +81,9 @@ export class Repository {
     this.#admin = admin;
   }
 
-  /** Opens a repository. */
+  /** Opens a repository, and starts the module before. */
   static async open(options: OpenOptions = {}): Promise<Repository> {
+    await start();
     const repository = new Repository(options);
     if (options.name === undefined)
       repository.#memory = guarded(() => new Engine(repository.#base, false));
@@ -161,12 +168,14 @@ export class Repository {
   }
 
   /** Answers a `Request` with a `Response`, for Service Workers, workerd, Deno and Bun. */
-  async fetch(request: Request): Promise<Response> {
+  async fetch(request: RequestLike): Promise<HostResponse> {
     const { pathname, search } = new URL(request.url);
+    const headers: Record<string, string> = {};
+    request.headers.forEach((value, name) => (headers[name] = value));
     const answer = await this.#send(
       request.method,
       `${this.#base}${pathname}${search}`,
-      Object.fromEntries(request.headers),
+      headers,
       await request.text(),
     );
     return responseOf(answer, request.method);
@@ -417,7 +426,7 @@ export class Repository {
     const start = performance.now();
     try {
       for (let more = true; more;) {
-        signal?.throwIfAborted();
+        throwIfAborted(signal);
         more = await this.#writing((engine) => engine.load_samples(samples, 250));
         onProgress?.({
           what: "compositions",
@@ -518,6 +527,11 @@ export class Repository {
     this.#memory?.free();
     this.#kept = undefined;
     this.#memory = undefined;
+  }
+
+  /** Closes the repository at the end of a block with `using`. */
+  [dispose](): void {
+    this.close();
   }
 }
 

@@ -1,6 +1,8 @@
 // The rows of a query, and the observation of a running query.
 import type { Rows } from "aqlite-wasm";
+import { dispose } from "./dispose";
 import { aborted } from "./errors";
+import type { SignalLike } from "./host";
 import type { Json, QueryOptions } from "./types";
 
 interface Table {
@@ -69,6 +71,11 @@ export class QueryResult {
     this.#rows = undefined;
   }
 
+  /** Frees the result at the end of a block with `using`. */
+  [dispose](): void {
+    this.free();
+  }
+
   #value(): Table {
     this.#parsed ??= JSON.parse(this.#text) as Table;
     return this.#parsed;
@@ -82,10 +89,21 @@ export class QueryResult {
   }
 }
 
+/**
+ * Throws the reason of a signal that is aborted, like `AbortSignal.throwIfAborted`.
+ * @internal
+ */
+export function throwIfAborted(signal: SignalLike | undefined): void {
+  if (signal?.aborted) throw signal.reason;
+}
+
 /** The minimum time in milliseconds between two progress messages. */
 const SILENCE = 20;
 
-/** The observer of one run: it reports progress and ends the run on request. */
+/**
+ * The observer of one run: it reports progress and ends the run on request.
+ * @internal
+ */
 export class Watch {
   readonly #options: QueryOptions;
   readonly #started = performance.now();
@@ -95,7 +113,7 @@ export class Watch {
 
   constructor(options: QueryOptions) {
     this.#options = options;
-    options.signal?.throwIfAborted();
+    throwIfAborted(options.signal);
   }
 
   /** Called by the run from time to time. True ends it. */

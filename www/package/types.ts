@@ -1,4 +1,5 @@
 // Arguments and results as plain objects.
+import type { SignalLike } from "./host";
 
 /** A JSON value. */
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
@@ -136,7 +137,7 @@ export interface QueryOptions {
   /** The time of `NOW()` and related functions; the current time if absent. */
   now?: Date;
   /** Ends the query when it is aborted. A run occupies its thread: only what is called from the run (`onProgress`) can abort it. */
-  signal?: AbortSignal;
+  signal?: SignalLike;
   /** The maximum time in milliseconds. */
   timeout?: number;
   /** Ends the query when it returns true. Called from time to time. */
@@ -157,7 +158,7 @@ export interface Progress {
 export interface Follow {
   onProgress?: (progress: Progress) => void;
   /** Ends the work when it is aborted. Its changes are undone. */
-  signal?: AbortSignal;
+  signal?: SignalLike;
 }
 
 /** A request of the REST interface, below `/v1`. */
