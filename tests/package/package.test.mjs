@@ -45,6 +45,7 @@ test("it contains only needed files", async () => {
     .map((name) => name.replace(/-\w{8}\.js/, "-*.js"))
     .sort();
   const types = [
+    "codes.d.ts",
     "dispose.d.ts",
     "errors.d.ts",
     "host.d.ts",
@@ -279,6 +280,48 @@ test("documents, guides and rows have the described forms", async () => {
   assert.deepEqual([answer.status, (await answer.json()).ehr_id.value], [200, ehr]);
   repository.close();
   await assert.rejects(repository.query(COUNT), { code: "CLOSED" });
+});
+
+test("every error has a stable code", async () => {
+  const repository = await aqlite.Repository.open();
+  await repository.generate({ ehrs: 2, compositions: 4 });
+  const [template] = await repository.templates();
+  const ehr = await repository.createEhr();
+  const valid = await repository.example(template);
+  const codeOf = (call) =>
+    Promise.resolve()
+      .then(call)
+      .then(assert.fail, ({ code }) => code);
+  const cases = [
+    ["ARGUMENT", () => aqlite.format(7)],
+    ["ARGUMENT", () => aqlite.describeGuide("{}", "en", { now: new Date(NaN) })],
+    ["ARGUMENT", () => repository.query(COUNT, { parameters: { big: 1n } })],
+    ["ARGUMENT", () => repository.query(COUNT, { parameters: "a" })],
+    ["AQL0203", () => repository.query("SELECT e/dta FROM EHR e")],
+    ["AQL0101", () => aqlite.format("SELECT")],
+    ["RM0001", () => repository.addComposition(ehr, "{")],
+    ["BAD_REQUEST", () => repository.createEhr({ ehrId: "no id" })],
+    ["CONFLICT", () => repository.createEhr({ ehrId: ehr })],
+    ["NOT_FOUND", () => repository.runGuide("none", ehr)],
+    ["RM0201", () => repository.addComposition(ehr, { ...valid, language: undefined })],
+    ["SAMPLES", () => repository.generate({ ehrs: 2, compositions: 4 })],
+    ["IMPORT", () => repository.import('{"record":{}}\n')],
+    ["STORAGE", () => aqlite.Repository.open({ name: "x" })],
+    ["STORAGE", () => aqlite.Repository.open({ name: "x", folder: "/dev/null/x" })],
+  ];
+  const found = [];
+  for (const [, call] of cases) found.push(await codeOf(call));
+  assert.deepEqual(
+    found,
+    cases.map(([code]) => code),
+  );
+  const broken = new Error("of the caller");
+  const throwing = { onProgress: () => assert.fail(broken) };
+  const another = await aqlite.Repository.open();
+  await assert.rejects(
+    another.generate({ ehrs: 1, compositions: 2 }, throwing),
+    (error) => error === broken,
+  );
 });
 
 test("users add templates, compositions and guides", async () => {

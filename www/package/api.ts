@@ -1,5 +1,6 @@
 // The exports of the package, the same in every host.
-export { AqliteError } from "./errors";
+export type { DiagnosticCode, StatusCode } from "./codes";
+export { AqliteError, type ErrorCode, type HostCode, type LimitCode } from "./errors";
 export {
   complete,
   convert,

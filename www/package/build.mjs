@@ -21,6 +21,7 @@ const out = resolve(options.out ?? join(root, "dist/package"));
 /** The sources whose declarations are public. */
 const DECLARED = [
   "api",
+  "codes",
   "dispose",
   "errors",
   "host",

@@ -1,7 +1,7 @@
 // The rows of a query, and the observation of a running query.
 import type { Rows } from "aqlite-wasm";
 import { dispose } from "./dispose";
-import { aborted } from "./errors";
+import { AqliteError, aborted } from "./errors";
 import type { SignalLike } from "./host";
 import type { Json, QueryOptions } from "./types";
 
@@ -83,8 +83,9 @@ export class QueryResult {
 
   #held(): Rows {
     if (this.#rows) return this.#rows;
-    throw new Error(
+    throw new AqliteError(
       "the result was freed: `text`, `columns` and `rows` can still be read, `csv()` and `ndjson()` cannot be made any more",
+      { code: "FREED" },
     );
   }
 }

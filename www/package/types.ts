@@ -1,4 +1,6 @@
 // Arguments and results as plain objects.
+import type { DiagnosticCode } from "./codes";
+import type { ErrorCode } from "./errors";
 import type { SignalLike } from "./host";
 
 /** A JSON value. */
@@ -7,8 +9,8 @@ export type Json = null | boolean | number | string | Json[] | { [name: string]:
 /** A problem of a text or a document. */
 export interface Diagnostic {
   severity: "error" | "warning";
-  /** A stable code: `AQL0203`, `TPL0102`, `RM0301`, … */
-  code: string;
+  /** A stable code. Refused lines of an import have the code `IMPORT`. */
+  code: DiagnosticCode | "IMPORT";
   message: string;
   /** Start in the text, in UTF-16 units. */
   from?: number;
@@ -179,6 +181,8 @@ export interface RestAnswer {
   status: number;
   headers: [name: string, value: string][];
   body: string;
+  /** The code of an error. */
+  code?: ErrorCode;
 }
 
 /** A stored data set. */
