@@ -1,5 +1,17 @@
 //! The command `lake`: tables for analytical programs.
 
+mod changes;
+mod columns;
+mod database;
+mod files;
+mod iceberg;
+mod objects;
+mod pseudonym;
+mod source;
+mod state;
+mod storage;
+mod sync;
+mod sync_views;
 mod views;
 
 use crate::example::read_template;
@@ -17,6 +29,22 @@ Examples:
     aqlite lake views vital_signs.opt -o views
     aqlite query -d data -f views/vital_signs.aql -o vital_signs.parquet";
 
+/// The examples of the help of `lake sync`.
+const SYNC_EXAMPLES: &str = "\
+Examples:
+  Write the tables of all templates of a folder, and later the changes since:
+    aqlite lake sync -d data --to lake
+
+  Write one view of the database of `aqlite serve`, with pseudonyms in the place of ids of patients:
+    openssl rand -hex 32 > key
+    aqlite lake sync -d aqlite.db --to lake --view pressures=pressures.aql --pseudonyms key
+
+Each view has a folder: Parquet files in `data`, a table of Apache Iceberg in `metadata`. The columns `ehr_id`,
+`object_id`, `version`, `time_committed`, `deleted` and `sync` precede those of the query. The present rows of an
+object are those of its last sync, unless they say that it is deleted.
+
+Exit code: 0 if the lake is up to date, 1 for errors in data or queries, 2 for wrong usage, 130 for Ctrl-C.";
+
 /// The options of the command.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
@@ -30,6 +58,9 @@ pub struct Options {
 enum LakeCommand {
     /// Propose flat tables for a template, as AQL queries
     Views(ViewsOptions),
+    /// Write the rows of views as Parquet datasets, and renew them by each run
+    #[command(after_help = SYNC_EXAMPLES)]
+    Sync(Box<sync::SyncOptions>),
 }
 
 /// The options of `lake views`.
@@ -48,7 +79,10 @@ struct ViewsOptions {
 /// # Errors
 /// If the template cannot be read, or the output cannot be written.
 pub fn run(options: &Options) -> Result<Outcome, Failure> {
-    let LakeCommand::Views(options) = &options.command;
+    let options = match &options.command {
+        LakeCommand::Views(options) => options,
+        LakeCommand::Sync(options) => return sync::run(options),
+    };
     let Some(template) = read_template(&options.template)? else {
         return Ok(Outcome::Findings);
     };

@@ -139,6 +139,7 @@ impl OutputForm<'_> {
             format,
             times: self.times.into(),
             aql: self.aql,
+            field_ids: false,
         }
     }
 }

@@ -44,8 +44,24 @@ pub struct Progress {
 impl Progress {
     /// Creates a bar for a number of bytes. It is shown after a second.
     pub fn new(bytes: u64, message: &'static str) -> Progress {
-        let bar = ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::hidden());
-        let template = "{msg} [{bar:30}] {bytes}/{total_bytes}, {eta} left";
+        Progress::with(
+            bytes,
+            message,
+            "{msg} [{bar:30}] {bytes}/{total_bytes}, {eta} left",
+        )
+    }
+
+    /// Creates a bar for a number of rows. It is shown after a second.
+    pub fn of_rows(rows: u64, message: &'static str) -> Progress {
+        Progress::with(
+            rows,
+            message,
+            "{msg} [{bar:30}] {pos}/{len} rows, {eta} left",
+        )
+    }
+
+    fn with(length: u64, message: &'static str, template: &str) -> Progress {
+        let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::hidden());
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }

@@ -128,6 +128,52 @@ impl Repository {
     }
 }
 
+impl Repository {
+    /// Returns the text of a stored query: of the version that the name has behind a slash, else of
+    /// the newest one.
+    ///
+    /// # Errors
+    /// If the repository does not answer, or has no such query.
+    pub fn stored_query(&self, name: &str) -> Result<String, Failure> {
+        let mut path = format!("/definition/query/{name}");
+        if !name.contains('/') {
+            let list = self.get(&path)?;
+            let newest = list.as_array().and_then(|all| all.last());
+            let newest = newest
+                .and_then(|one| one.get("version"))
+                .and_then(Value::as_str);
+            let version = newest
+                .ok_or_else(|| Failure::Data(format!("the repository has no query `{name}`")))?;
+            path = format!("{path}/{version}");
+        }
+        let query = self.get(&path)?;
+        let text = query.get("q").and_then(Value::as_str);
+        text.map(str::to_owned)
+            .ok_or_else(|| Failure::Data(format!("the query `{name}` has no text")))
+    }
+
+    /// Returns the JSON of a resource.
+    fn get(&self, path: &str) -> Result<Value, Failure> {
+        let response = match self {
+            Repository::Server(server) => server.get(path)?,
+            Repository::Database(database) => {
+                let mut request = Request::new("GET", &format!("{MOUNT}{path}"));
+                request.base_url = String::from("http://127.0.0.1");
+                request
+                    .headers
+                    .push((String::from("accept"), String::from("application/json")));
+                database.answer(&request)
+            }
+        };
+        let text = String::from_utf8_lossy(&response.body);
+        if response.status != 200 {
+            let status = response.status;
+            return Err(Failure::Data(format!("{status}: {}", message_of(&text))));
+        }
+        json::value(&text).map_err(|_| Failure::Data(format!("{path}: the answer is no JSON")))
+    }
+}
+
 fn is_url(data: &str) -> bool {
     data.starts_with("http://") || data.starts_with("https://")
 }
@@ -221,6 +267,21 @@ impl Server {
         }
     }
 
+    fn get(&self, path: &str) -> Result<Response, Failure> {
+        let url = format!("{}{path}", self.base);
+        let failed = |error: ureq::Error| Failure::Data(format!("{url}: {error}"));
+        let mut request = self.agent.get(&url).header("Accept", "application/json");
+        if let Some(authorization) = &self.authorization {
+            request = request.header("Authorization", authorization);
+        }
+        let mut answer = request.call().map_err(failed)?;
+        let body = answer.body_mut().with_config().limit(LONGEST);
+        Ok(Response {
+            body: body.read_to_vec().map_err(failed)?,
+            ..Response::new(answer.status().as_u16())
+        })
+    }
+
     fn send(&self, page: &PageRequest) -> Result<Response, Failure> {
         let url = format!("{}{}", self.base, page.path);
         let failed = |error: ureq::Error| Failure::Data(format!("{url}: {error}"));
@@ -311,7 +372,8 @@ fn cells_of(row: &str) -> Option<Vec<Cell<String>>> {
     cells.map(cell_of).collect()
 }
 
-fn cell_of(cell: &str) -> Option<Cell<String>> {
+/// Returns the cell of a value of JSON.
+pub fn cell_of(cell: &str) -> Option<Cell<String>> {
     Some(match cell.as_bytes().first()? {
         b'n' => Cell::Null,
         b't' => Cell::Boolean(true),

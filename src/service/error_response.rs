@@ -1,6 +1,6 @@
 //! Responses to errors, in the format that the client accepts.
 
-use super::error::Failure;
+use super::error::{Failure, reason};
 use super::negotiate::{Format, wanted_format};
 use super::{Request, Response};
 use serde_json::Value;
@@ -16,6 +16,7 @@ impl Failure {
         };
         let response = Response {
             problem: self.problem(),
+            code: Some(self.code()),
             ..response
         };
         self.into_fields()
@@ -29,12 +30,6 @@ impl Failure {
     /// Returns the text for a log: the message if it is an internal error, or codes if a query
     /// failed.
     fn problem(&self) -> Option<String> {
-        let code = |error: &Value| {
-            error
-                .pointer("/defining_code/code_string")
-                .and_then(Value::as_str)
-                .map(str::to_owned)
-        };
         match self.status {
             // These messages are made by the service and contain no clinical values.
             500 | 503 => Some(self.message.clone()),
@@ -43,13 +38,28 @@ impl Failure {
             501.. => Some(
                 self.errors
                     .iter()
-                    .filter_map(code)
+                    .filter_map(code_of)
                     .collect::<Vec<_>>()
                     .join(" "),
             ),
             _ => None,
         }
     }
+
+    /// Returns the code of the first error, or the name of the status: `NOT_FOUND`.
+    fn code(&self) -> String {
+        let is_error = |problem: &&Value| problem.get("_severity").is_none();
+        let first = self.errors.iter().find(is_error).and_then(code_of);
+        first.map_or_else(
+            || reason(self.status).to_uppercase().replace(' ', "_"),
+            str::to_owned,
+        )
+    }
+}
+
+/// Returns the code of a problem.
+fn code_of(problem: &Value) -> Option<&str> {
+    problem.pointer("/defining_code/code_string")?.as_str()
 }
 
 /// Encodes a JSON value as XML elements: members by their names, the items of a list one after

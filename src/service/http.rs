@@ -121,6 +121,8 @@ pub struct Response {
     pub headers: Vec<(String, String)>,
     /// The body; empty if there is none.
     pub body: Vec<u8>,
+    /// The stable code of an error: that of its first problem, or the name of its status.
+    pub code: Option<String>,
     /// An internal problem, for the host's log: without content of documents and queries.
     pub problem: Option<String>,
     /// The next part of a long result. A host that sends bodies in parts

@@ -535,6 +535,10 @@ impl BatchSink for OneQuery<'_, '_, '_> {
         }
     }
 
+    fn needed_documents(&self, union: &Batch, most: usize) -> Option<Vec<Vec<u64>>> {
+        self.run.needed_documents(union, most)
+    }
+
     fn restart(&mut self) -> bool {
         let earlier = std::mem::replace(&mut self.run, (self.begin)());
         self.run.take_over(earlier);

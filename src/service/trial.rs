@@ -133,6 +133,10 @@ impl<'h: 'r, 'r> BatchSink for TrialSink<'r, 'h> {
         self.reading.admit(bytes, held, (self.host.clock)())
     }
 
+    fn needed_documents(&self, union: &Batch, most: usize) -> Option<Vec<Vec<u64>>> {
+        self.run.needed_documents(union, most)
+    }
+
     fn restart(&mut self) -> bool {
         let run = Run::new(self.plan, self.host.now, self.budget, self.host.stopped);
         let earlier = std::mem::replace(&mut self.run, run);

@@ -38,6 +38,14 @@ pub trait BatchSink {
         false
     }
 
+    /// Returns the ordinals of all documents of a union that the sink needs, for each EHR that has
+    /// any; `None` if they are not known, or if they are more than `most`. The scan can then send
+    /// these documents alone, whole EHRs in each batch, after [`BatchSink::restart`].
+    fn needed_documents(&self, union: &Batch, most: usize) -> Option<Vec<Vec<u64>>> {
+        let _ = (union, most);
+        None
+    }
+
     /// Remembers the state before a segment, which may be sent several times. Returns false if the
     /// sink cannot return to a state.
     fn checkpoint(&mut self) -> bool {

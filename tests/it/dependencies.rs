@@ -113,8 +113,12 @@ fn every_crate_that_the_code_names_is_reviewed_in_its_locked_version() {
 
 #[test]
 fn every_npm_package_that_is_asked_for_is_reviewed_in_its_version() {
-    let manifests = ["package.json", "tests/tables/package.json"]
-        .map(|file| serde_json::from_str::<serde_json::Value>(&read(file)).unwrap());
+    let manifests = [
+        "package.json",
+        "tests/package/package.json",
+        "tests/tables/package.json",
+    ]
+    .map(|file| serde_json::from_str::<serde_json::Value>(&read(file)).unwrap());
     let tables = manifests.iter().flat_map(|manifest| {
         let tables = ["devDependencies", "overrides"];
         tables.map(|table| manifest[table].as_object())

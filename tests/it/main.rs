@@ -14,6 +14,7 @@ mod aql_errors;
 mod bulk;
 mod contributions;
 mod dependencies;
+mod error_codes;
 mod faults;
 mod gdl;
 mod gdl_damaged;

@@ -2,6 +2,7 @@
 //! damaged, and several isolates have caches of their own. Queries must return the same rows as a
 //! plain scan.
 
+mod memory;
 mod queries;
 
 use crate::rows::NOW;
@@ -167,6 +168,10 @@ impl BatchSink for Restarting<'_> {
     fn take(&mut self, batch: &Batch) -> Progress {
         self.segments += usize::from(batch.is_late());
         self.run.advance(batch)
+    }
+
+    fn needed_documents(&self, union: &Batch, most: usize) -> Option<Vec<Vec<u64>>> {
+        self.run.needed_documents(union, most)
     }
 
     fn restart(&mut self) -> bool {
@@ -524,22 +529,6 @@ fn queries_that_join_documents_read_segments() {
 }
 
 #[test]
-fn little_memory_changes_no_answer() {
-    for (kept, loaded) in [(0, usize::MAX), (0, 2_000), (usize::MAX, 0)] {
-        let mut place = Place::with(|segments| segments.with_sizes(1, 7).with_memory(kept, loaded));
-        let mut dice = Dice::of(5);
-        for serial in 0..120 {
-            let _ = now_or_never(place.plain.commit(dice.commit(serial))).expect("ready");
-        }
-        while place.compact(0) == Some(Compaction::Written) {}
-        check(&place, 1, 5);
-        check(&place, 1, 5);
-        check_named(&place, 1, 5);
-        check_named(&place, 1, 5);
-    }
-}
-
-#[test]
 fn query_shows_its_state_while_others_go_on() {
     let mut place = Place::new(1_000);
     done(place.plain.commit(creation(EHRS[0], None)));
@@ -774,50 +763,6 @@ fn damaged_segments_are_written_again() {
 }
 
 #[test]
-fn query_that_needs_too_much_memory_reads_rows_and_no_part() {
-    let mut place = Place::with(|segments| segments.with_sizes(1, 1_000).with_memory(1_000, 1));
-    done(place.plain.commit(creation(EHRS[0], None)));
-    done(place.plain.commit(Draft::composition("a", 1).commit()));
-    while place.compact(0) == Some(Compaction::Written) {}
-    let reads = place.blobs.reads.get();
-    let query = QUERIES[1];
-    assert_eq!(rows(&place.isolates[1], query), rows(&place.plain, query));
-    assert_eq!(place.blobs.reads.get(), reads + 1, "the head");
-}
-
-#[test]
-fn parts_of_earlier_queries_make_room_for_a_query_that_needs_it() {
-    let mut place = Place::new(1_000);
-    done(place.plain.commit(creation(EHRS[0], None)));
-    for object in 0..40 {
-        let object = format!("c{object}");
-        let draft = Draft::composition(&object, 1);
-        done(place.plain.commit(draft.commit()));
-    }
-    while place.compact(0) == Some(Compaction::Written) {}
-    // Each query may take as much memory as it needs alone, and less than both need together.
-    let queries = [QUERIES[1], QUERIES[4]];
-    let need =
-        |isolate: usize, query| scanned(&place.isolates[isolate], query).reads.part_bytes as usize;
-    let (first, second) = (need(0, queries[0]), need(1, queries[1]));
-    let (limit, both) = (first.max(second), need(0, queries[1]));
-    assert!(limit < both, "{first} {second} {both}");
-    let segments = Segments::new(Box::new(place.blobs.clone())).with_sizes(1, 1_000);
-    let segments = Rc::new(segments.with_memory(usize::MAX, limit));
-    let isolate = place.plain.sql().repository().with_segments(segments);
-    for query in queries {
-        let read = scanned(&isolate, query).reads;
-        assert_eq!(
-            (read.rows, read.absent_segments),
-            (0, 0),
-            "{query} {read:?}"
-        );
-        assert!(read.part_bytes as usize <= limit, "{query}");
-        assert_eq!(rows(&isolate, query), rows(&place.plain, query), "{query}");
-    }
-}
-
-#[test]
 fn segments_behind_a_removed_one_are_read() {
     let mut place = Place::new(3);
     done(place.plain.commit(creation(EHRS[0], None)));
@@ -925,34 +870,4 @@ fn what_a_query_reads_is_counted() {
     let lost = scanned(&place.isolates[2], query).reads;
     assert_eq!((lost.segments, lost.rows, lost.blobs), (0, 4, 0));
     assert_eq!(lost.absent_segments, cold.segments);
-}
-
-#[test]
-fn segments_are_sent_one_after_the_other_if_they_do_not_fit_together() {
-    let mut place = Place::new(8);
-    done(place.plain.commit(creation(EHRS[0], None)));
-    for object in 0..60 {
-        let object = format!("c{object:02}");
-        let draft = Draft::composition(&object, 1);
-        done(place.plain.commit(draft.commit()));
-    }
-    while place.compact(0) == Some(Compaction::Written) {}
-    let whole = |query| scanned(&place.isolates[0], query).reads;
-    let query = QUERIES[4];
-    let (all, least) = (whole(query), 2);
-    assert!(all.segments > 4, "{all:?}");
-    let limit = all.part_bytes as usize / all.segments as usize * least;
-    let segments = Segments::new(Box::new(place.blobs.clone())).with_sizes(1, 8);
-    let segments = Rc::new(segments.with_memory(limit, limit));
-    let isolate = place.plain.sql().repository().with_segments(segments);
-    for query in QUERIES {
-        let Scanned {
-            reads: read, alone, ..
-        } = scanned(&isolate, query);
-        assert_eq!(rows(&isolate, query), rows(&place.plain, query), "{query}");
-        if query == QUERIES[4] {
-            assert_eq!((read.rows, read.absent_segments), (0, 0), "{read:?}");
-            assert!(alone > 4, "{alone} segments were sent alone");
-        }
-    }
 }

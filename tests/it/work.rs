@@ -526,6 +526,26 @@ fn distinct_stops_when_the_window_is_full() {
 }
 
 #[test]
+fn first_rows_of_a_join_take_the_room_of_a_window() {
+    let patient = |ehr: usize| {
+        let documents = (0..300).map(|i| format!("COMPOSITION c{ehr}-{i}\n"));
+        format!("EHR e{ehr}\n{}", documents.collect::<String>())
+    };
+    let batch = Repository::read(&(0..3).map(patient).collect::<String>())
+        .expect("it is written right")
+        .batch();
+    let query = "SELECT a/name/value, b/name/value FROM EHR e CONTAINS (COMPOSITION a AND COMPOSITION b) LIMIT 2 OFFSET 299";
+    let tight = Budget {
+        bytes: 200_000,
+        ..Budget::default()
+    };
+    let outcome = count(query, &batch, tight);
+    let expected = [r#"["c0-0", "c0-299"]"#, r#"["c0-1", "c0-0"]"#];
+    assert_eq!(outcome.rows, Ok(expected.map(String::from).to_vec()));
+    assert!(outcome.work < 1_000_000, "{} units", outcome.work);
+}
+
+#[test]
 fn costly_rows_are_tested_and_folded_in_small_pieces() {
     let documents: String = (0..40)
         .map(|i| {

@@ -1,35 +1,27 @@
 // The npm package as users get it: packed, installed, and its README run in each host.
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
-import { mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { readFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { pathToFileURL } from "node:url";
 import { start } from "../e2e/server.mjs";
 import { browse } from "../web/page.mjs";
 import { assertNotices, crates, packages } from "../web/parts.mjs";
 import { serve } from "../web/server.mjs";
+import { packed, root, unpacked } from "./unpacked.mjs";
 
-const root = fileURLToPath(new URL("../..", import.meta.url));
-const packed = join(root, "dist/aqlite.tgz");
-const house = join(root, "target/package");
 const program = (name) => join(root, "node_modules/.bin", name);
-let aqlite;
+let house, aqlite;
 
 before(async () => {
-  await rm(house, { recursive: true, force: true });
+  house = await unpacked("package");
   const folder = join(house, "node_modules/aqlite");
-  await mkdir(folder, { recursive: true });
-  const unpacked = spawnSync(
-    "tar",
-    ["--extract", "--gzip", "--file", packed, "--directory", folder, "--strip-components=1"],
-    { encoding: "utf8" },
-  );
-  assert.equal(unpacked.status, 0, unpacked.stderr);
-  await writeFile(join(house, "package.json"), '{ "type": "module" }');
   const readme = await readFile(join(folder, "README.md"), "utf8");
-  for (const [, code] of readme.matchAll(/```(?:js|html)\n([\s\S]*?)```/g))
-    await writeFile(join(house, /([\w-]+\.(?:mjs|js|html))/.exec(code)[1]), code);
+  for (const [, code] of readme.matchAll(/```(?:js|html)\n([\s\S]*?)```/g)) {
+    const name = /([\w-]+\.(?:mjs|cjs|js|html))/.exec(code.split("\n", 1)[0])?.[1];
+    if (name) await writeFile(join(house, name), code);
+  }
   aqlite = await import(pathToFileURL(join(folder, "node.js")).href);
 });
 
@@ -53,23 +45,19 @@ test("it contains only needed files", async () => {
     .map((name) => name.replace(/-\w{8}\.js/, "-*.js"))
     .sort();
   const types = [
+    "codes.d.ts",
+    "dispose.d.ts",
     "errors.d.ts",
+    "host.d.ts",
     "index.d.ts",
     "language.d.ts",
     "repository.d.ts",
     "result.d.ts",
     "slim.d.ts",
+    "start.d.ts",
     "types.d.ts",
   ];
-  const code = [
-    "browser.js",
-    "node.js",
-    "shared-*.js",
-    "shared-*.js",
-    "shared-*.js",
-    "slim.js",
-    "workerd.js",
-  ];
+  const code = ["browser.js", "node.js", "shared-*.js", "shared-*.js", "slim.js", "workerd.js"];
   assert.deepEqual(
     names,
     [
@@ -97,23 +85,40 @@ test("its notices name every foreign part with a licence", async () => {
 });
 
 test("programs compile against its types", async () => {
-  const good = `import { AqliteError, Repository, format, type QueryResult } from "aqlite";
+  const good = `import { AqliteError, Repository, format, start, type HostResponse, type QueryResult } from "aqlite";
 const repository: Repository = await Repository.open({ name: "x" });
 const result: QueryResult = await repository.query(format("SELECT e FROM EHR e"), { parameters: { a: 1, b: { text: "2" } }, timeout: 5 });
-for (const row of result) console.log(row.length, result.csv({ guard: true }));
-try { await repository.addComposition("x", {}); } catch (error) { if (error instanceof AqliteError) console.log(error.diagnostics[0]?.path, error.code); }
+for (const row of result) row.length + result.csv({ guard: true }).length;
+{
+  using other = await Repository.open();
+  await start();
+  void (other satisfies { [Symbol.dispose](): void });
+}
+export const answer: Promise<HostResponse> = repository.fetch({ method: "GET", url: "", headers: new Map([["a", "b"]]), text: async () => "" });
+export let message: string | undefined;
+try { await repository.addComposition("x", {}); } catch (error) { if (error instanceof AqliteError) message = error.diagnostics[0]?.path ?? error.code; }
+`;
+  const ofBrowser = `import { Repository, start } from "aqlite";
+await start(await fetch("aqlite.wasm"));
+await start(new WebAssembly.Module(new ArrayBuffer(8)));
+const controller = new AbortController();
+const repository = await Repository.open();
+await repository.query("", { signal: controller.signal });
+export const answer: Response = await repository.fetch(new Request("https://example.org/v1"));
 `;
   await writeFile(join(house, "good.mts"), good);
+  await writeFile(join(house, "of-browser.mts"), ofBrowser);
   await writeFile(
     join(house, "bad.mts"),
     'import { Repository } from "aqlite";\n(await Repository.open()).query(5);\n',
   );
-  const check = async (file, resolution) => {
+  const check = async (file, resolution, lib = ["es2022"]) => {
     const compilerOptions = {
       noEmit: true,
       strict: true,
+      exactOptionalPropertyTypes: true,
       target: "es2022",
-      lib: ["es2022", "dom", "dom.iterable"],
+      lib,
       types: [],
       ...resolution,
     };
@@ -131,8 +136,52 @@ try { await repository.addComposition("x", {}); } catch (error) { if (error inst
     { module: "esnext", moduleResolution: "bundler" },
   ]) {
     assert.equal(await check("good.mts", resolution), "");
+    assert.equal(await check("of-browser.mts", resolution, ["es2022", "dom"]), "");
     assert.match(await check("bad.mts", resolution), /bad\.mts\(2,.*number/);
   }
+});
+
+test("CommonJS programs require it", () => {
+  const code = `const { Repository, format } = require("aqlite");
+Repository.open().then((repository) => repository.query(format("select e from EHR e"))).then(({ rows }) => console.log(rows.length));`;
+  const ran = spawnSync("node", ["--input-type=commonjs", "--eval", code], {
+    cwd: house,
+    encoding: "utf8",
+  });
+  assert.equal(ran.stdout, "0\n", ran.stderr);
+});
+
+test("the slim entry starts from bytes and says what it needs", () => {
+  const code = `import { readFile } from "node:fs/promises";
+import { Repository, format, start } from "aqlite/slim";
+const shown = (error) => console.log(error.code, error.message);
+await Repository.open().catch(shown);
+try { format("select e from EHR e"); } catch (error) { shown(error); }
+await start(new TextEncoder().encode("<!doctype html>")).catch(shown);
+await start("http://127.0.0.1:1/aqlite.wasm").catch(shown);
+const bytes = await readFile(new URL(import.meta.resolve("aqlite/aqlite.wasm")));
+await Promise.all([start(bytes), start(bytes)]);
+await start();
+console.log(format("select e from EHR e").split(/\\s/).length);
+await Repository.open({ name: "x" }).catch(shown);`;
+  const ran = spawnSync("node", ["--input-type=module", "--eval", code], {
+    cwd: house,
+    encoding: "utf8",
+  });
+  assert.match(
+    ran.stdout,
+    /^NOT_STARTED .*\nNOT_STARTED .*\nMODULE .*the bytes: it has other content.*\nMODULE .*127\.0\.0\.1:1.*\n6\nSTORAGE .*without `name`.*\n$/,
+    ran.stderr,
+  );
+});
+
+test("repositories and results are freed at the end of a block", async () => {
+  const repository = await aqlite.Repository.open();
+  const result = await repository.query(COUNT);
+  result[Symbol.dispose]();
+  assert.throws(() => result.csv(), /was freed/);
+  repository[Symbol.dispose]();
+  await assert.rejects(repository.query(COUNT), { code: "CLOSED" });
 });
 
 test("the README's program runs in Node", () => {
@@ -231,6 +280,48 @@ test("documents, guides and rows have the described forms", async () => {
   assert.deepEqual([answer.status, (await answer.json()).ehr_id.value], [200, ehr]);
   repository.close();
   await assert.rejects(repository.query(COUNT), { code: "CLOSED" });
+});
+
+test("every error has a stable code", async () => {
+  const repository = await aqlite.Repository.open();
+  await repository.generate({ ehrs: 2, compositions: 4 });
+  const [template] = await repository.templates();
+  const ehr = await repository.createEhr();
+  const valid = await repository.example(template);
+  const codeOf = (call) =>
+    Promise.resolve()
+      .then(call)
+      .then(assert.fail, ({ code }) => code);
+  const cases = [
+    ["ARGUMENT", () => aqlite.format(7)],
+    ["ARGUMENT", () => aqlite.describeGuide("{}", "en", { now: new Date(NaN) })],
+    ["ARGUMENT", () => repository.query(COUNT, { parameters: { big: 1n } })],
+    ["ARGUMENT", () => repository.query(COUNT, { parameters: "a" })],
+    ["AQL0203", () => repository.query("SELECT e/dta FROM EHR e")],
+    ["AQL0101", () => aqlite.format("SELECT")],
+    ["RM0001", () => repository.addComposition(ehr, "{")],
+    ["BAD_REQUEST", () => repository.createEhr({ ehrId: "no id" })],
+    ["CONFLICT", () => repository.createEhr({ ehrId: ehr })],
+    ["NOT_FOUND", () => repository.runGuide("none", ehr)],
+    ["RM0201", () => repository.addComposition(ehr, { ...valid, language: undefined })],
+    ["SAMPLES", () => repository.generate({ ehrs: 2, compositions: 4 })],
+    ["IMPORT", () => repository.import('{"record":{}}\n')],
+    ["STORAGE", () => aqlite.Repository.open({ name: "x" })],
+    ["STORAGE", () => aqlite.Repository.open({ name: "x", folder: "/dev/null/x" })],
+  ];
+  const found = [];
+  for (const [, call] of cases) found.push(await codeOf(call));
+  assert.deepEqual(
+    found,
+    cases.map(([code]) => code),
+  );
+  const broken = new Error("of the caller");
+  const throwing = { onProgress: () => assert.fail(broken) };
+  const another = await aqlite.Repository.open();
+  await assert.rejects(
+    another.generate({ ehrs: 1, compositions: 2 }, throwing),
+    (error) => error === broken,
+  );
 });
 
 test("users add templates, compositions and guides", async () => {

@@ -1,5 +1,6 @@
 // The exports of the package, the same in every host.
-export { AqliteError } from "./errors";
+export type { DiagnosticCode, StatusCode } from "./codes";
+export { AqliteError, type ErrorCode, type HostCode, type LimitCode } from "./errors";
 export {
   complete,
   convert,
@@ -15,6 +16,15 @@ export {
 } from "./language";
 export { Repository, type OpenOptions } from "./repository";
 export { QueryResult } from "./result";
+export { start } from "./start";
+export type {
+  CompiledModule,
+  HostResponse,
+  ModuleSource,
+  RequestLike,
+  ResponseLike,
+  SignalLike,
+} from "./host";
 export type {
   Completions,
   DataSet,

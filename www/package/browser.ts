@@ -1,6 +1,7 @@
-// The package in browsers, their workers, Deno and Bun: the module is a file beside this one.
-import { start } from "./slim";
+// The package in browsers and their workers: the module is a file beside this one.
+import { compiled, startIn } from "./start";
 
 export * from "./api";
 
-await start(new URL("./aqlite.wasm", import.meta.url));
+// Bundlers recognize this form of an address, and copy the file.
+startIn({ load: () => compiled(new URL("./aqlite.wasm", import.meta.url)) });

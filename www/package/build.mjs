@@ -18,6 +18,20 @@ const { values: options } = parseArgs({
 });
 const wasm = resolve(options.wasm ?? join(root, "target/package-wasm"));
 const out = resolve(options.out ?? join(root, "dist/package"));
+/** The sources whose declarations are public. */
+const DECLARED = [
+  "api",
+  "codes",
+  "dispose",
+  "errors",
+  "host",
+  "language",
+  "repository",
+  "result",
+  "slim",
+  "start",
+  "types",
+];
 const { version, license } = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
 
 /** Removes the default module address of the bindings, for which bundlers would look for a file. */
@@ -92,12 +106,15 @@ await cp(join(here, "README.md"), join(out, "README.md"));
  */
 async function publicTypes() {
   const from = join(out, "types/package");
-  for (const name of ["api", "errors", "language", "repository", "result", "types", "slim"]) {
+  for (const name of DECLARED) {
     const text = await readFile(join(from, `${name}.d.ts`), "utf8");
     const own = text
       .replace(/^import .* from "(?:aqlite-wasm|\.\.\/src\/[\w-]+)";\n/gm, "")
       .replace(/from "\.\/(\w+)"/g, 'from "./$1.js"');
-    await writeFile(join(out, `${name === "api" ? "index" : name}.d.ts`), own);
+    await writeFile(
+      join(out, `${name === "api" ? "index" : name}.d.ts`),
+      name === "dispose" ? `/// <reference lib="esnext.disposable" />\n${own}` : own,
+    );
   }
   await rm(join(out, "types"), { recursive: true });
   await writeFile(

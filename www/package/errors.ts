@@ -1,13 +1,48 @@
-// The error class of the package.
-import type { Diagnostic } from "./types";
+// The error class of the package, and its codes.
+import type { DiagnosticCode, StatusCode } from "./codes";
+import type { Diagnostic, RestAnswer } from "./types";
+
+/** The codes of errors that no text, document or request caused. */
+export type HostCode =
+  /** `timeout` or `shouldStop` ended the query. The name of the error is `AbortError`. */
+  | "ABORTED"
+  /** An argument has a wrong type or form. */
+  | "ARGUMENT"
+  /** The repository was closed. */
+  | "CLOSED"
+  /** The result was freed. */
+  | "FREED"
+  /** Lines of an import were refused. */
+  | "IMPORT"
+  /** Stored writes cannot be read. */
+  | "JOURNAL"
+  /** Another process uses the folder. */
+  | "LOCKED"
+  /** The module cannot be loaded. */
+  | "MODULE"
+  /** The module was not started. */
+  | "NOT_STARTED"
+  /** The module failed, and cannot be used any more. */
+  | "PANIC"
+  /** A sample patient was refused, because it exists for instance. */
+  | "SAMPLES"
+  /** The files of the data set cannot be read or written. */
+  | "STORAGE"
+  /** The repository in memory failed. */
+  | "STORE";
+
+/** The codes of queries that exceed a limit. */
+export type LimitCode =
+  "RESULT_TOO_LARGE" | "TOO_MANY_COMBINATIONS" | "TOO_MANY_ROWS" | "TOO_MUCH_WORK";
+
+/** The codes of errors. A code keeps its meaning in later releases, which may add others. */
+export type ErrorCode = DiagnosticCode | HostCode | LimitCode | StatusCode;
 
 /** The error of any call of this package. */
 export class AqliteError extends Error {
   override name = "AqliteError";
-  /**
-   * A stable code: of the first diagnostic (`AQL0203`), `ABORTED`, `PANIC`; empty if there is none.
-   */
-  readonly code: string;
+  /** A stable code: of the first error among the diagnostics (`AQL0203`), or of the cause. */
+  readonly code: ErrorCode;
   /** The HTTP status of the REST interface, if the error is one of its answers; else 0. */
   readonly status: number;
   /** All problems, the most important first. */
@@ -17,11 +52,11 @@ export class AqliteError extends Error {
   constructor(
     message: string,
     {
-      code = "",
+      code,
       status = 0,
       diagnostics = [],
       cause,
-    }: { code?: string; status?: number; diagnostics?: Diagnostic[]; cause?: unknown } = {},
+    }: { code: ErrorCode; status?: number; diagnostics?: Diagnostic[]; cause?: unknown },
   ) {
     super(message, cause === undefined ? undefined : { cause });
     this.code = code;
@@ -30,54 +65,25 @@ export class AqliteError extends Error {
   }
 }
 
-/** Creates an error like that of `AbortSignal`. */
+/**
+ * Creates an error like that of `AbortSignal`.
+ * @internal
+ */
 export function aborted(message: string): AqliteError {
   const error = new AqliteError(message, { code: "ABORTED" });
   error.name = "AbortError";
   return error;
 }
 
-/** Calls the module. Its exceptions become errors of this package. */
-export function guarded<T>(call: () => T): T {
-  try {
-    return call();
-  } catch (error) {
-    throw ofModule(error);
-  }
-}
-
-function ofModule(error: unknown): Error {
-  if (error instanceof AqliteError || error instanceof TypeError) return error;
-  const { message = String(error), diagnostics = [] } = (error ?? {}) as {
-    message?: string;
-    diagnostics?: Diagnostic[];
-  };
-  if (!isPanic(error))
-    return new AqliteError(message, {
-      code: diagnostics[0]?.code ?? "",
-      diagnostics,
-      cause: error,
-    });
-  const help =
-    "the memory of the module cannot be trusted any more: start it anew, in a new worker or process, and open the repository again";
-  return new AqliteError(`${message}; ${help}`, { code: "PANIC", cause: error });
-}
-
-/** Whether the error makes the instance unusable. */
-function isPanic(error: unknown): boolean {
-  return (
-    error instanceof WebAssembly.RuntimeError ||
-    error instanceof RangeError ||
-    (error instanceof Error && error.name === "Panic")
-  );
-}
-
-/** Creates the error of a refusal by the REST interface. */
-export function ofAnswer({ status, body }: { status: number; body: string }): AqliteError {
+/**
+ * Creates the error of a refusal by the REST interface.
+ * @internal
+ */
+export function ofAnswer({ status, body, code }: RestAnswer): AqliteError {
   const said = parsed(body);
   const diagnostics = (said.errors ?? []).map(diagnostic);
   return new AqliteError(said.message ?? `answered with status ${status}`, {
-    code: diagnostics[0]?.code ?? "",
+    code: code ?? "INTERNAL_SERVER_ERROR",
     status,
     diagnostics,
   });
@@ -106,7 +112,7 @@ function diagnostic({ value, defining_code, ...more }: Coded): Diagnostic {
   const rest = Object.fromEntries(known.map(([key, text]) => [key.slice(1), text]));
   return {
     severity: more._severity ?? "error",
-    code: defining_code?.code_string ?? "",
+    code: defining_code?.code_string as DiagnosticCode,
     message: value,
     ...rest,
   };

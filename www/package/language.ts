@@ -8,7 +8,7 @@ import {
   testGuide as tested,
   tryGuide as tried,
 } from "aqlite-wasm";
-import { guarded } from "./errors";
+import { guarded, json, moment, text } from "./guard";
 import type {
   Completions,
   Diagnostic,
@@ -26,14 +26,6 @@ let engine: Engine | undefined;
 function bare(): Engine {
   engine ??= new Engine("", false);
   return engine;
-}
-
-/** Checks that an argument is a text, for callers without types. */
-export function text(value: string, what = "query"): string {
-  if (typeof value === "string") return value;
-  throw new TypeError(
-    `the ${what} is ${value === null ? "null" : `of type ${typeof value}`}, expected a text`,
-  );
 }
 
 /**
@@ -99,7 +91,7 @@ export function describeGuide(
   return guarded(
     () =>
       JSON.parse(
-        described(text(guide, "guide"), language, now.toISOString(), convertUnits),
+        described(text(guide, "guide"), language, moment(now), convertUnits),
       ) as GuideDescription,
   );
 }
@@ -126,13 +118,7 @@ export function runGuide(
   return guarded(
     () =>
       JSON.parse(
-        tried(
-          text(guide, "guide"),
-          JSON.stringify(inputs),
-          language,
-          now.toISOString(),
-          convertUnits,
-        ),
+        tried(text(guide, "guide"), json(inputs, "the form"), language, moment(now), convertUnits),
       ) as GuideRun,
   );
 }
@@ -145,8 +131,6 @@ export function testGuide(
 ): GuideTest {
   return guarded(
     () =>
-      JSON.parse(
-        tested(text(guide, "guide"), text(fixture, "fixture"), now.toISOString()),
-      ) as GuideTest,
+      JSON.parse(tested(text(guide, "guide"), text(fixture, "fixture"), moment(now))) as GuideTest,
   );
 }

@@ -2,10 +2,13 @@
 import { Repository as Engine, Samples } from "aqlite-wasm";
 import { Kept, breathe, reads, responseOf } from "../src/kept";
 import { DataSets } from "../src/persist";
-import type { Root } from "../src/storage";
-import { AqliteError, guarded, ofAnswer } from "./errors";
-import { text } from "./language";
-import { QueryResult, Watch } from "./result";
+import { opfs, type Root } from "../src/storage";
+import { dispose } from "./dispose";
+import { AqliteError, ofAnswer } from "./errors";
+import { guarded, json, moment, text } from "./guard";
+import type { HostResponse, RequestLike } from "./host";
+import { QueryResult, Watch, throwIfAborted } from "./result";
+import { start } from "./start";
 import type {
   Completions,
   DataSet,
@@ -47,20 +50,36 @@ export interface OpenOptions {
  */
 export type Storage = (folder: string | undefined) => Promise<Root>;
 
-let storage: Storage = () =>
-  Promise.reject(
-    new AqliteError("this host keeps no files: open the repository without `name`", {
-      code: "STORAGE",
-    }),
+let storage: Storage = async (folder = "aqlite") => {
+  const root = await opfs(folder);
+  if (root) return root;
+  throw new AqliteError(
+    "this host has no origin private file system: open the repository without `name`, or in a page of a secure context",
+    { code: "STORAGE" },
   );
+};
 
-/** Sets the folder of data sets of this host. @internal */
+/** Sets the folder of data sets of a host without origin private file system. @internal */
 export function keepIn(where: Storage): void {
   storage = where;
 }
 
-async function setsIn(folder: string | undefined): Promise<DataSets> {
-  return DataSets.open(await storage(folder));
+function setsIn(folder: string | undefined): Promise<DataSets> {
+  return stored(async () => DataSets.open(await storage(folder)));
+}
+
+/** Reads or writes files. Exceptions become errors of this package, except those of callbacks. */
+async function stored<T>(run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    if (error instanceof Ended) throw error.reason;
+    if (error instanceof AqliteError) throw error;
+    throw new AqliteError(error instanceof Error ? error.message : String(error), {
+      code: "STORAGE",
+      cause: error,
+    });
+  }
 }
 
 /** EHRs, templates, guides and stored queries, with the functions to query them. */
@@ -75,8 +94,9 @@ export class Repository {
     this.#admin = admin;
   }
 
-  /** Opens a repository. */
+  /** Opens a repository, and starts the module before. */
   static async open(options: OpenOptions = {}): Promise<Repository> {
+    await start();
     const repository = new Repository(options);
     if (options.name === undefined)
       repository.#memory = guarded(() => new Engine(repository.#base, false));
@@ -86,31 +106,41 @@ export class Repository {
 
   async #open(name: string, { folder, onProgress }: OpenOptions): Promise<void> {
     const sets = await setsIn(folder);
-    const id = await sets.alone(
-      async () =>
-        (await sets.list()).find((set) => set.name === name.trim())?.id ?? sets.create(name),
+    const id = await stored(() =>
+      sets.alone(
+        async () =>
+          (await sets.list()).find((set) => set.name === name.trim())?.id ?? sets.create(name),
+      ),
     );
-    this.#kept = guarded(() => new Kept(this.#base, sets, () => Promise.resolve(id)));
-    const start = performance.now();
-    await this.#kept.current(
-      () => undefined,
-      (done, of) =>
-        onProgress?.({ what: "reading bytes", done, of, milliseconds: performance.now() - start }),
-    );
+    const kept = guarded(() => new Kept(this.#base, sets, () => Promise.resolve(id)));
+    this.#kept = kept;
+    const started = performance.now();
+    const reading = (done: number, of: number) => {
+      try {
+        const milliseconds = performance.now() - started;
+        onProgress?.({ what: "reading bytes", done, of, milliseconds });
+      } catch (error) {
+        throw new Ended(error);
+      }
+    };
+    await stored(() => kept.current(() => undefined, reading));
   }
 
   /** Returns the data sets of a folder, the oldest first. */
   static async list({ folder }: { folder?: string } = {}): Promise<DataSet[]> {
-    const all = await (await setsIn(folder)).list();
+    const sets = await setsIn(folder);
+    const all = await stored(() => sets.list());
     return all.map(({ id, name, created, bytes }) => ({ id, name, created, bytes }));
   }
 
   /** Removes a data set with all its data. Returns false if it does not exist. */
   static async remove(name: string, { folder }: { folder?: string } = {}): Promise<boolean> {
     const sets = await setsIn(folder);
-    const found = (await sets.list()).find((set) => set.name === name);
-    if (found) await sets.remove(found.id);
-    return found !== undefined;
+    return stored(async () => {
+      const found = (await sets.list()).find((set) => set.name === name);
+      if (found) await sets.remove(found.id);
+      return found !== undefined;
+    });
   }
 
   /** Returns the repository of the module. */
@@ -123,13 +153,15 @@ export class Repository {
   /** Runs on data that contain all writes of other tabs and workers. */
   async #reading<T>(run: (engine: Engine) => T): Promise<T> {
     const call = () => guarded(() => run(this.#engine()));
-    return this.#kept ? this.#kept.current(call) : call();
+    const kept = this.#kept;
+    return kept ? stored(() => kept.current(call)) : call();
   }
 
   /** Runs like `#reading`, and stores the writes before this resolves. */
   async #writing<T>(run: (engine: Engine) => T): Promise<T> {
     const call = () => guarded(() => run(this.#engine()));
-    return this.#kept ? this.#kept.writing(call) : call();
+    const kept = this.#kept;
+    return kept ? stored(() => kept.writing(call)) : call();
   }
 
   /** Answers a request of the REST interface. A wrong request results in a status, as over HTTP. */
@@ -161,12 +193,14 @@ export class Repository {
   }
 
   /** Answers a `Request` with a `Response`, for Service Workers, workerd, Deno and Bun. */
-  async fetch(request: Request): Promise<Response> {
+  async fetch(request: RequestLike): Promise<HostResponse> {
     const { pathname, search } = new URL(request.url);
+    const headers: Record<string, string> = {};
+    request.headers.forEach((value, name) => (headers[name] = value));
     const answer = await this.#send(
       request.method,
       `${this.#base}${pathname}${search}`,
-      Object.fromEntries(request.headers),
+      headers,
       await request.text(),
     );
     return responseOf(answer, request.method);
@@ -280,7 +314,7 @@ export class Repository {
   ): Promise<string> {
     const body =
       typeof composition === "object" && composition !== null
-        ? JSON.stringify(composition)
+        ? json(composition, "the composition")
         : text(composition, "composition");
     const type = body.trimStart().startsWith("<") ? "application/xml" : "application/json";
     const query = new URLSearchParams({
@@ -306,7 +340,7 @@ export class Repository {
   ): Promise<Diagnostic[]> {
     const document =
       typeof composition === "object" && composition !== null
-        ? JSON.stringify(composition)
+        ? json(composition, "the composition")
         : text(composition, "composition");
     return this.#reading(
       (engine) => JSON.parse(engine.validate(document, templateId)) as Diagnostic[],
@@ -339,7 +373,7 @@ export class Repository {
     const query = new URLSearchParams({
       trace: String(trace),
       ...(language ? { language } : {}),
-      ...(now ? { now: now.toISOString() } : {}),
+      ...(now ? { now: moment(now) } : {}),
     });
     const { body } = await this.#ask({
       path: `gdl/query/${encodeURIComponent(ehrId)}/${encodeURIComponent(guideId)}?${query}`,
@@ -354,7 +388,7 @@ export class Repository {
     return this.#reading((engine) => {
       try {
         return new QueryResult(
-          engine.rows(text(q), JSON.stringify(parameters), now.toISOString(), watch.step),
+          engine.rows(text(q), json(parameters, "the parameters"), moment(now), watch.step),
         );
       } catch (error) {
         throw watch.reason === undefined ? error : new Ended(watch.reason);
@@ -374,7 +408,7 @@ export class Repository {
     return this.#reading(
       (engine) =>
         JSON.parse(
-          engine.explain(text(q), JSON.stringify(parameters), now.toISOString()),
+          engine.explain(text(q), json(parameters, "the parameters"), moment(now)),
         ) as Explanation,
     );
   }
@@ -417,7 +451,7 @@ export class Repository {
     const start = performance.now();
     try {
       for (let more = true; more;) {
-        signal?.throwIfAborted();
+        throwIfAborted(signal);
         more = await this.#writing((engine) => engine.load_samples(samples, 250));
         onProgress?.({
           what: "compositions",
@@ -476,14 +510,14 @@ export class Repository {
       .filter(({ status }) => status >= 400)
       .map(({ line, message }): Diagnostic => ({
         severity: "error",
-        code: "",
+        code: "IMPORT",
         message: message ?? "refused",
         path: `line ${line}`,
       }));
     if (diagnostics.length > 0)
       throw new AqliteError(
         `${diagnostics.length} lines were refused; the first: ${diagnostics[0]?.path}: ${diagnostics[0]?.message}`,
-        { status: 400, diagnostics },
+        { code: "IMPORT", status: 400, diagnostics },
       );
   }
 
@@ -518,6 +552,11 @@ export class Repository {
     this.#memory?.free();
     this.#kept = undefined;
     this.#memory = undefined;
+  }
+
+  /** Closes the repository at the end of a block with `using`. */
+  [dispose](): void {
+    this.close();
   }
 }
 

@@ -1,6 +1,8 @@
 // The rows of a query, and the observation of a running query.
 import type { Rows } from "aqlite-wasm";
-import { aborted } from "./errors";
+import { dispose } from "./dispose";
+import { AqliteError, aborted } from "./errors";
+import type { SignalLike } from "./host";
 import type { Json, QueryOptions } from "./types";
 
 interface Table {
@@ -69,6 +71,11 @@ export class QueryResult {
     this.#rows = undefined;
   }
 
+  /** Frees the result at the end of a block with `using`. */
+  [dispose](): void {
+    this.free();
+  }
+
   #value(): Table {
     this.#parsed ??= JSON.parse(this.#text) as Table;
     return this.#parsed;
@@ -76,16 +83,28 @@ export class QueryResult {
 
   #held(): Rows {
     if (this.#rows) return this.#rows;
-    throw new Error(
+    throw new AqliteError(
       "the result was freed: `text`, `columns` and `rows` can still be read, `csv()` and `ndjson()` cannot be made any more",
+      { code: "FREED" },
     );
   }
+}
+
+/**
+ * Throws the reason of a signal that is aborted, like `AbortSignal.throwIfAborted`.
+ * @internal
+ */
+export function throwIfAborted(signal: SignalLike | undefined): void {
+  if (signal?.aborted) throw signal.reason;
 }
 
 /** The minimum time in milliseconds between two progress messages. */
 const SILENCE = 20;
 
-/** The observer of one run: it reports progress and ends the run on request. */
+/**
+ * The observer of one run: it reports progress and ends the run on request.
+ * @internal
+ */
 export class Watch {
   readonly #options: QueryOptions;
   readonly #started = performance.now();
@@ -95,7 +114,7 @@ export class Watch {
 
   constructor(options: QueryOptions) {
     this.#options = options;
-    options.signal?.throwIfAborted();
+    throwIfAborted(options.signal);
   }
 
   /** Called by the run from time to time. True ends it. */

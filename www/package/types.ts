@@ -1,4 +1,7 @@
 // Arguments and results as plain objects.
+import type { DiagnosticCode } from "./codes";
+import type { ErrorCode } from "./errors";
+import type { SignalLike } from "./host";
 
 /** A JSON value. */
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
@@ -6,8 +9,8 @@ export type Json = null | boolean | number | string | Json[] | { [name: string]:
 /** A problem of a text or a document. */
 export interface Diagnostic {
   severity: "error" | "warning";
-  /** A stable code: `AQL0203`, `TPL0102`, `RM0301`, … */
-  code: string;
+  /** A stable code. Refused lines of an import have the code `IMPORT`. */
+  code: DiagnosticCode | "IMPORT";
   message: string;
   /** Start in the text, in UTF-16 units. */
   from?: number;
@@ -136,7 +139,7 @@ export interface QueryOptions {
   /** The time of `NOW()` and related functions; the current time if absent. */
   now?: Date;
   /** Ends the query when it is aborted. A run occupies its thread: only what is called from the run (`onProgress`) can abort it. */
-  signal?: AbortSignal;
+  signal?: SignalLike;
   /** The maximum time in milliseconds. */
   timeout?: number;
   /** Ends the query when it returns true. Called from time to time. */
@@ -157,7 +160,7 @@ export interface Progress {
 export interface Follow {
   onProgress?: (progress: Progress) => void;
   /** Ends the work when it is aborted. Its changes are undone. */
-  signal?: AbortSignal;
+  signal?: SignalLike;
 }
 
 /** A request of the REST interface, below `/v1`. */
@@ -178,6 +181,8 @@ export interface RestAnswer {
   status: number;
   headers: [name: string, value: string][];
   body: string;
+  /** The code of an error. */
+  code?: ErrorCode;
 }
 
 /** A stored data set. */

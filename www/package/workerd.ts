@@ -1,8 +1,8 @@
 // The package in workerd (Cloudflare Workers): the module is an import, because workerd does not
 // compile code at run time.
-import { initSync } from "aqlite-wasm";
 import module from "./aqlite.wasm";
+import { startIn } from "./start";
 
 export * from "./api";
 
-initSync({ module });
+startIn({ load: () => Promise.resolve(module), loadNow: () => module });

@@ -7,7 +7,8 @@ use std::time::Instant;
 use crate::options::Options;
 use crate::process::{cargo, command, root, run_keeping};
 use crate::tools::{
-    WASI, WASM, browser, duckdb, find_browser, npm_packages, npm_program, target, wasm_test_runner,
+    WASI, WASM, browser, bundlers, duckdb, find_browser, npm_packages, npm_program, target,
+    wasm_test_runner,
 };
 use crate::{bundle, conformance, docs, publish, sample};
 
@@ -245,9 +246,10 @@ fn hosts(report: &mut Report, packages: &Step, chromium: &Step) {
         &[&worker, &page, &sample, &site, chromium],
         || node_tests("tests/web"),
     );
+    let bundlers = report.work("bundlers", &[packages], bundlers);
     report.tests(
-        "package in Node, Chromium and workerd",
-        &[&package, chromium],
+        "package in Node, Chromium, workerd and bundlers",
+        &[&package, &bundlers, chromium],
         || node_tests("tests/package"),
     );
 }

@@ -81,17 +81,29 @@ pub fn npm_packages() -> Result<(), String> {
     if major < 20 {
         return Err(format!("Node {node} is too old: install Node 20 or later"));
     }
-    let lock = fs::read(root().join("package-lock.json"))
-        .map_err(|e| format!("package-lock.json: {e}"))?;
-    let stamp = root().join("node_modules/.installed-lock.json");
+    locked_packages("")
+}
+
+/// Installs the bundlers for the tests of the npm package.
+pub fn bundlers() -> Result<(), String> {
+    locked_packages("tests/package")
+}
+
+/// Installs the npm packages of the lock file in a folder.
+fn locked_packages(folder: &str) -> Result<(), String> {
+    let folder = root().join(folder);
+    let lock = folder.join("package-lock.json");
+    let lock = fs::read(&lock).map_err(|e| format!("{}: {e}", lock.display()))?;
+    let stamp = folder.join("node_modules/.installed-lock.json");
     if fs::read(&stamp).is_ok_and(|installed| installed == lock) {
         return Ok(());
     }
-    println!("npm packages are missing or outdated: installing them");
-    run(&mut command(
-        "npm",
-        &["ci", "--no-audit", "--no-fund", "--loglevel=error"],
-    ))?;
+    println!(
+        "npm packages of {} are missing or outdated: installing them",
+        folder.display()
+    );
+    let install = ["ci", "--no-audit", "--no-fund", "--loglevel=error"];
+    run(command("npm", &install).current_dir(&folder))?;
     fs::write(&stamp, lock).map_err(|e| format!("{}: {e}", stamp.display()))
 }
 

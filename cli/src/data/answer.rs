@@ -60,8 +60,8 @@ impl Source {
     }
 }
 
-/// The budget of a query on this machine: the user can press Ctrl-C.
-fn budget() -> Budget {
+/// Returns the budget of a query on this machine: the user can press Ctrl-C.
+pub fn budget() -> Budget {
     Budget {
         rows: u32::MAX as usize,
         bytes: usize::MAX / 4,
@@ -334,7 +334,8 @@ impl Gathering {
     }
 }
 
-fn failure(error: QueryError) -> Failure {
+/// Returns the failure for a run that ended with an error.
+pub fn failure(error: QueryError) -> Failure {
     match error {
         QueryError::Stopped => Failure::Interrupted,
         other => Failure::Data(other.to_string()),

@@ -223,8 +223,8 @@ impl<'b> Builder<'b> {
                 self.add_problem(origin.file, origin.line.unwrap_or(0), ("CLI0003", problem));
             }
             Ok(documents) => {
-                for (ordinal, document) in (first..).zip(documents) {
-                    self.add_document(document, origin, ordinal);
+                for (index, document) in (0..).zip(documents) {
+                    self.add_document(document, origin, (first, index));
                 }
             }
             Err(findings) => {
@@ -235,7 +235,10 @@ impl<'b> Builder<'b> {
         }
     }
 
-    fn add_document(&mut self, document: Document, origin: Origin<'_>, ordinal: u64) {
+    /// Adds a document. `first` is the ordinal of the first document of its text, and `index` its
+    /// place in the text.
+    fn add_document(&mut self, document: Document, origin: Origin<'_>, (first, index): (u64, u64)) {
+        let ordinal = first + index;
         let owner = match &document.ehr {
             Some(id) => Owner {
                 ehr_id: ehr_id(id),
@@ -246,7 +249,11 @@ impl<'b> Builder<'b> {
         let kind = kind_of(&document);
         let uid = VersionUid::of(&document, || match kind {
             ObjectKind::EhrStatus => format!("status of {}", owner.ehr_id),
-            _ => format!("{} {ordinal}", origin.file.path.display()),
+            // Other files have no part in it, so that a document keeps its uid when files are added.
+            _ => {
+                let line = origin.line.unwrap_or(0);
+                format!("{} {line} {index}", origin.file.path.display())
+            }
         });
         let micros = time::from_unix_millis(
             i64::try_from(origin.file.modified / 1_000_000).unwrap_or_default(),

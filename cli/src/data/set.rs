@@ -64,6 +64,16 @@ impl DataSet {
         DataSet::read(options, &files, index.as_ref())
     }
 
+    /// Returns a number that changes with the files of some options; `None` if they are not known
+    /// before they are read.
+    ///
+    /// # Errors
+    /// If arguments name no files, or files cannot be listed.
+    pub fn fingerprint(options: &DataOptions) -> Result<Option<u128>, Failure> {
+        let files = files::list(&options.data, files::DATA)?;
+        Ok(Index::of(options, &files).map(|index| index.fingerprint))
+    }
+
     /// Computes something from the data. If the index file turns out to be damaged, the files are
     /// read again, and the computation is repeated.
     ///

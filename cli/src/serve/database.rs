@@ -126,6 +126,31 @@ impl Databases {
     }
 }
 
+/// Opens the database of a repository for reading. `parts` are the bytes of parts of segments that
+/// it keeps, and that a query may load, if they differ from those of an isolate.
+///
+/// # Errors
+/// If it cannot be read, or is of another release.
+pub fn read_only(
+    path: &Path,
+    parts: Option<(usize, usize)>,
+) -> anyhow::Result<(Sqlite, SqlRepository<Sqlite>)> {
+    let files = Files::beside(path);
+    let database = Sqlite::read_only(&files.database)?;
+    let applied = applied(database.connection()).context("it is no repository")?;
+    ensure!(
+        applied.iter().eq(MIGRATIONS.iter().map(|(name, _)| name)),
+        "the database is of another release: `aqlite serve` of this one migrates older ones"
+    );
+    let mut segments = Segments::new(Box::new(FileBlobs::new(&files.segments)));
+    if let Some((kept, loaded)) = parts {
+        segments = segments.with_memory(kept, loaded);
+    }
+    let repository =
+        SqlRepository::new(database.clone(), Rc::default()).with_segments(Rc::new(segments));
+    Ok((database, repository))
+}
+
 /// A database that this process reads only. Another process may serve it meanwhile.
 pub struct Reader {
     service: Service<SqlRepository<Sqlite>>,
@@ -138,16 +163,7 @@ impl Reader {
     /// # Errors
     /// If it cannot be read, or is of another release.
     pub fn open(path: &Path, config: Config) -> anyhow::Result<Reader> {
-        let files = Files::beside(path);
-        let database = Sqlite::read_only(&files.database)?;
-        let applied = applied(database.connection()).context("it is no repository")?;
-        ensure!(
-            applied.iter().eq(MIGRATIONS.iter().map(|(name, _)| name)),
-            "the database is of another release: `aqlite serve` of this one migrates older ones"
-        );
-        let segments = Segments::new(Box::new(FileBlobs::new(&files.segments)));
-        let repository =
-            SqlRepository::new(database, Rc::default()).with_segments(Rc::new(segments));
+        let (_, repository) = read_only(path, None)?;
         Ok(Reader {
             service: Service::new(repository, config),
             runtime: Builder::new_current_thread().enable_all().build()?,

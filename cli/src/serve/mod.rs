@@ -44,7 +44,7 @@ mod parts;
 mod request;
 mod sample;
 mod server;
-mod sqlite;
+pub mod sqlite;
 mod system;
 mod terminology;
 mod thread;

@@ -14,6 +14,7 @@ mod docs;
 mod guide;
 mod index;
 mod lake;
+mod lake_sync;
 mod parity;
 mod program;
 mod query;

@@ -114,7 +114,7 @@ fn only_row(query: &Query, row: u64) -> Option<Limit> {
 }
 
 /// Returns a name without position.
-fn name(text: &str) -> Name {
+pub(super) fn name(text: &str) -> Name {
     Name::new(text, Span::default())
 }
 
@@ -134,7 +134,7 @@ fn variable_column(variable: String) -> Column {
 }
 
 /// Returns a name that no variable of the query has: `base`, with underscores if needed.
-fn free_name(from: &Containment, base: &str) -> String {
+pub(super) fn free_name(from: &Containment, base: &str) -> String {
     let mut free = base.to_owned();
     while mentions(from, &free) {
         free.push('_');
@@ -220,7 +220,7 @@ fn occurs_outside(class: Cls) -> bool {
 }
 
 /// Puts an expression of a class around a containment.
-fn put_around(from: &mut Containment, class: &str, variable: &str) {
+pub(super) fn put_around(from: &mut Containment, class: &str, variable: &str) {
     let outer = ClassExpr {
         class: name(class),
         variable: Some(name(variable)),

@@ -21,6 +21,7 @@ mod print;
 mod stages;
 mod terminology;
 mod token;
+mod version_query;
 mod vocabulary;
 
 pub use aqlite_engine::answer::{
@@ -42,4 +43,5 @@ pub use stages::{MAX_STAGES, Stage, StageKind, Stages};
 pub use terminology::{
     Terminology, TerminologyAnswer, TerminologyCall, TerminologyError, terminology_calls,
 };
+pub use version_query::{VERSION_KEYS, ViewError, version_query};
 pub use vocabulary::{BOOLEANS, Clause, Keyword, Word, WordKind};

@@ -1,12 +1,16 @@
 #![doc = include_str!("../README.md")]
 
 mod builder;
+mod field_ids;
 mod number;
 mod object;
 pub mod read;
 mod types;
 mod write;
 
+/// Types of columns, as [`TableWriter::schema`] returns them.
+pub use arrow_schema;
+pub use field_ids::{field_id, has_same_columns};
 pub use types::ColumnTypes;
 pub use write::{BATCH_BYTES, BATCH_ROWS, TableFormat, TableOptions, TableWriter, Times};
 

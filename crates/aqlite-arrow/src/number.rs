@@ -5,6 +5,7 @@
 
 use aqlite_engine::document::Number;
 use aqlite_rm::number::{parse, shortest};
+use serde::{Deserialize, Serialize};
 
 /// The digits of the widest decimal number of Arrow that all readers have.
 const DECIMAL_DIGITS: usize = 38;
@@ -29,7 +30,7 @@ pub(crate) enum NumberType {
 }
 
 /// Facts about the numbers of a column, from which its type follows.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct NumberFacts {
     /// Whether a number is written with a point or an exponent, or exceeds 64 bits.
     is_beyond_integer: bool,

@@ -4,6 +4,7 @@
 //! `other`.
 
 use aqlite_rm::json::{members, quote_into, text};
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
 /// A member of a JSON object: its name and its value as JSON.
@@ -41,7 +42,7 @@ pub(crate) struct Coded {
 }
 
 /// The name of a class of coded texts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) enum CodedClass {
     CodedText,
     CodePhrase,

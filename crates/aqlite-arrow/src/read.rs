@@ -15,7 +15,9 @@ use arrow_array::types::{
 use arrow_array::{Array, RecordBatch, StructArray};
 use arrow_ipc::reader::StreamReader;
 use arrow_schema::{DataType, Field, Schema};
+use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use std::collections::HashSet;
 
 /// A table that was read.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,6 +55,29 @@ pub fn table(format: TableFormat, bytes: Vec<u8>) -> Result<TableRows, TableErro
             )
         }
     }
+}
+
+/// Reads the distinct texts of one column of a Parquet file, and no other column.
+///
+/// # Errors
+/// If the bytes have another format, or the column is absent or has another type.
+pub fn distinct_texts(bytes: Vec<u8>, column: &str) -> Result<HashSet<String>, TableError> {
+    let builder = ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(bytes))?;
+    let mask = ProjectionMask::columns(builder.parquet_schema(), [column]);
+    let mut found = HashSet::new();
+    for batch in builder.with_projection(mask).build()? {
+        let batch = batch?;
+        let array = batch.column_by_name(column);
+        let texts = array.and_then(|array| array.as_string_opt::<i32>());
+        let texts =
+            texts.ok_or_else(|| TableError::new(format!("no column `{column}` of texts")))?;
+        for text in texts.iter().flatten() {
+            if !found.contains(text) {
+                found.insert(text.to_owned());
+            }
+        }
+    }
+    Ok(found)
 }
 
 fn rows_of(

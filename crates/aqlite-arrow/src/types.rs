@@ -7,12 +7,14 @@ use crate::{CLASS, CONTENT, DECIMALS, JSON, NUMBER, PATH, TEXT_OF};
 use aqlite_engine::answer::{Cell, ResultColumn, ResultSet, Row};
 use aqlite_rm::time::{Parts, Temporal, TemporalKind, from_unix_millis};
 use arrow_schema::{DataType, Field, Fields, TimeUnit};
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
 /// The types of the columns of a result, observed row by row.
 ///
-/// The memory is that of a few numbers for each column.
-#[derive(Clone, Debug, PartialEq)]
+/// The memory is that of a few numbers for each column. The serialized form lets a later process
+/// observe more rows of the same columns.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ColumnTypes(pub(crate) Vec<ColumnType>);
 
 impl ColumnTypes {
@@ -30,7 +32,7 @@ impl ColumnTypes {
 }
 
 /// The type of the values of a column so far.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum ColumnType {
     /// NULL only.
     Empty,

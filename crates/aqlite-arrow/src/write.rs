@@ -1,6 +1,7 @@
 //! Writing tables: batches of rows to a stream of Arrow, or to the row groups of a Parquet file.
 
 use crate::builder::ColumnBuilder;
+use crate::field_ids::numbered;
 use crate::types::{ColumnTypes, fields};
 use crate::{AQL, TableError};
 use aqlite_engine::answer::{ResultSet, Row};
@@ -76,6 +77,8 @@ pub struct TableOptions<'o> {
     pub times: Times,
     /// The text of the query, for the metadata.
     pub aql: &'o str,
+    /// Whether the columns have field ids of Parquet, as tables of Apache Iceberg need them.
+    pub field_ids: bool,
 }
 
 /// A table that is being written.
@@ -109,9 +112,7 @@ impl TableWriter {
         types: &ColumnTypes,
         options: &TableOptions<'_>,
     ) -> Result<TableWriter, TableError> {
-        let metadata = HashMap::from([(String::from(AQL), options.aql.to_owned())]);
-        let fields = fields(result, types, options.times);
-        let schema = Arc::new(Schema::new_with_metadata(fields, metadata));
+        let schema = TableWriter::schema(result, types, options);
         let encoder = match options.format {
             TableFormat::Arrow => {
                 Encoder::Stream(Box::new(StreamWriter::try_new(Vec::new(), &schema)?))
@@ -132,6 +133,20 @@ impl TableWriter {
             bytes: 0,
             encoder,
         })
+    }
+
+    /// Returns the schema of the table with the columns of a result.
+    pub fn schema(
+        result: &ResultSet,
+        types: &ColumnTypes,
+        options: &TableOptions<'_>,
+    ) -> SchemaRef {
+        let metadata = HashMap::from([(String::from(AQL), options.aql.to_owned())]);
+        let mut fields = fields(result, types, options.times);
+        if options.field_ids {
+            fields = numbered(fields);
+        }
+        Arc::new(Schema::new_with_metadata(fields, metadata))
     }
 
     /// Writes rows, whose values were observed. Complete batches of them are encoded.
@@ -164,7 +179,10 @@ impl TableWriter {
         for column in &mut self.columns {
             arrays.extend(column.finish()?);
         }
-        let options = RecordBatchOptions::new().with_row_count(Some(self.rows));
+        // Members of structs have their field ids in the schema only.
+        let options = RecordBatchOptions::new()
+            .with_row_count(Some(self.rows))
+            .with_match_field_names(false);
         let schema = Arc::clone(&self.schema);
         let batch = RecordBatch::try_new_with_options(schema, arrays, &options)?;
         (self.rows, self.bytes) = (0, 0);
@@ -262,6 +280,7 @@ mod tests {
             format,
             times,
             aql: "SELECT c/x AS x FROM COMPOSITION c",
+            field_ids: false,
         };
         table(format, written(&result(cells), &options)).unwrap()
     }

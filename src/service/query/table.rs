@@ -150,6 +150,7 @@ impl RequestedTable<'_> {
             format: self.table.format,
             times: self.table.times,
             aql: self.requested.text,
+            field_ids: false,
         };
         TableWriter::new(&self.answer.result, types, &options).map_err(broken)
     }

@@ -4,6 +4,7 @@
 //! committed meanwhile. The versions that those supersede still count as the latest ones.
 
 mod ahead;
+mod listed;
 mod rows;
 
 use super::SqlRepository;
@@ -142,6 +143,14 @@ const BY_PROFILE: &str = page!(
     " AND e.id > 0",
     "id",
     "p.id"
+);
+/// Documents of a list of ids.
+const LISTED: &str = page!(
+    "json_each(?9) s CROSS JOIN version v CROSS JOIN ehr e WHERE v.id = s.value AND v.id > ?4 AND v.id <= ?5",
+    "v.profile IN (SELECT value FROM json_each(?1))",
+    " AND e.id = v.ehr AND e.id > 0 AND (e.id, v.id) > (?11, ?12)",
+    "ehr, id",
+    "p.ehr, p.id"
 );
 /// The size of the next page, adapted to the rows and bytes of the last one.
 struct PageSize {

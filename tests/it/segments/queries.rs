@@ -1,7 +1,7 @@
 //! The queries of the tests of segments.
 
 /// Queries of all strategies that may read segments, and some that may not.
-pub const QUERIES: [&str; 27] = [
+pub const QUERIES: [&str; 28] = [
     "SELECT count(*) AS n FROM COMPOSITION c",
     "SELECT c/uid/value AS uid FROM COMPOSITION c",
     "SELECT c FROM COMPOSITION c LIMIT 3",
@@ -29,10 +29,11 @@ pub const QUERIES: [&str; 27] = [
     JOINED[8],
     JOINED[9],
     JOINED[10],
+    JOINED[11],
 ];
 
 /// Queries that join documents of an EHR, or ask for EHRs without some.
-pub const JOINED: [&str; 11] = [
+pub const JOINED: [&str; 12] = [
     "SELECT e/ehr_id/value AS ehr, a/uid/value AS a, p/data[at0002]/events[at0003]/data[at0001]/items[at0004]/value/magnitude AS p FROM EHR e CONTAINS ((COMPOSITION a CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2]) AND COMPOSITION b CONTAINS OBSERVATION p)",
     "SELECT e/ehr_id/value AS ehr, count(a) AS n, max(b/context/start_time/value) AS t FROM EHR e CONTAINS (COMPOSITION a AND COMPOSITION b)",
     "SELECT e/ehr_id/value AS ehr FROM EHR e NOT CONTAINS COMPOSITION c CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2]",
@@ -44,4 +45,5 @@ pub const JOINED: [&str; 11] = [
     "SELECT count(DISTINCT e/ehr_id/value) AS n, max(b/uid/value) AS m FROM EHR e CONTAINS ((COMPOSITION a CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2]) AND COMPOSITION b) WHERE o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude >= 100",
     "SELECT e/ehr_id/value AS ehr, o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude AS m, s/is_queryable AS q FROM EHR e CONTAINS (EHR_STATUS s AND OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2]) WHERE o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude < 130 AND s/is_modifiable = true",
     "SELECT f/name/value AS folder, c/uid/value AS uid FROM EHR e CONTAINS FOLDER f CONTAINS COMPOSITION c",
+    "SELECT e/ehr_id/value AS ehr, a AS a, b AS b FROM EHR e CONTAINS ((COMPOSITION a CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2]) AND COMPOSITION b) WHERE o/data[at0001]/events[at0006]/data[at0003]/items[at0005]/value/value = 'remark'",
 ];

@@ -1,6 +1,7 @@
 //! Guides for the page: description, runs on a form, and fixtures. All values cross the border as
 //! JSON text.
 
+use super::error;
 use aqlite::diag::Diagnostic;
 use aqlite::gdl::Options;
 use aqlite::gdl::describe::{self, problems};
@@ -121,7 +122,7 @@ fn options(convert_units: Option<bool>) -> Options {
 /// Returns the texts of a JSON object.
 fn texts(object: &str) -> Result<Vec<(String, String)>, JsValue> {
     let members =
-        json::members(object).map_err(|problem| JsError::new(&problem.describe(object)))?;
+        json::members(object).map_err(|problem| error::of_argument(problem.describe(object)))?;
     Ok(members
         .into_iter()
         .filter_map(|(name, value)| Some((name.into_owned(), json::text(value)?)))
@@ -129,14 +130,12 @@ fn texts(object: &str) -> Result<Vec<(String, String)>, JsValue> {
 }
 
 fn moment(text: &str) -> Result<Moment, JsValue> {
-    Moment::parse(text, 0).ok_or_else(|| JsError::new("`now` is not ISO 8601").into())
+    Moment::parse(text, 0).ok_or_else(|| error::of_argument("`now` is not ISO 8601"))
 }
 
 fn guide_error(text: &str, found: &[Diagnostic]) -> JsValue {
-    super::error_with(
-        found
-            .first()
-            .map_or_else(|| String::from("the guide is wrong"), |d| d.one_line(text)),
-        &problems(found, text),
-    )
+    let message = found
+        .first()
+        .map_or_else(|| String::from("the guide is wrong"), |d| d.one_line(text));
+    error::of_text(message, found, &problems(found, text))
 }

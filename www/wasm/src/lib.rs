@@ -1,15 +1,15 @@
 //! The JavaScript facade of aqlite: a repository in memory, and the editor services of AQL.
 //!
 //! Structured values cross the border as JSON text, which keeps every digit. serde-wasm-bindgen
-//! takes 1.1 to 1.9 times as long (ARCHITECTURE.md, "The border of wasm"). Failures are a JavaScript `Error`. If a query text is the cause, its `diagnostics` have
-//! message and position in UTF-16 units. A panic is an `Error` named `Panic`. The instance is then
+//! takes 1.1 to 1.9 times as long (ARCHITECTURE.md, "The border of wasm"). Failures are a JavaScript `Error` with a stable `code`. If a query text is the
+//! cause, its `diagnostics` have message and position in UTF-16 units. A panic is an `Error` named `Panic`. The instance is then
 //! lost, and its owner starts another.
 
+mod error;
 #[cfg(feature = "files")]
 #[path = "../../../xtask/files.rs"]
 mod files;
 pub mod guide;
-mod samples;
 mod zone;
 
 use aqlite::aql::{
@@ -22,7 +22,8 @@ use aqlite::rm::class::{Attr, Cls};
 use aqlite::rm::json as rm_json;
 use aqlite::samples::Generator;
 use aqlite::service::{
-    Answers, Auth, Config, Host, ReplayEnvironment, Request, Response, Service, diagnostics_json,
+    Answers, Auth, Config, Host, ReplayEnvironment, Request, Response, SampleLoading, Service,
+    diagnostics_json,
 };
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::now_or_never;
@@ -66,7 +67,7 @@ pub fn report_panics() {
 /// Sample patients that are loaded in steps: templates, guides, EHRs and compositions. Equal
 /// numbers produce equal data.
 #[wasm_bindgen]
-pub struct Samples(samples::Loading);
+pub struct Samples(SampleLoading);
 
 #[wasm_bindgen]
 impl Samples {
@@ -86,7 +87,7 @@ impl Samples {
             ehrs,
             compositions,
         );
-        Samples(samples::Loading::new(generator, seed, templates, guides))
+        Samples(SampleLoading::new(generator, seed, templates, guides))
     }
 
     /// The number of compositions that are loaded.
@@ -170,13 +171,13 @@ impl Repository {
     /// # Errors
     ///
     /// The bytes are not such writes. The repository must then be discarded.
-    pub fn repeat(&self, lines: &[u8]) -> Result<(), JsError> {
-        let lines = std::str::from_utf8(lines)?;
+    pub fn repeat(&self, lines: &[u8]) -> Result<(), JsValue> {
+        let lines = std::str::from_utf8(lines).map_err(error::of_journal)?;
         make_room(lines.len() * IN_MEMORY);
         self.service
             .repository()
             .repeat(lines)
-            .map_err(|why| JsError::new(&why))
+            .map_err(error::of_journal)
     }
 
     /// Loads at least `compositions` more compositions of the sample patients, in whole EHRs.
@@ -189,7 +190,7 @@ impl Repository {
         &mut self,
         samples: &mut Samples,
         compositions: usize,
-    ) -> Result<bool, JsError> {
+    ) -> Result<bool, JsValue> {
         make_room(compositions * OF_COMPOSITION);
         let before = self.service.config().clone();
         self.configure(Config {
@@ -198,7 +199,7 @@ impl Repository {
         });
         let loaded = samples.0.step(&self.service, compositions);
         self.configure(before);
-        loaded.map_err(|why| JsError::new(&why))
+        loaded.map_err(error::of_samples)
     }
 
     /// Sets whether requests may administer: export, import, load under fixed ids, delete
@@ -212,7 +213,7 @@ impl Repository {
     }
 
     /// Answers a request of the REST interface: JSON text `{status, headers: [[name, value]],
-    /// body}`.
+    /// body}`, and `code` of an error.
     ///
     /// `url` is the whole address, `headers` a JSON object, `now` milliseconds since 1970. New
     /// identifiers follow from `seed`: the same call on the same data returns the same answer,
@@ -229,9 +230,9 @@ impl Repository {
         body: &str,
         now: f64,
         seed: &str,
-    ) -> Result<String, JsError> {
+    ) -> Result<String, JsValue> {
         let headers = rm_json::members(headers)
-            .map_err(|problem| JsError::new(&problem.describe(headers)))?;
+            .map_err(|problem| error::of_argument(problem.describe(headers)))?;
         let target = url
             .strip_prefix(&self.service.config().base_url)
             .unwrap_or(url);
@@ -245,14 +246,15 @@ impl Repository {
             status,
             headers,
             body,
+            code,
             ..
-        } = self
-            .send(&request, now, seed)
-            .map_err(|why| JsError::new(&why))?;
-        Ok(
-            json!({ "status": status, "headers": headers, "body": String::from_utf8_lossy(&body) })
-                .to_string(),
-        )
+        } = self.send(&request, now, seed).map_err(error::of_wait)?;
+        let body = String::from_utf8_lossy(&body);
+        let mut answer = json!({ "status": status, "headers": headers, "body": body });
+        if let (Some(code), Some(members)) = (code, answer.as_object_mut()) {
+            members.insert("code".into(), code.into());
+        }
+        Ok(answer.to_string())
     }
 
     /// Runs a query on all data. Returns the JSON text `{"columns":[{name, path}],"rows":[[…]]}`
@@ -298,14 +300,14 @@ impl Repository {
     /// # Errors
     ///
     /// The repository fails.
-    pub fn validate(&self, text: &str, template_id: Option<String>) -> Result<String, JsError> {
+    pub fn validate(&self, text: &str, template_id: Option<String>) -> Result<String, JsValue> {
         let found = now_or_never(
             self.service
                 .validate_composition(text, template_id.as_deref()),
         )
-        .map_err(|waits| JsError::new(&waits.to_string()))?;
+        .map_err(error::of_wait)?;
         Ok(found
-            .map_err(|why| JsError::new(&why))?
+            .map_err(error::of_store_message)?
             .iter()
             .map(finding_json)
             .collect::<Value>()
@@ -330,10 +332,9 @@ impl Repository {
         match format {
             "csv" => Ok(result.to_csv(CsvOptions { guard })),
             "ndjson" => Ok(result.to_ndjson()),
-            other => Err(JsError::new(&format!(
+            other => Err(error::of_argument(format!(
                 "there is no format `{other}`: expected `csv` or `ndjson`"
-            ))
-            .into()),
+            ))),
         }
     }
 
@@ -343,7 +344,7 @@ impl Repository {
     /// # Errors
     ///
     /// A parameter cannot be read. Problems of the query are part of the explanation.
-    pub fn explain(&self, q: &str, parameters: &str, now: &str) -> Result<String, JsError> {
+    pub fn explain(&self, q: &str, parameters: &str, now: &str) -> Result<String, JsValue> {
         let parameters = bound(parameters)?;
         let answers = self.answers(q)?;
         ready(Box::pin(async {
@@ -362,7 +363,7 @@ impl Repository {
     /// # Errors
     ///
     /// The repository fails.
-    pub fn diagnose(&self, q: &str, now: &str) -> Result<String, JsError> {
+    pub fn diagnose(&self, q: &str, now: &str) -> Result<String, JsValue> {
         ready(Box::pin(async {
             let templates = self.service.templates_of_lint().await;
             let found = self
@@ -402,12 +403,12 @@ impl Repository {
     /// # Errors
     ///
     /// The text is not a composition, or its template is unknown.
-    pub fn simplified(&self, composition: &str, format: &str) -> Result<String, JsError> {
+    pub fn simplified(&self, composition: &str, format: &str) -> Result<String, JsValue> {
         let tree = rm_json::read(composition, Cls::COMPOSITION)
-            .map_err(|_| JsError::new("the document is no composition"))?;
+            .map_err(|_| error::of_argument("the document is no composition"))?;
         let root = tree
             .root()
-            .ok_or_else(|| JsError::new("the document is empty"))?;
+            .ok_or_else(|| error::of_argument("the document is empty"))?;
         let id = root
             .text_along(&[Attr::ARCHETYPE_DETAILS, Attr::TEMPLATE_ID, Attr::VALUE])
             .unwrap_or_default();
@@ -419,7 +420,7 @@ impl Repository {
         let written = self.of_template(id, |t| {
             flat::write(root, shape, t, &WebTemplate::of(t), Maker::Better).text
         });
-        written.ok_or_else(|| JsError::new(&format!("the template `{id}` is not here")))
+        written.ok_or_else(|| error::of_argument(format!("the template `{id}` is not here")))
     }
 
     /// Describes the word at an offset (in UTF-16 units) of a query: JSON text `{from, to, title,
@@ -477,20 +478,20 @@ impl Repository {
                 .scan(plan.scan(), &mut |batch: &Batch| run.push(batch)),
         );
         scanned
-            .map_err(|waits| JsError::new(&waits.to_string()))?
-            .map_err(|e| JsError::new(&e.to_string()))?;
-        Ok(run.finish().map_err(|e| JsError::new(&e.to_string()))?)
+            .map_err(error::of_wait)?
+            .map_err(|failed| error::of_store(&failed))?;
+        run.finish().map_err(|ended| error::of_run(&ended))
     }
 
     /// Returns the answers of the stored value sets to the terminology calls of a query. No server
     /// is called here.
-    fn answers(&self, q: &str) -> Result<Answers, JsError> {
+    fn answers(&self, q: &str) -> Result<Answers, JsValue> {
         let ast = aql::parse(q).0;
         let answers = ast.map(|ast| now_or_never(self.service.terminology_answers(&ast)));
         answers
             .unwrap_or_else(|| Ok(Ok(Answers::default())))
-            .map_err(|waits| JsError::new(&waits.to_string()))?
-            .map_err(|why| JsError::new(&why))
+            .map_err(error::of_wait)?
+            .map_err(error::of_store_message)
     }
 
     fn send(&self, request: &Request, now: f64, seed: &str) -> Result<Response, String> {
@@ -567,10 +568,10 @@ pub fn patient_query(q: &str) -> Result<Option<String>, JsValue> {
 /// Returns the result of a future of the repository in memory, which never waits.
 fn ready(
     future: Pin<Box<dyn Future<Output = Result<String, StoreError>> + '_>>,
-) -> Result<String, JsError> {
+) -> Result<String, JsValue> {
     now_or_never(future)
-        .map_err(|waits| JsError::new(&waits.to_string()))?
-        .map_err(|error| JsError::new(&error.to_string()))
+        .map_err(error::of_wait)?
+        .map_err(|failed| error::of_store(&failed))
 }
 
 /// Converts an offset in UTF-16 units to one in bytes.
@@ -585,12 +586,12 @@ fn byte_offset(text: &str, units: usize) -> usize {
 }
 
 /// Parses the parameters of a JSON object.
-fn bound(parameters: &str) -> Result<Parameters, JsError> {
+fn bound(parameters: &str) -> Result<Parameters, JsValue> {
     let parameters = match rm_json::value(parameters)
-        .map_err(|problem| JsError::new(&problem.describe(parameters)))?
+        .map_err(|problem| error::of_argument(problem.describe(parameters)))?
     {
         Value::Object(members) => members,
-        _ => return Err(JsError::new("expected an object of parameters")),
+        _ => return Err(error::of_argument("expected an object of parameters")),
     };
     // A loop, because `collect` into a map would add code of its own to the module.
     let mut all = Parameters::new();
@@ -646,19 +647,8 @@ fn severity(severity: Severity) -> &'static str {
 
 /// Creates an `Error` with the message of the first problem, and all of them as its `diagnostics`.
 fn query_error(q: &str, found: &[Diagnostic]) -> JsValue {
-    error_with(
-        found
-            .first()
-            .map_or_else(|| String::from("the query is wrong"), |d| d.one_line(q)),
-        &diagnostics_json(q, found),
-    )
-}
-
-/// Creates an `Error` with `diagnostics`.
-fn error_with(message: String, diagnostics: &Value) -> JsValue {
-    let error = js_sys::Error::new(&message);
-    let diagnostics = js_sys::JSON::parse(&diagnostics.to_string()).unwrap_or(JsValue::NULL);
-    // Setting a member of a fresh object does not fail.
-    let _ = js_sys::Reflect::set(&error, &JsValue::from_str("diagnostics"), &diagnostics);
-    error.into()
+    let message = found
+        .first()
+        .map_or_else(|| String::from("the query is wrong"), |d| d.one_line(q));
+    error::of_text(message, found, &diagnostics_json(q, found))
 }

@@ -458,7 +458,8 @@ pub(super) fn is_single(from: &Source) -> bool {
     }
 }
 
-fn uses_status(query: &Query) -> bool {
+/// Returns whether a query reads the EHR_STATUS of an EHR by a path from the EHR, or shows an EHR.
+pub(super) fn uses_status(query: &Query) -> bool {
     let whole = |p: &IdentifiedPath| p.steps.is_empty() && class_of(query, p.variable) == Cls::EHR;
     query.paths.iter().any(whole) || leaves_ehr_by(query, &[Attr::EHR_STATUS])
 }

@@ -8,7 +8,7 @@
 //! A class expression of which nothing is shown may be left out of the join altogether, if repeated
 //! rows make no difference.
 
-use super::plan::{MAX_PATHS, Plan, each_class, is_single, plan_paths};
+use super::plan::{MAX_PATHS, Plan, each_class, is_single, plan_paths, uses_status};
 use super::query::{
     Aggregate, ClassExpr, Column, ColumnValue, Condition, Contains, Expr, IdentifiedPath, OrderBy,
     Query, Source,
@@ -26,6 +26,8 @@ pub(super) struct SemiJoin {
     pub sides: Vec<JoinSide>,
     /// Whether some of them are left out of the join.
     pub is_smaller: bool,
+    /// Whether the documents of the sides are all that the join reads.
+    pub is_closed: bool,
     /// The variable of the first one, if it is left out of the join: its documents still decide the
     /// default order.
     pub order: Option<usize>,
@@ -66,6 +68,7 @@ impl SemiJoin {
         let joined = plan_paths(joined, &paths, None, exact)?;
         let semi_join = SemiJoin {
             is_smaller: found.members.iter().any(|side| side.is_dropped),
+            is_closed: found.members.iter().all(|side| side.is_single) && !uses_status(query),
             order: order.map(|first| first.expr.variable),
             plan: joined.for_join_of(scan),
             sides,

@@ -42,6 +42,19 @@ pub(in crate::store::sql) fn is_joined(scan: &Scan) -> bool {
         && !scan.derived
 }
 
+/// The most documents that are read as rows for a join whose parts take too much memory. A row
+/// costs about 35 µs.
+const NEEDED: usize = 65_536;
+
+/// The outcome of sending a union.
+enum Sent {
+    /// All was sent, or no more is wanted.
+    All,
+    /// The parts of the join take too much memory. It needs these documents alone, given as ordinals
+    /// for each EHR.
+    Needs(Vec<Vec<u64>>),
+}
+
 /// The rows behind the segments.
 struct Behind {
     batch: Rc<Batch>,
@@ -72,11 +85,18 @@ impl Segments {
         scan: &mut SegmentScan,
         (behind, newest): (&Behind, u64),
         sink: Sink<'_>,
-    ) -> Option<()> {
+    ) -> Option<Sent> {
+        let mut is_join = false;
         for _ in 0..DROPS {
             let union = scan.union(behind, newest)?;
             if self.send_complete(scan, &union, sink).await? {
-                return Some(());
+                return Some(Sent::All);
+            }
+            // Once the documents are known, only the parts of the join are loaded. If they do not
+            // fit into memory alone, loading them again is of no use.
+            let needed = sink.needed_documents(&union, NEEDED);
+            if std::mem::replace(&mut is_join, needed.is_some()) {
+                return needed.map(Sent::Needs);
             }
             // The union reads the parts that are dropped.
             drop(union);
@@ -160,9 +180,17 @@ impl<S: Sql> SqlRepository<S> {
             ehrs,
         };
         if end >= state.version || covered >= state.version {
-            let sent = segments.send_union(held, (&behind, state.ehr), sink);
-            if sent.await.is_some() {
-                return Ok(None);
+            let sent = segments.send_union(held, (&behind, state.ehr), sink).await;
+            match sent {
+                Some(Sent::All) => return Ok(None),
+                Some(Sent::Needs(documents)) if sink.restart() => {
+                    segments.drop_parts(held);
+                    let scan = (scan, state);
+                    self.send_listed(scan, &documents, reads, sink).await?;
+                    return Ok(None);
+                }
+                Some(Sent::Needs(_)) => return Ok(None),
+                None => {}
             }
         }
         held.segments.clear();

@@ -97,8 +97,10 @@ pub(super) struct Trail {
     depth: Cell<usize>,
     /// Rows of the present assignment that are done.
     rows: Cell<u64>,
-    /// Those rows, where the enumeration was left among them.
+    /// The rows of the present assignment, where the enumeration was left among them.
     product: RefCell<Option<Product>>,
+    /// The number of rows of all assignments that WHERE kept.
+    kept: Cell<u64>,
     /// The searches for a node of a class expression below a parent of which only the outcome is
     /// asked.
     searches: RefCell<HashMap<(usize, ParentKey), Search>>,
@@ -154,6 +156,16 @@ impl Trail {
         self.rows.get()
     }
 
+    /// Counts a row that WHERE kept.
+    pub fn keep(&self) {
+        self.kept.set(self.kept.get().saturating_add(1));
+    }
+
+    /// The number of rows that WHERE kept.
+    pub fn kept(&self) -> u64 {
+        self.kept.get()
+    }
+
     /// Stores the position within the rows of the current assignment: `rows` of them are done.
     pub fn leave(&self, product: Product, rows: u64) {
         self.product.replace(Some(product));
@@ -176,6 +188,7 @@ impl Trail {
         self.searches.borrow_mut().clear();
         self.depth.set(0);
         self.rows.set(0);
+        self.kept.set(0);
         self.product.take();
     }
 

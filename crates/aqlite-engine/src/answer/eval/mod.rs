@@ -41,7 +41,7 @@ pub use row_value::RowValue;
 pub use strategy::evaluation_strategy;
 pub use touched::{Touched, TouchedLayout};
 
-use super::plan::Plan;
+use super::plan::{BROKEN_INVARIANT, Plan};
 use super::result::ResultSet;
 use super::scan::Progress;
 use super::semi_join::SemiJoin;
@@ -138,6 +138,20 @@ pub enum QueryError {
     Stopped,
     /// An invariant of the engine does not hold: there is no answer, because it could be wrong.
     Broken(&'static str),
+}
+
+impl QueryError {
+    /// Returns the stable code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            QueryError::TooManyRows(_) => "TOO_MANY_ROWS",
+            QueryError::TooManyCombinations(_) => "TOO_MANY_COMBINATIONS",
+            QueryError::TooLarge(_) => "RESULT_TOO_LARGE",
+            QueryError::TooMuchWork(_) => "TOO_MUCH_WORK",
+            QueryError::Stopped => "ABORTED",
+            QueryError::Broken(_) => BROKEN_INVARIANT,
+        }
+    }
 }
 
 impl std::error::Error for QueryError {}

@@ -14,7 +14,7 @@ use super::sort_key::{SortKey, compare_rows, order_key};
 use super::work::{CELL, Work};
 use super::{Budget, QueryError};
 use crate::answer::plan::Plan;
-use crate::answer::query::{ColumnValue, Query, Window};
+use crate::answer::query::{Column, ColumnValue, Query, Window};
 use crate::answer::result::{ResultBuffer, ResultColumn, ResultSet};
 use aqlite_rm::order;
 pub(super) use groups::Group;
@@ -133,7 +133,7 @@ impl Output {
 
     /// Reserves memory for `rows` more rows, as far as the output holds them.
     pub fn reserve(&mut self, plan: &Plan, rows: usize) {
-        let wanted = self.wanted(&plan.query);
+        let wanted = self.wanted(plan);
         // The first rows of an order come a few at a time: there is room for them from the first
         // on.
         let at_once = wanted
@@ -333,7 +333,7 @@ impl Output {
             }
             return;
         }
-        let made = if self.wanted(query).is_some() {
+        let made = if self.wanted(evaluator.plan).is_some() {
             0
         } else {
             query.select.len()
@@ -360,7 +360,7 @@ impl Output {
         if self.grouped {
             return self.add_to_group(evaluator, row, keys.collect(), order);
         }
-        match self.wanted(query) {
+        match self.wanted(evaluator.plan) {
             Some(wanted) => {
                 let nodes = (self.nodes.len() / row.len().max(1)) as u32;
                 self.nodes.extend_from_slice(row);
@@ -420,11 +420,11 @@ impl Output {
     }
 
     /// Returns the number of rows to keep as nodes; `None` if rows become cells at once.
-    fn wanted(&self, query: &Query) -> Option<usize> {
+    fn wanted(&self, plan: &Plan) -> Option<usize> {
         if self.held {
             Some(usize::MAX)
         } else {
-            best_of(query)
+            best_of(&plan.query).or(first_of_join(plan))
         }
     }
 
@@ -459,10 +459,10 @@ impl Output {
         self.nodes.clear();
     }
 
-    /// Makes the cells that still point into the batch; of a top-k query only those of the best
-    /// rows.
+    /// Makes the cells that still point into the batch; of a query for the first rows only those of
+    /// the best rows.
     pub fn settle<'p: 'b, 'b>(&mut self, evaluator: ConditionEvaluator<'p, 'b>) {
-        let Some(wanted) = best_of(&evaluator.plan.query).filter(|_| !self.held) else {
+        let Some(wanted) = self.wanted(evaluator.plan).filter(|_| !self.held) else {
             return;
         };
         if self.rows.len() > wanted {
@@ -655,6 +655,24 @@ pub(super) fn units_of_sort(rows: usize, keys: usize) -> u64 {
 pub(super) fn best_of(query: &Query) -> Option<usize> {
     match query.window {
         Some(Window::First { limit, offset }) if !query.order.is_empty() && !query.distinct => {
+            Some(usize::try_from(limit.saturating_add(offset)).unwrap_or(usize::MAX))
+        }
+        _ => None,
+    }
+}
+
+/// Returns the number of first rows that a join without ORDER BY wants. Its rows do not come in
+/// default order, except those of one EHR.
+pub(super) fn first_of_join(plan: &Plan) -> Option<usize> {
+    let query = &plan.query;
+    let is_plain = |column: &Column| !matches!(column.value, ColumnValue::Aggregate(_));
+    match query.window {
+        Some(Window::First { limit, offset })
+            if query.order.is_empty()
+                && !plan.single
+                && !query.distinct
+                && query.select.iter().all(is_plain) =>
+        {
             Some(usize::try_from(limit.saturating_add(offset)).unwrap_or(usize::MAX))
         }
         _ => None,

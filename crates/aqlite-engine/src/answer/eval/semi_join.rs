@@ -74,6 +74,12 @@ impl JoinableDocuments {
         self.of_ehrs.get(ehr as usize).copied() == Some(self.sides.len() as u32)
     }
 
+    /// Returns whether a document is one of a side.
+    fn contains(&self, document: u32) -> bool {
+        let mut sides = self.sides.iter();
+        sides.any(|(_, documents)| documents.contains(document))
+    }
+
     /// The documents to which a variable can be bound below an EHR; `None` if these are not known.
     pub fn of(&self, variable: usize) -> Option<&DocumentSet> {
         let mut sides = self.sides.iter();
@@ -136,6 +142,31 @@ impl<'p> Run<'p> {
         self.complete_sides = earlier.complete_sides;
     }
 
+    /// Returns the sides that were evaluated completely over the documents of a batch.
+    fn sides_in(&self, batch: &Batch) -> Option<&CompleteSides> {
+        let earlier = self.complete_sides.as_ref()?;
+        (batch.united_ranges()? == earlier.ranges).then_some(earlier)
+    }
+
+    /// Returns the ordinals of all documents of a union that the rows need, for each EHR that has
+    /// any. `None` if they are not known, or if they are more than `most`.
+    pub fn needed_documents(&self, union: &Batch, most: usize) -> Option<Vec<Vec<u64>>> {
+        let plan = self.semi_join.filter(|plan| plan.is_closed)?;
+        let sides = self.sides_in(union)?;
+        let found = Some(&sides.found).filter(|found| found.sides.len() == plan.sides.len())?;
+        let mut needed = Vec::new();
+        let mut rest = most;
+        for ehr in (0..found.of_ehrs.len() as u32).filter(|ehr| found.has_ehr(*ehr)) {
+            let documents = union.docs_of(ehr).iter().copied();
+            let documents = documents.filter(|document| found.contains(*document));
+            let ordinals: Option<Vec<u64>> = documents.map(|d| union.ordinal_of(d)).collect();
+            let ordinals = ordinals?;
+            rest = rest.checked_sub(ordinals.len())?;
+            needed.push(ordinals);
+        }
+        Some(needed)
+    }
+
     /// Finds the documents of a batch that was not begun that can be joined. Returns `None` once
     /// they are known, or if nothing is joined.
     pub(super) fn find_joinable(
@@ -170,15 +201,13 @@ impl<'p> Run<'p> {
     }
 
     fn begin_search(&mut self, plan: &'p SemiJoin, batch: &Batch) -> Option<SideScan<'p>> {
-        let earlier = self.complete_sides.take();
-        let earlier = earlier.filter(|sides| batch.united_ranges().as_ref() == Some(&sides.ranges));
-        let found = earlier.map_or_else(
+        let found = self.sides_in(batch).map_or_else(
             || JoinableDocuments {
                 sides: Vec::with_capacity(plan.sides.len()),
                 of_ehrs: vec![0; batch.ehr_count()],
                 order: plan.order,
             },
-            |sides| sides.found,
+            |sides| sides.found.clone(),
         );
         let side = found.sides.len().min(plan.sides.len().saturating_sub(1));
         Some(SideScan {

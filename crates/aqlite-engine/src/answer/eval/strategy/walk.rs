@@ -6,10 +6,12 @@ use crate::answer::eval::bind::{Binder, LastEhr, Parent, Trail};
 use crate::answer::eval::condition::ConditionEvaluator;
 use crate::answer::eval::expand::Expander;
 use crate::answer::eval::node::{Node, View};
-use crate::answer::eval::output::Output;
+use crate::answer::eval::output::{Output, first_of_join};
 use crate::answer::eval::work::{ROW, STEP, Work};
 use crate::answer::eval::{Budget, CHECKED, QueryError, Run};
+use crate::answer::plan::{Plan, each_class};
 use crate::document::Batch;
+use aqlite_rm::class::Cls;
 use std::cell::{OnceCell, RefCell};
 use std::ops::ControlFlow;
 use std::rc::Rc;
@@ -67,7 +69,8 @@ fn output_rows<'b>(
     };
     let mut assignment = vec![Node::NONE; plan.query.variables.len()];
     let mut row = vec![Node::NONE; plan.width];
-    let (output, mut halt) = (&mut run.output, None);
+    let (output, mut halt, mut is_enough) = (&mut run.output, None, false);
+    let wanted = wanted_of_ehr(plan);
     let joinable = binder.joinable;
     let order = joinable.and_then(|joinable| joinable.order_of(view.batch, binder.ehr));
     let flow = binder.bind(&plan.query.from, parent, &mut assignment, &mut |a| {
@@ -81,13 +84,32 @@ fn output_rows<'b>(
             (&budget, binder.work),
         );
         halt = done.err();
-        if halt.is_some() {
+        // A void run goes on, to find the parts that are absent.
+        is_enough = halt.is_none()
+            && wanted.is_some_and(|wanted| binder.trail.kept() >= wanted)
+            && !binder.work.is_void();
+        if halt.is_some() || is_enough {
             ControlFlow::Break(())
         } else {
             ControlFlow::Continue(())
         }
     });
-    (flow, halt)
+    match is_enough {
+        true => (ControlFlow::Continue(()), None),
+        false => (flow, halt),
+    }
+}
+
+/// Returns the number of rows of one EHR behind which no other row of it can be among the first
+/// rows of a join: within an EHR, documents are bound in default order. Versions of objects are
+/// not, because those of one object come together.
+fn wanted_of_ehr(plan: &Plan) -> Option<u64> {
+    let mut is_in_order = true;
+    each_class(&plan.query.from, &mut |expr| {
+        is_in_order &= !expr.class.is_a(Cls::VERSIONED_OBJECT);
+    });
+    let wanted = first_of_join(plan).filter(|_| is_in_order)?;
+    Some(wanted as u64)
 }
 
 /// Takes the rows of an assignment that the trail has not passed.
@@ -116,6 +138,7 @@ fn rows_of<'p: 'b, 'b>(
         product.fill(number, row);
         if evaluator.keeps(row) {
             output.take(evaluator, row, order);
+            trail.keep();
             view.count(ROW);
             if output.is_full(plan, work) {
                 return Err(Halt::Full);

@@ -1,14 +1,14 @@
 //! Sample patients that are loaded under their own identifiers. The ids of EHRs, versions and
 //! contributions follow from the seed.
 
-use aqlite::diag::Finding;
-use aqlite::rm::class::Cls;
-use aqlite::rm::json as rm_json;
-use aqlite::rm::tree::Tree;
-use aqlite::samples::{EhrSample, Generator};
-use aqlite::service::{Environment, Loaded, ReplayEnvironment, Request, Response, Service};
-use aqlite::store::memory::Memory;
-use aqlite::store::ready::now_or_never;
+use super::{Environment, Loaded, ReplayEnvironment, Request, Response, Service};
+use crate::diag::Finding;
+use crate::rm::class::Cls;
+use crate::rm::json as rm_json;
+use crate::rm::tree::Tree;
+use crate::samples::{EhrSample, Generator};
+use crate::store::memory::Memory;
+use crate::store::ready::now_or_never;
 use serde_json::json;
 
 /// The time of the first commit of the sample, in milliseconds since 1970: 2026-01-01T00:00:00Z.
@@ -17,7 +17,7 @@ const COMMITTED: f64 = 1_767_225_600_000.0;
 const SYSTEM: &str = "aqlite.local";
 
 /// A sample that is loaded in steps.
-pub struct Loading {
+pub struct SampleLoading {
     generator: Generator,
     /// The texts of the templates and guides. They are files beside the module, so that users with
     /// their own data need not load them.
@@ -32,15 +32,15 @@ pub struct Loading {
     done: usize,
 }
 
-impl Loading {
+impl SampleLoading {
     /// Prepares a sample. Nothing is loaded yet.
     pub fn new(
         generator: Generator,
         seed: u64,
         templates: Vec<String>,
         guides: Vec<String>,
-    ) -> Loading {
-        Loading {
+    ) -> SampleLoading {
+        SampleLoading {
             generator,
             templates,
             guides,

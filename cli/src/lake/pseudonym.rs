@@ -1,0 +1,190 @@
+//! Pseudonyms: keyed hashes in the place of the ids of EHRs and of their subjects.
+
+use crate::outcome::Failure;
+use aqlite::aql::Cell;
+use ring::hmac;
+use std::borrow::Cow;
+use std::fmt::Write;
+use std::path::Path;
+
+/// The least bytes of a key: those of the hash.
+const KEY: usize = 32;
+
+/// The key of pseudonyms.
+pub struct Pseudonyms(hmac::Key);
+
+/// The ids of one EHR, with the pseudonyms that replace them.
+#[derive(Default)]
+pub struct Replaced(Vec<(String, String)>);
+
+impl Pseudonyms {
+    /// Reads the key from a file.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or is too short for a key.
+    pub fn read(path: &Path) -> Result<Pseudonyms, Failure> {
+        let failed = |problem: String| Failure::Data(format!("{}: {problem}", path.display()));
+        let bytes = std::fs::read(path).map_err(|error| failed(error.to_string()))?;
+        let key = bytes.trim_ascii();
+        if key.len() < KEY {
+            let problem =
+                format!("a key has at least {KEY} bytes, as `openssl rand -hex 32` writes");
+            return Err(failed(problem));
+        }
+        Ok(Pseudonyms(hmac::Key::new(hmac::HMAC_SHA256, key)))
+    }
+
+    /// Returns the fingerprint of the key, which reveals nothing of it.
+    pub fn fingerprint(&self) -> String {
+        self.hash("aqlite lake key")
+            .get(..16)
+            .unwrap_or_default()
+            .to_owned()
+    }
+
+    /// Returns the pseudonym of an EHR: a UUID of version 8 (RFC 9562).
+    pub fn of_ehr(&self, ehr_id: &str) -> String {
+        self.uuid(&format!("ehr\u{0}{ehr_id}"))
+    }
+
+    /// Returns the ids of an EHR and of its subject, with their pseudonyms.
+    pub fn replaced(&self, ehr_id: &str, subject: Option<&String>) -> Replaced {
+        let mut all = vec![(ehr_id.to_owned(), self.of_ehr(ehr_id))];
+        if let Some(subject) = subject.filter(|subject| *subject != ehr_id) {
+            let pseudonym = self.uuid(&format!("subject\u{0}{subject}"));
+            all.push((subject.clone(), pseudonym));
+        }
+        Replaced(all)
+    }
+
+    fn uuid(&self, text: &str) -> String {
+        let hash = self.hash(text);
+        let part = |from: usize, to: usize| hash.get(from..to).unwrap_or_default();
+        [
+            part(0, 8),
+            part(8, 12),
+            &format!("8{}", part(13, 16)),
+            &format!("8{}", part(17, 20)),
+            part(20, 32),
+        ]
+        .join("-")
+    }
+
+    /// Returns the hash of a text in hexadecimal digits.
+    fn hash(&self, text: &str) -> String {
+        let mut out = String::new();
+        for byte in hmac::sign(&self.0, text.as_bytes()).as_ref() {
+            let _ = write!(out, "{byte:02x}");
+        }
+        out
+    }
+}
+
+impl Replaced {
+    /// Returns a cell with pseudonyms in the place of the ids.
+    pub fn cell(&self, cell: Cell<&str>) -> Cell<String> {
+        match cell {
+            Cell::Text(text) => Cell::Text(self.text(text).into_owned()),
+            Cell::Json(json) => Cell::Json(self.json(json).into_owned()),
+            other => other.to_owned(),
+        }
+    }
+
+    /// Replaces a text that is an id, and a UUID also within a longer text, such as the URI of a
+    /// document. Other ids are too short to be recognized there.
+    fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let mut found = Cow::Borrowed(text);
+        for (id, pseudonym) in &self.0 {
+            if *found == *id {
+                return Cow::Owned(pseudonym.clone());
+            }
+            if is_uuid(id) && found.contains(id.as_str()) {
+                found = Cow::Owned(found.replace(id.as_str(), pseudonym));
+            }
+        }
+        found
+    }
+
+    /// Replaces the strings of JSON that are ids, and UUIDs within them.
+    fn json<'t>(&self, json: &'t str) -> Cow<'t, str> {
+        let mut found = Cow::Borrowed(json);
+        for (id, pseudonym) in &self.0 {
+            let (from, to) = match is_uuid(id) {
+                true => (id.clone(), pseudonym.clone()),
+                false => (quoted(id), quoted(pseudonym)),
+            };
+            if found.contains(&from) {
+                found = Cow::Owned(found.replace(&from, &to));
+            }
+        }
+        found
+    }
+}
+
+fn quoted(text: &str) -> String {
+    let mut out = String::new();
+    aqlite::rm::json::quote_into(&mut out, text);
+    out
+}
+
+fn is_uuid(text: &str) -> bool {
+    uuid::Uuid::try_parse(text).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(folder: &tempfile::TempDir, text: &str) -> Result<Pseudonyms, Failure> {
+        let path = folder.path().join("key");
+        std::fs::write(&path, text).unwrap();
+        Pseudonyms::read(&path)
+    }
+
+    #[test]
+    fn ids_are_replaced_in_texts_and_objects_and_nowhere_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let pseudonyms = key(&folder, &"0123456789abcdef".repeat(4)).unwrap();
+        let ehr = "7d44b88c-4199-4bad-97dc-d78268e01398";
+        let replaced = pseudonyms.replaced(ehr, Some(&String::from("17")));
+        let (of_ehr, of_subject) = (&replaced.0[0].1, &replaced.0[1].1);
+        let text = |text: &str| match replaced.cell(Cell::Text(text)) {
+            Cell::Text(text) => text,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(&text(ehr), of_ehr);
+        assert_eq!(text(&format!("ehr://{ehr}/x")), format!("ehr://{of_ehr}/x"));
+        assert_eq!(&text("17"), of_subject);
+        assert_eq!(text("117 mm"), "117 mm");
+        let json = format!(r#"{{"id":"17","count":17,"uri":"ehr://{ehr}"}}"#);
+        let expected = format!(r#"{{"id":"{of_subject}","count":17,"uri":"ehr://{of_ehr}"}}"#);
+        assert_eq!(replaced.cell(Cell::Json(&json)), Cell::Json(expected));
+    }
+
+    #[test]
+    fn pseudonym_depends_on_the_key_and_is_a_uuid() {
+        let folder = tempfile::tempdir().unwrap();
+        let one = key(&folder, &"a".repeat(32)).unwrap();
+        let other = key(&folder, &"b".repeat(32)).unwrap();
+        assert_ne!(one.of_ehr("x"), other.of_ehr("x"));
+        assert_ne!(one.fingerprint(), other.fingerprint());
+        assert_eq!(
+            one.of_ehr("x"),
+            key(&folder, &format!("{}\n", "a".repeat(32)))
+                .unwrap()
+                .of_ehr("x")
+        );
+        assert!(is_uuid(&one.of_ehr("x")));
+        assert!(key(&folder, "short").is_err());
+    }
+
+    /// The test vector of RFC 4231, section 4.3, with a key of the least length by repetition.
+    #[test]
+    fn hash_is_hmac_with_sha_256() {
+        let pseudonyms = Pseudonyms(hmac::Key::new(hmac::HMAC_SHA256, b"Jefe"));
+        assert_eq!(
+            pseudonyms.hash("what do ya want for nothing?"),
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
+        );
+    }
+}

@@ -1,0 +1,249 @@
+//! The state of a lake: one file, which is written last. Only what it names belongs to the lake.
+
+use super::objects::Objects;
+use super::storage::{Storage, StoredFile};
+use crate::outcome::Failure;
+use aqlite::arrow::ColumnTypes;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The file of the state.
+pub const STATE: &str = "_aqlite/state.json";
+
+/// The form of the state. A newer release may write another one.
+const FORM: u32 = 1;
+
+/// The state of a lake.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LakeState {
+    /// The form of this file.
+    pub form: u32,
+    /// The program that wrote it.
+    pub program: String,
+    /// The fingerprint of the key of pseudonyms; absent if ids are written as they are.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub key: Option<String>,
+    /// The views by name.
+    pub views: BTreeMap<String, ViewState>,
+}
+
+/// The state of the dataset of a view.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ViewState {
+    /// The text of the query.
+    pub aql: String,
+    /// The number of the last sync that changed the dataset, from 1.
+    pub sync: u64,
+    /// The state of the data when they were read.
+    pub watermark: Option<Watermark>,
+    /// The types of all values so far; absent before the first row.
+    pub types: Option<ColumnTypes>,
+    /// The data files, oldest first.
+    pub files: Vec<DataFile>,
+    /// The index of objects.
+    pub objects: Option<ObjectsFile>,
+    /// The table of Apache Iceberg.
+    pub iceberg: IcebergState,
+}
+
+/// The state of the data that a sync has read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Watermark {
+    /// Equal texts are equal states.
+    pub state: String,
+    /// The number of the newest version of a database, in the order of commits.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub version: Option<i64>,
+    /// Changes of a database beside new versions: removals, and EHRs that queries may not read.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub others: Option<String>,
+}
+
+/// A Parquet file of a dataset.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DataFile {
+    /// The name in the lake.
+    pub name: String,
+    /// The number of rows.
+    pub rows: u64,
+    /// The size in bytes.
+    pub bytes: u64,
+}
+
+/// The file of the index of objects.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ObjectsFile {
+    /// The name in the lake.
+    pub name: String,
+    /// The checksum of its bytes (XXH64).
+    pub checksum: u64,
+}
+
+/// The state of a table of Apache Iceberg.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IcebergState {
+    /// The UUID of the table; empty before the first sync.
+    pub uuid: String,
+    /// The number of the metadata file.
+    pub version: u64,
+    /// Snapshots, oldest first. The last one is current.
+    pub snapshots: Vec<Snapshot>,
+    /// The manifests of the current snapshot, oldest first.
+    pub manifests: Vec<Manifest>,
+}
+
+/// A snapshot of a table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// The id, which is also its sequence number: that of the sync.
+    pub id: u64,
+    /// Milliseconds since 1970.
+    pub time: i64,
+    /// The name of its list of manifests.
+    pub list: String,
+    /// `append` or `overwrite`.
+    pub operation: String,
+    /// The number of files and rows that it added, and of all its files and rows.
+    pub added: Extent,
+    /// All files and rows.
+    pub total: Extent,
+}
+
+/// A number of files with their rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Extent {
+    /// Files.
+    pub files: u64,
+    /// Rows of all of them.
+    pub rows: u64,
+    /// Bytes of all of them.
+    pub bytes: u64,
+}
+
+/// A manifest: a list of data files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// The name in the lake.
+    pub name: String,
+    /// The size in bytes.
+    pub bytes: u64,
+    /// The snapshot that added it.
+    pub snapshot: u64,
+    /// Its files.
+    pub extent: Extent,
+}
+
+impl LakeState {
+    /// Reads the state of a lake. A place without one is an empty lake.
+    ///
+    /// # Errors
+    /// If the state cannot be read, or a newer release wrote it.
+    pub fn read(storage: &Storage) -> Result<LakeState, Failure> {
+        let Some(bytes) = storage.read(STATE)? else {
+            return Ok(LakeState {
+                form: FORM,
+                program: program(),
+                key: None,
+                views: BTreeMap::new(),
+            });
+        };
+        let failed = |problem: String| Failure::Data(format!("{}: {problem}", storage.url(STATE)));
+        let value: serde_json::Value =
+            serde_json::from_slice(&bytes).map_err(|error| failed(error.to_string()))?;
+        if value.get("form") != Some(&FORM.into()) {
+            let problem = "the lake is of another release: write it anew in another place";
+            return Err(failed(String::from(problem)));
+        }
+        serde_json::from_value(value).map_err(|error| failed(error.to_string()))
+    }
+
+    /// Writes the state. From then on the lake is what it names.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write(&mut self, storage: &Storage) -> Result<(), Failure> {
+        self.program = program();
+        let text = serde_json::to_vec_pretty(self);
+        let text = text.map_err(|error| Failure::Data(error.to_string()))?;
+        storage.write(STATE, text).map(drop)
+    }
+}
+
+impl ViewState {
+    /// Creates the state of a view without rows.
+    pub fn new(aql: &str) -> ViewState {
+        ViewState {
+            aql: aql.to_owned(),
+            sync: 0,
+            watermark: None,
+            types: None,
+            files: Vec::new(),
+            objects: None,
+            iceberg: IcebergState::default(),
+        }
+    }
+
+    /// Reads the index of objects.
+    ///
+    /// # Errors
+    /// If it is absent or damaged.
+    pub fn read_objects(&self, storage: &Storage) -> Result<Objects, Failure> {
+        match &self.objects {
+            Some(file) => Objects::read(&storage.expect(&file.name)?, file.checksum)
+                .map_err(|error| error.at(&storage.url(&file.name))),
+            None => Ok(Objects::default()),
+        }
+    }
+
+    /// Returns the extent of all data files.
+    pub fn total(&self) -> Extent {
+        Extent::of(&self.files)
+    }
+
+    /// Returns the names of all files that belong to the view.
+    pub fn names(&self, view: &str) -> Vec<String> {
+        let mut names: Vec<String> = self.files.iter().map(|file| file.name.clone()).collect();
+        names.extend(self.objects.iter().map(|file| file.name.clone()));
+        let iceberg = &self.iceberg;
+        names.extend(iceberg.manifests.iter().map(|file| file.name.clone()));
+        names.extend(iceberg.snapshots.iter().map(|one| one.list.clone()));
+        names.push(super::iceberg::metadata_name(view, iceberg.version));
+        names.push(super::iceberg::hint_name(view));
+        names
+    }
+}
+
+impl Extent {
+    /// Returns the extent of files.
+    pub fn of(files: &[DataFile]) -> Extent {
+        Extent {
+            files: files.len() as u64,
+            rows: files.iter().map(|file| file.rows).sum(),
+            bytes: files.iter().map(|file| file.bytes).sum(),
+        }
+    }
+}
+
+impl DataFile {
+    /// Creates the entry of a file that was written.
+    pub fn new(file: StoredFile, rows: u64) -> DataFile {
+        DataFile {
+            name: file.name,
+            rows,
+            bytes: file.bytes,
+        }
+    }
+}
+
+/// Returns the time in milliseconds since 1970.
+pub fn now_millis() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| {
+        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    })
+}
+
+fn program() -> String {
+    format!("aqlite {}", env!("CARGO_PKG_VERSION"))
+}
