@@ -8,12 +8,12 @@ mod page;
 mod session;
 
 use page::{Block, Page, Part, pages, root};
-use session::Session;
+use session::{GENERATE, Session};
 use std::collections::BTreeMap;
 use std::process::Output;
 
 /// The most blocks that may be excluded from the tests by `not-run:`.
-const MOST_NOT_RUN: usize = 30;
+const MOST_NOT_RUN: usize = 26;
 /// Pages and languages whose programs other tests run: `tests/package` runs those of the npm package.
 const TESTED_ELSEWHERE: [(&str, &[&str]); 1] = [("www/package/README.md", &["sh", "js", "html"])];
 
@@ -91,6 +91,17 @@ fn succeeded(session: &Session, output: &Output) -> Result<(), String> {
     ))
 }
 
+/// Checks that the sentence before a block names the file that the block is. Readers do not see the
+/// info string.
+fn is_named(block: &Block, before: &str) -> Result<(), String> {
+    match block.file() {
+        Some(name) if !before.contains(&format!("`{name}`")) => Err(format!(
+            "the sentence before the block does not name the file `{name}`"
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// Tests a block without output.
 fn test(session: &mut Session, page: &Page, block: &Block) -> Result<(), String> {
     let text = block.text();
@@ -101,6 +112,8 @@ fn test(session: &mut Session, page: &Page, block: &Block) -> Result<(), String>
     match block.language() {
         _ if is_tested_elsewhere(page, block) => Ok(()),
         "sh" if block.is_server() => session.start_server(block),
+        // The session has written the data.
+        "sh" if is_preparation(block) => Ok(()),
         "sh" => {
             // An answer with an error status fails the block.
             let curl = "curl() { command curl --fail-with-body \"$@\"; }";
@@ -129,6 +142,12 @@ fn test(session: &mut Session, page: &Page, block: &Block) -> Result<(), String>
     }
 }
 
+/// Returns whether a block has nothing but commands that generate data.
+fn is_preparation(block: &Block) -> bool {
+    let commands = block.commands();
+    !commands.is_empty() && commands.iter().all(|command| command.starts_with(GENERATE))
+}
+
 fn is_tested_elsewhere(page: &Page, block: &Block) -> bool {
     let found = TESTED_ELSEWHERE.iter().find(|(name, _)| *name == page.name);
     found.is_some_and(|(_, languages)| languages.contains(&block.language()))
@@ -150,10 +169,13 @@ fn is_documentation_of_rust(page: &Page) -> Result<(), String> {
 fn present(page: &Page) -> (String, Vec<String>) {
     let mut session = Session::new(page);
     let (mut text, mut problems) = (String::new(), Vec::new());
+    // The lines since the block before.
+    let mut before = String::new();
     for part in page.parts() {
         let mut block = match part {
             Part::Line(line) => {
                 text.push_str(&format!("{line}\n"));
+                before.push_str(&line);
                 continue;
             }
             Part::Block(block) => block,
@@ -169,13 +191,14 @@ fn present(page: &Page) -> (String, Vec<String>) {
             }
             block.body = body;
         } else if block.reason().is_none() {
-            let outcome = test(&mut session, page, &block);
+            let outcome = is_named(&block, &before).and_then(|()| test(&mut session, page, &block));
             let problem = outcome
                 .err()
                 .map(|what| format!("{}:{}: {what}", page.name, block.line));
             problems.extend(problem);
         }
         text.push_str(&block.markdown());
+        before.clear();
     }
     (text, problems)
 }
@@ -270,6 +293,7 @@ fn wrong_blocks_are_reported() {
         ("rust", "fn nothing() {}"),
         ("perl", "print 1"),
         ("", "no language"),
+        ("json file=unnamed.json", "{}"),
     ];
     for (info, body) in wrong {
         assert_eq!(problems_of(info, body).len(), 1, "{info}: {body}");

@@ -14,6 +14,10 @@ const ADDRESSES: [(&str, &[&str]); 2] = [
     ("127.0.0.1:8080", &["--open"]),
     ("127.0.0.1:8787", &["--open", "--sample"]),
 ];
+/// The folders of the project that commands of the pages read. They start in its root.
+const ROOT_FOLDERS: [&str; 2] = ["benches/queries", "www/samples"];
+/// The command that generates data. The session writes the same data without cargo.
+pub const GENERATE: &str = "cargo xtask gen-data ";
 /// The line between the outputs of two commands.
 const MARK: &str = "-- end of a command of the documentation --";
 /// The variables of the shell, from one block to the next.
@@ -32,16 +36,11 @@ impl Session {
     pub fn new(page: &Page) -> Session {
         let folder = Folder::new();
         folder.write(STATE, "");
-        // Commands of the pages start in the root of the project. They read the samples there.
-        folder.write("www/samples/.keep", "");
-        for entry in std::fs::read_dir(root().join("www/samples")).unwrap() {
-            let path = entry.unwrap().path();
-            let name = path.file_name().unwrap().to_owned();
-            std::fs::copy(&path, folder.path().join("www/samples").join(name)).unwrap();
-        }
+        ROOT_FOLDERS.iter().for_each(|name| copy(&folder, name));
         let blocks = page.blocks();
-        for command in blocks.iter().flat_map(Block::commands) {
-            if let Some(options) = command.strip_prefix("cargo xtask gen-data ") {
+        let runs = blocks.iter().filter(|block| block.reason().is_none());
+        for command in runs.clone().flat_map(Block::commands) {
+            if let Some(options) = command.strip_prefix(GENERATE) {
                 gen_data(&folder, options);
             }
         }
@@ -49,7 +48,6 @@ impl Session {
             folder,
             server: None,
         };
-        let runs = blocks.iter().filter(|block| block.reason().is_none());
         let text: String = runs.clone().map(Block::text).collect();
         if !runs.clone().any(Block::is_server) {
             let used = ADDRESSES.iter().find(|(address, _)| text.contains(address));
@@ -151,6 +149,16 @@ impl Session {
             Some((server, address)) => text.replace(&server.authority, address),
             None => text.to_owned(),
         }
+    }
+}
+
+/// Copies a folder of the project.
+fn copy(folder: &Folder, name: &str) {
+    std::fs::create_dir_all(folder.path().join(name)).unwrap();
+    for entry in std::fs::read_dir(root().join(name)).unwrap() {
+        let path = entry.unwrap().path();
+        let file = path.file_name().unwrap().to_owned();
+        std::fs::copy(&path, folder.path().join(name).join(file)).unwrap();
     }
 }
 
