@@ -191,6 +191,11 @@ test("the README's program runs in Node", () => {
   assert.match(ran.stdout, /\[\] [0-9a-f-]{36}::aqlite\.local::1/);
 });
 
+test("the README's pages are those of one result", () => {
+  const ran = spawnSync("node", ["pages.mjs"], { cwd: house, encoding: "utf8" });
+  assert.match(ran.stdout, /^(?:25\n)+(?:\d+\n)?$/, ran.stderr);
+});
+
 test("texts are read, explained and laid out without data", () => {
   const { tokens, syntax, diagnostics } = aqlite.parse("SELECT e/dta FROM EHR e");
   assert.equal(tokens[0].kind, "keyword");
@@ -358,6 +363,40 @@ test("a query reports progress and can be ended", async () => {
     (reason) => reason === "enough",
   );
   assert.ok((await repository.query(COUNT)).rows[0][0] > 1000);
+});
+
+test("a result of more than 64 MB is read in pages of one state", async () => {
+  const repository = await aqlite.Repository.open();
+  await repository.generate({ ehrs: 40, compositions: 12_000 });
+  const q = "SELECT c, c/uid/value AS uid FROM EHR e CONTAINS COMPOSITION c";
+  await assert.rejects(repository.query(q), { code: "RESULT_TOO_LARGE" });
+  const count = (await repository.query(COUNT)).rows[0][0];
+  const uids = new Set();
+  let [bytes, pages, longest] = [0, 0, 0];
+  for await (const page of repository.pages(q, { rows: 50_000 })) {
+    if (pages === 0)
+      await repository
+        .generate({ ehrs: 1, compositions: 3, seed: 2 })
+        .catch(() => repository.createEhr());
+    bytes += page.text.length;
+    longest = Math.max(longest, page.text.length);
+    pages += 1;
+    for (const [, uid] of page) uids.add(uid);
+    page.free();
+  }
+  assert.equal(uids.size, count);
+  assert.ok(bytes > 64 << 20, String(bytes));
+  assert.ok(pages > 1 && longest < 100 << 20, `${pages} pages, ${longest} bytes`);
+  const none = [];
+  for await (const page of repository.pages("SELECT e FROM EHR e WHERE e/ehr_id/value = 'x'"))
+    none.push(page.rows.length);
+  assert.deepEqual(none, [0]);
+  const first = (options) => repository.pages(q, options).next();
+  await assert.rejects(first({ rows: 0 }), { code: "ARGUMENT" });
+  await assert.rejects(first({ timeout: 0 }), { code: "ABORTED" });
+  await assert.rejects(repository.pages("SELECT TOP 2 BACKWARD e FROM EHR e").next(), {
+    code: "AQL0406",
+  });
 });
 
 test("a data set on the disk can be opened again and moved", async () => {

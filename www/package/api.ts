@@ -37,6 +37,7 @@ export type {
   GuideTest,
   Hover,
   Json,
+  PageOptions,
   Parameter,
   Parsed,
   Part,

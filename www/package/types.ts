@@ -148,6 +148,12 @@ export interface QueryOptions {
   onProgress?: (progress: { milliseconds: number }) => void;
 }
 
+/** The options of a query that is read page by page. Each page has `timeout` for itself. */
+export interface PageOptions extends QueryOptions {
+  /** The maximum number of rows of a page, 10,000 by default. */
+  rows?: number;
+}
+
 /** The progress of a long work. */
 export interface Progress {
   what: string;
