@@ -393,7 +393,7 @@ export class Repository {
     const rows = await this.#watched(options, (engine, step) =>
       engine.rows(text(q), json(parameters, "the parameters"), moment(now), step),
     );
-    return new QueryResult(rows);
+    return new QueryResult(rows, q);
   }
 
   /** Runs a query that is observed. */
@@ -441,7 +441,7 @@ export class Repository {
           return null;
         });
         if (page === undefined) return;
-        if (page) yield new QueryResult(page);
+        if (page) yield new QueryResult(page, q);
         else most = Math.ceil(most / 4);
       }
     } finally {

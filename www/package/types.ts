@@ -154,6 +154,15 @@ export interface PageOptions extends QueryOptions {
   rows?: number;
 }
 
+/** The options of a table of Arrow or Parquet. */
+export interface TableOptions {
+  /**
+   * The form of columns whose values are all complete date-times with a zone: points in time
+   * (`instant`, the default), texts as they were sent, or both.
+   */
+  times?: "instant" | "text" | "both";
+}
+
 /** The progress of a long work. */
 export interface Progress {
   what: string;
