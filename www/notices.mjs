@@ -3,7 +3,7 @@
 //
 // The packages are those that esbuild read, and their dependencies. The crates are those that Cargo
 // resolves for the module, without build scripts and procedural macros, whose code is not part of
-// it. A part without a licence text stops the build.
+// it. A part without a licence text stops the build, unless its licence is Apache-2.0.
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { readFile, readdir } from "node:fs/promises";
@@ -11,7 +11,8 @@ import { dirname, join } from "node:path";
 
 /** The name of the file in a build. */
 export const NOTICES = "THIRD_PARTY_NOTICES.txt";
-const CRATE = "aqlite-wasm";
+/** The crates of the modules. */
+const CRATES = ["aqlite-wasm", "aqlite-arrow-wasm"];
 const LICENCE_FILE = /^(licen[cs]e|copying|copyright|notice|unlicense)/i;
 
 /**
@@ -60,14 +61,13 @@ function cargo(root, args) {
 }
 
 /**
- * Returns name and version of the crates below the module, with the features of the module alone:
+ * Returns name and version of the crates below the modules, with their features alone:
  * `serde v1.0.0`.
  */
 function linked(root) {
   const tree = cargo(root, [
     "tree",
-    "--package",
-    CRATE,
+    ...CRATES.flatMap((name) => ["--package", name]),
     "--target",
     "wasm32-unknown-unknown",
     "--edges",
@@ -79,7 +79,7 @@ function linked(root) {
   return new Set(tree.split("\n").map((line) => line.split(" ", 2).join(" ")));
 }
 
-/** Returns the crates that are linked into the module of browsers. */
+/** Returns the crates that are linked into the modules of browsers. */
 export function cratesOf(root) {
   const isLinked = linked(root);
   const { packages, resolve } = JSON.parse(
@@ -96,7 +96,7 @@ export function cratesOf(root) {
   const nodes = new Map(resolve.nodes.map((node) => [node.id, node]));
   const seen = new Set();
   const waiting = packages
-    .filter(({ name, source }) => name === CRATE && source === null)
+    .filter(({ name, source }) => CRATES.includes(name) && source === null)
     .map(({ id }) => id);
   for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {
     if (seen.has(id) || byId.get(id).targets.some(({ kind }) => kind.includes("proc-macro")))
@@ -132,11 +132,14 @@ function chosen(files, license) {
   return mayBeMit && mit.length > 0 ? mit : files;
 }
 
-async function licenceOf({ kind, name, license, folder }) {
+/** Returns the text of a part. Some crates name Apache-2.0 without its text, which is always the same. */
+async function licenceOf({ kind, name, license, folder }, root) {
   const files = chosen(
     (await readdir(folder)).filter((file) => LICENCE_FILE.test(file)).sort(),
     license ?? "",
   );
+  if (files.length === 0 && kind === "Rust crate" && /\bApache-2\.0\b/.test(license ?? ""))
+    return (await readFile(join(root, "LICENSE-APACHE"), "utf8")).trim();
   if (!license || files.length === 0)
     throw new Error(`${kind} ${name} in ${folder}: no licence${license ? " text" : ""}`);
   const texts = await Promise.all(files.map((file) => readFile(join(folder, file), "utf8")));
@@ -165,7 +168,7 @@ export async function notices(packages, root) {
   const parts = await Promise.all(
     [...packages, ...cratesOf(root)].map(async (part) => ({
       ...part,
-      text: await licenceOf(part),
+      text: await licenceOf(part, root),
     })),
   );
   parts.push(await standardLibrary(root));

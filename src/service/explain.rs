@@ -83,6 +83,7 @@ impl<R: Repository> Service<R> {
             ehr,
             exact_archetypes: self.config.exact_archetypes,
             terminology: Some(terminology),
+            ..QueryOptions::default()
         };
         let (mut explanation, plan) = aql::explain(q, parameters, &options, &templates.all());
         let lint = std::mem::take(&mut explanation.lint);

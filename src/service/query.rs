@@ -21,7 +21,7 @@ use super::query_memory::{MemoryShare, ReadBudget, StopReason};
 use super::stored_query::detail;
 use super::time::iso;
 use super::validators::not_modified;
-use crate::aql::query::{Query, Window};
+use crate::aql::query::Query;
 use crate::aql::{
     self, Budget, CheckOptions, Checkpoint, Plan, QueryError, ResultFormat, ResultSet, Run,
 };
@@ -391,27 +391,18 @@ impl<R: Repository> Service<R> {
     /// row more than the default page, to find out whether there are more, and returns the size of
     /// that page.
     fn window(&self, request: &QueryRequest, query: &mut Query) -> Option<u64> {
-        let offset = request.offset.unwrap_or(0);
-        let (own, start) = match query.window {
-            // TOP … BACKWARD: `check_page` has rejected a page beside it.
-            Some(Window::Last { .. }) => return None,
-            Some(Window::First { limit, offset }) => (Some(limit), offset),
-            None => (None, 0),
+        let has_limit = query.window.is_some();
+        let default = self.config.limits.fetch_default;
+        let default_page = (request.fetch.is_none() && !has_limit).then_some(default);
+        let rows = match (request.fetch, default_page) {
+            (Some(fetch), _) => fetch,
+            (None, Some(page)) => page.saturating_add(1),
+            (None, None) => u64::MAX,
         };
-        // A page cannot reach beyond the LIMIT of the query.
-        let rest = own.map(|limit| limit.saturating_sub(offset));
-        let default_page =
-            (request.fetch.is_none() && own.is_none()).then_some(self.config.limits.fetch_default);
-        let limit = match (request.fetch, rest) {
-            (Some(fetch), Some(rest)) => fetch.min(rest),
-            (Some(fetch), None) => fetch,
-            (None, Some(rest)) => rest,
-            (None, None) => self.config.limits.fetch_default.saturating_add(1),
-        };
-        query.window = Some(Window::First {
-            limit,
-            offset: start.saturating_add(offset),
-        });
+        // TOP … BACKWARD has no pages: `check_page` has rejected a page beside it.
+        if !query.narrow_to_page(request.offset.unwrap_or(0), rows) {
+            return None;
+        }
         default_page
     }
 

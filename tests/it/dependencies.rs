@@ -77,6 +77,7 @@ fn every_crate_that_the_code_names_is_reviewed_in_its_locked_version() {
         "crates/aqlite-arrow/Cargo.toml",
         "cli/Cargo.toml",
         "worker/Cargo.toml",
+        "www/arrow/Cargo.toml",
         "www/wasm/Cargo.toml",
         "xtask/Cargo.toml",
         "benches/Cargo.toml",

@@ -5,7 +5,7 @@
 
 use super::property::random::Random;
 use aqlite::aql::{
-    Budget, LintWarning, Parameters, QueryError, QueryOptions, Run, lint, parse, prepare,
+    Budget, LintWarning, Page, Parameters, QueryError, QueryOptions, Run, lint, parse, prepare,
     prepare_tree,
 };
 use aqlite::document::{Batch, DocRow, EhrRow, LayoutStore, ObjectKind, Texts, pack};
@@ -310,6 +310,59 @@ fn the_first_rows_are_the_first_of_all_rows() {
                 );
             }
         }
+    }
+}
+
+#[test]
+fn pages_far_behind_the_first_need_no_more_memory() {
+    const PAGE: usize = 150;
+    const BYTES: usize = 2 << 20;
+    let batch = load(&Generator::new(5, 100, 1000));
+    let go_on = || false;
+    let ask = |query: &str, page: Option<Page>, budget: Budget| {
+        let options = QueryOptions {
+            page,
+            ..QueryOptions::default()
+        };
+        let plan = prepare(query, &Parameters::new(), &options).unwrap();
+        let mut run = Run::new(&plan, "2026-01-02T03:04:05.678Z", budget, &go_on);
+        run.push(&batch);
+        let mut out = String::new();
+        run.finish().map(|result| {
+            result.write_rows(&mut out);
+            serde_json::from_str::<Vec<Value>>(&out).unwrap()
+        })
+    };
+    let queries = [
+        "SELECT c FROM EHR e CONTAINS COMPOSITION c",
+        "SELECT c FROM EHR e CONTAINS COMPOSITION c LIMIT 980 OFFSET 7",
+    ];
+    for (query, plain) in queries.iter().flat_map(|q| [(q, false), (q, true)]) {
+        let budget = Budget {
+            plain,
+            bytes: BYTES,
+            ..Budget::default()
+        };
+        let all = ask(query, None, Budget::default()).unwrap();
+        let whole = ask(query, None, budget).map(|rows| rows.len());
+        assert_eq!(whole, Err(QueryError::TooLarge(BYTES)), "{query}");
+        let mut found = Vec::new();
+        while let Some(rows) = Some(found.len() as u64)
+            .map(|offset| Page {
+                offset,
+                rows: PAGE as u64,
+            })
+            .map(|page| ask(query, Some(page), budget).unwrap())
+            .filter(|rows| !rows.is_empty())
+        {
+            assert!(rows.len() <= PAGE);
+            found.extend(rows);
+        }
+        assert!(
+            found == all,
+            "{query}, plain: {plain}: {} rows",
+            found.len()
+        );
     }
 }
 

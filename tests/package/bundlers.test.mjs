@@ -13,7 +13,7 @@ import { unpacked } from "./unpacked.mjs";
 
 /** The longest time in milliseconds until a program has its rows. */
 const PATIENCE = 120_000;
-/** The program. It calls a function that starts the module, and one that loads a second chunk. */
+/** The program. It needs both modules, and chunks that are loaded on demand. */
 const PROGRAM = `import { AqliteError, Repository, format } from "aqlite";
 async function main() {
   try {
@@ -24,7 +24,11 @@ async function main() {
   const repository = await Repository.open();
   await repository.generate({ ehrs: 3, compositions: 20 });
   const q = format("select count(*) as n from EHR e contains COMPOSITION c");
-  document.title = "rows " + (await repository.query(q)).rows[0][0];
+  const result = await repository.query(q);
+  const table = await result.toParquet();
+  const magic = String.fromCharCode(...table.subarray(0, 4));
+  if (magic !== "PAR1") throw new Error("the table begins with " + magic);
+  document.title = "rows " + result.rows[0][0];
 }
 main().catch((error) => (document.title = "failed: " + error.message));
 `;
@@ -69,11 +73,12 @@ async function runs(folder) {
   }
 }
 
-/** Copies the page and the module beside a build, as the README says. */
+/** Copies the page and the modules beside a build, as the README says. */
 async function completed(folder) {
   const dist = join(folder, "dist");
   await copyFile(join(folder, "index.html"), join(dist, "index.html"));
-  await copyFile(join(house, "node_modules/aqlite/aqlite.wasm"), join(dist, "aqlite.wasm"));
+  for (const name of ["aqlite.wasm", "aqlite-arrow.wasm"])
+    await copyFile(join(house, "node_modules/aqlite", name), join(dist, name));
   return dist;
 }
 

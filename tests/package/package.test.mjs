@@ -4,6 +4,8 @@ import { spawn, spawnSync } from "node:child_process";
 import { readFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { tableFromIPC } from "apache-arrow";
+import { parquetReadObjects } from "hyparquet";
 import { pathToFileURL } from "node:url";
 import { start } from "../e2e/server.mjs";
 import { browse } from "../web/page.mjs";
@@ -34,7 +36,7 @@ test("publint and attw find nothing", async () => {
   assert.match(linted.stdout, /All good/);
   const typed = spawnSync(
     program("attw"),
-    [packed, "--profile", "esm-only", "--exclude-entrypoints", "aqlite.wasm"],
+    [packed, "--profile", "esm-only", "--exclude-entrypoints", "aqlite.wasm", "aqlite-arrow.wasm"],
     { encoding: "utf8" },
   );
   assert.equal(typed.status, 0, typed.stdout + typed.stderr);
@@ -57,7 +59,7 @@ test("it contains only needed files", async () => {
     "start.d.ts",
     "types.d.ts",
   ];
-  const code = ["browser.js", "node.js", "shared-*.js", "shared-*.js", "slim.js", "workerd.js"];
+  const code = ["browser.js", "node.js", ...Array(4).fill("shared-*.js"), "slim.js", "workerd.js"];
   assert.deepEqual(
     names,
     [
@@ -65,6 +67,7 @@ test("it contains only needed files", async () => {
       "LICENSE-MIT",
       "README.md",
       "THIRD_PARTY_NOTICES.txt",
+      "aqlite-arrow.wasm",
       "aqlite.wasm",
       ...code,
       "package.json",
@@ -189,6 +192,18 @@ test("the README's program runs in Node", () => {
   assert.equal(ran.status, 0, ran.stderr);
   assert.match(ran.stdout, /systolic/);
   assert.match(ran.stdout, /\[\] [0-9a-f-]{36}::aqlite\.local::1/);
+});
+
+test("the README's pages are those of one result", () => {
+  const ran = spawnSync("node", ["pages.mjs"], { cwd: house, encoding: "utf8" });
+  assert.match(ran.stdout, /^(?:25\n)+(?:\d+\n)?$/, ran.stderr);
+});
+
+test("the README's program writes a Parquet file", async () => {
+  const ran = spawnSync("node", ["tables.mjs"], { cwd: house, encoding: "utf8" });
+  assert.equal(ran.status, 0, ran.stderr);
+  const { buffer } = Uint8Array.from(await readFile(join(house, "compositions.parquet")));
+  assert.equal((await parquetReadObjects({ file: buffer })).length, 53);
 });
 
 test("texts are read, explained and laid out without data", () => {
@@ -358,6 +373,75 @@ test("a query reports progress and can be ended", async () => {
     (reason) => reason === "enough",
   );
   assert.ok((await repository.query(COUNT)).rows[0][0] > 1000);
+});
+
+test("a result of more than 64 MB is read in pages of one state", async () => {
+  const repository = await aqlite.Repository.open();
+  await repository.generate({ ehrs: 40, compositions: 12_000 });
+  const q = "SELECT c, c/uid/value AS uid FROM EHR e CONTAINS COMPOSITION c";
+  await assert.rejects(repository.query(q), { code: "RESULT_TOO_LARGE" });
+  const count = (await repository.query(COUNT)).rows[0][0];
+  const uids = new Set();
+  let [bytes, pages, longest] = [0, 0, 0];
+  for await (const page of repository.pages(q, { rows: 50_000 })) {
+    if (pages === 0)
+      await repository
+        .generate({ ehrs: 1, compositions: 3, seed: 2 })
+        .catch(() => repository.createEhr());
+    bytes += page.text.length;
+    longest = Math.max(longest, page.text.length);
+    pages += 1;
+    for (const [, uid] of page) uids.add(uid);
+    page.free();
+  }
+  assert.equal(uids.size, count);
+  assert.ok(bytes > 64 << 20, String(bytes));
+  assert.ok(pages > 1 && longest < 100 << 20, `${pages} pages, ${longest} bytes`);
+  const none = [];
+  for await (const page of repository.pages("SELECT e FROM EHR e WHERE e/ehr_id/value = 'x'"))
+    none.push(page.rows.length);
+  assert.deepEqual(none, [0]);
+  const first = (options) => repository.pages(q, options).next();
+  await assert.rejects(first({ rows: 0 }), { code: "ARGUMENT" });
+  await assert.rejects(first({ timeout: 0 }), { code: "ABORTED" });
+  await assert.rejects(repository.pages("SELECT TOP 2 BACKWARD e FROM EHR e").next(), {
+    code: "AQL0406",
+  });
+});
+
+test("a result becomes a table of Arrow and of Parquet", async () => {
+  const repository = await aqlite.Repository.open();
+  await repository.generate({ ehrs: 10, compositions: 60 });
+  const q = `SELECT e/ehr_id/value AS ehr, e/time_created/value AS start,
+    o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude AS systolic
+    FROM EHR e CONTAINS COMPOSITION c CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2]`;
+  const result = await repository.query(q);
+  const rows = result.objects();
+  assert.ok(rows.length > 10);
+  const arrow = tableFromIPC(await result.toArrow());
+  assert.equal(arrow.schema.metadata.get("aqlite.aql"), q);
+  const types = arrow.schema.fields.map(({ name, type }) => `${name}: ${type}`);
+  assert.match(types.join(), /start: Timestamp<MICROSECOND, UTC>,systolic: (?:Int64|Float64)/);
+  const milliseconds = (row) => Number(row.start);
+  assert.deepEqual(
+    arrow.toArray().map((row) => [row.ehr, milliseconds(row), row.systolic]),
+    rows.map(({ ehr, start, systolic }) => [ehr, Date.parse(start), systolic]),
+  );
+  const texts = tableFromIPC(await result.toArrow({ times: "text" }));
+  assert.deepEqual(
+    texts.toArray().map(({ start }) => start),
+    rows.map(({ start }) => start),
+  );
+  const parquet = (await result.toParquet()).buffer;
+  assert.deepEqual(
+    (await parquetReadObjects({ file: parquet })).map(({ ehr, start, systolic }) => [
+      ehr,
+      start.getTime(),
+      systolic,
+    ]),
+    rows.map(({ ehr, start, systolic }) => [ehr, Date.parse(start), systolic]),
+  );
+  await assert.rejects(result.toArrow({ times: "never" }), { code: "ARGUMENT" });
 });
 
 test("a data set on the disk can be opened again and moved", async () => {

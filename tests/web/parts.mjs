@@ -42,6 +42,8 @@ export function crates() {
     "tree",
     "--package",
     "aqlite-wasm",
+    "--package",
+    "aqlite-arrow-wasm",
     "--target",
     "wasm32-unknown-unknown",
     "--edges",

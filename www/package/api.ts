@@ -16,7 +16,7 @@ export {
 } from "./language";
 export { Repository, type OpenOptions } from "./repository";
 export { QueryResult } from "./result";
-export { start } from "./start";
+export { start, startTables } from "./start";
 export type {
   CompiledModule,
   HostResponse,
@@ -37,6 +37,7 @@ export type {
   GuideTest,
   Hover,
   Json,
+  PageOptions,
   Parameter,
   Parsed,
   Part,
@@ -44,6 +45,7 @@ export type {
   QueryOptions,
   RestAnswer,
   RestRequest,
+  TableOptions,
   TemplateDescription,
   TemplateNode,
   Token,

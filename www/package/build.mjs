@@ -1,7 +1,7 @@
-// Builds the npm package: `node www/package/build.mjs --wasm DIR --out DIR`.
+// Builds the npm package: `node www/package/build.mjs --wasm DIR --arrow DIR --out DIR`.
 //
-// DIR of `--wasm` holds what `wasm-bindgen --target web` made of www/wasm. `--out` becomes the package: entries by host that share one
-// chunk, types made from the sources, the module, README and licences.
+// The folders of `--wasm` and `--arrow` have the bindings (`--target web`) of www/wasm and www/arrow. `--out` becomes the package:
+// entries by host that share one chunk, types made from the sources, the modules, README and licences.
 import { build } from "esbuild";
 import { spawnSync } from "node:child_process";
 import { cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -14,9 +14,10 @@ import { sampleDefinitions } from "../samples.mjs";
 const here = dirname(fileURLToPath(import.meta.url));
 const root = resolve(here, "../..");
 const { values: options } = parseArgs({
-  options: { wasm: { type: "string" }, out: { type: "string" } },
+  options: { wasm: { type: "string" }, arrow: { type: "string" }, out: { type: "string" } },
 });
 const wasm = resolve(options.wasm ?? join(root, "target/package-wasm"));
+const arrow = resolve(options.arrow ?? join(root, "target/arrow-wasm"));
 const out = resolve(options.out ?? join(root, "dist/package"));
 /** The sources whose declarations are public. */
 const DECLARED = [
@@ -39,8 +40,11 @@ const withoutDefault = {
   name: "without-default",
   setup({ onLoad, onResolve }) {
     onResolve({ filter: /^aqlite-wasm$/ }, () => ({ path: join(wasm, "aqlite_wasm.js") }));
+    onResolve({ filter: /^aqlite-arrow-wasm$/ }, () => ({
+      path: join(arrow, "aqlite_arrow_wasm.js"),
+    }));
     onResolve({ filter: /\.wasm$/ }, ({ path }) => ({ path, external: true }));
-    onLoad({ filter: /aqlite_wasm\.js$/ }, async ({ path }) => {
+    onLoad({ filter: /aqlite_(?:arrow_)?wasm\.js$/ }, async ({ path }) => {
       const glue = await readFile(path, "utf8");
       const found = /new URL\('[^']+', import\.meta\.url\)/;
       if (!found.test(glue))
@@ -80,6 +84,7 @@ const { metafile } = await build({
   logLevel: "warning",
 });
 await cp(join(wasm, "aqlite_wasm_bg.wasm"), join(out, "aqlite.wasm"));
+await cp(join(arrow, "aqlite_arrow_wasm_bg.wasm"), join(out, "aqlite-arrow.wasm"));
 const typed = spawnSync(
   "node",
   [
@@ -136,7 +141,7 @@ await writeFile(
       name: "aqlite",
       version,
       description:
-        "openEHR in JavaScript: AQL queries, guides (GDL), templates and compositions, in memory or kept in the browser, as one WebAssembly module",
+        "openEHR in JavaScript: AQL queries, guides (GDL), templates and compositions, in memory or kept in the browser, as WebAssembly",
       keywords: ["openehr", "aql", "gdl", "ehr", "webassembly", "fhir", "cds-hooks"],
       license,
       repository: {
@@ -156,6 +161,7 @@ await writeFile(
         ".": files,
         "./slim": { types: "./slim.d.ts", default: "./slim.js" },
         "./aqlite.wasm": "./aqlite.wasm",
+        "./aqlite-arrow.wasm": "./aqlite-arrow.wasm",
         "./package.json": "./package.json",
       },
     },

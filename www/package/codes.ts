@@ -29,6 +29,7 @@ export type DiagnosticCode =
   | "AQL0402"
   | "AQL0403"
   | "AQL0405"
+  | "AQL0406"
   | "AQL0501"
   | "AQL0502"
   | "AQL0503"

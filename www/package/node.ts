@@ -9,18 +9,23 @@ export * from "./api";
 
 keepIn(openFolder);
 startIn({
-  load: async () => WebAssembly.compile(await readFile(file()).catch(missing)),
+  load: () => compiledFile(() => new URL("./aqlite.wasm", import.meta.url)),
+  loadTables: () => compiledFile(() => new URL("./aqlite-arrow.wasm", import.meta.url)),
   loadNow() {
     try {
-      return new WebAssembly.Module(readFileSync(file()));
+      return new WebAssembly.Module(readFileSync(new URL("./aqlite.wasm", import.meta.url)));
     } catch (error) {
       return missing(error);
     }
   },
 });
 
-function file(): URL {
-  return new URL("./aqlite.wasm", import.meta.url);
+async function compiledFile(file: () => URL): Promise<WebAssembly.Module> {
+  try {
+    return await WebAssembly.compile(await readFile(file()));
+  } catch (error) {
+    return missing(error);
+  }
 }
 
 function missing(error: unknown): never {

@@ -1,5 +1,5 @@
 // A repository of EHRs, templates and guides behind the REST interface, in memory or stored.
-import { Repository as Engine, Samples } from "aqlite-wasm";
+import { Repository as Engine, Pages, Samples } from "aqlite-wasm";
 import { Kept, breathe, reads, responseOf } from "../src/kept";
 import { DataSets } from "../src/persist";
 import { opfs, type Root } from "../src/storage";
@@ -18,6 +18,7 @@ import type {
   Format,
   Hover,
   Json,
+  PageOptions,
   QueryOptions,
   RestAnswer,
   RestRequest,
@@ -81,6 +82,11 @@ async function stored<T>(run: () => Promise<T>): Promise<T> {
     });
   }
 }
+
+/** The default number of rows of a page. */
+const PAGE = 10_000;
+/** The maximum number of rows of a page. */
+const LONGEST_PAGE = 1_000_000;
 
 /** EHRs, templates, guides and stored queries, with the functions to query them. */
 export class Repository {
@@ -384,12 +390,18 @@ export class Repository {
   /** Runs a query on all data. */
   async query(q: string, options: QueryOptions = {}): Promise<QueryResult> {
     const { parameters = {}, now = new Date() } = options;
+    const rows = await this.#watched(options, (engine, step) =>
+      engine.rows(text(q), json(parameters, "the parameters"), moment(now), step),
+    );
+    return new QueryResult(rows, q);
+  }
+
+  /** Runs a query that is observed. */
+  #watched<T>(options: QueryOptions, run: (engine: Engine, step: () => boolean) => T): Promise<T> {
     const watch = new Watch(options);
     return this.#reading((engine) => {
       try {
-        return new QueryResult(
-          engine.rows(text(q), json(parameters, "the parameters"), moment(now), watch.step),
-        );
+        return run(engine, watch.step);
       } catch (error) {
         throw watch.reason === undefined ? error : new Ended(watch.reason);
       }
@@ -398,6 +410,43 @@ export class Repository {
         ? error.cause.reason
         : error;
     });
+  }
+
+  /**
+   * Runs a query page by page, for results that are too large to be held at once. All pages show
+   * the state that the first one read, also while data are written. A page has at most `rows` rows,
+   * and fewer if they would take more than 64 MB. The first page may be empty.
+   *
+   * A state is gone (`GONE`) after a physical deletion, or if the data set was replaced.
+   */
+  async *pages(q: string, options: PageOptions = {}): AsyncGenerator<QueryResult> {
+    const { parameters = {}, now = new Date(), rows = PAGE } = options;
+    if (!Number.isInteger(rows) || rows < 1 || rows > LONGEST_PAGE)
+      throw new AqliteError(`\`rows\` is ${rows}, expected an integer from 1 to ${LONGEST_PAGE}`, {
+        code: "ARGUMENT",
+      });
+    const pages = guarded(
+      () => new Pages(text(q), json(parameters, "the parameters"), moment(now)),
+    );
+    let origin: Engine | undefined;
+    let most = rows;
+    try {
+      for (;;) {
+        const page = await this.#watched(options, (engine, step) => {
+          origin ??= engine;
+          if (engine !== origin) throw gone();
+          return engine.page(pages, most, step);
+        }).catch((error: unknown) => {
+          if (most === 1 || !isTooLarge(error)) throw error;
+          return null;
+        });
+        if (page === undefined) return;
+        if (page) yield new QueryResult(page, q);
+        else most = Math.ceil(most / 4);
+      }
+    } finally {
+      pages.free();
+    }
   }
 
   /** Explains each step of a query from text to rows, and the data that its run reads. */
@@ -558,6 +607,17 @@ export class Repository {
   [dispose](): void {
     this.close();
   }
+}
+
+/** Creates the error of a data set that was replaced between two pages. */
+function gone(): AqliteError {
+  return new AqliteError("the data set was replaced since the first page: run the query again", {
+    code: "GONE",
+  });
+}
+
+function isTooLarge(error: unknown): boolean {
+  return error instanceof AqliteError && error.code === "RESULT_TOO_LARGE";
 }
 
 /** Carries the reason of an aborted run through the errors of the module. */

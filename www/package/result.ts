@@ -3,7 +3,7 @@ import type { Rows } from "aqlite-wasm";
 import { dispose } from "./dispose";
 import { AqliteError, aborted } from "./errors";
 import type { SignalLike } from "./host";
-import type { Json, QueryOptions } from "./types";
+import type { Json, QueryOptions, TableOptions } from "./types";
 
 interface Table {
   columns: { name: string; path: string | null }[];
@@ -14,12 +14,14 @@ interface Table {
 export class QueryResult {
   #rows: Rows | undefined;
   readonly #text: string;
+  readonly #q: string;
   #parsed: Table | undefined;
 
   /** @internal */
-  constructor(rows: Rows) {
+  constructor(rows: Rows, q: string) {
     this.#rows = rows;
     this.#text = rows.json();
+    this.#q = q;
   }
 
   /** `{"columns":[…],"rows":[[…]]}` as text. Numbers have the digits that were committed. */
@@ -56,6 +58,21 @@ export class QueryResult {
   /** Returns one object per line, with the columns of `csv`. */
   ndjson(): string {
     return this.#held().ndjson();
+  }
+
+  /** Returns the stream format of Apache Arrow, with typed columns. */
+  toArrow(options: TableOptions = {}): Promise<Uint8Array> {
+    return this.#table("arrow", options);
+  }
+
+  /** Returns a file of Apache Parquet with typed columns, compressed by Snappy. */
+  toParquet(options: TableOptions = {}): Promise<Uint8Array> {
+    return this.#table("parquet", options);
+  }
+
+  async #table(format: "arrow" | "parquet", options: TableOptions): Promise<Uint8Array> {
+    const { table } = await import("./tables");
+    return table({ text: this.#text, q: this.#q }, format, options);
   }
 
   [Symbol.iterator](): Iterator<Json[]> {

@@ -11,6 +11,8 @@ import type { ModuleSource, ResponseLike, UncompiledModule } from "./host";
 export interface Host {
   /** Loads the module. */
   load(): Promise<WebAssembly.Module>;
+  /** Loads the module of tables. Absent in hosts where the program names it. */
+  loadTables?(): Promise<WebAssembly.Module>;
   /** Loads the module at once. Absent in hosts that can only wait for it. */
   loadNow?(): WebAssembly.Module;
 }
@@ -23,6 +25,7 @@ let host: Host = {
       }),
     ),
 };
+let tables: Promise<WebAssembly.Module> | undefined;
 let isStarted = false;
 let starting: Promise<void> | undefined;
 
@@ -65,6 +68,38 @@ export function started(): void {
       { code: "NOT_STARTED" },
     );
   run(host.loadNow());
+}
+
+/**
+ * Sets the module of `toArrow` and `toParquet`: the file `aqlite-arrow.wasm` of the package. Later
+ * calls have no effect.
+ *
+ * Only workerd and `aqlite/slim` need this call. Elsewhere the first table loads the file.
+ */
+export async function startTables(module: ModuleSource): Promise<void> {
+  const isCompiled = module instanceof WebAssembly.Module;
+  // The type of a compiled module has no members, so a condition does not exclude it.
+  await loadedTables(() =>
+    isCompiled ? Promise.resolve(module) : compiled(module as UncompiledModule),
+  );
+}
+
+/**
+ * Loads the module of tables.
+ * @internal
+ */
+export function loadedTables(load = host.loadTables): Promise<WebAssembly.Module> {
+  if (!load && !tables)
+    return Promise.reject(
+      new AqliteError(
+        "the module of tables is not started: call `await startTables(module)` with `aqlite/aqlite-arrow.wasm` first",
+        { code: "NOT_STARTED" },
+      ),
+    );
+  if (load) tables ??= load();
+  const loading = tables as Promise<WebAssembly.Module>;
+  loading.catch(() => (tables = undefined));
+  return loading;
 }
 
 function run(module: WebAssembly.Module): void {

@@ -148,6 +148,21 @@ export interface QueryOptions {
   onProgress?: (progress: { milliseconds: number }) => void;
 }
 
+/** The options of a query that is read page by page. Each page has `timeout` for itself. */
+export interface PageOptions extends QueryOptions {
+  /** The maximum number of rows of a page, 10,000 by default. */
+  rows?: number;
+}
+
+/** The options of a table of Arrow or Parquet. */
+export interface TableOptions {
+  /**
+   * The form of columns whose values are all complete date-times with a zone: points in time
+   * (`instant`, the default), texts as they were sent, or both.
+   */
+  times?: "instant" | "text" | "both";
+}
+
 /** The progress of a long work. */
 export interface Progress {
   what: string;

@@ -66,6 +66,19 @@ fn module(name: &str, profile: &str, options: &[&str], folder: &str) -> Result<(
     })
 }
 
+/// Builds the module that writes tables of Arrow and Parquet, for the page and the npm package. It
+/// is loaded for the first table only, so it is compiled for size.
+fn module_of_tables() -> Result<(), String> {
+    let folder = "target/arrow-wasm";
+    let inputs = [&CORE[..], &["www/arrow"]].concat();
+    let written = root().join(folder).join("aqlite_arrow_wasm.js");
+    unless_fresh("module of tables", &inputs, &written, || {
+        compile("aqlite-arrow-wasm", "wasm", &[])?;
+        let module = format!("target/{WASM}/wasm/aqlite_arrow_wasm.wasm");
+        bindings::write(BindingsFor::Browser, &module, folder)
+    })
+}
+
 /// Builds the npm package (dist/package) and packs it (dist/aqlite.tgz).
 pub fn package() -> Result<(), String> {
     target(WASM)?;
@@ -77,10 +90,12 @@ pub fn package() -> Result<(), String> {
         &[],
         "target/package-wasm",
     )?;
+    module_of_tables()?;
     let packed = root().join("dist/aqlite.tgz");
     let inputs = [
         &CORE[..],
         &[
+            "www/arrow",
             "www/wasm",
             "www/package",
             "www/src",
@@ -97,6 +112,8 @@ pub fn package() -> Result<(), String> {
                 "www/package/build.mjs",
                 "--wasm",
                 "target/package-wasm",
+                "--arrow",
+                "target/arrow-wasm",
                 "--out",
                 "dist/package",
             ],
@@ -123,6 +140,7 @@ pub fn page() -> Result<(), String> {
     // For a small first load: compiled for size, and without the parts that only servers need.
     let options = ["--no-default-features"];
     module("module of the page", "wasm", &options, "target/www-wasm")?;
+    module_of_tables()?;
     let index = root().join("dist/www/index.html");
     let inputs = [
         &CORE[..],

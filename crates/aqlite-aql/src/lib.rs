@@ -37,7 +37,7 @@ pub use hover::{Hover, hover};
 pub use labels::{Label, LabelStep, Labels, NoLabels, TemplateLabels};
 pub use lint::{LINT_RULES, LintRule, LintWarning, lint};
 pub use parse::{NESTING_LIMIT, TEXT_LIMIT, parse};
-pub use prepare::{QueryOptions, prepare, prepare_tree};
+pub use prepare::{Page, QueryOptions, prepare, prepare_tree};
 pub use print::{format, print};
 pub use stages::{MAX_STAGES, Stage, StageKind, Stages};
 pub use terminology::{

@@ -5,7 +5,7 @@ use super::check::{CheckOptions, Parameters, check};
 use super::parse::parse;
 use super::terminology::Terminology;
 use super::{Plan, plan};
-use aqlite_rm::diag::{Diagnostic, Severity};
+use aqlite_rm::diag::{Diagnostic, Severity, Span};
 
 /// The options of a query.
 #[derive(Clone, Copy, Default)]
@@ -17,6 +17,17 @@ pub struct QueryOptions<'a> {
     /// The source of answers to `TERMINOLOGY()` and value set URIs, beside openEHR's own groups and
     /// code sets.
     pub terminology: Option<&'a dyn Terminology>,
+    /// The page of the result that is wanted.
+    pub page: Option<Page>,
+}
+
+/// A page of a result.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Page {
+    /// The number of rows before it.
+    pub offset: u64,
+    /// The largest number of its rows.
+    pub rows: u64,
 }
 
 /// Parses, checks and plans a query.
@@ -49,6 +60,20 @@ pub fn prepare_tree(
         terminology: options.terminology,
         draft: false,
     };
-    let query = check(ast, parameters, &options_of_check)?;
+    let mut query = check(ast, parameters, &options_of_check)?;
+    if let Some(Page { offset, rows }) = options.page
+        && !query.narrow_to_page(offset, rows)
+    {
+        let span = ast
+            .select
+            .top
+            .as_ref()
+            .map_or(Span::default(), |top| top.at.0);
+        let message = "`TOP … BACKWARD` has no pages";
+        let help = "use `ORDER BY … DESC` and `LIMIT`";
+        return Err(vec![
+            Diagnostic::error("AQL0406", span, message).with_help(help),
+        ]);
+    }
     plan(query, options.ehr, options.exact_archetypes)
 }

@@ -16,6 +16,8 @@ const JOURNAL: &str = "JOURNAL";
 const SAMPLES: &str = "SAMPLES";
 /// A repository that fails.
 const STORE: &str = "STORE";
+/// A state of the data that does not exist any more.
+const GONE: &str = "GONE";
 /// A broken invariant: the repository in memory never waits.
 const WAITS: &str = "AQL0901";
 
@@ -34,9 +36,10 @@ pub fn of_samples(message: impl Display) -> JsValue {
     coded(SAMPLES, message)
 }
 
-/// Creates the error of a repository that fails.
+/// Creates the error of a repository that fails, or does not have the state of a page any more.
 pub fn of_store(error: &StoreError) -> JsValue {
-    coded(STORE, error)
+    let is_gone = matches!(error, StoreError::SnapshotGone | StoreError::NoSuchSnapshot);
+    coded(if is_gone { GONE } else { STORE }, error)
 }
 
 /// Creates the error of a repository that fails, from its message.

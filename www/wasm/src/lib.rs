@@ -10,11 +10,12 @@ mod error;
 #[path = "../../../xtask/files.rs"]
 mod files;
 pub mod guide;
+mod pages;
 mod zone;
 
 use aqlite::aql::{
-    self, Budget, Completion, CsvOptions, Parameter, Parameters, QueryOptions, ResultSet, Run,
-    TemplateLabels,
+    self, Budget, Completion, CsvOptions, Page, Parameter, Parameters, Plan, QueryOptions,
+    ResultSet, Run, TemplateLabels,
 };
 use aqlite::diag::{Diagnostic, Finding, LineIndex, Severity, Span};
 use aqlite::document::Batch;
@@ -28,6 +29,7 @@ use aqlite::service::{
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::now_or_never;
 use aqlite::store::repository::{Definition, DefinitionKind, Repository as _, StoreError};
+use aqlite::store::scan::{Scan, Snapshot};
 use aqlite::template::flat::{self, Maker, Shape};
 use aqlite::template::{Template, WebTemplate, describe};
 use js_sys::Function;
@@ -285,12 +287,7 @@ impl Repository {
         now: &str,
         stopped: &Function,
     ) -> Result<Rows, JsValue> {
-        let stopped = || {
-            stopped
-                .call0(&JsValue::NULL)
-                .map_or(true, |answer| answer.is_truthy())
-        };
-        self.run(q, parameters, now, &stopped).map(Rows)
+        self.run(q, parameters, now, &stopping(stopped)).map(Rows)
     }
 
     /// Returns the findings that a commit would have for a composition (canonical JSON or XML):
@@ -455,32 +452,47 @@ impl Repository {
         now: &str,
         stopped: &dyn Fn() -> bool,
     ) -> Result<ResultSet, JsValue> {
+        let plan = self.plan(q, parameters, None)?;
+        self.execute(&plan, now, None, stopped)
+            .map(|(result, _)| result)
+    }
+
+    /// Plans a query, or one page of it.
+    fn plan(&self, q: &str, parameters: &str, page: Option<Page>) -> Result<Plan, JsValue> {
         let parameters = bound(parameters)?;
         let answers = self.answers(q)?;
         let options = QueryOptions {
             terminology: Some(&answers),
+            page,
             ..QueryOptions::default()
         };
-        let plan =
-            aql::prepare(q, &parameters, &options).map_err(|found| query_error(q, &found))?;
-        let mut run = Run::new(
-            &plan,
-            now,
-            Budget {
-                rows: ROWS,
-                ..Budget::default()
-            },
-            stopped,
-        );
-        let scanned = now_or_never(
-            self.service
-                .repository()
-                .scan(plan.scan(), &mut |batch: &Batch| run.push(batch)),
-        );
-        scanned
+        aql::prepare(q, &parameters, &options).map_err(|found| query_error(q, &found))
+    }
+
+    /// Runs a plan on a state of the data; without one on the newest. Returns the state, too.
+    fn execute(
+        &self,
+        plan: &Plan,
+        now: &str,
+        snapshot: Option<Snapshot>,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<(ResultSet, Snapshot), JsValue> {
+        let budget = Budget {
+            rows: ROWS,
+            ..Budget::default()
+        };
+        let mut run = Run::new(plan, now, budget, stopped);
+        let scan = Scan {
+            snapshot,
+            ..plan.scan().clone()
+        };
+        let repository = self.service.repository();
+        let mut sink = |batch: &Batch| run.push(batch);
+        let snapshot = now_or_never(repository.scan(&scan, &mut sink))
             .map_err(error::of_wait)?
             .map_err(|failed| error::of_store(&failed))?;
-        run.finish().map_err(|ended| error::of_run(&ended))
+        let result = run.finish().map_err(|ended| error::of_run(&ended))?;
+        Ok((result, snapshot))
     }
 
     /// Returns the answers of the stored value sets to the terminology calls of a query. No server
@@ -563,6 +575,15 @@ pub fn document_query(q: &str, column: usize, row: Option<u32>) -> Result<Option
 #[wasm_bindgen(js_name = patientQuery)]
 pub fn patient_query(q: &str) -> Result<Option<String>, JsValue> {
     aql::patient_query(q).map_err(|found| query_error(q, &found))
+}
+
+/// Returns a function that calls a function of JavaScript. An exception there ends the run.
+fn stopping(stopped: &Function) -> impl Fn() -> bool {
+    || {
+        stopped
+            .call0(&JsValue::NULL)
+            .map_or(true, |answer| answer.is_truthy())
+    }
 }
 
 /// Returns the result of a future of the repository in memory, which never waits.

@@ -47,6 +47,24 @@ impl Query {
     }
 }
 
+impl Query {
+    /// Narrows the window to a page: at most `rows` rows, behind `offset` others. A page does not
+    /// reach beyond the LIMIT of the query. Returns false, and changes nothing, for `TOP …
+    /// BACKWARD`, which has no pages.
+    pub fn narrow_to_page(&mut self, offset: u64, rows: u64) -> bool {
+        let (limit, start) = match self.window {
+            Some(Window::Last { .. }) => return false,
+            Some(Window::First { limit, offset }) => (limit, offset),
+            None => (u64::MAX, 0),
+        };
+        self.window = Some(Window::First {
+            limit: rows.min(limit.saturating_sub(offset)),
+            offset: start.saturating_add(offset),
+        });
+        true
+    }
+}
+
 /// A variable of FROM, or an anonymous class expression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Variable {

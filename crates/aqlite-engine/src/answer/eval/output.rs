@@ -42,6 +42,10 @@ const UNMADE: u32 = u32::MAX;
 const DUPLICATES: usize = 4096;
 const DUPLICATE_CELLS: usize = 1 << 16;
 
+/// The numbers of rows, and of bytes, after which rows before the window are left out.
+const BEFORE_WINDOW: usize = 1024;
+const BEFORE_WINDOW_BYTES: usize = 1 << 20;
+
 /// The default order of a row: two keys, where rows do not come in order, then its number in order
 /// of arrival.
 pub(super) type Order = (u64, u64, u64);
@@ -82,8 +86,10 @@ pub(super) struct Output {
     /// Bytes of groups and of what their aggregates have seen, about.
     grouped_bytes: usize,
     taken: u64,
-    /// The number of rows before the window that were counted and not made.
+    /// The number of rows before the window that were counted and not made, or made and left out.
     skipped: u64,
+    /// The number of rows before the window that were made and left out.
+    left_out: u64,
     /// The broken invariant, if any: the run ends without an answer.
     broken: Option<&'static str>,
     /// The progress of ending the run.
@@ -116,6 +122,7 @@ impl Output {
             grouped_bytes: 0,
             taken: 0,
             skipped: 0,
+            left_out: 0,
             broken: None,
             closing: Closing::default(),
         }
@@ -177,7 +184,27 @@ impl Output {
         if plan.query.distinct && !self.keeps_duplicates && is_due {
             self.remove_duplicates(plan, work);
         }
+        if self.ready.len() >= BEFORE_WINDOW || self.result_buffer.bytes() >= BEFORE_WINDOW_BYTES {
+            self.leave_out_before_window(plan);
+        }
         budget.check(self.len(), self.bytes())
+    }
+
+    /// Forgets the rows before the window, so that a page far behind the first one needs no more
+    /// memory than the first one. Rows that may be taken back stay.
+    fn leave_out_before_window(&mut self, plan: &Plan) {
+        let before = self.before_window_of_made(plan);
+        if before == 0 || plan.query.distinct || self.keeps_duplicates {
+            return;
+        }
+        let count = usize::try_from(before).map_or(self.ready.len(), |n| n.min(self.ready.len()));
+        let kept = self.ready.split_off(count);
+        self.result_buffer.keep(kept.iter().copied());
+        self.ready = (0..kept.len() as u32).collect();
+        // The own texts of the buffer have new numbers.
+        self.shown.fill(None);
+        self.left_out += count as u64;
+        self.skip(count as u64);
     }
 
     /// Removes the rows of a plain query with DISTINCT that came before, and the room that they
@@ -212,12 +239,24 @@ impl Output {
 
     /// Returns the number of rows before the window that were neither made nor skipped.
     pub fn before_window(&self, plan: &Plan) -> u64 {
+        self.before_window_of_made(plan)
+            .saturating_sub(self.len() as u64)
+    }
+
+    /// Returns the number of rows before the window that were not skipped, from the first row that
+    /// is held.
+    fn before_window_of_made(&self, plan: &Plan) -> u64 {
         match plan.query.window {
-            Some(Window::First { offset, .. }) if self.is_plain(plan) => offset
-                .saturating_sub(self.skipped)
-                .saturating_sub(self.len() as u64),
+            Some(Window::First { offset, .. }) if self.is_plain(plan) => {
+                offset.saturating_sub(self.skipped)
+            }
             _ => 0,
         }
+    }
+
+    /// Returns the number of rows that were made, with those before the window.
+    pub fn made(&self) -> u64 {
+        self.left_out + self.len() as u64
     }
 
     /// Leaves out rows before the window that are not made.

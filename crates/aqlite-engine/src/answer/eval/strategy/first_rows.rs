@@ -44,7 +44,7 @@ impl Strategy for FirstRows {
 /// Returns the number of documents of the next slice, from the yield of the `seen` documents.
 fn next_slice(run: &Run<'_>, seen: u32) -> u32 {
     let missing = run.output.missing(run.plan).unwrap_or_default();
-    let found = run.output.len().max(1) as u64;
+    let found = run.output.made().max(1);
     let wanted = missing.saturating_mul(u64::from(seen)) / found;
     let least = run.budget.slice.max(1);
     let most = seen.saturating_mul(4).max(least);

@@ -44,7 +44,12 @@ impl Strategy for RowTemplates {
             // walk ends as soon as it has these.
             Err(Abort::Failed(failure)) if first_only && !is_whole && is_too_large(&failure) => {
                 run.output.back_to(before);
-                tasks.push(Box::new(DocumentWalk(slice)));
+                // The rows before the window are left out after each slice, so smaller ones fit.
+                if run.output.before_window(plan) > 0 && slice.len() > 1 {
+                    split(slice, tasks);
+                } else {
+                    tasks.push(Box::new(DocumentWalk(slice)));
+                }
             }
             Err(Abort::Failed(failure)) => return Err(Halt::Failed(failure)),
         }

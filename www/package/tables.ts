@@ -1,0 +1,32 @@
+// Results as tables of Arrow and Parquet, by a module of its own: it is loaded for the first table.
+import { initSync, table as write } from "aqlite-arrow-wasm";
+import { AqliteError } from "./errors";
+import { loadedTables } from "./start";
+import type { TableOptions } from "./types";
+
+/** A result, and the query that it answers. */
+export interface Answer {
+  /** The result as JSON. */
+  text: string;
+  /** The text of the query, for the metadata of the table. */
+  q: string;
+}
+
+/** Writes a result as a table. */
+export async function table(
+  { text, q }: Answer,
+  format: "arrow" | "parquet",
+  { times = "instant" }: TableOptions,
+): Promise<Uint8Array> {
+  initSync({ module: await loadedTables() });
+  try {
+    return write(text, format, times, q);
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    const isPanic = error instanceof WebAssembly.RuntimeError;
+    throw new AqliteError(
+      isPanic ? `the table takes too much memory, or there is a defect: ${message}` : message,
+      { code: isPanic ? "PANIC" : "ARGUMENT", cause: error },
+    );
+  }
+}
