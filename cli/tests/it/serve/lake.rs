@@ -75,13 +75,22 @@ fn lake_follows_commits_deletions_and_removed_ehrs() {
     );
     assert_is_fresh(&folder, &server, view);
 
-    let answer = server.send("DELETE", &format!("{ITS}/admin/ehr/{}", ehrs[1]), "");
+    let gone = first[1].split("::").next().expect("an id");
+    let path = format!("{ITS}/admin/ehr/{}/composition/{gone}", ehrs[0]);
+    let answer = server.send("DELETE", &path, "");
     assert_eq!(answer.status, 204, "{}", text(&answer));
     let said = sync();
     assert!(
-        said.contains("1 removed EHRs, 2 files written again"),
+        said.contains("1 removed compositions, 1 files written again"),
         "{said}"
     );
+    assert_eq!(files_with(&lake, gone), Vec::<PathBuf>::new());
+    assert_is_fresh(&folder, &server, view);
+
+    let answer = server.send("DELETE", &format!("{ITS}/admin/ehr/{}", ehrs[1]), "");
+    assert_eq!(answer.status, 204, "{}", text(&answer));
+    let said = sync();
+    assert!(said.contains("1 removed EHRs"), "{said}");
     let removed = second[3].split("::").next().expect("an id");
     for text in [&ehrs[1], removed] {
         assert_eq!(files_with(&lake, text), Vec::<PathBuf>::new(), "{text}");
@@ -106,7 +115,7 @@ fn lake_follows_commits_deletions_and_removed_ehrs() {
     assert!(emptied.contains("1 removed EHRs"), "{emptied}");
     assert_eq!(files_with(&lake, &ehrs[0]), Vec::<PathBuf>::new());
     set_queryable(&server, &ehrs[0], true);
-    assert_eq!(sync(), format!("{view}: 9 rows of 9 compositions"));
+    assert_eq!(sync(), format!("{view}: 8 rows of 8 compositions"));
     assert_is_fresh(&folder, &server, view);
     server.stop();
 }
