@@ -30,6 +30,8 @@ const TOUCHED: &str = "SELECT DISTINCT v.object, e.ehr_id FROM version v JOIN eh
 const DELETED: &str = "SELECT object, number, time_committed FROM version
   WHERE successor IS NULL AND lifecycle = '523' AND kind = 1";
 
+const OBJECTS: &str = "SELECT DISTINCT object FROM version WHERE kind = 1";
+
 const EHRS: &str = "SELECT ehr_id FROM ehr WHERE id > 0 AND is_queryable";
 
 const SUBJECTS: &str = "SELECT ehr_id, subject_id FROM ehr WHERE subject_id IS NOT NULL";
@@ -127,6 +129,15 @@ impl LakeDatabase {
     pub fn ehrs(&self) -> Result<HashSet<String>, Failure> {
         let ehrs = self.list(EHRS, [], |row| row.get(0))?;
         Ok(ehrs.into_iter().collect())
+    }
+
+    /// Returns the ids of all compositions that have a version.
+    ///
+    /// # Errors
+    /// If the database cannot be read.
+    pub fn objects(&self) -> Result<HashSet<String>, Failure> {
+        let objects = self.list(OBJECTS, [], |row| row.get(0))?;
+        Ok(objects.into_iter().collect())
     }
 
     /// Returns the ids of the subjects of EHRs.

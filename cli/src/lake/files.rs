@@ -1,6 +1,6 @@
 //! The Parquet files of a dataset: writing rows, and writing files again without some of them.
 
-use super::columns::Columns;
+use super::columns::{Columns, LAKE};
 use super::state::DataFile;
 use super::storage::Storage;
 use crate::outcome::Failure;
@@ -20,6 +20,30 @@ const FILE_BYTES: usize = 128 << 20;
 
 /// A row of a dataset.
 pub type DatasetRow = Vec<Cell<String>>;
+
+/// What leaves every file of a dataset.
+#[derive(Debug, Default)]
+pub struct Removed {
+    /// EHRs, with the ids that the dataset has.
+    pub ehrs: HashSet<String>,
+    /// Objects that were removed physically.
+    pub objects: HashSet<String>,
+}
+
+impl Removed {
+    /// Returns whether nothing is removed.
+    pub fn is_empty(&self) -> bool {
+        self.ehrs.is_empty() && self.objects.is_empty()
+    }
+
+    fn has(&self, row: &DatasetRow) -> bool {
+        let is = |index: usize, ids: &HashSet<String>| match row.get(index) {
+            Some(Cell::Text(id)) => ids.contains(id),
+            _ => false,
+        };
+        is(0, &self.ehrs) || is(1, &self.objects)
+    }
+}
 
 /// Writes the data files of one sync.
 pub struct FileWriter<'w> {
@@ -112,14 +136,14 @@ impl FileWriter<'_> {
         Ok(DataFile::new(self.storage.write(&name, bytes)?, count))
     }
 
-    /// Writes files again with the present types, without the rows of some EHRs.
+    /// Writes files again with the present types, without some rows.
     ///
     /// # Errors
     /// As [`FileWriter::write`]; also if a file cannot be read.
     pub fn rewrite(
         &mut self,
         files: &[DataFile],
-        removed: &HashSet<String>,
+        removed: &Removed,
     ) -> Result<Vec<DataFile>, Failure> {
         let mut written = Vec::new();
         for file in files {
@@ -128,7 +152,7 @@ impl FileWriter<'_> {
             let table = table.map_err(|error| failure(&error).at(&file.name))?;
             let rows = table.rows.into_iter().map(|row| read_row(&row, &file.name));
             let is_kept = |row: &Result<DatasetRow, Failure>| match row {
-                Ok(row) => !matches!(row.first(), Some(Cell::Text(ehr)) if removed.contains(ehr)),
+                Ok(row) => !removed.has(row),
                 Err(_) => true,
             };
             written.extend(self.write(rows.filter(is_kept))?);
@@ -137,15 +161,23 @@ impl FileWriter<'_> {
     }
 }
 
-/// Returns whether a file has rows of some EHRs.
+/// Returns whether a file has rows that are removed.
 ///
 /// # Errors
 /// If it cannot be read.
-pub fn holds(storage: &Storage, file: &DataFile, ehrs: &HashSet<String>) -> Result<bool, Failure> {
+pub fn holds(storage: &Storage, file: &DataFile, removed: &Removed) -> Result<bool, Failure> {
     let bytes = storage.expect(&file.name)?;
-    let found = distinct_texts(bytes, super::columns::LAKE[0]);
-    let found = found.map_err(|error| failure(&error).at(&file.name))?;
-    Ok(!found.is_disjoint(ehrs))
+    for (column, ids) in [(LAKE[0], &removed.ehrs), (LAKE[1], &removed.objects)] {
+        if ids.is_empty() {
+            continue;
+        }
+        let found = distinct_texts(bytes.clone(), column);
+        let found = found.map_err(|error| failure(&error).at(&file.name))?;
+        if !found.is_disjoint(ids) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Returns a row that was read from a data file.

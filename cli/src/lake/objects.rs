@@ -1,5 +1,6 @@
 //! The index of the objects of a dataset: which versions its rows come from.
 
+use super::files::Removed;
 use crate::outcome::Failure;
 use bitcode::{Decode, Encode};
 use std::collections::{HashMap, HashSet};
@@ -108,12 +109,12 @@ impl Objects {
         absent.cloned().collect()
     }
 
-    /// Returns the index without some EHRs and their objects.
-    pub fn without(&self, ehrs: &HashSet<String>) -> Objects {
+    /// Returns the index without what is removed.
+    pub fn without(&self, removed: &Removed) -> Objects {
         let mut kept = Objects::default();
         for (id, entry) in &self.by_id {
             let ehr = self.ehr_id(entry.ehr);
-            if !ehrs.contains(ehr) {
+            if !removed.ehrs.contains(ehr) && !removed.objects.contains(id) {
                 let ehr = kept.ehr(ehr.to_owned());
                 kept.set(id.clone(), ObjectEntry { ehr, ..*entry });
             }

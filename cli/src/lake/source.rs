@@ -127,6 +127,18 @@ impl Source {
         Ok(result.rows().filter_map(|row| text(row.get(0))).collect())
     }
 
+    /// Returns the ids of all compositions that have a version, also those that are deleted; `None` if
+    /// the data cannot tell a deletion from a removal.
+    ///
+    /// # Errors
+    /// If the data cannot be read.
+    pub fn objects(&self) -> Result<Option<HashSet<String>>, Failure> {
+        match self {
+            Source::Database(database) => database.objects().map(Some),
+            Source::Files(_) | Source::Server(_) => Ok(None),
+        }
+    }
+
     /// Returns the ids of the subjects of EHRs, by the ids of the EHRs.
     ///
     /// # Errors

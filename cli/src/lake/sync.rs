@@ -6,7 +6,7 @@
 
 use super::changes::Changes;
 use super::columns::Columns;
-use super::files::{FileWriter, holds};
+use super::files::{FileWriter, Removed, holds};
 use super::iceberg::{self, TableChange};
 use super::objects::{Objects, checksum};
 use super::pseudonym::Pseudonyms;
@@ -69,6 +69,7 @@ struct Summary {
     changed: usize,
     deleted: usize,
     removed_ehrs: usize,
+    removed_objects: usize,
     rewritten_files: usize,
 }
 
@@ -211,8 +212,14 @@ impl Lake<'_> {
     ) -> Result<(Option<ViewState>, Summary), Failure> {
         let columns = Columns::of(&rows.result, &view.name)?;
         let known = before.read_objects(&self.storage)?;
-        let removed = self.removed_ehrs(&known, rows)?;
-        let known = known.without(&removed);
+        let removed = Removed {
+            ehrs: self.removed_ehrs(&known, rows)?,
+            objects: self.removed_objects(&known, rows)?,
+        };
+        let known = match removed.is_empty() {
+            true => known,
+            false => known.without(&removed),
+        };
         let sync = before.sync + 1;
         let key = (self.pseudonyms.as_ref(), sync);
         let changes = Changes::find((rows, &columns), &known, &self.source, key)?;
@@ -220,7 +227,8 @@ impl Lake<'_> {
             rows: changes.len(),
             changed: changes.changed(),
             deleted: changes.gone(),
-            removed_ehrs: removed.len(),
+            removed_ehrs: removed.ehrs.len(),
+            removed_objects: removed.objects.len(),
             rewritten_files: 0,
         };
         if self.options.dry_run {
@@ -259,13 +267,30 @@ impl Lake<'_> {
         Ok(removed)
     }
 
+    /// Returns the objects of the dataset that were removed physically, in EHRs that exist.
+    fn removed_objects(
+        &self,
+        known: &Objects,
+        rows: &ViewRows,
+    ) -> Result<HashSet<String>, Failure> {
+        let present = match rows.touched {
+            None if known.ehrs() > 0 => self.source.objects()?,
+            _ => None,
+        };
+        let Some(present) = present else {
+            return Ok(HashSet::new());
+        };
+        let ids = known.iter().map(|(id, _)| id);
+        Ok(ids.filter(|id| !present.contains(*id)).cloned().collect())
+    }
+
     /// Writes the data files and the metadata of a sync. Returns the number of older files that were
     /// written again.
     fn write_files(
         &self,
         view: &SyncView,
         state: &mut ViewState,
-        (changes, columns, removed): (&Changes<'_>, &Columns, &HashSet<String>),
+        (changes, columns, removed): (&Changes<'_>, &Columns, &Removed),
     ) -> Result<usize, Failure> {
         let types = observed(state.types.as_ref(), changes, columns)?;
         let old_types = state.types.clone().unwrap_or_else(|| types.clone());
@@ -359,6 +384,9 @@ impl Summary {
         }
         if self.removed_ehrs > 0 {
             parts.push(format!("{} removed EHRs", self.removed_ehrs));
+        }
+        if self.removed_objects > 0 {
+            parts.push(format!("{} removed compositions", self.removed_objects));
         }
         if self.rewritten_files > 0 {
             parts.push(format!("{} files written again", self.rewritten_files));

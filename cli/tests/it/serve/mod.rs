@@ -2,6 +2,7 @@
 
 mod access;
 mod crash;
+mod lake;
 mod load;
 #[path = "../../../../tests/it/over_http.rs"]
 mod over_http;

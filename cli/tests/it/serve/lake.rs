@@ -1,0 +1,160 @@
+//! The command `lake sync` on a repository: its database, and its server.
+
+use super::super::lake_sync::{files_with, latest};
+use super::said;
+use super::server::{Folder, ITS, Server, compositions, text};
+use aqlite::service::Response;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+const VIEW: &str = "SELECT c/name/value AS name, c/context/start_time/value AS at FROM EHR e CONTAINS COMPOSITION c";
+
+/// Runs a sync that must succeed, and returns its report.
+fn synced(folder: &Folder, data: &str, to: &str, more: &[&str]) -> String {
+    let arguments = ["lake", "sync", "-d", data, "--to", to];
+    let output = folder.run(&[&arguments[..], more].concat());
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.stderr.is_empty(), "{}", said(&output));
+    String::from_utf8(output.stdout)
+        .expect("UTF-8")
+        .trim()
+        .to_owned()
+}
+
+/// Returns the uid of the version that an answer names.
+fn uid(answer: &Response) -> String {
+    super::server::tag(answer)
+}
+
+/// Creates compositions in an EHR, and returns the uids of their versions.
+fn create(server: &Server, ehr_id: &str, documents: &[String]) -> Vec<String> {
+    let create = |document: &String| {
+        let path = format!("{ITS}/ehr/{ehr_id}/composition");
+        let answer = server.send("POST", &path, document);
+        assert_eq!(answer.status, 201, "{}", text(&answer));
+        uid(&answer)
+    };
+    documents.iter().map(create).collect()
+}
+
+#[test]
+fn lake_follows_commits_deletions_and_removed_ehrs() {
+    let folder = Folder::new("lake");
+    let variables = [
+        ("AUTH", "none"),
+        ("ADMIN", "true"),
+        ("LIMIT_FETCH_DEFAULT", "7"),
+    ];
+    let server = Server::start(&folder, &[], &variables);
+    server.store_templates();
+    let ehrs = [server.create_ehr(), server.create_ehr()];
+    let documents = compositions(24);
+    let first = create(&server, &ehrs[0], &documents[..10]);
+    let second = create(&server, &ehrs[1], &documents[10..20]);
+    let path = format!("{ITS}/definition/query/org.example::names/1.0.0");
+    let stored = server.send("PUT", &path, &json!({ "q": VIEW }).to_string());
+    assert_eq!(stored.status, 200, "{}", text(&stored));
+    let (stored, view) = (["--stored", "org.example::names"], "org_example__names");
+    let sync = || synced(&folder, "test.db", "lake", &stored);
+    let lake = folder.0.join("lake");
+    assert_eq!(sync(), format!("{view}: 20 rows of 20 compositions"));
+    assert_eq!(sync(), format!("{view}: no changes"));
+
+    create(&server, &ehrs[1], &documents[20..24]);
+    delete(&server, &ehrs[0], &first[0]);
+    let said = sync();
+    assert_eq!(
+        said,
+        format!("{view}: 4 rows of 4 compositions, 1 deleted compositions")
+    );
+    let deleted = first[0].split("::").next().expect("an id").to_owned();
+    assert!(!latest(&lake, view).contains_key(&format!("\"{deleted}\"")));
+    assert!(
+        !files_with(&lake, &deleted).is_empty(),
+        "a deletion is a row"
+    );
+    assert_is_fresh(&folder, &server, view);
+
+    let gone = first[1].split("::").next().expect("an id");
+    let path = format!("{ITS}/admin/ehr/{}/composition/{gone}", ehrs[0]);
+    let answer = server.send("DELETE", &path, "");
+    assert_eq!(answer.status, 204, "{}", text(&answer));
+    let said = sync();
+    assert!(
+        said.contains("1 removed compositions, 1 files written again"),
+        "{said}"
+    );
+    assert_eq!(files_with(&lake, gone), Vec::<PathBuf>::new());
+    assert_is_fresh(&folder, &server, view);
+
+    let answer = server.send("DELETE", &format!("{ITS}/admin/ehr/{}", ehrs[1]), "");
+    assert_eq!(answer.status, 204, "{}", text(&answer));
+    let said = sync();
+    assert!(said.contains("1 removed EHRs"), "{said}");
+    let removed = second[3].split("::").next().expect("an id");
+    for text in [&ehrs[1], removed] {
+        assert_eq!(files_with(&lake, text), Vec::<PathBuf>::new(), "{text}");
+    }
+    assert_is_fresh(&folder, &server, view);
+
+    set_queryable(&server, &ehrs[0], false);
+    let output = folder.run(&[
+        "lake", "sync", "-d", "test.db", "--to", "lake", stored[0], stored[1],
+    ]);
+    assert_eq!(
+        output.status.code(),
+        Some(1),
+        "the last EHR is not removed in passing"
+    );
+    let emptied = synced(
+        &folder,
+        "test.db",
+        "lake",
+        &[&stored[..], &["--allow-empty"]].concat(),
+    );
+    assert!(emptied.contains("1 removed EHRs"), "{emptied}");
+    assert_eq!(files_with(&lake, &ehrs[0]), Vec::<PathBuf>::new());
+    set_queryable(&server, &ehrs[0], true);
+    assert_eq!(sync(), format!("{view}: 8 rows of 8 compositions"));
+    assert_is_fresh(&folder, &server, view);
+    server.stop();
+}
+
+fn delete(server: &Server, ehr_id: &str, uid: &str) {
+    let answer = server.send(
+        "DELETE",
+        &format!("{ITS}/ehr/{ehr_id}/composition/{uid}"),
+        "",
+    );
+    assert_eq!(answer.status, 204, "{}", text(&answer));
+}
+
+/// Sets EHR_STATUS.is_queryable.
+fn set_queryable(server: &Server, ehr_id: &str, is_queryable: bool) {
+    let path = format!("{ITS}/ehr/{ehr_id}/ehr_status");
+    let answer = server.send("GET", &path, "");
+    let mut status: Value = serde_json::from_slice(&answer.body).expect("JSON");
+    status["is_queryable"] = Value::from(is_queryable);
+    let headers = [
+        ("Content-Type", "application/json"),
+        ("If-Match", &format!("\"{}\"", uid(&answer))),
+    ];
+    let body = status.to_string();
+    let authority = &server.authority;
+    let answer = super::over_http::send(authority, "PUT", &path, &headers, body.as_bytes());
+    let answer = answer.expect("an answer");
+    assert!(answer.status < 300, "{}", text(&answer));
+}
+
+/// Compares the present rows of the lake with those that a single sync writes, of the database and of
+/// the server.
+fn assert_is_fresh(folder: &Folder, server: &Server, view: &str) {
+    let url = format!("http://{}", server.authority);
+    let expected = latest(&folder.0.join("lake"), view);
+    for (number, data) in ["test.db", &url].into_iter().enumerate() {
+        let to = format!("fresh-{number}");
+        drop(std::fs::remove_dir_all(folder.0.join(&to)));
+        synced(folder, data, &to, &["--stored", "org.example::names"]);
+        assert_eq!(latest(&folder.0.join(&to), view), expected, "{data}");
+    }
+}
