@@ -40,6 +40,7 @@ pub fn written(result: &str, format: &str, times: &str, aql: &str) -> Result<Vec
             other => return Err(format!("there is no form of times `{other}`")),
         },
         aql,
+        field_ids: false,
     };
     let result = result_of(result)?;
     let mut types = ColumnTypes::new(result.columns.len());
@@ -71,7 +72,7 @@ fn result_of(text: &str) -> Result<ResultSet, String> {
                 .collect(),
         );
     }
-    ResultSet::from_rows(columns, rows.into_iter()).map_err(|e| e.to_string())
+    ResultSet::from_rows(columns, rows).map_err(|e| e.to_string())
 }
 
 fn column(text: &str) -> Result<ResultColumn, String> {
