@@ -71,7 +71,7 @@ fn result_of(text: &str) -> Result<ResultSet, String> {
                 .collect(),
         );
     }
-    ResultSet::from_rows(columns, rows.into_iter()).map_err(|e| e.to_string())
+    ResultSet::from_rows(columns, rows).map_err(|e| e.to_string())
 }
 
 fn column(text: &str) -> Result<ResultColumn, String> {
