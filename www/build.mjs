@@ -1,7 +1,7 @@
-// Builds the page: `node www/build.mjs [--wasm DIR] [--out DIR] [--openapi FILE] [--dev] [--sizes]`.
+// Builds the page: `node www/build.mjs [--wasm DIR] [--arrow DIR] [--out DIR] [--openapi FILE] [--dev] [--sizes]`.
 //
 // DIR of `--wasm` (or AQLITE_WASM; default target/www-wasm) holds what `wasm-bindgen --target web` made of www/wasm: aqlite_wasm.js and
-// aqlite_wasm_bg.wasm. The page goes to `--out` (default dist/www). Every file but index.html, sw.js and the manifest carries a hash of its
+// aqlite_wasm_bg.wasm. DIR of `--arrow` (default target/arrow-wasm) is the same of www/arrow. The page goes to `--out` (default dist/www). Every file but index.html, sw.js and the manifest carries a hash of its
 // content in its name, so that it may be cached for ever.
 import { build } from "esbuild";
 import { apiPage } from "./api.mjs";
@@ -19,6 +19,7 @@ const root = dirname(here);
 const { values: options } = parseArgs({
   options: {
     wasm: { type: "string" },
+    arrow: { type: "string" },
     out: { type: "string" },
     openapi: { type: "string" },
     dev: { type: "boolean", default: false },
@@ -26,6 +27,7 @@ const { values: options } = parseArgs({
   },
 });
 const wasm = resolve(options.wasm ?? process.env.AQLITE_WASM ?? join(root, "target/www-wasm"));
+const arrow = resolve(options.arrow ?? join(root, "target/arrow-wasm"));
 const out = resolve(options.out ?? join(root, "dist/www"));
 const { version } = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
 
@@ -68,7 +70,10 @@ async function bundle(entry, format, constants) {
     metafile: true,
     absWorkingDir: root,
     loader: { ".aql": "text" },
-    alias: { "aqlite-wasm": join(wasm, "aqlite_wasm.js") },
+    alias: {
+      "aqlite-wasm": join(wasm, "aqlite_wasm.js"),
+      "aqlite-arrow-wasm": join(arrow, "aqlite_arrow_wasm.js"),
+    },
     define: {
       "import.meta.url": '""',
       ...Object.fromEntries(
@@ -96,12 +101,21 @@ const workerName = await stamped(
 );
 const chartName = await stamped("chart.js", await bundle("chart.ts", "esm", {}));
 const zipName = await stamped("zip.js", await bundle("zip.ts", "esm", {}));
+const tablesModuleName = await stamped(
+  "tables.wasm",
+  await readFile(join(arrow, "aqlite_arrow_wasm_bg.wasm")),
+);
+const tablesName = await stamped(
+  "tables.js",
+  await bundle("tables.ts", "esm", { TABLES_MODULE_URL: tablesModuleName }),
+);
 const pageName = await stamped(
   "page.js",
   await bundle("main.ts", "esm", {
     WORKER_URL: workerName,
     CHART_URL: chartName,
     ZIP_URL: zipName,
+    TABLES_URL: tablesName,
     VERSION: version,
   }),
 );
@@ -152,6 +166,7 @@ const shell = [
   pageName,
   chartName,
   zipName,
+  tablesName,
   earlyName,
   workerName,
   wasmName,
@@ -180,7 +195,8 @@ await writeFile(
 );
 // Hosts that read this file (such as Cloudflare's asset server) also send the policy as a header,
 // and let stamped files be cached without limit.
-const stampedNames = shell.filter((name) => /\.[0-9a-f]{10}\./.test(name));
+// The module of tables is not part of the shell: few visitors save one, and it has half a megabyte.
+const stampedNames = [...shell, tablesModuleName].filter((name) => /\.[0-9a-f]{10}\./.test(name));
 await writeFile(
   join(out, "_headers"),
   [

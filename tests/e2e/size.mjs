@@ -8,7 +8,7 @@ const LIMITS = [
   {
     what: "worker script",
     folder: "dist/worker",
-    ending: "",
+    files: /./,
     packed: gzipSync,
     by: "gzip",
     limit: 1_500_000,
@@ -16,15 +16,23 @@ const LIMITS = [
   {
     what: "page module",
     folder: "dist/www",
-    ending: ".wasm",
+    files: /^aqlite\.\w+\.wasm$/,
     packed: brotliCompressSync,
     by: "brotli",
     limit: 836_000,
   },
+  {
+    what: "module of tables",
+    folder: "dist/www",
+    files: /^tables\.\w+\.wasm$/,
+    packed: brotliCompressSync,
+    by: "brotli",
+    limit: 440_000,
+  },
 ];
 
-for (const { what, folder, ending, packed, by, limit } of LIMITS) {
-  const files = readdirSync(join(root, folder)).filter((name) => name.endsWith(ending));
+for (const { what, folder, files: ofPart, packed, by, limit } of LIMITS) {
+  const files = readdirSync(join(root, folder)).filter((name) => ofPart.test(name));
   const total = files.reduce(
     (sum, name) => sum + packed(readFileSync(join(root, folder, name))).length,
     0,

@@ -8,7 +8,7 @@ import { tableFromIPC } from "apache-arrow";
 import { parquetReadObjects } from "hyparquet";
 import { pathToFileURL } from "node:url";
 import { start } from "../e2e/server.mjs";
-import { browse } from "../web/page.mjs";
+import { browse, expect } from "../web/page.mjs";
 import { assertNotices, crates, packages } from "../web/parts.mjs";
 import { serve } from "../web/server.mjs";
 import { packed, root, unpacked } from "./unpacked.mjs";
@@ -49,6 +49,7 @@ test("it contains only needed files", async () => {
   const types = [
     "codes.d.ts",
     "dispose.d.ts",
+    "editor.d.ts",
     "errors.d.ts",
     "host.d.ts",
     "index.d.ts",
@@ -59,7 +60,14 @@ test("it contains only needed files", async () => {
     "start.d.ts",
     "types.d.ts",
   ];
-  const code = ["browser.js", "node.js", ...Array(4).fill("shared-*.js"), "slim.js", "workerd.js"];
+  const code = [
+    "browser.js",
+    "editor.js",
+    "node.js",
+    ...Array(6).fill("shared-*.js"),
+    "slim.js",
+    "workerd.js",
+  ];
   assert.deepEqual(
     names,
     [
@@ -102,6 +110,9 @@ export let message: string | undefined;
 try { await repository.addComposition("x", {}); } catch (error) { if (error instanceof AqliteError) message = error.diagnostics[0]?.path ?? error.code; }
 `;
   const ofBrowser = `import { Repository, start } from "aqlite";
+import { AqlEditor } from "aqlite/editor";
+const editor = document.createElement("aql-editor") satisfies AqlEditor;
+editor.services = await Repository.open();
 await start(await fetch("aqlite.wasm"));
 await start(new WebAssembly.Module(new ArrayBuffer(8)));
 const controller = new AbortController();
@@ -535,6 +546,69 @@ test("the README's page and worker run in Chromium and store data", async () => 
   assert.match(answers[2].diagnostics[0].code, /^AQL/);
   assert.deepEqual(problems, []);
   await server.stop();
+});
+
+test("the README's editor checks, completes, formats and runs a query in Chromium", async () => {
+  const server = await serve(house);
+  const browser = await browse();
+  after(() => Promise.all([browser.close(), server.stop()]));
+  const page = await browser.newPage();
+  const problems = [];
+  page.on("pageerror", (error) => problems.push(String(error)));
+  await page.goto(`${server.address}editor.html`);
+  const editor = page.locator("aql-editor");
+  await page.waitForFunction(() => document.querySelector("aql-editor").services.query);
+  await editor.getByRole("textbox", { name: "Query" }).click();
+  await page.keyboard.press("Control+Enter");
+  await expect(page.locator("output")).toHaveText(/^n\s+5\d/);
+  const changed = await page.evaluate(async () => {
+    const editor = document.querySelector("aql-editor");
+    const events = [];
+    for (const type of ["input", "change"])
+      document.addEventListener(type, () => events.push(type));
+    const checked = new Promise((resolve) =>
+      editor.addEventListener("diagnostics", ({ detail }) => detail.length && resolve(detail)),
+    );
+    editor.value = "select e/dta from EHR e";
+    const [{ code, from, to }] = await checked;
+    const isQuery = editor.format();
+    const { value, diagnostics } = editor;
+    editor.blur();
+    return {
+      events,
+      problem: [code, from, to, diagnostics.length],
+      isQuery,
+      value,
+      field: new FormData(document.forms[0]).get("query"),
+    };
+  });
+  assert.equal(changed.value, "SELECT e/dta\nFROM EHR e\n");
+  assert.deepEqual(changed.problem, ["AQL0203", 9, 12, 1]);
+  assert.deepEqual(changed.events, ["input", "input", "change"]);
+  assert.deepEqual([changed.isQuery, changed.field], [true, changed.value]);
+  await page.evaluate(() => (document.querySelector("aql-editor").value = ""));
+  await editor.getByRole("textbox").click();
+  await page.keyboard.type("SEL");
+  const proposal = editor.locator(".cm-tooltip-autocomplete li").first();
+  await expect(proposal).toContainText("SELECT");
+  await proposal.click();
+  await expect(editor.getByRole("textbox")).toContainText("SELECT");
+  await page.evaluate(() => document.querySelector("aql-editor").toggleAttribute("readonly", true));
+  await page.keyboard.type("x");
+  assert.equal(
+    (await page.evaluate(() => document.querySelector("aql-editor").value)).trim(),
+    "SELECT",
+  );
+  assert.deepEqual(problems, []);
+});
+
+test("a server that renders pages imports the editor", () => {
+  const code = 'import { AqlEditor } from "aqlite/editor"; console.log(typeof AqlEditor);';
+  const ran = spawnSync("node", ["--input-type=module", "--eval", code], {
+    cwd: house,
+    encoding: "utf8",
+  });
+  assert.equal(ran.stdout, "function\n", ran.stderr);
 });
 
 test("the README's worker runs in workerd", async () => {

@@ -321,6 +321,30 @@ test("results are saved as CSV and JSON with their digits", () =>
     assert.ok(json.includes(`"rows":[[${shown}]`), json.slice(0, 200));
   }));
 
+test("results are saved as tables of Arrow and Parquet", () =>
+  onPage(async (page) => {
+    await run(
+      page,
+      "SELECT o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude AS systolic FROM EHR e CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2]",
+    );
+    const saved = async (button) => {
+      const [download] = await Promise.all([page.waitForEvent("download"), page.click(button)]);
+      return [download.suggestedFilename(), await readFile(await download.path())];
+    };
+    const [arrows, stream] = await saved("#arrow");
+    assert.equal(arrows, "result.arrows");
+    // The mark of a continued message, and the name of the column in the schema.
+    assert.equal(stream.readUInt32LE(0), 0xffffffff);
+    assert.ok(stream.includes("systolic") && stream.includes("SELECT o/data"));
+    const [parquet, file] = await saved("#parquet");
+    assert.equal(parquet, "result.parquet");
+    assert.equal(
+      file.toString("latin1", 0, 4) + file.toString("latin1", file.length - 4),
+      "PAR1PAR1",
+    );
+    assert.ok(file.includes("systolic"));
+  }));
+
 test("numbers are drawn over time and as a distribution, with a description", () =>
   onPage(async (page) => {
     await page.click("#as-chart");

@@ -1,10 +1,7 @@
-// The package in browsers and their workers: the module is a file beside this one.
-import { compiled, startIn } from "./start";
+// The package in browsers and their workers.
+import { browser } from "./browser-host";
+import { startIn } from "./start";
 
 export * from "./api";
 
-// Bundlers recognize this form of an address, and copy the file.
-startIn({
-  load: () => compiled(new URL("./aqlite.wasm", import.meta.url)),
-  loadTables: () => compiled(new URL("./aqlite-arrow.wasm", import.meta.url)),
-});
+startIn(browser);

@@ -24,6 +24,7 @@ const DECLARED = [
   "api",
   "codes",
   "dispose",
+  "editor",
   "errors",
   "host",
   "language",
@@ -66,10 +67,29 @@ const withSamples = {
   },
 };
 
+/** The colors of the page, for the editor. */
+const withColors = {
+  name: "with-colors",
+  setup({ onLoad, onResolve }) {
+    onResolve({ filter: /^aqlite-colors$/ }, ({ path }) => ({ path, namespace: "colors" }));
+    onLoad({ filter: /.*/, namespace: "colors" }, async () => {
+      const style = await readFile(join(root, "www/styles.css"), "utf8");
+      const [light, dark] = [/^:root \{([^}]*)\}/m, /^:root\[data-theme="dark"\] \{([^}]*)\}/m].map(
+        (block) => block.exec(style)?.[1].replace(/\s+/g, " "),
+      );
+      if (!light || !dark) throw new Error("www/styles.css has its colors in another place now");
+      const contents = `export const light = ${JSON.stringify(light)}, dark = ${JSON.stringify(dark)};`;
+      return { contents, loader: "js" };
+    });
+  },
+};
+
 await rm(out, { recursive: true, force: true });
 await mkdir(out, { recursive: true });
 const { metafile } = await build({
-  entryPoints: ["browser", "node", "workerd", "slim"].map((name) => join(here, `${name}.ts`)),
+  entryPoints: ["browser", "editor", "node", "workerd", "slim"].map((name) =>
+    join(here, `${name}.ts`),
+  ),
   outdir: out,
   bundle: true,
   splitting: true,
@@ -80,7 +100,7 @@ const { metafile } = await build({
   metafile: true,
   absWorkingDir: root,
   external: ["node:*"],
-  plugins: [withoutDefault, withSamples],
+  plugins: [withoutDefault, withSamples, withColors],
   logLevel: "warning",
 });
 await cp(join(wasm, "aqlite_wasm_bg.wasm"), join(out, "aqlite.wasm"));
@@ -116,9 +136,10 @@ async function publicTypes() {
     const own = text
       .replace(/^import .* from "(?:aqlite-wasm|\.\.\/src\/[\w-]+)";\n/gm, "")
       .replace(/from "\.\/(\w+)"/g, 'from "./$1.js"');
+    const lib = { dispose: "esnext.disposable", editor: "dom" }[name];
     await writeFile(
       join(out, `${name === "api" ? "index" : name}.d.ts`),
-      name === "dispose" ? `/// <reference lib="esnext.disposable" />\n${own}` : own,
+      lib ? `/// <reference lib="${lib}" />\n${own}` : own,
     );
   }
   await rm(join(out, "types"), { recursive: true });
@@ -155,10 +176,11 @@ await writeFile(
       publishConfig: { access: "public", provenance: true },
       type: "module",
       engines: { node: ">=20" },
-      sideEffects: ["./browser.js", "./node.js", "./workerd.js"],
+      sideEffects: ["./browser.js", "./editor.js", "./node.js", "./workerd.js"],
       types: "./index.d.ts",
       exports: {
         ".": files,
+        "./editor": { types: "./editor.d.ts", default: "./editor.js" },
         "./slim": { types: "./slim.d.ts", default: "./slim.js" },
         "./aqlite.wasm": "./aqlite.wasm",
         "./aqlite-arrow.wasm": "./aqlite-arrow.wasm",

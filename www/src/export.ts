@@ -1,6 +1,22 @@
 // Result sets as files.
 import type { Result } from "./protocol";
 
+declare const TABLES_URL: string;
+
+/** The file types of tables. */
+export const TABLES = {
+  arrow: { name: "result.arrows", type: "application/vnd.apache.arrow.stream" },
+  parquet: { name: "result.parquet", type: "application/vnd.apache.parquet" },
+};
+
+/** Writes a result as a table with typed columns, by a module that is loaded for the first one. */
+export async function table(result: Result, q: string, format: keyof typeof TABLES): Promise<Blob> {
+  const { write } = (await import(
+    new URL(TABLES_URL, document.baseURI).href
+  )) as typeof import("./tables");
+  return new Blob([await write(result.text, q, format)], { type: TABLES[format].type });
+}
+
 /** Returns the JSON text of a cell. */
 export function cellText(result: Result, row: number, column: number): string {
   const at = 2 * (row * result.columns.length + column);

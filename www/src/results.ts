@@ -1,9 +1,9 @@
 // The result of a query as a table, a chart or JSON, with export as file or program.
-import { byId, copy, count, h, rove, save } from "./dom";
+import { byId, copy, count, h, rove, save, saveBlob } from "./dom";
 import { languages, program, type Call } from "./code";
 import { Detail } from "./detail";
 import { drawRemoved } from "./empty";
-import { cellText, csv, ndjson } from "./export";
+import { cellText, csv, ndjson, table, TABLES } from "./export";
 import { Grid } from "./grid";
 import { parse, print } from "./json";
 import { nameOf } from "./labels";
@@ -86,6 +86,8 @@ export class ResultView {
     byId("json").addEventListener("click", () =>
       this.#save("result.json", "application/json", ({ text }) => text),
     );
+    for (const format of ["arrow", "parquet"] as const)
+      byId(format).addEventListener("click", () => void this.#saveTable(format));
     this.#listenCode();
     this.#listenDocuments();
     this.#box.addEventListener("keydown", (event) => {
@@ -140,6 +142,17 @@ export class ResultView {
   #saveCsv(): void {
     const mark = this.#mark.checked ? "\ufeff" : "";
     this.#save("result.csv", "text/csv;charset=utf-8", (result) => mark + csv(result));
+  }
+
+  /** Saves a table. The first one loads its module. */
+  async #saveTable(format: keyof typeof TABLES): Promise<void> {
+    if (!this.#result) return;
+    try {
+      saveBlob(TABLES[format].name, await table(this.#result, this.#asked.q, format));
+    } catch (error) {
+      byId("summary").textContent =
+        `no table was written: ${error instanceof Error ? error.message : String(error)}`;
+    }
   }
 
   #save(name: string, type: string, write: (result: Result) => string): void {
@@ -292,7 +305,7 @@ export class ResultView {
   }
 
   #allowExports(): void {
-    for (const id of ["csv", "ndjson", "json", "save-documents"])
+    for (const id of ["csv", "ndjson", "json", "arrow", "parquet", "save-documents"])
       byId<HTMLButtonElement | HTMLSelectElement>(id).disabled = this.#held || !this.#result;
   }
 

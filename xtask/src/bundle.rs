@@ -148,14 +148,29 @@ pub fn page() -> Result<(), String> {
     ]
     .concat();
     unless_fresh("page", &inputs, &index, || {
-        bundle_page("target/www-wasm", "dist/www", &openapi()?)
+        let modules = PageModules {
+            core: "target/www-wasm",
+            tables: "target/arrow-wasm",
+        };
+        bundle_page(modules, "dist/www", &openapi()?)
     })
 }
 
-/// Bundles the page with the module in the folder `wasm` into the folder `out`.
-pub fn bundle_page(wasm: &str, out: &str, openapi: &str) -> Result<(), String> {
-    let program = ["www/build.mjs", "--wasm", wasm, "--out", out, "--openapi"];
-    run_silently(command("node", &program).arg(openapi))
+/// The folders with the modules of the page and their bindings.
+#[derive(Clone, Copy)]
+pub struct PageModules<'f> {
+    /// The core.
+    pub core: &'f str,
+    /// The writer of Arrow and Parquet.
+    pub tables: &'f str,
+}
+
+/// Bundles the page with its modules into the folder `out`.
+pub fn bundle_page(modules: PageModules<'_>, out: &str, openapi: &str) -> Result<(), String> {
+    let PageModules { core, tables } = modules;
+    let program = ["www/build.mjs", "--wasm", core, "--arrow", tables];
+    let options = ["--out", out, "--openapi", openapi];
+    run_silently(command("node", &program).args(options))
 }
 
 /// Writes the OpenAPI document of the REST interface, by an example program of the core. Returns

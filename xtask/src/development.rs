@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 use crate::bindings::{self, BindingsFor};
-use crate::bundle::{CORE, bundle_page, bundle_worker};
+use crate::bundle::{CORE, PageModules, bundle_page, bundle_worker};
 use crate::process::{cargo, command, root, run_silently};
 use crate::progress::step;
 use crate::stamp::unless_fresh;
@@ -53,9 +53,13 @@ pub fn build(packages: impl FnOnce() -> Result<(), String> + Send) -> Result<Bui
     })
 }
 
-/// Compiles both modules in one run of cargo, and writes their bindings.
+/// Compiles the modules in one run of cargo, and writes their bindings.
 fn modules() -> Result<(), String> {
-    let inputs = [&CORE[..], &["worker", "www/wasm", "xtask/files.rs"]].concat();
+    let inputs = [
+        &CORE[..],
+        &["worker", "www/arrow", "www/wasm", "xtask/files.rs"],
+    ]
+    .concat();
     let bindings = root().join(WASM_FOLDER).join("aqlite_wasm.js");
     unless_fresh("serve-modules", &inputs, &bindings, || {
         target(WASM)?;
@@ -63,7 +67,8 @@ fn modules() -> Result<(), String> {
             "compile worker and page to WebAssembly",
             "2 minutes",
             || {
-                let packages = ["--package", "aqlite-worker", "--package", "aqlite-wasm"];
+                let packages = ["aqlite-worker", "aqlite-wasm", "aqlite-arrow-wasm"];
+                let packages = packages.into_iter().flat_map(|name| ["--package", name]);
                 let mut build = cargo(&["build", "--lib", "--target", WASM, "--profile", "serve"]);
                 build
                     .args(packages)
@@ -72,10 +77,11 @@ fn modules() -> Result<(), String> {
             },
         )?;
         step("write the bindings", "5 s", || {
-            beside(
-                || bind(BindingsFor::Worker, "aqlite_worker"),
-                || bind(BindingsFor::Browser, "aqlite_wasm"),
-            )
+            let page = || {
+                bind(BindingsFor::Browser, "aqlite_wasm")?;
+                bind(BindingsFor::Browser, "aqlite_arrow_wasm")
+            };
+            beside(|| bind(BindingsFor::Worker, "aqlite_worker"), page)
         })
     })
 }
@@ -107,8 +113,12 @@ fn page() -> Result<(), String> {
             let files = ["xtask/files.mjs", "--wasm", WASM_FOLDER, "--out", FOLDER];
             let size = ["--ehrs", ehrs, "--compositions", compositions];
             run_silently(command("node", &files).args(size))?;
+            let modules = PageModules {
+                core: WASM_FOLDER,
+                tables: WASM_FOLDER,
+            };
             bundle_page(
-                WASM_FOLDER,
+                modules,
                 &format!("{FOLDER}/www"),
                 &format!("{FOLDER}/openapi.json"),
             )

@@ -10,6 +10,7 @@ mod error;
 #[path = "../../../xtask/files.rs"]
 mod files;
 pub mod guide;
+#[cfg(feature = "server")]
 mod pages;
 mod zone;
 

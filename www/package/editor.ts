@@ -1,0 +1,225 @@
+// `<aql-editor>`: the AQL editor of the page as a Web Component, with problems, completions and
+// descriptions by this package.
+import { dark, light } from "aqlite-colors";
+import { forceLinting } from "@codemirror/lint";
+import { Compartment, EditorState } from "@codemirror/state";
+import { EditorView, placeholder } from "@codemirror/view";
+import { aqlExtensions } from "../src/aql-extensions";
+import type { Diagnostic as Problem } from "../src/protocol";
+import { browser } from "./browser-host";
+import { complete, diagnose, format, hover } from "./language";
+import { start, startIn } from "./start";
+import type { Completions, Diagnostic, Hover } from "./types";
+
+/** The services of an editor. A `Repository` has them, with the names of its templates. */
+export interface EditorServices {
+  diagnose(q: string): Diagnostic[] | Promise<Diagnostic[]>;
+  complete(q: string, offset?: number): Completions | Promise<Completions>;
+  hover(q: string, offset: number): Hover | null | Promise<Hover | null>;
+}
+
+/** The services without data. */
+const withoutData: EditorServices = { diagnose, complete, hover };
+
+const STYLE = `:host { ${light} display: block; background: var(--surface); color: var(--ink);
+  border: 1px solid var(--line); border-radius: 8px; min-height: 6em; overflow: hidden; }
+@media (prefers-color-scheme: dark) { :host { ${dark} } }
+:host([hidden]) { display: none; }
+:host(:focus-within) { border-color: var(--accent); }
+div.holder { height: 100%; }`;
+
+/** A host without elements, such as a server that renders pages, imports the class only. */
+const Base: typeof HTMLElement =
+  typeof HTMLElement === "undefined" ? (class {} as unknown as typeof HTMLElement) : HTMLElement;
+
+/**
+ * The element `<aql-editor>`.
+ *
+ * Attributes: `value` (the initial query), `placeholder`, `label` (the name for assistive
+ * technology), `readonly`, and `name` (of a field of a form).
+ *
+ * Events: `input` after each change, `change` when the editor loses the focus after a change,
+ * `diagnostics` when the query was checked, and `run` for Ctrl-Enter or Command-Enter.
+ */
+export class AqlEditor extends Base {
+  static readonly formAssociated = true;
+  static readonly observedAttributes = ["placeholder", "label", "readonly"];
+
+  readonly #internals: ElementInternals;
+  readonly #options = new Compartment();
+  readonly #view: EditorView;
+  #services: EditorServices = withoutData;
+  #diagnostics: readonly Diagnostic[] = [];
+  /** The query when the editor got the focus. */
+  #before = "";
+  #wasConnected = false;
+
+  constructor() {
+    super();
+    this.#internals = this.attachInternals();
+    const root = this.attachShadow({ mode: "open", delegatesFocus: true });
+    const style = new CSSStyleSheet();
+    style.replaceSync(STYLE);
+    const holder = document.createElement("div");
+    holder.className = "holder";
+    root.append(holder);
+    this.#view = new EditorView({
+      parent: holder,
+      root,
+      state: EditorState.create({ extensions: [this.#extensions(), this.#options.of([])] }),
+    });
+    // CodeMirror has set its own sheets by now.
+    root.adoptedStyleSheets = [...root.adoptedStyleSheets, style];
+    holder.addEventListener("focusin", () => (this.#before = this.value));
+    holder.addEventListener("focusout", () => this.#changed());
+  }
+
+  /** The query. Undo restores a replaced one. */
+  get value(): string {
+    return this.#view.state.doc.toString();
+  }
+
+  set value(q: string) {
+    if (q === this.value) return;
+    const { length } = this.#view.state.doc;
+    this.#view.dispatch({ changes: { from: 0, to: length, insert: q }, selection: { anchor: 0 } });
+  }
+
+  /** Whether the user cannot change the query. */
+  get readOnly(): boolean {
+    return this.hasAttribute("readonly");
+  }
+
+  set readOnly(is: boolean) {
+    this.toggleAttribute("readonly", is);
+  }
+
+  /** The source of problems, completions and descriptions. Without data at first. */
+  get services(): EditorServices {
+    return this.#services;
+  }
+
+  set services(services: EditorServices | null) {
+    this.#services = services ?? withoutData;
+    forceLinting(this.#view);
+  }
+
+  /** The problems of the query when it was last checked. */
+  get diagnostics(): readonly Diagnostic[] {
+    return this.#diagnostics;
+  }
+
+  /** Formats the query. A text that is no query stays. Returns whether it is a query. */
+  format(): boolean {
+    try {
+      this.value = format(this.value);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  /** Selects a range of the query, in UTF-16 units, and scrolls there. */
+  select(from: number, to = from): void {
+    const end = this.#view.state.doc.length;
+    this.#view.dispatch({
+      selection: { anchor: Math.min(from, end), head: Math.min(to, end) },
+      scrollIntoView: true,
+    });
+    this.#view.focus();
+  }
+
+  /** Moves the focus into the editor. */
+  override focus(): void {
+    this.#view.focus();
+  }
+
+  /** @internal */
+  connectedCallback(): void {
+    if (!this.#wasConnected && this.value === "") this.value = this.getAttribute("value") ?? "";
+    this.#wasConnected = true;
+    this.#configure();
+  }
+
+  /** @internal */
+  attributeChangedCallback(): void {
+    if (this.#wasConnected) this.#configure();
+  }
+
+  #configure(): void {
+    const extensions = [
+      placeholder(this.getAttribute("placeholder") ?? "SELECT … FROM EHR e CONTAINS COMPOSITION c"),
+      EditorState.readOnly.of(this.readOnly),
+      EditorView.contentAttributes.of({
+        "aria-label": this.getAttribute("label") ?? "AQL query",
+        spellcheck: "false",
+        autocapitalize: "off",
+      }),
+    ];
+    this.#view.dispatch({ effects: this.#options.reconfigure(extensions) });
+  }
+
+  #extensions() {
+    return aqlExtensions({
+      run: () => this.#send("run", this.value),
+      format: () => this.format(),
+      diagnose: (q) => this.#problems(q),
+      complete: async (q, offset) => {
+        await start();
+        return this.#services.complete(q, offset);
+      },
+      hover: async (q, offset) => {
+        await start();
+        return this.#services.hover(q, offset);
+      },
+      changed: (q) => {
+        this.#internals.setFormValue(q);
+        this.dispatchEvent(new Event("input", { bubbles: true, composed: true }));
+      },
+      showDiagnostics: (problems) => {
+        this.#diagnostics = problems as Diagnostic[];
+        this.#send("diagnostics", this.#diagnostics);
+      },
+    });
+  }
+
+  /** Returns the problems with their places. A problem without a place is one of the whole text. */
+  async #problems(q: string): Promise<Problem[]> {
+    await start();
+    const found = await this.#services.diagnose(q);
+    return found.map(({ from = 0, to = q.length, help = null, ...rest }) => ({
+      ...rest,
+      from,
+      to,
+      help,
+    }));
+  }
+
+  #changed(): void {
+    if (this.value !== this.#before) this.dispatchEvent(new Event("change", { bubbles: true }));
+    this.#before = this.value;
+  }
+
+  #send(type: "run" | "diagnostics", detail: unknown): void {
+    this.dispatchEvent(new CustomEvent(type, { detail, bubbles: true, composed: true }));
+  }
+}
+
+/** The events of the element with a detail. */
+export interface AqlEditorEventMap {
+  /** The query was checked: its problems. */
+  diagnostics: CustomEvent<readonly Diagnostic[]>;
+  /** The user wants to run the query: its text. */
+  run: CustomEvent<string>;
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    "aql-editor": AqlEditor;
+  }
+}
+
+if (typeof customElements !== "undefined") {
+  startIn(browser);
+  if (!customElements.get("aql-editor")) customElements.define("aql-editor", AqlEditor);
+}
