@@ -13,7 +13,7 @@ const LIMITS: [&str; 3] = ["-timeout=10", "-rss_limit_mb=2048", "-malloc_limit_m
 /// A part of the soak that is not a fuzz target: its name and its function.
 type Other = (&'static str, fn(&Options) -> Result<(), String>);
 
-const OTHERS: [Other; 9] = [
+const OTHERS: [Other; 10] = [
     ("samples", samples),
     ("kill", kill),
     ("serve", serve),
@@ -23,6 +23,7 @@ const OTHERS: [Other; 9] = [
     ("schemathesis", schemathesis),
     ("mutants", mutants),
     ("tables", tables),
+    ("lake", lake),
 ];
 
 /// The folders in which code is mutated.
@@ -145,6 +146,22 @@ fn tables(options: &Options) -> Result<(), String> {
     run(suites.env("AQLITE_TABLES_OUT", root().join(TABLES)))?;
     let python = python_with("target/tables/venv", "tests/tables/requirements.txt")?;
     run(&mut command(&python, &["tests/tables/check.py", TABLES]))
+}
+
+/// Runs the scripts of docs/analytics.md on a lake of the sample, and reads its tables in pyiceberg and
+/// DuckDB.
+fn lake(_: &Options) -> Result<(), String> {
+    run(&mut cargo(&["build", "--quiet", "--package", "aqlite-cli"]))?;
+    let sample = root().join("target/tables/sample");
+    let folder = sample.to_string_lossy();
+    let size = ["--ehrs", "20", "--compositions", "200", "--seed", "7"];
+    let mut arguments = size.map(str::to_owned).to_vec();
+    arguments.extend([String::from("--out"), folder.into_owned()]);
+    sample::gen_data(&arguments)?;
+    let python = python_with("target/tables/venv", "tests/tables/requirements.txt")?;
+    let mut scripts = command(&python, &["tests/tables/lake.py"]);
+    scripts.arg(root().join("target/debug/aqlite")).arg(&sample);
+    run(scripts.arg(root().join("target/tables/lake")))
 }
 
 /// Runs the suites of AQL and the requests of schemathesis against `aqlite serve`.

@@ -65,13 +65,14 @@ impl DataSet {
     }
 
     /// Returns a number that changes with the files of some options; `None` if they are not known
-    /// before they are read.
+    /// before they are read, or were modified so recently that a change could leave it the same.
     ///
     /// # Errors
     /// If arguments name no files, or files cannot be listed.
     pub fn fingerprint(options: &DataOptions) -> Result<Option<u128>, Failure> {
         let files = files::list(&options.data, files::DATA)?;
-        Ok(Index::of(options, &files).map(|index| index.fingerprint))
+        let index = Index::of(options, &files).filter(|_| !is_recent(&files, SystemTime::now()));
+        Ok(index.map(|index| index.fingerprint))
     }
 
     /// Computes something from the data. If the index file turns out to be damaged, the files are

@@ -40,7 +40,7 @@ const SUBJECTS: &str = "SELECT ehr_id, subject_id FROM ehr WHERE subject_id IS N
 const NAMED: usize = 2_000;
 
 /// Bytes of parts of segments that a query may load.
-const PARTS: usize = 1 << 30;
+const PARTS: usize = 1_073_741_824;
 
 /// A database that is read only. Another process may serve it meanwhile.
 pub struct LakeDatabase {

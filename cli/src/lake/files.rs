@@ -13,15 +13,15 @@ use aqlite::arrow::{BATCH_ROWS, ColumnTypes, TableError, TableFormat, TableOptio
 use std::collections::HashSet;
 
 /// The most rows of a data file.
-const FILE_ROWS: u64 = 1 << 20;
+const FILE_ROWS: u64 = 1_048_576;
 
 /// The bytes after which a data file ends. It is held in memory until then.
-const FILE_BYTES: usize = 128 << 20;
+const FILE_BYTES: usize = 134_217_728;
 
 /// A row of a dataset.
 pub type DatasetRow = Vec<Cell<String>>;
 
-/// What leaves every file of a dataset.
+/// EHRs and objects whose rows leave every file of a dataset.
 #[derive(Debug, Default)]
 pub struct Removed {
     /// EHRs, with the ids that the dataset has.

@@ -140,7 +140,7 @@ impl LakeState {
     /// # Errors
     /// If the state cannot be read, or a newer release wrote it.
     pub fn read(storage: &Storage) -> Result<LakeState, Failure> {
-        let Some(bytes) = storage.read(STATE)? else {
+        let Some(bytes) = storage.read_state(STATE)? else {
             return Ok(LakeState {
                 form: FORM,
                 program: program(),
@@ -166,7 +166,7 @@ impl LakeState {
         self.program = program();
         let text = serde_json::to_vec_pretty(self);
         let text = text.map_err(|error| Failure::Data(error.to_string()))?;
-        storage.write(STATE, text).map(drop)
+        storage.write_state(STATE, text)
     }
 }
 

@@ -2,9 +2,11 @@
 
 use crate::outcome::Failure;
 use futures_util::TryStreamExt;
+use object_store::aws::AmazonS3Builder;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path as Key;
-use object_store::{ObjectStore, ObjectStoreExt};
+use object_store::{ObjectStore, ObjectStoreExt, PutMode, UpdateVersion};
+use std::cell::RefCell;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::Path;
 use std::sync::Arc;
@@ -21,7 +23,10 @@ pub struct Storage {
     url: String,
     runtime: Runtime,
     /// The lock of a folder, held until the sync ends.
-    _lock: Option<File>,
+    lock: Option<File>,
+    /// The version of the state that was read or written last. A bucket has no locks, so the state
+    /// replaces this version only.
+    state: RefCell<Option<UpdateVersion>>,
 }
 
 /// A file of a lake.
@@ -41,8 +46,9 @@ impl Storage {
     pub fn open(to: &str) -> Result<Storage, Failure> {
         match to.split_once("://") {
             None => Storage::folder(Path::new(to)),
+            Some(("s3", place)) => Storage::bucket(to, place),
             Some((scheme, _)) => Err(Failure::Usage(format!(
-                "`{scheme}` is no storage of lakes: name a folder"
+                "`{scheme}` is no storage of lakes: name a folder, or `s3://BUCKET/PREFIX`"
             ))),
         }
     }
@@ -60,6 +66,22 @@ impl Storage {
         Storage::new(Arc::new(store), Key::default(), url, Some(lock(&folder)?))
     }
 
+    /// Opens a prefix of a bucket. Variables such as AWS_ACCESS_KEY_ID name its server and the
+    /// credentials.
+    fn bucket(url: &str, place: &str) -> Result<Storage, Failure> {
+        let (bucket, prefix) = place.split_once('/').unwrap_or((place, ""));
+        if bucket.is_empty() {
+            let problem = "the bucket is missing: name the lake as `s3://BUCKET/PREFIX`";
+            return Err(Failure::Usage(String::from(problem)));
+        }
+        // Fails only if a provider is installed already, which is then used.
+        drop(rustls::crypto::ring::default_provider().install_default());
+        let store = AmazonS3Builder::from_env().with_bucket_name(bucket).build();
+        let store = store.map_err(|error| failure(&error))?;
+        let url = url.trim_end_matches('/').to_owned();
+        Storage::new(Arc::new(store), Key::from(prefix), url, None)
+    }
+
     /// Creates the place below a prefix of an object store.
     ///
     /// # Errors
@@ -75,7 +97,8 @@ impl Storage {
             prefix,
             url,
             runtime: Builder::new_current_thread().enable_all().build()?,
-            _lock: lock,
+            lock,
+            state: RefCell::default(),
         })
     }
 
@@ -129,6 +152,59 @@ impl Storage {
             name: name.to_owned(),
             bytes: size,
         })
+    }
+
+    /// Reads the state of the lake.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn read_state(&self, name: &str) -> Result<Option<Vec<u8>>, Failure> {
+        let key = self.key(name);
+        let read = async {
+            let found = self.store.get(&key).await?;
+            let version = UpdateVersion {
+                e_tag: found.meta.e_tag.clone(),
+                version: found.meta.version.clone(),
+            };
+            Ok((found.bytes().await?, version))
+        };
+        match self.runtime.block_on(read) {
+            Ok((bytes, version)) => {
+                self.state.replace(Some(version));
+                Ok(Some(bytes.to_vec()))
+            }
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(failure(&error)),
+        }
+    }
+
+    /// Writes the state of the lake, unless another sync has written it since it was read.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write_state(&self, name: &str, bytes: Vec<u8>) -> Result<(), Failure> {
+        // The lock of a folder keeps other syncs away.
+        let mode = match self.state.borrow().clone() {
+            _ if self.lock.is_some() => PutMode::Overwrite,
+            Some(version) => PutMode::Update(version),
+            None => PutMode::Create,
+        };
+        let key = self.key(name);
+        let written = self.store.put_opts(&key, bytes.into(), mode.into());
+        match self.runtime.block_on(written) {
+            Ok(written) => {
+                self.state.replace(Some(written.into()));
+                Ok(())
+            }
+            Err(
+                object_store::Error::Precondition { .. }
+                | object_store::Error::AlreadyExists { .. },
+            ) => Err(Failure::Data(format!(
+                "another sync has written to {}: run this one again",
+                self.url
+            ))),
+            Err(error) => Err(failure(&error)),
+        }
     }
 
     /// Removes a file. One that does not exist is no error.
@@ -186,4 +262,60 @@ fn lock(folder: &Path) -> Result<File, Failure> {
 
 fn failure(error: &object_store::Error) -> Failure {
     Failure::Data(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use object_store::memory::InMemory;
+
+    fn place(store: &Arc<InMemory>) -> Storage {
+        let url = String::from("s3://bucket/lake");
+        Storage::new(store.clone(), Key::from("lake"), url, None).unwrap()
+    }
+
+    #[test]
+    fn names_are_relative_to_the_prefix() {
+        let storage = place(&Arc::default());
+        assert_eq!(storage.url("v/data/1"), "s3://bucket/lake/v/data/1");
+        assert_eq!(storage.read("v/data/1").unwrap(), None);
+        assert!(storage.expect("v/data/1").is_err());
+        let written = storage.write("v/data/1", vec![1, 2]).unwrap();
+        assert_eq!((written.name.as_str(), written.bytes), ("v/data/1", 2));
+        storage.write("w/data/1", vec![3]).unwrap();
+        assert_eq!(storage.read("v/data/1").unwrap(), Some(vec![1, 2]));
+        assert_eq!(storage.list("v/data").unwrap(), ["v/data/1"]);
+        storage.remove("v/data/1").unwrap();
+        storage.remove("v/data/1").unwrap();
+        assert_eq!(storage.list("v/data").unwrap(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn state_of_another_sync_is_not_overwritten() {
+        let store = Arc::default();
+        let (one, other) = (place(&store), place(&store));
+        assert_eq!(one.read_state("state").unwrap(), None);
+        assert_eq!(other.read_state("state").unwrap(), None);
+        one.write_state("state", vec![1]).unwrap();
+        assert!(other.write_state("state", vec![2]).is_err());
+        one.write_state("state", vec![3]).unwrap();
+        assert_eq!(other.read_state("state").unwrap(), Some(vec![3]));
+        other.write_state("state", vec![4]).unwrap();
+        assert!(one.write_state("state", vec![5]).is_err());
+        assert_eq!(one.read_state("state").unwrap(), Some(vec![4]));
+    }
+
+    #[test]
+    fn folder_is_locked_by_one_sync() {
+        let folder = tempfile::tempdir().unwrap();
+        let to = folder.path().join("lake").display().to_string();
+        let first = Storage::open(&to).unwrap();
+        assert!(Storage::open(&to).is_err());
+        first.write_state("state", vec![1]).unwrap();
+        drop(first);
+        let second = Storage::open(&to).unwrap();
+        assert_eq!(second.read_state("state").unwrap(), Some(vec![1]));
+        assert!(Storage::open("gs://bucket/lake").is_err());
+        assert!(Storage::open("s3://").is_err());
+    }
 }

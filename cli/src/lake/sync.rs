@@ -28,8 +28,8 @@ use std::path::PathBuf;
 pub struct SyncOptions {
     #[command(flatten)]
     pub data: DataOptions,
-    /// The place of the lake: a folder
-    #[arg(long, value_name = "DIR")]
+    /// The place of the lake: a folder, or s3://BUCKET/PREFIX
+    #[arg(long, value_name = "PLACE")]
     pub to: String,
     /// A view: the name of its dataset and the file of its query; may be repeated
     #[arg(long = "view", value_name = "NAME=FILE.aql")]
@@ -172,7 +172,7 @@ impl Lake<'_> {
         let watermark = self.source.watermark()?;
         let is_same = watermark.is_some() && before.watermark == watermark;
         if is_same {
-            report(&view.name, "no changes");
+            report(&view.name, &Summary::default().text(false));
             return Ok(());
         }
         let since = before.watermark.as_ref();
@@ -374,11 +374,12 @@ fn observed(
 impl Summary {
     /// Returns the words of the summary.
     fn text(&self, is_dry: bool) -> String {
-        let mut parts = vec![format!(
-            "{} rows of {} compositions",
-            self.rows - self.deleted,
-            self.changed
-        )];
+        let is_empty = self.rows + self.removed_ehrs + self.removed_objects == 0;
+        let new_rows = self.rows.saturating_sub(self.deleted);
+        let mut parts = match is_empty {
+            true => vec![String::from("no changes")],
+            false => vec![format!("{new_rows} rows of {} compositions", self.changed)],
+        };
         if self.deleted > 0 {
             parts.push(format!("{} deleted compositions", self.deleted));
         }
