@@ -208,8 +208,11 @@ impl ViewState {
         let iceberg = &self.iceberg;
         names.extend(iceberg.manifests.iter().map(|file| file.name.clone()));
         names.extend(iceberg.snapshots.iter().map(|one| one.list.clone()));
-        names.push(super::iceberg::metadata_name(view, iceberg.version));
-        names.push(super::iceberg::hint_name(view));
+        // A dataset without rows, written anew, has no table yet.
+        if iceberg.version > 0 {
+            names.push(super::iceberg::metadata_name(view, iceberg.version));
+            names.push(super::iceberg::hint_name(view));
+        }
         names
     }
 }

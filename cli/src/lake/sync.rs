@@ -180,8 +180,9 @@ impl Lake<'_> {
         let (after, summary) = self.write(view, &before, (&rows, watermark))?;
         report(&view.name, &summary.text(self.options.dry_run));
         if let Some(after) = after {
-            self.state.views.insert(view.name.clone(), after);
+            self.state.views.insert(view.name.clone(), after.clone());
             self.state.write(&self.storage)?;
+            iceberg::publish(&self.storage, &view.name, &after)?;
         }
         Ok(())
     }

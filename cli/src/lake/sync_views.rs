@@ -120,9 +120,9 @@ fn named(view: &str) -> Result<(String, String), Failure> {
             (plain(&stem.to_string_lossy()), view.to_owned())
         }
     };
-    if name.is_empty() || name != plain(&name) {
+    if name.is_empty() || name.starts_with('_') || name != plain(&name) {
         return Err(Failure::Usage(format!(
-            "`{name}` is no name of a dataset: use letters, digits, `_` and `-`"
+            "`{name}` is no name of a dataset: use a letter or digit, then also `_` and `-`"
         )));
     }
     Ok((name, path))

@@ -416,6 +416,10 @@ fn wrong_views_and_wrong_data_are_refused() {
         assert_eq!(ran.code, Some(1), "{text}: {}", ran.err);
         assert!(ran.err.contains(problem), "{text}: {}", ran.err);
     }
+    for view in ["_aqlite=names.aql", "a/b=names.aql", "=names.aql"] {
+        let ran = folder.run(&["lake", "sync", "-d", "data", "--to", "lake", "--view", view]);
+        assert_eq!(ran.code, Some(2), "{view}: {}", ran.err);
+    }
     folder.write("names.aql", &NAMES.replace(" AS at", " AS start"));
     let ran = sync(&folder, &[]);
     assert_eq!(ran.code, Some(1));
@@ -432,6 +436,15 @@ fn wrong_views_and_wrong_data_are_refused() {
     assert!(ran.err.contains("are they the right data?"), "{}", ran.err);
     let said = synced(&folder, &["--allow-empty"]);
     assert!(said.contains("removed EHRs"), "{said}");
+    folder.write(
+        "names.aql",
+        &format!(
+            "{} WHERE c/name/value = 'absent'",
+            NAMES.replace(" ORDER BY at", "")
+        ),
+    );
+    assert_eq!(synced(&folder, &["--rebuild"]), "names: no changes");
+    assert_eq!(files(&folder.path().join("lake/names")), BTreeSet::new());
 }
 
 #[test]
