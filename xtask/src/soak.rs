@@ -13,7 +13,7 @@ const LIMITS: [&str; 3] = ["-timeout=10", "-rss_limit_mb=2048", "-malloc_limit_m
 /// A part of the soak that is not a fuzz target: its name and its function.
 type Other = (&'static str, fn(&Options) -> Result<(), String>);
 
-const OTHERS: [Other; 9] = [
+const OTHERS: [Other; 10] = [
     ("samples", samples),
     ("kill", kill),
     ("serve", serve),
@@ -23,6 +23,7 @@ const OTHERS: [Other; 9] = [
     ("schemathesis", schemathesis),
     ("mutants", mutants),
     ("tables", tables),
+    ("bundlers", bundlers),
 ];
 
 /// The folders in which code is mutated.
@@ -145,6 +146,14 @@ fn tables(options: &Options) -> Result<(), String> {
     run(suites.env("AQLITE_TABLES_OUT", root().join(TABLES)))?;
     let python = python_with("target/tables/venv", "tests/tables/requirements.txt")?;
     run(&mut command(&python, &["tests/tables/check.py", TABLES]))
+}
+
+/// Runs the packed npm package in Deno, Bun and Next.
+fn bundlers(_: &Options) -> Result<(), String> {
+    bundle::package()?;
+    tools::locked_packages("tests/soak/bundlers")?;
+    let mut tests = command("node", &["--test", "tests/soak/bundlers.test.mjs"]);
+    run(tests.env("CHROMIUM", tools::browser()?.chromium))
 }
 
 /// Runs the suites of AQL and the requests of schemathesis against `aqlite serve`.
