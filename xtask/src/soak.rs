@@ -13,7 +13,7 @@ const LIMITS: [&str; 3] = ["-timeout=10", "-rss_limit_mb=2048", "-malloc_limit_m
 /// A part of the soak that is not a fuzz target: its name and its function.
 type Other = (&'static str, fn(&Options) -> Result<(), String>);
 
-const OTHERS: [Other; 10] = [
+const OTHERS: [Other; 11] = [
     ("samples", samples),
     ("kill", kill),
     ("serve", serve),
@@ -24,6 +24,7 @@ const OTHERS: [Other; 10] = [
     ("mutants", mutants),
     ("tables", tables),
     ("lake", lake),
+    ("bundlers", bundlers),
 ];
 
 /// The folders in which code is mutated.
@@ -162,6 +163,14 @@ fn lake(_: &Options) -> Result<(), String> {
     let mut scripts = command(&python, &["tests/tables/lake.py"]);
     scripts.arg(root().join("target/debug/aqlite")).arg(&sample);
     run(scripts.arg(root().join("target/tables/lake")))
+}
+
+/// Runs the packed npm package in Deno, Bun and Next.
+fn bundlers(_: &Options) -> Result<(), String> {
+    bundle::package()?;
+    tools::locked_packages("tests/soak/bundlers")?;
+    let mut tests = command("node", &["--test", "tests/soak/bundlers.test.mjs"]);
+    run(tests.env("CHROMIUM", tools::browser()?.chromium))
 }
 
 /// Runs the suites of AQL and the requests of schemathesis against `aqlite serve`.

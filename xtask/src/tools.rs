@@ -90,7 +90,7 @@ pub fn bundlers() -> Result<(), String> {
 }
 
 /// Installs the npm packages of the lock file in a folder.
-fn locked_packages(folder: &str) -> Result<(), String> {
+pub fn locked_packages(folder: &str) -> Result<(), String> {
     let folder = root().join(folder);
     let lock = folder.join("package-lock.json");
     let lock = fs::read(&lock).map_err(|e| format!("{}: {e}", lock.display()))?;
