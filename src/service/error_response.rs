@@ -16,7 +16,7 @@ impl Failure {
         };
         let response = Response {
             problem: self.problem(),
-            code: Some(self.code()),
+            code: cfg!(feature = "server").then(|| self.code()),
             ..response
         };
         self.into_fields()
@@ -50,11 +50,17 @@ impl Failure {
     fn code(&self) -> String {
         let is_error = |problem: &&Value| problem.get("_severity").is_none();
         let first = self.errors.iter().find(is_error).and_then(code_of);
-        first.map_or_else(
-            || reason(self.status).to_uppercase().replace(' ', "_"),
-            str::to_owned,
-        )
+        first.map_or_else(|| name_of(self.status), str::to_owned)
     }
+}
+
+/// Returns the name of a status: its reason phrase in upper case, with underscores.
+fn name_of(status: u16) -> String {
+    let letter = |c: char| match c {
+        ' ' => '_',
+        _ => c.to_ascii_uppercase(),
+    };
+    reason(status).chars().map(letter).collect()
 }
 
 /// Returns the code of a problem.

@@ -121,7 +121,8 @@ pub struct Response {
     pub headers: Vec<(String, String)>,
     /// The body; empty if there is none.
     pub body: Vec<u8>,
-    /// The stable code of an error: that of its first problem, or the name of its status.
+    /// The stable code of an error: that of its first problem, or the name of its status. Absent
+    /// without the feature `server`, where the body has all problems.
     pub code: Option<String>,
     /// An internal problem, for the host's log: without content of documents and queries.
     pub problem: Option<String>,

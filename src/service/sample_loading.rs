@@ -7,8 +7,8 @@ use crate::rm::class::Cls;
 use crate::rm::json as rm_json;
 use crate::rm::tree::Tree;
 use crate::samples::{EhrSample, Generator};
-use crate::store::memory::Memory;
 use crate::store::ready::now_or_never;
+use crate::store::repository::Repository;
 use serde_json::json;
 
 /// The time of the first commit of the sample, in milliseconds since 1970: 2026-01-01T00:00:00Z.
@@ -16,7 +16,7 @@ use serde_json::json;
 const COMMITTED: f64 = 1_767_225_600_000.0;
 const SYSTEM: &str = "aqlite.local";
 
-/// A sample that is loaded in steps.
+/// A sample that is loaded in steps, into a repository that never waits.
 pub struct SampleLoading {
     generator: Generator,
     /// The texts of the templates and guides. They are files beside the module, so that users with
@@ -62,7 +62,11 @@ impl SampleLoading {
     /// # Errors
     ///
     /// The answer of the interface to the first refused request.
-    pub fn step(&mut self, service: &Service<Memory>, compositions: usize) -> Result<bool, String> {
+    pub fn step<R: Repository>(
+        &mut self,
+        service: &Service<R>,
+        compositions: usize,
+    ) -> Result<bool, String> {
         if self.number == 0 {
             self.define(service)?;
         }
@@ -73,7 +77,7 @@ impl SampleLoading {
         Ok(self.ehr < self.generator.ehrs())
     }
 
-    fn define(&mut self, service: &Service<Memory>) -> Result<(), String> {
+    fn define<R: Repository>(&mut self, service: &Service<R>) -> Result<(), String> {
         for template in std::mem::take(&mut self.templates) {
             self.send(
                 service,
@@ -90,7 +94,7 @@ impl SampleLoading {
         Ok(())
     }
 
-    fn load_ehr(&mut self, service: &Service<Memory>) -> Result<(), String> {
+    fn load_ehr<R: Repository>(&mut self, service: &Service<R>) -> Result<(), String> {
         let ehr = self.generator.ehr(self.ehr);
         let version = |uid: &str, data| Loaded {
             ehr_id: ehr.ehr_id.clone(),
@@ -124,7 +128,11 @@ impl SampleLoading {
             .new_uuid()
     }
 
-    fn send(&mut self, service: &Service<Memory>, request: Request) -> Result<(), String> {
+    fn send<R: Repository>(
+        &mut self,
+        service: &Service<R>,
+        request: Request,
+    ) -> Result<(), String> {
         let answer = now_or_never(service.handle(&request, &mut self.moment()))
             .map_err(|waits| waits.to_string())?;
         self.take(&format!("{} {}", request.method, request.path), &answer)

@@ -51,12 +51,13 @@ const PRIVATE_WORDS: [&str; 8] = [
     "takes for granted",
 ];
 /// The folders of Rust code.
-const RUST: [&str; 9] = [
+const RUST: [&str; 10] = [
     "crates",
     "src",
     "cli",
     "worker/src",
     "www/wasm/src",
+    "www/arrow/src",
     "xtask/src",
     "tests",
     "benches",

@@ -153,6 +153,8 @@ fn wasm(report: &mut Report, chromium: &Step) {
             "aqlite-worker",
             "--package",
             "aqlite-wasm",
+            "--package",
+            "aqlite-arrow-wasm",
         ];
         Ok(cargo(
             &[

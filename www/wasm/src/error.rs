@@ -23,17 +23,17 @@ const WAITS: &str = "AQL0901";
 
 /// Creates the error of a wrong argument.
 pub fn of_argument(message: impl Display) -> JsValue {
-    coded(ARGUMENT, message)
+    coded(ARGUMENT, &message)
 }
 
 /// Creates the error of stored writes that cannot be repeated.
 pub fn of_journal(message: impl Display) -> JsValue {
-    coded(JOURNAL, message)
+    coded(JOURNAL, &message)
 }
 
 /// Creates the error of sample patients that cannot be loaded.
 pub fn of_samples(message: impl Display) -> JsValue {
-    coded(SAMPLES, message)
+    coded(SAMPLES, &message)
 }
 
 /// Creates the error of a repository that fails, or does not have the state of a page any more.
@@ -44,12 +44,12 @@ pub fn of_store(error: &StoreError) -> JsValue {
 
 /// Creates the error of a repository that fails, from its message.
 pub fn of_store_message(message: impl Display) -> JsValue {
-    coded(STORE, message)
+    coded(STORE, &message)
 }
 
 /// Creates the error of a future that waits.
 pub fn of_wait(waits: impl Display) -> JsValue {
-    coded(WAITS, waits)
+    coded(WAITS, &waits)
 }
 
 /// Creates the error of a run that ended without an answer.
@@ -62,13 +62,14 @@ pub fn of_run(error: &QueryError) -> JsValue {
 pub fn of_text(message: String, found: &[Diagnostic], diagnostics: &Value) -> JsValue {
     let is_error = |d: &&Diagnostic| d.severity == Severity::Error;
     let first = found.iter().find(is_error).or(found.first());
-    let error = coded(first.map_or(ARGUMENT, |d| d.code), message);
+    let error = coded(first.map_or(ARGUMENT, |d| d.code), &message);
     let diagnostics = js_sys::JSON::parse(&diagnostics.to_string()).unwrap_or(JsValue::NULL);
     set(&error, "diagnostics", &diagnostics);
     error
 }
 
-fn coded(code: &str, message: impl Display) -> JsValue {
+/// Creates an error. It is no generic function, which would be compiled for each type of message.
+fn coded(code: &str, message: &dyn Display) -> JsValue {
     let error = js_sys::Error::new(&message.to_string());
     set(&error, "code", &JsValue::from_str(code));
     error.into()
