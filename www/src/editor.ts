@@ -1,5 +1,6 @@
 // The query editor: CodeMirror in a shadow root. Its styles are constructed sheets, so the policy
 // needs no `unsafe-inline`.
+import { isolateHistory, redo, undo } from "@codemirror/commands";
 import { forceLinting } from "@codemirror/lint";
 import { EditorState } from "@codemirror/state";
 import { EditorView, placeholder } from "@codemirror/view";
@@ -50,6 +51,35 @@ export class Editor {
       changes: { from: 0, to: this.view.state.doc.length, insert: text },
       selection: { anchor: 0 },
     });
+  }
+
+  /**
+   * Changes the query to another text as one step of undo. Only the differing part is replaced, so
+   * that the cursor stays in its place.
+   */
+  rewrite(text: string): void {
+    const old = this.text;
+    const most = Math.min(old.length, text.length);
+    let from = 0;
+    while (from < most && old[from] === text[from]) from += 1;
+    let same = 0;
+    while (same < most - from && old.at(-1 - same) === text.at(-1 - same)) same += 1;
+    this.view.dispatch({
+      changes: { from, to: old.length - same, insert: text.slice(from, text.length - same) },
+      annotations: isolateHistory.of("full"),
+      scrollIntoView: true,
+    });
+  }
+
+  /** Inserts a text at the cursor, in place of the selection. */
+  insert(text: string): void {
+    this.view.dispatch(this.view.state.replaceSelection(text), { scrollIntoView: true });
+    this.view.focus();
+  }
+
+  /** Takes back the last change of the query, or repeats it. */
+  step(direction: "undo" | "redo"): void {
+    (direction === "undo" ? undo : redo)(this.view);
   }
 
   /** Checks the query at once, without the pause after typing. */

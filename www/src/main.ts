@@ -1,5 +1,6 @@
 // The page: it draws and listens, and calls the engine for everything else.
 import { setDiagnostics } from "@codemirror/lint";
+import { Builder } from "./builder";
 import { byId, copy, count, debounced, h, rove } from "./dom";
 import { DataPanel } from "./data";
 import { Editor, fixName } from "./editor";
@@ -79,6 +80,7 @@ const source = new SourceChoice(engine, {
   failed: notify,
 });
 const keepSoon = debounced(400, keepQuery);
+const syncSoon = debounced(0, () => builder.sync());
 const editor = new Editor(byId("editor"), firstQuery() ?? "", {
   run: () => void run(),
   format: () => void format(),
@@ -90,9 +92,11 @@ const editor = new Editor(byId("editor"), firstQuery() ?? "", {
     leaveLink();
     markExample();
     drawParameters();
+    syncSoon();
   },
   showDiagnostics: showProblems,
 });
+const builder = new Builder(engine, editor);
 
 /**
  * Reads the fragment of a link: the query and the form of its result. It never contains data or
@@ -228,6 +232,7 @@ async function refresh(): Promise<void> {
     results.relabel();
     renewResult(contents.of);
     await Promise.all([
+      builder.load(contents, templates),
       data.show(contents, templates, patients),
       guide.load(contents, patients),
       templateView.load(contents, templates, patients),
@@ -623,6 +628,8 @@ function drawKeys(): void {
     ["Enter", "open a cell, or sort by the name of a column"],
     ["Shift ← →", "change the width of a column, on its name"],
     ["Escape", "close the opened cell"],
+    ["Space", "tick a node of the builder: its column is added or removed"],
+    ["↵", "insert the path of a node of the builder at the cursor"],
     ["← →", "read the points of a chart"],
     [`${mod} C`, "copy the cell"],
     ["?", "this list"],
