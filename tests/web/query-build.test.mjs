@@ -108,12 +108,7 @@ test("queries that count or have no EHR are refused", () => {
     query("OBSERVATION o[O.b]", "o/data/w"),
   ])
     assert.equal(added(text, A), null, text);
-  for (const text of [
-    "",
-    "SELECT",
-    "SELECT a FROM",
-    "SELECT a FROM EHR e )",
-  ])
+  for (const text of ["", "SELECT", "SELECT a FROM", "SELECT a FROM EHR e )"])
     assert.equal(readQuery(text), null, text);
 });
 

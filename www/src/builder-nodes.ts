@@ -60,7 +60,9 @@ function archetypesOf(root: TemplateNode): Set<string> {
 function brief(node: TemplateNode): string {
   const units = (node.units ?? []).map((unit) => unit.replace(/ \(.*\)$/, "")).join(", ");
   const codes = (node.codes ?? []).length;
-  return [node.class, units, codes > 0 ? `${codes} codes` : ""].filter(Boolean).join(" · ");
+  return [node.class, units, codes > 0 ? `${codes} ${codes === 1 ? "code" : "codes"}` : ""]
+    .filter(Boolean)
+    .join(" · ");
 }
 
 function leaf(making: Making, node: TemplateNode, label: string, key: string): BuilderNode {

@@ -74,11 +74,7 @@ export class Builder {
         "div",
         { class: "bar" },
         h("h2", { id: "builder-title" }, "Build"),
-        h(
-          "button",
-          { type: "button", id: "builder-new", onclick: () => this.#clear() },
-          "New query",
-        ),
+        h("button", { type: "button", id: "builder-new", onclick: () => this.#clear() }, "Clear"),
         h(
           "button",
           { type: "button", class: "icon", "aria-label": "Close the builder", onclick: close },
@@ -135,6 +131,12 @@ export class Builder {
           "aria-checked",
           String(query !== null && columnsOf(query, node.value).length > 0),
         );
+  }
+
+  /** Forgets the last step, because another query is shown. */
+  renew(): void {
+    this.#say("");
+    this.sync();
   }
 
   #show(isOpen: boolean): void {

@@ -2,7 +2,7 @@
 // needs no `unsafe-inline`.
 import { isolateHistory, redo, undo } from "@codemirror/commands";
 import { forceLinting } from "@codemirror/lint";
-import { EditorState } from "@codemirror/state";
+import { EditorState, type Extension } from "@codemirror/state";
 import { EditorView, placeholder } from "@codemirror/view";
 import { applyFix, aqlExtensions, type AqlHost } from "./aql-extensions";
 import { h } from "./dom";
@@ -16,28 +16,34 @@ export type EditorHost = AqlHost;
 /** The editor and its connection to the page. */
 export class Editor {
   readonly view: EditorView;
+  readonly #extensions: Extension;
 
   constructor(parent: HTMLElement, text: string, host: EditorHost) {
     const root = parent.attachShadow({ mode: "open" });
     const holder = h("div", { part: "holder" });
     holder.style.height = "100%";
     root.append(holder);
-    this.view = new EditorView({
-      parent: holder,
-      root,
-      state: EditorState.create({
-        doc: text,
-        extensions: [
-          aqlExtensions(host),
-          placeholder("SELECT … FROM EHR e CONTAINS COMPOSITION c"),
-          EditorView.contentAttributes.of({
-            "aria-label": "AQL query",
-            spellcheck: "false",
-            autocapitalize: "off",
-          }),
-        ],
+    this.#extensions = [
+      aqlExtensions(host),
+      placeholder("SELECT … FROM EHR e CONTAINS COMPOSITION c"),
+      EditorView.contentAttributes.of({
+        "aria-label": "AQL query",
+        spellcheck: "false",
+        autocapitalize: "off",
       }),
-    });
+    ];
+    this.view = new EditorView({ parent: holder, root, state: this.#state(text) });
+  }
+
+  #state(doc: string): EditorState {
+    return EditorState.create({ doc, extensions: this.#extensions });
+  }
+
+  /** Shows another query with its own undo steps. Returns the former one. */
+  exchange(next: EditorState | string): EditorState {
+    const former = this.view.state;
+    this.view.setState(typeof next === "string" ? this.#state(next) : next);
+    return former;
   }
 
   /** Returns the query. */

@@ -11,6 +11,7 @@ import { examples, type Example } from "./examples";
 import type { Diagnostic, PageStart } from "./protocol";
 import { setLabels } from "./labels";
 import { PatientView } from "./patients";
+import { Queries } from "./queries";
 import { remember, remembered } from "./remember";
 import { ResultView, type Asked } from "./results";
 import { SourceChoice } from "./source";
@@ -97,6 +98,7 @@ const editor = new Editor(byId("editor"), firstQuery() ?? "", {
   showDiagnostics: showProblems,
 });
 const builder = new Builder(engine, editor);
+const queries = new Queries(editor, { values: parameterTexts, shown: showQuery });
 
 /**
  * Reads the fragment of a link: the query and the form of its result. It never contains data or
@@ -116,9 +118,27 @@ function firstQuery(): string | null {
   return linked().get("q") ?? remembered("sessionStorage", "aqlite-query");
 }
 
-/** Stores the query for the next load of this tab. */
+/** Draws the surroundings of the query of another tab, and renews its result. */
+function showQuery(values: Record<string, string>, hasRun: boolean): void {
+  // The answer to a query of the former tab is not shown any more.
+  runs += 1;
+  byId("stop").hidden = true;
+  results.busy = false;
+  byId("parameters").replaceChildren();
+  drawParameters(values);
+  showProblems([]);
+  leaveLink();
+  markExample();
+  builder.renew();
+  editor.check();
+  if (hasRun) void run();
+  else results.instead(words("Not run yet", "Run the query to see its rows."));
+}
+
+/** Stores the queries for the next load of this tab of the browser. */
 function keepQuery(): void {
   remember("sessionStorage", "aqlite-query", editor.text);
+  queries.keep();
 }
 
 /** Removes the fragment of a link once the query has changed. */
@@ -289,10 +309,10 @@ function parameterNames(q: string): string[] {
   return [...new Set([...bare.matchAll(/\$(\w+)/g)].map((found) => found[1] ?? ""))];
 }
 
-function drawParameters(): void {
+/** Draws a field for each parameter, with the values of the former fields or the given ones. */
+function drawParameters(values = parameterTexts()): void {
   const box = byId("parameters");
   const names = parameterNames(editor.text);
-  const values = parameterTexts();
   const shown = [...box.querySelectorAll("input")].map((input) => input.name);
   box.hidden = names.length === 0;
   if (names.join() === shown.join()) return;
@@ -363,6 +383,7 @@ async function run(page?: { asked: Asked; from: PageStart }): Promise<void> {
     if (mine === runs) results.elapsed(performance.now() - start);
   }, TICK);
   results.busy = true;
+  queries.ran();
   clearStaleProblems();
   const show = await answered(
     page?.asked ?? { q: editor.text, parameters: parameters() },
@@ -628,6 +649,7 @@ function drawKeys(): void {
     ["Enter", "open a cell, or sort by the name of a column"],
     ["Shift ← →", "change the width of a column, on its name"],
     ["Escape", "close the opened cell"],
+    ["F2 Delete", "rename or close the query, on its tab"],
     ["Space", "tick a node of the builder: its column is added or removed"],
     ["↵", "insert the path of a node of the builder at the cursor"],
     ["← →", "read the points of a chart"],
