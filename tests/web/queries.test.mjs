@@ -1,4 +1,5 @@
 // Several queries in tabs: their texts, undo steps, parameters and results.
+import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { accessible, answered, browse, expect, served, visit, write } from "./page.mjs";
 
@@ -133,3 +134,43 @@ test("a link opens a query of its own, and the others stay", () =>
     await tab(page, "Query 1").click();
     await expect(text(page)).toHaveText(COUNT);
   }, 1440));
+
+for (const width of [390, 1440])
+  test(`links and saved queries keep values of parameters by choice: ${width}`, () =>
+    tabs(
+      async (page) => {
+        const copied = async () => {
+          await page.locator("#share").click();
+          await page.locator("#share", { hasText: "Copied" }).waitFor();
+          return page.evaluate(() => navigator.clipboard.readText());
+        };
+        const value = page.locator("#parameters input");
+        const keep = page.getByLabel("Links and saved queries keep these values");
+        await expect(keep).toBeHidden();
+        await write(page, ONE);
+        await value.fill("'7d44'");
+        await expect(keep).not.toBeChecked();
+        assert.doesNotMatch(await copied(), /7d44/);
+        await page.locator("#share", { hasText: "Copy link" }).waitFor();
+        await keep.check();
+        const link = await copied();
+        assert.match(link, /7d44/);
+        await page.locator("#keep").click();
+        await page.locator("#naming-name").fill("One patient");
+        await page.keyboard.press("Enter");
+        await value.fill("other");
+        await page.locator("#saved .example").click();
+        await expect(value).toHaveValue("'7d44'");
+        await accessible(page, "parameters");
+        await page.goto("about:blank");
+        await page.goto(link);
+        await expect(value).toHaveValue("'7d44'");
+        await expect(keep).not.toBeChecked();
+        await page.locator("#saved summary").click();
+        await write(page, COUNT);
+        await page.locator("#saved .example").click();
+        await expect(value).toHaveValue("'7d44'");
+      },
+      width,
+      { permissions: ["clipboard-read", "clipboard-write"] },
+    ));

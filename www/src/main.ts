@@ -58,8 +58,9 @@ const results = new ResultView({
   explain: (asked) => engine.call("explain", asked),
   show: (place) => editor.show(place),
 });
-const history = new History((q) => {
+const history = new History((q, values) => {
   editor.text = q;
+  enterValues(values);
   void run();
 });
 const guide = new GuideView(byId("view-guide"), engine, { ask: askHere, change });
@@ -100,17 +101,41 @@ const editor = new Editor(byId("editor"), firstQuery() ?? "", {
 const builder = new Builder(engine, editor);
 const queries = new Queries(editor, { values: parameterTexts, shown: showQuery });
 
+/** The beginning of the names of parameter values in a link. */
+const VALUE = "value.";
+
 /**
- * Reads the fragment of a link: the query and the form of its result. It never contains data or
- * parameter values, which may concern a person.
+ * Reads the fragment of a link: the query and the form of its result. It never contains data. It
+ * has the values of parameters, which may concern a person, only by the choice of the user.
  */
 function linked(): URLSearchParams {
   return new URLSearchParams(location.hash.slice(1));
 }
 
 function link(): string {
-  const settings = { q: editor.text, ...(results.form === "table" ? {} : { as: results.form }) };
+  const values = Object.entries(chosenValues()).map(([name, text]) => [VALUE + name, text]);
+  const form = results.form === "table" ? {} : { as: results.form };
+  const settings = { q: editor.text, ...form, ...Object.fromEntries(values) };
   return `${location.href.replace(/#.*/, "")}#${new URLSearchParams(settings)}`;
+}
+
+/** Returns the values of parameters in a link. */
+function linkedValues(): Record<string, string> {
+  const named = [...linked()].filter(([name]) => name.startsWith(VALUE));
+  return Object.fromEntries(named.map(([name, text]) => [name.slice(VALUE.length), text]));
+}
+
+/** Returns the values of parameters for links and saved queries, if the user chose to keep them. */
+function chosenValues(): Record<string, string> {
+  if (!byId<HTMLInputElement>("keep-values").checked) return {};
+  const filled = Object.entries(parameterTexts()).filter(([, text]) => text.trim() !== "");
+  return Object.fromEntries(filled);
+}
+
+/** Writes values into the fields of the parameters. */
+function enterValues(values: Record<string, string>): void {
+  for (const input of byId("parameters").querySelectorAll("input"))
+    input.value = values[input.name] ?? input.value;
 }
 
 /** Returns the query of a link, or of this tab before a reload. */
@@ -315,6 +340,7 @@ function drawParameters(values = parameterTexts()): void {
   const names = parameterNames(editor.text);
   const shown = [...box.querySelectorAll("input")].map((input) => input.name);
   box.hidden = names.length === 0;
+  byId("with-values").hidden = box.hidden;
   if (names.join() === shown.join()) return;
   box.replaceChildren(
     ...names.map((name) =>
@@ -360,9 +386,10 @@ function parameterValue(text: string): unknown {
 }
 
 /** Runs a query of another view. The focus follows to its result. */
-function askHere(q: string): void {
+function askHere(q: string, values: Record<string, string> = {}): void {
   openView("query");
   editor.text = q;
+  enterValues(values);
   byId("result").focus({ preventScroll: true });
   void run();
 }
@@ -564,12 +591,7 @@ function markExample(): void {
 
 async function choose(example: Example): Promise<void> {
   editor.text = example.q;
-  for (const [name, value] of Object.entries(example.parameters)) {
-    const input = byId("parameters").querySelector<HTMLInputElement>(
-      `input[name="${CSS.escape(name)}"]`,
-    );
-    if (input) input.value = value;
-  }
+  enterValues(example.parameters);
   await run();
 }
 
@@ -618,7 +640,7 @@ function listenSave(): void {
   byId("keep").addEventListener("click", () => dialog.showModal());
   byId("naming-cancel").addEventListener("click", () => dialog.close());
   byId("naming-form").addEventListener("submit", () => {
-    history.save(name.value.trim(), editor.text);
+    history.save(name.value.trim(), editor.text, chosenValues());
     byId<HTMLDetailsElement>("saved").open = true;
     name.value = "";
     warning.hidden = true;
@@ -707,7 +729,7 @@ function listen(): void {
     const q = linked().get("q");
     if (q === null) return;
     results.form = linked().get("as") ?? "table";
-    askHere(q);
+    askHere(q, linkedValues());
   });
 }
 
@@ -733,7 +755,7 @@ async function start(): Promise<void> {
   listen();
   drawKeys();
   drawTheme();
-  drawParameters();
+  drawParameters(linkedValues());
   drawExamples();
   results.form = linked().get("as");
   byId("history").replaceWith(history.element);
