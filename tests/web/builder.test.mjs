@@ -231,3 +231,34 @@ test("a double click and a drag insert the path with the variable of the query",
       .dragTo(page.locator("#editor .cm-line").last(), { targetPosition: { x: 3, y: 8 } });
     await expect.poll(async () => (await written(page)).split(path).length).toBe(3);
   }, 1440));
+
+test("clusters of a report are bound below their entry, and another template joins the EHR", () =>
+  build(async (page) => {
+    await page.locator("#build").click();
+    await page.locator("#builder-new").click();
+    const find = async (words, name) => {
+      await page.locator("#builder-search").fill(words);
+      const line = node(page, name).first();
+      await box(line).click();
+      await expect(line).toHaveAttribute("aria-checked", "true");
+    };
+    const columns = async (number) => {
+      await page.locator("#run").click();
+      await answered(page);
+      const summary = new RegExp(`^[1-9][\\d,]* rows · ${number} columns`);
+      await expect(page.locator("#summary")).toHaveText(summary);
+      await expect(page.locator("#problems")).toBeEmpty();
+    };
+    await find("analyte name", /Analyte name/);
+    await find("analyte result quantity", /quantity DV_QUANTITY/);
+    await find("specimen type", /Specimen type/);
+    await expect(text(page)).toContainText("AND CLUSTER s[openEHR-EHR-CLUSTER.specimen.v1]");
+    await columns(5);
+    await find("report id", /Report ID/);
+    await columns(6);
+    await find("diagnosis name", /Problem\/Diagnosis name/);
+    await expect(text(page)).toContainText(
+      "COMPOSITION c_2[openEHR-EHR-COMPOSITION.problem_list.v1]",
+    );
+    await columns(7);
+  }, 1440));
