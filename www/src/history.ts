@@ -10,6 +10,8 @@ const MOST = 40;
 interface Saved {
   name: string;
   q: string;
+  /** The values of its parameters, if the user chose to keep them. */
+  values?: Record<string, string>;
 }
 
 /**
@@ -34,7 +36,8 @@ const isSaved = (item: unknown): item is Saved =>
   typeof item === "object" &&
   item !== null &&
   isText((item as Saved).name) &&
-  isText((item as Saved).q);
+  isText((item as Saved).q) &&
+  Object.values((item as Saved).values ?? {}).every(isText);
 
 /** Summarizes a query in one line: its columns without the common parts. */
 function gist(q: string): string {
@@ -44,7 +47,7 @@ function gist(q: string): string {
 /** The lists beside the examples. */
 export class History {
   readonly element = h("div", { class: "history" });
-  readonly #choose: (q: string) => void;
+  readonly #choose: (q: string, values: Record<string, string>) => void;
   #recent = read(RECENT, isText);
   #saved = read(SAVED, isSaved);
   /**
@@ -58,7 +61,7 @@ export class History {
     saved: Saved[];
   } | null = null;
 
-  constructor(choose: (q: string) => void) {
+  constructor(choose: (q: string, values: Record<string, string>) => void) {
     this.#choose = choose;
     this.#draw();
   }
@@ -76,25 +79,31 @@ export class History {
     return this.#saved.some((other) => other.name === name);
   }
 
-  /** Saves a query under a name. The same name replaces it, which can be undone. */
-  save(name: string, q: string): void {
-    const replaced = this.#saved.some((other) => other.name === name && other.q !== q);
+  /** Saves a query with values under a name. The same name replaces it, which can be undone. */
+  save(name: string, q: string, values: Record<string, string>): void {
+    const kept = Object.keys(values).length > 0 ? { name, q, values } : { name, q };
+    const former = this.#saved.find((other) => other.name === name);
+    const replaced = former !== undefined && JSON.stringify(former) !== JSON.stringify(kept);
     this.#before = replaced
       ? { key: SAVED, what: name, how: "replaced", recent: this.#recent, saved: this.#saved }
       : null;
-    this.#saved = [...this.#saved.filter((other) => other.name !== name), { name, q }].sort(
-      (a, b) => a.name.localeCompare(b.name),
+    this.#saved = [...this.#saved.filter((other) => other.name !== name), kept].sort((a, b) =>
+      a.name.localeCompare(b.name),
     );
     write(SAVED, this.#saved);
     this.#draw();
   }
 
   #draw(): void {
-    const saved = this.#saved.map(({ name, q }) =>
-      this.#item(h("strong", {}, name), q, `Forget ${name}`, () => this.#forget(SAVED, name)),
+    const saved = this.#saved.map(({ name, q, values = {} }) =>
+      this.#item(h("strong", {}, name), { q, values }, `Forget ${name}`, () =>
+        this.#forget(SAVED, name),
+      ),
     );
     const recent = this.#recent.map((q) =>
-      this.#item(h("code", {}, gist(q)), q, "Forget this query", () => this.#forget(RECENT, q)),
+      this.#item(h("code", {}, gist(q)), { q, values: {} }, "Forget this query", () =>
+        this.#forget(RECENT, q),
+      ),
     );
     this.element.replaceChildren(
       this.#list(
@@ -146,13 +155,18 @@ export class History {
     );
   }
 
-  #item(label: HTMLElement, q: string, forget: string, forgotten: () => void): HTMLElement {
+  #item(
+    label: HTMLElement,
+    { q, values }: { q: string; values: Record<string, string> },
+    forget: string,
+    forgotten: () => void,
+  ): HTMLElement {
     return h(
       "li",
       { class: "kept" },
       h(
         "button",
-        { type: "button", class: "example", title: q, onclick: () => this.#choose(q) },
+        { type: "button", class: "example", title: q, onclick: () => this.#choose(q, values) },
         label,
       ),
       h("button", { type: "button", class: "icon", "aria-label": forget, onclick: forgotten }, "✕"),

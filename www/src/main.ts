@@ -1,5 +1,6 @@
 // The page: it draws and listens, and calls the engine for everything else.
 import { setDiagnostics } from "@codemirror/lint";
+import { Builder } from "./builder";
 import { byId, copy, count, debounced, h, rove } from "./dom";
 import { DataPanel } from "./data";
 import { Editor, fixName } from "./editor";
@@ -10,6 +11,7 @@ import { examples, type Example } from "./examples";
 import type { Diagnostic, PageStart } from "./protocol";
 import { setLabels } from "./labels";
 import { PatientView } from "./patients";
+import { Queries } from "./queries";
 import { remember, remembered } from "./remember";
 import { ResultView, type Asked } from "./results";
 import { SourceChoice } from "./source";
@@ -56,8 +58,9 @@ const results = new ResultView({
   explain: (asked) => engine.call("explain", asked),
   show: (place) => editor.show(place),
 });
-const history = new History((q) => {
+const history = new History((q, values) => {
   editor.text = q;
+  enterValues(values);
   void run();
 });
 const guide = new GuideView(byId("view-guide"), engine, { ask: askHere, change });
@@ -79,6 +82,7 @@ const source = new SourceChoice(engine, {
   failed: notify,
 });
 const keepSoon = debounced(400, keepQuery);
+const syncSoon = debounced(0, () => builder.sync());
 const editor = new Editor(byId("editor"), firstQuery() ?? "", {
   run: () => void run(),
   format: () => void format(),
@@ -90,21 +94,48 @@ const editor = new Editor(byId("editor"), firstQuery() ?? "", {
     leaveLink();
     markExample();
     drawParameters();
+    syncSoon();
   },
   showDiagnostics: showProblems,
 });
+const builder = new Builder(engine, editor);
+const queries = new Queries(editor, { values: parameterTexts, shown: showQuery });
+
+/** The beginning of the names of parameter values in a link. */
+const VALUE = "value.";
 
 /**
- * Reads the fragment of a link: the query and the form of its result. It never contains data or
- * parameter values, which may concern a person.
+ * Reads the fragment of a link: the query and the form of its result. It never contains data. It
+ * has the values of parameters, which may concern a person, only by the choice of the user.
  */
 function linked(): URLSearchParams {
   return new URLSearchParams(location.hash.slice(1));
 }
 
 function link(): string {
-  const settings = { q: editor.text, ...(results.form === "table" ? {} : { as: results.form }) };
+  const values = Object.entries(chosenValues()).map(([name, text]) => [VALUE + name, text]);
+  const form = results.form === "table" ? {} : { as: results.form };
+  const settings = { q: editor.text, ...form, ...Object.fromEntries(values) };
   return `${location.href.replace(/#.*/, "")}#${new URLSearchParams(settings)}`;
+}
+
+/** Returns the values of parameters in a link. */
+function linkedValues(): Record<string, string> {
+  const named = [...linked()].filter(([name]) => name.startsWith(VALUE));
+  return Object.fromEntries(named.map(([name, text]) => [name.slice(VALUE.length), text]));
+}
+
+/** Returns the values of parameters for links and saved queries, if the user chose to keep them. */
+function chosenValues(): Record<string, string> {
+  if (!byId<HTMLInputElement>("keep-values").checked) return {};
+  const filled = Object.entries(parameterTexts()).filter(([, text]) => text.trim() !== "");
+  return Object.fromEntries(filled);
+}
+
+/** Writes values into the fields of the parameters. */
+function enterValues(values: Record<string, string>): void {
+  for (const input of byId("parameters").querySelectorAll("input"))
+    input.value = values[input.name] ?? input.value;
 }
 
 /** Returns the query of a link, or of this tab before a reload. */
@@ -112,9 +143,27 @@ function firstQuery(): string | null {
   return linked().get("q") ?? remembered("sessionStorage", "aqlite-query");
 }
 
-/** Stores the query for the next load of this tab. */
+/** Draws the surroundings of the query of another tab, and renews its result. */
+function showQuery(values: Record<string, string>, hasRun: boolean): void {
+  // The answer to a query of the former tab is not shown any more.
+  runs += 1;
+  byId("stop").hidden = true;
+  results.busy = false;
+  byId("parameters").replaceChildren();
+  drawParameters(values);
+  showProblems([]);
+  leaveLink();
+  markExample();
+  builder.renew();
+  editor.check();
+  if (hasRun) void run();
+  else results.instead(words("Not run yet", "Run the query to see its rows."));
+}
+
+/** Stores the queries for the next load of this tab of the browser. */
 function keepQuery(): void {
   remember("sessionStorage", "aqlite-query", editor.text);
+  queries.keep();
 }
 
 /** Removes the fragment of a link once the query has changed. */
@@ -228,6 +277,7 @@ async function refresh(): Promise<void> {
     results.relabel();
     renewResult(contents.of);
     await Promise.all([
+      builder.load(contents, templates),
       data.show(contents, templates, patients),
       guide.load(contents, patients),
       templateView.load(contents, templates, patients),
@@ -284,12 +334,13 @@ function parameterNames(q: string): string[] {
   return [...new Set([...bare.matchAll(/\$(\w+)/g)].map((found) => found[1] ?? ""))];
 }
 
-function drawParameters(): void {
+/** Draws a field for each parameter, with the values of the former fields or the given ones. */
+function drawParameters(values = parameterTexts()): void {
   const box = byId("parameters");
   const names = parameterNames(editor.text);
-  const values = parameterTexts();
   const shown = [...box.querySelectorAll("input")].map((input) => input.name);
   box.hidden = names.length === 0;
+  byId("with-values").hidden = box.hidden;
   if (names.join() === shown.join()) return;
   box.replaceChildren(
     ...names.map((name) =>
@@ -335,9 +386,10 @@ function parameterValue(text: string): unknown {
 }
 
 /** Runs a query of another view. The focus follows to its result. */
-function askHere(q: string): void {
+function askHere(q: string, values: Record<string, string> = {}): void {
   openView("query");
   editor.text = q;
+  enterValues(values);
   byId("result").focus({ preventScroll: true });
   void run();
 }
@@ -358,6 +410,7 @@ async function run(page?: { asked: Asked; from: PageStart }): Promise<void> {
     if (mine === runs) results.elapsed(performance.now() - start);
   }, TICK);
   results.busy = true;
+  queries.ran();
   clearStaleProblems();
   const show = await answered(
     page?.asked ?? { q: editor.text, parameters: parameters() },
@@ -538,12 +591,7 @@ function markExample(): void {
 
 async function choose(example: Example): Promise<void> {
   editor.text = example.q;
-  for (const [name, value] of Object.entries(example.parameters)) {
-    const input = byId("parameters").querySelector<HTMLInputElement>(
-      `input[name="${CSS.escape(name)}"]`,
-    );
-    if (input) input.value = value;
-  }
+  enterValues(example.parameters);
   await run();
 }
 
@@ -592,7 +640,7 @@ function listenSave(): void {
   byId("keep").addEventListener("click", () => dialog.showModal());
   byId("naming-cancel").addEventListener("click", () => dialog.close());
   byId("naming-form").addEventListener("submit", () => {
-    history.save(name.value.trim(), editor.text);
+    history.save(name.value.trim(), editor.text, chosenValues());
     byId<HTMLDetailsElement>("saved").open = true;
     name.value = "";
     warning.hidden = true;
@@ -623,6 +671,9 @@ function drawKeys(): void {
     ["Enter", "open a cell, or sort by the name of a column"],
     ["Shift ← →", "change the width of a column, on its name"],
     ["Escape", "close the opened cell"],
+    ["F2 Delete", "rename or close the query, on its tab"],
+    ["Space", "tick a node of the builder: its column is added or removed"],
+    ["↵", "insert the path of a node of the builder at the cursor"],
     ["← →", "read the points of a chart"],
     [`${mod} C`, "copy the cell"],
     ["?", "this list"],
@@ -678,7 +729,7 @@ function listen(): void {
     const q = linked().get("q");
     if (q === null) return;
     results.form = linked().get("as") ?? "table";
-    askHere(q);
+    askHere(q, linkedValues());
   });
 }
 
@@ -704,7 +755,7 @@ async function start(): Promise<void> {
   listen();
   drawKeys();
   drawTheme();
-  drawParameters();
+  drawParameters(linkedValues());
   drawExamples();
   results.form = linked().get("as");
   byId("history").replaceWith(history.element);
