@@ -714,7 +714,8 @@ export const bombs = [
           ),
         ),
       ),
-    expected: [400, 408, 413, 429, 503],
+    // The first rows of a join are found without the others.
+    expected: [200, 408, 413, 429, 503],
   },
   {
     item: "query",
