@@ -33,18 +33,22 @@ fn data(compositions: usize) -> Folder {
     folder
 }
 
-fn sync(folder: &Folder, more: &[&str]) -> Ran {
-    let arguments = [
+/// Returns the arguments of a sync of the view of names to a folder.
+fn arguments(to: &str) -> [&str; 8] {
+    [
         "lake",
         "sync",
         "-d",
         "data",
         "--to",
-        "lake",
+        to,
         "--view",
         "names.aql",
-    ];
-    folder.run(&[&arguments[..], more].concat())
+    ]
+}
+
+fn sync(folder: &Folder, more: &[&str]) -> Ran {
+    folder.run(&[&arguments("lake")[..], more].concat())
 }
 
 /// Runs a sync that must succeed, and returns what it reports.
@@ -96,17 +100,7 @@ pub fn latest(lake: &Path, view: &str) -> Latest {
 fn fresh(folder: &Folder) -> Latest {
     let lake = folder.path().join("fresh");
     drop(std::fs::remove_dir_all(&lake));
-    let arguments = [
-        "lake",
-        "sync",
-        "-d",
-        "data",
-        "--to",
-        "fresh",
-        "--view",
-        "names.aql",
-    ];
-    let ran = folder.run(&arguments);
+    let ran = folder.run(&arguments("fresh"));
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     latest(&lake, "names")
 }
@@ -273,16 +267,6 @@ fn removed_ehr_leaves_every_file() {
 fn killed_sync_is_repeated_without_a_second_row() {
     let folder = data(60);
     let lake = folder.path().join("lake");
-    let arguments = [
-        "lake",
-        "sync",
-        "-d",
-        "data",
-        "--to",
-        "lake",
-        "--view",
-        "names.aql",
-    ];
     // The delays are parts of the time that a whole sync takes, however busy the machine is. The
     // first sync also writes the index of the files, and takes longer than later ones.
     let mut whole = Duration::ZERO;
@@ -294,7 +278,10 @@ fn killed_sync_is_repeated_without_a_second_row() {
     }
     let mut killed = 0;
     for round in 0..12 {
-        let child = folder.command(&arguments).stdout(Stdio::null()).spawn();
+        let child = folder
+            .command(&arguments("lake"))
+            .stdout(Stdio::null())
+            .spawn();
         let mut child = child.unwrap();
         std::thread::sleep(whole * (round + 1) / 14);
         let is_killed = child.try_wait().unwrap().is_none();
