@@ -690,14 +690,20 @@ pub(super) fn units_of_sort(rows: usize, keys: usize) -> u64 {
     comparisons.saturating_mul(keys.max(1)) as u64 * (CELL / 8)
 }
 
-/// Returns k of a top-k query (ORDER BY and LIMIT).
-pub(super) fn best_of(query: &Query) -> Option<usize> {
+/// Returns the number of rows up to the end of the window of a query for its first rows, whose
+/// repeated rows count.
+fn first_rows(query: &Query) -> Option<usize> {
     match query.window {
-        Some(Window::First { limit, offset }) if !query.order.is_empty() && !query.distinct => {
+        Some(Window::First { limit, offset }) if !query.distinct => {
             Some(usize::try_from(limit.saturating_add(offset)).unwrap_or(usize::MAX))
         }
         _ => None,
     }
+}
+
+/// Returns k of a top-k query (ORDER BY and LIMIT).
+pub(super) fn best_of(query: &Query) -> Option<usize> {
+    first_rows(query).filter(|_| !query.order.is_empty())
 }
 
 /// Returns the number of first rows that a join without ORDER BY wants. Its rows do not come in
@@ -705,17 +711,8 @@ pub(super) fn best_of(query: &Query) -> Option<usize> {
 pub(super) fn first_of_join(plan: &Plan) -> Option<usize> {
     let query = &plan.query;
     let is_plain = |column: &Column| !matches!(column.value, ColumnValue::Aggregate(_));
-    match query.window {
-        Some(Window::First { limit, offset })
-            if query.order.is_empty()
-                && !plan.single
-                && !query.distinct
-                && query.select.iter().all(is_plain) =>
-        {
-            Some(usize::try_from(limit.saturating_add(offset)).unwrap_or(usize::MAX))
-        }
-        _ => None,
-    }
+    let is_join = !plan.single && query.order.is_empty() && query.select.iter().all(is_plain);
+    first_rows(query).filter(|_| is_join)
 }
 
 /// Returns the values of a row, of which each has `width`.

@@ -104,12 +104,12 @@ fn output_rows<'b>(
 /// rows of a join: within an EHR, documents are bound in default order. Versions of objects are
 /// not, because those of one object come together.
 fn wanted_of_ehr(plan: &Plan) -> Option<u64> {
+    let wanted = first_of_join(plan)?;
     let mut is_in_order = true;
     each_class(&plan.query.from, &mut |expr| {
         is_in_order &= !expr.class.is_a(Cls::VERSIONED_OBJECT);
     });
-    let wanted = first_of_join(plan).filter(|_| is_in_order)?;
-    Some(wanted as u64)
+    is_in_order.then_some(wanted as u64)
 }
 
 /// Takes the rows of an assignment that the trail has not passed.
