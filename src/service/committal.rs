@@ -147,6 +147,20 @@ pub(crate) struct CommitMetadata {
 }
 
 impl CommitMetadata {
+    /// Returns a text that is equal for equal metadata. Repositories store digests of it, so later
+    /// releases must write the same text.
+    #[cfg(feature = "server")]
+    pub fn identity(&self) -> String {
+        let code = |code: &Option<Code>| code.as_ref().map(|code| code.code);
+        let texts = [
+            code(&self.change_type),
+            code(&self.lifecycle),
+            self.committer.as_deref(),
+            self.description.as_deref(),
+        ];
+        serde_json::json!(texts).to_string()
+    }
+
     /// Reads the committal headers of a request, in both spellings.
     ///
     /// # Errors

@@ -14,29 +14,44 @@ use super::{Auth, Config, Request};
 /// [`Config::hosts`] and the host of [`Config::base_url`] are allowed, if hosts are configured. An
 /// open service also accepts loopback names, and no others. A request that did not come by a
 /// network has no host, and is accepted.
+///
+/// Both the address of the request and its header `Host` are checked. They are the same, unless
+/// something before the service has rewritten the address: the local runtime of Cloudflare does so
+/// for any client that sends the header `MF-Original-URL`.
 pub(crate) fn check_host(request: &Request, config: &Config) -> Result<(), Failure> {
-    let authority = authority_of(&request.base_url);
+    let addressed = [
+        authority_of(&request.base_url),
+        request.header("Host").unwrap_or_default(),
+    ];
+    let unknown = addressed
+        .into_iter()
+        .find(|authority| !is_known(authority, config));
+    unknown.map_or(Ok(()), |authority| Err(unknown_host(authority, config)))
+}
+
+/// Returns whether an authority means this deployment. It is empty for a request that did not come
+/// by a network.
+fn is_known(authority: &str, config: &Config) -> bool {
     let is_open = config.auth == Auth::Open;
-    // Empty for a request that did not come by a network.
-    let is_known = authority.is_empty()
+    authority.is_empty()
         || config.hosts.iter().any(|host| fits(authority, host))
         || authority.eq_ignore_ascii_case(authority_of(&config.base_url))
         || (is_open && is_loopback(name_of(authority)))
         // With authentication, DNS rebinding gains nothing: the attacking page has no credentials.
-        || (!is_open && config.hosts.is_empty());
-    if is_known {
-        return Ok(());
-    }
+        || (!is_open && config.hosts.is_empty())
+}
+
+fn unknown_host(authority: &str, config: &Config) -> Failure {
     let shown: String = authority.chars().take(100).collect();
-    let remedy = if is_open {
+    let remedy = if config.auth == Auth::Open {
         "with AUTH=none only loopback names such as 127.0.0.1 and localhost are, and those in HOSTS"
     } else {
         "add it to HOSTS"
     };
-    Err(Failure::new(
+    Failure::new(
         421,
         format!("the host `{shown}` is not one of this service: {remedy}"),
-    ))
+    )
 }
 
 /// Checks that a change was not sent by a page of another site: 403.
@@ -203,6 +218,27 @@ mod tests {
             200,
             "a call within a process has no host"
         );
+    }
+
+    #[test]
+    fn address_and_header_must_both_name_a_known_host() {
+        let open = Config {
+            auth: Auth::Open,
+            ..Config::default()
+        };
+        let status = |header: &str| {
+            let request = sent("http://localhost:8787", "GET", &[("Host", header)]);
+            check_host(&request, &open).map_or_else(|failure| failure.status, |()| 200)
+        };
+        assert_eq!(status("127.0.0.1:8787"), 200);
+        for header in [
+            "evil.example:8787",
+            "localhost#evil",
+            "localhost?x",
+            "localhost/x",
+        ] {
+            assert_eq!(status(header), 421, "{header}");
+        }
     }
 
     #[test]

@@ -320,3 +320,21 @@ test("the path of a request is that of its target, whatever its Host says", asyn
     await served.stop();
   }
 });
+
+test("a header that rewrites the address does not hide the host that was asked", async () => {
+  // The development runtime takes the address from `MF-Original-URL` of any client. A page whose name
+  // was bound to this machine (DNS rebinding) could send it.
+  const served = await startServed(freshState("rebound"));
+  const { port } = served;
+  try {
+    const headers = {
+      host: `evil.example:${port}`,
+      "mf-original-url": `http://localhost:${port}${V1}/ehr`,
+      "sec-fetch-site": "same-origin",
+    };
+    const answer = await raw("GET", "/x", { headers, port });
+    assert.equal(answer.status, 421, answer.body);
+  } finally {
+    await served.stop();
+  }
+});

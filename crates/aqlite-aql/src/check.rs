@@ -63,6 +63,10 @@ pub const MAX_NUMBER: usize = 1_000;
 /// continues the path behind an alias: there, copies multiply the steps.
 pub const MAX_STEPS: usize = 100_000;
 
+/// The most steps of one path. Plans and runs follow a path by recursion, so this bounds the stack.
+/// Documents nest at most 128 levels deep, and VERSION adds few attributes around them.
+pub const MAX_PATH_STEPS: usize = 200;
+
 /// The value of a parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Parameter {

@@ -33,6 +33,7 @@ use crate::rm::class::Cls;
 use crate::rm::json::{self, Scanner, members_with};
 use crate::rm::tree::Tree;
 use crate::store::repository::{Ehr, Repository};
+use serde_json::json;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -113,6 +114,7 @@ impl<R: Repository> Service<R> {
     /// the definitions of the database.
     pub(in crate::service) async fn bulk(&self, call: &Call<'_>) -> Result<Response, Failure> {
         call.commit_headers()?;
+        check_key(call)?;
         let mut load = Load {
             lines: Lines {
                 facts: Facts::Cached,
@@ -334,13 +336,26 @@ impl<R: Repository> Service<R> {
     }
 }
 
+/// Checks that the header `Idempotency-Key`, if it was sent, has a value. Without one a repeated load
+/// would be loaded twice, although the client has asked for the opposite.
+///
+/// # Errors
+/// 400 for a blank value.
+fn check_key(call: &Call<'_>) -> Result<(), Failure> {
+    let key = call.request.header("Idempotency-Key");
+    if key.is_some_and(|key| key.trim().is_empty()) {
+        let message = "the header `Idempotency-Key` is blank: name a key, or leave the header out";
+        return Err(Failure::new(400, message));
+    }
+    Ok(())
+}
+
 /// Returns the identifier of a line by the header `Idempotency-Key`.
 ///
 /// All that determines the commit is part of the identity: the same key with another line, or with
 /// other committal headers, is another request.
 fn line_key(call: &Call<'_>, line: SentLine<'_>) -> Option<String> {
-    let key = call.request.header("Idempotency-Key");
-    let key = key.filter(|key| !key.is_empty())?;
+    let key = call.request.header("Idempotency-Key")?;
     let SentLine { number, text } = line;
     let (caller, committal) = (caller_key(call), committal_key(call));
     Some(uuid_of(&format!(
@@ -353,7 +368,7 @@ fn line_key(call: &Call<'_>, line: SentLine<'_>) -> Option<String> {
 fn caller_key(call: &Call<'_>) -> String {
     match call.config.auth {
         Auth::Open => String::new(),
-        _ => format!("{:?} {:?}\n", call.caller.issuer, call.caller.name),
+        _ => format!("{}\n", json!([call.caller.issuer, call.caller.name])),
     }
 }
 
@@ -361,7 +376,7 @@ fn caller_key(call: &Call<'_>) -> String {
 /// spellings of the same metadata are the same.
 fn committal_key(call: &Call<'_>) -> String {
     match call.commit_headers() {
-        Ok(stated) if *stated != CommitMetadata::default() => format!("{stated:?}\n"),
+        Ok(stated) if *stated != CommitMetadata::default() => format!("{}\n", stated.identity()),
         // Headers that cannot be read reject the whole load.
         _ => String::new(),
     }

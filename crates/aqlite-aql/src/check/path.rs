@@ -1,6 +1,8 @@
 //! Paths and predicates: variables and attributes.
 
-use super::{Checker, MAX_ID, MAX_PATTERN, MAX_STEPS, all_or_none, did_you_mean, spelled};
+use super::{
+    Checker, MAX_ID, MAX_PATH_STEPS, MAX_PATTERN, MAX_STEPS, all_or_none, did_you_mean, spelled,
+};
 use crate::MAX_PATHS;
 use crate::ast;
 use crate::classes::{Classes, archetype_class};
@@ -137,8 +139,21 @@ impl Checker<'_> {
         Some((out, classes))
     }
 
-    /// Counts the steps of a path. Returns false if the query has too many, reported once.
+    /// Counts the steps of a path. Returns false if the path has too many, or if all paths of the query
+    /// have too many together, which is reported once.
     fn count_steps(&mut self, steps: &[ast::Step]) -> bool {
+        if let Some(step) = steps.get(MAX_PATH_STEPS) {
+            let _ = self.error::<()>(
+                "AQL0003",
+                step.attribute.span(),
+                format!(
+                    "the path has {} steps, more than {MAX_PATH_STEPS}",
+                    steps.len()
+                ),
+                "no stored document nests so deep; reach deep nodes by CONTAINS",
+            );
+            return false;
+        }
         let before = self.steps;
         self.steps = before.saturating_add(steps.len());
         if before <= MAX_STEPS && self.steps > MAX_STEPS {

@@ -343,6 +343,30 @@ fn wide_containments_do_not_nest_deep() {
 }
 
 #[test]
+fn a_path_has_at_most_two_hundred_steps() {
+    let path = |steps: usize| format!("o{}", "/items".repeat(steps));
+    let clauses = [
+        "SELECT {} FROM EHR e CONTAINS CLUSTER o",
+        "SELECT o FROM EHR e CONTAINS CLUSTER o WHERE {} = 1",
+        "SELECT o FROM EHR e CONTAINS CLUSTER o WHERE EXISTS {}",
+        "SELECT o FROM EHR e CONTAINS CLUSTER o ORDER BY {}",
+        "SELECT MAX({}) FROM EHR e CONTAINS CLUSTER o",
+    ];
+    for clause in clauses {
+        let found = codes(&clause.replace("{}", &path(MAX_PATH_STEPS)));
+        assert!(!found.contains(&"AQL0003"), "{clause}: {found:?}");
+        for steps in [MAX_PATH_STEPS + 1, 40_000] {
+            let found = codes(&clause.replace("{}", &path(steps)));
+            assert_eq!(found, ["AQL0003"], "{clause}: {steps}");
+        }
+    }
+    // ORDER BY continues the path behind an alias.
+    let half = "/items".repeat(MAX_PATH_STEPS / 2 + 1);
+    let query = format!("SELECT o{half} AS x FROM EHR e CONTAINS CLUSTER o ORDER BY x{half}");
+    assert_eq!(codes(&query), ["AQL0003"]);
+}
+
+#[test]
 fn lists_have_a_limit() {
     let text = "SELECT c FROM COMPOSITION c WHERE c/name/value matches {'x', $p}";
     let (ast, _) = parse(text);
