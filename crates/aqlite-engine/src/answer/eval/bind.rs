@@ -1,22 +1,26 @@
 //! FROM: all assignments of the variables of a query within one EHR, or one document of it.
 
-use super::expand::Product;
+mod candidates;
+mod folder;
+mod trail;
+
 use super::node::{Node, View};
 use super::predicate::{PredicateEvaluator, matches_node_id};
 use super::semi_join::JoinableDocuments;
 use super::work::{STEP, Work};
-use crate::answer::plan::{Plan, may_occur_in};
-use crate::answer::plan_cache::Candidate;
+use crate::answer::plan::Plan;
 use crate::answer::query::{
-    ClassExpr, CompareOp, Contains, Literal, Predicate, PredicateValue, Source, Versions,
+    ClassExpr, CompareOp, Contains, Literal, Predicate, PredicateValue, Source,
 };
-use crate::document::{Container, Doc, Fragment, ItemKind, ObjectKind, Table};
+use crate::document::{Container, Doc, Fragment};
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::id::is_archetype_id;
 use hashbrown::HashMap;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::ops::ControlFlow;
 use std::rc::Rc;
+pub(super) use trail::Trail;
+use trail::{Reached, Search};
 
 /// The node below which a class expression is searched.
 #[derive(Clone, Copy)]
@@ -84,41 +88,8 @@ pub(super) struct ListedCandidate<'b> {
     below: Parent<'b>,
 }
 
-/// The position of the enumeration of the assignments of one document or EHR, so that it can be
-/// left and gone on with.
-///
-/// Class expressions nest in one order. For each that is open the trail has the number of its
-/// candidate; going on passes over those before it without a test.
-#[derive(Default)]
-pub(super) struct Trail {
-    /// The number of the candidate of each open class expression, the outermost first.
-    path: RefCell<Vec<u32>>,
-    /// The number of open class expressions.
-    depth: Cell<usize>,
-    /// Rows of the present assignment that are done.
-    rows: Cell<u64>,
-    /// The rows of the present assignment, where the enumeration was left among them.
-    product: RefCell<Option<Product>>,
-    /// The number of rows of all assignments that WHERE kept.
-    kept: Cell<u64>,
-    /// The searches for a node of a class expression below a parent of which only the outcome is
-    /// asked.
-    searches: RefCell<HashMap<(usize, ParentKey), Search>>,
-}
-
 /// The identity of a parent: the kind of [`Parent`], and its numbers.
 pub(super) type ParentKey = (u8, Node);
-
-/// A search for a node that passes a class expression and has below it what that contains.
-#[derive(Clone, Copy, Default)]
-struct Search {
-    /// Candidates that are none.
-    done: u32,
-    /// Whether the test of the next candidate was begun.
-    is_open: bool,
-    /// The outcome, once it is known.
-    found: Option<bool>,
-}
 
 impl Parent<'_> {
     fn key(&self) -> ParentKey {
@@ -129,111 +100,6 @@ impl Parent<'_> {
             Parent::Version(doc) => (2, numbered(doc.document)),
             Parent::Object(object) => (3, Node::root(object.fragment)),
             Parent::Node(node) => (4, *node),
-        }
-    }
-}
-
-/// A candidate of a class expression, as the trail has it.
-enum Reached {
-    /// Done before.
-    Passed,
-    /// The enumeration was left somewhere below it.
-    Again,
-    New,
-}
-
-/// An open class expression on a trail.
-struct Level {
-    depth: usize,
-    /// Candidates that were done before the enumeration was left.
-    skip: u32,
-    count: Cell<u32>,
-}
-
-impl Trail {
-    /// Rows of the present assignment that are done.
-    pub fn rows(&self) -> u64 {
-        self.rows.get()
-    }
-
-    /// Counts a row that WHERE kept.
-    pub fn keep(&self) {
-        self.kept.set(self.kept.get().saturating_add(1));
-    }
-
-    /// The number of rows that WHERE kept.
-    pub fn kept(&self) -> u64 {
-        self.kept.get()
-    }
-
-    /// Stores the position within the rows of the current assignment: `rows` of them are done.
-    pub fn leave(&self, product: Product, rows: u64) {
-        self.product.replace(Some(product));
-        self.rows.set(rows);
-    }
-
-    /// The rows among which the enumeration was left.
-    pub fn product(&self) -> Option<Product> {
-        self.product.take()
-    }
-
-    /// All rows of the present assignment are done.
-    pub fn close_rows(&self) {
-        self.rows.set(0);
-    }
-
-    /// Starts again, for another document or EHR.
-    pub fn clear(&self) {
-        self.path.borrow_mut().clear();
-        self.searches.borrow_mut().clear();
-        self.depth.set(0);
-        self.rows.set(0);
-        self.kept.set(0);
-        self.product.take();
-    }
-
-    fn open(&self) -> Level {
-        let depth = self.depth.replace(self.depth.get() + 1);
-        let mut path = self.path.borrow_mut();
-        if path.len() <= depth {
-            path.push(0);
-        }
-        Level {
-            depth,
-            skip: path.get(depth).copied().unwrap_or(0),
-            count: Cell::new(0),
-        }
-    }
-
-    /// Advances to the next candidate of a class expression, unless it was done before the pause.
-    fn reach(&self, level: &Level) -> Reached {
-        let number = level.count.replace(level.count.get().saturating_add(1));
-        self.reach_number(level, number)
-    }
-
-    /// Advances like [`Trail::reach`] to the candidate with a number.
-    fn reach_number(&self, level: &Level, number: u32) -> Reached {
-        if number < level.skip {
-            return Reached::Passed;
-        }
-        let mut path = self.path.borrow_mut();
-        path.get_mut(level.depth)
-            .into_iter()
-            .for_each(|at| *at = number);
-        // A longer path or an open product means that the pause was inside this candidate.
-        let is_inside = path.len() > level.depth + 1 || self.product.borrow().is_some();
-        if number == level.skip && is_inside {
-            Reached::Again
-        } else {
-            Reached::New
-        }
-    }
-
-    /// Closes a class expression; where the enumeration is left, the trail keeps its place.
-    fn close(&self, level: &Level, flow: ControlFlow<()>) {
-        self.depth.set(level.depth);
-        if flow.is_continue() {
-            self.path.borrow_mut().truncate(level.depth);
         }
     }
 }
@@ -457,38 +323,6 @@ impl<'p, 'b> Binder<'p, 'b> {
         flow
     }
 
-    /// Visits the candidates of a class expression below a parent, each with its contained classes.
-    fn each(
-        &self,
-        expr: &ClassExpr,
-        parent: Parent<'b>,
-        visit: &mut dyn FnMut(Node, Parent<'b>) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        if expr.class.is_a(Cls::VERSION) {
-            self.versions(expr, parent, &mut |doc| {
-                let version = Node::root(doc.version);
-                if self.view.class(version).is_a(expr.class) {
-                    visit(version, Parent::Version(doc))
-                } else {
-                    ControlFlow::Continue(())
-                }
-            })
-        } else if expr.class.is_a(Cls::VERSIONED_OBJECT) {
-            self.containers(expr, parent, &mut |object| {
-                visit(Node::root(object.fragment), Parent::Object(object))
-            })
-        } else if expr.class == Cls::EHR {
-            match (parent, self.view.batch.ehr_fragment(self.ehr)) {
-                (Parent::Ehr(_) | Parent::Doc(_), Some(fragment)) => {
-                    visit(Node::root(fragment), parent)
-                }
-                _ => ControlFlow::Continue(()),
-            }
-        } else {
-            self.nodes(expr, parent, &mut |node| visit(node, Parent::Node(node)))
-        }
-    }
-
     fn passes(&self, expr: &ClassExpr, node: Node) -> bool {
         expr.predicate.as_ref().is_none_or(|p| {
             if expr.class == Cls::EHR {
@@ -547,319 +381,6 @@ impl<'p, 'b> Binder<'p, 'b> {
                 passes
             }
         }
-    }
-
-    /// Returns whether a class expression below an EHR may be bound in a document.
-    fn is_joinable(&self, expr: &ClassExpr, doc: &Doc) -> bool {
-        let known = self
-            .joinable
-            .and_then(|joinable| joinable.of(expr.variable));
-        known.is_none_or(|documents| documents.contains(doc.document))
-    }
-
-    /// The versions that a VERSION expression may bind below a parent.
-    fn versions(
-        &self,
-        expr: &ClassExpr,
-        parent: Parent<'b>,
-        visit: &mut dyn FnMut(Doc) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        let wanted = |doc: &Doc| expr.versions == Versions::All || is_current(doc);
-        match parent {
-            Parent::Ehr(ehr) => self
-                .view
-                .docs_of(ehr)
-                .filter(|doc| self.is_joinable(expr, doc) && wanted(doc))
-                .try_for_each(visit),
-            Parent::Doc(doc) if wanted(&doc) => visit(doc),
-            Parent::Object(object) => self
-                .docs_in(object)
-                .filter(|d| wanted(d))
-                .try_for_each(visit),
-            Parent::Node(node) if self.view.class(node).is_a(Cls::FOLDER) => {
-                self.listed_objects(node, &mut |documents| {
-                    documents
-                        .iter()
-                        .filter_map(|d| self.view.batch.doc(*d))
-                        .filter(wanted)
-                        .try_for_each(&mut *visit)
-                })
-            }
-            _ => ControlFlow::Continue(()),
-        }
-    }
-
-    /// The versioned objects of the class below a parent, in order of creation or listing.
-    fn containers(
-        &self,
-        expr: &ClassExpr,
-        parent: Parent<'b>,
-        visit: &mut dyn FnMut(&'b Container) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        let of_ehr = self.view.batch.containers(self.ehr);
-        let mut visit = |object: &'b Container| {
-            if self
-                .view
-                .class(Node::root(object.fragment))
-                .is_a(expr.class)
-            {
-                visit(object)
-            } else {
-                ControlFlow::Continue(())
-            }
-        };
-        match parent {
-            Parent::Ehr(_) => of_ehr.iter().try_for_each(visit),
-            Parent::Node(node) if self.view.class(node).is_a(Cls::FOLDER) => {
-                self.listed(node, &mut |doc| {
-                    self.view.count(STEP * of_ehr.len() as u64);
-                    of_ehr
-                        .iter()
-                        .find(|object| object.docs.contains(&doc.document))
-                        .map_or(ControlFlow::Continue(()), &mut visit)
-                })
-            }
-            _ => ControlFlow::Continue(()),
-        }
-    }
-
-    /// The versions of an object, oldest first.
-    fn docs_in(&self, object: &'b Container) -> impl Iterator<Item = Doc> {
-        let batch = self.view.batch;
-        object.docs.iter().filter_map(|d| batch.doc(*d))
-    }
-
-    /// The nodes of the class below a parent, in document order.
-    fn nodes(
-        &self,
-        expr: &ClassExpr,
-        parent: Parent<'b>,
-        visit: &mut dyn FnMut(Node) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        match parent {
-            Parent::Ehr(ehr) => self
-                .view
-                .docs_of(ehr)
-                .filter(|doc| self.is_joinable(expr, doc))
-                .filter(|doc| is_current(doc) && may_occur_in(expr.class, doc.row.kind))
-                .try_for_each(|d| self.within(expr, d, visit)),
-            Parent::Doc(doc) if is_current(&doc) => self.within(expr, doc, visit),
-            Parent::Version(doc) => self.within(expr, doc, visit),
-            Parent::Object(object) => self
-                .docs_in(object)
-                .filter(is_current)
-                .try_for_each(|d| self.within(expr, d, visit)),
-            Parent::Doc(_) => ControlFlow::Continue(()),
-            Parent::Node(node) => {
-                self.below(expr, node, true, visit)?;
-                // Sub-folders are part of the tree, but compositions are listed by reference.
-                if self.view.class(node).is_a(Cls::FOLDER) && expr.class != Cls::FOLDER {
-                    return self.listed(node, &mut |doc| self.within(expr, doc, visit));
-                }
-                ControlFlow::Continue(())
-            }
-        }
-    }
-
-    /// The root of a document and everything below it.
-    fn within(
-        &self,
-        expr: &ClassExpr,
-        doc: Doc,
-        visit: &mut dyn FnMut(Node) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        match doc.data {
-            Some(data) => self.search(expr, data, 0, None, visit),
-            None => ControlFlow::Continue(()),
-        }
-    }
-
-    /// The proper descendants of a node.
-    fn below(
-        &self,
-        expr: &ClassExpr,
-        node: Node,
-        in_document: bool,
-        visit: &mut dyn FnMut(Node) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        let local = in_document
-            && !self.view.class(node).is_a(Cls::FOLDER)
-            && expr.predicate.as_ref().is_some_and(pins_local_code);
-        self.search(
-            expr,
-            node.fragment,
-            node.item + 1,
-            local.then_some(Some(node.item)),
-            visit,
-        )
-    }
-
-    /// Candidates in a fragment from an item's subtree on. `local`: do not enter archetype roots
-    /// other than that item's ancestors.
-    fn search(
-        &self,
-        expr: &ClassExpr,
-        fragment: crate::document::Fragment,
-        from: u32,
-        local: Option<Option<u32>>,
-        visit: &mut dyn FnMut(Node) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        let Some(table) = self.view.batch.table(fragment.table) else {
-            return ControlFlow::Continue(());
-        };
-        // For 0, this is the root. Otherwise `from` follows the item whose subtree is searched.
-        let end = table
-            .layout()
-            .item(from.saturating_sub(1))
-            .map_or(0, |i| i.end);
-        let candidates = self.candidates_of(expr, table);
-        // Candidates are sorted by item.
-        let start = candidates.partition_point(|c| c.item < from);
-        for candidate in candidates
-            .iter()
-            .skip(start)
-            .take_while(|c| c.item < end)
-            .filter(|c| table.has(fragment.row, c.item))
-        {
-            if local.is_some_and(|anchor| {
-                candidate
-                    .above
-                    .is_some_and(|root| anchor.is_none_or(|a| root > a))
-            }) {
-                continue;
-            }
-            match candidate.group {
-                None => visit(Node {
-                    fragment,
-                    item: candidate.item,
-                })?,
-                Some(group) => {
-                    for child in self.view.batch.child_rows(fragment, group) {
-                        self.view.count(STEP);
-                        self.search(expr, *child, 0, local.map(|_| None), visit)?;
-                    }
-                }
-            }
-        }
-        ControlFlow::Continue(())
-    }
-
-    fn candidates_of(&self, expr: &ClassExpr, table: &Table) -> Rc<[Candidate]> {
-        self.plan
-            .plan_cache
-            .of(table.layout())
-            .candidates(expr.variable, || self.find_candidates(expr, table))
-    }
-
-    fn find_candidates(&self, expr: &ClassExpr, table: &Table) -> Vec<Candidate> {
-        let layout = table.layout();
-        let mut roots: Vec<(u32, u32)> = Vec::new();
-        let mut found = Vec::new();
-        // If the class table allows no such object below the root, only the root is examined.
-        let depth = if layout.class().may_contain(expr.class) {
-            usize::MAX
-        } else {
-            1
-        };
-        for (item, node) in (0u32..).zip(layout.items()).take(depth) {
-            while roots.last().is_some_and(|(_, end)| *end <= item) {
-                roots.pop();
-            }
-            let above = roots.last().map(|(root, _)| *root);
-            let candidate = |group| Candidate { item, group, above };
-            match node.kind {
-                ItemKind::Group(group) => found.push(candidate(Some(group))),
-                ItemKind::Object => {
-                    let id = layout.constant(item, Attr::ARCHETYPE_NODE_ID);
-                    let fits = self.may_bind(expr, node.class, id);
-                    found.extend(fits.then(|| candidate(None)));
-                    if id.is_some_and(is_archetype_id) {
-                        roots.push((item, node.end));
-                    }
-                }
-                _ => {}
-            }
-        }
-        found
-    }
-
-    /// Returns whether a class expression may bind an object of this class and node id.
-    fn may_bind(&self, expr: &ClassExpr, class: Cls, id: Option<&str>) -> bool {
-        let predicate = expr.predicate.as_ref();
-        class.is_a(expr.class) && predicate.is_none_or(|p| may_hold(p, id, self.plan.exact))
-    }
-
-    /// The compositions of the EHR by their object ids: their versions, oldest first.
-    fn compositions(&self) -> &HashMap<&'b str, Vec<u32>> {
-        self.listed.get_or_init(|| {
-            let batch = self.view.batch;
-            let mut found: HashMap<&'b str, Vec<u32>> = HashMap::new();
-            for document in batch.docs_of(self.ehr) {
-                self.view.count(STEP);
-                if batch
-                    .doc(*document)
-                    .is_some_and(|doc| doc.row.kind == ObjectKind::Composition)
-                {
-                    found
-                        .entry(batch.object_id(*document))
-                        .or_default()
-                        .push(*document);
-                }
-            }
-            found
-        })
-    }
-
-    /// The latest versions of the compositions that a folder lists, then of those that its
-    /// sub-folders list, each listing counted.
-    fn listed(
-        &self,
-        folder: Node,
-        visit: &mut dyn FnMut(Doc) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        self.listed_objects(folder, &mut |documents| {
-            let mut current = documents
-                .iter()
-                .filter_map(|document| self.view.batch.doc(*document))
-                .filter(is_current);
-            current
-                .next()
-                .map_or(ControlFlow::Continue(()), &mut *visit)
-        })
-    }
-
-    /// The versions of each composition that a folder lists, then of those that its sub-folders
-    /// list, each listing counted.
-    fn listed_objects(
-        &self,
-        folder: Node,
-        visit: &mut dyn FnMut(&[u32]) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        let mut items = Vec::new();
-        self.view.each(folder, Attr::ITEMS, &mut |item| {
-            items.extend(
-                self.view
-                    .single(item, Attr::ID)
-                    .and_then(|id| self.view.text_at(id, Attr::VALUE)),
-            );
-            true
-        });
-        for id in items {
-            // The id may be that of a version, which has the id of the object before the first
-            // `::`.
-            let object = id.split("::").next().unwrap_or(id);
-            if let Some(documents) = self.compositions().get(object) {
-                visit(documents)?;
-            }
-        }
-        let mut folders = Vec::new();
-        self.view.each(folder, Attr::FOLDERS, &mut |inner| {
-            folders.push(inner);
-            true
-        });
-        folders
-            .into_iter()
-            .try_for_each(|inner| self.listed_objects(inner, visit))
     }
 }
 

@@ -1,0 +1,229 @@
+//! Adding packed documents to a batch: each fragment becomes a row of a table.
+
+use super::docs::{Doc, DocRow, DocState};
+use super::table::LayoutMapping;
+use super::{Batch, Fragment, Table, new_schema_id};
+use crate::document::layout::Layout;
+use crate::document::pack::{Packed, PackedFragment};
+use aqlite_rm::class::Attr;
+use aqlite_rm::id::is_archetype_id;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// The largest number of cached mappings. A full cache is emptied.
+const MAX_MAPPINGS: usize = 1 << 13;
+
+/// The largest number of tables with which a layout is tried to merge before it gets its own.
+const MAX_CANDIDATE_TABLES: usize = 64;
+
+/// The position of a fragment in its document.
+#[derive(Clone, Copy)]
+struct Placement {
+    /// The number of the archetype.
+    archetype: Option<u32>,
+    /// The place of what it is a child of; its own where it is a child of nothing.
+    parent: u32,
+}
+
+impl Batch {
+    /// Adds a packed ORIGINAL_VERSION and gives its number.
+    pub fn add(&mut self, ehr: u32, row: DocRow, packed: &Packed) -> u32 {
+        self.derived.take();
+        let number = self.docs.len() as u32;
+        let version = self.add_root(number, packed);
+        let data = self.child_at(version, Attr::DATA);
+        let DocRow {
+            kind,
+            object_id,
+            number: nth,
+            ordinal,
+            latest,
+            deleted,
+        } = row;
+        let row = DocState {
+            kind,
+            number: nth,
+            ordinal,
+            latest,
+            deleted,
+        };
+        // The uid of a version usually begins with the id of the object. Only others are stored.
+        if self.object_in_uid(version) != Some(&object_id) {
+            self.odd_ids.insert(number, object_id);
+        }
+        let doc = Doc {
+            document: number,
+            ehr,
+            row,
+            version,
+            data,
+        };
+        if !self.docs.push(&doc) {
+            self.broken = Some("a document is added to a batch of a segment");
+        }
+        self.update_live(number);
+        self.by_ehr.add(ehr, number);
+        number
+    }
+
+    /// Adds what is no child of another fragment.
+    pub(super) fn add_root(&mut self, doc: u32, packed: &Packed) -> Fragment {
+        self.add_fragment(
+            doc,
+            packed,
+            packed.root(),
+            Placement {
+                archetype: None,
+                parent: self.fragments,
+            },
+        )
+    }
+
+    /// Adds a fragment with its children.
+    fn add_fragment(
+        &mut self,
+        doc: u32,
+        packed: &Packed,
+        fragment: &PackedFragment,
+        Placement { archetype, parent }: Placement,
+    ) -> Fragment {
+        // Places follow document order: a fragment precedes its child rows.
+        let place = self.fragments;
+        self.fragments += 1;
+        // Child rows are added first, because the parent row stores references to them.
+        let groups = self.add_groups(doc, packed, fragment, archetype, place);
+        // Looked up again: adding child rows may have widened the table of this fragment.
+        let mapping = self.mapping(&fragment.layout, archetype);
+        let number = mapping.table;
+        let table = self.tables.get_mut((number - self.base) as usize);
+        let texts = (0..fragment.leaves.len() as u32).map(|leaf| packed.leaf_text(fragment, leaf));
+        let at = (doc, place, parent);
+        let row = table.and_then(|table| table.add(at, &mapping, texts, &groups, &mut self.words));
+        let Some(row) = row else {
+            self.broken = Some("a fragment does not fit the columns of its table");
+            return Fragment::NONE;
+        };
+        self.add_origins(&mapping, &groups);
+        Fragment { table: number, row }
+    }
+
+    /// Adds the child rows of a fragment, by repeated group. `place` is that of the fragment.
+    fn add_groups(
+        &mut self,
+        doc: u32,
+        packed: &Packed,
+        fragment: &PackedFragment,
+        archetype: Option<u32>,
+        place: u32,
+    ) -> Vec<Vec<Fragment>> {
+        if fragment.groups.is_empty() {
+            return Vec::new();
+        }
+        let within = Placement {
+            archetype: self.mapping(&fragment.layout, archetype).archetype,
+            parent: place,
+        };
+        let mut add = |child: &PackedFragment| self.add_fragment(doc, packed, child, within);
+        let groups = fragment.groups.iter();
+        groups
+            .map(|group| group.iter().map(&mut add).collect())
+            .collect()
+    }
+
+    /// Records the repeated groups of which the tables of child rows have instances.
+    fn add_origins(&mut self, mapping: &LayoutMapping, groups: &[Vec<Fragment>]) {
+        let children = groups
+            .iter()
+            .zip(&mapping.groups)
+            .flat_map(|(children, group)| children.iter().map(move |child| (*group, child)));
+        for (group, child) in children {
+            let origin = (mapping.table, group);
+            let origins = self
+                .tables
+                .get_mut((child.table - self.base) as usize)
+                .map(|table| &mut table.origins);
+            // Cached results depend on the groups that feed a table, so a new one changes the
+            // schema.
+            if let Some(origins) = origins.filter(|origins| !origins.contains(&origin)) {
+                origins.push(origin);
+                self.schema_id = new_schema_id();
+            }
+        }
+    }
+
+    /// Returns the mapping of a layout into a table; computed again when the table has grown.
+    fn mapping(&mut self, layout: &Arc<Layout>, within: Option<u32>) -> Rc<LayoutMapping> {
+        let address = (Arc::as_ptr(layout) as usize, within);
+        // An older mapping would not set the presence bitmaps that were added since.
+        let is_new = |mapping: &LayoutMapping| {
+            self.tables
+                .get((mapping.table - self.base) as usize)
+                .is_some_and(|table| table.grown() == mapping.grown)
+        };
+        if let Some((_, mapping)) = self
+            .mappings
+            .get(&address)
+            .filter(|(_, mapping)| is_new(mapping))
+        {
+            return Rc::clone(mapping);
+        }
+        if self.mappings.len() >= MAX_MAPPINGS {
+            self.mappings.clear();
+        }
+        let mapping = Rc::new(self.find_mapping(layout, within));
+        self.mappings
+            .insert(address, (Arc::downgrade(layout), Rc::clone(&mapping)));
+        mapping
+    }
+
+    /// Finds or adds the table of a layout within an archetype, and the mapping into it.
+    fn find_mapping(&mut self, layout: &Arc<Layout>, within: Option<u32>) -> LayoutMapping {
+        let id = layout.constant(0, Attr::ARCHETYPE_NODE_ID);
+        let root_id = id.map(|id| self.number_of_root(id));
+        // A code means something within its archetype only.
+        let archetype = if id.is_some_and(is_archetype_id) {
+            root_id
+        } else {
+            within
+        };
+        let found = self.admit(layout, (root_id, archetype));
+        // A new or widened table changes the schema. A layout that fits leaves it as it is.
+        if found
+            .as_ref()
+            .is_none_or(|(grown, mapping)| *grown < mapping.grown)
+        {
+            self.schema_id = new_schema_id();
+        }
+        found.map(|(_, mapping)| mapping).unwrap_or_else(|| {
+            self.tables
+                .push(Table::new(Arc::clone(layout), (root_id, archetype)));
+            LayoutMapping::identity(layout, self.base + self.tables.len() as u32 - 1, archetype)
+        })
+    }
+
+    /// Maps a layout into the first table with this root that admits it, which may be widened.
+    /// Returns the mapping with the generation of the table before.
+    fn admit(
+        &mut self,
+        layout: &Arc<Layout>,
+        root: (Option<u32>, Option<u32>),
+    ) -> Option<(u32, LayoutMapping)> {
+        let is_alike =
+            |table: &Table| table.root() == root && table.layout().class() == layout.class();
+        self.tables
+            .iter_mut()
+            .zip(self.base..)
+            .filter(|(table, _)| is_alike(table))
+            .take(MAX_CANDIDATE_TABLES)
+            .find_map(|(table, number)| Some((table.grown(), table.admit(layout, number)?)))
+    }
+
+    fn number_of_root(&mut self, id: &str) -> u32 {
+        let known = self.root_ids.iter().position(|known| known == id);
+        let number = known.unwrap_or_else(|| {
+            self.root_ids.push(id.to_owned());
+            self.root_ids.len() - 1
+        });
+        number as u32
+    }
+}
