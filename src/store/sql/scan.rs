@@ -4,32 +4,33 @@
 //! committed meanwhile. The versions that those supersede still count as the latest ones.
 
 mod ahead;
+mod gather;
 mod listed;
+mod page;
 mod rows;
+mod state;
 
 use super::SqlRepository;
 use super::catalog::MatchingProfiles;
 use super::checksum::StoredDocument;
-use super::list::size_of_version;
 use super::read::known_texts;
 use super::segments::{Known, NamedEhrs, SegmentScan, Segments, is_joined};
 use super::value::{Fields, Row, Sql, Statement, json_list, unexpected};
-use crate::document::{Batch, short_digest};
-use crate::store::repository::{MAX_PAGE_BYTES, Sink, StoreError, state_to_read};
+use crate::document::Batch;
+use crate::store::repository::{Sink, StoreError};
 use crate::store::scan::{Scan, Snapshot};
 use crate::store::sink::{ScanReads, send};
 use ahead::Ahead;
+pub(super) use gather::GatheredBatch;
+use page::{
+    BY_EHR, BY_PROFILE, LISTED, NEW_OF_EHRS, OF_EHR, OF_EHRS, PAGE_ROWS, PageBounds, PageSize, page,
+};
 use rows::{DocumentRow, ScanPage, ScanRow};
+pub(super) use state::{NEWEST, newest_of};
+use state::{NTH_OF_EHR, newest_of_ehr, removed, state_of, state_of_ehr};
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-/// Maximum rows of a page.
-const PAGE_ROWS: u64 = 1000;
-/// The mean size of documents in bytes from which a population is read in smaller pages.
-const LONG_DOCUMENTS: u64 = 50_000;
-/// Bytes of such a page. A runtime of JavaScript releases texts of megabytes late, because it does
-/// not keep them where it collects often.
-const SMALL_PAGE_BYTES: u64 = 524_288;
 /// Bytes of stored text between pauses while documents are unpacked.
 const PAUSE_BYTES: u64 = 1 << 20;
 /// Bytes of memory for each byte of stored text while its document is read and unpacked, estimated:
@@ -37,140 +38,6 @@ const PAUSE_BYTES: u64 = 1 << 20;
 const MEMORY_PER_BYTE: u64 = 4;
 /// Higher than every id.
 const NO_BOUND: u64 = 1 << 52;
-
-/// The newest state, in the fields of [`Snapshot`].
-pub(super) const NEWEST: &str = "SELECT max((SELECT coalesce(max(id), 0) FROM version), (SELECT value FROM meta WHERE name = 'last_version')) AS version,
-    (SELECT coalesce(max(id), 0) FROM ehr) AS ehr, (SELECT coalesce(max(id), 0) FROM removal) AS removals,
-    (SELECT value FROM meta WHERE name = 'revision') AS revision";
-/// Whether a deletion after the first `?1` removed a version up to `?2`, or an EHR that was
-/// queryable in the state with the newest version `?2` and the newest EHR `?5` is not queryable now:
-/// of the EHRs with the digests `?3` and the ids `?4`, or of any if NULL. `?6`: whether unqueryable
-/// EHRs matter.
-///
-/// An EHR belongs to the state by its number or by a version, because both numbers come from a
-/// client.
-const REMOVED: &str =
-    "SELECT EXISTS (SELECT 1 FROM removal r WHERE r.id > ?1 AND r.first_version <= ?2
-      AND (?3 IS NULL OR r.ehr IS NULL OR r.ehr IN (SELECT value FROM json_each(?3))))
-    OR (?6 AND EXISTS (SELECT 1 FROM queryable_before q CROSS JOIN ehr e ON e.id = q.ehr
-      WHERE q.version > ?2 AND q.is_queryable AND NOT e.is_queryable
-        AND NOT EXISTS (SELECT 1 FROM queryable_before f WHERE f.ehr = q.ehr AND f.version > ?2 AND f.version < q.version)
-        AND (e.id <= ?5 OR EXISTS (SELECT 1 FROM version v WHERE v.ehr = e.id AND v.id <= ?2))
-        AND (?4 IS NULL OR e.ehr_id IN (SELECT value FROM json_each(?4))))) AS removed";
-
-/// The newest state of the EHR `?1` with the digest `?2`, and its newest version.
-const NEWEST_OF_EHR: &str = "SELECT count(*) AS versions, (SELECT count(*) FROM removal WHERE ehr IS NULL OR ehr = ?2) AS removals,
-    coalesce(max(v.id), 0) AS newest FROM version v JOIN ehr e ON e.id = v.ehr WHERE e.ehr_id = ?1";
-/// The `?2`th version of an EHR, and whether the EHR was queryable then and is not now.
-const NTH_OF_EHR: &str = "SELECT v.id, NOT e.is_queryable AND coalesce((SELECT q.is_queryable FROM queryable_before q
-      WHERE q.ehr = e.id AND q.version > v.id ORDER BY q.version LIMIT 1), 0) AS withdrawn
-    FROM version v JOIN ehr e ON e.id = v.ehr WHERE e.ehr_id = ?1 ORDER BY v.id LIMIT 1 OFFSET ?2 - 1";
-
-/// Whether an EHR was queryable in the requested state.
-macro_rules! queryable {
-    () => {
-        "coalesce((SELECT q.is_queryable FROM queryable_before q WHERE q.ehr = e.id AND q.version > ?6 ORDER BY q.version LIMIT 1), e.is_queryable)"
-    };
-}
-
-/// `?1` matching profiles, `?2` the last known profile, `?3` all versions, `?4` after this id, `?5`
-/// up to this id, `?6` the newest version of the scan, `?7` maximum rows, `?8` whether EHRs may be
-/// unqueryable, `?9` the id of the EHR or the ids of some, `?10` maximum bytes, `?11` and `?12` an
-/// EHR and the version in it after which the page begins.
-///
-/// The sizes of the documents limit a page: it has the first document, and those after it while the
-/// total is within the maximum. `found` counts all rows of the inner query.
-macro_rules! page {
-    ($from:literal, $condition:literal, $rest:literal, $order:literal, $outer:literal) => {
-        concat!(
-            "SELECT p.found, p.size, e.id AS ehr, e.ehr_id, e.system_id, e.time_created, ",
-            queryable!(),
-            " OR ?8 AS is_queryable, v.id AS ordinal, v.kind, v.object, v.system, v.number, v.time_committed,
-               v.successor IS NULL OR v.successor > ?6 AS latest, v.lifecycle = '523' AS deleted, v.shapes, v.digest, v.chunks, v.document
-             FROM (SELECT ehr, id, size, sum(size) OVER (ORDER BY ", $order, " ROWS UNBOUNDED PRECEDING) AS total, count(*) OVER () AS found
-               FROM (SELECT e.id AS ehr, v.id AS id, coalesce(",
-            size_of_version!(),
-            ", 0) AS size FROM ",
-            $from,
-            " AND (?3 OR ((v.successor IS NULL OR v.successor > ?6) AND v.lifecycle <> '523')) AND ",
-            $condition,
-            $rest,
-            " AND ?11 >= 0 AND ?12 >= 0 AND (",
-            queryable!(),
-            " OR ?8) ORDER BY ", $order, " LIMIT ?7)) p
-             CROSS JOIN ehr e ON e.id = p.ehr LEFT JOIN version v ON v.id = p.id
-             WHERE p.total <= ?10 OR p.total = p.size ORDER BY ", $outer
-        )
-    };
-}
-
-/// The documents of one EHR.
-const OF_EHR: &str = page!(
-    "ehr e LEFT JOIN version v ON v.ehr = e.id AND v.id > ?4 AND v.id <= ?6",
-    "(v.profile > ?2 OR v.profile IN (SELECT value FROM json_each(?1)))",
-    " WHERE e.ehr_id = ?9 AND e.id > 0",
-    "id",
-    "p.id"
-);
-/// Some EHRs with their documents.
-const OF_EHRS: &str = page!(
-    "json_each(?9) s CROSS JOIN ehr e LEFT JOIN version v ON v.ehr = e.id AND v.id <= ?6 AND v.id > CASE WHEN e.id = ?11 THEN ?12 ELSE 0 END",
-    "v.profile IN (SELECT value FROM json_each(?1))",
-    " WHERE e.ehr_id = s.value AND e.id > ?4 AND e.id <= ?5",
-    "ehr, id",
-    "p.ehr, p.id"
-);
-/// EHRs of a range of ids with their documents.
-const BY_EHR: &str = page!(
-    "ehr e LEFT JOIN version v ON v.ehr = e.id AND v.id <= ?6 AND v.id > CASE WHEN e.id = ?11 THEN ?12 ELSE 0 END",
-    "v.profile IN (SELECT value FROM json_each(?1))",
-    " WHERE e.id > ?4 AND e.id <= ?5",
-    "ehr, id",
-    "p.ehr, p.id"
-);
-/// Documents of a range of ids that belong to some EHRs.
-const NEW_OF_EHRS: &str = page!(
-    "version v CROSS JOIN ehr e WHERE v.id > ?4 AND v.id <= ?5 AND v.profile IN (SELECT value FROM json_each(?1))",
-    "e.id = v.ehr",
-    " AND e.id > 0 AND e.ehr_id IN (SELECT value FROM json_each(?9))",
-    "id",
-    "p.id"
-);
-/// Documents of a range of ids, selected by their profiles.
-const BY_PROFILE: &str = page!(
-    "json_each(?1) s CROSS JOIN version v CROSS JOIN ehr e WHERE v.profile = s.value AND v.id > ?4 AND v.id <= ?5",
-    "e.id = v.ehr",
-    " AND e.id > 0",
-    "id",
-    "p.id"
-);
-/// Documents of a list of ids.
-const LISTED: &str = page!(
-    "json_each(?9) s CROSS JOIN version v CROSS JOIN ehr e WHERE v.id = s.value AND v.id > ?4 AND v.id <= ?5",
-    "v.profile IN (SELECT value FROM json_each(?1))",
-    " AND e.id = v.ehr AND e.id > 0 AND (e.id, v.id) > (?11, ?12)",
-    "ehr, id",
-    "p.ehr, p.id"
-);
-/// The size of the next page, adapted to the rows and bytes of the last one.
-struct PageSize {
-    /// Ids in the range of the next page.
-    range: u64,
-    /// Most rows of the next page.
-    rows: u64,
-    /// Most bytes of its documents, unless a single one is larger.
-    bytes: u64,
-}
-
-/// The bounds of a page.
-struct PageBounds {
-    /// The page begins after this id of an EHR or a version.
-    after: u64,
-    /// The page ends at this id.
-    until: u64,
-    /// The last EHR of the page before, and its last version there.
-    open: (u64, u64),
-}
 
 /// A batch under construction: pages are added until it can be sent.
 #[derive(Default)]
@@ -645,217 +512,4 @@ impl<'s> RowScan<'s> {
     }
 }
 
-/// The documents of a range of ids, as one batch.
-#[derive(Default)]
-pub(super) struct GatheredBatch {
-    pub batch: Batch,
-    /// The ids of its EHRs, indexed by their numbers.
-    pub ehrs: Vec<u64>,
-    /// The last id of the range that was read.
-    pub end: u64,
-    /// The number of pages.
-    pub pages: u64,
-}
-
-impl<S: Sql> SqlRepository<S> {
-    /// Reads the documents of a scan with ids above `after` and up to `until`, in the state up to
-    /// `newest`, into an empty batch. A scan of EHRs alone reads the EHRs with such ids. Ends early
-    /// when they take about `most` bytes of memory. `None` if the sink has no memory for them.
-    pub(super) async fn gather(
-        &self,
-        scan: &Scan,
-        (after, until, newest): (u64, u64, u64),
-        (batch, most): (Batch, usize),
-        sink: Sink<'_>,
-    ) -> Result<Option<GatheredBatch>, StoreError> {
-        let matching = self.catalog.matching(scan);
-        let query = if scan.empty_ehrs { BY_EHR } else { BY_PROFILE };
-        let (mut size, mut builder) = (
-            PageSize::ALL,
-            BatchBuilder {
-                batch,
-                ..BatchBuilder::default()
-            },
-        );
-        let (mut end, mut pages) = (after, 0);
-        while end < until && builder.batch.encoding_bytes() < most {
-            let to = (end + size.range).min(until);
-            let page_bounds = PageBounds::between(end, to);
-            let bounds = (newest, &size);
-            let statement = page(query, scan, &matching, &page_bounds, bounds, None);
-            let page = ScanPage::of(self.rows(statement).await?, size.rows)?;
-            let (rows, bytes) = (page.rows.len() as u64, page.bytes());
-            let reached = match page.rows.last().filter(|_| page.is_cut) {
-                Some(ScanRow { ehr, doc: None, .. }) => *ehr,
-                Some(ScanRow { doc: Some(doc), .. }) => doc.row.ordinal,
-                None => to,
-            };
-            pages += 1;
-            if !self.add(&mut builder, page.rows, scan, 0, sink).await? {
-                return Ok(None);
-            }
-            size.learn(rows, bytes, reached - end, false);
-            end = reached;
-            sink.pause().await;
-        }
-        let BatchBuilder { batch, numbers } = builder;
-        let mut ehrs = vec![0; numbers.len()];
-        for (id, number) in numbers {
-            *ehrs.get_mut(number as usize).ok_or_else(unexpected)? = id;
-        }
-        Ok(Some(GatheredBatch {
-            batch,
-            ehrs,
-            end,
-            pages,
-        }))
-    }
-}
-
-fn page(
-    query: &'static str,
-    scan: &Scan,
-    matching: &MatchingProfiles,
-    page_bounds: &PageBounds,
-    (newest, size): (u64, &PageSize),
-    ehrs: Option<&str>,
-) -> Statement {
-    Statement::new(query)
-        .bind(json_list(&matching.profiles))
-        .bind(matching.known_to)
-        .bind(scan.all_versions)
-        .bind(page_bounds.after)
-        .bind(page_bounds.until)
-        .bind(newest)
-        .bind(size.rows)
-        .bind(scan.unqueryable)
-        .bind(ehrs)
-        .bind(size.bytes)
-        .bind(page_bounds.open.0)
-        .bind(page_bounds.open.1)
-}
-
-/// Returns the statement that tests whether the snapshot of a scan is complete. Without a snapshot
-/// it reads no deletions.
-fn removed(scan: &Scan) -> Statement {
-    let nothing = Snapshot {
-        version: 0,
-        ehr: 0,
-        removals: NO_BOUND,
-        revision: 0,
-    };
-    // Without a snapshot, no deletion matters, of whichever EHR.
-    let ehrs = scan.ehrs.as_ref().filter(|_| scan.snapshot.is_some());
-    let snapshot = scan.snapshot.unwrap_or(nothing);
-    let digests = |ehrs: &Vec<String>| {
-        json_list(
-            &ehrs
-                .iter()
-                .map(|ehr_id| short_digest(ehr_id))
-                .collect::<Vec<String>>(),
-        )
-    };
-    Statement::new(REMOVED)
-        .bind(snapshot.removals)
-        .bind(snapshot.version)
-        .bind(ehrs.map(digests))
-        .bind(ehrs.map(|ehrs| json_list(ehrs)))
-        .bind(snapshot.ehr)
-        .bind(scan.snapshot.is_some() && !scan.unqueryable)
-}
-
-fn newest_of_ehr(ehr_id: &str) -> Statement {
-    Statement::new(NEWEST_OF_EHR)
-        .bind(ehr_id)
-        .bind(short_digest(ehr_id))
-}
-
-/// Returns the state of one EHR that a scan reads, and the newest version of the EHR, from the rows
-/// of [`NEWEST_OF_EHR`].
-fn state_of_ehr(scan: &Scan, rows: Vec<Row>) -> Result<(Snapshot, u64), StoreError> {
-    let mut fields = Fields::of_only(rows)?;
-    let newest = Snapshot::of_ehr(fields.number()?, fields.number()?);
-    let bound = fields.number()?;
-    let removed = scan
-        .snapshot
-        .is_some_and(|requested| requested.version > 0 && requested.removals < newest.removals);
-    Ok((state_to_read(scan.snapshot, newest, removed)?, bound))
-}
-
-/// Returns the newest state from the rows of [`NEWEST`].
-pub(super) fn newest_of(rows: Vec<Row>) -> Result<Snapshot, StoreError> {
-    let mut fields = Fields::of_only(rows)?;
-    Ok(Snapshot {
-        version: fields.number()?,
-        ehr: fields.number()?,
-        removals: fields.number()?,
-        revision: fields.number()?,
-    })
-}
-
-/// Returns the state that a scan reads, from the rows of [`REMOVED`].
-fn state_of(scan: &Scan, newest: Snapshot, removed: Vec<Row>) -> Result<Snapshot, StoreError> {
-    let removed = Fields::of_only(removed)?.flag()?;
-    state_to_read(scan.snapshot, newest, removed)
-}
-
-impl PageSize {
-    /// The size of a page of all documents in a range, of one EHR or for a segment.
-    const ALL: PageSize = PageSize {
-        range: PAGE_ROWS,
-        rows: PAGE_ROWS,
-        bytes: MAX_PAGE_BYTES,
-    };
-
-    /// The size of the first page, which is a guess: an EHR has some tens of documents, and a quarter
-    /// of a range of ids may match.
-    fn first(by_ehr: bool) -> PageSize {
-        PageSize {
-            range: if by_ehr { 16 } else { PAGE_ROWS },
-            rows: if by_ehr { PAGE_ROWS } else { PAGE_ROWS / 4 },
-            bytes: MAX_PAGE_BYTES,
-        }
-    }
-
-    /// Adapts the bytes of the next page to the mean size of the documents in a range of ids. A
-    /// range without documents says nothing about the next one.
-    fn learn_length(&mut self, rows: u64, bytes: u64) {
-        self.bytes = match bytes.checked_div(rows) {
-            None => self.bytes,
-            Some(LONG_DOCUMENTS..) => SMALL_PAGE_BYTES,
-            Some(_) => MAX_PAGE_BYTES,
-        };
-    }
-
-    /// Adapts the size of the next page to the result for `range` ids.
-    fn learn(&mut self, rows: u64, bytes: u64, range: u64, by_ehr: bool) {
-        let (rows, bytes) = (rows.max(1), bytes.max(1));
-        let fitting = PAGE_ROWS
-            .min(self.bytes.saturating_mul(rows) / bytes)
-            .max(1);
-        self.range =
-            (range.saturating_mul(fitting) / rows).clamp(1, range.saturating_mul(8).max(16));
-        if !by_ehr {
-            self.rows = fitting.min(self.rows.saturating_mul(8));
-        }
-    }
-}
-
-impl PageBounds {
-    fn between(after: u64, until: u64) -> PageBounds {
-        PageBounds {
-            after,
-            until,
-            open: (0, 0),
-        }
-    }
-
-    /// Continues after a version of an EHR, or after an EHR without versions.
-    fn continue_after(&mut self, ehr: u64, version: u64) {
-        if version == NO_BOUND {
-            (self.after, self.open) = (ehr, (0, 0));
-        } else {
-            (self.after, self.open) = (ehr.saturating_sub(1), (ehr, version));
-        }
-    }
-}
+impl<S: Sql> SqlRepository<S> {}
