@@ -2,105 +2,30 @@
 //! damaged, and several isolates have caches of their own. Queries must return the same rows as a
 //! plain scan.
 
+mod blobs;
 mod memory;
+mod named;
 mod queries;
 
 use crate::rows::NOW;
 use crate::sql::{Dice, EHRS};
 use crate::sqlite::Sqlite;
 use crate::store::{Draft, creation, done};
-use aqlite::aql::{
-    Budget, Checkpoint, Parameters, QueryOptions, ResultSet, RowValue, Run, prepare,
-};
-use aqlite::document::{Batch, Leaf};
+use aqlite::aql::{Budget, Checkpoint, Parameters, QueryOptions, ResultSet, Run, prepare};
+use aqlite::document::Batch;
 use aqlite::store::ready::now_or_never;
 use aqlite::store::repository::{BatchSink, Repository, ScanReads, StoreError};
 use aqlite::store::scan::{Progress, Scan, Snapshot};
 use aqlite::store::sql::{
-    BlobFuture, Blobs, Compaction, LayoutCatalog, Row, Segments, Sql, SqlError, SqlRepository,
-    Statement,
+    Compaction, LayoutCatalog, Row, Segments, Sql, SqlError, SqlRepository, Statement,
 };
+use blobs::Unreliable;
+use named::check_named;
 use queries::{JOINED, QUERIES};
-use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::Cell;
 use std::future::{poll_fn, ready};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
-
-/// A store whose readings and writings fail at random.
-#[derive(Clone, Default)]
-struct Unreliable {
-    blobs: Rc<RefCell<BTreeMap<String, Vec<u8>>>>,
-    /// One operation in this number fails; 0: none.
-    one_fails_in: Rc<Cell<u64>>,
-    state: Rc<Cell<u64>>,
-    reads: Rc<Cell<usize>>,
-    /// Readings wait for one turn each.
-    is_slow: Rc<Cell<bool>>,
-}
-
-impl Unreliable {
-    /// A number from 0 to 3 where the operation fails.
-    fn fault(&self) -> Option<u64> {
-        let state = self.state.get().wrapping_mul(6_364_136_223_846_793_005) + 1;
-        self.state.set(state);
-        let every = self.one_fails_in.get();
-        (every > 0 && (state >> 33).is_multiple_of(every)).then_some(state >> 40 & 3)
-    }
-}
-
-impl Blobs for Unreliable {
-    fn get<'a>(&'a self, key: &'a str) -> BlobFuture<'a, Option<Vec<u8>>> {
-        self.reads.set(self.reads.get() + 1);
-        let mut blob = self.blobs.borrow().get(key).cloned();
-        let answer = match (self.fault(), &mut blob) {
-            (Some(0), _) => Err(String::from("the store is away")),
-            (Some(1), Some(bytes)) => {
-                let middle = bytes.len() / 2;
-                bytes.iter_mut().skip(middle).take(1).for_each(|b| *b ^= 1);
-                Ok(blob)
-            }
-            (Some(2), Some(bytes)) => {
-                bytes.truncate(bytes.len() / 2);
-                Ok(blob)
-            }
-            (Some(_), _) => Ok(None),
-            (None, _) => Ok(blob),
-        };
-        let mut waits = self.is_slow.get();
-        let mut answer = Some(answer);
-        Box::pin(poll_fn(move |context: &mut Context<'_>| {
-            if std::mem::take(&mut waits) {
-                context.waker().wake_by_ref();
-                return Poll::Pending;
-            }
-            Poll::Ready(answer.take().unwrap_or(Ok(None)))
-        }))
-    }
-
-    fn put<'a>(&'a self, key: &'a str, bytes: Vec<u8>) -> BlobFuture<'a, ()> {
-        let answer = match self.fault() {
-            Some(_) => Err(String::from("the store is away")),
-            None => {
-                let before = self.blobs.borrow_mut().insert(key.to_owned(), bytes);
-                assert!(before.is_none(), "a key is stored once");
-                Ok(())
-            }
-        };
-        Box::pin(ready(answer))
-    }
-
-    fn delete<'a>(&'a self, key: &'a str) -> BlobFuture<'a, ()> {
-        let answer = match self.fault() {
-            Some(_) => Err(String::from("the store is away")),
-            None => {
-                self.blobs.borrow_mut().remove(key);
-                Ok(())
-            }
-        };
-        Box::pin(ready(answer))
-    }
-}
 
 /// A database with isolates that read segments, beside a repository that reads rows.
 struct Place {
@@ -262,120 +187,6 @@ fn texts(result: &ResultSet) -> Vec<String> {
         text
     });
     rows.collect()
-}
-
-/// The rows of a query that names EHRs, and the EHRs that exist.
-#[derive(Default)]
-struct OfNamed<'p> {
-    begin: Option<&'p dyn Fn() -> Run<'p>>,
-    run: Option<Run<'p>>,
-    /// The rows by EHR, which is the last value of a row.
-    rows: BTreeMap<String, Vec<String>>,
-    existing: BTreeSet<String>,
-    /// The number of segments that were read.
-    segments: usize,
-}
-
-impl OfNamed<'_> {
-    fn advance(&mut self, batch: &Batch, ehrs: Option<&[u32]>) -> Progress {
-        let rows = &mut self.rows;
-        let mut visit = |row: &[RowValue<'_>]| {
-            let text = |value: &RowValue<'_>| match value.leaf() {
-                Some(Leaf::Text(text)) => text.to_owned(),
-                leaf => format!("{leaf:?}"),
-            };
-            let texts: Vec<String> = row.iter().map(text).collect();
-            let (ehr, values) = texts.split_last().expect("an EHR");
-            rows.entry(ehr.clone()).or_default().push(values.join(" "));
-        };
-        let run = self.run.as_mut().expect("a run");
-        match ehrs {
-            Some(ehrs) => run.advance_each_among(batch, ehrs, &mut visit),
-            None => run.advance_each(batch, &mut visit),
-        }
-    }
-}
-
-impl BatchSink for OfNamed<'_> {
-    fn take(&mut self, batch: &Batch) -> Progress {
-        assert!(!batch.is_late(), "a segment without its EHRs");
-        let ids = batch.ehrs().filter_map(|ehr| batch.ehr_id(ehr));
-        self.existing.extend(ids.map(str::to_owned));
-        self.advance(batch, None)
-    }
-
-    fn meet(&mut self, ehr_ids: &mut dyn Iterator<Item = &str>) -> bool {
-        self.existing.extend(ehr_ids.map(str::to_owned));
-        true
-    }
-
-    fn take_among(&mut self, segment: &Batch, ehrs: &[u32]) -> Progress {
-        self.segments += 1;
-        self.advance(segment, Some(ehrs))
-    }
-
-    fn restart(&mut self) -> bool {
-        self.run = self.begin.map(|begin| begin());
-        self.rows.clear();
-        self.segments = 0;
-        true
-    }
-}
-
-/// Returns the rows of a query that names EHRs, the EHRs that exist, and the number of segments that
-/// were read.
-fn named(
-    store: &SqlRepository<Sqlite>,
-    query: &str,
-    ehrs: &[String],
-) -> (BTreeMap<String, Vec<String>>, BTreeSet<String>, usize) {
-    let plan = prepare(query, &Parameters::new(), &QueryOptions::default()).expect("a query");
-    let plan = plan.among(ehrs);
-    let (go_on, budget) = (|| false, Budget::default());
-    let begin = || Run::new(&plan, NOW, budget, &go_on);
-    let mut sink = OfNamed {
-        run: Some(begin()),
-        begin: Some(&begin),
-        ..OfNamed::default()
-    };
-    let scan = Scan {
-        empty_ehrs: true,
-        ..plan.scan().clone()
-    };
-    now_or_never(store.scan(&scan, &mut sink))
-        .expect("ready")
-        .expect("a scan");
-    let finished = sink.run.expect("a run").finish();
-    assert!(finished.expect("an answer").is_empty());
-    (sink.rows, sink.existing, sink.segments)
-}
-
-/// Queries whose last column is the EHR.
-const NAMED: [&str; 4] = [
-    "SELECT c/uid/value, e/ehr_id/value FROM EHR e CONTAINS COMPOSITION c",
-    "SELECT o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude, c/uid/value, e/ehr_id/value FROM EHR e CONTAINS COMPOSITION c CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2]",
-    "SELECT v/uid/value, e/ehr_id/value FROM EHR e CONTAINS VERSION v[ALL_VERSIONS]",
-    "SELECT s/uid/value, s/is_queryable, e/ehr_id/value FROM EHR e CONTAINS EHR_STATUS s",
-];
-
-/// Compares the answers of queries that name EHRs with those of a plain scan. Returns the number of
-/// segments that were read.
-fn check_named(place: &Place, isolate: usize, seed: u64) -> usize {
-    let absent = "44444444-4444-4444-8444-444444444444";
-    let mut segments = 0;
-    for ehrs in [&[EHRS[1], absent][..], &[EHRS[2], EHRS[0], EHRS[1]]] {
-        let ehrs: Vec<String> = ehrs.iter().map(|ehr| (*ehr).to_owned()).collect();
-        for query in NAMED {
-            let expected = named(&place.plain, query, &ehrs);
-            let found = named(&place.isolates[isolate], query, &ehrs);
-            let case = format!("seed {seed}: {query} of {ehrs:?}");
-            assert_eq!(found.0, expected.0, "{case}");
-            assert_eq!(found.1, expected.1, "{case}");
-            assert_eq!(expected.2, 0, "a plain scan reads no segment");
-            segments += found.2;
-        }
-    }
-    segments
 }
 
 /// Compares the answers of an isolate in older states with those of a plain scan. Returns the number
