@@ -349,7 +349,7 @@ impl SentContribution {
             drop(turn);
             // The reader of JSON refuses repeated members itself.
             if is_repeated {
-                return Err(refused(&format!("`{key}` stands there more than once")));
+                return Err(refused(&format!("`{key}` occurs there more than once")));
             }
         }
         if versions.is_empty() {

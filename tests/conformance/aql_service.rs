@@ -220,7 +220,7 @@ impl Filled {
         let q = q.unwrap_or_default().to_ascii_uppercase();
         let is_remote = self.via.starts_with("http");
         let is_host = !is_remote || std::env::var_os("AQLITE_TABLES").is_some();
-        // The clock goes on between the requests.
+        // The clock advances between the requests.
         if !is_host || ["NOW(", "CURRENT_"].iter().any(|word| q.contains(word)) {
             return Ok(());
         }

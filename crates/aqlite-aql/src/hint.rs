@@ -63,20 +63,20 @@ const fn word_hint(
 #[rustfmt::skip]
 const WORDS: [WordHint; 20] = [
     word_hint(&["fetch"], &[], "rows are limited by `LIMIT n OFFSET m`, or by `fetch` of the request"),
-    word_hint(&["offset"], &[], "OFFSET stands behind LIMIT only: `LIMIT n OFFSET m`"),
+    word_hint(&["offset"], &[], "OFFSET is allowed behind LIMIT only: `LIMIT n OFFSET m`"),
     word_hint(&["timewindow"], &[], "TIMEWINDOW was removed from AQL: compare a time in WHERE"),
     word_hint(&["group", "having"], &[], "columns without an aggregate function are the groups; there is no GROUP BY"),
     word_hint(&["union", "let", "join"], &[], "AQL has one SELECT, FROM, WHERE, ORDER BY and LIMIT"),
     word_hint(&["between"], &[], "write `path >= low AND path <= high`"),
     word_hint(&["in"], &[], "membership in a list is written `path matches {'a', 'b'}`"),
     word_hint(&["is"], &[], "whether a path has data is asked by `EXISTS path` or `NOT EXISTS path`"),
-    word_hint(&["not"], &[K::Keyword(W::Contains), K::Keyword(W::And), K::Keyword(W::Or)], "NOT stands between a class and CONTAINS: `A NOT CONTAINS B`"),
-    word_hint(&["not"], &[], "NOT stands before the whole condition: `NOT path LIKE 'x*'`"),
+    word_hint(&["not"], &[K::Keyword(W::Contains), K::Keyword(W::And), K::Keyword(W::Or)], "write NOT between a class and CONTAINS: `A NOT CONTAINS B`"),
+    word_hint(&["not"], &[], "write NOT before the whole condition: `NOT path LIKE 'x*'`"),
     word_hint(&["*"], &[K::Keyword(W::Select)], "name the columns; `COUNT(*)` counts rows"),
     word_hint(&["*"], &[K::Keyword(W::Distinct)], "`COUNT(DISTINCT path)` counts different values, `COUNT(*)` rows"),
     word_hint(&["distinct"], &[K::Sign('(')], "DISTINCT is allowed in COUNT only"),
-    word_hint(&["distinct"], &[], "DISTINCT stands directly behind SELECT"),
-    word_hint(&["/"], &[K::Sign('/')], "one `/` stands between two steps; a comment starts with `--` and a space"),
+    word_hint(&["distinct"], &[], "write DISTINCT directly behind SELECT"),
+    word_hint(&["/"], &[K::Sign('/')], "write one `/` between two steps; a comment starts with `--` and a space"),
     word_hint(&["exists"], &[K::Sign('[')], "EXISTS is allowed in WHERE only"),
     word_hint(&["("], &[K::Sign('[')], "there are no parentheses in brackets; AND binds tighter than OR"),
     word_hint(&["-"], &[K::Integer], "a date is a string: `'2019-05-01'`"),
@@ -105,9 +105,9 @@ fn by_clause(unexpected: &Unexpected<'_>) -> Option<&'static str> {
             Some("write a text in quotes: `path = 'two words'`")
         }
         Clause::Select if (behind_name || behind_bracket) && is_class => {
-            Some("FROM stands before the classes")
+            Some("write FROM before the classes")
         }
-        Clause::Select if is_name && word(W::As) => Some("a column's name stands behind AS"),
+        Clause::Select if is_name && word(W::As) => Some("write a column's name behind AS"),
         _ => None,
     }
 }

@@ -203,9 +203,9 @@ impl<'a> Parser<'a> {
 
     fn report_order(&mut self, found: Clause, last: Clause) {
         let message = if found == last {
-            format!("`{}` stands twice", found.title())
+            format!("`{}` occurs twice", found.title())
         } else {
-            format!("`{}` stands behind `{}`", found.title(), last.title())
+            format!("`{}` is behind `{}`", found.title(), last.title())
         };
         let help = "the order is SELECT, FROM, WHERE, ORDER BY, LIMIT, each once";
         self.diagnostics

@@ -114,7 +114,7 @@ impl Builder {
         self.report(Finding::error(
             "RM0105",
             path,
-            format!("`{}` stands here more than once", shorten(name)),
+            format!("`{}` occurs here more than once", shorten(name)),
         ));
     }
 

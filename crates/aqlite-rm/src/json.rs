@@ -598,7 +598,7 @@ mod tests {
                 "/links: wrong kind of value; expected a list, found an object (RM0106)",
                 "/uid: `UID_BASED_ID` is abstract: the object must name its class; expected UID_BASED_ID (RM0102)",
                 "/null_flavour: wrong kind of value; expected one value, found a list (RM0106)",
-                "/archetype_node_id: `archetype_node_id` stands here more than once (RM0105)",
+                "/archetype_node_id: `archetype_node_id` occurs here more than once (RM0105)",
                 "/null_reason: an object of this class cannot stand here; expected DV_TEXT, found CLUSTER (RM0104)",
                 "/feeder_audit: unknown class `NO`; expected FEEDER_AUDIT (RM0103)",
             ]

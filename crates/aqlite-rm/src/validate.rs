@@ -366,11 +366,12 @@ fn is_base64(text: &str) -> bool {
 
 /// Formats the leaves of an object as attribute and value. Returns `None` if it has no leaf.
 fn values_of(node: NodeRef<'_>) -> Option<String> {
-    let told = |leaf: NodeRef<'_>| Some(format!("{} {}", leaf.attr()?, shorten(leaf.text())));
+    let named_value =
+        |leaf: NodeRef<'_>| Some(format!("{} {}", leaf.attr()?, shorten(leaf.text())));
     let values: Vec<String> = node
         .children()
         .filter(|child| child.is_leaf())
-        .filter_map(told)
+        .filter_map(named_value)
         // Four values identify an object and keep the finding short.
         .take(4)
         .collect();

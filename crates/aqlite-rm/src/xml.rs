@@ -239,7 +239,7 @@ mod tests {
                 "/: wrong kind of value; expected elements, found a text (RM0106)",
                 "/nome: `ELEMENT` has no attribute `nome` (RM0101)",
                 "/name/value: wrong kind of value; expected a text, found an element `b` (RM0106)",
-                "/name: `name` stands here more than once (RM0105)",
+                "/name: `name` occurs here more than once (RM0105)",
                 "/value/magnitude: wrong kind of value; expected an integer, found `5.0` (RM0106)",
                 "/links[0]/type: an object of this class cannot stand here; expected DV_TEXT, found CLUSTER (RM0104)",
                 "/links[1]/target/valu: `DV_EHR_URI` has no attribute `valu` (RM0101)",

@@ -45,7 +45,7 @@ impl Checker<'_> {
             Some(Parameter::List(_)) => {
                 let message = format!("the list `${}` cannot stand here", name.text);
                 let help = format!(
-                    "a list stands behind MATCHES: `path matches {{${}}}`",
+                    "write a list behind MATCHES: `path matches {{${}}}`",
                     name.text
                 );
                 return self.error("AQL0302", name.span(), message, help);

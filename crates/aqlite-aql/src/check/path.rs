@@ -311,7 +311,7 @@ impl Checker<'_> {
             && !classes.possible().any(|c| c.is_a(class))
         {
             let at = classes.describe();
-            let message = format!("an archetype on {class} never stands at {at}");
+            let message = format!("an archetype on {class} never occurs at {at}");
             let help = "the class in the archetype id and the class of the node must agree";
             self.warn("AQL0601", node.at.0, message, help);
         }

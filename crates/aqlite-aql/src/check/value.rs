@@ -29,7 +29,7 @@ impl Checker<'_> {
                         "AQL0503",
                         call.at.0,
                         "a value set cannot stand here",
-                        "a list of codes stands behind MATCHES: `path matches TERMINOLOGY(…)`",
+                        "write a list of codes behind MATCHES: `path matches TERMINOLOGY(…)`",
                     ),
                 }
             }
@@ -156,7 +156,7 @@ impl Checker<'_> {
         pattern(text).map_or_else(
             |bad| {
                 let message = format!("invalid LIKE pattern: `{bad}` escapes nothing");
-                let help = "a backslash stands before `*`, `?` or another backslash only (and is itself doubled in a string of the query)";
+                let help = "a backslash is allowed before `*`, `?` or another backslash only (and is itself doubled in a string of the query)";
                 self.error("AQL0403", span, message, help)
             },
             Some,
