@@ -7,7 +7,7 @@
 //! | `ehrs.ndjson` | one `{ehr_id, time_created, ehr_status}` a line |
 //! | `compositions.ndjson` | one `{ehr_id, uid, template_id, composition}` a line; the uid is for those who load under fixed ids |
 //! | `bulk.ndjson` | with `--bulk`: the lines of a bulk load, which create these EHRs and compositions |
-//! | `truth.tsv` | what is true about the compositions, drawn before they were written |
+//! | `truth.tsv` | the facts of the compositions, drawn before they were written |
 
 use aqlite::samples::{
     Generator, bulk_composition_line, bulk_ehr_line, composition_line, ehr_line, guides, templates,

@@ -237,7 +237,7 @@ pub(super) const ANALYTES: [(&str, &str, i64, i64); 12] = [
 impl Decimal {
     pub(super) fn value(self) -> f64 {
         let divisor: i32 = 10_i32.pow(self.scale);
-        // Both are exact in f64 (|units| < 2^53), so the quotient is what reading the text gives.
+        // Both are exact in f64 (|units| < 2^53), so the quotient equals the number that the text is read as.
         to_f64(self.units) / f64::from(divisor)
     }
 

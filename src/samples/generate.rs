@@ -300,7 +300,7 @@ mod tests {
         assert!((4500..7500).contains(&mean), "{mean} bytes on average");
     }
 
-    /// The same seed gives the same data in every version; who changes what is made changes this
+    /// The same seed produces the same data in every version. A change of the generator changes this
     /// digest.
     #[test]
     fn the_data_of_a_seed_stays_the_same() {

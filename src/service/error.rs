@@ -233,7 +233,7 @@ impl Failure {
     }
 
     /// Creates an error for stored data that differ from the committed data. No response uses these
-    /// data. The message goes to the log, and names no EHR.
+    /// data. The message is written to the log, and names no EHR.
     fn corrupt(message: String, ehr_id: String) -> Failure {
         let mut error = coded(message.clone(), "SVC0601");
         error.insert("_ehr_id".into(), ehr_id.into());

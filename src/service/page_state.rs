@@ -7,7 +7,7 @@ use std::fmt;
 
 /// A state of the repository, and the present time of a query.
 ///
-/// The token has hexadecimal numbers. Clients return it unchanged. It is not signed, because it gives
+/// The token has hexadecimal numbers. Clients return it unchanged. It is not signed, because it is
 /// no permission: a scan checks the present permissions, and that everything in the state may still
 /// be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

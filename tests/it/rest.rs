@@ -2,7 +2,7 @@
 //! both mounts; in this process, and over HTTP against hosts that `tests/e2e/cases.test.mjs`
 //! starts.
 //!
-//! A file holds scenarios, a scenario steps, a step a request and what is expected of its answer:
+//! A file has scenarios, a scenario steps, a step a request and the expectations of its answer:
 //!
 //! ```text
 //! === what the scenario shows                     (options behind it: `mount: v1`, `mount: its`, `admin: off`, `auth: off`,

@@ -9,7 +9,7 @@ fn path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
 }
 
-/// A row of a table of the page: the rule, what it permits, what it refuses.
+/// A row of a table of the page: the rule, permitted and refused examples.
 struct Rule {
     name: String,
     holds: String,

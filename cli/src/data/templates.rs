@@ -7,7 +7,7 @@ use aqlite::template::{Template, WebTemplate};
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-/// A template, and what is computed of it when it is first needed.
+/// A template, and values that are computed from it when they are first needed.
 pub struct LoadedTemplate {
     /// The template.
     pub template: Template,

@@ -109,7 +109,7 @@ impl Objects {
         absent.cloned().collect()
     }
 
-    /// Returns the index without what is removed.
+    /// Returns the index without the removed objects.
     pub fn without(&self, removed: &Removed) -> Objects {
         let mut kept = Objects::default();
         for (id, entry) in &self.by_id {

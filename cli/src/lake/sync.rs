@@ -166,7 +166,7 @@ impl Lake<'_> {
         folders
     }
 
-    /// Synchronizes a view, and reports what was done.
+    /// Synchronizes a view, and reports the changes.
     fn sync(&mut self, view: &SyncView) -> Result<(), Failure> {
         let before = self.before(view)?;
         let watermark = self.source.watermark()?;

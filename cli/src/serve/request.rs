@@ -23,7 +23,7 @@ use tokio::time::timeout;
 /// replaces it.
 pub const ADDRESS: &str = "CF-Connecting-IP";
 
-/// Answers a request. It is carried out to its end even if the client goes away.
+/// Answers a request. It is executed to its end even if the client disconnects.
 pub async fn answer(thread: Rc<ServiceThread>, job: RequestJob) {
     let RequestJob {
         head,

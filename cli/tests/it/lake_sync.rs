@@ -51,7 +51,7 @@ fn sync(folder: &Folder, more: &[&str]) -> Ran {
     folder.run(&[&arguments("lake")[..], more].concat())
 }
 
-/// Runs a sync that must succeed, and returns what it reports.
+/// Runs a sync that must succeed, and returns its report.
 fn synced(folder: &Folder, more: &[&str]) -> String {
     let ran = sync(folder, more);
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{}", ran.out);

@@ -57,7 +57,7 @@ fn terminal(folder: &Folder) -> OsSession {
     session
 }
 
-/// Waits until the editor asks for the position of the cursor, and answers.
+/// Waits until the editor requests the position of the cursor, and answers.
 fn prompt(session: &mut OsSession) {
     session.expect("\u{1b}[6n").unwrap();
     session.send("\u{1b}[1;1R").unwrap();
@@ -70,7 +70,7 @@ fn terminal_completes_edits_and_ends() {
     let mut session = terminal(folder);
     session.expect("200 documents of 20 EHRs").unwrap();
     prompt(&mut session);
-    // An incomplete query goes on in the next line.
+    // An incomplete query continues in the next line.
     session.send("SELECT COUNT(*) AS n\r").unwrap();
     session.expect("...>").unwrap();
     session.send("FROM EHR e\r").unwrap();
@@ -84,7 +84,7 @@ fn terminal_completes_edits_and_ends() {
     session.expect("openEHR-EHR-OBSERVATION.pulse.v2").unwrap();
     session.send(ControlCode::EndOfText).unwrap();
     prompt(&mut session);
-    // An error is shown under the text, and the shell goes on.
+    // An error is shown under the text, and the shell continues.
     session.send("SELECT c FROM COMPOSITON c\r").unwrap();
     session.expect("AQL0201").unwrap();
     session.expect("^^^^").unwrap();

@@ -21,7 +21,7 @@ fn read(folder: &Folder, name: &str, format: TableFormat) -> TableRows {
 fn tables_have_the_rows_of_json_for_all_queries() {
     let folder = sample();
     let texts = parity::texts();
-    // The clock goes on between the formats.
+    // The clock advances between the formats.
     let is_constant =
         |text: &&String| !["CURRENT_", "NOW()"].iter().any(|part| text.contains(part));
     let texts = texts.iter().filter(|text| !text.is_empty());

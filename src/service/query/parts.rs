@@ -25,10 +25,10 @@ const GROWTH: u64 = 5;
 const MOST: u64 = 50_000;
 
 impl RowPart {
-    /// Returns the part that a call asks for; `None` if its rows are a page.
+    /// Returns the part that a call requests; `None` if its rows are a page.
     ///
     /// # Errors
-    /// 400 if it asks for more rows than a page, and its result cannot be sent in parts.
+    /// 400 if it requests more rows than a page, and its result cannot be sent in parts.
     pub(super) fn of(
         call: &Call<'_>,
         request: &QueryRequest,

@@ -1,8 +1,8 @@
 //! Segments of a database: copies of its versions as columns, in a blob store.
 //!
 //! The table `segment` is the manifest. A population query reads the segments that follow one
-//! another from the first version on, and the rows of all later versions. Truth stays in the rows:
-//! where a segment is missing, damaged or written by another release, its rows are read.
+//! another from the first version on, and the rows of all later versions. The rows are the source of
+//! truth: if a segment is missing, damaged or written by another release, its rows are read.
 
 mod cache;
 mod compaction;
@@ -238,7 +238,7 @@ impl SegmentScan {
         files
     }
 
-    /// Adds the counts of what was read from segments.
+    /// Adds the counts of segments and bytes that were read.
     pub fn count(&self, reads: &mut ScanReads) {
         let read = self.segments.len();
         reads.segments = read as u64;

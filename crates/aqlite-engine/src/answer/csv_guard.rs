@@ -115,7 +115,7 @@ pub(super) fn guarded(text: &str) -> Cow<'_, str> {
 /// combines: all others are written in quotes.
 ///
 /// Behind a number in the first cell of a line a reader that splits at `;` sees one cell, such as
-/// `-1,2+A1`. A quote ends what it could run.
+/// `-1,2+A1`. A quote ends a formula there.
 pub(super) fn is_plain(text: &str) -> bool {
     text.chars().all(|c| {
         c.is_alphanumeric() || matches!(c, ' ' | '_' | '.' | '-' | ':' | '/' | '#' | '[' | ']')

@@ -223,8 +223,8 @@ fn exists_plans(
 /// Conditions above which a query is costly, and columns that are more than paths.
 const MANY: usize = 16;
 
-/// Returns whether this is a query whose rows cost much more than what is read of them: with LIKE,
-/// functions, many conditions or aggregates, or many columns that are compared.
+/// Returns whether the rows of a query cost much more than reading them: with LIKE, functions, many
+/// conditions or aggregates, or many columns that are compared.
 fn is_costly(query: &Query) -> bool {
     let columns = query.select.iter().map(|column| match &column.value {
         ColumnValue::Aggregate(_) => 1,
@@ -320,8 +320,8 @@ impl Plan {
     }
 }
 
-/// The references of an EHR, which are not stored with it but follow from what it holds. An
-/// EHR_ACCESS is never held.
+/// The references of an EHR, which are not stored with it but follow from its documents. An
+/// EHR_ACCESS is never stored.
 pub(super) const EHR_REFERENCES: [Attr; 4] = [
     Attr::COMPOSITIONS,
     Attr::CONTRIBUTIONS,
@@ -329,8 +329,8 @@ pub(super) const EHR_REFERENCES: [Attr; 4] = [
     Attr::FOLDERS,
 ];
 
-/// Returns whether a query asks for what follows from all versions of an EHR: its references, or
-/// VERSIONED_OBJECTs.
+/// Returns whether a query needs objects that follow from all versions of an EHR: its references,
+/// or VERSIONED_OBJECTs.
 fn uses_derived(query: &Query) -> bool {
     query
         .variables
@@ -447,7 +447,7 @@ pub(super) fn is_single(from: &Source) -> bool {
         (_, Cls::EHR) => false,
         _ => {
             let mut folders = false;
-            // A LOCATABLE that contains something may be a folder, which contains what it lists.
+            // A LOCATABLE with CONTAINS may be a folder, which contains the listed compositions.
             let lists = |e: &ClassExpr| {
                 e.class == Cls::FOLDER
                     || (e.contains != Contains::Nothing && Cls::FOLDER.is_a(e.class))
@@ -489,7 +489,7 @@ fn scan(query: &Query, ehr: Option<&str>, single: bool) -> Scan {
     }
 }
 
-/// The kinds of documents that a query can touch; none where it asks for EHRs alone.
+/// The kinds of documents that a query can read; none for a query of EHRs alone.
 fn kinds(query: &Query, single: bool) -> Vec<ObjectKind> {
     let mut all = vec![
         ObjectKind::Composition,

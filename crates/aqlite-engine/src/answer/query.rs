@@ -77,7 +77,7 @@ pub struct Variable {
 /// FROM: what contains what.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
-    /// One class expression with what it must (not) contain.
+    /// One class expression with the classes that it must or must not contain.
     Class(Box<ClassExpr>),
     /// Both.
     And(Box<Source>, Box<Source>),
@@ -213,7 +213,7 @@ pub enum Literal {
     /// A string, unescaped; dates and times are strings that are classified by content and by the
     /// compared path.
     Text(Arc<str>),
-    /// Text of a URL parameter: takes the type of what it is compared with.
+    /// Text of a URL parameter: it is converted to the type of the other side of a comparison.
     Untyped(Arc<str>),
 }
 

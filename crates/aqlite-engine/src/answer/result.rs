@@ -369,8 +369,8 @@ impl ResultBuffer {
         self.cells.reserve(rows * self.width);
     }
 
-    /// Adds rows of NULL, to be filled; gives their cells, row by row, and where other texts may be
-    /// kept.
+    /// Adds rows of NULL, which the caller fills. Returns their cells, row by row, and the dictionary
+    /// for other texts.
     pub fn extend(&mut self, rows: usize) -> (&mut [CellRef], &mut Dictionary) {
         let start = self.cells.len();
         self.cells.resize(start + rows * self.width, CellRef::Null);

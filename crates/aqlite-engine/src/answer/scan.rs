@@ -6,22 +6,21 @@ use aqlite_rm::order;
 
 /// A request for batches of documents.
 ///
-/// Every field only narrows: a repository that ignores one and sends more gives the same rows,
-/// later.
+/// Every field only narrows: with a repository that ignores one and sends more, the rows are the
+/// same, and later.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Scan {
     /// Only these EHRs, each named once. The documents of each come in commit order; those of several
     /// EHRs may alternate.
     pub ehrs: Option<Vec<String>>,
-    /// The kinds of documents that the query can touch; empty: only the EHRs themselves are asked
-    /// for.
+    /// The kinds of documents that the query can read; empty if it reads only the EHRs themselves.
     pub kinds: Vec<ObjectKind>,
-    /// Old and deleted versions are asked for too; else only the latest, not deleted ones.
+    /// Whether old and deleted versions are needed too; else only the latest, not deleted ones.
     pub all_versions: bool,
     /// Each batch must hold all documents of an EHR that it holds one of: the query joins
-    /// documents, or asks for EHRs without any.
+    /// documents, or reads EHRs without any.
     pub whole_ehrs: bool,
-    /// Objects that follow from all versions of an EHR are asked for: its references, or the
+    /// Whether objects that follow from all versions of an EHR are needed: its references, or the
     /// versioned objects.
     pub derived: bool,
     /// EHRs without a matching document are asked for too.
@@ -138,7 +137,7 @@ impl Snapshot {
 /// The progress of a receiver with a batch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress {
-    /// A pause is due; the receiver goes on with the same batch.
+    /// A pause is due; the receiver continues with the same batch.
     Paused,
     /// The batch is done; more are wanted.
     More,

@@ -35,14 +35,14 @@ pub struct TrieNode {
     pub structural: bool,
     /// The key by which steps of several paths share the node; `None` if every step matches.
     pub(super) key: Option<StepKey>,
-    /// Column of the row that holds the instance, where a condition asks for it.
+    /// The column of the row with the instance, if a condition needs it.
     pub capture: Option<usize>,
 }
 
 /// The mode in which rows of an instance join with those of its children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Left: an instance stays, children without rows give NULL.
+    /// Left: an instance stays, and children without rows become NULL.
     Left,
     /// Inner: a purely structural step; an instance without rows below vanishes.
     Chain,
@@ -51,12 +51,12 @@ pub enum Mode {
 /// The identifying parts of a predicate: (node id, name) per alternative.
 pub(super) type StepKey = Vec<(Option<Arc<str>>, Option<Arc<str>>)>;
 
-/// An EXISTS path: what the row binds of it, and what is asked below.
+/// An EXISTS path: its part that the row binds, and the rest below.
 #[derive(Debug)]
 pub(super) struct ExistsPlan {
     /// Predicates of its own that must hold at captured nodes.
     pub checks: Vec<(usize, Predicate)>,
-    /// The column of the node from which the rest is asked.
+    /// The column of the node at which the rest begins.
     pub base: usize,
     /// The rest.
     pub rest: Vec<Step>,
@@ -284,8 +284,8 @@ fn covers(key: &StepKey, wanted: &StepKey) -> bool {
     order::distinct(wanted.iter().map(as_key)) == *key
 }
 
-/// The identifying parts (node id, name) of each disjunct; a disjunct without any gives `(None,
-/// None)`.
+/// The identifying parts (node id, name) of each disjunct; `(None, None)` for a disjunct
+/// without any.
 fn alternatives(predicate: Option<&Predicate>) -> StepKey {
     match predicate {
         None => vec![(None, None)],

@@ -56,7 +56,7 @@ impl Fragment {
 /// A mapping, valid while its layout exists.
 type CachedMapping = (Weak<Layout>, Rc<LayoutMapping>);
 
-/// The documents of each EHR. Those of a segment are listed when a query first asks for them.
+/// The documents of each EHR. Those of a segment are listed when a query first reads them.
 #[derive(Debug)]
 struct ByEhr(OnceCell<Vec<Vec<u32>>>);
 
@@ -160,7 +160,7 @@ impl Batch {
         self.len() == 0
     }
 
-    /// Adds an EHR and gives its number.
+    /// Adds an EHR, and returns its number.
     pub fn add_ehr(&mut self, ehr: EhrRow) -> u32 {
         // Derived objects depend on whole EHRs, so every change discards them.
         self.derived.take();

@@ -53,8 +53,8 @@ pub struct Dictionary {
     hasher: DefaultHashBuilder,
 }
 
-/// Texts by number. A clone shares their pages: it costs nothing, and what is added later copies
-/// one page at most.
+/// Texts by number. A clone shares their pages: it costs nothing, and later additions copy one page
+/// at most.
 #[derive(Clone, Debug, Default)]
 pub struct Words {
     pages: Arc<Vec<Arc<Part<Page>>>>,
@@ -83,12 +83,12 @@ pub enum Number<S> {
     Token(S),
 }
 
-/// Date-times as sent, and where each lies.
+/// Date-times as sent, and their positions in time.
 #[derive(Clone, Debug, Default)]
 pub struct MomentColumn {
     pub(super) ids: Vec<u32>,
-    /// The beginning of each, in microseconds since 0001-01-01T00:00Z, twice; one more for what is
-    /// partial or finer and so no point; [`NO_MOMENT`] for what is no date-time.
+    /// The beginning of each, in microseconds since 0001-01-01T00:00Z, twice; one more for a
+    /// partial or finer value, which is no point; [`NO_MOMENT`] for a text that is no date-time.
     pub(super) begins: Vec<i64>,
 }
 

@@ -43,8 +43,8 @@ impl PackedFragment {
 
 /// Packs a document (or any object) into layouts and leaf values.
 ///
-/// `known` are the texts of its template; other texts become leaf values, whatever the class table
-/// says of their attribute.
+/// `known` are the texts of its template. Other texts become leaf values, whatever their attribute
+/// is in the class table.
 pub fn pack(node: NodeRef<'_>, known: &dyn Known, layouts: &LayoutStore) -> Packed {
     let mut packer = Packer {
         known,

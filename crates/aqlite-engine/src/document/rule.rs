@@ -138,7 +138,7 @@ const RM_RELEASES: [&str; 12] = [
 ];
 
 /// Values of DV_QUANTITY.precision, DV_PROPORTION.precision and DV_PROPORTION.type that are worth
-/// sharing: whatever lies within.
+/// sharing: all within these.
 const SMALL_NUMBERS: [&str; 11] = ["-1", "0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
 
 /// Digits of a node code that no template defines, as in documents that have none. ADL 1.4 writes

@@ -1,6 +1,6 @@
 //! The first page of rows behind the segments, read together with the manifest.
 //!
-//! The query before has shown up to which id segments reach. A query asks for the page behind that
+//! The query before has shown up to which id segments reach. A query requests the page behind that
 //! id in its first batch of statements, so that it needs no second round trip. The page is used
 //! only if the manifest confirms the id.
 
@@ -10,7 +10,7 @@ use crate::store::scan::Scan;
 use crate::store::sql::catalog::MatchingProfiles;
 use crate::store::sql::value::{Row, Statement};
 
-/// A page that was asked for ahead.
+/// A page that was requested ahead.
 pub(super) struct Ahead<'s> {
     scan: &'s Scan,
     matching: MatchingProfiles,

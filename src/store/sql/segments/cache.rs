@@ -282,7 +282,7 @@ impl Cache {
         };
         if state.version >= self.newest {
             // A segment may be listed late, with a state before the oldest one that was known. The
-            // next query then asks for everything again.
+            // next query then requests everything again.
             let is_complete = oldest.is_some_and(|oldest| oldest >= overlay.known_from);
             self.newest = state.version;
             self.known = Known {

@@ -179,7 +179,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         Ok(Some(Selection::Indices(passing)))
     }
 
-    /// Rows of a table by what an anchor gives in them.
+    /// Groups rows of a table by the layout variants of an anchor.
     fn sorted(
         &self,
         anchor: &ClassExpr,
@@ -197,7 +197,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         }
     }
 
-    /// Visits rows of a table by what an anchor gives in them.
+    /// Visits rows of a table, grouped by the layout variants of an anchor.
     pub fn each_variant(
         &self,
         anchor: &ClassExpr,
@@ -235,8 +235,8 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         }
     }
 
-    /// Whether the fragments of a table pass what an anchor asks of its node; `None` where they
-    /// differ.
+    /// Returns whether all fragments of a table pass the predicate of an anchor; `None` if their
+    /// outcomes differ.
     fn root_passes(&self, anchor: &ClassExpr, number: u32, table: &Table) -> Option<bool> {
         let Some(predicate) = &anchor.predicate else {
             return Some(true);
@@ -396,7 +396,7 @@ impl TableVariants<'_> {
     }
 }
 
-/// The layout variant of all fragments, where no path asks for anything.
+/// The layout variant of all fragments of a query without paths.
 fn nothing_asked() -> Rc<LayoutVariant> {
     Rc::new(LayoutVariant {
         tests: Vec::new(),

@@ -94,7 +94,7 @@ pub(super) struct Conjunct<'p> {
     pub condition: &'p Condition,
     /// The paths that it reads; `None` for one that reads more than paths.
     pub paths: Option<Vec<usize>>,
-    /// For a comparison of a path with a number, what it compares.
+    /// The path, operator and number of a comparison of a path with a number.
     pub number: Option<(usize, CompareOp, f64)>,
 }
 

@@ -63,8 +63,7 @@ pub(super) struct Binder<'p, 'b> {
     pub listings: RefCell<HashMap<(usize, ParentKey), Listing<'b>>>,
 }
 
-/// The candidates of a class expression below a parent that pass it and have below them what it
-/// contains.
+/// The candidates of a class expression below a parent that pass its predicate and its CONTAINS.
 pub(super) type Listing<'b> = Rc<[ListedCandidate<'b>]>;
 
 /// The candidates of a class expression that are bound below a parent.

@@ -42,7 +42,7 @@ pub(super) enum ParentRows {
     Known {
         /// The tables of the parent rows, each with the cells that it supplies.
         parents: Rc<[ParentCells]>,
-        /// For each row of the block: the number of what is common, and the row in its table.
+        /// For each row of the block: the index of its parent cells, and the row in its table.
         of: Vec<(u32, u32)>,
     },
 }
@@ -383,8 +383,8 @@ impl<'b> Block<'b> {
         }
     }
 
-    /// The numbers of a path, where each is exactly what was stored: no whole number in the column
-    /// is too long for a double.
+    /// The numbers of a path, if each is exactly the stored one: no whole number in the column is
+    /// too long for a double.
     pub fn exact_numbers(&self, path: usize) -> Option<Numbers<'b>> {
         match self.column_view(path)?.column() {
             Column::Number(numbers) if numbers.has_long(EXACT) => None,
@@ -495,7 +495,7 @@ impl ParentRows {
         Some((parents.get(parent as usize)?, row))
     }
 
-    /// Returns whether what has the child rows fills a column.
+    /// Returns whether the parent rows fill a column.
     pub fn has(&self, path: usize) -> bool {
         matches!(self, ParentRows::Known { parents, .. } if parents.iter().any(|parent| projected_cell(&parent.cells, path).is_some()))
     }

@@ -83,7 +83,7 @@ pub(super) fn node_cell_ref(
             Some((known, held)) if known == node => held,
             _ => shown_as(view, node, own, shown),
         },
-        // Nothing, or what is derived of an EHR.
+        // Nothing, or a value that is derived from an EHR.
         None => CellRef::of(&cell_of(view, node, &mut String::new()), own),
     }
 }

@@ -79,7 +79,7 @@ impl Merge {
 }
 
 impl Output {
-    /// Does a piece of what is left at the end of a run; false when nothing is left.
+    /// Does a piece of the remaining work at the end of a run; false when nothing remains.
     ///
     /// # Errors
     /// When the identities of the rows are too large, or the work exceeds the budget.

@@ -1,4 +1,4 @@
-//! SELECT, WHERE and ORDER BY paths of one variable: the rows that its node gives.
+//! SELECT, WHERE and ORDER BY paths of one variable: the rows of its node.
 
 use super::bind::may_hold;
 use super::block::project_cells;
@@ -191,8 +191,8 @@ struct GroupPath {
     /// The repeated group, the step whose instances its child rows are, and the paths alive before
     /// it.
     group: Option<(u32, usize, PathSet)>,
-    /// The cells that vanish where no child row gives a row: of the steps between the repeated
-    /// group and the step that stays.
+    /// The cells that are removed if no child row has a row: those of the steps between the
+    /// repeated group and the step that stays.
     below: Option<Range<usize>>,
 }
 
@@ -482,7 +482,7 @@ impl<'p, 'b> Expander<'p, 'b> {
     }
 
     /// The usual layout variant, without lists of rows: fills the cells of a step and of all below
-    /// it while each step has at most one instance. `Some(false)`: the instance gives no row;
+    /// it while each step has at most one instance. `Some(false)`: the instance has no row;
     /// `None`: a step has more, so that rows must be multiplied.
     fn fill(
         self,

@@ -7,7 +7,7 @@ use aqlite_rm::number;
 use aqlite_rm::time::TemporalKind;
 use std::borrow::Cow;
 
-/// Calls a function; a wrong type or an impossible argument gives NULL.
+/// Calls a function. The result for a wrong type or an impossible argument is NULL.
 pub(super) fn call<'a>(function: Function, arguments: &[Value<'a>], now: &str) -> Value<'a> {
     evaluate(function, arguments, now).unwrap_or(Value::Null)
 }
@@ -102,7 +102,7 @@ fn position(part: &str, text: &str) -> f64 {
     })
 }
 
-/// Characters from a position on; what lies behind the text is empty. `None` for a position below 1
+/// Characters from a position on; empty behind the end of the text. `None` for a position below 1
 /// and for a negative length.
 fn substring(text: &str, from: f64, length: Option<f64>) -> Option<String> {
     let first = from.floor();

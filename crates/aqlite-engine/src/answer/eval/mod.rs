@@ -1,6 +1,6 @@
 //! Evaluation: batches of stored documents in, rows out.
 //!
-//! Push-based: the host pushes batches as it reads them, then asks for the result; it can stop at
+//! Push-based: the host pushes batches as it reads them, then requests the result. It can stop at
 //! any time. Documents are never unpacked: nodes are items of layouts, values are leaves.
 
 mod accumulator;
@@ -438,8 +438,8 @@ impl<'p> Run<'p> {
         self.output.footprint()
     }
 
-    /// Does a piece of what is left when there are no more batches: groups become rows, rows are
-    /// sorted. To be called until it is not [`Progress::Paused`], with pauses between;
+    /// Does a piece of the remaining work after the last batch: groups become rows, rows are
+    /// sorted. It is called until it is not [`Progress::Paused`], with pauses between the calls.
     /// [`Run::finish`] does the rest at once.
     pub fn close(&mut self) -> Progress {
         if self.failure.is_none() {

@@ -80,7 +80,7 @@ impl Natural {
         }
     }
 
-    /// Divides; gives what is left over.
+    /// Divides, and returns the remainder.
     fn over(&mut self, divisor: u32) -> u32 {
         let mut rest = 0;
         for word in self.0.iter_mut().rev() {

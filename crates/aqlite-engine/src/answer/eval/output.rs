@@ -50,7 +50,7 @@ const BEFORE_WINDOW_BYTES: usize = 1 << 20;
 /// of arrival.
 pub(super) type Order = (u64, u64, u64);
 
-/// Collects rows and gives the result set.
+/// Collects rows and makes the result set.
 #[derive(Clone)]
 pub(super) struct Output {
     result_buffer: ResultBuffer,
@@ -174,7 +174,7 @@ impl Output {
         self.keeps_duplicates = may;
     }
 
-    /// Whether what is held may be.
+    /// Checks that the rows in memory are within the limits.
     ///
     /// # Errors
     /// When there are too many rows, or they are too large.
@@ -312,8 +312,8 @@ impl Output {
         self.shown.fill(None);
     }
 
-    /// Returns whether this is a query whose rows come out as they come in: what it needs of each
-    /// are its cells.
+    /// Returns whether the rows of the query are output in the order of input, and only their cells
+    /// are needed.
     pub fn is_plain(&self, plan: &Plan) -> bool {
         !self.grouped && !self.held && plan.single && plan.query.order.is_empty()
     }
@@ -582,13 +582,13 @@ impl Output {
         sort_out(&mut self.rows, &self.keys, query);
     }
 
-    /// Records that what has places in a batch was taken.
+    /// Advances the position of the next batch by the number of positions in the last one.
     pub fn took(&mut self, places: u64) {
         self.taken = self.taken.saturating_add(places);
     }
 
-    /// Orders, removes duplicates, cuts the window: what [`Output::close`] has not done yet, at
-    /// once.
+    /// Orders, removes duplicates and cuts the window: all steps that [`Output::close`] has not done
+    /// yet, at once.
     ///
     /// # Errors
     /// When the identities of the rows take more memory than the budget allows, or an invariant is

@@ -12,7 +12,7 @@ pub(super) struct Sum {
     limbs: Vec<i128>,
     /// The position of the first limb: its lowest exponent is `first * LIMB_EXPONENTS`.
     first: usize,
-    /// The sum of what is no finite number.
+    /// The sum of the numbers that are not finite.
     infinite: f64,
     /// Numbers that are still to be added, many at once.
     waiting: Vec<f64>,
@@ -162,9 +162,8 @@ impl Sum {
 /// Two numbers whose sum is exactly that of at most [`PIECE`] numbers; `None` where these differ
 /// too much in size.
 ///
-/// Adding and taking away a large number cuts the low binary digits off: what is left of each
-/// number, and what was cut off, are multiples of a unit so coarse that their sums need no
-/// rounding.
+/// Adding and subtracting a large number cuts the low binary digits off. The rest of each number
+/// and the cut part are multiples of units so coarse that their sums need no rounding.
 fn two_sums(numbers: &[f64]) -> Option<[f64; 2]> {
     let (fours, rest) = numbers.as_chunks::<4>();
     let mut last = [0.0; 4];

@@ -123,7 +123,7 @@ struct Search<'s, 'p, 'b> {
     first: Option<TopK<'b>>,
     /// The blocks whose rows are complete, in the order of output.
     ready: Vec<Ready<'b>>,
-    /// Fragments with groups of which no part gives a row, which have one row without them.
+    /// Fragments with repeated groups whose child rows have no row: each has one row without them.
     without: Vec<Without>,
     /// The passing rows of fragments that were walked.
     walked: AnchorRows,
@@ -452,7 +452,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             .saturating_mul(self.plan.query.select.len() as u64)
     }
 
-    /// Gives the rows of parent rows of which no child row gives a row.
+    /// Outputs the rows of parent rows whose child rows have no row.
     fn give_without(
         &self,
         search: &mut Search<'_, 'p, 'b>,
@@ -726,7 +726,7 @@ impl<'s, 'p, 'b> Search<'s, 'p, 'b> {
         let of = |variant: &LayoutVariant, rows: usize| {
             (variant.rows().map_or(0, <[Cells]>::len) as u64).saturating_mul(rows as u64)
         };
-        // One row of each fragment is what columns are for: only what is multiplied is counted.
+        // Columns have one row of each fragment without cost: only multiplied rows are counted.
         let ready = self
             .ready
             .iter()

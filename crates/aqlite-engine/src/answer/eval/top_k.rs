@@ -82,7 +82,7 @@ impl<'b> TopK<'b> {
         })
     }
 
-    /// Holds a block back; gives it back where its rows have no ranks.
+    /// Keeps a block for the end; returns it if its rows have no ranks.
     pub fn hold(&mut self, block: Block<'b>, taken: &Taken) -> Option<Block<'b>> {
         let start = self.ranks.len();
         self.ranks.reserve(block.rows.len());

@@ -106,8 +106,8 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The temporal key: of a stored value by its kind, of a text by what it meets, else by its
-    /// content.
+    /// The temporal key: of a stored value by its kind, of a text by the other side of the
+    /// comparison, else by its content.
     fn key(&self, other: &Value<'_>) -> Option<Temporal> {
         match (self, other) {
             (Value::Temporal(kind, text), _) => Temporal::parse(*kind, text),
@@ -222,7 +222,7 @@ fn compare_temporal(left: &Value<'_>, op: CompareOp, right: &Value<'_>) -> Optio
     }
 }
 
-/// A URL parameter's text as the type of what it meets.
+/// Converts the text of a URL parameter to the type of the other side of the comparison.
 fn typed<'a>(text: &'a str, other: &Value<'_>) -> Value<'a> {
     match other {
         Value::Number(_) => number::parse(text.trim()).map_or(Value::Null, Value::Number),

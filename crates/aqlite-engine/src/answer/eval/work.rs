@@ -183,7 +183,7 @@ impl Work {
     }
 
     /// Counts a step of a search; breaks as [`Work::step`] does. Each piece makes at least one of
-    /// these steps too, so that a search goes on however small the pieces are.
+    /// these steps too, so that a search advances however small the pieces are.
     pub fn search_step(&self, units: u64) -> ControlFlow<()> {
         let waits = self.is_due() && !self.is_fresh_search.replace(false);
         self.add(units);

@@ -21,12 +21,12 @@ const MAX_CANDIDATE_TABLES: usize = 64;
 struct Placement {
     /// The number of the archetype.
     archetype: Option<u32>,
-    /// The place of what it is a child of; its own where it is a child of nothing.
+    /// The place of the parent fragment; its own place for a root.
     parent: u32,
 }
 
 impl Batch {
-    /// Adds a packed ORIGINAL_VERSION and gives its number.
+    /// Adds a packed ORIGINAL_VERSION, and returns its number.
     pub fn add(&mut self, ehr: u32, row: DocRow, packed: &Packed) -> u32 {
         self.derived.take();
         let number = self.docs.len() as u32;
@@ -66,7 +66,7 @@ impl Batch {
         number
     }
 
-    /// Adds what is no child of another fragment.
+    /// Adds a fragment without a parent.
     pub(super) fn add_root(&mut self, doc: u32, packed: &Packed) -> Fragment {
         self.add_fragment(
             doc,

@@ -84,7 +84,7 @@ fn output_rows<'b>(
             (&budget, binder.work),
         );
         halt = done.err();
-        // A void run goes on, to find the parts that are absent.
+        // A void run continues, to find the absent parts.
         is_enough = halt.is_none()
             && wanted.is_some_and(|wanted| binder.trail.kept() >= wanted)
             && !binder.work.is_void();

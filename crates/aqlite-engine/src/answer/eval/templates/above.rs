@@ -170,8 +170,8 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         }
     }
 
-    /// Whether a document passes what a class expression above the anchors asks; asked once an EHR,
-    /// once a layout where it decides.
+    /// Returns whether a document passes a class expression above the anchors. It is tested once
+    /// for each EHR, or once for each layout if the layout decides.
     fn passes(
         &self,
         expr: &ClassExpr,

@@ -95,8 +95,8 @@ impl Search<'_, '_, '_> {
 }
 
 impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
-    /// Lays the child rows of fragments to those of their layout variants; gives the fragments none
-    /// of whose child rows gives rows, and those that must be walked.
+    /// Adds the child rows of fragments to those of their layout variants. Returns the fragments
+    /// whose child rows have no rows, and those that must be walked.
     pub(super) fn collect_parts(
         &self,
         search: &mut Search<'_, 'p, 'b>,

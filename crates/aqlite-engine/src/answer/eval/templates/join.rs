@@ -44,8 +44,8 @@ impl Join<'_, '_> {
 }
 
 impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
-    /// Joins within each document: every choice of one fragment an anchor, in document order, gives
-    /// the product of the rows of all variables.
+    /// Joins within each document: every choice of one fragment for each anchor, in document order,
+    /// results in the product of the rows of all variables.
     pub(super) fn join(
         &self,
         anchor_rows: &[AnchorRows],
