@@ -47,7 +47,7 @@ export async function restart() {
   await start();
 }
 
-/** Sends a request; gives status, headers and text. */
+/** Sends a request, and returns status, headers and text. */
 export function send(method, path, body, type = "application/json") {
   return new Promise((resolve, reject) => {
     const headers =

@@ -1,4 +1,4 @@
-// Who may do what, in workerd: real keys, real signatures, an issuer of the test's own whose keys change.
+// Permissions of callers, in workerd: real keys, real signatures, an issuer of the test's own whose keys change.
 import assert from "node:assert/strict";
 import { createHmac, pbkdf2Sync, randomBytes } from "node:crypto";
 import { after, before, test } from "node:test";
@@ -46,7 +46,7 @@ after(async () => {
   issuer.stop();
 });
 
-test("without credentials: 401 that says how, and health, OPTIONS and preflight are open", async () => {
+test("without credentials: 401 with the scheme, and health, OPTIONS and preflight are open", async () => {
   const answer = await get(`${V1}/ehr/${ehrId}`);
   assert.equal(answer.status, 401);
   assert.match(answer.headers.get("www-authenticate"), /^Bearer realm="aqlite"/);
@@ -80,7 +80,7 @@ test("RS256 and ES256 are believed", async () => {
   }
 });
 
-test("what is not to be believed is refused", async () => {
+test("invalid tokens are refused", async () => {
   const pem = rsa.publicKey.export({ type: "spki", format: "pem" });
   const hmac = (secret) => (signed) => createHmac("sha256", secret).update(signed).digest();
   const read = { roles: ["read", "admin"] };
@@ -169,7 +169,7 @@ test("Cloudflare Access: the assertion is verified, for its own audience", async
   );
 });
 
-test("roles: 403 for a role that is missing, with the one that would do", async () => {
+test("roles: 403 for a missing role, and the answer names a sufficient role", async () => {
   const answer = await server.send("POST", `${ITS}/ehr/${ehrId}/composition`, {
     body: JSON.stringify(composition),
     headers: as("read", "query"),
@@ -346,7 +346,7 @@ test("limits are variables", async () => {
   assert.equal(answer.status, 413);
 });
 
-test("keys rotate: a new one is fetched once, and what the issuer took back is not believed", async () => {
+test("keys rotate: a new one is fetched once, and a withdrawn one is refused", async () => {
   const asked = issuer.asked;
   for (let i = 0; i < 5; i += 1)
     assert.equal(
@@ -357,7 +357,7 @@ test("keys rotate: a new one is fetched once, and what the issuer took back is n
   assert.ok(issuer.asked <= asked + 1, `asked ${issuer.asked - asked} times`);
   issuer.keys.delete("ec");
   issuer.keys.set("later", later);
-  // An unknown key is asked for again only after ten seconds.
+  // An unknown key is requested again only after ten seconds.
   await new Promise((resolve) => setTimeout(resolve, 11_000));
   assert.equal(
     (await get(`${V1}/ehr/${ehrId}`, bearer({ roles: ["read"] }, { key: later, kid: "later" })))

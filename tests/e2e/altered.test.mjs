@@ -72,7 +72,7 @@ test("a document that was altered is refused, by itself, in a query and in an ex
   assert.equal((await server.send("GET", `${ITS}/ehr/${ehrId}`)).status, 200);
 });
 
-test("what is put back is answered again", async () => {
+test("a restored row is answered again", async () => {
   await altered(`UPDATE version SET document = replace(document, 'Somebody Else', '${MARK}')`);
   for (const answer of [await get(uid), await count(), await exported()])
     assert.equal(answer.status, 200, answer.text);

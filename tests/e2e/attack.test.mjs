@@ -12,7 +12,7 @@ import { large } from "./attack/large.mjs";
 import { sizes } from "./attack/sizes.mjs";
 import { Host, assertCalm, megabytes } from "./attack/host.mjs";
 
-/** How often the sample is loaded, each time into EHRs of its own. */
+/** The number of times that the sample is loaded, each time into EHRs of its own. */
 const COPIES = 5;
 
 /** Loads the sample several times. */

@@ -68,7 +68,7 @@ const statusUid = async (ehrId) =>
   uidOf(await host.expect(200, "GET", `${V1}/ehr/${ehrId}/ehr_status`));
 
 describe("kinds", () => {
-  /** What may not follow a version, by title: a function of the EHR that returns the preceding uid and the data. */
+  /** Invalid successors of a version, by title: a function of the EHR that returns the preceding uid and the data. */
   const twists = {
     "a FOLDER after a COMPOSITION": async (ehrId) => [await compose(ehrId), folder()],
     "an EHR_STATUS after a COMPOSITION": async (ehrId) => [
@@ -424,7 +424,7 @@ describe("oddities", () => {
     "a version number beyond its range": (record) =>
       JSON.parse(JSON.stringify(record).replaceAll("::2", "::99999999999")),
   };
-  test("an import of an ehr_id in upper case goes to the EHR of that id", async () => {
+  test("an import of an ehr_id in upper case is written to the EHR of that id", async () => {
     const outcome = await imported((record) => ({
       ...record,
       ehr_id: record.ehr_id.toUpperCase(),
@@ -513,7 +513,7 @@ describe("oddities", () => {
         type: "application/xml",
       });
       assert.ok([201, 400, 422].includes(stored.status), `${stored.status} ${stored.text}`);
-      // What is no segment of a path cannot be reached under any.
+      // An id that is no segment of a path has no address.
       if (["", ".", ".."].includes(id)) assert.notEqual(stored.status, 201);
       if (stored.status === 201)
         await host.expect(

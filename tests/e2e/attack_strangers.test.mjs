@@ -148,7 +148,7 @@ describe("without credentials", () => {
         assert.ok([401, "EPIPE", "ECONNRESET"].includes(status), `${status}`);
       assert.ok(
         result.some(({ status }) => status === 401),
-        "nobody was told 401",
+        "no caller got 401",
       );
       assertCalm({ seen, givenBack });
     });

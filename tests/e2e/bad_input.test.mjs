@@ -64,7 +64,7 @@ test("a duplicate template", () =>
     type: "application/xml",
   }));
 
-test("malformed AQL names the place and what was expected", async () => {
+test("malformed AQL is answered with position and expectation", async () => {
   const answer = await refused(400, /expected/, "POST", `${V1}/query/aql`, {
     body: JSON.stringify({ q: "SELECT e/ehr_id\nFRM EHR e" }),
   });

@@ -4,7 +4,7 @@ import { spawn } from "node:child_process";
 import { after, before, test } from "node:test";
 import { freshState, root, start } from "./server.mjs";
 
-/** What the runner of the cases sets up natively, said in variables of a deployment. */
+/** The set-up of the native runner of the cases, as variables of a deployment. */
 const common = {
   SYSTEM_ID: "test.example",
   LIMIT_BODY: "200000",

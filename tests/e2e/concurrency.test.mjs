@@ -94,7 +94,7 @@ test("of 50 clients that create one EHR or one directory one wins", async () => 
   assert.deepEqual([tally(folders, 201), tally(folders, 409)], [1, CLIENTS - 1], String(folders));
 });
 
-test("a contribution of 20 members with a bad one writes nothing, and what follows is right", async () => {
+test("a contribution of 20 members with a bad one writes nothing, and the next one succeeds", async () => {
   const before = await count();
   const member = (index) => ({
     commit_audit: audit("249"),

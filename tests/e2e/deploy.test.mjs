@@ -1,4 +1,4 @@
-// What would be published: `wrangler deploy --dry-run`, and what the configuration promises.
+// The published files: `wrangler deploy --dry-run`, and the promises of the configuration.
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { copyFileSync, mkdirSync, readFileSync } from "node:fs";
@@ -29,7 +29,7 @@ test("a deployment would be accepted as it is, without a warning", () => {
   assert.ok(!told.includes("env.AUTH"), "AUTH has no default");
 });
 
-test("a first deployment can create what is bound and write its ids into the configuration", () => {
+test("a first deployment can create its bindings and write their ids into the configuration", () => {
   const copy = join(root, "target/e2e/provisioned.toml");
   mkdirSync(join(root, "target/e2e"), { recursive: true });
   copyFileSync(join(root, "wrangler.toml"), copy);

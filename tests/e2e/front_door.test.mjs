@@ -92,7 +92,7 @@ function bomb(megabytes, text) {
   ]);
 }
 
-/** Does something while a neighbour asks for /health; gives what it gave, the neighbour's longest wait and the highest memory. */
+/** Executes a function while a neighbour requests /health. Returns its result, the neighbour's longest wait and the highest memory. */
 async function watched(run, of = server) {
   const idle = memory(of);
   let [longest, highest, done] = [0, idle, false];
@@ -185,7 +185,7 @@ test("a body that is sent plain is bounded in lines and blank lines, and does no
   );
 });
 
-test("compressed and plain bodies do what they did", async () => {
+test("compressed and plain bodies have the same effects", async () => {
   const steward = issuer.as("read", "write", "define");
   await uploadTemplates(
     {
@@ -285,7 +285,7 @@ test("a long load, compressed or not, is worked on in pieces between which neigh
   }
 });
 
-test("a load that turns into a bomb on its way ends with a line that says so", async () => {
+test("a load that expands beyond its limit ends with a line that names the limit", async () => {
   const lines = data.compositions
     .slice(0, 60)
     .map((each) => `${JSON.stringify({ ehr_id: ehrId, composition: each.composition })}\n`);
@@ -315,7 +315,7 @@ test("a load that turns into a bomb on its way ends with a line that says so", a
   assert.ok(longest < 1_000 && growth < 200, `${longest} ms, ${growth} MB`);
 });
 
-test("one set of keys, fetched once, whatever the host; strangers fetch none, and nobody is turned away meanwhile", async () => {
+test("one set of keys is fetched once for all hosts; unknown keys cause no fetch, and no caller is refused meanwhile", async () => {
   issuer.delay = 700;
   const fresh = await startServed(freshState("door-keys"), issuer.variables);
   try {
@@ -369,7 +369,7 @@ test("configured hosts are the only ones, and addresses name the host that was a
   }
 });
 
-/** What a browser says of a request, and whether a change passes. */
+/** The headers that a browser adds to a request, and whether a change is accepted. */
 const SITES = [
   [{}, true],
   [{ "sec-fetch-site": "none" }, true],
@@ -469,7 +469,7 @@ test("a page of another site changes nothing: tokens, the cookie of Cloudflare A
   }
 });
 
-test("a caller has so many requests in flight: 429 beyond, others go on, and what a client leaves is given back", async () => {
+test("a caller has a limit of concurrent requests: 429 beyond it, other callers continue, and abandoned requests release their places", async () => {
   const ann = issuer.bearer({ roles: ["write"], sub: "ann-of-the-queue" });
   const bob = issuer.bearer({ roles: ["read"], sub: "bob-of-the-queue" });
   const headers = { "content-type": JSON_TYPE, "content-length": "1000", ...ann };

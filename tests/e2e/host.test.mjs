@@ -1,4 +1,4 @@
-// What the host adds to the core: compression, addresses, the scheduled event, what ships beside the worker.
+// The additions of the host to the core: compression, addresses, the scheduled event, the files beside the worker.
 import assert from "node:assert/strict";
 import { Agent, request } from "node:http";
 import { join } from "node:path";
@@ -51,7 +51,7 @@ function raw(method, path, { headers = {}, body, port = server.port, agent } = {
   });
 }
 
-test("an answer is compressed for whom takes gzip, and for nobody else", async () => {
+test("an answer is compressed for clients that accept gzip only", async () => {
   const path = `${ITS}/definition/template/adl1.4/${encodeURIComponent(/<template_id>\s*<value>([^<]*)</.exec(data.templates[0])[1])}`;
   const plain = await raw("GET", path, { headers: { accept: "application/xml" } });
   assert.equal(plain.headers["content-encoding"], undefined);
@@ -83,7 +83,7 @@ test("a compressed body is expanded, within the limit, or refused", async () => 
   assert.equal(bomb.status, 413, bomb.body.toString());
 });
 
-test("addresses begin with BASE_URL where a proxy stands in front", async () => {
+test("addresses begin with BASE_URL behind a proxy", async () => {
   const made = await server.send("POST", `${V1}/ehr`);
   assert.match(made.headers.get("location"), /^https:\/\/cdr\.example\.org\/v1\/ehr\//);
 });
@@ -215,7 +215,7 @@ function withoutProxy(state, bindings) {
 }
 
 // workerd closes a connection that idled for five seconds, by a clock that stands still while a request keeps its thread busy.
-test("a query that takes too long is given up, and its connection goes on", async () => {
+test("a query over its limit of time is stopped, and its connection remains usable", async () => {
   const slow = withoutProxy(freshState("slow"), { AUTH: "none", LIMIT_QUERY_MS: "7000" });
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   try {
@@ -252,7 +252,7 @@ test("a query that takes too long is given up, and its connection goes on", asyn
   }
 });
 
-test("a body over a small limit is read past, and its connection goes on", async () => {
+test("a body over a small limit is skipped, and its connection remains usable", async () => {
   const small = withoutProxy(freshState("past"), { AUTH: "none", LIMIT_BODY: "1000" });
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   try {
@@ -285,7 +285,7 @@ test("the document of the interface and its page are served beside the worker", 
   assert.equal(page.status === 307 ? (await server.send("GET", "/api")).status : page.status, 200);
 });
 
-test("the scheduled event refreshes what the database knows of itself", async () => {
+test("the scheduled event refreshes the statistics of the database", async () => {
   // The development server hands the event to the assets where there are some (cloudflare/workers-sdk#14177).
   const bare = await startWith("bare", (config) => config.replace(/\[assets\][\s\S]*?\n\n/, ""), {
     AUTH: "none",
@@ -299,7 +299,7 @@ test("the scheduled event refreshes what the database knows of itself", async ()
   }
 });
 
-test("the path of a request is that of its target, whatever its Host says", async () => {
+test("the path of a request is that of its target, for every Host", async () => {
   // Asked directly: the proxy of the development server rewrites the Host.
   const served = await startServed(freshState("authority"));
   const { port } = served;

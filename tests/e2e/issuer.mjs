@@ -15,7 +15,7 @@ export function pair(kind, options) {
 export const base64url = (value) => Buffer.from(value).toString("base64url");
 export const now = () => Math.floor(Date.now() / 1000);
 
-/** An issuer: its key set, how often it was asked for, and tokens of it. */
+/** An issuer: its key set, the number of requests for it, and its tokens. */
 export class Issuer {
   keys = new Map([
     ["rsa", rsa],

@@ -110,7 +110,7 @@ async function read(server) {
   }
 }
 
-/** Everything acknowledged is held as it was sent; every composition that can be asked for belongs to a contribution that is held. */
+/** Everything acknowledged is stored as it was sent. Every composition that can be queried belongs to a stored contribution. */
 async function verify(server) {
   await read(server);
   for (const [uid, contents] of acknowledged) {

@@ -1,4 +1,4 @@
-// What the worker logs: lines of JSON, each request by its id, and nothing of documents, queries, paths or credentials.
+// The log of the worker: lines of JSON, each request by its id, and nothing of documents, queries, paths or credentials.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { V1, execute, freshState, sample, start, uploadTemplates } from "./server.mjs";
@@ -166,7 +166,7 @@ test("a day of work, with all that may go wrong, leaves no word of it in the log
     ).status,
     200,
   );
-  // A database that lost a table: whatever is asked of it fails, and says so without what was asked.
+  // A database that lost a table: every request fails, with a message that does not quote the request.
   await settled();
   await server.stop();
   earlier = server.log;

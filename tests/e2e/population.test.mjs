@@ -66,7 +66,7 @@ test("a guide runs on 10,000 EHRs in one request, and each is answered as soon a
     },
   );
   assert.equal(answer.status, 200);
-  // What has come after each piece of the stream: how far the run is.
+  // The numbers after each piece of the stream: the progress of the run.
   const progress = [];
   let all = "";
   for await (const piece of answer.body.pipeThrough(new TextDecoderStream())) {

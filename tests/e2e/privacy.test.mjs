@@ -1,4 +1,4 @@
-// What the files of a local deployment hold after physical deletion, and what instances and KV give after a reset.
+// The content of the files of a local deployment after physical deletion, and the answers of instances and KV after a reset.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { readFileSync, readdirSync, statSync } from "node:fs";
@@ -32,7 +32,7 @@ function found(state) {
   return lengths.filter((length) => [...name(length)].some(stands));
 }
 
-/** What docs/deploy.md says to do with the files of a service that is stopped. */
+/** The instructions of docs/deploy.md for the files of a stopped service. */
 function compact(state) {
   for (const file of files(state).filter((file) => file.endsWith(".sqlite"))) {
     const done = spawnSync(
@@ -147,7 +147,7 @@ test(
   },
 );
 
-test("a template of the same name, version and time replaces what KV and instances keep", async () => {
+test("a template of the same name, version and time replaces the copies of KV and instances", async () => {
   const state = freshState("privacy-kv");
   let server = await start(state, open);
   const large = template.replace("</template>", `<!-- ${"x".repeat(60_000)} --></template>`);

@@ -53,7 +53,7 @@ test("a flood of requests without credentials makes a few entries, which tell ho
   );
 });
 
-test("whoever is recognised is noted one by one, and change sets with what they changed", async () => {
+test("each access of a recognised caller is recorded, and change sets with their changes", async () => {
   for (let i = 0; i < 8; i += 1)
     assert.equal((await get(`${V1}/admin/access-log`, as("read"))).status, 403);
   assert.equal(
@@ -90,7 +90,7 @@ test("the database refuses to change entries and to remove young ones", async ()
   assert.ok((await entries("&who=ann")).length > 8);
 });
 
-test("the nightly event removes what is older than LOG_RETENTION_DAYS", async () => {
+test("the nightly event removes entries older than LOG_RETENTION_DAYS", async () => {
   // The development server hands the event to the assets where there are some (cloudflare/workers-sdk#14177).
   const bare = (config) => config.replace(/\[assets\][\s\S]*?\n\n/, "");
   const vars = { ...issuer.variables, AUTH: "jwt", LOG_RETENTION_DAYS: "30" };

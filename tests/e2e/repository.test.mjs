@@ -24,7 +24,7 @@ const commit = (composition) =>
 const count = async () =>
   (await server.rows("SELECT count(*) AS n FROM EHR e CONTAINS COMPOSITION c"))[0][0];
 
-test("both mounts say what they are", async () => {
+test("both mounts describe themselves", async () => {
   for (const [base, version] of [
     [V1, "0.9.2"],
     [ITS, "1.0.3"],
@@ -64,7 +64,7 @@ test("an EHR is made once", async () => {
   assert.equal((await server.send("GET", `${V1}/ehr/${ehrId}`)).status, 200);
 });
 
-test("a composition goes in and comes out, in its versions", async () => {
+test("a composition is committed and read, in its versions", async () => {
   const made = await commit(mine[0]);
   assert.equal(made.status, 201, made.text);
   const first = made.headers.get("etag").replaceAll('"', "");
@@ -146,7 +146,7 @@ test("guides are stored and run", async () => {
   assert.equal((await server.send("GET", `${V1}/gdl/query/${ehrId}/no_such_guide.v1`)).status, 404);
 });
 
-test("what was committed survives a restart", async () => {
+test("commits survive a restart", async () => {
   for (const composition of mine.slice(1, 6)) assert.equal((await commit(composition)).status, 201);
   const before = await count();
   const uids = await server.rows(

@@ -1,4 +1,4 @@
-// The worker in real workerd, by `wrangler dev`, for tests: started, asked, stopped, started again on the same state.
+// The worker in real workerd, by `wrangler dev`, for tests: it is started, receives requests, is stopped, and is started again on the same state.
 import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -8,7 +8,7 @@ export const root = join(dirname(fileURLToPath(import.meta.url)), "../..");
 export const ITS = "/rest/openehr/v1";
 export const V1 = "/v1";
 
-/** How often a server that starts is asked whether it answers, ten times a second: a machine may be busy with other things. */
+/** The number of attempts to reach a starting server, ten in a second: the machine may be busy. */
 const PATIENCE = 1200;
 /** Why a server did not come in all that time: the next one of this file is not waited for. */
 let impatience;
@@ -75,7 +75,7 @@ class Server {
     return this.child.exitCode === null && this.child.signalCode === null;
   }
 
-  /** Sends a request; gives status, headers, text and (where it is JSON) the parsed body. */
+  /** Sends a request, and returns status, headers, text and (if it is JSON) the parsed body. */
   async send(method, path, { headers = {}, body, type = "application/json" } = {}) {
     // A connection of its own: workerd closes one that idles, and a request that is on its way just then is lost.
     const all = {
@@ -99,7 +99,7 @@ class Server {
     };
   }
 
-  /** Runs ad-hoc AQL; gives the rows. */
+  /** Runs ad-hoc AQL, and returns the rows. */
   async rows(q, base = ITS) {
     const answer = await this.send("POST", `${base}/query/aql`, { body: JSON.stringify({ q }) });
     if (answer.status !== 200) throw new Error(`${q}: ${answer.status} ${answer.text}`);

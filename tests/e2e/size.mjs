@@ -1,4 +1,4 @@
-// What is loaded over a network must stay small: the worker's script, of which Cloudflare's limit counts what gzip leaves, and the page's module.
+// Limits for files that a network transfers: the worker's script, whose limit at Cloudflare counts bytes after gzip, and the page's modules.
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { brotliCompressSync, gzipSync } from "node:zlib";

@@ -33,7 +33,7 @@ function resident() {
 const query = (body) => server.send("POST", `${V1}/query/aql`, { body: JSON.stringify(body) });
 const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Runs a bomb beside a neighbour who asks for the health of the service again and again. */
+/** Runs a bomb beside a neighbour that requests the health of the service repeatedly. */
 async function beside(bomb) {
   let running = true;
   const started = performance.now();

@@ -36,7 +36,7 @@ function answer(path, query) {
             : undefined;
       if (all === undefined) return [404, outcome(`the value set ${url} is unknown`)];
       const offset = Number(query.get("offset") ?? 0);
-      // Pages are smaller than asked for, as a server may make them.
+      // Pages are smaller than requested, which a server may decide.
       const contains = all
         .slice(offset, offset + Math.min(3, Number(query.get("count"))))
         .map((code) => ({ system: SNOMED, code, display: code }));
@@ -116,7 +116,7 @@ const column = async (operation, text) => {
   assert.equal(got.status, 200, got.text);
   return got.json.rows[0][0];
 };
-/** How many EHRs there are whose system is among the codes: one when the probe is one of them. */
+/** The number of EHRs whose system is among the codes: one if the probe is one of them. */
 const member = async (set, probe) => {
   const got = await ask(
     `SELECT COUNT(*) FROM EHR e WHERE e/system_id/value matches {${set}, '${probe}'} AND NOT e/system_id/value matches {${set}}`,
@@ -147,7 +147,7 @@ test("expansions are read page by page, once", async () => {
   assert.match(decodeURIComponent(asked.at(-1)), /fhir_vs=isa\/388168008/);
 });
 
-test("what the server does not know is the query's mistake, with its words", async () => {
+test("a code system that the server does not know is an error of the query, with the server's words", async () => {
   const got = await ask(
     `SELECT e FROM EHR e WHERE e/ehr_id/value matches ${call("expand", "url=http://example.org/nothing")}`,
   );
@@ -156,7 +156,7 @@ test("what the server does not know is the query's mistake, with its words", asy
   assert.match(got.text, /the value set http:\/\/example.org\/nothing is unknown/);
 });
 
-test("a server that fails is told as such, not as an error of ours", async () => {
+test("a failure of the terminology server is reported as its failure", async () => {
   behaviour = "broken";
   const broken = await ask(
     `SELECT e FROM EHR e WHERE ${call("validate", `system=${SNOMED}&code=2`)} = true`,

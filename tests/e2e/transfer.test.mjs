@@ -67,7 +67,7 @@ test("a bulk load of several megabytes is answered line by line, and sent twice 
   assert.equal(await count(server), data.compositions.length);
 });
 
-test("a body that arrives in many pieces is what was sent, compressed too", async () => {
+test("a body that arrives in many pieces is read unchanged, compressed too", async () => {
   const before = (await server.rows("SELECT count(*) AS n FROM EHR e"))[0][0];
   const ids = Array.from({ length: 260 }, () => crypto.randomUUID());
   // Blanks and tabs in no order: what compresses more than 200-fold is refused.
@@ -92,7 +92,7 @@ test("a body that arrives in many pieces is what was sent, compressed too", asyn
   assert.equal((await server.rows("SELECT count(*) AS n FROM EHR e"))[0][0], before + ids.length);
 });
 
-test("an export goes into an empty repository, and its export is the same to the byte", async () => {
+test("an export of an imported export is the same to the byte", async () => {
   const [from, to] = ["from.ndjson", "to.ndjson"].map((name) => join(folder, name));
   for (const file of [from, to]) rmSync(file, { force: true });
   const composition = data.compositions[0];

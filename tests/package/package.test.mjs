@@ -165,7 +165,7 @@ Repository.open().then((repository) => repository.query(format("select e from EH
   assert.equal(ran.stdout, "0\n", ran.stderr);
 });
 
-test("the slim entry starts from bytes and says what it needs", () => {
+test("the slim entry starts from bytes and names missing parts", () => {
   const code = `import { readFile } from "node:fs/promises";
 import { Repository, format, start } from "aqlite/slim";
 const shown = (error) => console.log(error.code, error.message);

@@ -71,7 +71,7 @@ test("a mistake is marked while typing, with its place in a list that jumps ther
     await expect(choice(page, ID)).not.toContainText("draft");
   }));
 
-test("a text that is no guide says why, is not stored, and the last readable form stays", () =>
+test("a text that is no guide is refused with a reason, is not stored, and the last readable form remains", () =>
   inEditor(async (page) => {
     await replaceText(page, `${SAMPLE.slice(0, 900)} {{`);
     await expect(status(page)).toHaveText(/error/);

@@ -110,7 +110,7 @@ export function trap(worker) {
  * foreign script, so axe is loaded by the debugger.
  */
 export async function accessible(page, view) {
-  // What is busy is pale, and colours in a transition have no meaningful contrast.
+  // Busy elements are pale, and colors in a transition have no meaningful contrast.
   await expect(page.locator("[aria-busy=true]")).toHaveCount(0);
   await page.waitForFunction(() =>
     document

@@ -197,7 +197,7 @@ test("a data set survives export and import", () =>
     await page.locator("#added .bad", { hasText: "altered on its way" }).waitFor();
   }));
 
-test("an empty data set takes a document of a new patient; data sets are named, opened and removed", () =>
+test("an empty data set accepts a document of a new patient; data sets are named, opened and removed", () =>
   onPage(async (page) => {
     await run(
       page,
@@ -714,7 +714,7 @@ test("the tooltip of a warning has a button that corrects it", () =>
     await expect(page.locator(".cm-content")).toContainText("blood_pressure.v2]");
   }));
 
-test("below a result without rows stands the part of the query that left none", () =>
+test("below a result without rows is the part of the query that removed the last rows", () =>
   onPage(async (page) => {
     const pressure =
       "FROM EHR e CONTAINS COMPOSITION c CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2]";

@@ -32,7 +32,7 @@ const removed = (text, one) => withoutValue(readQuery(text), one);
 const query = (from, columns = "e/ehr_id/value") => `SELECT ${columns} FROM ${from}`;
 const IN_C = "EHR e CONTAINS COMPOSITION c[R.x]";
 
-/** Where a class is added: the FROM before and after, the value, and the FROM without it again. */
+/** An added class: the FROM before and after, the value, and the FROM without it again. */
 const PLACES = [
   ["without CONTAINS", IN_C, A, `${IN_C} CONTAINS OBSERVATION o[O.a]`],
   [

@@ -529,7 +529,7 @@ test("another source or data set runs the query again, and results are explored 
       );
   }));
 
-test("a program for a result of this browser says that a server answers from its own data", () =>
+test("a program for a result of this browser notes that a server answers from its own data", () =>
   controlled(
     async (page) => {
       await run(page, COUNT);
@@ -550,7 +550,7 @@ test("a program for a result of this browser says that a server answers from its
     { permissions: ["clipboard-read", "clipboard-write"] },
   ));
 
-test("starting over asks, names the loss, and can be undone", () =>
+test("starting over requests a confirmation, names the loss, and can be undone", () =>
   visit(browser, server.address, async (page) => {
     const call = await caller(page);
     await call("newEhr", null);
@@ -820,7 +820,7 @@ for (const width of [390, 1440]) {
         await page.locator("dialog[open]").getByRole("button", { name: "Start over" }).click();
         await page.locator("#bring-back").waitFor();
         await expect(count).toHaveText(before);
-        // What was written after the start is not lost by bringing the former data back.
+        // Writes after the start remain when the former data are restored.
         await call("newEhr", null);
         await call("newEhr", null);
         await page.click("#bring-back");

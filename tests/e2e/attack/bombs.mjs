@@ -85,7 +85,7 @@ const crowded = (id, count, code) =>
     tree.items = many(count, (index) => ({ ...element, archetype_node_id: code(index) }));
   });
 
-/** Stores a template, asks for everything that is generated from it, and commits compositions of it. */
+/** Stores a template, requests everything that is generated from it, and commits compositions of it. */
 async function committed(host, id, text, documents) {
   const answers = await generated(host, id, text);
   if (answers.length === 1) return answers;
@@ -141,7 +141,7 @@ async function guide(host, text) {
   return [await host.send("GET", `${V1}/gdl/query/${ehrId}/${JSON.parse(text).id}`)];
 }
 
-/** Stores a template and asks for everything that is generated from it. */
+/** Stores a template and requests everything that is generated from it. */
 async function generated(host, id, text) {
   const stored = await store(host, text);
   if (stored.status !== 201) return [stored];

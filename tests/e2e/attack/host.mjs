@@ -102,7 +102,7 @@ function forgetPeak(pid) {
 
 export const megabytes = (bytes) => `${Math.round(bytes / 1e6)} MB`;
 
-/** A running worker. Start one after the other: a new process is told by its absence before. */
+/** A running worker. Start one after the other: a new process is recognized by its absence before. */
 export class Host {
   static async start(name, variables = { AUTH: "none" }, { fetchMock } = {}) {
     const host = new Host();
@@ -244,7 +244,7 @@ export class Host {
     this.idle = memoryOf(this.pid);
   }
 
-  /** Executes `attack` while a neighbour asks for `/health`; returns its result and what the neighbour saw. */
+  /** Executes `attack` while a neighbour requests `/health`. Returns its result and the observations of the neighbour. */
   async observe(attack) {
     forgetPeak(this.pid);
     const neighbour = new Worker(new URL("neighbour.mjs", import.meta.url), {

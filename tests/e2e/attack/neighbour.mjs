@@ -1,4 +1,4 @@
-// A client beside an attack, in a thread of its own: asks for `/health` and samples the memory of the server until it is told to stop.
+// A client beside an attack, in a thread of its own: it requests `/health` and samples the memory of the server until it receives the message to stop.
 import { readFileSync } from "node:fs";
 import { request } from "node:http";
 import { parentPort, workerData } from "node:worker_threads";

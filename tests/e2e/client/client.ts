@@ -2,7 +2,7 @@
 import createClient from "openapi-fetch";
 import type { components, paths } from "./schema";
 
-/** What a round of the client found. */
+/** The findings of a round of the client. */
 export interface Round {
   ehr: string;
   stored: string[];
@@ -21,7 +21,7 @@ function json<T>(data: T): Exclude<T, string | undefined> {
   return data as Exclude<T, string | undefined>;
 }
 
-/** Creates an EHR, commits a composition, and asks for it, page by page. */
+/** Creates an EHR, commits a composition, and queries it, page by page. */
 export async function round(
   base: string,
   template: string,
@@ -67,7 +67,7 @@ export async function round(
   };
 }
 
-/** What the types refuse. */
+/** Calls that the types refuse. */
 export function refused(client: ReturnType<typeof createClient<paths>>): unknown[] {
   return [
     // @ts-expect-error There is no such path.
