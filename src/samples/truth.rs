@@ -76,10 +76,10 @@ impl Truth {
             time: facts.start.micros(),
         };
         match &facts.body {
-            Body::Vitals(observations) => observations
-                .iter()
-                .enumerate()
-                .for_each(|(i, o)| table.observation(i, o)),
+            Body::Vitals(observations) => {
+                let numbered = observations.iter().enumerate();
+                numbered.for_each(|(i, o)| table.observation(i, o));
+            }
             Body::Laboratory { panels, .. } => {
                 table.archetype = LABORATORY.archetype;
                 let numbered = panels.iter().enumerate();
@@ -88,9 +88,8 @@ impl Truth {
             Body::Problems(problems) => {
                 table.archetype = "openEHR-EHR-EVALUATION.problem_diagnosis.v1";
                 for (i, problem) in problems.iter().enumerate() {
-                    [&problem.data, &problem.protocol]
-                        .iter()
-                        .for_each(|e| table.elements((i, 0), "at0001", e));
+                    table.elements((i, 0), "at0001", &problem.data);
+                    table.elements((i, 0), "at0001", &problem.protocol);
                 }
             }
         }
@@ -213,7 +212,7 @@ WHERE o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude >
 AND p/data[at0002]/events[at0003]/data[at0001]/items[at0004]/value/magnitude >= 100";
 
 /// A blood pressure: index of the EHR, time as spelled, systolic and diastolic magnitude (any unit)
-/// where present.
+/// if they are present.
 pub type Pressure = (usize, String, Option<f64>, Option<f64>);
 
 impl Generator {

@@ -390,24 +390,26 @@ impl From<Loaded> for Record {
     }
 }
 
+/// Checks that a member is a UUID, if it is given.
+fn check_uuid(name: &str, value: Option<&str>) -> Result<(), Failure> {
+    match value {
+        Some(value) if !is_uuid(value) => {
+            Err(Failure::bad_request(format!("`{name}` is not a UUID")))
+        }
+        _ => Ok(()),
+    }
+}
+
 impl Record {
     /// Checks the identifiers, and that the kind allows the change. Returns the kind.
     fn check(&self, uid: &VersionUid) -> Result<ObjectKind, Failure> {
         check_system_id(&uid.system_id)?;
         check_data_uid(uid, self.data.as_ref().and_then(Tree::root))?;
-        if !is_uuid(&self.ehr_id) {
-            return Err(Failure::bad_request("`ehr_id` is not a UUID"));
-        }
+        check_uuid("ehr_id", Some(&self.ehr_id))?;
         if let Some(preceding) = &self.preceding {
             uid.check_follows(preceding)?;
         }
-        if self
-            .contribution_uid
-            .as_ref()
-            .is_some_and(|uid| !is_uuid(uid))
-        {
-            return Err(Failure::bad_request("`contribution_uid` is not a UUID"));
-        }
+        check_uuid("contribution_uid", self.contribution_uid.as_deref())?;
         let kind = self.kind()?;
         if self.data.is_none() {
             check_deletable(kind, self.preceding.is_some())?;

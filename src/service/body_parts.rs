@@ -100,11 +100,8 @@ impl BodyParts {
     /// of them; `None` at the end. A line that is too long is passed on as far as it has arrived,
     /// and its length makes the service reject it.
     pub fn next(&mut self, head: &Request) -> Option<Request> {
-        let body = self
-            .buffer
-            .get(self.at..self.at + self.length())
-            .unwrap_or_default()
-            .to_vec();
+        let range = self.at..self.at + self.length();
+        let body = self.buffer.get(range).unwrap_or_default().to_vec();
         self.at += body.len();
         let lines = line_ends(&body);
         self.lines -= lines;

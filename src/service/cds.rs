@@ -76,10 +76,8 @@ impl<R: Repository> Service<R> {
         request: &Invocation,
         whose: EhrSelection<'_>,
     ) -> Result<String, Failure> {
-        let named = call
-            .request
-            .query_value("subject_namespace")
-            .map(|namespace| (request.patient.as_str(), namespace));
+        let namespace = call.request.query_value("subject_namespace");
+        let named = namespace.map(|namespace| (request.patient.as_str(), namespace));
         let identifiers = request
             .identifiers
             .iter()

@@ -107,6 +107,26 @@ impl Committed {
 }
 
 impl ChangeSet {
+    /// Returns the flags of the EHR_STATUS, if the set has one. Of several versions in one
+    /// contribution the last one counts.
+    fn last_status(&self) -> Option<EhrFlags> {
+        let mut latest = self.changes.iter().rev();
+        let status = latest.find(|c| c.kind == ObjectKind::EhrStatus)?;
+        status.content.as_ref().map(|content| flags(&content.tree))
+    }
+
+    /// Returns the object and the status of the response in the access log.
+    fn recorded(&self, call: &Call<'_>, contribution_uid: &str) -> (String, u16) {
+        let first = self.changes.first();
+        let created = first.is_some_and(|c| c.preceding.is_none());
+        let deleted = first.is_some_and(|c| c.content.is_none());
+        let object = match self.changes.as_slice() {
+            [only] => only.uid.to_string(),
+            _ => contribution_uid.to_owned(),
+        };
+        (object, call.status_of_change(created, deleted))
+    }
+
     /// Creates a change set of one version.
     pub fn single(ehr_id: &str, change: Change) -> ChangeSet {
         ChangeSet {
@@ -221,30 +241,45 @@ impl<R: Repository> Service<R> {
             &call.envelope(&set.audit)?.audit_json,
             &set.changes,
         );
-        let status = set
-            .changes
-            .iter()
-            // Of several versions of the EHR_STATUS in one contribution the last one counts.
-            .rev()
-            .find(|c| c.kind == ObjectKind::EhrStatus)
-            .and_then(|c| c.content.as_ref())
-            .map(|c| flags(&c.tree));
+        let status = set.last_status();
         let new_ehr = status
             .clone()
             .filter(|_| set.creates_ehr)
             .map(|status| self.new_ehr(&set.ehr_id, &time, status));
-        let (mut versions, mut trees) = (Vec::new(), Vec::new());
-        let first = set.changes.first();
-        let (created, deleted) = (
-            first.is_some_and(|c| c.preceding.is_none()),
-            first.is_some_and(|c| c.content.is_none()),
-        );
-        let object = match set.changes.as_slice() {
-            [only] => only.uid.to_string(),
-            _ => contribution_uid.clone(),
+        let (object, outcome) = set.recorded(call, &contribution_uid);
+        let (changes, ehr_id) = (set.changes, set.ehr_id);
+        let (versions, trees) = self
+            .make_versions(call, changes, (&ehr_id, &contribution_uid, &time))
+            .await?;
+        // Only a change set that can be committed is recorded by its commit.
+        let is_recorded = cfg!(feature = "server") && self.config.log;
+        let access = is_recorded.then(|| call.trail.commit_record(&ehr_id, &object, outcome));
+        let commit = Commit {
+            new_ehr,
+            ehr_id,
+            contribution_uid,
+            contribution,
+            time_committed: time,
+            versions,
+            // A new EHR already has the flags of its first EHR_STATUS.
+            status: status.filter(|_| !set.creates_ehr),
+            preconditions,
+            idempotency: set.idempotency,
+            access,
         };
+        Ok((commit, trees))
+    }
+
+    /// Makes the versions of changes of an EHR, in their order, with their ORIGINAL_VERSIONs.
+    async fn make_versions(
+        &self,
+        call: &Call<'_>,
+        changes: Vec<Change>,
+        (ehr_id, contribution_uid, time): (&str, &str, &str),
+    ) -> Result<(Vec<Version>, Vec<Tree>), Failure> {
+        let (mut versions, mut trees) = (Vec::new(), Vec::new());
         let mut unpaused = 0;
-        for change in set.changes {
+        for change in changes {
             unpaused += change.size() + VERSION;
             if unpaused > LARGE {
                 unpaused = 0;
@@ -254,37 +289,17 @@ impl<R: Repository> Service<R> {
             name(
                 &mut envelope,
                 &[Attr::CONTRIBUTION, Attr::ID, Attr::VALUE],
-                &contribution_uid,
+                contribution_uid,
             );
-            let size = change.size();
-            let turn = call.turn(size).await?;
+            let turn = call.turn(change.size()).await?;
             let (version, tree) =
-                self.version_of(&set.ehr_id, &contribution_uid, &time, envelope, change)?;
+                self.version_of(ehr_id, contribution_uid, time, envelope, change)?;
             // Other requests run between two documents of a contribution.
             drop(turn);
             versions.push(version);
             trees.push(tree);
         }
-        let commit = Commit {
-            new_ehr,
-            ehr_id: set.ehr_id.clone(),
-            contribution_uid,
-            contribution,
-            time_committed: time,
-            versions,
-            // A new EHR already has the flags of its first EHR_STATUS.
-            status: status.filter(|_| !set.creates_ehr),
-            preconditions,
-            idempotency: set.idempotency,
-            access: (cfg!(feature = "server") && self.config.log).then(|| {
-                call.trail.commit_record(
-                    &set.ehr_id,
-                    &object,
-                    call.status_of_change(created, deleted),
-                )
-            }),
-        };
-        Ok((commit, trees))
+        Ok((versions, trees))
     }
 
     /// Returns the change that creates an object, with the audit of the request headers.

@@ -92,13 +92,9 @@ impl Form {
                 )));
             }
             _ => {
-                return Err(Failure::new(
-                    406,
-                    format!(
-                        "the format `{}` is unknown: {wanted}",
-                        requested.chars().take(40).collect::<String>()
-                    ),
-                ));
+                let name: String = requested.chars().take(40).collect();
+                let message = format!("the format `{name}` is unknown: {wanted}");
+                return Err(Failure::new(406, message));
             }
         }))
     }

@@ -60,15 +60,12 @@ impl QueryRequest {
         let body = posted_members(call)?;
         // Before any value is parsed, which would multiply its memory.
         within_bytes(&call.request.query, &body, call.config.limits.parameters)?;
-        let sent = || {
-            body.iter()
-                .find(|(key, _)| key == "q")
-                .and_then(|(_, value)| json::text(value))
-        };
+        let in_url = || call.request.query_value("q");
+        let in_body = || body.iter().find(|(key, _)| key == "q");
         let q = stored
-            .or_else(|| call.request.query_value("q"))
+            .or_else(in_url)
             .map(str::to_owned)
-            .or_else(sent);
+            .or_else(|| json::text(in_body()?.1));
         let mut request = QueryRequest {
             // Unknown names are not parsed: a client could otherwise make the service hold any
             // amount of values.

@@ -220,7 +220,6 @@ impl<R: Repository> Service<R> {
             Owner::Ehr(_) | Owner::Unread(_) => (owner.id(), "EHR"),
             Owner::Demographic => (self.config.system_id.as_str(), "SYSTEM"),
         };
-        let reference = |class: &str, id: &str, referred: &str| json!({ "id": { "_type": class, "value": id }, "namespace": "local", "type": referred });
         let class = what.map_or("VERSIONED_OBJECT", |what| what.class.name());
         let mut item = json!({ "key": tag.key, "target": reference(id_class, target, class), "owner_id": reference("HIER_OBJECT_ID", owner_id, owner_class) });
         for (name, text) in [("value", &tag.value), ("target_path", &tag.path)] {
@@ -230,6 +229,11 @@ impl<R: Repository> Service<R> {
         }
         item
     }
+}
+
+/// Returns an OBJECT_REF as JSON. `class` is the class of the id, `referred` that of the object.
+fn reference(class: &str, id: &str, referred: &str) -> Value {
+    json!({ "id": { "_type": class, "value": id }, "namespace": "local", "type": referred })
 }
 
 /// Returns whether the filters of a request select a tag. Several filters of one name are
@@ -330,6 +334,12 @@ fn of_body(text: &str) -> Result<Vec<ItemTag>, Failure> {
         .collect()
 }
 
+fn no_attribute(name: &str) -> Failure {
+    Failure::bad_request(format!(
+        "`{name}` is not an attribute of a tag: expected key, value, target_path"
+    ))
+}
+
 fn of_json(text: &str) -> Result<ItemTag, Failure> {
     let mut tag = ItemTag {
         key: String::new(),
@@ -347,11 +357,7 @@ fn of_json(text: &str) -> Result<ItemTag, Failure> {
             "target_path" => tag.path = Some(string()?),
             // Other members of responses are ignored, so that a client may send them back.
             "_type" | "target" | "owner_id" => {}
-            other => {
-                return Err(Failure::bad_request(format!(
-                    "`{other}` is not an attribute of a tag: expected key, value, target_path"
-                )));
-            }
+            other => return Err(no_attribute(other)),
         }
     }
     Ok(tag)

@@ -206,11 +206,10 @@ pub(crate) fn check_directory(
         .filter(|v| v.kind == ObjectKind::Folder)
         .collect();
     // The list of directories is only read if the change set has one.
-    let mut live = if folders.is_empty() {
-        Vec::new()
-    } else {
-        live()
-    };
+    if folders.is_empty() {
+        return Ok(());
+    }
+    let mut live = live();
     for version in folders {
         // A deletion makes room for a new directory in the same change set.
         live.retain(|object| *object != version.object_id);

@@ -72,24 +72,29 @@ pub fn encode_statements(statements: &[Statement]) -> (String, Vec<&str>) {
         quote_into(&mut list, &statement.sql);
         for value in &statement.params {
             list.push(',');
-            match value {
-                SqlValue::Text(text) if text.len() > LONG => {
-                    // An empty list marks the place of a text that the host binds separately.
-                    list.push_str("[]");
-                    long.push(text.as_str());
-                }
-                SqlValue::Text(text) => quote_into(&mut list, text),
-                SqlValue::Null => list.push_str("null"),
-                SqlValue::Integer(number) => list.push_str(&number.to_string()),
-                // Infinity and NaN have no notation in JSON; the store binds neither.
-                SqlValue::Real(number) if !number.is_finite() => list.push_str("null"),
-                SqlValue::Real(number) => list.push_str(&format!("{number:?}")),
-            }
+            encode_value(value, &mut list, &mut long);
         }
         list.push(']');
     }
     list.push(']');
     (list, long)
+}
+
+/// Appends a value to the list, or a long text to `long`.
+fn encode_value<'s>(value: &'s SqlValue, list: &mut String, long: &mut Vec<&'s str>) {
+    match value {
+        SqlValue::Text(text) if text.len() > LONG => {
+            // An empty list marks the place of a text that the host binds separately.
+            list.push_str("[]");
+            long.push(text.as_str());
+        }
+        SqlValue::Text(text) => quote_into(list, text),
+        SqlValue::Null => list.push_str("null"),
+        SqlValue::Integer(number) => list.push_str(&number.to_string()),
+        // Infinity and NaN have no notation in JSON; the store binds neither.
+        SqlValue::Real(number) if !number.is_finite() => list.push_str("null"),
+        SqlValue::Real(number) => list.push_str(&format!("{number:?}")),
+    }
 }
 
 impl Statement {

@@ -49,12 +49,8 @@ pub(super) fn removed(scan: &Scan) -> Statement {
     let ehrs = scan.ehrs.as_ref().filter(|_| scan.snapshot.is_some());
     let snapshot = scan.snapshot.unwrap_or(nothing);
     let digests = |ehrs: &Vec<String>| {
-        json_list(
-            &ehrs
-                .iter()
-                .map(|ehr_id| short_digest(ehr_id))
-                .collect::<Vec<String>>(),
-        )
+        let digests: Vec<String> = ehrs.iter().map(|id| short_digest(id)).collect();
+        json_list(&digests)
     };
     Statement::new(REMOVED)
         .bind(snapshot.removals)
