@@ -34,6 +34,7 @@ pub(crate) enum ColumnBuilder {
 impl ColumnBuilder {
     /// Creates the builder of a column.
     pub fn new(column: &ColumnType, times: Times) -> ColumnBuilder {
+        // Only columns of numbers and quantities read this; texts hold any number.
         let numbers = column.numbers().unwrap_or(NumberType::Text);
         match column {
             ColumnType::Boolean => ColumnBuilder::Boolean(BooleanBuilder::new()),
@@ -43,6 +44,7 @@ impl ColumnBuilder {
                 let texts = (times == Times::Both).then(StringBuilder::new);
                 ColumnBuilder::Time(instants, texts)
             }
+            // A column of NULL only has no type of its own. Every reader knows texts.
             ColumnType::Empty | ColumnType::Text | ColumnType::Time => {
                 ColumnBuilder::Text(StringBuilder::new())
             }
@@ -82,6 +84,7 @@ impl ColumnBuilder {
             }
             (ColumnBuilder::Json(texts), Cell::Null) => texts.append_null(),
             (ColumnBuilder::Json(texts), cell) => {
+                // Values of several types are one column of JSON, in which a text has its quotes.
                 let mut json = String::new();
                 cell.write_json(&mut json);
                 texts.append_value(json);
@@ -134,6 +137,7 @@ impl NumberBuilder {
             NumberType::Integer => NumberBuilder::Integer(Int64Builder::new()),
             NumberType::Double => NumberBuilder::Double(Float64Builder::new()),
             NumberType::Decimal(decimals) => {
+                // 38 is the largest precision of 128 bits.
                 let data_type = DataType::Decimal128(38, decimals);
                 let numbers = Decimal128Builder::new().with_data_type(data_type);
                 NumberBuilder::Decimal(numbers, decimals)
@@ -146,6 +150,8 @@ impl NumberBuilder {
         let token = number.map(token_of);
         let token = token.as_deref();
         match self {
+            // Only a double may round. The other types fail for a number that they cannot
+            // represent.
             NumberBuilder::Double(numbers) => numbers.append_option(number.map(Number::value)),
             NumberBuilder::Integer(numbers) => {
                 numbers.append_option(converted(token, |token| token.parse().ok())?);
@@ -191,6 +197,7 @@ impl StructRows {
     fn new(data_type: DataType) -> StructRows {
         StructRows {
             fields: match data_type {
+                // A builder of structs is only created for columns whose type is a struct.
                 DataType::Struct(fields) => fields,
                 _ => Fields::empty(),
             },
@@ -234,6 +241,7 @@ impl QuantityBuilder {
             },
             _ => return Err(unexpected()),
         };
+        // A NULL row has a NULL in each member too, so that all arrays have equal lengths.
         self.rows.present.append(quantity.is_some());
         let quantity = quantity.as_ref();
         let magnitude = quantity.map(|quantity| Number::Token(quantity.magnitude));
@@ -305,6 +313,7 @@ impl CodedBuilder {
             Arc::new(self.terminology.finish()),
             Arc::new(self.other.finish()),
         ];
+        // The array of a CODE_PHRASE has NULLs only, and no field.
         debug_assert!(self.class == CodedClass::CodedText || value.null_count() == value.len());
         if self.class == CodedClass::CodedText {
             members.insert(0, Arc::new(value));

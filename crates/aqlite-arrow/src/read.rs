@@ -72,6 +72,7 @@ pub fn distinct_texts(bytes: Vec<u8>, column: &str) -> Result<HashSet<String>, T
         let texts =
             texts.ok_or_else(|| TableError::new(format!("no column `{column}` of texts")))?;
         for text in texts.iter().flatten() {
+            // The test avoids a copy of each text that was found before.
             if !found.contains(text) {
                 found.insert(text.to_owned());
             }
@@ -84,6 +85,7 @@ fn rows_of(
     schema: &Schema,
     batches: impl Iterator<Item = Result<RecordBatch, TableError>>,
 ) -> Result<TableRows, TableError> {
+    // A column of repeated times is no cell of the result.
     let kept = |field: &&std::sync::Arc<Field>| !field.metadata().contains_key(TEXT_OF);
     let columns = schema.fields().iter().filter(kept);
     let aql = schema.metadata().get(AQL).cloned().unwrap_or_default();
@@ -120,6 +122,7 @@ fn cell(field: &Field, array: &dyn Array, row: usize) -> Result<String, TableErr
         DataType::Decimal128(..) => array.as_primitive::<Decimal128Type>().value_as_string(row),
         DataType::Timestamp(..) => {
             let micros = array.as_primitive::<TimestampMicrosecondType>().value(row);
+            // `format_utc` counts from the year 1, Arrow from 1970.
             format!("\"{}\"", format_utc(micros + from_unix_millis(0)))
         }
         DataType::Utf8 => match field.metadata().contains_key(CONTENT) {
@@ -168,6 +171,7 @@ fn object(field: &Field, array: &StructArray, row: usize) -> Result<String, Tabl
     let mut made = Other::default();
     made.add_text("_type", class);
     for (name, json) in own_members(class, &value) {
+        // `other` has the complete value where a member could not represent it.
         if !other.iter().any(|(other, _)| *other == name) {
             made.add(name, &json);
         }

@@ -52,15 +52,18 @@ impl ColumnType {
     fn observe(&mut self, cell: &Cell<&str>) {
         match (&mut *self, cell) {
             (_, Cell::Null)
+            // JSON accepts every value, so the type of the column is final.
             | (ColumnType::Json, _)
             | (ColumnType::Boolean, Cell::Boolean(_))
             | (ColumnType::Text, Cell::Text(_)) => {}
             (ColumnType::Number(facts), Cell::Number(number)) => facts.observe(number),
             (ColumnType::Time, Cell::Text(text)) => {
+                // The rows before were texts too, so the column can still become one of texts.
                 if micros_of(text).is_none() {
                     *self = ColumnType::Text;
                 }
             }
+            // NULL before the first value does not decide the type.
             (ColumnType::Empty, cell) => *self = ColumnType::of(cell),
             (ColumnType::Quantity(_) | ColumnType::Coded(_), Cell::Json(json)) => {
                 self.observe_object(json);
@@ -152,6 +155,7 @@ pub(crate) fn fields(result: &ResultSet, types: &ColumnTypes, times: Times) -> V
             let text = free_name(&format!("{name}_text"), &names);
             let metadata = HashMap::from([(String::from(TEXT_OF), name)]);
             fields.push(Field::new(&text, DataType::Utf8, true).with_metadata(metadata));
+            // A later column must not get this name.
             names.push(text);
         }
     }
@@ -219,6 +223,7 @@ fn coded_fields(class: CodedClass) -> Fields {
     let named = |name: &str| Field::new(name, repeating(), true);
     let mut fields = vec![named("code"), named("terminology"), other()];
     if class == CodedClass::CodedText {
+        // Readers see the text first, as in the object.
         fields.insert(0, named("value"));
     }
     Fields::from(fields)
@@ -241,6 +246,7 @@ pub(crate) fn micros_of(text: &str) -> Option<i64> {
     let finer = parts.fraction.unwrap_or_default().finer;
     let is_complete = parts.second.is_some() && parts.zone.is_some() && finer == 0;
     let time = Temporal::parse(TemporalKind::DateTime, text).filter(|_| is_complete)?;
+    // `earliest` counts from the year 1, Arrow from 1970.
     time.earliest.checked_sub(from_unix_millis(0))
 }
 

@@ -157,6 +157,8 @@ impl TableWriter {
         for row in rows {
             for (cell, column) in row.iter().zip(&mut self.columns) {
                 column.append(&cell)?;
+                // Only texts have sizes without a bound; other cells are bounded by the number of
+                // rows.
                 self.bytes = self.bytes.saturating_add(cell.text_bytes());
             }
             self.rows += 1;
@@ -181,15 +183,19 @@ impl TableWriter {
         }
         // Members of structs have their field ids in the schema only.
         let options = RecordBatchOptions::new()
+            // A table without columns has rows too.
             .with_row_count(Some(self.rows))
             .with_match_field_names(false);
         let schema = Arc::clone(&self.schema);
         let batch = RecordBatch::try_new_with_options(schema, arrays, &options)?;
+        // The builders were emptied by `finish`, also if the encoder fails below.
         (self.rows, self.bytes) = (0, 0);
         match &mut self.encoder {
             Encoder::Stream(stream) => stream.write(&batch)?,
             Encoder::File(file) => {
                 file.write(&batch)?;
+                // A row group ends between batches only, so a group may exceed its bounds by one
+                // batch.
                 let is_full = file.in_progress_size() >= GROUP_BYTES;
                 if is_full || file.in_progress_rows() >= GROUP_ROWS {
                     file.flush()?;
@@ -210,6 +216,7 @@ impl TableWriter {
     /// Returns the bytes that this holds: those that are ready, and those of an incomplete row group.
     pub fn held_bytes(&self) -> usize {
         self.bytes
+            // A stream has no incomplete part: each batch is encoded at once.
             + match &self.encoder {
                 Encoder::Stream(stream) => stream.get_ref().len(),
                 Encoder::File(file) => file.in_progress_size() + file.inner().len(),

@@ -53,6 +53,7 @@ impl Machine<'_> {
         effects: &mut Effects,
     ) {
         let lengths = values.iter().map(|(_, slots)| slots.len());
+        // The longest list decides: a shorter one has no value at the later indexes.
         for index in 0..lengths.max().unwrap_or_default() {
             if !self.budget.work(1 + values.len()) {
                 return;

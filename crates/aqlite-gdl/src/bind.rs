@@ -307,6 +307,7 @@ pub(crate) fn in_order(instances: &mut Vec<Instance>, now: Moment) {
     instances.retain(|i| {
         i.time.is_none_or(|t| t.millis <= now.millis) && i.values.iter().any(|v| !v.is_null())
     });
+    // `None` is less than every time, so instances without a time come first.
     order::sort_by_key(instances, |i| i.time.map(|t| t.millis));
 }
 

@@ -170,6 +170,8 @@ impl Budget {
     /// Counts work. Returns false once any limit is exceeded; the caller then ends without a
     /// result.
     pub fn work(&self, steps: usize) -> bool {
+        // A saturated counter stays above every limit, so that an overflow cannot reopen the
+        // budget.
         let steps = u64::try_from(steps).unwrap_or(u64::MAX);
         self.steps.set(self.steps.get().saturating_add(steps));
         if self.steps.get() > self.limits.steps {
@@ -257,6 +259,7 @@ pub(crate) fn json_size(json: &serde_json::Value) -> usize {
             .fold(8, |sum: usize, item| sum.saturating_add(json_size(item))),
         serde_json::Value::Object(members) => {
             members.iter().fold(8, |sum: usize, (name, value)| {
+                // 16 bytes are an estimate for the entry of a member.
                 sum.saturating_add(16 + name.len())
                     .saturating_add(json_size(value))
             })

@@ -155,11 +155,13 @@ fn as_quantity(value: &Value) -> Option<Quantity> {
 }
 
 fn same_number(expected: &Quantity, actual: &Quantity) -> bool {
+    // A double has 15 significant decimal digits. More decimals would compare its noise.
     let shown = round_half_even(
         actual.magnitude,
         actual.precision.unwrap_or_default().min(15),
     );
     let decimals = expected.precision.unwrap_or_default();
+    // Sums of decimal fractions differ from the expected text in the last bits.
     let tolerance = expected.magnitude.abs().max(1.0) * 1.0e-12;
     (shown - expected.magnitude).abs() <= tolerance
         || (round_half_even(shown, decimals) - expected.magnitude).abs() <= tolerance

@@ -268,6 +268,7 @@ fn language<'a>(
     elements.text_child(
         language,
         "code_string",
+        // The terminology may be in front of the code: `openehr::524`.
         code.rsplit("::").next().unwrap_or_default(),
         found.place,
     )

@@ -175,6 +175,7 @@ impl<'t> Place<'t> {
 
     /// Charges comparisons to the budget. Returns false once any budget is exhausted.
     fn spend(&self, comparisons: usize) -> bool {
+        // An exhausted budget stays at 0.
         self.work.set(self.work.get().saturating_sub(comparisons));
         !self.is_used_up()
     }
@@ -341,6 +342,7 @@ impl<'t> Place<'t> {
         }
         let asked = cardinality.map_or(0, |c| usize::try_from(c.lower).unwrap_or_default());
         list.add_until(self, asked.max(usize::from(is_required)))?;
+        // Children were added by their priority. The index restores the order of the template.
         order::sort_by_key(&mut list.made, |(index, _)| *index);
         Ok(list.made.into_iter().map(|(_, draft)| draft).collect())
     }

@@ -1,4 +1,4 @@
-//! WHERE: conditions, and the operands of their operators.
+//! Conditions of WHERE, and the operands of their operators.
 
 use super::{Parsed, Parser, one_or};
 use crate::ast::*;

@@ -406,6 +406,7 @@ impl<'a> Parser<'a> {
                 ']' => open = open.saturating_sub(1),
                 _ => {}
             }
+            // Operators inside brackets belong to the predicates of the path.
             open == 0 && (c.is_whitespace() || "()<>=!&|+,;".contains(*c))
         });
         let len = len.map_or(self.rest().len(), |(i, _)| i);

@@ -147,6 +147,7 @@ pub(crate) fn precision_of_all(expression: &str) -> Option<u8> {
                 most = most.max(precision(digits));
                 behind
             }
+            // A point may begin no number. It is one byte, so the search continues behind it.
             Err(_) => from.get(1..).unwrap_or_default(),
         };
     }

@@ -399,6 +399,7 @@ impl<'a> AdlReader<'a> {
                 let code = self
                     .until("]")
                     .ok_or_else(|| broken(place, "the code is never closed"))?;
+                // The assumed value behind a semicolon does not constrain documents.
                 let code = code.split(';').next().unwrap_or_default();
                 Ok(Value::Code(code.trim().to_owned()))
             }
