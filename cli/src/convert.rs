@@ -7,6 +7,7 @@ use crate::data::templates_of;
 use crate::document_format::{Dialect, DocumentFormat};
 use crate::outcome::{Failure, Outcome};
 use crate::{output, query};
+use aqlite::diag::Finding;
 use clap::Args;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -106,9 +107,7 @@ impl Converter<'_> {
         let documents = match reader.read(&text) {
             Ok(documents) => documents,
             Err(findings) => {
-                for finding in findings {
-                    eprintln!("{path}: error[{}]: {}", finding.code, finding.one_line());
-                }
+                report(&path, &findings);
                 return Ok(Outcome::Findings);
             }
         };
@@ -137,5 +136,12 @@ impl Converter<'_> {
             out.push_str(&text);
         }
         Ok(out)
+    }
+}
+
+/// Prints the findings of a file.
+fn report(path: &str, findings: &[Finding]) {
+    for finding in findings {
+        eprintln!("{path}: error[{}]: {}", finding.code, finding.one_line());
     }
 }

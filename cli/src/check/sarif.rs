@@ -103,10 +103,8 @@ fn result(problem: &Problem) -> Value {
             "insertedContent": { "text": text },
         });
         let change = json!({ "artifactLocation": place, "replacements": [replacement] });
-        members.insert(
-            String::from("fixes"),
-            json!([{ "artifactChanges": [change] }]),
-        );
+        let fixes = json!([{ "artifactChanges": [change] }]);
+        members.insert(String::from("fixes"), fixes);
     }
     result
 }

@@ -10,7 +10,7 @@ use super::version::SYSTEM;
 use crate::outcome::Failure;
 use crate::progress::is_interrupted;
 use aqlite::aql::{Budget, Plan, QueryError, ResultSet, RowValue, Run};
-use aqlite::document::{Batch, DocRow, EhrRow, absent_reads};
+use aqlite::document::{Batch, DocRow, EhrRow, Segment, absent_reads};
 use aqlite::store::scan::Scan;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -168,20 +168,14 @@ impl DataSet {
         Ok(loaded)
     }
 
+    /// Loads parts of a segment from its file. Returns their number.
     fn load(&self, number: usize, parts: &[u32]) -> Result<usize, Failure> {
         let (Some(Opened { segment, batch }), Some(facts)) =
             (self.segments.get(number), self.catalog.segments.get(number))
         else {
             return Err(damaged("a segment is absent"));
         };
-        let mut values: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-        for part in parts {
-            let place = segment
-                .place(*part)
-                .ok_or_else(|| damaged("a part is absent"))?;
-            values.entry(place.value).or_default().push(*part);
-        }
-        for (value, parts) in values {
+        for (value, parts) in by_value(segment, parts)? {
             let place = facts.values.get(value as usize);
             let place = place.ok_or_else(|| damaged("a value is absent"))?;
             let bytes = self.store.read(*place)?;
@@ -340,4 +334,15 @@ pub fn failure(error: QueryError) -> Failure {
         QueryError::Stopped => Failure::Interrupted,
         other => Failure::Data(other.to_string()),
     }
+}
+
+/// Returns the numbers of parts by the stored value that has them.
+fn by_value(segment: &Segment, parts: &[u32]) -> Result<BTreeMap<u32, Vec<u32>>, Failure> {
+    let mut values: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for part in parts {
+        let place = segment.place(*part);
+        let place = place.ok_or_else(|| damaged("a part is absent"))?;
+        values.entry(place.value).or_default().push(*part);
+    }
+    Ok(values)
 }

@@ -219,17 +219,20 @@ pub fn migrate(connection: &mut Connection, migrations: Migrations) -> anyhow::R
         if applied.iter().any(|applied| applied == name) {
             continue;
         }
-        let transaction = connection.transaction()?;
-        transaction
-            .execute_batch(text)
-            .with_context(|| format!("migration {name}"))?;
-        transaction.execute(
-            "INSERT INTO migration VALUES (?1, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))",
-            [name],
-        )?;
-        transaction.commit()?;
+        apply(connection, name, text).with_context(|| format!("migration {name}"))?;
     }
     Ok(())
+}
+
+/// Applies one migration, and records it, in one transaction.
+fn apply(connection: &mut Connection, name: &str, text: &str) -> rusqlite::Result<()> {
+    let transaction = connection.transaction()?;
+    transaction.execute_batch(text)?;
+    transaction.execute(
+        "INSERT INTO migration VALUES (?1, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))",
+        [name],
+    )?;
+    transaction.commit()
 }
 
 fn applied(connection: &Connection) -> rusqlite::Result<Vec<String>> {

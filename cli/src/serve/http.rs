@@ -112,14 +112,19 @@ fn head(server: &Server, parts: &Parts, peer: SocketAddr) -> Option<service::Req
     };
     let address = address.unwrap_or_else(|| peer.ip().to_canonical().to_string());
     head.headers.push((ADDRESS.to_owned(), address));
-    // An invalid id of the client is replaced, so that log and response agree.
+    identify(&mut head);
+    Some(head)
+}
+
+/// Gives a request an id, unless the client sent a valid one. An invalid id is replaced, so that log
+/// and response agree.
+fn identify(head: &mut service::Request) {
     if head.id().is_empty() {
         head.headers
             .retain(|(name, _)| !name.eq_ignore_ascii_case("X-Request-Id"));
         let id = uuid::Uuid::new_v4().to_string();
         head.headers.push((String::from("X-Request-Id"), id));
     }
-    Some(head)
 }
 
 /// Returns the headers of a request, without the one that only this server may set.

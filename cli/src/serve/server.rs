@@ -19,7 +19,7 @@ use axum_server::tls_rustls::RustlsConfig;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use std::net::{SocketAddr, TcpListener};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{JoinHandle, available_parallelism};
 use std::time::Duration;
@@ -184,10 +184,7 @@ async fn listen(options: &Options, listener: TcpListener, routes: Router) -> any
     let service = routes.into_make_service_with_connect_info::<SocketAddr>();
     let served = match (&options.tls_cert, &options.tls_key) {
         (Some(cert), Some(key)) => {
-            let tls = RustlsConfig::from_pem_file(cert, key)
-                .await
-                .map_err(|error| anyhow!("{} or {}: {error}", cert.display(), key.display()))?;
-            tokio::spawn(reload(tls.clone(), cert.clone(), key.clone()));
+            let tls = tls_of(cert, key).await?;
             let server = axum_server::from_tcp_rustls(listener, tls)?.handle(handle);
             let mut server = server.map(Bounded::new);
             bound(server.http_builder());
@@ -202,6 +199,15 @@ async fn listen(options: &Options, listener: TcpListener, routes: Router) -> any
     };
     stopping.abort();
     Ok(served?)
+}
+
+/// Reads the certificate and its key, and reads them again when their files change.
+async fn tls_of(cert: &Path, key: &Path) -> anyhow::Result<RustlsConfig> {
+    let tls = RustlsConfig::from_pem_file(cert, key)
+        .await
+        .map_err(|error| anyhow!("{} or {}: {error}", cert.display(), key.display()))?;
+    tokio::spawn(reload(tls.clone(), cert.to_owned(), key.to_owned()));
+    Ok(tls)
 }
 
 /// Sets the limits of headers and connections.
