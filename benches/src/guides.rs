@@ -86,22 +86,27 @@ fn sample_fixtures(corpus: Option<&Path>) -> (Vec<CompiledGuide>, Vec<Fixture>) 
         .filter_map(|(i, guide)| sample_fixture(i, guide))
         .collect();
     if let Some(corpus) = corpus {
-        let mut numbers: HashMap<String, Option<usize>> = HashMap::new();
-        let cases = std::fs::read_to_string(corpus.join("gdl/cases.jsonl")).unwrap_or_default();
-        for case in cases
-            .lines()
-            .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-        {
-            let file = format!("gdl/{}", text_of(&case, "guide"));
-            let number = *numbers.entry(file.clone()).or_insert_with(|| {
-                let text = std::fs::read_to_string(corpus.join(file)).ok()?;
-                guides.push(gdl::parse(&text).ok()?.compile());
-                Some(guides.len() - 1)
-            });
-            fixtures.extend(number.and_then(|i| corpus_fixture(i, guides.get(i)?, &case)));
-        }
+        add_cases(corpus, &mut guides, &mut fixtures);
     }
     (guides, fixtures)
+}
+
+/// Adds the cases of the corpus, with the guides that they name.
+fn add_cases(corpus: &Path, guides: &mut Vec<CompiledGuide>, fixtures: &mut Vec<Fixture>) {
+    let mut numbers: HashMap<String, Option<usize>> = HashMap::new();
+    let cases = std::fs::read_to_string(corpus.join("gdl/cases.jsonl")).unwrap_or_default();
+    for case in cases
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+    {
+        let file = format!("gdl/{}", text_of(&case, "guide"));
+        let number = *numbers.entry(file.clone()).or_insert_with(|| {
+            let text = std::fs::read_to_string(corpus.join(file)).ok()?;
+            guides.push(gdl::parse(&text).ok()?.compile());
+            Some(guides.len() - 1)
+        });
+        fixtures.extend(number.and_then(|i| corpus_fixture(i, guides.get(i)?, &case)));
+    }
 }
 
 /// Builds a fixture in which every variable of every input has a quantity. Most rules fire or fail

@@ -39,15 +39,14 @@ fn main() -> Result<(), Box<dyn Error>> {
             "guides" => {
                 guides(Some(Path::new(value)).filter(|path| path.join("gdl/cases.jsonl").is_file()))
             }
-            _ => {
-                return Err(format!(
-                    "`{word}` is none of beside, questions, uneven, ehr, population, steps, guides"
-                )
-                .into());
-            }
+            _ => return Err(unknown(&word).into()),
         }
         Ok(())
     })
+}
+
+fn unknown(word: &str) -> String {
+    format!("`{word}` is none of beside, questions, uneven, ehr, population, steps, guides")
 }
 
 /// Loads compositions into columns and checks that the answers are those of the truth table.

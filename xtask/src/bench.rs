@@ -25,24 +25,28 @@ pub fn run_task(args: &[String]) -> Result<(), String> {
         (None, Some(_)) => page(&options, compositions, &mut measured)?,
         (None, None) => core(&options, compositions, &mut measured)?,
     }
-    let tables = if part.is_none() {
-        tables(compositions, &measured)
-    } else {
-        String::new()
+    let tables = match part {
+        None => tables(compositions, &measured),
+        Some(_) => String::new(),
     };
-    let part = part.map_or("bench".to_owned(), |part| format!("bench {part}"));
     let shown = measured.figures()?;
     println!(
         "\n{tables}{}\n{} goals reached, {} missed",
         shown.text, shown.reached, shown.missed
     );
     if options.has("readme") {
-        if part == "bench" {
-            readme::write("README.md", &part, &tables)?;
-        }
-        readme::write("docs/benchmark.md", &part, &shown.text)?;
+        write_readme(part, &tables, &shown.text)?;
     }
     Ok(())
+}
+
+/// Writes the tables and the figures of a part into the documentation.
+fn write_readme(part: Option<&str>, tables: &str, figures: &str) -> Result<(), String> {
+    let Some(part) = part else {
+        readme::write("README.md", "bench", tables)?;
+        return readme::write("docs/benchmark.md", "bench", figures);
+    };
+    readme::write("docs/benchmark.md", &format!("bench {part}"), figures)
 }
 
 /// Returns the lines that an earlier run printed.
@@ -53,25 +57,19 @@ fn kept(file: &str) -> Result<Vec<String>, String> {
 
 /// Runs the parts that need no host but Node.
 fn core(options: &Options, compositions: &str, measured: &mut Measured) -> Result<(), String> {
-    let asked = |what: &str| format!("{what}={compositions}");
     let corpus = corpus(options.given("corpus"))?
         .map(|path| path.to_string_lossy().into_owned())
         .unwrap_or_default();
-    let guides = format!("guides={corpus}");
-    let wasm = [
-        asked("questions"),
-        "ehr".to_owned(),
-        "steps".to_owned(),
-        guides.clone(),
-    ];
-    let mut native = vec![
-        "steps".to_owned(),
-        guides,
-        asked("population"),
-        "ehr".to_owned(),
-        "questions=10000".to_owned(),
-    ];
-    native.extend([asked("uneven"), asked("beside")]);
+    let parts = |names: &str| -> Vec<String> {
+        let names = names
+            .replace("{N}", compositions)
+            .replace("{corpus}", &corpus);
+        names.split('\n').map(str::to_owned).collect()
+    };
+    let wasm = parts("questions={N}\nehr\nsteps\nguides={corpus}");
+    let mut native = parts(
+        "steps\nguides={corpus}\npopulation={N}\nehr\nquestions=10000\nuneven={N}\nbeside={N}",
+    );
     if options.has("million") {
         native.push("questions=1000000".to_owned());
     }
@@ -202,19 +200,25 @@ const STEPS: [(&str, &str); 7] = [
 
 /// Returns the short tables of queries and steps.
 fn tables(n: &str, measured: &Measured) -> String {
-    let value = |figure: &str, scale: f64| {
-        measured
-            .value(figure)
-            .map_or_else(String::new, |v| short(v * scale))
-    };
-    let peers = |row: &dyn Fn(&str) -> String| {
-        PEERS
-            .iter()
-            .map(|(key, _)| row(key))
-            .collect::<Vec<_>>()
-            .join(" | ")
-    };
     let names = PEERS.map(|(_, name)| name).join(" | ");
+    let queries = table_of_queries(n, measured, &names);
+    let stored = table_of_storage(n, measured, &names);
+    [queries, stored, table_of_steps(measured)].concat()
+}
+
+/// Returns a figure times a factor; nothing if it was not measured.
+fn scaled(measured: &Measured, figure: &str, scale: f64) -> String {
+    let value = measured.value(figure);
+    value.map_or_else(String::new, |v| short(v * scale))
+}
+
+/// Returns the cells of a row for all peers.
+fn of_peers(cell: &dyn Fn(&str) -> String) -> String {
+    PEERS.map(|(key, _)| cell(key)).join(" | ")
+}
+
+fn table_of_queries(n: &str, measured: &Measured, names: &str) -> String {
+    let value = |figure: &str, scale: f64| scaled(measured, figure, scale);
     let mut out = format!(
         "{n} compositions, {} EHRs, {} MB of canonical JSON. Milliseconds, and how many times faster that is than SQLite:\n\n",
         value(&format!("native.{n}.ehrs"), 1.0),
@@ -224,30 +228,31 @@ fn tables(n: &str, measured: &Measured) -> String {
         "| | native, ms | wasm, ms | {names} |\n|---|---:|---:|---:|---:|---:|---:|\n"
     ));
     for (what, own, theirs) in QUESTIONS {
-        let faster = peers(&|peer| value(&format!("{peer}.{n}.{theirs} / native.{n}.{own}"), 1.0));
+        let faster =
+            of_peers(&|peer| value(&format!("{peer}.{n}.{theirs} / native.{n}.{own}"), 1.0));
         let (native, wasm) = (
             value(&format!("native.{n}.{own}"), 1.0),
             value(&format!("wasm.{n}.{own}"), 1.0),
         );
         out.push_str(&format!("| {what} | {native} | {wasm} | {faster} |\n"));
     }
-    let bytes = peers(&|peer| value(&format!("{peer}.{n}.bytes.stored"), 1e-6));
-    let loads = peers(&|peer| value(&format!("{peer}.{n}.load"), 1e-3));
-    out.push_str(&format!(
-        "\n| | aqlite | {names} |\n|---|---:|---:|---:|---:|---:|\n"
-    ));
-    out.push_str(&format!(
-        "| stored, MB | {} | {bytes} |\n",
-        value(&format!("native.{n}.bytes.stored"), 1e-6)
-    ));
-    out.push_str(&format!(
-        "| loaded in, s | {} | {loads} |\n",
-        value(&format!("native.{n}.load"), 1e-3)
-    ));
-    out.push_str(&format!(
-        "\nOne composition of {} bytes:\n\n",
-        value("native.step.bytes", 1.0)
-    ));
+    out
+}
+
+fn table_of_storage(n: &str, measured: &Measured, names: &str) -> String {
+    let value = |figure: &str, scale: f64| scaled(measured, figure, scale);
+    let bytes = of_peers(&|peer| value(&format!("{peer}.{n}.bytes.stored"), 1e-6));
+    let loads = of_peers(&|peer| value(&format!("{peer}.{n}.load"), 1e-3));
+    let head = format!("\n| | aqlite | {names} |\n|---|---:|---:|---:|---:|---:|\n");
+    let stored = value(&format!("native.{n}.bytes.stored"), 1e-6);
+    let loaded = value(&format!("native.{n}.load"), 1e-3);
+    format!("{head}| stored, MB | {stored} | {bytes} |\n| loaded in, s | {loaded} | {loads} |\n")
+}
+
+fn table_of_steps(measured: &Measured) -> String {
+    let value = |figure: &str, scale: f64| scaled(measured, figure, scale);
+    let bytes = value("native.step.bytes", 1.0);
+    let mut out = format!("\nOne composition of {bytes} bytes:\n\n");
     out.push_str("| | native, µs | wasm, µs | wasm to native |\n|---|---:|---:|---:|\n");
     for (what, key) in STEPS {
         let [native, wasm] =

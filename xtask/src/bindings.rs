@@ -1,5 +1,5 @@
 //! JavaScript bindings of the wasm modules. The crate wasm-bindgen-cli-support writes them, which
-//! its command line also calls. `=` in Cargo.toml gives it the version of wasm-bindgen that the
+//! its command line also calls. `=` in Cargo.toml pins it to the version of wasm-bindgen that the
 //! code links, and cargo refuses two versions: both link the native library `wasm_bindgen`.
 
 use std::path::Path;

@@ -1,6 +1,7 @@
 //! Builds of the worker (dist/worker), the page (dist/www) and the npm package (dist/package).
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use crate::bindings::{self, BindingsFor};
@@ -92,47 +93,34 @@ pub fn package() -> Result<(), String> {
     )?;
     module_of_tables()?;
     let packed = root().join("dist/aqlite.tgz");
-    let inputs = [
-        &CORE[..],
-        &[
-            "www/arrow",
-            "www/wasm",
-            "www/package",
-            "www/src",
-            "www/notices.mjs",
-            "package.json",
-            "package-lock.json",
-        ],
-    ]
-    .concat();
+    let inputs = [&CORE[..], &PACKAGE_SOURCES].concat();
     unless_fresh("package", &inputs, &packed, || {
-        run(&mut command(
-            "node",
-            &[
-                "www/package/build.mjs",
-                "--wasm",
-                "target/package-wasm",
-                "--arrow",
-                "target/arrow-wasm",
-                "--out",
-                "dist/package",
-            ],
-        ))?;
-        let name = output_of(&mut command(
-            "npm",
-            &[
-                "pack",
-                "--silent",
-                "./dist/package",
-                "--pack-destination",
-                "dist",
-            ],
-        ));
-        let name = name.ok_or("`npm pack` failed")?;
-        fs::rename(root().join("dist").join(&name), &packed).map_err(|e| format!("{name}: {e}"))
+        let program = ["www/package/build.mjs", "--wasm", "target/package-wasm"];
+        let folders = ["--arrow", "target/arrow-wasm", "--out", "dist/package"];
+        run(command("node", &program).args(folders))?;
+        pack(&packed)
     })?;
-    println!("the package lies in dist/package, packed as dist/aqlite.tgz");
+    println!("built dist/package, and packed it as dist/aqlite.tgz");
     Ok(())
+}
+
+/// The sources of the npm package, beside the core.
+const PACKAGE_SOURCES: [&str; 7] = [
+    "www/arrow",
+    "www/wasm",
+    "www/package",
+    "www/src",
+    "www/notices.mjs",
+    "package.json",
+    "package-lock.json",
+];
+
+/// Packs dist/package into a file.
+fn pack(packed: &Path) -> Result<(), String> {
+    let program = ["pack", "--silent", "./dist/package"];
+    let name = output_of(command("npm", &program).args(["--pack-destination", "dist"]));
+    let name = name.ok_or("`npm pack` failed")?;
+    fs::rename(root().join("dist").join(&name), packed).map_err(|e| format!("{name}: {e}"))
 }
 
 /// Builds the page if it changed. Its own build script bundles it.

@@ -21,11 +21,10 @@ pub fn run(args: &[String]) -> Result<(), String> {
     let mut tests = command();
     tests.args(&options.words);
     match options.given("corpus") {
-        Some(folder) => tests.arg("--corpus").arg(
-            std::env::current_dir()
-                .map_err(|e| e.to_string())?
-                .join(folder),
-        ),
+        Some(folder) => {
+            let here = std::env::current_dir().map_err(|e| e.to_string())?;
+            tests.arg("--corpus").arg(here.join(folder))
+        }
         None => tests.args(corpus_argument()?),
     };
     if let Some(base) = options.given("via") {

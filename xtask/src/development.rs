@@ -1,6 +1,6 @@
 //! The build for `cargo xtask serve`: worker and page below `target/local`, compiled in a minute or
 //! two. The profile `serve` does without link-time optimization, and one run of cargo compiles the
-//! core for both. `bundle` builds what is deployed.
+//! core for both. `bundle` builds the deployed files.
 
 use std::path::PathBuf;
 use std::process::Stdio;

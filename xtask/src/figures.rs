@@ -13,6 +13,7 @@ pub struct Measured {
 }
 
 /// The printed figures, and the number of each outcome.
+#[derive(Default)]
 pub struct Shown {
     /// The figures as Markdown.
     pub text: String,
@@ -56,24 +57,17 @@ impl Measured {
     pub fn figures(&self) -> Result<Shown, String> {
         let file = root().join("benches/figures.tsv");
         let text = fs::read_to_string(&file).map_err(|e| format!("{}: {e}", file.display()))?;
-        let mut shown = Shown {
-            text: String::new(),
-            reached: 0,
-            missed: 0,
-        };
+        let mut shown = Shown::default();
         for section in text
             .split("\n\n")
             .filter(|section| !section.starts_with('#'))
         {
             let (title, lines) = section.split_once('\n').unwrap_or((section, ""));
-            let lines: Vec<Vec<&str>> = lines
-                .lines()
-                .map(|line| line.split('\t').collect())
-                .collect();
-            if lines.iter().any(|line| {
-                line.get(1)
-                    .is_some_and(|figure| self.value(figure).is_some())
-            }) {
+            let lines = lines.lines().map(|line| line.split('\t').collect());
+            let lines: Vec<Vec<&str>> = lines.collect();
+            let is_measured =
+                |line: &Vec<&str>| line.get(1).is_some_and(|f| self.value(f).is_some());
+            if lines.iter().any(is_measured) {
                 shown.text.push_str(&format!(
                     "\n{title}:\n\n| | measured | goal | |\n|---|---:|---:|---|\n",
                     title = self.filled(title)

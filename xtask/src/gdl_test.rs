@@ -11,18 +11,10 @@ pub fn run_task(args: &[String]) -> Result<(), String> {
     };
     // The program starts in the project's root, but paths are relative to the caller's folder.
     let here = std::env::current_dir().map_err(|e| e.to_string())?;
-    let mut program = cargo(&[
-        "run",
-        "--quiet",
-        "--profile",
-        "checked",
-        "--package",
-        "aqlite-cli",
-        "--",
-        "guide",
-        "test",
-    ]);
-    program.arg(here.join(folder));
+    let mut program = cargo(&["run", "--quiet", "--profile", "checked"]);
+    program
+        .args(["--package", "aqlite-cli", "--", "guide", "test"])
+        .arg(here.join(folder));
     if let Some(file) = options.given("junit") {
         program.arg("--junit").arg(here.join(file));
     }

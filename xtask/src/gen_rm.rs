@@ -51,28 +51,22 @@ pub fn run() -> Result<(), String> {
 
 fn parse(table: &str) -> Result<BTreeMap<String, Class>, String> {
     let mut classes: BTreeMap<String, Class> = BTreeMap::new();
-    for (number, line) in table
-        .lines()
-        .enumerate()
-        .filter(|(_, l)| !l.starts_with('#') && !l.is_empty())
-    {
-        parse_line(&mut classes, number + 1, line)?;
+    for (number, line) in (1..).zip(table.lines()) {
+        if !line.starts_with('#') && !line.is_empty() {
+            parse_line(&mut classes, number, line)?;
+        }
     }
-    classes.insert(
-        "Any".to_owned(),
-        Class {
-            is_abstract: true,
-            ..Class::default()
-        },
-    );
+    let any = classes.entry("Any".to_owned()).or_default();
+    *any = Class {
+        is_abstract: true,
+        ..Class::default()
+    };
     for name in PRIMITIVES {
-        classes.insert(
-            name.to_owned(),
-            Class {
-                parent: "Any".to_owned(),
-                ..Class::default()
-            },
-        );
+        let class = classes.entry(name.to_owned()).or_default();
+        *class = Class {
+            parent: "Any".to_owned(),
+            ..Class::default()
+        };
     }
     Ok(classes)
 }
@@ -113,13 +107,9 @@ fn parse_line(
         parent.to_owned()
     };
     if !attribute.is_empty() {
-        let ty = ENUMERATIONS
-            .iter()
-            .find(|(name, _)| *name == ty)
-            .map_or(ty, |(_, primitive)| primitive);
         entry.attributes.push(Attribute {
             name: attribute.to_owned(),
-            ty: ty.to_owned(),
+            ty: without_enumeration(ty).to_owned(),
             multiplicity: multiplicity.trim_end_matches('+').to_owned(),
             since: since.to_owned(),
             position: position.to_owned(),
@@ -127,6 +117,12 @@ fn parse_line(
         });
     }
     Ok(())
+}
+
+/// Returns the primitive type of an enumeration, and any other type unchanged.
+fn without_enumeration(ty: &str) -> &str {
+    let enumeration = ENUMERATIONS.iter().find(|(name, _)| *name == ty);
+    enumeration.map_or(ty, |(_, primitive)| primitive)
 }
 
 /// Appends a class and its descendants in pre-order, so that "is a" is a range of numbers.
@@ -144,38 +140,16 @@ fn pre_order(classes: &BTreeMap<String, Class>, name: &str, order: &mut Vec<Stri
 /// Returns the own and inherited attributes of a class in the order of the XSD. Attributes that the
 /// XSD lacks come last.
 fn flatten(classes: &BTreeMap<String, Class>, name: &str) -> Vec<Attribute> {
-    let mut lineage = vec![name];
-    while let Some(class) = lineage
-        .last()
-        .and_then(|n| classes.get(*n))
-        .filter(|c| !c.parent.is_empty())
-    {
-        lineage.push(&class.parent);
-    }
     let mut all: Vec<Attribute> = Vec::new();
-    for class in lineage.iter().rev().filter_map(|n| classes.get(*n)) {
+    for class in lineage(classes, name).into_iter().rev() {
         let mut own = class.attributes.clone();
         own.sort_by_key(|a| {
             a.position
                 .parse::<u32>()
                 .unwrap_or(if a.position == "@" { 0 } else { 1000 })
         });
-        for attribute in own {
-            match all.iter_mut().find(|a| a.name == attribute.name) {
-                Some(inherited) => {
-                    let position = if attribute.position == "-" {
-                        inherited.position.clone()
-                    } else {
-                        attribute.position.clone()
-                    };
-                    *inherited = Attribute {
-                        position,
-                        ..attribute
-                    };
-                }
-                None => all.push(attribute),
-            }
-        }
+        own.into_iter()
+            .for_each(|attribute| redefine(&mut all, attribute));
     }
     all.sort_by_key(|a| match a.position.as_str() {
         "@" => 0,
@@ -183,6 +157,31 @@ fn flatten(classes: &BTreeMap<String, Class>, name: &str) -> Vec<Attribute> {
         _ => 1,
     });
     all
+}
+
+/// Returns a class and its ancestors, the class first.
+fn lineage<'c>(classes: &'c BTreeMap<String, Class>, name: &str) -> Vec<&'c Class> {
+    let parent = |class: &&Class| classes.get(&class.parent);
+    std::iter::successors(classes.get(name), parent).collect()
+}
+
+/// Adds an attribute, or replaces the inherited one with its name. An attribute that the XSD does
+/// not repeat in the descendant keeps the inherited position.
+fn redefine(all: &mut Vec<Attribute>, attribute: Attribute) {
+    match all.iter_mut().find(|a| a.name == attribute.name) {
+        Some(inherited) => {
+            let position = if attribute.position == "-" {
+                inherited.position.clone()
+            } else {
+                attribute.position.clone()
+            };
+            *inherited = Attribute {
+                position,
+                ..attribute
+            };
+        }
+        None => all.push(attribute),
+    }
 }
 
 fn constant(name: &str) -> String {
@@ -208,6 +207,26 @@ fn generate(classes: &BTreeMap<String, Class>) -> Result<String, String> {
     names.dedup();
     let attr = |name: &str| names.iter().position(|n| *n == name).unwrap_or_default();
 
+    let mut out = constants(&order, &names);
+    let _ = writeln!(
+        out,
+        "pub(super) static CLASSES: [ClassDef; {}] = [",
+        order.len()
+    );
+    for (name, attributes) in order.iter().zip(&flat) {
+        write_class(&mut out, classes, &order, name, &number)?;
+        for attribute in attributes {
+            write_attribute(&mut out, attribute, &attr, &number)?;
+        }
+        out.push_str("    ] },\n");
+    }
+    out.push_str("];\n");
+    Ok(out)
+}
+
+/// Returns the head of the file: the constants of classes and attributes, and the names of the
+/// attributes.
+fn constants(order: &[String], names: &[&str]) -> String {
     let mut out = String::from(
         "// Generated by `cargo xtask gen-rm` from class_table.tsv: do not edit.\n\nuse super::class::{Attr, AttrDef, Card, ClassDef, Cls, XmlForm};\n\n#[allow(missing_docs, reason = \"the names are the specification's\")]\nimpl Cls {\n",
     );
@@ -223,37 +242,35 @@ fn generate(classes: &BTreeMap<String, Class>) -> Result<String, String> {
         "}}\n\npub(super) static ATTR_NAMES: [&str; {}] = {names:?};\n\n",
         names.len()
     );
+    out
+}
+
+/// Writes the beginning of the definition of a class, up to its attributes. `number` returns the
+/// numbers of classes.
+fn write_class(
+    out: &mut String,
+    classes: &BTreeMap<String, Class>,
+    order: &[String],
+    name: &str,
+    number: &dyn Fn(&str) -> Result<usize, String>,
+) -> Result<(), String> {
+    let class = &classes[name];
+    // Classes are in pre-order, so the descendants are the numbers up to the last one.
+    let last = order
+        .iter()
+        .rposition(|other| descends(classes, other, name));
+    let last = last.ok_or_else(|| format!("{SOURCE}: no class {name}"))?;
+    let parent = if class.parent.is_empty() {
+        0
+    } else {
+        number(&class.parent)?
+    };
     let _ = writeln!(
         out,
-        "pub(super) static CLASSES: [ClassDef; {}] = [",
-        order.len()
+        "    ClassDef {{ name: {name:?}, is_abstract: {}, parent: Cls({parent}), last: {last}, attrs: &[",
+        class.is_abstract
     );
-    for (i, name) in order.iter().enumerate() {
-        let class = &classes[name];
-        let last = order
-            .iter()
-            .enumerate()
-            .filter(|(_, n)| descends(classes, n, name))
-            .map(|(j, _)| j)
-            .max()
-            .unwrap_or(i);
-        let parent = if class.parent.is_empty() {
-            0
-        } else {
-            number(&class.parent)?
-        };
-        let _ = writeln!(
-            out,
-            "    ClassDef {{ name: {name:?}, is_abstract: {}, parent: Cls({parent}), last: {last}, attrs: &[",
-            class.is_abstract
-        );
-        for attribute in &flat[i] {
-            write_attribute(&mut out, attribute, &attr, &number)?;
-        }
-        out.push_str("    ] },\n");
-    }
-    out.push_str("];\n");
-    Ok(out)
+    Ok(())
 }
 
 /// Writes the definition of an attribute. `attr` and `number` return the numbers of attributes and classes.

@@ -38,82 +38,86 @@ const TASKS: &[Task] = &[
     Task {
         name: "serve",
         usage: "serve [--port 8787] [--state DIR] [--no-sample] [--system-id aqlite.local] [--admin] [--terminology URL] [--release]
-      the repository and the playground on this machine, with sample data; --release: as they are deployed, which takes
-      minutes to compile and runs two to three times faster",
+      Serves the repository and the playground on this machine, with sample data. --release compiles them as they are
+      deployed: this needs minutes, and they run two to three times faster.",
         run: serve::run_server,
     },
-    Task { name: "test", usage: "test [--quick]\n      every test; --quick: what needs neither wasm nor a browser", run: test::run },
+    Task { name: "test", usage: "test [--quick]\n      Runs every test. --quick: only those that need neither wasm nor a browser.", run: test::run },
     Task {
         name: "conformance",
         usage: "conformance [rm|aql|gdl] [--corpus DIR] [--via ITS_BASE_URL] [--readme]
-      an external corpus, against the core or over HTTP (`serve --no-sample --admin`, which it empties); --readme: the figures go into README.md",
+      Runs an external corpus against the core, or over HTTP against `serve --no-sample --admin`, whose data it removes.
+      --readme writes the figures into README.md.",
         run: conformance::run,
     },
     Task {
         name: "bench",
         usage: "bench [--compositions 100000] [--corpus DIR] [--native] [--million] [--readme] [--from FILE]
-      questions and steps, native and in wasm, beside SQLite over JSON text, over JSONB and over one row a node, and which goals
-      are reached; --million: a million compositions too; --readme: the tables go into README.md and docs/benchmark.md; --from: what an
-      earlier run printed is shown, nothing is measured
+      Measures queries and the steps of a document, native and in wasm, beside SQLite over JSON text, over JSONB and over
+      one row for each node, and compares the figures with their goals. --million also measures a million compositions.
+      --readme writes the tables into README.md and docs/benchmark.md. --from reads the figures from the output of an
+      earlier run.
   bench --worker [--compositions 100000] [--readme]
-      the worker in workerd beside an empty handler: commits, reads, a bulk import, a guide on a population
+      Measures the worker in workerd beside an empty handler: commits, reads, a bulk import, a guide on a population.
   bench --page [--compositions 100000] [--corpus DIR] [--readme]
-      the page in Chromium: first answers, many compositions, a filter, typing, scrolling; with a corpus completion",
+      Measures the page in Chromium: first answers, many compositions, a filter, typing, scrolling; with a corpus also
+      completion.",
         run: bench::run_task,
     },
     Task {
         name: "gen-data",
         usage: "gen-data [--ehrs 100] [--compositions 1000] [--seed 1] --out DIR [--bulk]
-      synthetic compositions, and the truth about them; --bulk: also the lines that `aqlite load` sends",
+      Writes synthetic compositions, and a table of their facts. --bulk also writes the lines that `aqlite load` sends.",
         run: sample::gen_data,
     },
     Task {
         name: "gdl-test",
         usage: "gdl-test DIR [--junit FILE] [--now TIME]
-      the fixtures (*.yml) beside guides: run, compared, checked against their guides",
+      Runs the fixtures (*.yml) beside guides, and checks them against their guides.",
         run: gdl_test::run_task,
     },
-    Task { name: "gen-rm", usage: "gen-rm\n      the class table from its TSV", run: |_| gen_rm::run() },
+    Task { name: "gen-rm", usage: "gen-rm\n      Generates the class table from its TSV.", run: |_| gen_rm::run() },
     Task {
         name: "soak",
         usage: "soak [--minutes 10] [--only samples|kill|serve|attack|oehrpy|schemathesis|mutants|tables|lake|bundlers|TARGET] [--corpus DIR] [--openapi DIR] [--shard K/N]
-      the long tests: 100,000 compositions; 15 kills of workerd during 1,000 commits; 30 kills of
+      Runs the long tests: 100,000 compositions; 15 kills of workerd during 1,000 commits; 30 kills of
       `aqlite serve`; the attacks in full size; the client
       library oehrpy and, from the standard's OpenAPI documents, schemathesis (both need Python); the code broken in
       one of 300 places after another, each of which must fail a test (--shard K/N takes others); the tables of the
       suites of AQL in pyarrow, Polars and DuckDB (Python), and the scripts of docs/analytics.md; the npm
-      package in Deno, Bun and Next; for the given minutes each every fuzz target",
+      package in Deno, Bun and Next; each fuzz target for the given minutes",
         run: soak::run_task,
     },
     Task {
         name: "export",
         usage: "export FILE [--base http://127.0.0.1:8787/v1] [--ehr EHR_ID]
-      everything of a repository, or one EHR, as NDJSON with digests; goes on where it broke off; AQLITE_AUTHORIZATION is sent",
+      Exports a repository or one EHR as NDJSON with digests, and continues an interrupted export. The variable
+      AQLITE_AUTHORIZATION is sent as the header Authorization.",
         run: transfer::export,
     },
     Task {
         name: "import",
         usage: "import FILE [--base http://127.0.0.1:8787/v1] [--findings keep]
-      an export into a repository; what is there is passed over; AQLITE_AUTHORIZATION is sent; `--findings keep` takes in compositions
-      in which the model or their template finds errors",
+      Imports an export into a repository, and skips stored versions. The variable AQLITE_AUTHORIZATION is sent as the header
+      Authorization. `--findings keep` accepts compositions with errors of the model or of their template.",
         run: transfer::import,
     },
     Task {
         name: "smoke",
         usage: "smoke --base URL [--token TOKEN] [--no-page]
-      a fresh deployment from outside: health, access, one EHR with one document, a query, the page; with a token it must
-      refuse requests without it, without a token it must be open",
+      Tests a new deployment over HTTP: health, access, one EHR with one document, a query, the page. With a token, the
+      deployment must refuse requests without it; without a token, it must be open.",
         run: smoke::run_task,
     },
-    Task { name: "build", usage: "build\n      the worker and the page into dist/, as far as they changed", run: |_| bundle::all() },
+    Task { name: "build", usage: "build\n      Builds the worker and the page into dist/, if they changed.", run: |_| bundle::all() },
     Task {
         name: "screenshots",
         usage: "screenshots [--all DIR]
-      the pictures of the README; --all: every view of the page at three widths, light and dark",
+      Makes the pictures of the README. --all: every view of the page at three widths, light and dark.",
         run: screenshots,
     },
-    Task { name: "docs", usage: "docs\n      the documentation as a site into dist/docs, with every link checked", run: docs::run },
-    Task { name: "package", usage: "package\n      the npm package into dist/package, and packed as dist/aqlite.tgz", run: |_| bundle::package() },
+    Task { name: "docs", usage: "docs\n      Builds the documentation as a site into dist/docs, and checks every link.", run: docs::run },
+    Task { name: "package", usage: "package\n      Builds the npm package in dist/package, and packs it as dist/aqlite.tgz.", run: |_| bundle::package() },
     Task { name: "greet", usage: "", run: serve::greet },
 ];
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 /// The options of one command, checked against its known options.
+#[derive(Default)]
 pub struct Options {
     values: BTreeMap<String, String>,
     flags: Vec<String>,
@@ -13,11 +14,7 @@ pub struct Options {
 impl Options {
     /// Parses arguments. `valued` options have a value (`--port 1` or `--port=1`), `flags` do not.
     pub fn read(args: &[String], valued: &[&str], flags: &[&str]) -> Result<Options, String> {
-        let mut options = Options {
-            values: BTreeMap::new(),
-            flags: Vec::new(),
-            words: Vec::new(),
-        };
+        let mut options = Options::default();
         let mut args = args.iter();
         while let Some(arg) = args.next() {
             let Some(name) = arg.strip_prefix("--") else {
@@ -35,9 +32,7 @@ impl Options {
             } else if flags.contains(&name) && given.is_none() {
                 options.flags.push(name.to_owned());
             } else {
-                return Err(format!(
-                    "unknown option `{arg}`; `cargo xtask help` lists what there is"
-                ));
+                return Err(format!("unknown option `{arg}`; see `cargo xtask help`"));
             }
         }
         Ok(options)

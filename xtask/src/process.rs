@@ -65,7 +65,7 @@ fn shown(command: &Command) -> String {
         .join(" ")
 }
 
-/// Runs a command to its end. Its output goes to the terminal.
+/// Runs a command to its end. Its output is written to the terminal.
 pub fn run(command: &mut Command) -> Result<(), String> {
     let name = shown(command);
     println!("$ {name}");
@@ -108,13 +108,12 @@ pub fn run_keeping(
         Ok(child) => child,
         Err(error) => return (kept, Err(format!("`{name}` could not be started: {error}"))),
     };
-    if let Some(output) = child.stdout.take() {
-        for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
-            let line = String::from_utf8_lossy(&line);
-            println!("{line}");
-            if keep(&line) {
-                kept.push(line.trim_end().to_owned());
-            }
+    let lines = child.stdout.take().into_iter();
+    for line in lines.flat_map(|output| BufReader::new(output).split(b'\n').map_while(Result::ok)) {
+        let line = String::from_utf8_lossy(&line);
+        println!("{line}");
+        if keep(&line) {
+            kept.push(line.trim_end().to_owned());
         }
     }
     let outcome = match child.wait() {

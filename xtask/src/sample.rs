@@ -93,16 +93,8 @@ fn write(
 /// Loads the sample of a folder into a server that has no EHR. Returns a message about the outcome.
 pub fn load(port: u16, sample: &Path) -> Result<String, String> {
     let count = r#"{"q":"SELECT count(e/ehr_id/value) AS n FROM EHR e"}"#;
-    let answer = expect(
-        send(
-            port,
-            "POST",
-            &format!("{API}/query/aql"),
-            "application/json",
-            count.as_bytes(),
-        )?,
-        &[200],
-    )?;
+    let answer = send_json(port, "POST", "/query/aql", count)?;
+    let answer = expect(answer, &[200])?;
     let rows: Value = serde_json::from_str(&answer.body).map_err(|e| e.to_string())?;
     let ehrs = rows
         .pointer("/rows/0/0")
@@ -114,12 +106,8 @@ pub fn load(port: u16, sample: &Path) -> Result<String, String> {
         ));
     }
     for file in files(sample, "templates")? {
-        post(
-            port,
-            &format!("{API}/definition/template/adl1.4"),
-            "application/xml",
-            &file,
-        )?;
+        let path = format!("{API}/definition/template/adl1.4");
+        post(port, &path, "application/xml", &file)?;
     }
     for file in files(sample, "guides")? {
         post(port, "/v1/definition/gdl", "application/json", &file)?;
@@ -127,33 +115,23 @@ pub fn load(port: u16, sample: &Path) -> Result<String, String> {
     records(port, sample)
 }
 
+/// Sends JSON to a path of the interface.
+fn send_json(port: u16, method: &str, path: &str, body: &str) -> Result<Answer, String> {
+    let path = format!("{API}{path}");
+    send(port, method, &path, "application/json", body.as_bytes())
+}
+
 /// Creates the EHRs of `ehrs.ndjson` and commits the compositions of `compositions.ndjson`.
 fn records(port: u16, sample: &Path) -> Result<String, String> {
     let ehrs = lines(&sample.join("ehrs.ndjson"), |entry| {
-        let path = format!("{API}/ehr/{}", text(entry, "ehr_id"));
-        expect(
-            send(
-                port,
-                "PUT",
-                &path,
-                "application/json",
-                text(entry, "ehr_status").as_bytes(),
-            )?,
-            &[201, 204],
-        )
+        let path = format!("/ehr/{}", text(entry, "ehr_id"));
+        let answer = send_json(port, "PUT", &path, &text(entry, "ehr_status"))?;
+        expect(answer, &[201, 204])
     })?;
     let compositions = lines(&sample.join("compositions.ndjson"), |entry| {
-        let path = format!("{API}/ehr/{}/composition", text(entry, "ehr_id"));
-        expect(
-            send(
-                port,
-                "POST",
-                &path,
-                "application/json",
-                text(entry, "composition").as_bytes(),
-            )?,
-            &[201, 204],
-        )
+        let path = format!("/ehr/{}/composition", text(entry, "ehr_id"));
+        let answer = send_json(port, "POST", &path, &text(entry, "composition"))?;
+        expect(answer, &[201, 204])
     })?;
     Ok(format!(
         "loaded the sample: {ehrs} EHRs, {compositions} compositions"

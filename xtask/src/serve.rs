@@ -42,6 +42,12 @@ pub fn run_server(args: &[String]) -> Result<(), String> {
     } else {
         development::build(prepare)?
     };
+    start_greeter(port, &built, &options)?;
+    become_process(&mut server(port, &state, &built, &options))
+}
+
+/// Starts the process that waits for the server, and loads the sample data.
+fn start_greeter(port: u16, built: &Built, options: &Options) -> Result<(), String> {
     let mut greeter = Command::new(std::env::current_exe().map_err(|e| e.to_string())?);
     greeter.args(["greet", "--port", &port.to_string()]);
     if !options.has("no-sample") {
@@ -50,8 +56,7 @@ pub fn run_server(args: &[String]) -> Result<(), String> {
     if options.has("admin") {
         greeter.arg("--admin");
     }
-    greeter.spawn().map_err(|e| e.to_string())?;
-    become_process(&mut server(port, &state, &built, &options))
+    greeter.spawn().map(drop).map_err(|e| e.to_string())
 }
 
 fn port_of(options: &Options) -> Result<u16, String> {
@@ -85,18 +90,8 @@ fn migrate(state: &Path) -> Result<(), String> {
         &state.join("v3/d1"),
         || {
             ["DB", "LOG"].iter().try_for_each(|name| {
-                run_silently(&mut wrangler(
-                    &[
-                        "d1",
-                        "migrations",
-                        "apply",
-                        name,
-                        "--local",
-                        "--persist-to",
-                        &to,
-                    ],
-                    &log,
-                ))
+                let apply = ["d1", "migrations", "apply", name, "--local"];
+                run_silently(wrangler(&apply, &log).args(["--persist-to", &to]))
             })
         },
     );

@@ -47,24 +47,12 @@ pub fn run_task(args: &[String]) -> Result<(), String> {
         .parse()
         .map_err(|_| "`--minutes` needs a number".to_owned())?;
     let only = options.given("only");
-    let targets: Vec<String> = targets()?
-        .into_iter()
-        .filter(|target| only.is_none_or(|only| only == target))
-        .collect();
-    let others: Vec<_> = OTHERS
-        .into_iter()
-        .filter(|(name, _)| only.is_none_or(|only| only == *name))
-        .collect();
+    let is_selected = |name: &str| only.is_none_or(|only| only == name);
+    let (mut targets, mut others) = (targets()?, OTHERS.to_vec());
+    targets.retain(|target| is_selected(target));
+    others.retain(|(name, _)| is_selected(name));
     if let Some(only) = only.filter(|_| others.is_empty() && targets.is_empty()) {
-        let names: Vec<_> = OTHERS
-            .iter()
-            .map(|(name, _)| (*name).to_owned())
-            .chain(self::targets()?)
-            .collect();
-        return Err(format!(
-            "there is no `{only}`; there are: {}",
-            names.join(", ")
-        ));
+        return Err(unknown(only)?);
     }
     // The files of the corpus are seeds, too.
     let corpus = corpus(options.given("corpus"))?;
@@ -83,6 +71,16 @@ pub fn run_task(args: &[String]) -> Result<(), String> {
         }));
     }
     summary(minutes, &outcomes)
+}
+
+/// Returns the message for a name that is neither a long test nor a fuzz target.
+fn unknown(name: &str) -> Result<String, String> {
+    let mut names = OTHERS.map(|(name, _)| name.to_owned()).to_vec();
+    names.extend(targets()?);
+    Ok(format!(
+        "there is no `{name}`; there are: {}",
+        names.join(", ")
+    ))
 }
 
 /// Compares the six queries with the truth table, on 100,000 compositions.
@@ -326,7 +324,18 @@ fn seeds(target: &str, corpus: Option<&Path>) -> Vec<PathBuf> {
         format!("tests/cases/{target}"),
     ]
     .map(|folder| root().join(folder));
-    let of_corpus: &[&str] = match target {
+    let foreign = folders_of_corpus(target)
+        .iter()
+        .filter_map(|folder| Some(corpus?.join(folder)));
+    own.into_iter()
+        .chain(foreign)
+        .filter(|folder| folder.is_dir())
+        .collect()
+}
+
+/// Returns the folders of the corpus with texts of the kind that a target reads.
+fn folders_of_corpus(target: &str) -> &'static [&'static str] {
+    match target {
         "json" => &[
             "rm/composition_json",
             "rm/ehr_status",
@@ -350,14 +359,7 @@ fn seeds(target: &str, corpus: Option<&Path>) -> Vec<PathBuf> {
             "rm/better_compat/structured",
         ],
         _ => &[],
-    };
-    let foreign = of_corpus
-        .iter()
-        .filter_map(|folder| Some(corpus?.join(folder)));
-    own.into_iter()
-        .chain(foreign)
-        .filter(|folder| folder.is_dir())
-        .collect()
+    }
 }
 
 /// cargo-fuzz with a compiler that can instrument.

@@ -110,18 +110,7 @@ fn native(report: &mut Report, corpus: &[String]) -> Step {
     report.step("documentation examples", checked(&["--doc"]));
     report.work("crates as packages", &[], publish::check);
     let packages = report.work("npm packages", &[], npm_packages);
-    report.tests("form of TypeScript and JavaScript", &[&packages], || {
-        Ok(command(
-            npm_program("prettier"),
-            &["--check", "--log-level", "warn", "."],
-        ))
-    });
-    report.tests("lints of TypeScript and JavaScript", &[&packages], || {
-        Ok(command(npm_program("eslint"), &["."]))
-    });
-    report.tests("public automation", &[&packages], || {
-        Ok(command("node", &["tests/workflows.mjs"]))
-    });
+    scripts(report, &packages);
     // The suite about written XML validates with a package from npm.
     report.tests("conformance", &[&packages], || {
         let mut suites = conformance::command();
@@ -139,53 +128,34 @@ fn native(report: &mut Report, corpus: &[String]) -> Step {
     packages
 }
 
+/// Checks the form of TypeScript and JavaScript, and the workflows.
+fn scripts(report: &mut Report, packages: &Step) {
+    report.tests("form of TypeScript and JavaScript", &[packages], || {
+        Ok(command(
+            npm_program("prettier"),
+            &["--check", "--log-level", "warn", "."],
+        ))
+    });
+    report.tests("lints of TypeScript and JavaScript", &[packages], || {
+        Ok(command(npm_program("eslint"), &["."]))
+    });
+    report.tests("public automation", &[packages], || {
+        Ok(command("node", &["tests/workflows.mjs"]))
+    });
+}
+
 /// Runs the core inside wasm: in Node and in a headless browser.
 fn wasm(report: &mut Report, chromium: &Step) {
     let targets = report.work("targets of wasm", &[], || {
         target(WASM).and_then(|()| target(WASI))
     });
     let runner = report.work("runner of wasm tests", &[], || wasm_test_runner().map(drop));
-    report.tests("lints of the wasm crates", &[&targets], || {
-        let crates = [
-            "--target",
-            WASM,
-            "--package",
-            "aqlite-worker",
-            "--package",
-            "aqlite-wasm",
-            "--package",
-            "aqlite-arrow-wasm",
-        ];
-        Ok(cargo(
-            &[
-                &["clippy", "--quiet"],
-                &crates[..],
-                &["--", "--deny", "warnings"],
-            ]
-            .concat(),
-        ))
-    });
-    report.tests("unit tests inside wasm", &[&targets], || {
-        // The tests of each package start in its own folder.
-        let start = format!(
-            "target.{WASI}.runner = ['node', '--no-warnings', {:?}]",
-            root().join("tests/wasm/wasi.mjs")
-        );
-        let units = [
-            "test",
-            "--quiet",
-            "--config",
-            &start,
-            "--profile",
-            "checked-wasm",
-            "--target",
-            WASI,
-        ];
-        let packages = LIBRARIES.iter().flat_map(|name| ["--package", name]);
-        let mut tests = cargo(&units);
-        tests.args(packages).arg("--lib");
-        Ok(tests)
-    });
+    report.tests("lints of the wasm crates", &[&targets], || Ok(wasm_lints()));
+    report.tests(
+        "unit tests inside wasm",
+        &[&targets],
+        || Ok(units_in_wasm()),
+    );
     report.tests("wasm tests in Node", &[&targets, &runner], || {
         in_wasm("node")
     });
@@ -198,6 +168,30 @@ fn wasm(report: &mut Report, chromium: &Step) {
             Ok(tests)
         },
     );
+}
+
+fn wasm_lints() -> Command {
+    let crates = ["aqlite-worker", "aqlite-wasm", "aqlite-arrow-wasm"];
+    let mut lints = cargo(&["clippy", "--quiet", "--target", WASM]);
+    lints
+        .args(crates.iter().flat_map(|name| ["--package", name]))
+        .args(["--", "--deny", "warnings"]);
+    lints
+}
+
+/// Returns the unit tests of all libraries, in a WASI program of Node.
+fn units_in_wasm() -> Command {
+    // The tests of each package start in its own folder.
+    let start = format!(
+        "target.{WASI}.runner = ['node', '--no-warnings', {:?}]",
+        root().join("tests/wasm/wasi.mjs")
+    );
+    let mut tests = cargo(&["test", "--quiet", "--config", &start]);
+    tests
+        .args(["--profile", "checked-wasm", "--target", WASI])
+        .args(LIBRARIES.iter().flat_map(|name| ["--package", name]))
+        .arg("--lib");
+    tests
 }
 
 fn in_wasm(test: &str) -> Result<Command, String> {
@@ -373,7 +367,7 @@ mod tests {
     use crate::process::command;
 
     #[test]
-    fn what_needs_a_failed_step_is_not_run() {
+    fn step_behind_a_failed_one_is_not_run() {
         let mut report = Report::default();
         let worker = report.work("worker", &[], || Err("the disk is full".to_owned()));
         let sample = report.work("sample", &[], || Ok(()));
