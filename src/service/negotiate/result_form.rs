@@ -124,3 +124,51 @@ fn wanted_table(request: &Request, format: TableFormat) -> Result<NegotiatedForm
     };
     Ok(NegotiatedFormat::Table(Table { format, times }))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn result_sets_have_several_forms() {
+        let wanted = |value: &str| {
+            wanted_result(&Request::new("GET", "/").with_header("Accept", value))
+                .map_err(|f| f.status)
+        };
+        assert_eq!(wanted("*/*"), Ok(NegotiatedFormat::Json));
+        assert_eq!(
+            wanted("text/*"),
+            Ok(NegotiatedFormat::Csv(CsvOptions { guard: true }))
+        );
+        assert_eq!(
+            wanted("text/csv; guard=off, application/json;q=0.5"),
+            Ok(NegotiatedFormat::Csv(CsvOptions { guard: false }))
+        );
+        assert_eq!(wanted("application/jsonl"), Ok(NegotiatedFormat::Ndjson));
+        assert_eq!(wanted("application/*"), Ok(NegotiatedFormat::Json));
+        assert_eq!(wanted("application/xml"), Err(406));
+    }
+
+    #[cfg(feature = "arrow")]
+    #[test]
+    fn tables_have_a_form_of_date_times() {
+        let wanted = |value: &str| {
+            wanted_result(&Request::new("GET", "/").with_header("Accept", value))
+                .map_err(|f| f.status)
+        };
+        let table = |format, times| Ok(NegotiatedFormat::Table(Table { format, times }));
+        assert_eq!(wanted(ARROW), table(TableFormat::Arrow, Times::Instant));
+        assert_eq!(
+            wanted("application/vnd.apache.parquet; Times=\"both\", */*;q=0.1"),
+            table(TableFormat::Parquet, Times::Both)
+        );
+        assert_eq!(
+            wanted("application/vnd.apache.arrow.stream;q=0.9;times=text"),
+            table(TableFormat::Arrow, Times::Text)
+        );
+        assert_eq!(
+            wanted("application/vnd.apache.parquet;times=never"),
+            Err(400)
+        );
+    }
+}
