@@ -87,10 +87,12 @@ impl<R: Repository> Host<R> {
         )
     }
 
-    /// Returns status and text of the answer to each line.
+    /// Returns status and text of the answer to each line. An empty key is not sent.
     fn lines(&mut self, path: &str, key: &str, lines: &[String]) -> Vec<(u16, String)> {
-        let request = Request::new("POST", &format!("/rest/openehr/v1/{path}"))
-            .with_header("Idempotency-Key", key);
+        let mut request = Request::new("POST", &format!("/rest/openehr/v1/{path}"));
+        if !key.is_empty() {
+            request = request.with_header("Idempotency-Key", key);
+        }
         let response = self.send(&request.with_body(LINES, lines.join("\n")));
         assert_eq!(response.status, 200, "{}", shown(&response));
         let status = |line: &str| {

@@ -789,10 +789,8 @@ mod tests {
             observation.text_along(&[Attr::NAME, Attr::VALUE]),
             Some("Kroppsvikt")
         );
-        assert_eq!(
-            root.text_along(&[Attr::TERRITORY, Attr::CODE_STRING]),
-            Some("SE")
-        );
+        let territory = root.text_along(&[Attr::TERRITORY, Attr::CODE_STRING]);
+        assert_eq!(territory, Some("SE"));
         assert_eq!(
             root.text_along(&[Attr::CONTEXT, Attr::START_TIME, Attr::VALUE]),
             Some(NOW)
