@@ -110,10 +110,15 @@ pub(super) fn matches_node_id(wanted: &str, text: &str, exact: bool) -> bool {
         return false;
     }
     match wanted.split_once('.') {
-        Some((entity, _))
+        Some((entity, rest))
             if wanted.starts_with(|c: char| c.is_ascii_alphabetic()) && entity.contains('-') =>
         {
-            text.starts_with(entity)
+            // A specialization begins with the entity and the concept, which has no dots. Most other
+            // archetypes differ in them, and two ids cost more to parse than this prefix to compare.
+            let concept = rest.find('.').unwrap_or(rest.len());
+            wanted
+                .get(..entity.len() + 1 + concept)
+                .is_some_and(|prefix| text.starts_with(prefix))
                 && ArchetypeId::parse(wanted)
                     .zip(ArchetypeId::parse(text))
                     .is_some_and(|(w, t)| w.subsumes(t))
