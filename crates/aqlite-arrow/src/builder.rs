@@ -1,7 +1,7 @@
 //! Arrays of Arrow from cells, for one batch of rows.
 
 use crate::TableError;
-use crate::number::{NumberType, token_of, unscaled};
+use crate::number::{NumberType, integer, token_of, unscaled};
 use crate::object::{CodedClass, DataValue};
 use crate::types::{ColumnType, instant, micros_of};
 use crate::write::Times;
@@ -147,19 +147,16 @@ impl NumberBuilder {
     }
 
     fn append(&mut self, number: Option<&Number<&str>>) -> Result<(), TableError> {
-        let token = number.map(token_of);
-        let token = token.as_deref();
         match self {
             // Only a double may round. The other types fail for a number that they cannot
             // represent.
             NumberBuilder::Double(numbers) => numbers.append_option(number.map(Number::value)),
-            NumberBuilder::Integer(numbers) => {
-                numbers.append_option(converted(token, |token| token.parse().ok())?);
-            }
+            NumberBuilder::Integer(numbers) => numbers.append_option(converted(number, integer)?),
             NumberBuilder::Decimal(numbers, decimals) => {
-                numbers.append_option(converted(token, |token| unscaled(token, *decimals))?);
+                let unscaled = |number: &Number<&str>| unscaled(&token_of(number), *decimals);
+                numbers.append_option(converted(number, unscaled)?);
             }
-            NumberBuilder::Text(texts) => texts.append_option(token),
+            NumberBuilder::Text(texts) => texts.append_option(number.map(token_of)),
         }
         Ok(())
     }
@@ -174,16 +171,16 @@ impl NumberBuilder {
     }
 }
 
-/// Converts a token, if there is one.
+/// Converts a number, if there is one.
 ///
 /// # Errors
-/// If the token has no such value.
+/// If the number has no such value.
 fn converted<T>(
-    token: Option<&str>,
-    convert: impl Fn(&str) -> Option<T>,
+    number: Option<&Number<&str>>,
+    convert: impl Fn(&Number<&str>) -> Option<T>,
 ) -> Result<Option<T>, TableError> {
-    token
-        .map(|token| convert(token).ok_or_else(unexpected))
+    number
+        .map(|number| convert(number).ok_or_else(unexpected))
         .transpose()
 }
 
@@ -299,9 +296,9 @@ impl CodedBuilder {
         };
         self.rows.present.append(coded.is_some());
         let coded = coded.unwrap_or_default();
-        self.value.append_option(coded.value);
-        self.code.append_option(coded.code);
-        self.terminology.append_option(coded.terminology);
+        self.value.append_option(coded.value.as_deref());
+        self.code.append_option(coded.code.as_deref());
+        self.terminology.append_option(coded.terminology.as_deref());
         self.other.append_option(coded.other);
         Ok(())
     }

@@ -6,6 +6,7 @@
 use aqlite_engine::document::Number;
 use aqlite_rm::number::{parse, shortest};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// The digits of the widest decimal number of Arrow that all readers have.
 const DECIMAL_DIGITS: usize = 38;
@@ -58,6 +59,12 @@ impl NumberFacts {
 
     /// Observes a number as it is written in JSON.
     pub fn observe_token(&mut self, token: &str) {
+        if let Some((before_point, decimals)) = short_digits(token) {
+            self.is_beyond_integer |= token.contains('.');
+            self.integer_digits = self.integer_digits.max(before_point);
+            self.decimals = self.decimals.max(decimals);
+            return;
+        }
         self.is_beyond_integer |= token.parse::<i64>().is_err();
         let Some(digits) = Digits::parse(token) else {
             self.is_beyond_double = true;
@@ -95,11 +102,33 @@ impl NumberFacts {
     }
 }
 
+/// Returns the digits before the point, without zeros at the begin, and behind it, of a number without
+/// exponent that has few enough digits for every double to keep them. `None` for any other text.
+fn short_digits(token: &str) -> Option<(usize, usize)> {
+    let unsigned = token.strip_prefix('-').unwrap_or(token);
+    let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
+    let is_short = whole.len() + fraction.len() <= HELD_DIGITS;
+    let is_number = !whole.is_empty() && is_digits(whole) && is_digits(fraction);
+    (is_short && is_number).then(|| (whole.trim_start_matches('0').len(), fraction.len()))
+}
+
 /// Returns a number as it is written in JSON.
-pub(crate) fn token_of(number: &Number<&str>) -> String {
+pub(crate) fn token_of<'n>(number: &Number<&'n str>) -> Cow<'n, str> {
+    if let Number::Token(token) = number {
+        return Cow::Borrowed(token);
+    }
     let mut out = String::new();
     number.write(&mut out);
-    out
+    Cow::Owned(out)
+}
+
+/// Returns a number as a whole number; `None` if it is none of 64 bits.
+pub(crate) fn integer(number: &Number<&str>) -> Option<i64> {
+    match number {
+        // A held number has few enough digits that its double is exact.
+        Number::Decimal(value, 0) if value.fract() == 0.0 => Some(*value as i64),
+        other => token_of(other).parse().ok(),
+    }
 }
 
 /// Returns the whole number of a token times ten to the power of `scale`; `None` if it is none.
@@ -210,6 +239,43 @@ mod tests {
             (&["1e39", "0.12345678901234567890"], Text),
         ] {
             assert_eq!(type_of(tokens), expected, "{tokens:?}");
+        }
+    }
+
+    #[test]
+    fn short_numbers_have_the_facts_of_their_digits() {
+        for token in [
+            "0",
+            "-0",
+            "7",
+            "-120",
+            "0.05",
+            "72.50",
+            "-0.00",
+            "1200",
+            "999999999999999",
+            "0.00000000000001",
+        ] {
+            let (before_point, decimals) = short_digits(token).unwrap();
+            let digits = Digits::parse(token).unwrap();
+            assert_eq!(before_point, digits.before_point(), "{token}");
+            assert_eq!(decimals, digits.decimals, "{token}");
+            assert!(
+                digits.is_kept_by_double(token) || token.starts_with("-0"),
+                "{token}"
+            );
+        }
+        for token in ["1e3", "1234567890123456", "", "-", ".5", "a", "1.2.3", "+1"] {
+            assert_eq!(short_digits(token), None, "{token}");
+        }
+        for (number, expected) in [
+            (Number::Decimal(-120.0, 0), Some(-120)),
+            (Number::Token("9223372036854775807"), Some(i64::MAX)),
+            (Number::Computed(3.0), Some(3)),
+            (Number::Decimal(1.5, 1), None),
+            (Number::Token("1e3"), None),
+        ] {
+            assert_eq!(integer(&number), expected, "{number:?}");
         }
     }
 

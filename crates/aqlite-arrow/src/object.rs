@@ -3,7 +3,7 @@
 //! No attribute is lost: those without a member of their own are a JSON object in the member
 //! `other`.
 
-use aqlite_rm::json::{members, quote_into, text};
+use aqlite_rm::json::{members, quote_into};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ pub(crate) enum DataValue<'a> {
     /// A DV_QUANTITY.
     Quantity(Quantity<'a>),
     /// A DV_CODED_TEXT or a CODE_PHRASE.
-    Coded(Coded),
+    Coded(Coded<'a>),
 }
 
 /// The members of a DV_QUANTITY.
@@ -24,7 +24,7 @@ pub(crate) enum DataValue<'a> {
 pub(crate) struct Quantity<'a> {
     /// The digits as sent.
     pub magnitude: &'a str,
-    pub units: Option<String>,
+    pub units: Option<Cow<'a, str>>,
     pub precision: Option<i64>,
     /// The attributes that have no other member, as a JSON object.
     pub other: Option<String>,
@@ -32,11 +32,11 @@ pub(crate) struct Quantity<'a> {
 
 /// The members of a DV_CODED_TEXT or of a CODE_PHRASE.
 #[derive(Debug, PartialEq, Default)]
-pub(crate) struct Coded {
+pub(crate) struct Coded<'a> {
     /// The text; `None` for a CODE_PHRASE.
-    pub value: Option<String>,
-    pub code: Option<String>,
-    pub terminology: Option<String>,
+    pub value: Option<Cow<'a, str>>,
+    pub code: Option<Cow<'a, str>>,
+    pub terminology: Option<Cow<'a, str>>,
     /// The attributes that have no other member, as a JSON object.
     pub other: Option<String>,
 }
@@ -58,7 +58,7 @@ impl CodedClass {
     }
 }
 
-impl Coded {
+impl Coded<'_> {
     /// Returns the class. A DV_CODED_TEXT has a value.
     pub fn class(&self) -> CodedClass {
         match self.value {
@@ -106,7 +106,7 @@ impl<'a> Quantity<'a> {
     }
 }
 
-fn read_coded_text(all: Vec<Member<'_>>) -> Option<Coded> {
+fn read_coded_text(all: Vec<Member<'_>>) -> Option<Coded<'_>> {
     let mut coded = Coded::default();
     let mut other = Other::default();
     for (name, value) in all {
@@ -132,7 +132,7 @@ fn read_coded_text(all: Vec<Member<'_>>) -> Option<Coded> {
     Some(coded)
 }
 
-fn read_code_phrase(all: &[Member<'_>]) -> Option<Coded> {
+fn read_code_phrase<'a>(all: &[Member<'a>]) -> Option<Coded<'a>> {
     let mut coded = Coded::default();
     let mut other = Other::default();
     for (name, value) in all {
@@ -152,11 +152,20 @@ fn read_code_phrase(all: &[Member<'_>]) -> Option<Coded> {
 }
 
 /// Returns the value of a TERMINOLOGY_ID that has nothing else.
-fn terminology(json: &str) -> Option<String> {
+fn terminology(json: &str) -> Option<Cow<'_, str>> {
     let all = members(json).ok()?;
     let value = all.iter().find(|(name, _)| name == "value")?.1;
     let is_plain = all.len() == 2 && is_class(&all, "TERMINOLOGY_ID");
     if is_plain { text(value) } else { None }
+}
+
+/// Returns the text of a JSON string that was read as a member, so it is well formed.
+fn text(json: &str) -> Option<Cow<'_, str>> {
+    let plain = json.strip_prefix('"')?.strip_suffix('"')?;
+    match plain.contains('\\') {
+        true => aqlite_rm::json::text(json).map(Cow::Owned),
+        false => Some(Cow::Borrowed(plain)),
+    }
 }
 
 fn class_of<'a>(all: &[Member<'a>]) -> Option<&'a str> {
@@ -208,11 +217,11 @@ mod tests {
 
     const PHRASE: &str = r#"{"_type":"CODE_PHRASE","terminology_id":{"_type":"TERMINOLOGY_ID","value":"local"},"code_string":"at1"}"#;
 
-    fn coded(value: Option<&str>, other: Option<&str>) -> DataValue<'static> {
+    fn coded<'a>(value: Option<&'a str>, other: Option<&str>) -> DataValue<'a> {
         DataValue::Coded(Coded {
-            value: value.map(str::to_owned),
-            code: Some(String::from("at1")),
-            terminology: Some(String::from("local")),
+            value: value.map(Cow::from),
+            code: Some(Cow::from("at1")),
+            terminology: Some(Cow::from("local")),
             other: other.map(str::to_owned),
         })
     }
@@ -222,7 +231,7 @@ mod tests {
         let json = r#"{"_type":"DV_QUANTITY","magnitude":72.50,"units":"kg","precision":1,"normal_status":{"_type":"CODE_PHRASE"},"accuracy":0.5}"#;
         let expected = Quantity {
             magnitude: "72.50",
-            units: Some(String::from("kg")),
+            units: Some(Cow::from("kg")),
             precision: Some(1),
             other: Some(String::from(
                 r#"{"normal_status":{"_type":"CODE_PHRASE"},"accuracy":0.5}"#,

@@ -14,7 +14,7 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, RecordBatch, StructArray};
 use arrow_ipc::reader::StreamReader;
-use arrow_schema::{DataType, Field, Schema};
+use arrow_schema::{ArrowError, DataType, Field, SchemaRef};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::collections::HashSet;
@@ -39,20 +39,42 @@ pub struct TableRows {
 /// # Errors
 /// If the bytes have another format, or a column has a type that is never written.
 pub fn table(format: TableFormat, bytes: Vec<u8>) -> Result<TableRows, TableError> {
+    let mut rows = Vec::new();
+    let (schema, batches) = each_row(format, bytes, &mut |row| {
+        rows.push(row.to_vec());
+        true
+    })?;
+    let names = |is_wanted: &dyn Fn(&Field) -> bool| {
+        let fields = schema.fields().iter().filter(|field| is_wanted(field));
+        fields.map(|field| field.name().clone()).collect()
+    };
+    Ok(TableRows {
+        text_columns: names(&|field| !is_kept(field)),
+        aql: schema.metadata().get(AQL).cloned().unwrap_or_default(),
+        columns: names(&is_kept),
+        rows,
+        batches,
+    })
+}
+
+/// Reads the rows of a table one after the other, with a cell of JSON for each column, until `visit`
+/// returns false. The memory is that of one batch. Returns the schema, and the number of batches.
+///
+/// # Errors
+/// As [`table`].
+pub fn each_row(
+    format: TableFormat,
+    bytes: Vec<u8>,
+    visit: &mut dyn FnMut(&[String]) -> bool,
+) -> Result<(SchemaRef, usize), TableError> {
     match format {
         TableFormat::Arrow => {
             let reader = StreamReader::try_new(bytes.as_slice(), None)?;
-            let schema = reader.schema();
-            rows_of(&schema, reader.map(|batch| batch.map_err(TableError::from)))
+            visit_rows(reader.schema(), reader, visit)
         }
         TableFormat::Parquet => {
             let builder = ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(bytes))?;
-            let schema = builder.schema().clone();
-            let batches = builder.build()?;
-            rows_of(
-                &schema,
-                batches.map(|batch| batch.map_err(TableError::from)),
-            )
+            visit_rows(builder.schema().clone(), builder.build()?, visit)
         }
     }
 }
@@ -81,33 +103,30 @@ pub fn distinct_texts(bytes: Vec<u8>, column: &str) -> Result<HashSet<String>, T
     Ok(found)
 }
 
-fn rows_of(
-    schema: &Schema,
-    batches: impl Iterator<Item = Result<RecordBatch, TableError>>,
-) -> Result<TableRows, TableError> {
-    // A column of repeated times is no cell of the result.
-    let kept = |field: &&std::sync::Arc<Field>| !field.metadata().contains_key(TEXT_OF);
-    let columns = schema.fields().iter().filter(kept);
-    let aql = schema.metadata().get(AQL).cloned().unwrap_or_default();
-    let texts = schema.fields().iter().filter(|field| !kept(field));
-    let mut table = TableRows {
-        text_columns: texts.map(|field| field.name().clone()).collect(),
-        aql,
-        columns: columns.map(|field| field.name().clone()).collect(),
-        rows: Vec::new(),
-        batches: 0,
-    };
+fn visit_rows(
+    schema: SchemaRef,
+    batches: impl Iterator<Item = Result<RecordBatch, ArrowError>>,
+    visit: &mut dyn FnMut(&[String]) -> bool,
+) -> Result<(SchemaRef, usize), TableError> {
+    let mut count = 0;
     for batch in batches {
         let batch = batch?;
-        table.batches += 1;
+        count += 1;
         for row in 0..batch.num_rows() {
             let fields = schema.fields().iter().zip(batch.columns());
-            let cells = fields.filter(|(field, _)| kept(field));
+            let cells = fields.filter(|(field, _)| is_kept(field));
             let cells = cells.map(|(field, array)| cell(field, array.as_ref(), row));
-            table.rows.push(cells.collect::<Result<_, _>>()?);
+            if !visit(&cells.collect::<Result<Vec<_>, _>>()?) {
+                return Ok((schema, count));
+            }
         }
     }
-    Ok(table)
+    Ok((schema, count))
+}
+
+/// Returns whether a column has cells of the result, and does not repeat those of another one.
+fn is_kept(field: &Field) -> bool {
+    !field.metadata().contains_key(TEXT_OF)
 }
 
 /// Returns a cell as JSON.

@@ -25,7 +25,12 @@ impl ColumnTypes {
 
     /// Observes the values of a row.
     pub fn observe(&mut self, row: Row<'_>) {
-        for (cell, column) in row.iter().zip(&mut self.0) {
+        self.observe_cells(row.iter());
+    }
+
+    /// Observes the cells of a row that is put together from several sources.
+    pub fn observe_cells<'c>(&mut self, cells: impl Iterator<Item = Cell<&'c str>>) {
+        for (cell, column) in cells.zip(&mut self.0) {
             column.observe(&cell);
         }
     }

@@ -4,7 +4,7 @@ use crate::builder::ColumnBuilder;
 use crate::field_ids::numbered;
 use crate::types::{ColumnTypes, fields};
 use crate::{AQL, TableError};
-use aqlite_engine::answer::{ResultSet, Row};
+use aqlite_engine::answer::{Cell, ResultSet, Row};
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{Schema, SchemaRef};
@@ -155,16 +155,31 @@ impl TableWriter {
     /// If a value does not have the type of its column.
     pub fn write<'r>(&mut self, rows: impl Iterator<Item = Row<'r>>) -> Result<(), TableError> {
         for row in rows {
-            for (cell, column) in row.iter().zip(&mut self.columns) {
-                column.append(&cell)?;
-                // Only texts have sizes without a bound; other cells are bounded by the number of
-                // rows.
-                self.bytes = self.bytes.saturating_add(cell.text_bytes());
-            }
-            self.rows += 1;
-            if self.rows >= BATCH_ROWS || self.bytes >= BATCH_BYTES {
-                self.encode()?;
-            }
+            self.write_cells(row.iter())?;
+        }
+        Ok(())
+    }
+
+    /// Writes a row that is put together from several sources, like [`TableWriter::write`].
+    ///
+    /// # Errors
+    /// As [`TableWriter::write`]; also if the row has not one cell for each column.
+    pub fn write_cells<'c>(
+        &mut self,
+        cells: impl Iterator<Item = Cell<&'c str>>,
+    ) -> Result<(), TableError> {
+        let mut columns = self.columns.iter_mut();
+        for cell in cells {
+            columns.next().ok_or_else(uneven)?.append(&cell)?;
+            // Only texts have sizes without a bound; the number of rows bounds other cells.
+            self.bytes = self.bytes.saturating_add(cell.text_bytes());
+        }
+        if columns.next().is_some() {
+            return Err(uneven());
+        }
+        self.rows += 1;
+        if self.rows >= BATCH_ROWS || self.bytes >= BATCH_BYTES {
+            self.encode()?;
         }
         Ok(())
     }
@@ -236,6 +251,11 @@ impl TableWriter {
     }
 }
 
+/// The error for a row that has fewer or more cells than the table has columns.
+fn uneven() -> TableError {
+    TableError::new("a row has not one cell for each column")
+}
+
 fn properties(aql: &str) -> WriterProperties {
     let query = KeyValue::new(String::from(AQL), aql.to_owned());
     WriterProperties::builder()
@@ -249,7 +269,7 @@ fn properties(aql: &str) -> WriterProperties {
 mod tests {
     use super::*;
     use crate::read::{TableRows, table};
-    use aqlite_engine::answer::{Cell, ResultColumn};
+    use aqlite_engine::answer::ResultColumn;
     use aqlite_engine::document::Number;
     use arrow_ipc::reader::StreamReader;
 
@@ -428,6 +448,18 @@ mod tests {
             error.to_string(),
             "a value does not have the type of its column"
         );
+    }
+
+    #[test]
+    fn row_of_another_width_is_an_error() {
+        let result = result(&["1"]);
+        let mut types = ColumnTypes::new(1);
+        result.rows().for_each(|row| types.observe(row));
+        for cells in [&[][..], &[Cell::Null, Cell::Null]] {
+            let mut writer = TableWriter::new(&result, &types, &TableOptions::default()).unwrap();
+            let error = writer.write_cells(cells.iter().copied()).unwrap_err();
+            assert_eq!(error.to_string(), "a row has not one cell for each column");
+        }
     }
 
     #[test]
