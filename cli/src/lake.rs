@@ -3,14 +3,17 @@
 mod changes;
 mod columns;
 mod database;
+mod ehrs;
 mod files;
 mod iceberg;
 mod objects;
 mod pseudonym;
+mod row;
 mod source;
 mod state;
 mod storage;
 mod sync;
+mod sync_view;
 mod sync_views;
 mod views;
 

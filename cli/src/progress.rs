@@ -51,13 +51,9 @@ impl Progress {
         )
     }
 
-    /// Creates a bar for a number of rows. It is shown after a second.
-    pub fn of_rows(rows: u64, message: &'static str) -> Progress {
-        Progress::with(
-            rows,
-            message,
-            "{msg} [{bar:30}] {pos}/{len} rows, {eta} left",
-        )
+    /// Creates a counter for work whose length is unknown. It is shown after a second.
+    pub fn of_unknown(message: &'static str) -> Progress {
+        Progress::with(0, message, "{pos} {msg}, {elapsed}")
     }
 
     fn with(length: u64, message: &'static str, template: &str) -> Progress {

@@ -20,6 +20,9 @@ const LONGEST: u64 = 1_000_000_000;
 /// Rows of a page of a server.
 const PAGE: usize = 10_000;
 
+/// A query whose result names the state of the whole repository.
+const ONE_EHR: &str = "SELECT e/ehr_id/value FROM EHR e LIMIT 1";
+
 /// The beginning of a database file of SQLite.
 const MAGIC: &[u8] = b"SQLite format 3\0";
 
@@ -107,23 +110,61 @@ impl Repository {
     /// # Errors
     /// If the repository does not answer, or refuses the query.
     pub fn answer(&self, query: &RepositoryQuery<'_>) -> Result<RepositoryAnswer, Failure> {
-        let (mut rows, mut snapshot) = (Vec::new(), None);
-        loop {
-            let request = query.page(rows.len(), snapshot.as_deref());
-            let response = match self {
-                Repository::Server(server) => server.send(&request)?,
-                Repository::Database(database) => database.answer(&in_process(&request)),
-            };
-            let page = ResultPage::read(&response)?;
-            let is_empty = page.rows.is_empty();
+        let (mut rows, mut aql) = (Vec::new(), String::new());
+        let columns = self.pages(query, &mut |page| {
             rows.extend(page.rows);
-            snapshot = page.snapshot.or(snapshot);
-            if !page.has_more || is_empty {
-                let result = ResultSet::from_rows(page.columns, rows);
-                let result = result.map_err(|error| Failure::Data(error.to_string()))?;
-                let aql = page.aql;
-                return Ok(RepositoryAnswer { result, aql });
+            aql = page.aql;
+            Ok(())
+        })?;
+        let result = ResultSet::from_rows(columns, rows);
+        let result = result.map_err(|error| Failure::Data(error.to_string()))?;
+        Ok(RepositoryAnswer { result, aql })
+    }
+
+    /// Passes the pages of the answer to a query to `take`. They show one state, if the repository
+    /// names it. Returns the columns.
+    ///
+    /// # Errors
+    /// If the repository does not answer, or refuses the query; as `take`.
+    pub fn pages(
+        &self,
+        query: &RepositoryQuery<'_>,
+        take: &mut dyn FnMut(ResultPage) -> Result<(), Failure>,
+    ) -> Result<Vec<ResultColumn>, Failure> {
+        let (mut offset, mut snapshot) = (0, None);
+        loop {
+            let request = query.page(offset, snapshot.as_deref());
+            let mut page = ResultPage::read(&self.send(&request)?)?;
+            offset += page.rows.len();
+            snapshot = page.snapshot.clone().or(snapshot);
+            page.has_more &= !page.rows.is_empty();
+            let (has_more, columns) = (page.has_more, page.columns.clone());
+            take(page)?;
+            if !has_more {
+                return Ok(columns);
             }
+        }
+    }
+
+    /// Returns a text that is another one after each commit; `None` if the repository does not name
+    /// its state, as only aqlite does.
+    ///
+    /// # Errors
+    /// If the repository does not answer.
+    pub fn state(&self) -> Result<Option<String>, Failure> {
+        let query = RepositoryQuery {
+            text: QueryText::Aql(ONE_EHR),
+            parameters: &Parameters::new(),
+        };
+        let response = self.send(&query.page(0, None))?;
+        let page = ResultPage::read(&response).ok();
+        Ok(page.and_then(|page| commits_of(page.snapshot.as_deref()?)))
+    }
+
+    fn send(&self, request: &PageRequest) -> Result<Response, Failure> {
+        match self {
+            Repository::Server(server) => server.send(request),
+            Repository::Database(database) => Ok(database.answer(&in_process(request))),
         }
     }
 }
@@ -171,6 +212,18 @@ impl Repository {
             return Err(Failure::Data(format!("{status}: {}", message_of(&text))));
         }
         json::value(&text).map_err(|_| Failure::Data(format!("{path}: the answer is no JSON")))
+    }
+}
+
+/// Returns the part of a snapshot token that depends on commits only: the numbers of the newest
+/// version and EHR, of physical deletions, and the revision. `None` for a token of another form.
+fn commits_of(token: &str) -> Option<String> {
+    let parts: Vec<&str> = token.split('-').collect();
+    match parts.as_slice() {
+        ["1", version, ehr, removals, revision, _now, _of] => {
+            Some([*version, *ehr, *removals, *revision].join("-"))
+        }
+        _ => None,
     }
 }
 
@@ -303,13 +356,17 @@ impl Server {
 
 /// A page of a result.
 #[derive(Default)]
-struct ResultPage {
-    columns: Vec<ResultColumn>,
-    rows: Vec<Vec<Cell<String>>>,
-    has_more: bool,
-    /// The state of the repository that the page shows.
-    snapshot: Option<String>,
-    aql: String,
+pub struct ResultPage {
+    /// The columns.
+    pub columns: Vec<ResultColumn>,
+    /// The rows.
+    pub rows: Vec<Vec<Cell<String>>>,
+    /// Whether another page follows.
+    pub has_more: bool,
+    /// The state of the repository that the page shows, if it names it.
+    pub snapshot: Option<String>,
+    /// The text of the query; empty if the repository does not tell it.
+    pub aql: String,
 }
 
 impl ResultPage {

@@ -95,6 +95,54 @@ impl DataSet {
         })
     }
 
+    /// Passes the rows of a query to `take` in parts, so that not all of them are in memory. The first
+    /// part has the columns and no row, the others are those of the segments. The parts of segments
+    /// that the query reads are not kept. All rows must come from one document each.
+    ///
+    /// # Errors
+    /// As [`DataSet::answer`], and as `take`.
+    pub fn answer_in_parts(
+        &self,
+        plan: &Plan,
+        now: &str,
+        take: &mut dyn FnMut(ResultSet) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        if Source::of(plan.scan()) != Source::Segments {
+            return take(self.answer(plan, now)?.result);
+        }
+        let columns = Run::new(plan, now, budget(), &is_interrupted).finish();
+        take(columns.map_err(failure)?)?;
+        for number in 0..self.segments.len() {
+            let rows = self.rows_of_segment(number, plan, now)?;
+            if !rows.is_empty() {
+                take(rows)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a query on one segment, whose parts are loaded for this run only.
+    fn rows_of_segment(&self, number: usize, plan: &Plan, now: &str) -> Result<ResultSet, Failure> {
+        let opened = self.segments.get(number);
+        let opened = opened.ok_or_else(|| damaged("a segment is absent"))?;
+        let batch = opened.segment.without_parts(&opened.batch);
+        let batch = batch.map_err(damaged)?;
+        loop {
+            let before = absent_reads();
+            let mut run = Run::new(plan, now, budget(), &is_interrupted);
+            run.push(&batch);
+            if absent_reads() == before {
+                return run.finish().map_err(failure);
+            }
+            if is_interrupted() {
+                return Err(Failure::Interrupted);
+            }
+            if self.load_into(&batch, number, &batch.wanted())? == 0 {
+                return Err(damaged("a part of a segment is absent"));
+            }
+        }
+    }
+
     fn run_on<'p>(&self, batch: &Batch, plan: &'p Plan, now: &'p str) -> Result<Run<'p>, Failure> {
         let mut run = Run::new(plan, now, budget(), &is_interrupted);
         run.push(batch);
@@ -158,19 +206,15 @@ impl DataSet {
     /// Loads the parts that were read while they were absent. Returns their number.
     fn load_wanted(&self) -> Result<usize, Failure> {
         let mut loaded = 0;
-        for number in 0..self.segments.len() {
-            let wanted = self
-                .segments
-                .get(number)
-                .map(|opened| opened.batch.wanted());
-            loaded += self.load(number, &wanted.unwrap_or_default())?;
+        for (number, Opened { batch, .. }) in self.segments.iter().enumerate() {
+            loaded += self.load_into(batch, number, &batch.wanted())?;
         }
         Ok(loaded)
     }
 
-    /// Loads parts of a segment from its file. Returns their number.
-    fn load(&self, number: usize, parts: &[u32]) -> Result<usize, Failure> {
-        let (Some(Opened { segment, batch }), Some(facts)) =
+    /// Loads parts into a batch of a segment. Returns their number.
+    fn load_into(&self, batch: &Batch, number: usize, parts: &[u32]) -> Result<usize, Failure> {
+        let (Some(Opened { segment, .. }), Some(facts)) =
             (self.segments.get(number), self.catalog.segments.get(number))
         else {
             return Err(damaged("a segment is absent"));

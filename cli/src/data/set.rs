@@ -64,6 +64,20 @@ impl DataSet {
         DataSet::read(options, &files, index.as_ref())
     }
 
+    /// Opens the data of some options by their index file; `None` if there is none of these files.
+    ///
+    /// # Errors
+    /// If arguments name no files, or files cannot be listed.
+    pub fn open_indexed(options: &DataOptions) -> Result<Option<DataSet>, Failure> {
+        let files = files::list(&options.data, files::DATA)?;
+        let index = Index::of(options, &files);
+        let opened = index.as_ref().and_then(Index::open);
+        Ok(
+            opened
+                .and_then(|(store, catalog)| DataSet::assemble(&files, store, catalog, true).ok()),
+        )
+    }
+
     /// Returns a number that changes with the files of some options; `None` if they are not known
     /// before they are read, or were modified so recently that a change could leave it the same.
     ///
@@ -83,7 +97,7 @@ impl DataSet {
     pub fn reliably<T>(
         &mut self,
         options: &DataOptions,
-        compute: impl Fn(&DataSet) -> Result<T, Failure>,
+        mut compute: impl FnMut(&DataSet) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         match compute(self) {
             Err(Failure::Damaged(_)) if self.is_cached => {

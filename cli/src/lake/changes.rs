@@ -1,252 +1,707 @@
 //! The differences between the rows of a view and its dataset.
+//!
+//! Rows arrive in parts. Those of changed objects are written at once, with the types that the values
+//! so far have. The first rows are held back, because they decide most types. If a later value needs
+//! another type of a column, nothing more is written, but all types are known at the end: the caller
+//! begins again with them. So most syncs evaluate their view once, and no sync holds all rows.
 
 use super::columns::Columns;
-use super::files::DatasetRow;
-use super::objects::{ObjectEntry, Objects};
-use super::pseudonym::{Pseudonyms, Replaced};
-use super::source::{Deletion, Source, ViewRows, object_and_version};
+use super::ehrs::LakeEhrs;
+use super::files::FileWriter;
+use super::objects::{ObjectEntry, ObjectId, Objects};
+use super::pseudonym::Pseudonyms;
+use super::row::{self, LakeCells};
+use super::source::{Deletion, RowSink, Source, Touched, object_and_version};
+use super::storage::Storage;
+use super::sync_views::SyncView;
 use crate::outcome::Failure;
-use aqlite::aql::{Cell, Row};
-use aqlite::rm::time::{Temporal, TemporalKind, format_utc};
-use std::collections::HashMap;
-use twox_hash::XxHash64;
+use crate::progress::{Progress, is_interrupted};
+use aqlite::aql::{Cell, ResultSet, Row};
+use aqlite::arrow::ColumnTypes;
+use aqlite::rm::time::{Temporal, TemporalKind};
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
-/// The present rows of an object.
-struct PresentObject {
+/// The bytes of rows that are held back before the first file begins.
+pub const HELD_BYTES: usize = 33_554_432;
+
+/// Everything about a sync of a view that its rows do not change.
+#[derive(Clone, Copy)]
+pub struct SyncContext<'c> {
+    /// The view.
+    pub view: &'c SyncView,
+    /// The place of the lake.
+    pub storage: &'c Storage,
+    /// The index before this sync, without what it removes.
+    pub known: &'c Objects,
+    /// The number of the sync.
+    pub sync: u64,
+    /// The key of pseudonyms.
+    pub pseudonyms: Option<&'c Pseudonyms>,
+    /// The subjects of EHRs, if there are pseudonyms.
+    pub subjects: &'c HashMap<String, String>,
+    /// The bytes of rows that are held back before the first file begins.
+    pub held_bytes: usize,
+    /// Whether nothing is written.
+    pub is_dry: bool,
+    /// The progress in rows.
+    pub progress: &'c Progress,
+}
+
+/// The rows of a view that its dataset does not have. It receives all rows, and writes the new ones.
+pub struct Changes<'c> {
+    context: SyncContext<'c>,
+    /// The types of the values before this pass over the rows.
+    known_types: Option<ColumnTypes>,
+    /// Absent before the first part.
+    table: Option<Table>,
+    ehrs: LakeEhrs<'c>,
+    new: Vec<(ObjectId, ObjectEntry)>,
+    /// The positions in the index of the objects that have rows.
+    seen: Vec<bool>,
+    rows: u64,
+    output: Output<'c>,
+}
+
+/// The columns of the dataset, and the types of their values so far.
+struct Table {
+    columns: Rc<Columns>,
+    types: ColumnTypes,
+}
+
+/// The rows that were found, or their files.
+enum Output<'c> {
+    /// The first rows, and their bytes.
+    Held(Vec<Part>, usize),
+    /// Files.
+    Files(Box<FileWriter<'c>>),
+    /// Nothing: a column has another type than the files.
+    Refused,
+}
+
+/// A part of the rows of a view.
+struct Part {
+    rows: ResultSet,
+    /// The objects whose rows are written.
+    objects: Vec<PartObject>,
+}
+
+/// An object with changed rows.
+struct PartObject {
+    /// The index of its first row, and the index behind its last one.
+    rows: (usize, usize),
+    /// The number of its EHR in [`LakeEhrs`].
     ehr: u32,
     version: u32,
     committed: Option<i64>,
-    /// The sum of the hashes of its rows, which does not depend on their order.
-    digest: u64,
-    is_changed: bool,
 }
 
-/// The rows of a view that its dataset does not have.
-pub struct Changes<'r> {
-    rows: &'r ViewRows,
-    columns: &'r Columns,
-    sync: u64,
-    /// The ids of EHRs, and what replaces ids in their rows, by the numbers of the EHRs here.
-    ehrs: Vec<(String, Replaced)>,
-    objects: HashMap<&'r str, PresentObject>,
-    /// Objects without rows that have rows in the dataset, with the version that deletes them.
-    gone: Vec<(String, ObjectEntry)>,
-    /// The index before this sync.
-    before: &'r Objects,
+/// The keys of a row: the id of the EHR, the uid of the version, the time of its commit.
+struct Keys<'r> {
+    ehr_id: &'r str,
+    uid: &'r str,
+    committed: &'r str,
 }
 
-impl<'r> Changes<'r> {
-    /// Compares the rows of a view with the index of its dataset.
-    ///
-    /// # Errors
-    /// If a row does not name its version, or the deletions cannot be read.
-    pub fn find(
-        (rows, columns): (&'r ViewRows, &'r Columns),
-        before: &'r Objects,
-        source: &Source,
-        (pseudonyms, sync): (Option<&Pseudonyms>, u64),
-    ) -> Result<Changes<'r>, Failure> {
-        let mut changes = Changes {
+/// The outcome of a pass over the rows of a view.
+pub struct Found<'c> {
+    /// The types of all values.
+    pub types: ColumnTypes,
+    /// The columns of the dataset.
+    pub columns: Rc<Columns>,
+    /// The writer of the files; `None` if they must be written again, because a later value needs
+    /// another type of a column.
+    pub writer: Option<FileWriter<'c>>,
+    /// The number of rows of changed and of deleted objects.
+    pub rows: u64,
+    /// The changes of the index.
+    pub index: IndexChanges,
+}
+
+/// The changes of the index of a dataset.
+pub struct IndexChanges {
+    /// The objects with new rows, whose EHRs have the numbers of `ehrs`.
+    new: Vec<(ObjectId, ObjectEntry)>,
+    /// The objects that have no rows any more, whose EHRs have the numbers of the index.
+    gone: Vec<(ObjectId, ObjectEntry)>,
+    ehrs: Vec<String>,
+}
+
+impl<'c> Changes<'c> {
+    /// Begins a pass over the rows of a view. `types` are those of the dataset and of earlier passes.
+    pub fn new(context: SyncContext<'c>, types: Option<ColumnTypes>) -> Changes<'c> {
+        Changes {
+            context,
+            known_types: types,
+            table: None,
+            ehrs: LakeEhrs::new(context.pseudonyms, context.subjects),
+            new: Vec::new(),
+            seen: vec![false; context.known.len()],
+            rows: 0,
+            output: Output::Held(Vec::new(), 0),
+        }
+    }
+
+    /// Returns the columns, which the first part tells.
+    fn columns_of(&mut self, rows: &ResultSet) -> Result<Rc<Columns>, Failure> {
+        if let Some(table) = &self.table {
+            return Ok(Rc::clone(&table.columns));
+        }
+        let columns = Rc::new(Columns::of(rows, &self.context.view.name)?);
+        let types = self.known_types.clone();
+        self.table = Some(Table {
+            types: types.unwrap_or_else(|| ColumnTypes::new(columns.all.len())),
+            columns: Rc::clone(&columns),
+        });
+        Ok(columns)
+    }
+
+    fn table(&mut self) -> Result<&mut Table, Failure> {
+        self.table.as_mut().ok_or_else(|| internal("no columns"))
+    }
+
+    /// Finds the changed objects of a part, and observes the types of their rows.
+    fn changed(&mut self, rows: ResultSet) -> Result<Part, Failure> {
+        let columns = self.columns_of(&rows)?;
+        let all: Vec<Row<'_>> = rows.rows().collect();
+        let (mut objects, mut start) = (Vec::new(), 0);
+        let mut buffer = row::Digest::default();
+        while let Some(first) = all.get(start) {
+            let keys = Keys::of(*first, &columns)?;
+            let (mut end, mut digest) = (start, 0_u64);
+            while let Some(row) = all.get(end)
+                && Keys::of(*row, &columns)?.uid == keys.uid
+            {
+                digest = digest.wrapping_add(buffer.of(*row, columns.keys));
+                end += 1;
+            }
+            if let Some(object) = self.compare(&keys, digest, (start, end))? {
+                self.observe(&object, all.get(start..end).unwrap_or_default())?;
+                objects.push(object);
+            }
+            start = end;
+        }
+        drop(all);
+        Ok(Part { rows, objects })
+    }
+
+    /// Compares an object with the index; `None` if its rows are those of the dataset.
+    fn compare(
+        &mut self,
+        keys: &Keys<'_>,
+        digest: u64,
+        rows: (usize, usize),
+    ) -> Result<Option<PartObject>, Failure> {
+        let (id, version) = object_and_version(keys.uid);
+        // Rows of two versions must not have the same digest.
+        let digest = digest.wrapping_add(u64::from(version));
+        let id = ObjectId::of(id);
+        if let Some(position) = self.context.known.find(&id) {
+            let seen = self.seen.get_mut(position);
+            if seen.is_none_or(|seen| std::mem::replace(seen, true)) {
+                return Err(Failure::Data(format!(
+                    "the rows of the object {id} do not follow one another"
+                )));
+            }
+            let known = self.context.known.entry(position);
+            if known.is_some_and(|entry| entry.digest == Some(digest)) {
+                return Ok(None);
+            }
+        }
+        let object = PartObject {
             rows,
-            columns,
-            sync,
-            ehrs: Vec::new(),
-            objects: HashMap::new(),
-            gone: Vec::new(),
-            before,
+            ehr: self.ehrs.number_of(keys.ehr_id),
+            version,
+            committed: micros_of(keys.committed),
         };
-        changes.group(source, pseudonyms)?;
-        for (id, object) in &mut changes.objects {
-            let known = before.get(id).and_then(|entry| entry.digest);
-            object.is_changed = known != Some(object.digest);
-        }
-        changes.find_gone(source)?;
-        Ok(changes)
-    }
-
-    /// Groups the rows by their objects.
-    fn group(&mut self, source: &Source, pseudonyms: Option<&Pseudonyms>) -> Result<(), Failure> {
-        let subjects = match pseudonyms {
-            Some(_) => source.subjects()?,
-            None => HashMap::new(),
+        let entry = ObjectEntry {
+            ehr: object.ehr,
+            version,
+            committed: object.committed,
+            digest: Some(digest),
         };
-        let mut numbers: HashMap<&str, u32> = HashMap::new();
-        let mut text = String::new();
-        for row in self.rows.result.rows() {
-            let [ehr_id, uid, committed] = keys(row, self.columns)?;
-            let (object, version) = object_and_version(uid);
-            let next = u32::try_from(self.ehrs.len()).unwrap_or(u32::MAX);
-            let ehr = *numbers.entry(ehr_id).or_insert(next);
-            if ehr == next {
-                let replaced = pseudonyms.map(|p| p.replaced(ehr_id, subjects.get(ehr_id)));
-                let shown = pseudonyms.map_or_else(|| ehr_id.to_owned(), |p| p.of_ehr(ehr_id));
-                self.ehrs.push((shown, replaced.unwrap_or_default()));
-            }
-            text.clear();
-            row.iter().take(self.columns.keys).for_each(|cell| {
-                cell.write_json(&mut text);
-                text.push(',');
-            });
-            let hash = XxHash64::oneshot(u64::from(version), text.as_bytes());
-            let entry = self.objects.entry(object).or_insert_with(|| PresentObject {
-                ehr,
-                version,
-                committed: micros_of(committed),
-                digest: 0,
-                is_changed: false,
-            });
-            entry.digest = entry.digest.wrapping_add(hash);
-        }
-        Ok(())
+        self.new.push((id, entry));
+        self.rows += (rows.1 - rows.0) as u64;
+        Ok(Some(object))
     }
 
-    /// Finds the objects of the dataset that have no rows any more.
-    fn find_gone(&mut self, source: &Source) -> Result<(), Failure> {
-        let may_change = |id: &String| match &self.rows.touched {
-            Some(touched) => touched.contains(id),
-            None => true,
+    fn observe(&mut self, object: &PartObject, rows: &[Row<'_>]) -> Result<(), Failure> {
+        let Some(table) = &mut self.table else {
+            return Err(internal("no columns"));
         };
-        let is_gone = |(id, entry): &(&String, &ObjectEntry)| {
-            entry.digest.is_some() && may_change(id) && !self.objects.contains_key(id.as_str())
-        };
-        let gone: Vec<(&String, &ObjectEntry)> = self.before.iter().filter(is_gone).collect();
-        if gone.is_empty() {
-            return Ok(());
-        }
-        let deletions = source.deletions()?;
-        for (id, entry) in gone {
-            let mut entry = ObjectEntry {
-                digest: None,
-                ..*entry
-            };
-            if let Some(Deletion { version, committed }) = deletions.get(id) {
-                entry.version = *version;
-                entry.committed = micros_of(committed).or(entry.committed);
-            }
-            self.gone.push((id.clone(), entry));
-        }
-        self.gone
-            .sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
-        Ok(())
-    }
-
-    /// Returns the number of objects with new rows.
-    pub fn changed(&self) -> usize {
-        self.objects
-            .values()
-            .filter(|object| object.is_changed)
-            .count()
-    }
-
-    /// Returns the number of objects that have no rows any more.
-    pub fn gone(&self) -> usize {
-        self.gone.len()
-    }
-
-    /// Returns the number of rows to write.
-    pub fn len(&self) -> usize {
-        let new = self.rows.result.rows().filter(|row| self.is_new(*row));
-        new.count() + self.gone.len()
-    }
-
-    fn is_new(&self, row: Row<'_>) -> bool {
-        let keys = keys(row, self.columns);
-        let object = keys.ok().map(|[_, uid, _]| object_and_version(uid).0);
-        object
-            .and_then(|id| self.objects.get(id))
-            .is_some_and(|object| object.is_changed)
-    }
-
-    /// The rows to write, in the order of the view, and then those of deleted objects.
-    pub fn rows(&self) -> impl Iterator<Item = Result<DatasetRow, Failure>> {
-        let new = self.rows.result.rows().filter(|row| self.is_new(*row));
-        let new = new.map(|row| self.new_row(row));
-        new.chain(
-            self.gone
-                .iter()
-                .map(|(id, entry)| Ok(self.gone_row(id, entry))),
+        let columns = Rc::clone(&table.columns);
+        object.each_row(
+            &self.ehrs,
+            self.context.sync,
+            (rows, &columns),
+            &mut |cells| {
+                table.types.observe_cells(cells.iter().copied());
+                Ok(())
+            },
         )
     }
 
-    fn new_row(&self, row: Row<'_>) -> Result<DatasetRow, Failure> {
-        let [_, uid, _] = keys(row, self.columns)?;
-        let id = object_and_version(uid).0;
-        let object = self.objects.get(id).ok_or_else(unnamed)?;
-        let (ehr, replaced) = self.ehrs.get(object.ehr as usize).ok_or_else(unnamed)?;
-        let mut cells = self.lake_cells(ehr, id, (object.version, object.committed), false);
-        for index in &self.columns.kept {
-            cells.push(replaced.cell(row.get(*index).unwrap_or(Cell::Null)));
-        }
-        Ok(cells)
-    }
-
-    fn gone_row(&self, id: &str, entry: &ObjectEntry) -> DatasetRow {
-        let ehr = self.before.ehr_id(entry.ehr);
-        let mut cells = self.lake_cells(ehr, id, (entry.version, entry.committed), true);
-        cells.resize(self.columns.all.len(), Cell::Null);
-        cells
-    }
-
-    fn lake_cells(
-        &self,
-        ehr: &str,
-        object: &str,
-        (version, committed): (u32, Option<i64>),
-        deleted: bool,
-    ) -> DatasetRow {
-        let number =
-            |number: u64| Cell::Number(aqlite::document::Number::Token(number.to_string()));
-        let mut cells = Vec::with_capacity(self.columns.all.len());
-        cells.extend([
-            Cell::Text(ehr.to_owned()),
-            Cell::Text(object.to_owned()),
-            number(u64::from(version)),
-            committed.map_or(Cell::Null, |micros| Cell::Text(format_utc(micros))),
-            Cell::Boolean(deleted),
-            number(self.sync),
-        ]);
-        cells
-    }
-
-    /// Returns the index after this sync.
-    pub fn objects(&self) -> Objects {
-        let mut after = self.before.clone();
-        for (id, object) in self.objects.iter().filter(|(_, object)| object.is_changed) {
-            let ehr = self.ehrs.get(object.ehr as usize);
-            let ehr = after.ehr(ehr.map(|(id, _)| id.clone()).unwrap_or_default());
-            let entry = ObjectEntry {
-                ehr,
-                version: object.version,
-                committed: object.committed,
-                digest: Some(object.digest),
+    /// Holds a part back, or writes it.
+    fn add(&mut self, part: Part) -> Result<(), Failure> {
+        if let Output::Held(parts, bytes) = &mut self.output {
+            *bytes += part.bytes();
+            parts.push(part);
+            return match *bytes > self.context.held_bytes {
+                true => self.begin(),
+                false => Ok(()),
             };
-            after.set((*id).to_owned(), entry);
         }
-        for (id, entry) in &self.gone {
-            after.set(id.clone(), *entry);
+        self.renew_types()?;
+        self.write(&part)
+    }
+
+    /// Begins the files with the rows that were held back.
+    fn begin(&mut self) -> Result<(), Failure> {
+        let context = self.context;
+        let table = self.table()?;
+        let writer = FileWriter::new(&context, Rc::clone(&table.columns), &table.types)?;
+        if let Output::Held(parts, _) =
+            std::mem::replace(&mut self.output, Output::Files(Box::new(writer)))
+        {
+            for part in parts {
+                self.write(&part)?;
+            }
         }
-        after
+        Ok(())
+    }
+
+    /// Lets the files have the present types, or ends them if these need other columns.
+    fn renew_types(&mut self) -> Result<(), Failure> {
+        if let (Output::Files(writer), Some(table)) = (&mut self.output, &self.table)
+            && !writer.renew_types(&table.types)?
+        {
+            self.output = Output::Refused;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, part: &Part) -> Result<(), Failure> {
+        let Output::Files(writer) = &mut self.output else {
+            return Ok(());
+        };
+        let all: Vec<Row<'_>> = part.rows.rows().collect();
+        let columns = Rc::clone(&writer.columns);
+        for object in &part.objects {
+            let rows = all.get(object.rows.0..object.rows.1).unwrap_or_default();
+            object.each_row(
+                &self.ehrs,
+                self.context.sync,
+                (rows, &columns),
+                &mut |cells| writer.write(cells),
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Ends the pass: finds the objects that have no rows any more, and writes that they are deleted.
+    ///
+    /// # Errors
+    /// If the deletions cannot be read, or a file cannot be written.
+    pub fn finish(
+        mut self,
+        source: &Source,
+        touched: Option<&Touched>,
+    ) -> Result<Found<'c>, Failure> {
+        let gone = self.gone(source, touched)?;
+        self.rows += gone.len() as u64;
+        self.observe_gone(&gone)?;
+        match self.output {
+            Output::Held(..) if !self.context.is_dry && self.rows > 0 => self.begin()?,
+            _ => self.renew_types()?,
+        }
+        self.write_gone(&gone)?;
+        let table = self.table.ok_or_else(|| internal("no columns"))?;
+        let writer = match self.output {
+            Output::Files(writer) => Some(*writer),
+            Output::Held(..) => Some(FileWriter::new(
+                &self.context,
+                Rc::clone(&table.columns),
+                &table.types,
+            )?),
+            Output::Refused => None,
+        };
+        Ok(Found {
+            types: table.types,
+            columns: table.columns,
+            writer,
+            rows: self.rows,
+            index: IndexChanges {
+                new: self.new,
+                gone,
+                ehrs: self.ehrs.into_shown(),
+            },
+        })
+    }
+
+    /// Returns the objects of the dataset that have no rows any more.
+    fn gone(
+        &self,
+        source: &Source,
+        touched: Option<&Touched>,
+    ) -> Result<Vec<(ObjectId, ObjectEntry)>, Failure> {
+        let known = self.context.known;
+        let is_gone = |position: usize| self.seen.get(position) == Some(&false);
+        let present = |position: usize, id: &ObjectId| {
+            let entry = known.entry(position).filter(|entry| entry.digest.is_some());
+            entry
+                .filter(|_| is_gone(position))
+                .map(|entry| (id.clone(), *entry))
+        };
+        let mut gone: Vec<(ObjectId, ObjectEntry)> = match touched {
+            None => (0..)
+                .zip(known.iter())
+                .filter_map(|(position, (id, _))| present(position, id))
+                .collect(),
+            Some(touched) => touched
+                .keys()
+                .map(|id| ObjectId::of(id))
+                .filter_map(|id| present(known.find(&id)?, &id))
+                .collect(),
+        };
+        if gone.is_empty() {
+            return Ok(gone);
+        }
+        gone.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        let deletions = source.deletions(&|| self.ehrs_of(&gone, source))?;
+        for (id, entry) in &mut gone {
+            entry.digest = None;
+            if let Some(Deletion { version, committed }) = deletions.get(&id.to_string()) {
+                entry.version = *version;
+                entry.committed = micros_of(committed).or(entry.committed);
+            }
+        }
+        Ok(gone)
+    }
+
+    /// Returns the EHRs of objects, with the ids that the data have.
+    fn ehrs_of(
+        &self,
+        objects: &[(ObjectId, ObjectEntry)],
+        source: &Source,
+    ) -> Result<Vec<String>, Failure> {
+        let known = self.context.known;
+        let shown: HashSet<&str> = objects
+            .iter()
+            .map(|(_, entry)| known.ehr_id(entry.ehr))
+            .collect();
+        let mut ehrs: Vec<String> = match self.context.pseudonyms {
+            None => shown.into_iter().map(str::to_owned).collect(),
+            Some(pseudonyms) => {
+                let all = source.ehrs()?.into_iter();
+                all.filter(|ehr| shown.contains(pseudonyms.of_ehr(ehr).as_str()))
+                    .collect()
+            }
+        };
+        ehrs.sort_unstable();
+        Ok(ehrs)
+    }
+
+    fn observe_gone(&mut self, gone: &[(ObjectId, ObjectEntry)]) -> Result<(), Failure> {
+        let context = self.context;
+        let table = self.table()?;
+        let width = table.columns.all.len();
+        for (id, entry) in gone {
+            LakeCells::deleted(context.known.ehr_id(entry.ehr), id, entry, context.sync)
+                .with_nulls(width, &mut |cells| {
+                    table.types.observe_cells(cells.iter().copied());
+                    Ok(())
+                })?;
+        }
+        Ok(())
+    }
+
+    fn write_gone(&mut self, gone: &[(ObjectId, ObjectEntry)]) -> Result<(), Failure> {
+        let context = self.context;
+        let Output::Files(writer) = &mut self.output else {
+            return Ok(());
+        };
+        let width = writer.columns.all.len();
+        for (id, entry) in gone {
+            LakeCells::deleted(context.known.ehr_id(entry.ehr), id, entry, context.sync)
+                .with_nulls(width, &mut |cells| writer.write(cells))?;
+        }
+        Ok(())
     }
 }
 
-/// Returns the keys of a row: the id of the EHR, the uid of the version, the time of its commit.
-fn keys<'r>(row: Row<'r>, columns: &Columns) -> Result<[&'r str; 3], Failure> {
-    let key = |index: usize| match row.get(columns.keys + index) {
-        Some(Cell::Text(text)) => Ok(text),
-        Some(Cell::Null) if index == 2 => Ok(""),
-        _ => Err(unnamed()),
-    };
-    Ok([key(0)?, key(1)?, key(2)?])
+impl RowSink for Changes<'_> {
+    fn take(&mut self, rows: ResultSet) -> Result<(), Failure> {
+        if is_interrupted() {
+            return Err(Failure::Interrupted);
+        }
+        let count = rows.len() as u64;
+        let part = self.changed(rows)?;
+        self.context.progress.advance(count);
+        self.context.progress.show();
+        match part.objects.is_empty() || self.context.is_dry {
+            true => Ok(()),
+            false => self.add(part),
+        }
+    }
+
+    fn restart(&mut self) -> Result<(), Failure> {
+        *self = Changes::new(self.context, self.known_types.take());
+        Ok(())
+    }
 }
 
-/// The failure for a row without a key.
-fn unnamed() -> Failure {
-    Failure::Data(String::from(
-        "a row names no EHR or no version: the repository does not tell them",
-    ))
+impl Part {
+    /// Returns the memory of its rows, about.
+    fn bytes(&self) -> usize {
+        let texts: usize = (0..self.rows.len())
+            .map(|row| self.rows.row_bytes(row))
+            .sum();
+        texts + self.rows.footprint()
+    }
+}
+
+impl PartObject {
+    /// Passes the cells of its rows in the dataset to `use_row`.
+    fn each_row(
+        &self,
+        ehrs: &LakeEhrs<'_>,
+        sync: u64,
+        (rows, columns): (&[Row<'_>], &Columns),
+        use_row: row::UseRow<'_>,
+    ) -> Result<(), Failure> {
+        let Some(first) = rows.first() else {
+            return Ok(());
+        };
+        let (shown, replaced) = ehrs.get(self.ehr).ok_or_else(|| internal("no EHR"))?;
+        let id = object_and_version(Keys::of(*first, columns)?.uid).0;
+        let cells = LakeCells::present(shown, id, (self.version, self.committed), sync);
+        for row in rows {
+            cells.with_row(*row, &columns.kept, replaced, use_row)?;
+        }
+        Ok(())
+    }
+}
+
+impl<'r> Keys<'r> {
+    fn of(row: Row<'r>, columns: &Columns) -> Result<Keys<'r>, Failure> {
+        let key = |index: usize| match row.get(columns.keys + index) {
+            Some(Cell::Text(text)) => Ok(text),
+            Some(Cell::Null) if index == 2 => Ok(""),
+            _ => Err(Failure::Data(String::from(
+                "a row names no EHR or no version: the repository does not tell them",
+            ))),
+        };
+        Ok(Keys {
+            ehr_id: key(0)?,
+            uid: key(1)?,
+            committed: key(2)?,
+        })
+    }
+}
+
+impl IndexChanges {
+    /// Returns the number of objects with new rows.
+    pub fn changed(&self) -> usize {
+        self.new.len()
+    }
+
+    /// Returns the number of objects that have no rows any more.
+    pub fn deleted(&self) -> usize {
+        self.gone.len()
+    }
+
+    /// Returns the index after the sync.
+    ///
+    /// # Errors
+    /// If an object was found twice.
+    pub fn applied(self, mut known: Objects) -> Result<Objects, Failure> {
+        let mut all = self.new;
+        for (_, entry) in &mut all {
+            let ehr = self.ehrs.get(entry.ehr as usize);
+            entry.ehr = known.ehr(ehr.ok_or_else(|| internal("no EHR"))?);
+        }
+        all.extend(self.gone);
+        known.with(all)
+    }
+}
+
+/// The failure for a broken invariant.
+fn internal(what: &str) -> Failure {
+    Failure::Data(format!("an invariant of the sync is broken: {what}"))
 }
 
 /// Returns the microseconds since 0001-01-01 of a time of commit.
 fn micros_of(text: &str) -> Option<i64> {
     Temporal::parse(TemporalKind::DateTime, text).map(|time| time.earliest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::DataOptions;
+    use crate::data::owner::EhrFrom;
+    use aqlite::aql::ResultColumn;
+    use aqlite::arrow::TableFormat;
+    use aqlite::arrow::read::table;
+    use aqlite::document::Number;
+    use object_store::memory::InMemory;
+    use object_store::path::Path as Key;
+    use std::sync::Arc;
+
+    /// Everything that a sync of the view of one column needs.
+    struct Lake {
+        view: SyncView,
+        storage: Storage,
+        subjects: HashMap<String, String>,
+        progress: Progress,
+    }
+
+    impl Lake {
+        fn new() -> Lake {
+            let store = Arc::new(InMemory::new());
+            let storage = Storage::new(store, Key::default(), String::from("s3://b"), None);
+            Lake {
+                view: SyncView {
+                    name: String::from("v"),
+                    aql: String::new(),
+                    query: String::new(),
+                },
+                storage: storage.unwrap(),
+                subjects: HashMap::new(),
+                progress: Progress::of_unknown("rows"),
+            }
+        }
+
+        fn changes<'l>(&'l self, known: &'l Objects, types: Option<ColumnTypes>) -> Changes<'l> {
+            let context = SyncContext {
+                view: &self.view,
+                storage: &self.storage,
+                known,
+                sync: 1,
+                pseudonyms: None,
+                subjects: &self.subjects,
+                held_bytes: 0,
+                is_dry: false,
+                progress: &self.progress,
+            };
+            Changes::new(context, types)
+        }
+    }
+
+    /// Returns rows of a column `x`, each of an object of its own.
+    fn part(cells: &[(&str, Cell<&str>)]) -> ResultSet {
+        let names = ["x", "e", "v", "t"];
+        let columns = names.map(|name| ResultColumn {
+            name: name.to_owned(),
+            path: None,
+        });
+        let rows = cells.iter().map(|(object, cell)| {
+            vec![
+                cell.to_owned(),
+                Cell::Text(String::from("ehr")),
+                Cell::Text(format!("{object}::s::1")),
+                Cell::Null,
+            ]
+        });
+        ResultSet::from_rows(columns.to_vec(), rows).unwrap()
+    }
+
+    fn found<'l>(
+        lake: &'l Lake,
+        known: &'l Objects,
+        types: Option<ColumnTypes>,
+        parts: &[ResultSet],
+    ) -> Found<'l> {
+        let mut changes = lake.changes(known, types);
+        for part in parts {
+            changes.take(part.clone()).unwrap();
+        }
+        let source = Source::open(
+            &DataOptions {
+                data: vec![String::from("absent")],
+                ehr_map: None,
+                ehr_from: EhrFrom::Folder,
+                skip_invalid: false,
+                no_cache: true,
+                cache_dir: None,
+            },
+            None,
+        );
+        changes.finish(&source.unwrap(), None).unwrap()
+    }
+
+    const NUMBERS: [Cell<&str>; 3] = [
+        Cell::Number(Number::Token("1.5")),
+        Cell::Number(Number::Token("2.25")),
+        Cell::Text("many"),
+    ];
+
+    #[test]
+    fn files_have_one_type_of_each_column_after_the_second_pass() {
+        let (lake, known) = (Lake::new(), Objects::default());
+        let [one, two, many] = NUMBERS;
+        let parts = [
+            part(&[]),
+            part(&[("a", one)]),
+            part(&[("b", two), ("c", many)]),
+        ];
+        let first = found(&lake, &known, None, &parts);
+        assert!(first.writer.is_none(), "a text is no number");
+        let mut second = found(&lake, &known, Some(first.types.clone()), &parts);
+        assert_eq!(second.types, first.types);
+        assert_eq!((second.rows, second.index.changed()), (3, 3));
+        let files = second.writer.as_mut().unwrap().take_files().unwrap();
+        let rows: Vec<Vec<String>> = files
+            .iter()
+            .flat_map(|file| {
+                let bytes = lake.storage.expect(&file.name).unwrap();
+                table(TableFormat::Parquet, bytes).unwrap().rows
+            })
+            .collect();
+        let cells: Vec<&str> = rows.iter().map(|row| row[6].as_str()).collect();
+        assert_eq!(cells, ["1.5", "2.25", "\"many\""]);
+        assert_eq!(files.len(), 1);
+    }
+
+    #[test]
+    fn metadata_of_a_file_are_those_of_its_rows() {
+        let (lake, known) = (Lake::new(), Objects::default());
+        let [one, two, _] = NUMBERS;
+        let parts = [
+            part(&[("a", one)]),
+            part(&[("b", two)]),
+            part(&[("c", two)]),
+        ];
+        let mut found = found(&lake, &known, None, &parts);
+        let files = found.writer.as_mut().unwrap().take_files().unwrap();
+        let rows: Vec<u64> = files.iter().map(|file| file.rows).collect();
+        assert_eq!(rows, [1, 2], "the second file has two decimals");
+    }
+
+    #[test]
+    fn object_whose_rows_come_apart_is_refused() {
+        let (lake, known) = (Lake::new(), Objects::default());
+        let [one, two, _] = NUMBERS;
+        let parts = [part(&[("a", one)]), part(&[("b", two), ("a", two)])];
+        let apart = found(&lake, &known, None, &parts)
+            .index
+            .applied(Objects::default());
+        assert!(apart.is_err());
+        let before = found(&lake, &known, None, &parts[..1]);
+        let before = before.index.applied(Objects::default()).unwrap();
+        let mut changes = lake.changes(&before, None);
+        changes.take(parts[0].clone()).unwrap();
+        assert!(changes.take(parts[1].clone()).is_err());
+    }
+
+    #[test]
+    fn rows_that_are_sent_again_are_found_once() {
+        let (lake, known) = (Lake::new(), Objects::default());
+        let mut changes = lake.changes(&known, None);
+        let one = part(&[("a", NUMBERS[0])]);
+        changes.take(one.clone()).unwrap();
+        changes.restart().unwrap();
+        changes.take(one).unwrap();
+        assert_eq!((changes.rows, changes.new.len()), (1, 1));
+    }
 }

@@ -1,21 +1,24 @@
 //! The database of `aqlite serve` as the data of a lake. Queries run on its segments, without the
 //! REST interface and its limits.
 
-use super::source::{Deletion, ViewRows};
+use super::objects::ObjectId;
+use super::source::{Deletion, RowSink};
 use super::state::Watermark;
+use crate::data::answer::{budget, failure as failed};
 use crate::outcome::Failure;
 use crate::progress::is_interrupted;
 use crate::query::now;
 use crate::serve::database;
 use crate::serve::sqlite::Sqlite;
-use aqlite::aql::{Checkpoint, Plan, Progress, ResultSet, Run};
-use aqlite::document::Batch;
+use aqlite::aql::{Plan, Progress, ResultSet, Run};
+use aqlite::document::{Batch, absent_reads};
 use aqlite::store::repository::{BatchSink, Repository};
 use aqlite::store::sql::SqlRepository;
 use rusqlite::{Connection, Row};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
-use tokio::runtime::{Builder, Runtime};
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
 
 /// The newest version, and everything else that changes which rows a query has.
 const STATE: &str = "SELECT max((SELECT coalesce(max(id), 0) FROM version), (SELECT value FROM meta WHERE name = 'last_version')),
@@ -30,7 +33,7 @@ const TOUCHED: &str = "SELECT DISTINCT v.object, e.ehr_id FROM version v JOIN eh
 const DELETED: &str = "SELECT object, number, time_committed FROM version
   WHERE successor IS NULL AND lifecycle = '523' AND kind = 1";
 
-const OBJECTS: &str = "SELECT DISTINCT object FROM version WHERE kind = 1";
+const OBJECTS: &str = "SELECT object FROM version WHERE kind = 1";
 
 const EHRS: &str = "SELECT ehr_id FROM ehr WHERE id > 0 AND is_queryable";
 
@@ -39,14 +42,14 @@ const SUBJECTS: &str = "SELECT ehr_id, subject_id FROM ehr WHERE subject_id IS N
 /// The most EHRs that a query names. If more of them changed, the segments of all are read.
 const NAMED: usize = 2_000;
 
-/// Bytes of parts of segments that a query may load.
-const PARTS: usize = 1_073_741_824;
+/// Bytes of parts of segments that a query may load. With more of them the segments are sent one
+/// after the other, and the memory is that of one.
+const PARTS: usize = 67_108_864;
 
 /// A database that is read only. Another process may serve it meanwhile.
 pub struct LakeDatabase {
     repository: SqlRepository<Sqlite>,
     database: Sqlite,
-    runtime: Runtime,
 }
 
 impl LakeDatabase {
@@ -55,13 +58,12 @@ impl LakeDatabase {
     /// # Errors
     /// If it cannot be read, or is of another release.
     pub fn open(path: &str) -> Result<LakeDatabase, Failure> {
-        let opened = database::read_only(Path::new(path), Some((PARTS, PARTS)));
+        let opened = database::read_only(Path::new(path), Some((0, PARTS)));
         let (database, repository) =
             opened.map_err(|error| Failure::Data(format!("{path}: {error:#}")))?;
         Ok(LakeDatabase {
             repository,
             database,
-            runtime: Builder::new_current_thread().enable_all().build()?,
         })
     }
 
@@ -83,33 +85,48 @@ impl LakeDatabase {
         found.map_err(|error| failure(&error))
     }
 
-    /// Runs a query of versions. If only new versions came since a state, it is run on their EHRs.
+    /// Sends the rows of a query of versions, of some EHRs or of all, to a sink.
     ///
     /// # Errors
-    /// If the database cannot be read, or the user stops.
-    pub fn rows(&self, plan: Plan, since: Option<&Watermark>) -> Result<ViewRows, Failure> {
-        let touched = match since {
-            Some(since) => self.touched(since)?,
-            None => None,
+    /// If the database cannot be read, the sink fails, or the user stops.
+    pub fn send(
+        &self,
+        plan: Plan,
+        ehrs: Option<&[String]>,
+        sink: &mut dyn RowSink,
+    ) -> Result<(), Failure> {
+        let plan = match ehrs {
+            Some(ehrs) => plan.among(ehrs),
+            None => plan,
         };
-        let Some(touched) = touched else {
-            return Ok(ViewRows {
-                result: self.run(&plan)?,
-                touched: None,
-            });
+        let now = now();
+        // The columns, also of a query without rows.
+        sink.take(
+            Run::new(&plan, &now, budget(), &is_interrupted)
+                .finish()
+                .map_err(failed)?,
+        )?;
+        let mut batches = Batches {
+            plan: &plan,
+            now: &now,
+            sink,
+            outcome: Ok(()),
         };
-        let ehrs: HashSet<String> = touched.values().cloned().collect();
-        let mut ehrs: Vec<String> = ehrs.into_iter().collect();
-        ehrs.sort_unstable();
-        Ok(ViewRows {
-            result: self.run(&plan.among(&ehrs))?,
-            touched: Some(touched.into_keys().collect()),
-        })
+        let scanned = completed(self.repository.scan(plan.scan(), &mut batches));
+        batches.outcome?;
+        scanned.map_err(|error| Failure::Data(error.to_string()))?;
+        match is_interrupted() {
+            true => Err(Failure::Interrupted),
+            false => Ok(()),
+        }
     }
 
     /// Returns the objects that changed since a state, with their EHRs; `None` if they are too many,
     /// or if more than versions changed.
-    fn touched(&self, since: &Watermark) -> Result<Option<HashMap<String, String>>, Failure> {
+    ///
+    /// # Errors
+    /// If the database cannot be read.
+    pub fn touched(&self, since: &Watermark) -> Result<Option<HashMap<String, String>>, Failure> {
         let now = self.watermark()?;
         let Some(version) = since.version.filter(|_| now.others == since.others) else {
             return Ok(None);
@@ -131,13 +148,19 @@ impl LakeDatabase {
         Ok(ehrs.into_iter().collect())
     }
 
-    /// Returns the ids of all compositions that have a version.
+    /// Returns the ids of all compositions that have a version, ascending.
     ///
     /// # Errors
     /// If the database cannot be read.
-    pub fn objects(&self) -> Result<HashSet<String>, Failure> {
-        let objects = self.list(OBJECTS, [], |row| row.get(0))?;
-        Ok(objects.into_iter().collect())
+    pub fn objects(&self) -> Result<Vec<ObjectId>, Failure> {
+        let read = |row: &Row<'_>| {
+            let id = row.get_ref(0)?.as_str();
+            id.map(ObjectId::of).map_err(rusqlite::Error::from)
+        };
+        let mut objects = self.list(OBJECTS, [], read)?;
+        objects.sort_unstable();
+        objects.dedup();
+        Ok(objects)
     }
 
     /// Returns the ids of the subjects of EHRs.
@@ -182,51 +205,64 @@ impl LakeDatabase {
         let rows = rows.and_then(Iterator::collect);
         rows.map_err(|error| failure(&error))
     }
+}
 
-    fn run(&self, plan: &Plan) -> Result<ResultSet, Failure> {
-        let now = now();
-        let begin = || Run::new(plan, &now, crate::data::answer::budget(), &is_interrupted);
-        let mut sink = Rows {
-            run: begin(),
-            begin: &begin,
-            before: None,
-        };
-        let scanned = self.repository.scan(plan.scan(), &mut sink);
-        self.runtime
-            .block_on(scanned)
-            .map_err(|error| Failure::Data(error.to_string()))?;
-        sink.run.finish().map_err(crate::data::answer::failure)
+/// The sink of a query whose rows come from one document each: it evaluates each batch alone, so
+/// that the memory is that of the rows of one batch.
+struct Batches<'b> {
+    plan: &'b Plan,
+    now: &'b str,
+    sink: &'b mut dyn RowSink,
+    outcome: Result<(), Failure>,
+}
+
+impl Batches<'_> {
+    fn rows_of(&self, batch: &Batch) -> Result<ResultSet, Failure> {
+        let mut run = Run::new(self.plan, self.now, budget(), &is_interrupted);
+        run.push(batch);
+        run.finish().map_err(failed)
     }
 }
 
-/// The sink of a query: it evaluates each batch.
-struct Rows<'r, 'c> {
-    run: Run<'r>,
-    begin: &'c dyn Fn() -> Run<'r>,
-    /// The state before the segment that is being sent.
-    before: Option<Checkpoint>,
-}
-
-impl BatchSink for Rows<'_, '_> {
+impl BatchSink for Batches<'_> {
     fn take(&mut self, batch: &Batch) -> Progress {
-        self.run.advance(batch)
-    }
-
-    fn checkpoint(&mut self) -> bool {
-        self.before = self.run.checkpoint();
-        self.before.is_some()
-    }
-
-    fn roll_back(&mut self) {
-        if let Some(before) = &self.before {
-            self.run.roll_back(before);
+        let before = absent_reads();
+        let rows = self.rows_of(batch);
+        // The repository sends the batch again with the parts that were absent.
+        if absent_reads() == before {
+            self.outcome = rows.and_then(|rows| match rows.is_empty() {
+                true => Ok(()),
+                false => self.sink.take(rows),
+            });
+        }
+        match self.outcome {
+            Ok(()) if !is_interrupted() => Progress::More,
+            _ => Progress::Enough,
         }
     }
 
+    fn checkpoint(&mut self) -> bool {
+        // No rows of a batch with absent parts were taken, so there is nothing to return to.
+        true
+    }
+
     fn restart(&mut self) -> bool {
-        let earlier = std::mem::replace(&mut self.run, (self.begin)());
-        self.run.take_over(earlier);
-        !is_interrupted()
+        if self.outcome.is_ok() {
+            self.outcome = self.sink.restart();
+        }
+        self.outcome.is_ok() && !is_interrupted()
+    }
+}
+
+/// Polls a future of the repository until it is complete. Its reads block the thread, so it only waits
+/// for itself. A runtime could not be entered again by the sink, which writes files.
+fn completed<T>(future: impl Future<Output = T>) -> T {
+    let mut future = pin!(future);
+    let mut context = Context::from_waker(Waker::noop());
+    loop {
+        if let Poll::Ready(outcome) = future.as_mut().poll(&mut context) {
+            return outcome;
+        }
     }
 }
 

@@ -1,25 +1,27 @@
 //! The Parquet files of a dataset: writing rows, and writing files again without some of them.
 
+use super::changes::SyncContext;
 use super::columns::{Columns, LAKE};
+use super::row::borrowed;
 use super::state::DataFile;
 use super::storage::Storage;
 use crate::outcome::Failure;
-use crate::progress::{Progress, is_interrupted};
+use crate::progress::is_interrupted;
 use crate::repository::cell_of;
 use aqlite::aql::Cell;
 use aqlite::arrow::arrow_schema::SchemaRef;
-use aqlite::arrow::read::{distinct_texts, table};
-use aqlite::arrow::{BATCH_ROWS, ColumnTypes, TableError, TableFormat, TableOptions, TableWriter};
+use aqlite::arrow::read::{distinct_texts, each_row};
+use aqlite::arrow::{
+    BATCH_ROWS, ColumnTypes, TableError, TableFormat, TableOptions, TableWriter, has_same_columns,
+};
 use std::collections::HashSet;
+use std::rc::Rc;
 
 /// The most rows of a data file.
 const FILE_ROWS: u64 = 1_048_576;
 
 /// The bytes after which a data file ends. It is held in memory until then.
-const FILE_BYTES: usize = 134_217_728;
-
-/// A row of a dataset.
-pub type DatasetRow = Vec<Cell<String>>;
+const FILE_BYTES: usize = 33_554_432;
 
 /// EHRs and objects whose rows leave every file of a dataset.
 #[derive(Debug, Default)]
@@ -36,129 +38,206 @@ impl Removed {
         self.ehrs.is_empty() && self.objects.is_empty()
     }
 
-    fn has(&self, row: &DatasetRow) -> bool {
+    fn has(&self, row: &[Cell<&str>]) -> bool {
         let is = |index: usize, ids: &HashSet<String>| match row.get(index) {
-            Some(Cell::Text(id)) => ids.contains(id),
+            Some(Cell::Text(id)) => ids.contains(*id),
             _ => false,
         };
         is(0, &self.ehrs) || is(1, &self.objects)
     }
 }
 
-/// Writes the data files of one sync.
+/// Writes the data files of a sync of one view.
 pub struct FileWriter<'w> {
-    /// The place of the lake.
-    pub storage: &'w Storage,
-    /// The name of the view.
-    pub view: &'w str,
-    /// The text of the query, for the metadata.
-    pub aql: &'w str,
+    context: SyncContext<'w>,
     /// The columns of the dataset.
-    pub columns: &'w Columns,
-    /// The types of all values.
-    pub types: &'w ColumnTypes,
-    /// The number of the sync.
-    pub sync: u64,
-    /// The number of files that were written.
-    pub written: u64,
-    /// The progress in rows.
-    pub progress: &'w Progress,
+    pub columns: Rc<Columns>,
+    /// The types of the next file.
+    types: ColumnTypes,
+    schema: SchemaRef,
+    open: Option<OpenFile>,
+    /// The files that were written, and their number with those that were taken.
+    files: Vec<DataFile>,
+    written: u64,
 }
 
-impl FileWriter<'_> {
-    fn options(&self) -> TableOptions<'_> {
-        TableOptions {
-            format: TableFormat::Parquet,
-            aql: self.aql,
-            field_ids: true,
-            ..TableOptions::default()
-        }
-    }
+/// A file that is being written.
+struct OpenFile {
+    writer: TableWriter,
+    /// The bytes so far, as the writer returned them, and their number.
+    parts: Vec<Vec<u8>>,
+    bytes: usize,
+    rows: u64,
+}
 
-    /// Returns the schema of the files.
+impl<'w> FileWriter<'w> {
+    /// Creates the writer of files with these types.
     ///
     /// # Errors
     /// If an invariant is broken.
-    pub fn schema(&self) -> Result<SchemaRef, Failure> {
-        let empty = self.columns.result(Vec::new())?;
-        Ok(TableWriter::schema(&empty, self.types, &self.options()))
+    pub fn new(
+        context: &SyncContext<'w>,
+        columns: Rc<Columns>,
+        types: &ColumnTypes,
+    ) -> Result<FileWriter<'w>, Failure> {
+        let schema = schema_of(context, &columns, types)?;
+        Ok(FileWriter {
+            context: *context,
+            columns,
+            types: types.clone(),
+            schema,
+            open: None,
+            files: Vec::new(),
+            written: 0,
+        })
     }
 
-    /// Writes rows to as many files as they need.
+    /// Returns the schema of the files.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Lets later rows have other types. Returns false if the columns of the files are then others, so
+    /// that the files so far must be written again.
     ///
     /// # Errors
-    /// If a file cannot be written, a value was not observed, or the user stops.
-    pub fn write(
-        &mut self,
-        rows: impl Iterator<Item = Result<DatasetRow, Failure>>,
-    ) -> Result<Vec<DataFile>, Failure> {
-        let mut files = Vec::new();
-        let mut rows = rows.peekable();
-        while rows.peek().is_some() {
-            files.push(self.write_file(&mut rows)?);
+    /// If the present file cannot be ended.
+    pub fn renew_types(&mut self, types: &ColumnTypes) -> Result<bool, Failure> {
+        if self.types == *types {
+            return Ok(true);
         }
-        Ok(files)
+        let schema = schema_of(&self.context, &self.columns, types)?;
+        if !has_same_columns(&self.schema, &schema) {
+            return Ok(false);
+        }
+        self.types = types.clone();
+        if self.schema != schema {
+            // The metadata of a file are true for all its rows.
+            self.end_file()?;
+            self.schema = schema;
+        }
+        Ok(true)
     }
 
-    fn write_file(
-        &mut self,
-        rows: &mut dyn Iterator<Item = Result<DatasetRow, Failure>>,
-    ) -> Result<DataFile, Failure> {
-        let empty = self.columns.result(Vec::new())?;
-        let writer = TableWriter::new(&empty, self.types, &self.options());
-        let mut writer = writer.map_err(|error| failure(&error))?;
-        let (mut bytes, mut count) = (Vec::new(), 0);
-        while count < FILE_ROWS && bytes.len() < FILE_BYTES {
-            let batch = (&mut *rows)
-                .take(BATCH_ROWS)
-                .collect::<Result<Vec<_>, _>>()?;
-            if batch.is_empty() {
-                break;
-            }
-            if is_interrupted() {
-                return Err(Failure::Interrupted);
-            }
-            let batch = self.columns.result(batch)?;
-            count += batch.len() as u64;
-            writer
-                .write(batch.rows())
-                .map_err(|error| failure(&error))?;
-            bytes.extend(writer.take());
-            self.progress.advance(batch.len() as u64);
-            self.progress.show();
+    /// Writes a row.
+    ///
+    /// # Errors
+    /// If a file cannot be written, a value has not the type of its column, or the user stops.
+    pub fn write(&mut self, cells: &[Cell<&str>]) -> Result<(), Failure> {
+        let file = match &mut self.open {
+            Some(file) => file,
+            None => self.open.insert(OpenFile {
+                writer: TableWriter::new(
+                    &self.columns.result()?,
+                    &self.types,
+                    &options(&self.context),
+                )
+                .map_err(|error| failure(&error))?,
+                parts: Vec::new(),
+                bytes: 0,
+                rows: 0,
+            }),
+        };
+        let written = file.writer.write_cells(cells.iter().copied());
+        written.map_err(|error| failure(&error))?;
+        file.rows += 1;
+        if !file.rows.is_multiple_of(BATCH_ROWS as u64) {
+            return Ok(());
         }
-        bytes.extend(writer.finish().map_err(|error| failure(&error))?);
+        if is_interrupted() {
+            return Err(Failure::Interrupted);
+        }
+        let part = file.writer.take();
+        if !part.is_empty() {
+            file.bytes += part.len();
+            file.parts.push(part);
+        }
+        match file.rows >= FILE_ROWS || file.bytes >= FILE_BYTES {
+            true => self.end_file(),
+            false => Ok(()),
+        }
+    }
+
+    fn end_file(&mut self) -> Result<(), Failure> {
+        let Some(mut file) = self.open.take() else {
+            return Ok(());
+        };
+        let rest = file.writer.finish().map_err(|error| failure(&error))?;
+        file.parts.push(rest);
         self.written += 1;
-        let name = format!(
-            "{}/data/{:08}-{:04}.parquet",
-            self.view, self.sync, self.written
-        );
-        Ok(DataFile::new(self.storage.write(&name, bytes)?, count))
+        let SyncContext { view, sync, .. } = self.context;
+        let name = format!("{}/data/{sync:08}-{:04}.parquet", view.name, self.written);
+        let stored = self.context.storage.write_parts(&name, file.parts)?;
+        self.files.push(DataFile::new(stored, file.rows));
+        Ok(())
     }
 
-    /// Writes files again with the present types, without some rows.
+    /// Ends the present file. Removes and returns the files that were written.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn take_files(&mut self) -> Result<Vec<DataFile>, Failure> {
+        self.end_file()?;
+        Ok(std::mem::take(&mut self.files))
+    }
+
+    /// Writes a file again with the present types, without some rows.
     ///
     /// # Errors
     /// As [`FileWriter::write`]; also if a file cannot be read.
     pub fn rewrite(
         &mut self,
-        files: &[DataFile],
+        file: &DataFile,
         removed: &Removed,
     ) -> Result<Vec<DataFile>, Failure> {
-        let mut written = Vec::new();
-        for file in files {
-            let bytes = self.storage.expect(&file.name)?;
-            let table = table(TableFormat::Parquet, bytes);
-            let table = table.map_err(|error| failure(&error).at(&file.name))?;
-            let rows = table.rows.into_iter().map(|row| read_row(&row, &file.name));
-            let is_kept = |row: &Result<DatasetRow, Failure>| match row {
-                Ok(row) => !removed.has(row),
-                Err(_) => true,
-            };
-            written.extend(self.write(rows.filter(is_kept))?);
-        }
-        Ok(written)
+        let bytes = self.context.storage.expect(&file.name)?;
+        let mut outcome = Ok(());
+        let read = each_row(TableFormat::Parquet, bytes, &mut |row| {
+            outcome = self.rewrite_row(row, removed, &file.name);
+            outcome.is_ok()
+        });
+        outcome?;
+        read.map_err(|error| failure(&error).at(&file.name))?;
+        self.take_files()
     }
+
+    fn rewrite_row(
+        &mut self,
+        row: &[String],
+        removed: &Removed,
+        name: &str,
+    ) -> Result<(), Failure> {
+        let cells: Option<Vec<Cell<String>>> = row.iter().map(|cell| cell_of(cell)).collect();
+        let broken = || Failure::Data(format!("{name}: a cell is no JSON"));
+        let cells = cells.ok_or_else(broken)?;
+        let cells: Vec<Cell<&str>> = cells.iter().map(borrowed).collect();
+        match removed.has(&cells) {
+            true => Ok(()),
+            false => self.write(&cells),
+        }
+    }
+}
+
+fn options<'o>(context: &SyncContext<'o>) -> TableOptions<'o> {
+    TableOptions {
+        format: TableFormat::Parquet,
+        aql: &context.view.aql,
+        field_ids: true,
+        ..TableOptions::default()
+    }
+}
+
+/// Returns the schema of files with some types.
+///
+/// # Errors
+/// If an invariant is broken.
+pub fn schema_of(
+    context: &SyncContext<'_>,
+    columns: &Columns,
+    types: &ColumnTypes,
+) -> Result<SchemaRef, Failure> {
+    let empty = columns.result()?;
+    Ok(TableWriter::schema(&empty, types, &options(context)))
 }
 
 /// Returns whether a file has rows that are removed.
@@ -178,13 +257,6 @@ pub fn holds(storage: &Storage, file: &DataFile, removed: &Removed) -> Result<bo
         }
     }
     Ok(false)
-}
-
-/// Returns a row that was read from a data file.
-fn read_row(row: &[String], name: &str) -> Result<DatasetRow, Failure> {
-    let cells = row.iter().map(|cell| cell_of(cell)).collect();
-    let broken = || Failure::Data(format!("{name}: a cell is no JSON"));
-    Option::<DatasetRow>::ok_or_else(cells, broken)
 }
 
 fn failure(error: &TableError) -> Failure {

@@ -2,6 +2,7 @@
 
 use crate::outcome::Failure;
 use aqlite::aql::Cell;
+use aqlite::document::Number;
 use ring::hmac;
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -81,12 +82,23 @@ impl Pseudonyms {
 }
 
 impl Replaced {
+    /// Returns whether nothing is replaced.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Returns a cell with pseudonyms in the place of the ids.
-    pub fn cell(&self, cell: Cell<&str>) -> Cell<String> {
+    pub fn cell<'t>(&self, cell: Cell<&'t str>) -> Cell<Cow<'t, str>> {
         match cell {
-            Cell::Text(text) => Cell::Text(self.text(text).into_owned()),
-            Cell::Json(json) => Cell::Json(self.json(json).into_owned()),
-            other => other.to_owned(),
+            Cell::Text(text) => Cell::Text(self.text(text)),
+            Cell::Json(json) => Cell::Json(self.json(json)),
+            Cell::Null => Cell::Null,
+            Cell::Boolean(flag) => Cell::Boolean(flag),
+            Cell::Number(Number::Decimal(value, decimals)) => {
+                Cell::Number(Number::Decimal(value, decimals))
+            }
+            Cell::Number(Number::Computed(value)) => Cell::Number(Number::Computed(value)),
+            Cell::Number(Number::Token(token)) => Cell::Number(Number::Token(Cow::Borrowed(token))),
         }
     }
 
@@ -149,7 +161,7 @@ mod tests {
         let replaced = pseudonyms.replaced(ehr, Some(&String::from("17")));
         let (of_ehr, of_subject) = (&replaced.0[0].1, &replaced.0[1].1);
         let text = |text: &str| match replaced.cell(Cell::Text(text)) {
-            Cell::Text(text) => text,
+            Cell::Text(text) => text.into_owned(),
             other => panic!("{other:?}"),
         };
         assert_eq!(&text(ehr), of_ehr);
@@ -158,7 +170,10 @@ mod tests {
         assert_eq!(text("117 mm"), "117 mm");
         let json = format!(r#"{{"id":"17","count":17,"uri":"ehr://{ehr}"}}"#);
         let expected = format!(r#"{{"id":"{of_subject}","count":17,"uri":"ehr://{of_ehr}"}}"#);
-        assert_eq!(replaced.cell(Cell::Json(&json)), Cell::Json(expected));
+        assert_eq!(
+            replaced.cell(Cell::Json(&json)),
+            Cell::Json(expected.into())
+        );
     }
 
     #[test]

@@ -1,15 +1,18 @@
 //! The data of a lake: files, the database of `aqlite serve`, or a server.
 
 use super::database::LakeDatabase;
+use super::objects::ObjectId;
 use super::state::Watermark;
+use crate::data::templates::Templates;
 use crate::data::{DataOptions, DataSet};
 use crate::outcome::{Failure, Outcome};
 use crate::query::{now, report_problems};
 use crate::report;
 use crate::repository::{QueryText, Repository, RepositoryQuery};
 use aqlite::aql::{self, Cell, Parameters, Plan, QueryOptions, ResultSet};
-use std::cell::OnceCell;
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 /// The deleted versions of the data that have no successor.
 const DELETED: &str = "SELECT v/uid/value, v/commit_audit/time_committed/value
@@ -21,6 +24,22 @@ const EHRS: &str = "SELECT e/ehr_id/value FROM EHR e";
 /// The subjects of EHRs.
 const SUBJECTS: &str = "SELECT e/ehr_id/value, s/subject/external_ref/id/value
  FROM EHR e CONTAINS EHR_STATUS s";
+
+/// The receiver of the rows of a view. They come in parts, so that not all of them are in memory.
+pub trait RowSink {
+    /// Receives a part of the rows, or the columns alone before the first one. All rows of a version
+    /// follow one another in one part.
+    ///
+    /// # Errors
+    /// If the rows cannot be written.
+    fn take(&mut self, rows: ResultSet) -> Result<(), Failure>;
+
+    /// Forgets all rows so far, because they are sent again.
+    ///
+    /// # Errors
+    /// If that is impossible.
+    fn restart(&mut self) -> Result<(), Failure>;
+}
 
 /// The data of a lake.
 pub enum Source {
@@ -35,16 +54,11 @@ pub enum Source {
 /// Files of documents. They are read when a view needs them.
 pub struct FileSource {
     options: DataOptions,
-    set: OnceCell<DataSet>,
+    set: RefCell<Option<DataSet>>,
 }
 
-/// The rows of a view with the keys of [`aql::version_query`].
-pub struct ViewRows {
-    /// The rows.
-    pub result: ResultSet,
-    /// The objects that changed since the last sync; `None` if these are the rows of all objects.
-    pub touched: Option<HashSet<String>>,
-}
+/// Objects that changed since the last sync, with their EHRs.
+pub type Touched = HashMap<String, String>;
 
 /// A version that deletes its object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,9 +87,35 @@ impl Source {
             Some(server) => Source::Server(server),
             None => Source::Files(Box::new(FileSource {
                 options: options.clone(),
-                set: OnceCell::new(),
+                set: RefCell::default(),
             })),
         })
+    }
+
+    /// Opens the same data for another thread; `None` if that would read all files again.
+    ///
+    /// # Errors
+    /// If they cannot be opened.
+    pub fn another(options: &DataOptions, token: Option<&str>) -> Result<Option<Source>, Failure> {
+        let source = Source::open(options, token)?;
+        if let Source::Files(files) = &source {
+            let set = DataSet::open_indexed(options)?;
+            let is_indexed = set.is_some();
+            files.set.replace(set);
+            return Ok(is_indexed.then_some(source));
+        }
+        Ok(Some(source))
+    }
+
+    /// Reads what all views need: the files, and their index if they have one.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn prepare(&self) -> Result<(), Failure> {
+        match self {
+            Source::Files(files) => files.with(|_| Ok(())),
+            Source::Database(_) | Source::Server(_) => Ok(()),
+        }
     }
 
     /// Returns the present state of the data; `None` if it is unknown before they are read.
@@ -83,34 +123,49 @@ impl Source {
     /// # Errors
     /// If the data cannot be read.
     pub fn watermark(&self) -> Result<Option<Watermark>, Failure> {
+        let of_state = |state: String| Watermark {
+            state,
+            version: None,
+            others: None,
+        };
         match self {
             Source::Files(files) => {
                 let state = DataSet::fingerprint(&files.options)?;
-                Ok(state.map(|state| Watermark {
-                    state: format!("{state:032x}"),
-                    version: None,
-                    others: None,
-                }))
+                Ok(state.map(|state| of_state(format!("{state:032x}"))))
             }
             Source::Database(database) => database.watermark().map(Some),
-            Source::Server(_) => Ok(None),
+            Source::Server(server) => Ok(server.state()?.map(of_state)),
         }
     }
 
-    /// Returns the rows of a query of versions: those of objects that changed since a state, if the
-    /// data can tell them apart, else all.
+    /// Returns the objects that changed since a state; `None` if the data cannot tell them apart.
     ///
     /// # Errors
-    /// If the query is wrong, or the data cannot be read.
-    pub fn rows(&self, query: &str, since: Option<&Watermark>) -> Result<ViewRows, Failure> {
-        let complete = |result| ViewRows {
-            result,
-            touched: None,
-        };
+    /// If the data cannot be read.
+    pub fn touched(&self, since: Option<&Watermark>) -> Result<Option<Touched>, Failure> {
+        match (self, since) {
+            (Source::Database(database), Some(since)) => database.touched(since),
+            _ => Ok(None),
+        }
+    }
+
+    /// Sends the rows of a query of versions to a sink: those of the EHRs of touched objects, or all.
+    ///
+    /// # Errors
+    /// If the query is wrong, the data cannot be read, or the sink fails.
+    pub fn send(
+        &self,
+        query: &str,
+        touched: Option<&Touched>,
+        sink: &mut dyn RowSink,
+    ) -> Result<(), Failure> {
         match self {
-            Source::Files(files) => files.answer(query).map(complete),
-            Source::Database(database) => database.rows(prepare(query)?, since),
-            Source::Server(server) => answer(server, query).map(complete),
+            Source::Files(files) => files.send(query, sink),
+            Source::Database(database) => {
+                let ehrs = touched.map(ehrs_of);
+                database.send(prepare(query)?, ehrs.as_deref(), sink)
+            }
+            Source::Server(server) => send_pages(server, query, sink),
         }
     }
 
@@ -121,18 +176,18 @@ impl Source {
     pub fn ehrs(&self) -> Result<HashSet<String>, Failure> {
         let result = match self {
             Source::Database(database) => return database.ehrs(),
-            Source::Files(files) => files.answer(EHRS)?,
+            Source::Files(files) => files.answer(EHRS, None)?,
             Source::Server(server) => answer(server, EHRS)?,
         };
         Ok(result.rows().filter_map(|row| text(row.get(0))).collect())
     }
 
-    /// Returns the ids of all compositions that have a version, also those that are deleted; `None` if
-    /// the data cannot tell a deletion from a removal.
+    /// Returns the ids of all compositions that have a version, also those that are deleted,
+    /// ascending; `None` if the data cannot tell a deletion from a removal.
     ///
     /// # Errors
     /// If the data cannot be read.
-    pub fn objects(&self) -> Result<Option<HashSet<String>>, Failure> {
+    pub fn objects(&self) -> Result<Option<Vec<ObjectId>>, Failure> {
         match self {
             Source::Database(database) => database.objects().map(Some),
             Source::Files(_) | Source::Server(_) => Ok(None),
@@ -146,7 +201,7 @@ impl Source {
     pub fn subjects(&self) -> Result<HashMap<String, String>, Failure> {
         let result = match self {
             Source::Database(database) => return database.subjects(),
-            Source::Files(files) => files.answer(SUBJECTS)?,
+            Source::Files(files) => files.answer(SUBJECTS, None)?,
             Source::Server(server) => answer(server, SUBJECTS)?,
         };
         let pairs = result
@@ -157,14 +212,18 @@ impl Source {
             .collect())
     }
 
-    /// Returns the versions that delete an object, by the ids of the objects.
+    /// Returns the versions that delete an object, by the ids of the objects. `ehrs` returns the EHRs
+    /// of the objects that are wanted: of files, the documents of others are not read.
     ///
     /// # Errors
     /// If the data cannot be read.
-    pub fn deletions(&self) -> Result<HashMap<String, Deletion>, Failure> {
+    pub fn deletions(
+        &self,
+        ehrs: &dyn Fn() -> Result<Vec<String>, Failure>,
+    ) -> Result<HashMap<String, Deletion>, Failure> {
         let result = match self {
             Source::Database(database) => return database.deletions(),
-            Source::Files(files) => files.answer(DELETED)?,
+            Source::Files(files) => files.answer(DELETED, Some(&ehrs()?))?,
             Source::Server(server) => answer(server, DELETED)?,
         };
         let mut found: HashMap<String, Deletion> = HashMap::new();
@@ -187,9 +246,9 @@ impl Source {
     ///
     /// # Errors
     /// If the files cannot be read.
-    pub fn files(&self) -> Result<Option<&DataSet>, Failure> {
+    pub fn templates(&self) -> Result<Option<Arc<Templates>>, Failure> {
         match self {
-            Source::Files(files) => files.set().map(Some),
+            Source::Files(files) => files.with(|set| Ok(Some(Arc::clone(&set.templates)))),
             Source::Database(_) | Source::Server(_) => Ok(None),
         }
     }
@@ -197,7 +256,7 @@ impl Source {
     /// Reports the problems of files that were read, and returns whether they are errors.
     pub fn report(&self) -> Outcome {
         match self {
-            Source::Files(files) => files.set.get().map_or(Outcome::Success, |set| {
+            Source::Files(files) => files.set.borrow().as_ref().map_or(Outcome::Success, |set| {
                 report_problems(set, files.options.skip_invalid)
             }),
             Source::Database(_) | Source::Server(_) => Outcome::Success,
@@ -206,18 +265,87 @@ impl Source {
 }
 
 impl FileSource {
-    fn set(&self) -> Result<&DataSet, Failure> {
-        if let Some(set) = self.set.get() {
-            return Ok(set);
-        }
-        let set = DataSet::open(&self.options)?;
-        Ok(self.set.get_or_init(|| set))
+    /// Computes something from the files, which are read if they were not. If their index turns out
+    /// to be damaged, they are read again, and the computation is repeated.
+    fn with<T>(&self, compute: impl FnMut(&DataSet) -> Result<T, Failure>) -> Result<T, Failure> {
+        let mut held = self.set.borrow_mut();
+        let set = match held.take() {
+            Some(set) => set,
+            None => DataSet::open(&self.options)?,
+        };
+        held.insert(set).reliably(&self.options, compute)
     }
 
-    fn answer(&self, query: &str) -> Result<ResultSet, Failure> {
+    fn answer(&self, query: &str, ehrs: Option<&[String]>) -> Result<ResultSet, Failure> {
         let plan = prepare(query)?;
-        Ok(self.set()?.answer(&plan, &now())?.result)
+        let plan = match ehrs {
+            Some(ehrs) => plan.among(ehrs),
+            None => plan,
+        };
+        let now = now();
+        self.with(|set| Ok(set.answer(&plan, &now)?.result))
     }
+
+    fn send(&self, query: &str, sink: &mut dyn RowSink) -> Result<(), Failure> {
+        let (plan, now) = (prepare(query)?, now());
+        self.with(|set| {
+            // Of the rows before a damaged part of the index, nothing may stay.
+            sink.restart()?;
+            set.answer_in_parts(&plan, &now, &mut |rows| sink.take(rows))
+        })
+    }
+}
+
+/// Returns the EHRs of touched objects, ascending.
+fn ehrs_of(touched: &Touched) -> Vec<String> {
+    let mut ehrs: Vec<String> = touched.values().cloned().collect();
+    ehrs.sort_unstable();
+    ehrs.dedup();
+    ehrs
+}
+
+/// Sends the rows of a server. Pages of one state of an aqlite server have the rows of a version one
+/// after the other. Another server may have them in any order, so all its rows are read and sorted.
+fn send_pages(server: &Repository, query: &str, sink: &mut dyn RowSink) -> Result<(), Failure> {
+    let query = RepositoryQuery {
+        text: QueryText::Aql(query),
+        parameters: &Parameters::new(),
+    };
+    let mut held: Vec<Vec<Cell<String>>> = Vec::new();
+    let columns = server.pages(&query, &mut |page| {
+        held.extend(page.rows);
+        if page.snapshot.is_none() || !page.has_more {
+            return Ok(());
+        }
+        // The last version may have more rows on the next page.
+        let last = held.last().map(|row| uid_of(row).to_owned());
+        let is_last = |row: &Vec<Cell<String>>| Some(uid_of(row)) == last.as_deref();
+        let complete = held
+            .iter()
+            .rposition(|row| !is_last(row))
+            .map_or(0, |at| at + 1);
+        let rest = held.split_off(complete);
+        let rows = std::mem::replace(&mut held, rest);
+        sink.take(result_of(page.columns, rows)?)
+    })?;
+    held.sort_by(|one, other| uid_of(one).cmp(uid_of(other)));
+    sink.take(result_of(columns, held)?)
+}
+
+/// Returns the uid of the version of a row with the keys of [`aql::version_query`].
+fn uid_of(row: &[Cell<String>]) -> &str {
+    let keys = row.len().saturating_sub(aql::VERSION_KEYS);
+    match row.get(keys + 1) {
+        Some(Cell::Text(uid)) => uid,
+        _ => "",
+    }
+}
+
+fn result_of(
+    columns: Vec<aql::ResultColumn>,
+    rows: Vec<Vec<Cell<String>>>,
+) -> Result<ResultSet, Failure> {
+    ResultSet::from_rows(columns, rows).map_err(|error| Failure::Data(error.to_string()))
 }
 
 /// Prepares a query of a lake. It has no parameters: a table has all rows of its query.

@@ -11,8 +11,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// The file of the state.
 pub const STATE: &str = "_aqlite/state.json";
 
-/// The form of the state. A newer release may write another one.
-const FORM: u32 = 1;
+/// The form of the state and of the index of objects. A newer release may write another one.
+const FORM: u32 = 2;
 
 /// The state of a lake.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -194,11 +194,6 @@ impl ViewState {
                 .map_err(|error| error.at(&storage.url(&file.name))),
             None => Ok(Objects::default()),
         }
-    }
-
-    /// Returns the extent of all data files.
-    pub fn total(&self) -> Extent {
-        Extent::of(&self.files)
     }
 
     /// Returns the names of all files that belong to the view.

@@ -5,11 +5,10 @@ use futures_util::TryStreamExt;
 use object_store::aws::AmazonS3Builder;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path as Key;
-use object_store::{ObjectStore, ObjectStoreExt, PutMode, UpdateVersion};
-use std::cell::RefCell;
+use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutPayloadMut, UpdateVersion};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use tokio::runtime::{Builder, Runtime};
 
 /// The file that a sync of a folder locks.
@@ -26,7 +25,7 @@ pub struct Storage {
     lock: Option<File>,
     /// The version of the state that was read or written last. A bucket has no locks, so the state
     /// replaces this version only.
-    state: RefCell<Option<UpdateVersion>>,
+    state: Mutex<Option<UpdateVersion>>,
 }
 
 /// A file of a lake.
@@ -98,7 +97,7 @@ impl Storage {
             url,
             runtime: Builder::new_current_thread().enable_all().build()?,
             lock,
-            state: RefCell::default(),
+            state: Mutex::default(),
         })
     }
 
@@ -144,9 +143,21 @@ impl Storage {
     /// # Errors
     /// If it cannot be written.
     pub fn write(&self, name: &str, bytes: Vec<u8>) -> Result<StoredFile, Failure> {
-        let size = bytes.len() as u64;
+        self.write_parts(name, vec![bytes])
+    }
+
+    /// Writes a file whose bytes are in several parts, like [`Storage::write`].
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write_parts(&self, name: &str, parts: Vec<Vec<u8>>) -> Result<StoredFile, Failure> {
+        let size = parts.iter().map(|part| part.len() as u64).sum();
         let key = self.key(name);
-        let written = self.runtime.block_on(self.store.put(&key, bytes.into()));
+        let mut payload = PutPayloadMut::new();
+        parts.into_iter().for_each(|part| payload.push(part.into()));
+        let written = self
+            .runtime
+            .block_on(self.store.put(&key, payload.freeze()));
         written.map_err(|error| failure(&error))?;
         Ok(StoredFile {
             name: name.to_owned(),
@@ -170,7 +181,7 @@ impl Storage {
         };
         match self.runtime.block_on(read) {
             Ok((bytes, version)) => {
-                self.state.replace(Some(version));
+                self.set_version(version);
                 Ok(Some(bytes.to_vec()))
             }
             Err(object_store::Error::NotFound { .. }) => Ok(None),
@@ -184,7 +195,12 @@ impl Storage {
     /// If it cannot be written.
     pub fn write_state(&self, name: &str, bytes: Vec<u8>) -> Result<(), Failure> {
         // The lock of a folder keeps other syncs away.
-        let mode = match self.state.borrow().clone() {
+        let version = self
+            .state
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        let mode = match version {
             _ if self.lock.is_some() => PutMode::Overwrite,
             Some(version) => PutMode::Update(version),
             None => PutMode::Create,
@@ -193,7 +209,7 @@ impl Storage {
         let written = self.store.put_opts(&key, bytes.into(), mode.into());
         match self.runtime.block_on(written) {
             Ok(written) => {
-                self.state.replace(Some(written.into()));
+                self.set_version(written.into());
                 Ok(())
             }
             Err(
@@ -205,6 +221,41 @@ impl Storage {
             ))),
             Err(error) => Err(failure(&error)),
         }
+    }
+
+    fn set_version(&self, version: UpdateVersion) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        *state = Some(version);
+    }
+
+    /// Removes the files of a folder that a killed sync has left without a name of their own. They
+    /// have rows, and listings do not show them. Buckets have none.
+    ///
+    /// # Errors
+    /// If a file cannot be removed.
+    pub fn remove_incomplete(&self, folder: &str) -> Result<(), Failure> {
+        let Some(place) = self.folder_path().filter(|_| self.lock.is_some()) else {
+            return Ok(());
+        };
+        let entries = match std::fs::read_dir(place.join(folder)) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        for entry in entries {
+            let path = entry?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let suffix = name.rsplit_once('#').map_or("", |(_, suffix)| suffix);
+            if !suffix.is_empty() && suffix.bytes().all(|byte| byte.is_ascii_digit()) {
+                std::fs::remove_file(&path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the path of a folder; `None` for a bucket.
+    fn folder_path(&self) -> Option<&Path> {
+        self.url.strip_prefix("file://").map(Path::new)
     }
 
     /// Removes a file. One that does not exist is no error.
@@ -306,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn folder_is_locked_by_one_sync() {
+    fn folder_is_locked_by_one_sync_and_keeps_complete_files() {
         let folder = tempfile::tempdir().unwrap();
         let to = folder.path().join("lake").display().to_string();
         let first = Storage::open(&to).unwrap();
@@ -315,6 +366,17 @@ mod tests {
         drop(first);
         let second = Storage::open(&to).unwrap();
         assert_eq!(second.read_state("state").unwrap(), Some(vec![1]));
+        second.write("v/data/1", vec![1]).unwrap();
+        let data = folder.path().join("lake/v/data");
+        for name in ["2#1", "3#12", "4#a", "5#"] {
+            std::fs::write(data.join(name), "rows").unwrap();
+        }
+        second.remove_incomplete("v/data").unwrap();
+        second.remove_incomplete("absent").unwrap();
+        let left = std::fs::read_dir(&data).unwrap();
+        let mut left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, ["1", "4#a", "5#"]);
         assert!(Storage::open("gs://bucket/lake").is_err());
         assert!(Storage::open("s3://").is_err());
     }

@@ -2,26 +2,24 @@
 //!
 //! Data files, the index of objects and the metadata of a table are written first. The state, which
 //! names them, is written last. A sync that is killed has changed nothing, and the next one removes
-//! its files.
+//! its files. Views are synchronized by several threads, each with a reader of the data of its own.
 
-use super::changes::Changes;
-use super::columns::Columns;
-use super::files::{FileWriter, Removed, holds};
-use super::iceberg::{self, TableChange};
-use super::objects::{Objects, checksum};
+use super::iceberg;
 use super::pseudonym::Pseudonyms;
-use super::source::{Source, ViewRows};
-use super::state::{DataFile, LakeState, ObjectsFile, ViewState, Watermark};
+use super::source::Source;
+use super::state::{LakeState, ViewState, Watermark};
 use super::storage::Storage;
+use super::sync_view::{Summary, ViewSync};
 use super::sync_views::{SyncView, views_of};
 use crate::data::DataOptions;
 use crate::outcome::{Failure, Outcome};
 use crate::progress::Progress;
-use aqlite::arrow::{ColumnTypes, has_same_columns};
 use clap::Args;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
 
 /// The options of `lake sync`.
 #[derive(Args)]
@@ -62,17 +60,6 @@ pub struct SyncOptions {
     pub token: Option<String>,
 }
 
-/// The changes that a sync has written for a view.
-#[derive(Default)]
-struct Summary {
-    rows: usize,
-    changed: usize,
-    deleted: usize,
-    removed_ehrs: usize,
-    removed_objects: usize,
-    rewritten_files: usize,
-}
-
 /// Runs the command.
 ///
 /// # Errors
@@ -86,110 +73,188 @@ pub fn run(options: &SyncOptions) -> Result<Outcome, Failure> {
     let source = Source::open(&options.data, options.token.as_deref())?;
     let views = views_of(options, &source)?;
     let storage = Storage::open(&options.to)?;
-    let state = LakeState::read(&storage)?;
-    let mut lake = Lake {
+    let mut state = LakeState::read(&storage)?;
+    check_key(&mut state, pseudonyms.as_ref())?;
+    if !options.dry_run {
+        clean(&storage, &state)?;
+    }
+    let lake = Lake {
         options,
-        source,
-        storage,
-        state,
-        pseudonyms,
+        // It is read before the rows, so a later change is found by the next sync.
+        watermark: source.watermark()?,
+        storage: &storage,
+        pseudonyms: pseudonyms.as_ref(),
+        before: state.views.clone(),
+        progress: Progress::of_unknown("rows read"),
+        queue: Mutex::new(views.iter().enumerate().collect()),
+        committed: Mutex::new(Committed {
+            state,
+            reports: vec![None; views.len()],
+            reported: 0,
+            outcome: Ok(()),
+        }),
     };
-    lake.check_key()?;
+    lake.sync_all(&views, &source)?;
+    lake.progress.finish();
+    let committed = lake.committed.into_inner();
+    let committed = committed.unwrap_or_else(PoisonError::into_inner);
+    committed.outcome?;
     if !options.dry_run {
-        lake.clean()?;
+        clean(&storage, &committed.state)?;
     }
-    for view in &views {
-        lake.sync(view)?;
-    }
-    if !options.dry_run {
-        lake.clean()?;
-    }
-    Ok(lake.source.report())
+    Ok(source.report())
 }
 
-/// Reports the outcome of a view. A reader that has closed the output does not end the sync.
-fn report(view: &str, outcome: &str) {
-    let _ = writeln!(std::io::stdout(), "{view}: {outcome}");
+/// Checks that the lake has the ids that the options ask for.
+fn check_key(state: &mut LakeState, pseudonyms: Option<&Pseudonyms>) -> Result<(), Failure> {
+    let key = pseudonyms.map(Pseudonyms::fingerprint);
+    if state.views.is_empty() {
+        state.key = key;
+    } else if key != state.key {
+        let problem = match (&state.key, &key) {
+            (Some(_), None) => "the lake has pseudonyms: name their key by --pseudonyms",
+            (None, _) => "the lake has the ids themselves: write pseudonyms to another place",
+            (Some(_), Some(_)) => "the lake has pseudonyms of another key",
+        };
+        return Err(Failure::Usage(String::from(problem)));
+    }
+    Ok(())
+}
+
+/// Removes the files that no state names: those of a sync that was killed, or those that a sync has
+/// replaced.
+fn clean(storage: &Storage, state: &LakeState) -> Result<(), Failure> {
+    let mut named: HashSet<String> = HashSet::new();
+    let mut folders = vec![String::from("_aqlite/objects")];
+    for (view, of_view) in &state.views {
+        named.extend(of_view.names(view));
+        iceberg::publish(storage, view, of_view)?;
+        folders.push(format!("{view}/data"));
+        folders.push(format!("{view}/metadata"));
+    }
+    storage.remove_incomplete("_aqlite")?;
+    // Other files beside these folders are left alone.
+    for folder in folders {
+        storage.remove_incomplete(&folder)?;
+        for name in storage.list(&folder)? {
+            if !named.contains(&name) {
+                storage.remove(&name)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A lake that is being synchronized.
-struct Lake<'o> {
-    options: &'o SyncOptions,
-    source: Source,
-    storage: Storage,
-    state: LakeState,
-    pseudonyms: Option<Pseudonyms>,
+struct Lake<'l> {
+    options: &'l SyncOptions,
+    /// The state of the data; `None` if it is unknown before they are read.
+    watermark: Option<Watermark>,
+    storage: &'l Storage,
+    pseudonyms: Option<&'l Pseudonyms>,
+    /// The states of the views before this sync.
+    before: BTreeMap<String, ViewState>,
+    progress: Progress,
+    /// The views that no thread has begun.
+    queue: Mutex<VecDeque<(usize, &'l SyncView)>>,
+    committed: Mutex<Committed>,
 }
 
-impl Lake<'_> {
-    /// Checks that the lake has the ids that the options ask for.
-    fn check_key(&mut self) -> Result<(), Failure> {
-        let key = self.pseudonyms.as_ref().map(Pseudonyms::fingerprint);
-        if self.state.views.is_empty() {
-            self.state.key = key;
-        } else if key != self.state.key {
-            let problem = match (&self.state.key, &key) {
-                (Some(_), None) => "the lake has pseudonyms: name their key by --pseudonyms",
-                (None, _) => "the lake has the ids themselves: write pseudonyms to another place",
-                (Some(_), Some(_)) => "the lake has pseudonyms of another key",
-            };
-            return Err(Failure::Usage(String::from(problem)));
+/// The part of a sync that is complete.
+struct Committed {
+    /// The state as it is stored.
+    state: LakeState,
+    /// The outcomes of the views, which are reported in their order.
+    reports: Vec<Option<String>>,
+    reported: usize,
+    /// The first failure. No view begins after it.
+    outcome: Result<(), Failure>,
+}
+
+impl<'l> Lake<'l> {
+    /// Synchronizes all views. Threads share them, unless one is enough.
+    fn sync_all(&self, views: &[SyncView], source: &Source) -> Result<(), Failure> {
+        let is_current = |view| self.before(view).is_ok_and(|view| self.is_current(&view));
+        let changed = views.iter().filter(|view| !is_current(view)).count();
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        let threads = match source {
+            Source::Server(_) => 1,
+            Source::Files(_) | Source::Database(_) => threads.min(changed),
+        };
+        if threads > 1 {
+            source.prepare()?;
         }
+        thread::scope(|scope| {
+            for _ in 1..threads {
+                scope.spawn(|| self.help());
+            }
+            self.sync_queue(source);
+        });
         Ok(())
     }
 
-    /// Removes the files that no state names: those of a sync that was killed, or those that a sync
-    /// has replaced.
-    fn clean(&self) -> Result<(), Failure> {
-        let mut named: HashSet<String> = HashSet::new();
-        for (view, state) in &self.state.views {
-            named.extend(state.names(view));
-            iceberg::publish(&self.storage, view, state)?;
+    /// Synchronizes views in another thread, with the data opened again.
+    fn help(&self) {
+        let options = self.options;
+        match Source::another(&options.data, options.token.as_deref()) {
+            Ok(Some(source)) => self.sync_queue(&source),
+            // The first thread synchronizes all views then, or ends with the same failure.
+            Ok(None) | Err(_) => {}
         }
-        for folder in self.folders() {
-            for name in self.storage.list(&folder)? {
-                if !named.contains(&name) {
-                    self.storage.remove(&name)?;
-                }
+    }
+
+    /// Synchronizes the views of the queue, until it is empty or a view fails.
+    fn sync_queue(&self, source: &Source) {
+        while let Some((number, view)) = lock(&self.queue).pop_front() {
+            let outcome = self.sync(number, view, source);
+            let mut committed = lock(&self.committed);
+            if committed.outcome.is_ok() {
+                committed.outcome = outcome;
+            }
+            if committed.outcome.is_err() {
+                return lock(&self.queue).clear();
             }
         }
-        Ok(())
-    }
-
-    /// Returns the folders with files of the lake. Other files beside them are left alone.
-    fn folders(&self) -> Vec<String> {
-        let mut folders = vec![String::from("_aqlite/objects")];
-        for view in self.state.views.keys() {
-            folders.push(format!("{view}/data"));
-            folders.push(format!("{view}/metadata"));
-        }
-        folders
     }
 
     /// Synchronizes a view, and reports the changes.
-    fn sync(&mut self, view: &SyncView) -> Result<(), Failure> {
+    fn sync(&self, number: usize, view: &SyncView, source: &Source) -> Result<(), Failure> {
         let before = self.before(view)?;
-        let watermark = self.source.watermark()?;
-        let is_same = watermark.is_some() && before.watermark == watermark;
-        if is_same {
-            report(&view.name, &Summary::default().text(false));
+        if self.is_current(&before) {
+            lock(&self.committed).report(view, number, &Summary::default().text(false));
             return Ok(());
         }
-        let since = before.watermark.as_ref();
-        let rows = self.source.rows(&view.query, since)?;
-        let (after, summary) = self.write(view, &before, (&rows, watermark))?;
-        report(&view.name, &summary.text(self.options.dry_run));
+        let sync = ViewSync {
+            view,
+            storage: self.storage,
+            source,
+            watermark: self.watermark.as_ref(),
+            pseudonyms: self.pseudonyms,
+            may_remove_all: self.options.allow_empty,
+            is_dry: self.options.dry_run,
+            progress: &self.progress,
+        };
+        let (after, summary) = sync.run(&before)?;
+        let mut committed = lock(&self.committed);
         if let Some(after) = after {
-            self.state.views.insert(view.name.clone(), after.clone());
-            self.state.write(&self.storage)?;
-            iceberg::publish(&self.storage, &view.name, &after)?;
+            committed.state.views.insert(view.name.clone(), after);
+            committed.state.write(self.storage)?;
+            if let Some(after) = committed.state.views.get(&view.name) {
+                iceberg::publish(self.storage, &view.name, after)?;
+            }
         }
+        committed.report(view, number, &summary.text(self.options.dry_run));
         Ok(())
+    }
+
+    /// Returns whether the data are those that the last sync of a view has read.
+    fn is_current(&self, before: &ViewState) -> bool {
+        self.watermark.is_some() && before.watermark == self.watermark
     }
 
     /// Returns the state of a view before this sync.
     fn before(&self, view: &SyncView) -> Result<ViewState, Failure> {
-        match self.state.views.get(&view.name) {
+        match self.before.get(&view.name) {
             // The numbers of syncs go on, so that no file gets the name of one that is in use.
             Some(state) if self.options.rebuild => Ok(ViewState {
                 sync: state.sync,
@@ -203,200 +268,23 @@ impl Lake<'_> {
             None => Ok(ViewState::new(&view.aql)),
         }
     }
+}
 
-    /// Writes the changes of a view. Returns its new state; `None` for a dry run.
-    fn write(
-        &self,
-        view: &SyncView,
-        before: &ViewState,
-        (rows, watermark): (&ViewRows, Option<Watermark>),
-    ) -> Result<(Option<ViewState>, Summary), Failure> {
-        let columns = Columns::of(&rows.result, &view.name)?;
-        let known = before.read_objects(&self.storage)?;
-        let removed = Removed {
-            ehrs: self.removed_ehrs(&known, rows)?,
-            objects: self.removed_objects(&known, rows)?,
-        };
-        let known = match removed.is_empty() {
-            true => known,
-            false => known.without(&removed),
-        };
-        let sync = before.sync + 1;
-        let key = (self.pseudonyms.as_ref(), sync);
-        let changes = Changes::find((rows, &columns), &known, &self.source, key)?;
-        let mut summary = Summary {
-            rows: changes.len(),
-            changed: changes.changed(),
-            deleted: changes.gone(),
-            removed_ehrs: removed.ehrs.len(),
-            removed_objects: removed.objects.len(),
-            rewritten_files: 0,
-        };
-        if self.options.dry_run {
-            return Ok((None, summary));
+impl Committed {
+    /// Reports the outcome of a view, once those of all views before it were reported. A reader that
+    /// has closed the output does not end the sync.
+    fn report(&mut self, view: &SyncView, number: usize, outcome: &str) {
+        if let Some(report) = self.reports.get_mut(number) {
+            *report = Some(format!("{}: {outcome}", view.name));
         }
-        let mut after = ViewState {
-            watermark,
-            ..before.clone()
-        };
-        if summary.rows > 0 || !removed.is_empty() {
-            after.sync = sync;
-            let written = self.write_files(view, &mut after, (&changes, &columns, &removed));
-            summary.rewritten_files = written?;
-            self.write_objects(view, &mut after, &changes.objects())?;
+        while let Some(Some(report)) = self.reports.get(self.reported) {
+            let _ = writeln!(std::io::stdout(), "{report}");
+            self.reported += 1;
         }
-        Ok((Some(after), summary))
-    }
-
-    /// Returns the EHRs of the dataset that the data do not have any more.
-    fn removed_ehrs(&self, known: &Objects, rows: &ViewRows) -> Result<HashSet<String>, Failure> {
-        if rows.touched.is_some() {
-            return Ok(HashSet::new());
-        }
-        let mut present = self.source.ehrs()?;
-        if let Some(pseudonyms) = &self.pseudonyms {
-            present = present.iter().map(|ehr| pseudonyms.of_ehr(ehr)).collect();
-        }
-        let removed = known.absent_ehrs(&present);
-        let is_all = !removed.is_empty() && known.ehrs() == removed.len();
-        if is_all && !self.options.allow_empty {
-            return Err(Failure::Data(format!(
-                "the data have none of the {} EHRs of the lake: are they the right data? --allow-empty removes all rows",
-                removed.len()
-            )));
-        }
-        Ok(removed)
-    }
-
-    /// Returns the objects of the dataset that were removed physically, in EHRs that exist.
-    fn removed_objects(
-        &self,
-        known: &Objects,
-        rows: &ViewRows,
-    ) -> Result<HashSet<String>, Failure> {
-        let present = match rows.touched {
-            None if known.ehrs() > 0 => self.source.objects()?,
-            _ => None,
-        };
-        let Some(present) = present else {
-            return Ok(HashSet::new());
-        };
-        let ids = known.iter().map(|(id, _)| id);
-        Ok(ids.filter(|id| !present.contains(*id)).cloned().collect())
-    }
-
-    /// Writes the data files and the metadata of a sync. Returns the number of older files that were
-    /// written again.
-    fn write_files(
-        &self,
-        view: &SyncView,
-        state: &mut ViewState,
-        (changes, columns, removed): (&Changes<'_>, &Columns, &Removed),
-    ) -> Result<usize, Failure> {
-        let types = observed(state.types.as_ref(), changes, columns)?;
-        let old_types = state.types.clone().unwrap_or_else(|| types.clone());
-        let progress = Progress::of_rows(changes.len() as u64 + state.total().rows, "writing");
-        let mut writer = FileWriter {
-            storage: &self.storage,
-            view: &view.name,
-            aql: &view.aql,
-            columns,
-            types: &old_types,
-            sync: state.sync,
-            written: 0,
-            progress: &progress,
-        };
-        let old_schema = writer.schema()?;
-        writer.types = &types;
-        let schema = writer.schema()?;
-        let is_new_schema = !has_same_columns(&old_schema, &schema);
-        let (mut all, mut rewritten) = (Vec::with_capacity(state.files.len()), 0);
-        for file in &state.files {
-            let is_other =
-                is_new_schema || !removed.is_empty() && holds(&self.storage, file, removed)?;
-            if is_other {
-                all.extend(writer.rewrite(std::slice::from_ref(file), removed)?);
-                rewritten += 1;
-            } else {
-                all.push(file.clone());
-            }
-        }
-        let added: Vec<DataFile> = writer.write(changes.rows())?;
-        progress.finish();
-        all.extend(added.iter().cloned());
-        let change = TableChange {
-            view: &view.name,
-            sync: state.sync,
-            schema: &schema,
-            all: &all,
-            added: (rewritten == 0).then_some(added.as_slice()),
-            is_new_schema,
-        };
-        state.iceberg = iceberg::write(&self.storage, &state.iceberg, &change)?;
-        state.files = all;
-        state.types = Some(types);
-        Ok(rewritten)
-    }
-
-    fn write_objects(
-        &self,
-        view: &SyncView,
-        state: &mut ViewState,
-        objects: &Objects,
-    ) -> Result<(), Failure> {
-        let bytes = objects.bytes();
-        let name = format!("_aqlite/objects/{}-{:08}.index", view.name, state.sync);
-        let checksum = checksum(&bytes);
-        self.storage.write(&name, bytes)?;
-        state.objects = Some(ObjectsFile { name, checksum });
-        Ok(())
     }
 }
 
-/// Returns the types of columns after the rows of a sync.
-fn observed(
-    before: Option<&ColumnTypes>,
-    changes: &Changes<'_>,
-    columns: &Columns,
-) -> Result<ColumnTypes, Failure> {
-    let mut types = match before {
-        Some(types) => types.clone(),
-        None => ColumnTypes::new(columns.all.len()),
-    };
-    let mut rows = changes.rows().peekable();
-    while rows.peek().is_some() {
-        let batch = rows.by_ref().take(aqlite::arrow::BATCH_ROWS);
-        let batch = columns.result(batch.collect::<Result<_, _>>()?)?;
-        batch.rows().for_each(|row| types.observe(row));
-    }
-    Ok(types)
-}
-
-impl Summary {
-    /// Returns the words of the summary.
-    fn text(&self, is_dry: bool) -> String {
-        let is_empty = self.rows + self.removed_ehrs + self.removed_objects == 0;
-        let new_rows = self.rows.saturating_sub(self.deleted);
-        let mut parts = match is_empty {
-            true => vec![String::from("no changes")],
-            false => vec![format!("{new_rows} rows of {} compositions", self.changed)],
-        };
-        if self.deleted > 0 {
-            parts.push(format!("{} deleted compositions", self.deleted));
-        }
-        if self.removed_ehrs > 0 {
-            parts.push(format!("{} removed EHRs", self.removed_ehrs));
-        }
-        if self.removed_objects > 0 {
-            parts.push(format!("{} removed compositions", self.removed_objects));
-        }
-        if self.rewritten_files > 0 {
-            parts.push(format!("{} files written again", self.rewritten_files));
-        }
-        let text = parts.join(", ");
-        match is_dry {
-            true => format!("{text} (dry run: nothing was written)"),
-            false => text,
-        }
-    }
+/// Locks a part of the sync. A thread that has panicked ends the program.
+fn lock<T>(part: &Mutex<T>) -> MutexGuard<'_, T> {
+    part.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -69,13 +69,13 @@ pub fn views_of(options: &SyncOptions, source: &Source) -> Result<Vec<SyncView>,
 
 /// Returns the views of the templates among the files of the data.
 fn of_data(source: &Source) -> Result<Vec<SyncView>, Failure> {
-    let Some(set) = source.files()? else {
+    let Some(templates) = source.templates()? else {
         return Err(Failure::Usage(String::from(
             "no view: name queries by --view or --stored, or templates by --template",
         )));
     };
     let mut all = Vec::new();
-    for loaded in set.templates.all() {
+    for loaded in templates.all() {
         match of_template(&loaded.template) {
             Ok(found) => {
                 for view in found {

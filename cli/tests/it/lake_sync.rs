@@ -316,6 +316,34 @@ fn killed_sync_is_repeated_without_a_second_row() {
 }
 
 #[test]
+fn damaged_index_of_the_files_is_written_again() {
+    let folder = data(12);
+    synced(&folder, &[]);
+    let cache = folder.path().join(".cache");
+    let index = files(&cache).into_iter().next().unwrap();
+    let whole = std::fs::read(&index).unwrap();
+    for at in (0..whole.len()).step_by(whole.len() / 16) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x55;
+        std::fs::write(&index, bytes).unwrap();
+        let rows = fresh(&folder);
+        assert_eq!(rows.len(), 12, "{at}");
+    }
+    assert_eq!(fresh(&folder), latest(&folder.path().join("lake"), "names"));
+}
+
+#[test]
+fn incomplete_files_of_a_killed_sync_are_removed() {
+    let folder = data(3);
+    synced(&folder, &[]);
+    let lake = folder.path().join("lake");
+    let incomplete = lake.join("names/data/00000002-0001.parquet#1");
+    std::fs::write(&incomplete, "rows").unwrap();
+    assert_eq!(synced(&folder, &[]), "names: no changes");
+    assert!(!incomplete.exists());
+}
+
+#[test]
 fn column_whose_type_changes_is_written_again() {
     let folder = data(0);
     let generator = generator();

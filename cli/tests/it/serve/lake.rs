@@ -157,4 +157,10 @@ fn assert_is_fresh(folder: &Folder, server: &Server, view: &str) {
         synced(folder, data, &to, &["--stored", "org.example::names"]);
         assert_eq!(latest(&folder.0.join(&to), view), expected, "{data}");
     }
+    // The snapshot of an aqlite server tells that nothing was committed since.
+    let state = std::fs::read_to_string(folder.0.join("fresh-1/_aqlite/state.json"));
+    let state: Value = serde_json::from_str(&state.expect("a state")).expect("JSON");
+    assert!(state["views"][view]["watermark"]["state"].is_string());
+    let again = synced(folder, &url, "fresh-1", &["--stored", "org.example::names"]);
+    assert_eq!(again, format!("{view}: no changes"));
 }

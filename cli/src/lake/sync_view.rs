@@ -1,0 +1,263 @@
+//! The sync of one view.
+
+use super::changes::{Changes, Found, HELD_BYTES, SyncContext};
+use super::files::{FileWriter, Removed, holds, schema_of};
+use super::iceberg::{self, TableChange};
+use super::objects::{Objects, checksum};
+use super::pseudonym::Pseudonyms;
+use super::source::{Source, Touched};
+use super::state::{DataFile, ObjectsFile, ViewState, Watermark};
+use super::storage::Storage;
+use super::sync_views::SyncView;
+use crate::outcome::Failure;
+use crate::progress::Progress;
+use aqlite::arrow::has_same_columns;
+use std::collections::{HashMap, HashSet};
+
+/// The passes over the rows of a view. The second one knows all types, unless the data have changed
+/// meanwhile.
+const PASSES: usize = 8;
+
+/// The sync of one view.
+pub struct ViewSync<'v> {
+    /// The view.
+    pub view: &'v SyncView,
+    /// The place of the lake.
+    pub storage: &'v Storage,
+    /// The data.
+    pub source: &'v Source,
+    /// The state of the data before their rows were read.
+    pub watermark: Option<&'v Watermark>,
+    /// The key of pseudonyms.
+    pub pseudonyms: Option<&'v Pseudonyms>,
+    /// Whether all EHRs of the dataset may be removed.
+    pub may_remove_all: bool,
+    /// Whether nothing is written.
+    pub is_dry: bool,
+    /// The progress in rows.
+    pub progress: &'v Progress,
+}
+
+/// The changes that a sync has written for a view.
+#[derive(Default)]
+pub struct Summary {
+    rows: u64,
+    changed: usize,
+    deleted: usize,
+    removed_ehrs: usize,
+    removed_objects: usize,
+    rewritten_files: usize,
+}
+
+impl ViewSync<'_> {
+    /// Writes the changes of the view. Returns its new state; `None` for a dry run.
+    ///
+    /// # Errors
+    /// If the data cannot be read, or a file cannot be written.
+    pub fn run(&self, before: &ViewState) -> Result<(Option<ViewState>, Summary), Failure> {
+        let touched = self.source.touched(before.watermark.as_ref())?;
+        let known = before.read_objects(self.storage)?;
+        let removed = self.removed(&known, touched.as_ref())?;
+        let known = match removed.is_empty() {
+            true => known,
+            false => known.without(&removed),
+        };
+        let subjects = match self.pseudonyms {
+            Some(_) => self.source.subjects()?,
+            None => HashMap::new(),
+        };
+        let context = self.context(&known, &subjects, before.sync + 1);
+        let mut found = self.find(&context, before, touched.as_ref())?;
+        let mut summary = Summary::of(&found, &removed);
+        if self.is_dry {
+            return Ok((None, summary));
+        }
+        let mut after = ViewState {
+            watermark: self.watermark.cloned(),
+            ..before.clone()
+        };
+        if summary.rows > 0 || !removed.is_empty() {
+            after.sync = context.sync;
+            summary.rewritten_files = self.write(&context, &mut after, (&mut found, &removed))?;
+            let index = found.index;
+            self.write_objects(&mut after, &index.applied(known)?)?;
+        }
+        Ok((Some(after), summary))
+    }
+
+    fn context<'c>(
+        &'c self,
+        known: &'c Objects,
+        subjects: &'c HashMap<String, String>,
+        sync: u64,
+    ) -> SyncContext<'c> {
+        SyncContext {
+            view: self.view,
+            storage: self.storage,
+            known,
+            sync,
+            pseudonyms: self.pseudonyms,
+            subjects,
+            held_bytes: HELD_BYTES,
+            is_dry: self.is_dry,
+            progress: self.progress,
+        }
+    }
+
+    /// Finds the changes, and writes their rows.
+    fn find<'c>(
+        &self,
+        context: &SyncContext<'c>,
+        before: &ViewState,
+        touched: Option<&Touched>,
+    ) -> Result<Found<'c>, Failure> {
+        let mut types = before.types.clone();
+        for _ in 0..PASSES {
+            let mut changes = Changes::new(*context, types);
+            self.source.send(&self.view.query, touched, &mut changes)?;
+            let found = changes.finish(self.source, touched)?;
+            if found.writer.is_some() {
+                return Ok(found);
+            }
+            types = Some(found.types);
+        }
+        Err(Failure::Data(String::from(
+            "the types of columns change with each pass over the data: run the sync again",
+        )))
+    }
+
+    /// Returns what is removed from the dataset: EHRs that the data do not have any more, and objects
+    /// that were removed physically from EHRs that exist.
+    fn removed(&self, known: &Objects, touched: Option<&Touched>) -> Result<Removed, Failure> {
+        if touched.is_some() || known.ehrs() == 0 {
+            return Ok(Removed::default());
+        }
+        let mut present = self.source.ehrs()?;
+        if let Some(pseudonyms) = self.pseudonyms {
+            present = present.iter().map(|ehr| pseudonyms.of_ehr(ehr)).collect();
+        }
+        let ehrs = known.absent_ehrs(&present);
+        if known.ehrs() == ehrs.len() && !self.may_remove_all {
+            return Err(Failure::Data(format!(
+                "the data have none of the {} EHRs of the lake: are they the right data? --allow-empty removes all rows",
+                ehrs.len()
+            )));
+        }
+        let objects = match self.source.objects()? {
+            Some(present) => {
+                let ids = known.iter().map(|(id, _)| id);
+                let absent = ids.filter(|id| present.binary_search(id).is_err());
+                absent.map(ToString::to_string).collect()
+            }
+            None => HashSet::new(),
+        };
+        Ok(Removed { ehrs, objects })
+    }
+
+    /// Writes the older files that the changes concern again, and the metadata of the sync. Returns
+    /// the number of these files.
+    fn write(
+        &self,
+        context: &SyncContext<'_>,
+        state: &mut ViewState,
+        (found, removed): (&mut Found<'_>, &Removed),
+    ) -> Result<usize, Failure> {
+        let Some(writer) = &mut found.writer else {
+            return Ok(0);
+        };
+        let added = writer.take_files()?;
+        let is_new_schema = match &state.types {
+            Some(types) => {
+                let schema = schema_of(context, &found.columns, types)?;
+                !has_same_columns(&schema, writer.schema())
+            }
+            None => false,
+        };
+        let (mut all, rewritten) =
+            self.older_files(writer, &state.files, (removed, is_new_schema))?;
+        all.extend(added.iter().cloned());
+        let change = TableChange {
+            view: &self.view.name,
+            sync: context.sync,
+            schema: writer.schema(),
+            all: &all,
+            added: (rewritten == 0).then_some(added.as_slice()),
+            is_new_schema,
+        };
+        state.iceberg = iceberg::write(self.storage, &state.iceberg, &change)?;
+        state.files = all;
+        state.types = Some(found.types.clone());
+        Ok(rewritten)
+    }
+
+    /// Returns the files of earlier syncs as they are now, and the number of those that were written
+    /// again.
+    fn older_files(
+        &self,
+        writer: &mut FileWriter<'_>,
+        files: &[DataFile],
+        (removed, is_new_schema): (&Removed, bool),
+    ) -> Result<(Vec<DataFile>, usize), Failure> {
+        let (mut all, mut rewritten) = (Vec::with_capacity(files.len()), 0);
+        for file in files {
+            let is_other =
+                is_new_schema || !removed.is_empty() && holds(self.storage, file, removed)?;
+            if is_other {
+                all.extend(writer.rewrite(file, removed)?);
+                rewritten += 1;
+            } else {
+                all.push(file.clone());
+            }
+        }
+        Ok((all, rewritten))
+    }
+
+    fn write_objects(&self, state: &mut ViewState, objects: &Objects) -> Result<(), Failure> {
+        let bytes = objects.bytes();
+        let name = format!("_aqlite/objects/{}-{:08}.index", self.view.name, state.sync);
+        let checksum = checksum(&bytes);
+        self.storage.write(&name, bytes)?;
+        state.objects = Some(ObjectsFile { name, checksum });
+        Ok(())
+    }
+}
+
+impl Summary {
+    fn of(found: &Found<'_>, removed: &Removed) -> Summary {
+        Summary {
+            rows: found.rows,
+            changed: found.index.changed(),
+            deleted: found.index.deleted(),
+            removed_ehrs: removed.ehrs.len(),
+            removed_objects: removed.objects.len(),
+            rewritten_files: 0,
+        }
+    }
+
+    /// Returns the words of the summary.
+    pub fn text(&self, is_dry: bool) -> String {
+        let is_empty = self.rows == 0 && self.removed_ehrs + self.removed_objects == 0;
+        let new_rows = self.rows.saturating_sub(self.deleted as u64);
+        let mut parts = match is_empty {
+            true => vec![String::from("no changes")],
+            false => vec![format!("{new_rows} rows of {} compositions", self.changed)],
+        };
+        if self.deleted > 0 {
+            parts.push(format!("{} deleted compositions", self.deleted));
+        }
+        if self.removed_ehrs > 0 {
+            parts.push(format!("{} removed EHRs", self.removed_ehrs));
+        }
+        if self.removed_objects > 0 {
+            parts.push(format!("{} removed compositions", self.removed_objects));
+        }
+        if self.rewritten_files > 0 {
+            parts.push(format!("{} files written again", self.rewritten_files));
+        }
+        let text = parts.join(", ");
+        match is_dry {
+            true => format!("{text} (dry run: nothing was written)"),
+            false => text,
+        }
+    }
+}
