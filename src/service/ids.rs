@@ -1,7 +1,7 @@
 //! Identifiers in paths and headers.
 
 use super::error::Failure;
-use crate::document::sha256;
+use crate::document::{sha256, sha256_of};
 
 /// VERSION.uid.value as its three parts: `object_id::system_id::number`.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -167,8 +167,57 @@ pub(crate) fn is_uuid(text: &str) -> bool {
 
 /// Derives a UUID from a text: equal texts give equal UUIDs.
 pub(crate) fn uuid_of(text: &str) -> String {
-    let digest = sha256(text);
-    let bytes = digest.first_chunk().copied().unwrap_or_default();
+    custom_uuid(digest_of_parts(&[text]))
+}
+
+/// The identity of the lines of a load, from which their UUIDs derive.
+pub(crate) struct LineUuids {
+    /// The texts that the lines of the load have in common.
+    shared: String,
+    /// The first bytes of the digest of these texts.
+    load: [u8; 2],
+}
+
+impl LineUuids {
+    /// Creates the identity of a load.
+    pub fn of(shared: String) -> LineUuids {
+        let load = sha256(&shared).first_chunk().copied().unwrap_or_default();
+        LineUuids { shared, load }
+    }
+
+    /// Returns the UUID of a line: equal lines of equal loads give equal UUIDs.
+    ///
+    /// Its first 48 bits are those of the load and the number of the line, so the lines of a load
+    /// follow one another in the indexes of a database, which writes fewer pages then. All other
+    /// bits are those of a digest.
+    pub fn of_line(&self, number: u64, text: &str) -> String {
+        let number_text = number.to_string();
+        let mut bytes = digest_of_parts(&[&self.shared, "\n", &number_text, "\n", text]);
+        let [.., a, b, c, d] = number.to_be_bytes();
+        let [first, second] = self.load;
+        for (byte, prefix) in bytes.iter_mut().zip([first, second, a, b, c, d]) {
+            *byte = prefix;
+        }
+        custom_uuid(bytes)
+    }
+}
+
+/// Derives a UUID from another one. It has the same first 48 bits.
+pub(crate) fn uuid_beside(uuid: &str) -> String {
+    let prefix = uuid::Uuid::try_parse(uuid).unwrap_or_default().into_bytes();
+    let mut bytes = digest_of_parts(&[uuid]);
+    for (byte, prefix) in bytes.iter_mut().zip(prefix).take(6) {
+        *byte = prefix;
+    }
+    custom_uuid(bytes)
+}
+
+fn digest_of_parts(parts: &[&str]) -> [u8; 16] {
+    let digest = sha256_of(parts);
+    digest.first_chunk().copied().unwrap_or_default()
+}
+
+fn custom_uuid(bytes: [u8; 16]) -> String {
     uuid::Builder::from_custom_bytes(bytes)
         .into_uuid()
         .to_string()
@@ -203,6 +252,23 @@ pub(crate) fn select_version<'v>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn uuids_of_lines_ascend_and_differ_by_all_that_identifies_a_line() {
+        let load = LineUuids::of(String::from("key"));
+        let numbers = [1, 2, 255, 256, 65_536, u64::from(u32::MAX)];
+        let uuids: Vec<String> = numbers.map(|number| load.of_line(number, "text")).into();
+        assert!(uuids.is_sorted() && uuids.iter().all(|uuid| is_uuid(uuid)));
+        let again = LineUuids::of(String::from("key")).of_line(1, "text");
+        assert_eq!(uuids.first(), Some(&again));
+        let others = [
+            load.of_line(1, "other"),
+            LineUuids::of(String::from("other")).of_line(1, "text"),
+            uuid_beside(&again),
+        ];
+        assert!(others.iter().all(|other| *other != again && is_uuid(other)));
+        assert_eq!(others[2].get(..13), again.get(..13));
+    }
 
     #[test]
     fn version_uids_have_three_parts() {

@@ -38,6 +38,7 @@ mod property;
 mod push;
 mod random_document;
 mod reference;
+mod repeated;
 mod rest;
 mod rm;
 mod rows;

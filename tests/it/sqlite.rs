@@ -235,16 +235,17 @@ impl Sqlite {
             "rows are objects on D1, so the names of columns must differ: {}",
             statement.sql
         );
-        let mut rows = prepared.query(rusqlite::params_from_iter(
-            statement.params.iter().map(bound),
-        ))?;
         let mut found = Vec::new();
-        while let Some(row) = rows.next()? {
-            found.push(
-                (0..columns)
-                    .map(|i| row.get_ref(i).map(read))
-                    .collect::<rusqlite::Result<Row>>()?,
-            );
+        for params in statement.executions() {
+            let params = rusqlite::params_from_iter(params.iter().map(bound));
+            let mut rows = prepared.query(params)?;
+            while let Some(row) = rows.next()? {
+                found.push(
+                    (0..columns)
+                        .map(|i| row.get_ref(i).map(read))
+                        .collect::<rusqlite::Result<Row>>()?,
+                );
+            }
         }
         Ok(found)
     }

@@ -23,7 +23,7 @@ use super::super::ehr::DEFAULT_STATUS;
 use super::super::error::Failure;
 use super::super::http::Response;
 use super::super::identity::given_object_id;
-use super::super::ids::{is_uuid, uuid_of};
+use super::super::ids::{LineUuids, is_uuid, uuid_beside};
 use super::super::negotiate::Format;
 use super::super::owner::Owner;
 use super::super::templates::Facts;
@@ -42,6 +42,8 @@ use std::rc::Rc;
 #[derive(Default)]
 struct Load<'a> {
     lines: Lines<'a>,
+    /// Identifies the lines, if the request has an idempotency key.
+    uuids: Option<LineUuids>,
     /// The EHRs of the lines so far.
     ehrs: HashMap<String, Rc<Ehr>>,
     /// The target of the line in progress, as soon as it is known and the caller may write to it.
@@ -120,6 +122,7 @@ impl<R: Repository> Service<R> {
                 facts: Facts::Cached,
                 ..Lines::begin(call)
             },
+            uuids: line_uuids(call),
             ..Load::default()
         };
         call.templates.borrow_mut().rely_on(Facts::Cached);
@@ -130,17 +133,20 @@ impl<R: Repository> Service<R> {
         self.flush(&mut load.lines).await;
         self.commit_optimistic_lines(call, &mut load).await;
         let retried = std::mem::take(&mut load.lines.retried);
-        for line in numbered(call)?.filter(|line| retried.contains(&line.number)) {
-            self.add_sent(call, &mut load, line).await;
-            load.lines.pause(call, line.text).await;
+        if !retried.is_empty() {
+            for line in numbered(call)?.filter(|line| retried.contains(&line.number)) {
+                self.add_sent(call, &mut load, line).await;
+                load.lines.pause(call, line.text).await;
+            }
+            self.flush(&mut load.lines).await;
         }
-        self.flush(&mut load.lines).await;
         Ok(Response::new(200).with_body(NDJSON, load.lines.out))
     }
 
     async fn add_sent<'a>(&self, call: &Call<'a>, load: &mut Load<'a>, line: SentLine<'a>) {
         call.templates.borrow_mut().forget_many();
-        let key = line_key(call, line);
+        let uuids = load.uuids.as_ref();
+        let key = uuids.map(|uuids| uuids.of_line(line.number, line.text));
         load.target = None;
         let mut ready = self.bulk_line(call, line.text, key.as_ref(), load).await;
         // The error may come from an outdated template.
@@ -213,7 +219,7 @@ impl<R: Repository> Service<R> {
             ehr_id: line.ehr_id.clone(),
             contribution_uid: None,
         });
-        let object_id = key.map_or_else(|| call.new_uuid(), |key| uuid_of(key));
+        let object_id = key.map_or_else(|| call.new_uuid(), |key| uuid_beside(key));
         let mut set = self.bulk_change_set(call, line, object_id, load).await?;
         set.idempotency = key.cloned().filter(|_| set.contribution_uid.is_some());
         set.contribution_uid = set.contribution_uid.or_else(|| key.cloned());
@@ -350,17 +356,14 @@ fn check_key(call: &Call<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the identifier of a line by the header `Idempotency-Key`.
+/// Returns the identity of the lines by the header `Idempotency-Key`.
 ///
 /// All that determines the commit is part of the identity: the same key with another line, or with
 /// other committal headers, is another request.
-fn line_key(call: &Call<'_>, line: SentLine<'_>) -> Option<String> {
+fn line_uuids(call: &Call<'_>) -> Option<LineUuids> {
     let key = call.request.header("Idempotency-Key")?;
-    let SentLine { number, text } = line;
     let (caller, committal) = (caller_key(call), committal_key(call));
-    Some(uuid_of(&format!(
-        "{caller}{committal}{key}\n{number}\n{text}"
-    )))
+    Some(LineUuids::of(format!("{caller}{committal}{key}")))
 }
 
 /// Returns the caller as a part of the identity of a line: the same key of another caller is

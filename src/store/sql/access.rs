@@ -8,16 +8,16 @@
 //! queue after it was added to the log. Its key prevents that it is added twice.
 
 use super::SqlRepository;
-use super::rows::{Cell, CollectedRows};
+use super::rows::{Cell, CollectedRows, Insert};
 use super::value::{Answers, Fields, Sql, Statement, unexpected};
 use crate::store::log::{LogEntry, LogStore};
 use crate::store::repository::{AccessFilter, AccessRecord, StoreError};
 
 /// Inserts queued records of change sets.
-pub(super) const INSERT_QUEUED: &str = "INSERT INTO access_log (time, who, issuer, operation, object, ehr_id, query, status, request_id, key)
-    SELECT j.value ->> 0, j.value ->> 1, j.value ->> 2, j.value ->> 3, j.value ->> 4, j.value ->> 5, j.value ->> 6, j.value ->> 7, j.value ->> 8,
-      lower(hex(randomblob(16)))
-    FROM json_each(?1) j";
+pub(super) static INSERT_QUEUED: Insert = Insert::new(
+    "INSERT INTO access_log (time, who, issuer, operation, object, ehr_id, query, status, request_id, key)",
+    "{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, lower(hex(randomblob(16)))",
+);
 /// Records that an earlier release wrote have no key. Their content distinguishes them.
 const WAITING: &str = "SELECT id, coalesce(key, id || ' ' || time || ' ' || request_id) AS key,
       time, who, issuer, operation, object, ehr_id, query, status, request_id, NULL AS refused

@@ -4,42 +4,42 @@ use super::SqlRepository;
 use super::catalog::{EncodedDocument, Profile, ProfileBuilder};
 use super::chunked::ChunkedText;
 use super::read::{EHR, known_texts};
-use super::rows::{Cell, CollectedRows, RowText};
+use super::rows::{Cell, CollectedRows, Insert, InsertedRows, RowCells, RowForm, RowText};
 use super::tag::replace;
 use super::value::{Fields, Row, Sql, SqlError, Statement, json_list, kind_of, unexpected};
 use super::verified::{StoredColumns, verified_row};
 use crate::document::{Layout, ObjectKind, Packed};
 use crate::store::commit_rules::{self, LatestVersion};
 use crate::store::repository::{
-    Commit, Ehr, EhrFlags, Preconditions, Predecessor, StoreError, Version,
+    Commit, Ehr, EhrFlags, Preconditions, Predecessor, StoreError, TemplateState, Version,
 };
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-const CREATE_EHR: &str = "INSERT INTO ehr (ehr_id, system_id, time_created, subject_id, subject_namespace, is_queryable, is_modifiable)
-    SELECT j.value ->> 0, j.value ->> 1, j.value ->> 2, j.value ->> 3, j.value ->> 4, j.value ->> 5, j.value ->> 6 FROM json_each(?1) j";
+static CREATE_EHR: Insert = Insert::new(
+    "INSERT INTO ehr (ehr_id, system_id, time_created, subject_id, subject_namespace, is_queryable, is_modifiable)",
+    "{0}, {1}, {2}, {3}, {4}, {5}, {6}",
+);
 const FLAG_EHR: &str = "UPDATE ehr SET subject_id = ?2, subject_namespace = ?3, is_queryable = ?4, is_modifiable = ?5 WHERE ehr_id = ?1";
 /// `ehr` becomes NULL, which fails, in four cases: the EHR does not exist, it is not modifiable and
 /// the commit writes content (cell 6), the definitions of a template differ from the precondition
 /// (cell 7: pairs of name and state), or the predecessor is not the latest version of its object,
 /// or not as the precondition has it (cells 8 to 12).
-///
-/// Without MATERIALIZED, SQLite would parse the JSON of a row again for each of its cells.
-const CONTRIBUTE: &str = concat!(
-    "INSERT INTO contribution (uid, ehr, shapes, digest, document, idempotency)
-    WITH j AS MATERIALIZED (SELECT value FROM json_each(?1))
-    SELECT j.value ->> 0, (SELECT e.id FROM ehr e WHERE e.ehr_id = j.value ->> 1 AND (e.is_modifiable OR NOT j.value ->> 6)
-      AND (j.value ->> 7 IS NULL OR NOT EXISTS (SELECT 1 FROM json_each(j.value ->> 7) t WHERE t.value ->> 1 IS NOT
+static CONTRIBUTE: Insert = Insert::new(
+    "INSERT INTO contribution (uid, ehr, shapes, digest, document, idempotency)",
+    concat!(
+        "{0}, (SELECT e.id FROM ehr e WHERE e.ehr_id = {1} AND (e.is_modifiable OR NOT {6})
+      AND ({7} IS NULL OR NOT EXISTS (SELECT 1 FROM json_each({7}) t WHERE t.value ->> 1 IS NOT
         (SELECT group_concat(stored, '/') FROM
           (SELECT version || ' ' || created || ' ' || storing_id AS stored FROM definition WHERE kind = 1 AND name = t.value ->> 0 ORDER BY 1))))
-      AND (j.value ->> 8 IS NULL OR EXISTS (SELECT 1 FROM version p
-        WHERE p.object = j.value ->> 8 AND p.number = j.value ->> 9 AND p.system = j.value ->> 10 AND p.successor IS NULL AND p.ehr = e.id
-          AND (j.value ->> 11 IS NULL OR j.value ->> 11 = ",
-    verified_row!("p"),
-    ")
-          AND (NOT j.value ->> 12 OR p.id = (SELECT max(n.id) FROM version n WHERE n.ehr = p.ehr AND n.kind = p.kind))))),
-      j.value ->> 2, j.value ->> 3, j.value ->> 4, j.value ->> 5
-    FROM j"
+      AND ({8} IS NULL OR EXISTS (SELECT 1 FROM version p
+        WHERE p.object = {8} AND p.number = {9} AND p.system = {10} AND p.successor IS NULL AND p.ehr = e.id
+          AND ({11} IS NULL OR {11} = ",
+        verified_row!("p"),
+        ")
+          AND (NOT {12} OR p.id = (SELECT max(n.id) FROM version n WHERE n.ehr = p.ehr AND n.kind = p.kind))))),
+      {2}, {3}, {4}, {5}"
+    ),
 );
 /// The id of the next version: higher than all present and removed ones, because snapshots identify
 /// states by ids.
@@ -64,26 +64,26 @@ const SUPERSEDE: &str = concat!(
 /// with the number in cell 16, which it has just superseded, or follows a version of the same list
 /// (no cell 16), whose cell 15 has the distance to its successor. Otherwise `ehr` becomes NULL,
 /// which fails.
-const ADD_VERSION: &str = concat!(
+static ADD_VERSION: Insert = Insert::new(
     "INSERT INTO version (id, ehr, object, preceding, kind, number, system, contribution, time_committed, lifecycle,
-      template, profile, shapes, digest, chunks, document, successor)
-    WITH j AS MATERIALIZED (SELECT key, value FROM json_each(?1))
-    SELECT ",
-    next_version!(),
-    " + j.key,
-      CASE WHEN j.value ->> 2 IS NULL
-        THEN (SELECT e.id FROM ehr e WHERE e.ehr_id = j.value ->> 0 AND NOT EXISTS (SELECT 1 FROM version o WHERE o.object = j.value ->> 1))
-      WHEN j.value ->> 16 IS NULL THEN (SELECT e.id FROM ehr e WHERE e.ehr_id = j.value ->> 0)
+      template, profile, shapes, digest, chunks, document, successor)",
+    concat!(
+        next_version!(),
+        " + {position},
+      CASE WHEN {2} IS NULL
+        THEN (SELECT e.id FROM ehr e WHERE e.ehr_id = {0} AND NOT EXISTS (SELECT 1 FROM version o WHERE o.object = {1}))
+      WHEN {16} IS NULL THEN (SELECT e.id FROM ehr e WHERE e.ehr_id = {0})
         ELSE (SELECT e.id FROM version p JOIN ehr e ON e.id = p.ehr
-              WHERE p.object = j.value ->> 1 AND p.number = j.value ->> 16 AND p.successor = ",
-    next_version!(),
-    " + j.key AND e.ehr_id = j.value ->> 0)
+              WHERE p.object = {1} AND p.number = {16} AND p.successor = ",
+        next_version!(),
+        " + {position} AND e.ehr_id = {0})
       END,
-      j.value ->> 1, j.value ->> 2, j.value ->> 3, j.value ->> 4, j.value ->> 5, (SELECT id FROM contribution WHERE uid = j.value ->> 6),
-      j.value ->> 7, j.value ->> 8, j.value ->> 9, j.value ->> 10, j.value ->> 11, j.value ->> 12, j.value ->> 13, j.value ->> 14, ",
-    next_version!(),
-    " + j.key + (j.value ->> 15)
-    FROM j"
+      {1}, {2}, {3}, {4}, {5}, (SELECT id FROM contribution WHERE uid = {6}),
+      {7}, {8}, {9}, {10}, {11}, {12}, {13}, {14},
+      CASE WHEN {15} IS NOT NULL THEN ",
+        next_version!(),
+        " + {position} + {15} END"
+    ),
 );
 /// Sets the next revision. Fails if the present generation of layouts is not `?1`.
 const NEXT_REVISION_OF: &str = "UPDATE meta SET value =
@@ -245,7 +245,10 @@ impl<S: Sql> SqlRepository<S> {
             .map(|(v, layouts)| profiler.profile(v.kind, layouts))
             .collect();
         let mut of_version = layouts.iter().zip(self.intern_profiles(&profiles).await?);
-        let mut statements = CommitStatements::default();
+        let mut statements = CommitStatements::new(match S::REPEATS {
+            true => RowForm::Repeated,
+            false => RowForm::List,
+        });
         let mut columns = Vec::new();
         for (commit, (contribution, layouts)) in commits
             .iter()
@@ -417,12 +420,16 @@ pub(super) struct PreparedBatch {
 /// The statements of change sets. Rows of one table share a statement until another statement
 /// between them could read or change them.
 struct CommitStatements {
+    form: RowForm,
     batch: Vec<Statement>,
     creates: bool,
-    ehrs: CollectedRows,
-    contributions: CollectedRows,
+    ehrs: InsertedRows,
+    contributions: InsertedRows,
     versions: PendingVersions,
-    accesses: CollectedRows,
+    accesses: InsertedRows,
+    /// The templates that an earlier change set of the batch has as preconditions. They hold for the
+    /// transaction, so a change set with the same ones need not name them again.
+    checked: Vec<TemplateState>,
 }
 
 /// Versions whose rows are written together.
@@ -441,7 +448,7 @@ struct PendingVersions {
 struct PendingVersion {
     version_uid: String,
     /// Its cells but the last two.
-    cells: RowText,
+    cells: RowCells,
     /// The distance to its successor among these versions.
     successor: Option<usize>,
     /// The number of the stored version that it follows.
@@ -466,7 +473,7 @@ impl PendingVersions {
 
     /// Adds a version with its cells. It follows the last pending version of its object, or else a
     /// stored one.
-    fn push(&mut self, version: &Version, cells: RowText) {
+    fn push(&mut self, version: &Version, cells: RowCells) {
         let position = self.rows.len();
         let last = self.last.insert(version.object_id.clone(), position);
         let mut follows_stored = None;
@@ -498,17 +505,17 @@ impl PendingVersions {
     }
 
     /// Returns the statements of the versions so far, and removes them.
-    fn take_statements(&mut self) -> impl Iterator<Item = Statement> + use<> {
+    fn take_statements(&mut self, form: RowForm) -> impl Iterator<Item = Statement> + use<> {
         let pending = std::mem::take(self);
         let mut superseded = CollectedRows::new(SUPERSEDE);
         for row in pending.superseded {
             superseded.push_text(row);
         }
-        let mut versions = CollectedRows::new(ADD_VERSION);
+        let mut versions = InsertedRows::new(&ADD_VERSION, form);
         for row in pending.rows {
             let successor = row.successor.map(|distance| distance as u64);
             let links = [successor.into(), row.follows_stored.into()];
-            versions.push_text(row.cells.with(&links));
+            versions.push_row(row.cells.with(&links));
         }
         let superseded: Vec<Statement> = superseded.take_statements().collect();
         let versions: Vec<Statement> = versions.take_statements().collect();
@@ -516,27 +523,27 @@ impl PendingVersions {
     }
 }
 
-impl Default for CommitStatements {
-    fn default() -> CommitStatements {
-        let [ehrs, contributions, accesses] =
-            [CREATE_EHR, CONTRIBUTE, super::access::INSERT_QUEUED].map(CollectedRows::new);
+impl CommitStatements {
+    /// Creates a batch without change sets.
+    fn new(form: RowForm) -> CommitStatements {
+        let rows = |insert| InsertedRows::new(insert, form);
         CommitStatements {
+            form,
             batch: Vec::new(),
             creates: false,
-            ehrs,
-            contributions,
+            ehrs: rows(&CREATE_EHR),
+            contributions: rows(&CONTRIBUTE),
             versions: PendingVersions::default(),
-            accesses,
+            accesses: rows(&super::access::INSERT_QUEUED),
+            checked: Vec::new(),
         }
     }
-}
 
-impl CommitStatements {
     /// Writes the statements of the collected rows.
     fn flush(&mut self) {
         self.batch.extend(self.ehrs.take_statements());
         self.batch.extend(self.contributions.take_statements());
-        self.batch.extend(self.versions.take_statements());
+        self.batch.extend(self.versions.take_statements(self.form));
         self.batch.extend(self.accesses.take_statements());
     }
 
@@ -584,11 +591,7 @@ impl CommitStatements {
         let text = ChunkedText::split(encoded.text);
         self.batch
             .extend(text.insert_chunks(&format!("c/{}", commit.contribution_uid)));
-        let states: Vec<[String; 2]> = templates
-            .iter()
-            .map(|known| [known.template.clone(), known.stored.join("/")])
-            .collect();
-        let states = (!states.is_empty()).then(|| json_list(&states));
+        let states = self.unchecked(templates);
         let row = [
             Cell::from(&commit.contribution_uid),
             Cell::from(&commit.ehr_id),
@@ -602,6 +605,20 @@ impl CommitStatements {
         let known = predecessor_cells(predecessor.as_ref())?;
         self.contributions.push(&[&row[..], &known].concat());
         Ok(())
+    }
+
+    /// Returns the states of templates that the batch does not check yet, as cell 7 of
+    /// [`CONTRIBUTE`].
+    fn unchecked(&mut self, templates: &[TemplateState]) -> Option<String> {
+        if templates.iter().all(|state| self.checked.contains(state)) {
+            return None;
+        }
+        let states: Vec<[String; 2]> = templates
+            .iter()
+            .map(|known| [known.template.clone(), known.stored.join("/")])
+            .collect();
+        self.checked.extend(templates.iter().cloned());
+        Some(json_list(&states))
     }
 
     fn add_version(
@@ -619,7 +636,7 @@ impl CommitStatements {
         let document = ChunkedText::split(encoded.text);
         self.batch
             .extend(document.insert_chunks(&format!("v/{}", version.version_uid)));
-        let cells = RowText::of(&[
+        let cells = [
             Cell::from(&commit.ehr_id),
             Cell::from(&version.object_id),
             version.preceding.as_ref().into(),
@@ -635,8 +652,8 @@ impl CommitStatements {
             Cell::from(&encoded.checksum),
             document.chunk_count().into(),
             Cell::from(&document.first),
-        ]);
-        self.versions.push(version, cells);
+        ];
+        self.versions.push(version, RowCells::of(self.form, &cells));
         if !version.tags.is_empty() {
             self.flush();
             self.batch.extend(

@@ -27,6 +27,7 @@ pub const MIGRATIONS: Migrations = migrations!("migrations":
     "0100_definition_bytes.sql",
     "0110_ehr_segments.sql",
     "0120_queryable_changes.sql",
+    "0130_first_versions.sql",
 );
 
 /// The tables of the access log.

@@ -31,6 +31,9 @@ pub struct Statement {
     pub sql: Cow<'static, str>,
     /// The parameters; at most 100, each at most 2 MB.
     pub params: Vec<SqlValue>,
+    /// The parameters of further executions of the statement, in order, as many for each as in
+    /// `params`. Empty unless the executor has [`Sql::REPEATS`].
+    pub repeated: Vec<SqlValue>,
 }
 
 /// The failure of a batch. The database has rolled it back.
@@ -50,6 +53,10 @@ pub enum SqlError {
     reason = "futures of a worker are not Send, and nothing spawns them"
 )]
 pub trait Sql {
+    /// Whether this executor executes statements with [`Statement::repeated`]. An executor in the
+    /// same process does: parameters cost it less than rows in a JSON list.
+    const REPEATS: bool = false;
+
     /// Executes the statements in order in one transaction, and returns the rows of each.
     ///
     /// The columns of a SELECT have distinct names: D1 returns a row as an object by name.
@@ -103,7 +110,14 @@ impl Statement {
         Statement {
             sql: sql.into(),
             params: Vec::new(),
+            repeated: Vec::new(),
         }
+    }
+
+    /// Returns the parameters of each execution.
+    pub fn executions(&self) -> impl Iterator<Item = &[SqlValue]> {
+        let further = self.repeated.chunks(self.params.len().max(1));
+        std::iter::once(self.params.as_slice()).chain(further)
     }
 
     /// Binds the next parameter.

@@ -9,6 +9,15 @@ pub fn sha256(text: &str) -> [u8; 32] {
     Sha256::digest(text.as_bytes()).into()
 }
 
+/// The SHA-256 of texts that follow one another, without a copy of them.
+pub fn sha256_of(parts: &[&str]) -> [u8; 32] {
+    let digest = Sha256::new();
+    let digest = parts
+        .iter()
+        .fold(digest, |digest, part| digest.chain_update(part));
+    digest.finalize().into()
+}
+
 /// The SHA-256 of a text, as 64 hexadecimal digits.
 pub fn digest_of_text(text: &str) -> String {
     hexadecimal(&sha256(text))

@@ -23,7 +23,7 @@ pub use batch::{
     PresenceBitmap, Ranges, Table, UnionPart,
 };
 pub use column::{Column, Dictionary, Leaf, Number, Words};
-pub use digest::{checksum, digest_of_text, fnv, sha256, short_digest};
+pub use digest::{checksum, digest_of_text, fnv, sha256, sha256_of, short_digest};
 pub use form::Form;
 pub use layout::{Item, ItemKind, Layout, LayoutStore};
 pub use pack::{Packed, pack};
