@@ -83,8 +83,9 @@ fn run(corpus: &Corpus, classes: &[&str], check: &Check) -> Vec<Case> {
             .find(|s| text_of(s, "id") == id)
             .map(|s| list(s, "steps"))
             .unwrap_or_default();
-        let filled: Result<Vec<Filled>, String> = vias(corpus)
-            .iter()
+        let filled: Result<Vec<Filled>, String> = corpus
+            .vias(&["memory", "sqlite", "segments"])
+            .into_iter()
             .map(|via| Filled::of(&texts, via, &steps))
             .collect();
         out.extend(cases.iter().map(|case| {
@@ -135,14 +136,6 @@ impl Texts<'_> {
                 .replace(&begin(&self.from), &begin(&self.to))
         })
     }
-}
-
-/// Returns the hosts on which the cases run.
-fn vias(corpus: &Corpus) -> Vec<&str> {
-    corpus
-        .via
-        .as_deref()
-        .map_or(vec!["memory", "sqlite", "segments"], |via| vec![via])
 }
 
 /// A server with the data of a set-up, and the judge of its answers.

@@ -29,6 +29,12 @@ impl Corpus {
         }
     }
 
+    /// Returns the servers on which a suite of the service runs: the address of `--via`, else these.
+    pub fn vias<'a>(&'a self, otherwise: &[&'a str]) -> Vec<&'a str> {
+        let via = self.via.as_deref();
+        via.map_or_else(|| otherwise.to_vec(), |via| vec![via])
+    }
+
     /// Reads a text file, given its path in the corpus.
     pub fn text(&self, path: &str) -> Result<String, String> {
         std::fs::read_to_string(self.root.join(path)).map_err(|e| format!("{path}: {e}"))

@@ -164,7 +164,7 @@ fn queries_are_sound(guide: &CompiledGuide) -> Result<(), String> {
     Ok(())
 }
 
-fn compiled(text: &str) -> Result<CompiledGuide, String> {
+pub fn compiled(text: &str) -> Result<CompiledGuide, String> {
     let guide = gdl::parse(text).map_err(|problems| {
         problems
             .iter()
@@ -337,7 +337,7 @@ fn agreement(
     ))
 }
 
-fn literals(case: &Value, member: &str) -> Vec<(String, String)> {
+pub fn literals(case: &Value, member: &str) -> Vec<(String, String)> {
     let members = case
         .get(member)
         .and_then(Value::as_object)

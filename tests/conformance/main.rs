@@ -17,6 +17,7 @@ mod aql_parse;
 mod aql_service;
 mod corpus;
 mod gdl;
+mod gdl_service;
 mod judge;
 #[path = "../it/notation.rs"]
 #[allow(
@@ -51,6 +52,7 @@ mod rm_cnf;
 mod rm_cnf_structure;
 mod rm_example;
 mod rm_flat;
+mod rm_flat_service;
 mod rm_fragments;
 mod rm_json;
 mod rm_opt;
@@ -94,9 +96,11 @@ const SUITES: &[(&str, Suite)] = &[
     ("gdl.fired", gdl::fired),
     ("gdl.output", gdl::output),
     ("gdl.fixtures", gdl::fixtures),
+    ("gdl.service", gdl_service::run),
     ("rm.cnf", rm_cnf::run),
     ("rm.example", rm_example::run),
     ("rm.flat", rm_flat::run),
+    ("rm.flat_service", rm_flat_service::run),
     ("rm.json", rm_json::run),
     ("rm.opt", rm_opt::run),
     ("rm.validation", rm_validation::run),

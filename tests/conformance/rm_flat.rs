@@ -16,9 +16,9 @@ use aqlite::template::{self, ExampleKind, Template, WebTemplate, example};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-const NOW: &str = "2026-11-20T09:30:00Z";
+pub const NOW: &str = "2026-11-20T09:30:00Z";
 
-const SHAPES: [(&str, Shape); 2] = [("flat", Shape::Flat), ("structured", Shape::Structured)];
+pub const SHAPES: [(&str, Shape); 2] = [("flat", Shape::Flat), ("structured", Shape::Structured)];
 
 /// Prefixes of files whose keys are paths of AQL, which is another format.
 const PATH_MAPS: [&str; 2] = ["/content[openEHR", "/composer|"];
@@ -74,7 +74,7 @@ impl Library {
             .filter(|m| m.web.tree.class == Cls::COMPOSITION)
     }
 
-    fn at(&self, path: &str) -> Result<&Made, String> {
+    pub fn at(&self, path: &str) -> Result<&Made, String> {
         self.all
             .iter()
             .find(|m| m.name == path)
@@ -88,7 +88,7 @@ impl Library {
 
     /// Returns the templates to which the keys of a text may belong: those whose root id they begin
     /// with, the one in the file name first.
-    fn of_keys(&self, file: &str, text: &str) -> Vec<&Made> {
+    pub fn of_keys(&self, file: &str, text: &str) -> Vec<&Made> {
         let Ok(Value::Object(members)) = serde_json::from_str::<Value>(text) else {
             return Vec::new();
         };
@@ -186,7 +186,7 @@ fn accepted(corpus: &Corpus, library: &Library) -> Vec<Case> {
     files.map(case).collect()
 }
 
-fn shape_of(text: &str) -> Shape {
+pub fn shape_of(text: &str) -> Shape {
     let parsed: Value = serde_json::from_str(text).unwrap_or_default();
     let nested = |key: &String, value: &Value| {
         key != "ctx" && !key.contains('/') && (value.is_object() || value.is_array())
@@ -218,7 +218,7 @@ fn read(text: &str, shape: Shape, made: &Made) -> Result<Tree, String> {
     }
 }
 
-fn accepts(text: &str, made: &Made) -> Result<(), String> {
+pub fn accepts(text: &str, made: &Made) -> Result<(), String> {
     let shape = shape_of(text);
     flat::read(
         &with_context(text, shape),
@@ -240,7 +240,7 @@ fn refuses(text: &str, made: &Made) -> Result<(), String> {
 }
 
 /// Returns a text with the values that its sender's server filled in: a composer, a territory.
-fn with_context(text: &str, shape: Shape) -> String {
+pub fn with_context(text: &str, shape: Shape) -> String {
     let missing: Vec<&str> = [
         ("composer", "\"composer_self\":true"),
         ("territory", "\"territory\":\"SI\""),
@@ -249,6 +249,22 @@ fn with_context(text: &str, shape: Shape) -> String {
     .filter(|(key, _)| !text.contains(key))
     .map(|(_, member)| member)
     .collect();
+    with_members(text, shape, &missing)
+}
+
+/// Returns a text whose times that the sender left open are [`NOW`].
+pub fn with_time(text: &str, shape: Shape) -> String {
+    let parsed: Value = serde_json::from_str(text).unwrap_or_default();
+    let is_given = ["/ctx~1time", "/ctx/time"]
+        .iter()
+        .any(|pointer| parsed.pointer(pointer).is_some());
+    let member = format!("\"time\":\"{NOW}\"");
+    let missing = (!is_given).then_some(member.as_str());
+    with_members(text, shape, missing.as_slice())
+}
+
+/// Returns a text with more members of its context.
+fn with_members(text: &str, shape: Shape, missing: &[&str]) -> String {
     let has_object = text.contains("\"ctx\"");
     match text.find('{') {
         _ if missing.is_empty() => text.to_owned(),
@@ -272,7 +288,8 @@ fn with_context(text: &str, shape: Shape) -> String {
             };
             let is_empty = text[at + 1..].trim_start().starts_with('}');
             format!(
-                "{{{members}{}{}",
+                "{}{{{members}{}{}",
+                &text[..at],
                 if is_empty { "" } else { "," },
                 &text[at + 1..]
             )
@@ -421,13 +438,13 @@ fn canonical(corpus: &Corpus, case: &Value) -> Result<Tree, String> {
     .map_err(|f| findings_text(&f))
 }
 
-fn value(tree: &Tree) -> Value {
+pub fn value(tree: &Tree) -> Value {
     tree.root()
         .and_then(|r| serde_json::from_str::<Value>(&json::write(r)).ok())
         .unwrap_or_default()
 }
 
-fn shortened(found: &[String]) -> String {
+pub fn shortened(found: &[String]) -> String {
     format!(
         "{} differences: {}",
         found.len(),
@@ -477,7 +494,10 @@ fn writes(
     compare(&given, &made)
 }
 
-fn compare(given: &BTreeMap<String, Value>, made: &BTreeMap<String, Value>) -> Result<(), String> {
+pub fn compare(
+    given: &BTreeMap<String, Value>,
+    made: &BTreeMap<String, Value>,
+) -> Result<(), String> {
     let mut found = Vec::new();
     for (key, value) in given
         .iter()
@@ -564,7 +584,7 @@ fn without_raw(text: &str) -> Result<(), String> {
 }
 
 /// Returns every scalar of a JSON text by its path.
-fn keys(text: &str) -> Result<BTreeMap<String, Value>, String> {
+pub fn keys(text: &str) -> Result<BTreeMap<String, Value>, String> {
     fn walk(path: &str, value: &Value, into: &mut BTreeMap<String, Value>) {
         match value {
             Value::Object(members) => members.iter().for_each(|(k, v)| {
@@ -653,7 +673,7 @@ const FREE: [&str; 8] = [
 
 /// Collects the differences of two documents, except those that the formats permit. `lossy`
 /// documents were written by other systems.
-fn differ(found: &mut Vec<String>, path: &str, given: &Value, made: &Value, lossy: bool) {
+pub fn differ(found: &mut Vec<String>, path: &str, given: &Value, made: &Value, lossy: bool) {
     match (given, made) {
         (Value::Object(given), Value::Object(made)) => {
             for key in given

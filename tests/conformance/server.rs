@@ -132,6 +132,24 @@ impl Server {
     }
 }
 
+/// Checks the status of an answer.
+pub fn expect(answer: &Response, status: u16) -> Result<(), String> {
+    if answer.status == status {
+        return Ok(());
+    }
+    let body = String::from_utf8_lossy(&answer.body);
+    let body: String = body.chars().take(400).collect();
+    Err(format!("{} instead of {status}: {body}", answer.status))
+}
+
+/// Returns the entity tag of an answer without its quotes.
+pub fn tag(answer: &Response) -> Result<String, String> {
+    let tag = answer
+        .header("ETag")
+        .ok_or("the answer has no entity tag")?;
+    Ok(tag.trim_matches('"').to_owned())
+}
+
 #[derive(Default)]
 struct Clock(u64);
 

@@ -171,7 +171,8 @@ fn bundlers(_: &Options) -> Result<(), String> {
     run(tests.env("CHROMIUM", tools::browser()?.chromium))
 }
 
-/// Runs the suites of AQL and the requests of schemathesis against `aqlite serve`.
+/// Runs the suites of AQL, guides and simplified formats, and the requests of schemathesis, against
+/// `aqlite serve`.
 fn native(options: &Options) -> Result<(), String> {
     run(&mut cargo(&[
         "build",
@@ -183,7 +184,8 @@ fn native(options: &Options) -> Result<(), String> {
     let program = root().join("target/release/aqlite");
     if let Some(corpus) = corpus(options.given("corpus"))? {
         let mut suites = conformance::command();
-        suites.arg("aql").arg("--corpus").arg(corpus);
+        suites.args(["aql", "gdl.service", "rm.flat_service"]);
+        suites.arg("--corpus").arg(corpus);
         let mut clients = command("node", &["tests/soak/clients.mjs", "conformance"]);
         clients.arg(suites.get_program()).args(suites.get_args());
         run(clients.env("AQLITE_PROGRAM", &program))?;
