@@ -144,36 +144,26 @@ pub fn diagnose_with(text: &str, templates: &[&Template]) -> Diagnosis {
 /// Returns the completions at an offset in bytes, the most likely first.
 pub fn complete(text: &str, offset: usize, labels: &dyn Labels) -> Vec<Completion> {
     let offset = character_start(text, offset);
+    if let Some(open) = values::open_text(text, offset) {
+        // A text is completed in its quotes, by values of the compared path only.
+        let typed = text.get(open.start + 1..offset).unwrap_or_default();
+        let mut collector = Collector::new(text, open, typed, labels);
+        collector.values();
+        return collector.sorted();
+    }
     let (before, after) = text.split_at(offset);
-    if is_in_silent_token(text, offset) || ends_in_string(before) {
+    if is_in_silent_token(text, offset) {
         return Vec::new();
     }
     let start = word_start(before);
     let (before, prefix) = before.split_at(start);
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let end = offset + after.find(|c| !is_word(c)).unwrap_or(after.len());
-    let whole = Draft::new(text);
-    let mut before_word = Draft::new(before);
-    // SELECT precedes FROM, so the variables are declared behind the cursor.
-    before_word.variables.clone_from(&whole.variables);
-    let mut collector = Collector {
-        whole,
-        before: before_word,
-        labels,
-        span: Span::new(start, end),
-        prefix: prefix.to_lowercase(),
-        out: Vec::new(),
-    };
+    let mut collector = Collector::new(text, Span::new(start, end), prefix, labels);
     for expected in expected_next(before) {
         collector.offer(expected);
     }
-    let Collector {
-        prefix, mut out, ..
-    } = collector;
-    // The sort is stable: below the labels that begin with the prefix, the order of the grammar
-    // remains.
-    order::sort_by_key(&mut out, |c| !c.label.to_lowercase().starts_with(&prefix));
-    out
+    collector.sorted()
 }
 
 /// Returns the start of the character at an offset.
@@ -200,20 +190,6 @@ fn is_silent(kind: TokenKind) -> bool {
         kind,
         TokenKind::Text | TokenKind::Comment | TokenKind::Regex
     )
-}
-
-fn ends_in_string(before: &str) -> bool {
-    let last = tokens(before)
-        .0
-        .into_iter()
-        .rev()
-        .find(|t| t.kind != TokenKind::End);
-    last.is_some_and(|t| {
-        t.kind == TokenKind::Invalid
-            && before
-                .get(t.span.start..)
-                .is_some_and(|rest| rest.starts_with(['\'', '"']))
-    })
 }
 
 /// Returns the start of the word under the cursor. In brackets the word may be an archetype id with
@@ -243,6 +219,35 @@ struct Collector<'a> {
     /// The word under the cursor, in lower case.
     prefix: String,
     out: Vec<Completion>,
+}
+
+impl<'a> Collector<'a> {
+    /// Begins the completions that replace `span`, in which `prefix` is written up to the cursor.
+    fn new(text: &'a str, span: Span, prefix: &str, labels: &'a dyn Labels) -> Collector<'a> {
+        let whole = Draft::new(text);
+        let mut before = Draft::new(text.get(..span.start).unwrap_or_default());
+        // SELECT precedes FROM, so the variables are declared behind the cursor.
+        before.variables.clone_from(&whole.variables);
+        Collector {
+            whole,
+            before,
+            labels,
+            span,
+            prefix: prefix.to_lowercase(),
+            out: Vec::new(),
+        }
+    }
+
+    /// Returns the completions, the most likely first.
+    fn sorted(self) -> Vec<Completion> {
+        let Collector {
+            prefix, mut out, ..
+        } = self;
+        // The sort is stable: below the labels that begin with the prefix, the order of the grammar
+        // remains.
+        order::sort_by_key(&mut out, |c| !c.label.to_lowercase().starts_with(&prefix));
+        out
+    }
 }
 
 impl Collector<'_> {
@@ -280,15 +285,23 @@ impl Collector<'_> {
                 self.functions();
             }
             Expected::Value | Expected::Argument => {
+                self.values();
                 self.variables();
                 self.parameters();
                 self.functions();
                 self.literals();
             }
-            Expected::Literal => self.literals(),
+            Expected::Literal => {
+                self.values();
+                self.literals();
+            }
+            Expected::Text => self.values(),
             Expected::Parameter => self.parameters(),
             Expected::Alias => self.aliases(),
-            Expected::ClassName => self.classes(),
+            Expected::ClassName => {
+                self.classes();
+                self.archetyped_classes();
+            }
             Expected::Attribute => self.attributes(),
             Expected::Predicate => self.predicates(),
             Expected::NodeName => self.node_names(),
@@ -305,7 +318,6 @@ impl Collector<'_> {
             | Expected::Variable
             | Expected::WholeNumber
             | Expected::Number
-            | Expected::Text
             | Expected::Operation
             | Expected::Service
             | Expected::ServiceParameters
@@ -416,6 +428,33 @@ impl Collector<'_> {
         }
     }
 
+    /// Offers whole class expressions by the names of their archetypes.
+    fn archetyped_classes(&mut self) {
+        for label in self.labels.archetypes(Cls::LOCATABLE) {
+            let Some(class) = archetype_class(&label.id) else {
+                continue;
+            };
+            let variable = self.free_variable(class);
+            let insert = format!("{class} {variable}[{}]", label.id);
+            let shown = if label.text.is_empty() {
+                &label.id
+            } else {
+                &label.text
+            };
+            self.push(CompletionKind::Archetype, shown, &insert, &label.id);
+        }
+    }
+
+    /// Returns a name that no variable has: `o`, `o2`, `o3` for an OBSERVATION.
+    fn free_variable(&self, class: Cls) -> String {
+        let first = class.name().get(..1).unwrap_or("v").to_lowercase();
+        let numbered = (2..).map(|number: usize| format!("{first}{number}"));
+        let mut names = std::iter::once(first.clone()).chain(numbered);
+        names
+            .find(|name| self.whole.variable(name).is_none())
+            .unwrap_or(first)
+    }
+
     fn attributes(&mut self) {
         let Some(end) = self.before.owner(self.before.tokens.len()) else {
             return;
@@ -500,6 +539,8 @@ impl Collector<'_> {
         self.parameters();
     }
 }
+
+mod values;
 
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,7 @@
 use aqlite_rm::class::Cls;
 use aqlite_rm::order;
 use aqlite_template::Template;
-use aqlite_template::describe::selector;
+use aqlite_template::describe::{Description, describe_node, selector};
 use aqlite_template::tree::Node;
 
 /// The most labels of one answer. More cannot be read in an editor.
@@ -36,6 +36,13 @@ pub trait Labels {
 
     /// Returns the term of a node code in an archetype; its detail is the description.
     fn term(&self, archetype: &str, code: &str) -> Option<Label>;
+
+    /// Returns the ids of the templates with their names, of one archetype of the root if given.
+    fn templates(&self, archetype: Option<&str>) -> Vec<Label>;
+
+    /// Returns the texts that a path below an archetype can lead to: codes with their texts, texts
+    /// of codes, units.
+    fn values(&self, archetype: &str, path: &[LabelStep]) -> Vec<Label>;
 }
 
 /// The labels of no templates.
@@ -56,6 +63,14 @@ impl Labels for NoLabels {
 
     fn term(&self, _: &str, _: &str) -> Option<Label> {
         None
+    }
+
+    fn templates(&self, _: Option<&str>) -> Vec<Label> {
+        Vec::new()
+    }
+
+    fn values(&self, _: &str, _: &[LabelStep]) -> Vec<Label> {
+        Vec::new()
     }
 }
 
@@ -126,6 +141,74 @@ impl Labels for TemplateLabels<'_> {
                 detail: term.description.clone(),
             })
         })
+    }
+
+    fn templates(&self, archetype: Option<&str>) -> Vec<Label> {
+        let fits = |t: &&&Template| archetype.is_none_or(|a| t.archetype_id == a);
+        let label = |template: &&Template| Label {
+            id: template.template_id.clone(),
+            text: template.concept.clone(),
+            detail: template.archetype_id.clone(),
+        };
+        self.templates.iter().filter(fits).map(label).collect()
+    }
+
+    fn values(&self, archetype: &str, path: &[LabelStep]) -> Vec<Label> {
+        let mut out = Vec::new();
+        // The attributes of a data value are the last steps of a path.
+        for length in 1..=path.len().min(DATA_VALUE_STEPS) {
+            let (above, below) = path.split_at(path.len() - length);
+            let below: Vec<&str> = below.iter().map(|(name, _)| name.as_str()).collect();
+            for (template, node) in self.walk(archetype, above) {
+                if node.class.is_some_and(|c| c.is_a(Cls::DATA_VALUE)) {
+                    let described = describe_node(template, node, self.language);
+                    for label in texts_of(&described, &below) {
+                        if out.len() < MAX_LABELS && !out.contains(&label) {
+                            out.push(label);
+                        }
+                    }
+                }
+            }
+        }
+        out
+    }
+}
+
+/// The most steps from a data value to one of its texts: `symbol/defining_code/code_string`.
+const DATA_VALUE_STEPS: usize = 3;
+
+/// Returns the texts that an attribute of a data value can have.
+fn texts_of(value: &Description, path: &[&str]) -> Vec<Label> {
+    match path {
+        ["units"] => value.units.iter().map(|u| text_label(&u.units)).collect(),
+        ["defining_code", "code_string"] | ["symbol", "defining_code", "code_string"] => {
+            let codes = value.codes.iter();
+            codes
+                .map(|choice| Label {
+                    id: choice.code.clone(),
+                    text: choice.label.clone(),
+                    detail: choice.terminology.clone(),
+                })
+                .collect()
+        }
+        // The value of an ordinal is a number, and that of its symbol a text.
+        ["value"] | ["symbol", "value"] => value
+            .codes
+            .iter()
+            .filter(|choice| !choice.label.is_empty())
+            .filter(|choice| choice.value.is_none() == (path.len() == 1))
+            .map(|choice| text_label(&choice.label))
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Returns the label of a text without a name.
+fn text_label(text: &str) -> Label {
+    Label {
+        id: text.to_owned(),
+        text: String::new(),
+        detail: String::new(),
     }
 }
 
@@ -279,6 +362,16 @@ mod tests {
                 "data[at0002]/events[at0003]/data[at0001]/items[at0004]/value/magnitude Weight DV_QUANTITY"
             ]
         );
+        let unit: Vec<LabelStep> = ["data", "events", "data", "items", "value", "units"]
+            .map(|a| (a.to_owned(), None))
+            .to_vec();
+        assert_eq!(shown(labels.values(weight, &unit)), ["kg  "]);
+        assert_eq!(shown(labels.values(weight, &steps)), Vec::<String>::new());
+        assert_eq!(
+            shown(labels.templates(None)),
+            ["weight.en.v2 Weight openEHR-EHR-COMPOSITION.encounter.v1"]
+        );
+        assert_eq!(labels.templates(Some(weight)), []);
         assert_eq!(
             labels.term(weight, "at0004").map(|l| l.detail).as_deref(),
             Some("The measured mass.")

@@ -59,6 +59,13 @@ pub fn describe(template: &Template, language: &str) -> Description {
     reader.node(&template.definition, String::new(), true)
 }
 
+/// Describes a node of a template, without its path and without the count of its occurrences in a
+/// document.
+pub fn describe_node(template: &Template, node: &Node, language: &str) -> Description {
+    let reader = Reader { template, language };
+    reader.node(node, String::new(), false)
+}
+
 struct Reader<'t> {
     template: &'t Template,
     language: &'t str,

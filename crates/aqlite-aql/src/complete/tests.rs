@@ -53,6 +53,33 @@ impl Labels for Pressure {
         (archetype == PRESSURE && code == "at0004")
             .then(|| label(code, "Systolic", "peak pressure"))
     }
+
+    fn templates(&self, archetype: Option<&str>) -> Vec<Label> {
+        let all = [
+            (
+                "vital_signs.v1",
+                "Vital signs",
+                "openEHR-EHR-COMPOSITION.encounter.v1",
+            ),
+            (
+                "lab's.v1",
+                "Laboratory",
+                "openEHR-EHR-COMPOSITION.report.v1",
+            ),
+        ];
+        let fits = |root: &str| archetype.is_none_or(|a| a == root);
+        let all = all.iter().filter(|(_, _, root)| fits(root));
+        all.map(|(id, text, root)| label(id, text, root)).collect()
+    }
+
+    fn values(&self, archetype: &str, path: &[LabelStep]) -> Vec<Label> {
+        let ends = |name: &str| path.last().is_some_and(|(last, _)| last == name);
+        match archetype {
+            PRESSURE if ends("units") => vec![label("mm[Hg]", "", "")],
+            PRESSURE if ends("code_string") => vec![label("at1000", "Standing", "local")],
+            _ => Vec::new(),
+        }
+    }
 }
 
 fn offered(text: &str) -> Vec<Completion> {
@@ -144,6 +171,90 @@ fn archetypes_and_nodes_carry_their_names() {
     let cursor = "SELECT o FROM OBSERVATION o[openEHR-EHR-OBS|";
     let first = offered(cursor).into_iter().next().unwrap();
     assert_eq!(first.span, Span::new(28, 43));
+}
+
+const TEMPLATE: &str = "c/archetype_details/template_id/value";
+
+/// Checks that a completion replaces the text between two marks by `insert`.
+#[track_caller]
+fn replaces(text: &str, replaced: &str, insert: &str) {
+    let found = offered(text).into_iter().find(|c| c.insert == insert);
+    let span = found.unwrap_or_else(|| panic!("{text}: {insert}")).span;
+    let plain = text.replacen('|', "", 1);
+    assert_eq!(plain.get(span.start..span.end), Some(replaced), "{text}");
+}
+
+#[test]
+fn template_ids_complete_by_id_and_by_name() {
+    let ask = |typed: &str| {
+        format!("SELECT c FROM EHR e CONTAINS COMPOSITION c WHERE {TEMPLATE} {typed}")
+    };
+    replaces(&ask("= |"), "", "'vital_signs.v1'");
+    replaces(&ask("= '|"), "'", "'vital_signs.v1'");
+    replaces(&ask("= '|'"), "''", "'vital_signs.v1'");
+    replaces(&ask("= 'vit|al'"), "'vital'", "'vital_signs.v1'");
+    replaces(&ask("= 'signs|'"), "'signs'", "'vital_signs.v1'");
+    replaces(
+        &ask("= 'labor|' AND c/name/value = 'x'"),
+        "'labor'",
+        "'lab\\'s.v1'",
+    );
+    replaces(&ask("matches {'x', '|'}"), "''", "'vital_signs.v1'");
+    replaces(&ask("!= |"), "", "'vital_signs.v1'");
+    withholds(&ask("= 'laborat|'"), "'vital_signs.v1'");
+    withholds(
+        &ask("= c/name/value AND c/name/value = '|'"),
+        "'vital_signs.v1'",
+    );
+    let found = offered(&ask("= '|'")).into_iter().map(|c| c.label);
+    assert_eq!(
+        found.collect::<Vec<_>>(),
+        ["vital_signs.v1 Vital signs", "lab's.v1 Laboratory"]
+    );
+}
+
+#[test]
+fn template_ids_are_those_of_the_archetype_of_the_document() {
+    let of = "SELECT c FROM COMPOSITION c[openEHR-EHR-COMPOSITION.report.v1]";
+    offers(&format!("{of} WHERE {TEMPLATE} = '|'"), "'lab\\'s.v1'");
+    withholds(&format!("{of} WHERE {TEMPLATE} = '|'"), "'vital_signs.v1'");
+}
+
+#[test]
+fn units_and_codes_complete_where_they_are_compared() {
+    let value = "o/data/events/data/items[at0004]/value";
+    let ask = |typed: &str| format!("SELECT o {FROM} WHERE {value}/{typed}");
+    replaces(&ask("units = '|'"), "''", "'mm[Hg]'");
+    replaces(&ask("defining_code/code_string = |"), "", "'at1000'");
+    replaces(
+        &ask("defining_code/code_string = 'stand|"),
+        "'stand",
+        "'at1000'",
+    );
+    replaces(
+        &ask("defining_code/code_string matches {'|'}"),
+        "''",
+        "'at1000'",
+    );
+    withholds(&ask("units = '|'"), "'at1000'");
+    withholds(&format!("SELECT '|' {FROM}"), "'mm[Hg]'");
+}
+
+#[test]
+fn whole_archetypes_complete_by_their_names() {
+    let whole = |variable: &str| format!("OBSERVATION {variable}[{PRESSURE}]");
+    replaces("SELECT e FROM EHR e CONTAINS blood|", "blood", &whole("o"));
+    replaces(
+        "SELECT o FROM EHR e CONTAINS (OBSERVATION o AND press|)",
+        "press",
+        &whole("o2"),
+    );
+    withholds("SELECT e FROM EHR e CONTAINS weight|", &whole("o"));
+    let first = offered("SELECT e FROM EHR e CONTAINS OBS|");
+    assert_eq!(
+        first.first().map(|c| c.insert.as_str()),
+        Some("OBSERVATION")
+    );
 }
 
 #[test]
