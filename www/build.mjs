@@ -7,6 +7,7 @@ import { build } from "esbuild";
 import { apiPage } from "./api.mjs";
 import { NOTICES, notices, packagesOf } from "./notices.mjs";
 import { sampleDefinitions } from "./samples.mjs";
+import { inHtml, textsOf } from "./texts.mjs";
 import { createHash } from "node:crypto";
 import { mkdir, readFile, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, extname, join, resolve } from "node:path";
@@ -86,6 +87,19 @@ async function bundle(entry, format, constants) {
   return result.outputFiles[0].text;
 }
 
+/** Bundles the texts of each language but English. Returns the names of the files by code. */
+async function languageFiles() {
+  const found = await readdir(join(here, "src/texts"), { withFileTypes: true });
+  const codes = found.filter((entry) => entry.isDirectory() && entry.name !== "en");
+  const names = {};
+  for (const { name } of codes.sort((a, b) => a.name.localeCompare(b.name)))
+    names[name] = await stamped(
+      `texts-${name}.js`,
+      await bundle(`texts/${name}/index.ts`, "esm", {}),
+    );
+  return names;
+}
+
 await rm(out, { recursive: true, force: true });
 await mkdir(out, { recursive: true });
 
@@ -99,6 +113,7 @@ const workerName = await stamped(
     VERSION: version,
   }),
 );
+const languages = await languageFiles();
 const chartName = await stamped("chart.js", await bundle("chart.ts", "esm", {}));
 const zipName = await stamped("zip.js", await bundle("zip.ts", "esm", {}));
 const tablesModuleName = await stamped(
@@ -116,12 +131,13 @@ const pageName = await stamped(
     CHART_URL: chartName,
     ZIP_URL: zipName,
     TABLES_URL: tablesName,
+    LANGUAGES: languages,
     VERSION: version,
   }),
 );
 const earlyName = await stamped(
   "early.js",
-  await bundle("early.ts", "iife", { WORKER_URL: workerName }),
+  await bundle("early.ts", "iife", { WORKER_URL: workerName, LANGUAGES: languages }),
 );
 const styleName = await stamped(
   "styles.css",
@@ -129,10 +145,19 @@ const styleName = await stamped(
 );
 const iconName = await stamped("icon.svg", await readFile(join(here, "icon.svg")));
 
+const english = await textsOf("en");
+
+/** Returns an English text of the catalogue as HTML, by its path; `undefined` if there is none. */
+function englishText(path) {
+  const text = path.split(".").reduce((part, name) => part?.[name], english);
+  return typeof text === "string" ? inHtml(text) : undefined;
+}
+
 const fill = async (name, values) => {
   let text = await readFile(join(here, name), "utf8");
   for (const [key, value] of Object.entries(values)) text = text.replaceAll(`{{${key}}}`, value);
-  const left = /\{\{\w+\}\}/.exec(text);
+  text = text.replaceAll(/\{\{([\w.]+)\}\}/g, (whole, path) => englishText(path) ?? whole);
+  const left = /\{\{[\w.]+\}\}/.exec(text);
   if (left) throw new Error(`${name}: nothing to put in place of ${left[0]}`);
   await writeFile(join(out, name), text);
 };
@@ -165,6 +190,7 @@ const shell = [
   "./",
   pageName,
   chartName,
+  ...Object.values(languages),
   zipName,
   tablesName,
   earlyName,

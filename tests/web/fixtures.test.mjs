@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { readFile } from "node:fs/promises";
-import { accessible, browse, expect, served, visit } from "./page.mjs";
+import { accessible, browse, expect, served, settled, visit } from "./page.mjs";
 
 const PRESSURE = "Sample_blood_pressure_category.v1";
 const WARNING = "Sample_early_warning_score.v1";
@@ -156,6 +156,50 @@ for (const [scheme, width] of [
       },
       { colorScheme: scheme, viewport: { width, height: 900 } },
     ));
+
+for (const width of [390, 1440])
+  test(`fixtures are kept over a reload until they are closed: ${width}`, () =>
+    onGuides(
+      async (page) => {
+        const again = async () => {
+          await page.reload();
+          await settled(page);
+          await page.click("#tab-guide");
+          await page.click("#guide-tests-tab");
+        };
+        const lines = tests(page).locator("tbody tr");
+        await drop(page, { "p.test.yml": PRESSURES, "a.test.yml": AGES, "age.gdl2.json": AGE });
+        await expect(lines).toHaveCount(3);
+        await tests(page).locator("#guide-tests-only").waitFor();
+        await again();
+        await expect(lines).toHaveCount(3);
+        await expect(tests(page).locator("h2")).toHaveText("1 of 3 cases fails");
+        // Files that are opened later join them.
+        await drop(page, { "more.yml": PRESSURES });
+        await expect(lines).toHaveCount(5);
+        await page.click("#guide-tests-clear");
+        await expect(tests(page)).toContainText("No fixtures yet");
+        await again();
+        await expect(tests(page)).toContainText("No fixtures yet");
+      },
+      { viewport: { width, height: 900 } },
+    ));
+
+test("fixtures that find no room are run, and the page says that they are not kept", () =>
+  onGuides(async (page) => {
+    await page.evaluate(() => {
+      localStorage["filler"] = "x".repeat(1 << 22);
+      for (let size = 1 << 20; size > 16; size >>= 1)
+        try {
+          localStorage[`filler ${size}`] = "x".repeat(size);
+        } catch {
+          // It is full up to this size.
+        }
+    });
+    await drop(page, { "p.test.yml": PRESSURES });
+    await expect(tests(page).locator("tbody tr")).toHaveCount(2);
+    await expect(tests(page)).toContainText("are not kept over a reload");
+  }));
 
 test("a fixture whose guide is missing runs when the guide is opened, or on the selected one", () =>
   onGuides(async (page) => {

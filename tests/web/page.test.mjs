@@ -80,6 +80,44 @@ test("an error is underlined at its position and explained with a remedy", () =>
     await expect(page.locator("#result .problem-list")).toHaveText(/data/);
   }));
 
+for (const width of [390, 1440])
+  test(`completion offers template ids, codes, units and whole archetypes: ${width}`, () =>
+    onPage(
+      async (page) => {
+        const list = page.locator(".cm-tooltip-autocomplete");
+        const text = page.locator(".cm-content");
+        const id = "c/archetype_details/template_id/value";
+        await write(page, `SELECT c FROM EHR e CONTAINS COMPOSITION c WHERE ${id} = `);
+        // The editor closes the quote by itself.
+        await page.keyboard.type("'");
+        await expect(list.locator("li")).toHaveCount(3);
+        await expect(list).toContainText("sample.vital_signs.v1");
+        await page.keyboard.type("vital");
+        await expect(list.locator("li")).toHaveCount(1);
+        await list.locator("li").click();
+        await expect(text).toContainText("value = 'sample.vital_signs.v1'");
+        await page.keyboard.press("ControlOrMeta+Enter");
+        await answered(page);
+        await expect(page.locator("#summary")).toHaveText(/^\d\d+ rows/);
+
+        await write(page, "SELECT e FROM EHR e CONTAINS blo");
+        await page.keyboard.type("od");
+        await list.locator("li", { hasText: "Blood pressure" }).click();
+        const pressure = "OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2]";
+        await expect(text).toHaveText(`SELECT e FROM EHR e CONTAINS ${pressure}`);
+
+        const value = "o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value";
+        await write(page, `SELECT o FROM EHR e CONTAINS ${pressure} WHERE ${value}/units = `);
+        await page.keyboard.type("'");
+        await expect(list).toContainText("mm[Hg]");
+        const cuff = "o/protocol[at0011]/items[at0013]/value/defining_code/code_string";
+        await write(page, `SELECT o FROM EHR e CONTAINS ${pressure} WHERE ${cuff} = `);
+        await page.keyboard.type("'");
+        await expect(list.locator("li").first()).toHaveText(/^at\d+ \w+/);
+      },
+      { viewport: { width, height: 900 } },
+    ));
+
 test("completion offers clinical names and works by keyboard", () =>
   onPage(async (page) => {
     await write(

@@ -1,7 +1,7 @@
 // Several queries in tabs: their texts, undo steps, parameters and results.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { accessible, answered, browse, expect, served, visit, write } from "./page.mjs";
+import { accessible, answered, browse, expect, run, served, visit, write } from "./page.mjs";
 
 const COUNT = "SELECT COUNT(e/ehr_id/value) AS n FROM EHR e";
 const ONE = "SELECT e/ehr_id/value AS ehr FROM EHR e WHERE e/ehr_id/value = $ehr";
@@ -134,6 +134,30 @@ test("a link opens a query of its own, and the others stay", () =>
     await tab(page, "Query 1").click();
     await expect(text(page)).toHaveText(COUNT);
   }, 1440));
+
+for (const width of [390, 1440])
+  test(`a link that is followed on the open page gets a tab of its own: ${width}`, () =>
+    tabs(async (page) => {
+      await run(page, COUNT);
+      const follow = (settings) =>
+        page.evaluate((hash) => (location.hash = hash), String(new URLSearchParams(settings)));
+      await follow({ q: ONE, as: "json", "value.ehr": "7" });
+      await expect(names(page)).toHaveText(["Query 1", "Query 2"]);
+      await expect(text(page)).toHaveText(ONE);
+      await answered(page);
+      await expect(page.locator("#as-json")).toHaveAttribute("aria-checked", "true");
+      await expect(page.locator("#parameters input")).toHaveValue("7");
+      await tab(page, "Query 1").click();
+      await expect(text(page)).toHaveText(COUNT);
+      await answered(page);
+      // The tab that has the query already is shown, without a third one.
+      await follow({ q: ONE, as: "table" });
+      await expect(text(page)).toHaveText(ONE);
+      await expect(names(page)).toHaveText(["Query 1", "Query 2"]);
+      await page.locator("#query-new").click();
+      await follow({ q: "SELECT e FROM EHR e LIMIT 1" });
+      await expect(names(page)).toHaveText(["Query 1", "Query 2", "Query 3"]);
+    }, width));
 
 for (const width of [390, 1440])
   test(`links and saved queries keep values of parameters by choice: ${width}`, () =>

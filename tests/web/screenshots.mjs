@@ -1,5 +1,5 @@
 // Pictures of the page: two for the README, or with `--all DIR` every view at three widths, light
-// and dark.
+// and dark. With PAGE_LOCALE=de the page is in another language.
 import { mkdir } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { browse, built, open, ready, run, write } from "./page.mjs";
@@ -85,7 +85,8 @@ const widths = {
 };
 
 async function picture(browser, address, scene, viewport, colorScheme, path) {
-  const page = await open(browser, address, { viewport, colorScheme });
+  const locale = process.env.PAGE_LOCALE ?? "en-US";
+  const page = await open(browser, address, { viewport, colorScheme, locale });
   await ready(page);
   await scenes[scene](page);
   await page.evaluate(() => document.fonts.ready);

@@ -5,6 +5,7 @@ import { forceLinting } from "@codemirror/lint";
 import { Compartment, EditorState } from "@codemirror/state";
 import { EditorView, placeholder } from "@codemirror/view";
 import { aqlExtensions } from "../src/aql-extensions";
+import { editor as texts } from "../src/texts/en/editor";
 import type { Diagnostic as Problem } from "../src/protocol";
 import { browser } from "./browser-host";
 import { complete, diagnose, format, hover } from "./language";
@@ -161,6 +162,7 @@ export class AqlEditor extends Base {
 
   #extensions() {
     return aqlExtensions({
+      texts,
       run: () => this.#send("run", this.value),
       format: () => this.format(),
       diagnose: (q) => this.#problems(q),

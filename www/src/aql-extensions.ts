@@ -14,7 +14,7 @@ import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { bracketMatching, indentOnInput } from "@codemirror/language";
 import { forceLinting, linter, lintKeymap, type Diagnostic as Mark } from "@codemirror/lint";
 import { highlightSelectionMatches, searchKeymap } from "@codemirror/search";
-import { Prec, type Extension } from "@codemirror/state";
+import { EditorState, Prec, type Extension } from "@codemirror/state";
 import {
   drawSelection,
   EditorView,
@@ -27,9 +27,12 @@ import {
 import { aql } from "./aql-language";
 import { h } from "./dom";
 import type { Completions, Diagnostic, Hover } from "./protocol";
+import type { EditorTexts } from "./texts/en/editor";
 
 /** The functions of the host that the extensions call. */
 export interface AqlHost {
+  /** The texts of the editor in the language of the host. */
+  texts: EditorTexts;
   run(): void;
   format(): void;
   diagnose(q: string): Promise<Diagnostic[]>;
@@ -139,17 +142,21 @@ export const theme = EditorView.theme({
   ".cm-panels button, .cm-panels input": { font: "14px var(--sans)" },
 });
 
-/** Draws one problem for the tooltip: message, remedy, code. */
-export function drawn(problem: Diagnostic): Node {
-  const box = h("div", {}, problem.message);
-  if (problem.help) box.append(h("div", {}, "Help: ", problem.help));
+/** Draws one problem for the tooltip: message, remedy, code. The core writes English. */
+export function drawn(problem: Diagnostic, texts: EditorTexts): Node {
+  const box = h("div", { lang: "en" }, problem.message);
+  if (problem.help) {
+    const words = h("span", { lang: texts.language }, texts.help);
+    box.append(h("div", {}, words, " ", h("span", { lang: "en" }, problem.help)));
+  }
   box.append(" ", h("small", {}, problem.code));
   return box;
 }
 
 /** Returns the label of the button that applies the change of a problem. */
-export function fixName({ fix }: Diagnostic): string {
-  return fix && fix.from === fix.to ? `Insert ${fix.text}` : `Change to ${fix?.text ?? ""}`;
+export function fixName({ fix }: Diagnostic, texts: EditorTexts): string {
+  const text = fix?.text ?? "";
+  return fix && fix.from === fix.to ? texts.insert({ text }) : texts.change({ text });
 }
 
 /** Applies the change of a problem that was found in `q`, unless the query has changed since. */
@@ -178,9 +185,13 @@ function problems(host: AqlHost): Extension {
       to: Math.min(Math.max(problem.to, problem.from), length),
       severity: problem.severity,
       message: problem.message,
-      renderMessage: () => drawn(problem),
+      renderMessage: () => drawn(problem, host.texts),
       ...(problem.fix
-        ? { actions: [{ name: fixName(problem), apply: () => applyFix(view, problem, q) }] }
+        ? {
+            actions: [
+              { name: fixName(problem, host.texts), apply: () => applyFix(view, problem, q) },
+            ],
+          }
         : {}),
     }));
   };
@@ -191,19 +202,21 @@ function problems(host: AqlHost): Extension {
 function completions(host: AqlHost): Extension {
   const complete = async (context: CompletionContext): Promise<CompletionResult | null> => {
     // A single letter is more often a variable than the start of a word.
-    if (!context.explicit && !context.matchBefore(/\w\w$|[/[.$]\w?$/)) return null;
+    if (!context.explicit && !context.matchBefore(/\w\w$|[/[.$'"]\w?$/)) return null;
     const found = await host.complete(context.state.doc.toString(), context.pos).catch(() => null);
     if (!found || context.aborted) return null;
     const { from, to } = found;
     // Without a request, only completions of the typed letters are offered: Enter accepts a
     // proposal and must not surprise.
-    const written = context.state.sliceDoc(from, context.pos).toLowerCase();
+    const typed = context.state.sliceDoc(from, context.pos).toLowerCase();
+    // A value is completed with its quotes.
+    const written = typed.replace(/^['"]/, "");
     const options = context.explicit
       ? found.options
       : found.options.filter(({ label }) =>
           label
             .toLowerCase()
-            .split(/[\s(]+/)
+            .split(/[\s(.]+/)
             .some((word) => word.startsWith(written)),
         );
     if (options.length === 0) return null;
@@ -237,7 +250,7 @@ function descriptions(host: AqlHost): Extension {
         create: () => ({
           dom: h(
             "div",
-            { class: "cm-meaning" },
+            { class: "cm-meaning", lang: "en" },
             h("strong", {}, title),
             text ? h("div", {}, text) : null,
           ),
@@ -292,5 +305,6 @@ export function aqlExtensions(host: AqlHost): Extension {
       ...lintKeymap,
     ]),
     theme,
+    EditorState.phrases.of(host.texts.phrases),
   ];
 }

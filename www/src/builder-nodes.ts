@@ -3,6 +3,7 @@
 import { asked, merged, name } from "./described";
 import type { TemplateNode } from "./protocol";
 import type { Step, Value } from "./query-build";
+import { texts } from "./texts";
 
 /** A line of the tree. */
 export interface BuilderNode {
@@ -60,7 +61,7 @@ function archetypesOf(root: TemplateNode): Set<string> {
 function brief(node: TemplateNode): string {
   const units = (node.units ?? []).map((unit) => unit.replace(/ \(.*\)$/, "")).join(", ");
   const codes = (node.codes ?? []).length;
-  return [node.class, units, codes > 0 ? `${codes} ${codes === 1 ? "code" : "codes"}` : ""]
+  return [node.class, units, codes > 0 ? texts.builder.codes({ count: codes }) : ""]
     .filter(Boolean)
     .join(" · ");
 }
@@ -83,10 +84,10 @@ function implied({ class: of, path = "" }: TemplateNode): TemplateNode[] {
   });
   if (of === "COMPOSITION")
     return [
-      value("Start time", "/context/start_time", "DV_DATE_TIME"),
-      value("Composer", "/composer/name", "STRING"),
+      value(texts.builder.startTime, "/context/start_time", "DV_DATE_TIME"),
+      value(texts.builder.composer, "/composer/name", "STRING"),
     ];
-  return EVENTS.has(of) ? [value("Time", "/time", "DV_DATE_TIME")] : [];
+  return EVENTS.has(of) ? [value(texts.builder.time, "/time", "DV_DATE_TIME")] : [];
 }
 
 /** Returns the lines of an ELEMENT: one, or one for each class of its value. */

@@ -9,6 +9,8 @@ import type { Contents } from "./protocol";
 import { columnsOf, firstQuery, pathIn, withoutValue, withValue, type Value } from "./query-build";
 import { readQuery } from "./query-text";
 import { remember, remembered } from "./remember";
+import { texts } from "./texts";
+import { reasonOf } from "./fault";
 
 const OPEN = "aqlite-builder";
 /** The maximum number of values that a search shows. */
@@ -41,10 +43,14 @@ export class Builder {
   readonly #search = h("input", {
     id: "builder-search",
     type: "search",
-    placeholder: "Systolic, diagnosis …",
+    placeholder: texts.builder.findExample,
     autocomplete: "off",
   });
-  readonly #tree = h("div", { id: "builder-tree", role: "tree", "aria-label": "Nodes" });
+  readonly #tree = h("div", {
+    id: "builder-tree",
+    role: "tree",
+    "aria-label": texts.builder.nodes,
+  });
   readonly #status = h("p", { id: "builder-status", class: "quiet", role: "status" });
   readonly #undo = h("p", { class: "actions" });
   /** The templates of the source, in its order. `null` as long as a template is not described. */
@@ -73,15 +79,19 @@ export class Builder {
       h(
         "div",
         { class: "bar" },
-        h("h2", { id: "builder-title" }, "Build"),
-        h("button", { type: "button", id: "builder-new", onclick: () => this.#clear() }, "Clear"),
+        h("h2", { id: "builder-title" }, texts.query.build),
         h(
           "button",
-          { type: "button", class: "icon", "aria-label": "Close the builder", onclick: close },
+          { type: "button", id: "builder-new", onclick: () => this.#clear() },
+          texts.builder.clear,
+        ),
+        h(
+          "button",
+          { type: "button", class: "icon", "aria-label": texts.builder.close, onclick: close },
           "✕",
         ),
       ),
-      h("label", { class: "unseen", for: "builder-search" }, "Find a node"),
+      h("label", { class: "unseen", for: "builder-search" }, texts.builder.find),
       this.#search,
       this.#tree,
       this.#status,
@@ -148,7 +158,7 @@ export class Builder {
 
   #clear(): void {
     this.#editor.rewrite("");
-    this.#say("The query is empty. A tick begins a new one.", true);
+    this.#say(texts.builder.cleared, true);
     this.#search.focus();
   }
 
@@ -156,10 +166,14 @@ export class Builder {
     this.#status.textContent = text;
     const undo = () => {
       this.#editor.step("undo");
-      this.#say("The former query is back.");
+      this.#say(texts.builder.back);
       this.#move(this.#index());
     };
-    const button = h("button", { type: "button", id: "builder-undo", onclick: undo }, "Undo");
+    const button = h(
+      "button",
+      { type: "button", id: "builder-undo", onclick: undo },
+      texts.frame.undo,
+    );
     this.#undo.replaceChildren(...(isUndoable ? [button] : []));
   }
 
@@ -169,7 +183,7 @@ export class Builder {
   async #describe(template: string): Promise<void> {
     const where = this.#where;
     if (this.#templates.get(template) !== null) return;
-    const found = await this.#engine.call("describe", { template, language: "" });
+    const found = await this.#engine.call("describe", { template, language: texts.language });
     if (found && where === this.#where)
       this.#templates.set(template, builderNodes(template, found.tree));
   }
@@ -182,7 +196,7 @@ export class Builder {
       if (wanted === "" && this.#templates.size > 1) this.#drawLines(this.#visible());
       for (const template of this.#templates.keys()) await this.#describe(template);
     } catch (error) {
-      this.#say(error instanceof Error ? error.message : String(error));
+      this.#say(reasonOf(error));
     }
     const isLatest = where === this.#where && wanted === this.#search.value.trim().toLowerCase();
     if (isLatest) this.#drawLines(wanted === "" ? this.#visible() : this.#found(wanted));
@@ -232,7 +246,7 @@ export class Builder {
   #drawLines(lines: Omit<Line, "element">[]): void {
     const hadFocus = this.#tree.contains(document.activeElement);
     this.#lines = lines.map((line) => ({ ...line, element: this.#drawLine(line) }));
-    const none = this.#templates.size === 0 ? "There are no templates here." : "No node is found.";
+    const none = this.#templates.size === 0 ? texts.builder.noTemplates : texts.builder.notFound;
     const elements = this.#lines.map(({ element }) => element);
     // A tree without items has no role: it would be announced as an empty widget.
     if (elements.length > 0) this.#tree.setAttribute("role", "tree");
@@ -324,7 +338,7 @@ export class Builder {
     if (key !== "z" && key !== "y") return;
     event.preventDefault();
     this.#editor.step(key === "y" || event.shiftKey ? "redo" : "undo");
-    this.#say(key === "y" || event.shiftKey ? "The change is repeated." : "The change is undone.");
+    this.#say(key === "y" || event.shiftKey ? texts.builder.repeated : texts.builder.undone);
   }
 
   #enter(line: Line): void {
@@ -400,8 +414,7 @@ export class Builder {
     const next = query && (isTicked ? withoutValue(query, value) : withValue(query, value));
     const isSafe = next === "" || (next !== null && (await this.#isValid(text, next)));
     if (isSafe && next !== null) await this.#change(text, next, isTicked ? "removed" : "added");
-    else if (isTicked)
-      this.#say(`The query needs “${value.label}” in another place, so it was not removed.`);
+    else if (isTicked) this.#say(texts.builder.needed(value));
     else await this.#replace(value);
   }
 
@@ -426,20 +439,20 @@ export class Builder {
     // The user typed meanwhile: the tick is repeated by the user, on the new text.
     if (this.#editor.text !== text) return;
     this.#editor.rewrite(changed);
-    this.#say(changed === "" ? "The query is empty." : `A column is ${how}.`);
+    this.#say(changed === "" ? texts.builder.empty : texts.builder[how]);
   }
 
   /** Replaces a query to which no column can be added, after a question. */
   async #replace(value: Value): Promise<void> {
     const isConfirmed = await confirmed({
-      title: "Replace the query?",
-      about: `“${value.label}” cannot be added to this query without changing what it means. A new query with this column can replace it. You can undo that.`,
-      yes: "Replace it",
-      no: "Keep the query",
+      title: texts.builder.replaceTitle,
+      about: texts.builder.replaceAbout(value),
+      yes: texts.builder.replaceYes,
+      no: texts.builder.replaceNo,
     });
     this.#move(this.#index());
     if (!isConfirmed) return;
     this.#editor.rewrite((await this.#formatted(firstQuery(value))).trimEnd());
-    this.#say("The query is replaced.", true);
+    this.#say(texts.builder.replaced, true);
   }
 }

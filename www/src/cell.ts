@@ -1,5 +1,6 @@
 // The display of a result cell: a short text, its kind, and the class of an object.
 import { NumberText, parse, type Json } from "./json";
+import { texts } from "./texts";
 
 /** A cell in the form in which the grid draws it. */
 export interface CellView {
@@ -24,7 +25,7 @@ function words(value: Json | undefined): string | undefined {
 
 /** Returns the text of an object that readers want to see first. */
 function summary(value: Json): string {
-  if (Array.isArray(value)) return `${value.length} ${value.length === 1 ? "item" : "items"}`;
+  if (Array.isArray(value)) return texts.frame.items({ count: value.length });
   if (!object(value)) return "";
   const magnitude = words(value["magnitude"]);
   if (magnitude !== undefined) return [magnitude, words(value["units"])].filter(Boolean).join(" ");
@@ -32,7 +33,10 @@ function summary(value: Json): string {
     return `${words(value["numerator"])} / ${words(value["denominator"])}`;
   if (value["symbol"] !== undefined) return words(value["symbol"]) ?? "";
   if (value["lower"] !== undefined || value["upper"] !== undefined)
-    return `${summary(value["lower"] ?? null) || "…"} to ${summary(value["upper"] ?? null) || "…"}`;
+    return texts.results.interval({
+      lower: summary(value["lower"] ?? null) || "…",
+      upper: summary(value["upper"] ?? null) || "…",
+    });
   return (
     words(value["value"]) ??
     words(value["name"]) ??
@@ -51,7 +55,7 @@ export function view(text: string): CellView {
   if (first === 34) return { kind: "text", text: JSON.parse(text) as string };
   if (first === 123 || first === 91) {
     const value = parse(text);
-    const type = object(value) ? words(value["_type"]) : "list";
+    const type = object(value) ? words(value["_type"]) : texts.results.list;
     return { kind: "object", text: summary(value), type: type ?? "object" };
   }
   return { kind: "number", text };

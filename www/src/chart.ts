@@ -15,6 +15,7 @@ import {
 } from "./plot";
 import type { Result } from "./protocol";
 import { groupings, lines, measures, numberOf, summary, type Line, type Measure } from "./series";
+import { decimal, setTexts, texts, type Texts } from "./texts";
 
 /** The maximum number of measures, and of groups with a color of their own. */
 const SERIES = 4;
@@ -37,13 +38,13 @@ interface Member {
   name: string;
 }
 
-const digits = new Intl.NumberFormat("en", { maximumFractionDigits: 2 });
-
 function words(measure: Measure, values: (number | null)[]): string {
   const { count, missing, min, median, mean, max } = summary(values);
-  const number = (value: number) => digits.format(value);
-  const absent = missing > 0 ? `, ${number(missing)} without` : "";
-  return `${labelled(measure)}: ${number(count)} value${count === 1 ? "" : "s"}${absent}; ${number(min)} to ${number(max)}, median ${number(median)}, mean ${number(mean)}`;
+  const absent = missing > 0 ? `, ${texts.chart.without({ count: missing })}` : "";
+  return texts.chart.measured({
+    ...{ label: labelled(measure), counts: texts.chart.values({ count }) + absent },
+    ...{ min: decimal(min), max: decimal(max), median: decimal(median), mean: decimal(mean) },
+  });
 }
 
 function choice(label: string, control: HTMLElement): HTMLElement {
@@ -61,8 +62,8 @@ class Chart {
   readonly #x = h("select", { id: "chart-x" });
   readonly #group = h("select", { id: "chart-group" });
   readonly #member = h("select", { id: "chart-member" });
-  readonly #grouped = choice("by", this.#group);
-  readonly #bringOut = choice("bring out", this.#member);
+  readonly #grouped = choice(texts.chart.by, this.#group);
+  readonly #bringOut = choice(texts.chart.bringOut, this.#member);
   readonly #boxes: HTMLInputElement[];
   readonly #legend = h("ul", { class: "chart-legend", "aria-hidden": "true" });
   readonly #words = h("p", { class: "chart-words", id: "chart-words", "aria-live": "polite" });
@@ -71,7 +72,7 @@ class Chart {
     class: "chart-frame",
     role: "group",
     tabindex: 0,
-    "aria-label": "Chart. Arrow keys read its points.",
+    "aria-label": texts.chart.title,
     "aria-describedby": "chart-words",
   });
   #plot: uPlot | undefined;
@@ -110,15 +111,17 @@ class Chart {
         h(
           "option",
           { value: at },
-          measure.kind === "time" ? `over ${measure.name}` : `against ${labelled(measure)}`,
+          measure.kind === "time"
+            ? texts.chart.over(measure)
+            : texts.chart.against({ name: labelled(measure) }),
         ),
       ),
-      h("option", { value: DISTRIBUTION, selected: !timed }, "as distribution"),
+      h("option", { value: DISTRIBUTION, selected: !timed }, texts.chart.distribution),
     );
     this.#group.append(
-      ...(this.#patients.ehrs ? [h("option", { value: BY_PATIENT }, "patient")] : []),
+      ...(this.#patients.ehrs ? [h("option", { value: BY_PATIENT }, texts.chart.patient)] : []),
       ...this.#groupings.map(({ name }, at) => h("option", { value: at }, name)),
-      h("option", { value: UNGROUPED, selected: !this.#patients.ehrs }, "nothing"),
+      h("option", { value: UNGROUPED, selected: !this.#patients.ehrs }, texts.chart.nothing),
     );
   }
 
@@ -126,7 +129,7 @@ class Chart {
     const boxes = h(
       "fieldset",
       { class: "chart-measures" },
-      h("legend", { class: "unseen" }, "Measures"),
+      h("legend", { class: "unseen" }, texts.chart.measures),
       ...this.#boxes.map((box, at) => {
         const measure = this.#numbers[at];
         return h("label", {}, box, measure ? labelled(measure) : "");
@@ -139,7 +142,7 @@ class Chart {
         "div",
         { class: "chart-bar" },
         boxes,
-        choice("drawn", this.#x),
+        choice(texts.chart.drawn, this.#x),
         this.#grouped,
         this.#bringOut,
         h(
@@ -213,7 +216,7 @@ class Chart {
     this.#grouped.hidden = !axis;
     this.#bringOut.hidden = !axis || members.length < 2;
     this.#member.replaceChildren(
-      h("option", { value: "" }, `all ${members.length}`),
+      h("option", { value: "" }, texts.chart.all({ count: members.length })),
       ...members.map(({ key, name }) => h("option", { value: key }, name)),
     );
     this.#redraw();
@@ -329,10 +332,8 @@ class Chart {
       return words(measure, values);
     });
     const whose = chosen ? `${this.#nameOf(chosen)}: ` : "";
-    const joined = this.#patients.ehrs
-      ? "A line connects the readings of one patient."
-      : "Readings are not connected, because a row may be of several patients: without DISTINCT and aggregates, each patient has a line.";
-    this.#words.textContent = `${whose}${about.join(". ")}. ${axis.kind === "time" ? `${joined} Times are in UTC.` : joined}`;
+    const joined = this.#patients.ehrs ? texts.chart.joined : texts.chart.notJoined;
+    this.#words.textContent = `${whose}${about.join(". ")}. ${axis.kind === "time" ? `${joined} ${texts.chart.utc}` : joined}`;
   }
 
   #follow({ plot, nearest }: Drawn): void {
@@ -362,7 +363,7 @@ class Chart {
     const group = this.#group.value === BY_PATIENT ? null : line.group;
     const about = [
       axis ? `${axis.kind === "time" ? "" : `${axis.name} `}${text(axis.column)}` : null,
-      ehr === null ? null : `patient ${this.#patients.name(ehr)}`,
+      ehr === null ? null : texts.chart.ofPatient({ name: this.#patients.name(ehr) }),
       group,
     ];
     this.#tip.replaceChildren(
@@ -478,7 +479,8 @@ function legendLine(label: string, color: string, at: number): HTMLElement {
 }
 
 /** Returns the chart of a result, or `null` if nothing can be drawn. */
-export function chart(result: Result, patients: RowPatients): HTMLElement | null {
+export function chart(result: Result, patients: RowPatients, language: Texts): HTMLElement | null {
+  setTexts(language);
   const found = measures(result);
   if (!found.some(({ kind }) => kind === "number")) return null;
   return new Chart(result, patients, found).element;

@@ -1,4 +1,5 @@
 // A query as a program that sends it to a server.
+import { texts } from "./texts";
 
 /** A query with its parameters, and the address before `/query/aql`. */
 export interface Call {
@@ -75,10 +76,7 @@ interface Language {
  */
 export function program({ comment, write }: Language, call: Call): string {
   const lines = call.local
-    ? [
-        "The data of this browser gave the result on the page.",
-        `This asks the server at ${call.base}, which answers from its own data.`,
-      ]
+    ? [texts.results.programOfBrowser, texts.results.programOfServer({ base: call.base })]
     : [];
   return [...lines.map((line) => `${comment} ${line}`), write(call)].join("\n");
 }

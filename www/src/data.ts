@@ -1,14 +1,16 @@
 // The data view: content of the repository, sample patients, files of the user, and the offline
 // REST interface.
 import { confirmed } from "./confirm";
-import { count, h, type Change } from "./dom";
+import { h, quoted, type Change } from "./dom";
 import { EngineError, type Engine } from "./engine";
-import { dropped, texts, type TextFile } from "./intake";
+import { dropped, textFiles, type TextFile } from "./intake";
 import { drawRefused, type Refused } from "./refused";
 import type { Contents, Patient, Progress, Replacement, Samples } from "./protocol";
 import { SetsCard } from "./sets";
 import { BY_FILE, BY_FOLDER, BY_SUBJECT, Target } from "./target";
 import { Work } from "./work";
+import { count, texts } from "./texts";
+import { Fault, reasonOf } from "./fault";
 
 /** The maximum number of added files that are listed. Refused files are always listed. */
 const LISTED = 20;
@@ -46,25 +48,22 @@ function* pieces(text: string): Generator<string> {
 }
 
 function inWords({ ehrs, compositions, seed }: Samples): string {
-  return `${count.format(compositions)} compositions of ${count.format(ehrs)} patients, seed ${seed}`;
+  return texts.data.sampled({ compositions, ehrs, seed });
 }
 
 /** Describes the effect of making patients on the present ones. */
 function fate({ set, added, samples }: Contents): string {
   if (!set) return "";
-  if (added > 0)
-    return `“${set.name}” has ${count.format(added)} ${added === 1 ? "write" : "writes"} of your own, so new patients get a data set beside it.`;
-  return samples
-    ? `New patients replace the present ones (${inWords(samples)}), which can be made again.`
-    : `New patients are added to “${set.name}”, which is empty.`;
+  if (added > 0) return texts.data.fateBeside({ name: set.name, count: added });
+  return samples ? texts.data.fateReplace({ samples: inWords(samples) }) : texts.data.fateAdd(set);
 }
 
 /** The choices beside the present patients, with their titles. */
-const NEW: [string, string][] = [
-  ["", "A new patient"],
-  [BY_FOLDER, "A patient for each folder"],
-  [BY_FILE, "A patient for each file name, up to _ or ."],
-  [BY_SUBJECT, "The patient whom the document names as subject"],
+const targets = (): [string, string][] => [
+  ["", texts.data.targetNew],
+  [BY_FOLDER, texts.data.targetFolder],
+  [BY_FILE, texts.data.targetFile],
+  [BY_SUBJECT, texts.data.targetSubject],
 ];
 
 /** The outcome of adding files. */
@@ -79,7 +78,7 @@ interface Outcome {
 
 /** Returns a file that was refused for a reason without a rule. */
 function failedFor(file: TextFile, error: unknown): Refused {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = reasonOf(error);
   return { file, problems: [{ rule: "", path: "", message }], ehr: null };
 }
 
@@ -92,17 +91,17 @@ function isJson(text: string): boolean {
 export class DataPanel {
   readonly #engine: Engine;
   readonly #change: Change;
-  readonly #place = h("h2", { id: "contents-title" }, "In the repository");
+  readonly #place = h("h2", { id: "contents-title" }, texts.data.repository);
   readonly #sampleForm: HTMLElement;
   readonly #sets: SetsCard;
   readonly #facts = h("dl", { class: "facts" });
   readonly #templates = h("ul", { class: "templates" });
   readonly #messages = h("div", { id: "added", class: "messages", "aria-live": "polite" });
   readonly #patient = h("select", { id: "target" });
-  readonly #ehrs = number("ehrs", "Patients", 36, 100_000);
-  readonly #compositions = number("compositions", "Compositions", 240, 1_000_000);
-  readonly #seed = number("seed", "Seed", 1, 4_294_967_295);
-  readonly #generate = h("button", { id: "generate", class: "primary" }, "Make patients");
+  readonly #ehrs = number("ehrs", texts.data.patients, 36, 100_000);
+  readonly #compositions = number("compositions", texts.data.compositions, 240, 1_000_000);
+  readonly #seed = number("seed", texts.data.seed, 1, 4_294_967_295);
+  readonly #generate = h("button", { id: "generate", class: "primary" }, texts.data.make);
   readonly #making = new Work();
   readonly #fate = h("p", { id: "fate", class: "quiet" });
   /** The message that the data were replaced, with a button to undo it. */
@@ -112,11 +111,11 @@ export class DataPanel {
   #contents: Contents | null = null;
   /** The address of the selected server, or `null` for this browser. */
   #where: string | null = null;
-  readonly #forget = h("button", { id: "start-over", type: "button" }, "Start over…");
+  readonly #forget = h("button", { id: "start-over", type: "button" }, texts.data.startOver);
   #patients: Patient[] = [];
   /** The destination of dropped files. */
   readonly #destination = h("p", { id: "destination", class: "destination", role: "status" });
-  readonly #drop = h("p", {}, "Drop files or folders here");
+  readonly #drop = h("p", {}, texts.data.drop);
 
   constructor(root: HTMLElement, engine: Engine, change: Change) {
     this.#engine = engine;
@@ -135,7 +134,7 @@ export class DataPanel {
       { class: "card", "aria-labelledby": "contents-title" },
       this.#place,
       this.#facts,
-      h("h3", {}, "Templates"),
+      h("h3", {}, texts.data.templates),
       this.#templates,
     );
   }
@@ -144,12 +143,8 @@ export class DataPanel {
     const form = h(
       "form",
       { class: "card", "aria-labelledby": "samples-title" },
-      h("h2", { id: "samples-title" }, "Sample patients"),
-      h(
-        "p",
-        { class: "quiet" },
-        "Made up from a seed: the same three numbers always give the same patients, with missing values, repeated events and odd spellings as real records have. A few are closed to queries, and are not counted.",
-      ),
+      h("h2", { id: "samples-title" }, texts.data.samples),
+      h("p", { class: "quiet" }, texts.data.samplesAbout),
       h("div", { class: "fields" }, this.#ehrs.field, this.#compositions.field, this.#seed.field),
       this.#fate,
       h("div", { class: "actions" }, this.#generate, this.#forget),
@@ -192,19 +187,10 @@ export class DataPanel {
     const card = h(
       "section",
       { class: "card drop", "aria-labelledby": "files-title" },
-      h("h2", { id: "files-title" }, "Your own files"),
-      h(
-        "p",
-        { class: "quiet" },
-        "Templates (OPT 1.4), compositions (canonical JSON or XML, FLAT, STRUCTURED), guides (GDL2) and exports (.ndjson), also in folders and .zip archives.",
-      ),
+      h("h2", { id: "files-title" }, texts.data.files),
+      h("p", { class: "quiet" }, texts.data.filesAbout),
       this.#destination,
-      h(
-        "p",
-        { class: "field" },
-        h("label", { for: "target" }, "Compositions go to"),
-        this.#patient,
-      ),
+      h("p", { class: "field" }, h("label", { for: "target" }, texts.data.target), this.#patient),
       h(
         "div",
         { class: "drop-zone" },
@@ -212,9 +198,9 @@ export class DataPanel {
         h(
           "p",
           { class: "actions" },
-          h("label", { for: "files", class: "button" }, "Choose files…"),
+          h("label", { for: "files", class: "button" }, texts.data.chooseFiles),
           files,
-          h("label", { for: "folder", class: "button" }, "Choose a folder…"),
+          h("label", { for: "folder", class: "button" }, texts.data.chooseFolder),
           folder,
         ),
       ),
@@ -244,15 +230,11 @@ console.table((await answer.json()).rows);`;
     return h(
       "section",
       { class: "card", "aria-labelledby": "rest-title" },
-      h("h2", { id: "rest-title" }, "REST without a server"),
+      h("h2", { id: "rest-title" }, texts.data.rest),
       h(
         "p",
         { class: "quiet" },
-        "The data of this browser have a base address of their own, ",
-        h("code", {}, "/local/v1"),
-        ": any page of this origin can use it, without a network too. The Service Worker answers there, and says so in the header ",
-        h("code", {}, "aqlite-answered-by"),
-        ". At every other address only a server answers.",
+        ...quoted(texts.data.restAbout({ path: "/local/v1", header: "aqlite-answered-by" })),
       ),
       h("pre", { tabindex: 0 }, h("code", {}, sample)),
     );
@@ -261,13 +243,13 @@ console.table((await answer.json()).rows);`;
   /** Draws the content of the repository. */
   async show(contents: Contents, templates: string[], patients: Patient[]): Promise<void> {
     const local: [string, string][] = [
-      ["Own writes", count.format(contents.added)],
-      ["Memory", `${(contents.memory / 1_048_576).toFixed(1)} MB`],
-      ["Ready in", `${contents.milliseconds.toFixed(0)} ms`],
+      [texts.data.ownWrites, count.format(contents.added)],
+      [texts.data.memory, texts.data.megabytes({ megabytes: contents.memory / 1_048_576 })],
+      [texts.data.readyIn, texts.data.milliseconds(contents)],
     ];
     const facts: [string, string][] = [
-      ["Patients", count.format(contents.ehrs)],
-      ["Compositions", count.format(contents.compositions)],
+      [texts.data.patients, count.format(contents.ehrs)],
+      [texts.data.compositions, count.format(contents.compositions)],
       ...(contents.place === null ? local : []),
     ];
     this.#showPlace(contents.place);
@@ -279,7 +261,7 @@ console.table((await answer.json()).rows);`;
     this.#templates.replaceChildren(
       ...(templates.length > 0
         ? templates.map((template) => h("li", {}, h("code", {}, template)))
-        : [h("li", { class: "quiet" }, "None yet: drop an operational template (.opt) below.")]),
+        : [h("li", { class: "quiet" }, texts.data.noTemplates)]),
     );
     if (contents.samples) {
       this.#ehrs.input.value = String(contents.samples.ehrs);
@@ -292,7 +274,9 @@ console.table((await answer.json()).rows);`;
       ...patients.map(({ ehr, label }) =>
         h("option", { value: ehr, selected: ehr === before }, label),
       ),
-      ...NEW.map(([value, title]) => h("option", { value, selected: value === before }, title)),
+      ...targets().map(([value, title]) =>
+        h("option", { value, selected: value === before }, title),
+      ),
     );
     this.#patients = patients;
     await this.#sets.show(contents);
@@ -301,7 +285,7 @@ console.table((await answer.json()).rows);`;
   /** Shows the source: the address of a server, or `null` for this browser. */
   #showPlace(place: string | null): void {
     this.#place.textContent =
-      place === null ? "In the repository" : `In the repository at ${place}`;
+      place === null ? texts.data.repository : texts.data.repositoryAt({ place });
     this.#sampleForm.hidden = place !== null;
     // Messages about one source do not apply to another.
     if (this.#where !== place)
@@ -313,17 +297,12 @@ console.table((await answer.json()).rows);`;
   /** Shows the destination of files before they are dropped. */
   #showDestination(place: string | null): void {
     if (place === null) {
-      this.#destination.replaceChildren(
-        "They stay in this browser, and are there again after a reload.",
-      );
-      this.#drop.textContent = "Drop files or folders here";
+      this.#destination.replaceChildren(texts.data.staysHere);
+      this.#drop.textContent = texts.data.drop;
     } else {
-      this.#destination.replaceChildren(
-        "They are sent to the server ",
-        h("strong", {}, place),
-        ", which stores them. Others may read them there.",
-      );
-      this.#drop.textContent = `Drop files or folders here to send them to ${URL.canParse(place) ? new URL(place).host : place}`;
+      this.#destination.replaceChildren(...quoted(texts.data.sentTo({ place })));
+      const host = URL.canParse(place) ? new URL(place).host : place;
+      this.#drop.textContent = texts.data.dropTo({ host });
     }
     this.#destination.classList.toggle("away", place !== null);
   }
@@ -334,46 +313,45 @@ console.table((await answer.json()).rows);`;
     this.#contents = null;
     this.#fate.textContent = "";
     this.#facts.replaceChildren(
-      h("div", {}, h("dt", {}, "Patients"), h("dd", {}, "not known")),
-      h("div", {}, h("dt", {}, "Compositions"), h("dd", {}, "not known")),
+      h("div", {}, h("dt", {}, texts.data.patients), h("dd", {}, texts.data.notKnown)),
+      h("div", {}, h("dt", {}, texts.data.compositions), h("dd", {}, texts.data.notKnown)),
     );
-    this.#templates.replaceChildren(
-      h("li", { class: "quiet" }, "Not known: the source does not answer."),
-    );
+    this.#templates.replaceChildren(h("li", { class: "quiet" }, texts.data.templatesNotKnown));
   }
 
   /** Replaces all data by sample patients, after a confirmation. */
   async #startOver(): Promise<void> {
     const { added = 0, set = null } = this.#contents ?? {};
-    const own =
-      added === 0
-        ? "Nothing of your own was written to it."
-        : `${count.format(added)} ${added === 1 ? "write" : "writes"} of your own (files, forms, requests) in it ${added === 1 ? "goes" : "go"} with them.`;
-    const about = `The patients of “${set?.name ?? "this data set"}” are replaced by the 36 sample patients of the first visit. ${own} You can undo it for ten minutes.`;
+    const own = added === 0 ? texts.data.ownNone : texts.data.ownLost({ count: added });
+    const about = texts.data.startOverAbout({ name: set?.name ?? texts.data.thisSet, own });
     if (
-      !(await confirmed({ title: "Start over?", about, yes: "Start over", no: "Keep everything" }))
+      !(await confirmed({
+        title: texts.data.startOverTitle,
+        about,
+        yes: texts.data.startOverYes,
+        no: texts.data.startOverNo,
+      }))
     )
       return;
-    const replaced = await this.#work("Making patients", () =>
+    const replaced = await this.#work(texts.data.making, () =>
       this.#engine.call("startOver", null),
     );
-    if (replaced) this.#offerBack("Started over with sample patients.", replaced);
+    if (replaced) this.#offerBack(texts.data.startedOver, replaced);
   }
 
   /** Offers to bring the discarded data back, and afterwards to undo that in turn. */
   #offerBack(words: string, { discarded, current }: Replacement): void {
     const back = async () => {
-      const done = await this.#work("Bringing back", () =>
+      const done = await this.#work(texts.data.bringingBack, () =>
         this.#engine.call("bringBack", { discarded, current }),
       );
-      if (done)
-        this.#offerBack("The former data are back.", { discarded: current, current: discarded });
+      if (done) this.#offerBack(texts.data.broughtBack, { discarded: current, current: discarded });
     };
     this.#offerUndo("bring-back", words, () => void back());
   }
 
   #offerUndo(id: string, words: string, undo: () => void): void {
-    const button = h("button", { id, type: "button", onclick: undo }, "Undo");
+    const button = h("button", { id, type: "button", onclick: undo }, texts.frame.undo);
     this.#replaced.replaceChildren(h("span", {}, `${words} `, button));
     // The pressed button was disabled or removed meanwhile: the next step is here.
     if (document.activeElement === document.body) button.focus();
@@ -385,18 +363,20 @@ console.table((await answer.json()).rows);`;
    */
   async #make(samples: Samples): Promise<void> {
     const { set = null, samples: former = null } = this.#contents ?? {};
-    const made = await this.#work("Making patients", () =>
+    const made = await this.#work(texts.data.making, () =>
       this.#making.run((progress, signal) =>
         this.#engine.call("generate", samples, { progress, signal }),
       ),
     );
     if (!made) return;
     if (made.set?.id !== set?.id)
-      this.#replaced.replaceChildren(
-        `The new patients are in a data set of their own. “${set?.name ?? ""}” is kept as it was.`,
-      );
+      this.#replaced.replaceChildren(texts.data.madeBeside({ name: set?.name ?? "" }));
     else if (former)
-      this.#offerUndo("make-former", `Replaced ${inWords(former)}.`, () => void this.#make(former));
+      this.#offerUndo(
+        "make-former",
+        texts.data.madeReplaced({ samples: inWords(former) }),
+        () => void this.#make(former),
+      );
   }
 
   /** Changes the data and shows errors. Returns the result of `run`, or `null` if it failed. */
@@ -409,9 +389,9 @@ console.table((await answer.json()).rows);`;
       this.#replaced.replaceChildren();
       return done;
     } catch (error) {
-      if (error instanceof EngineError && error.message === "cancelled")
-        this.#messages.replaceChildren(h("p", {}, "Cancelled: everything is as it was before."));
-      else this.#tell("Not done", error);
+      if (error instanceof EngineError && error.fault?.key === "cancelled")
+        this.#messages.replaceChildren(h("p", {}, texts.data.cancelled));
+      else this.#tell(texts.data.notDone, error);
       return null;
     } finally {
       this.#generate.disabled = false;
@@ -423,9 +403,9 @@ console.table((await answer.json()).rows);`;
     this.#messages.replaceChildren();
     const place = this.#where;
     try {
-      await this.#change("Adding files", () => this.#addInTurn(files, place));
+      await this.#change(texts.data.adding, () => this.#addInTurn(files, place));
     } catch (error) {
-      this.#tell("Not added", error);
+      this.#tell(texts.data.notAdded, error);
     }
   }
 
@@ -434,12 +414,12 @@ console.table((await answer.json()).rows);`;
    * not redirect them.
    */
   async #addInTurn(files: Promise<File[]>, place: string | null): Promise<void> {
-    const all = await texts(await files);
+    const all = await textFiles(await files);
     const before = await this.#engine.call("contents", null);
     if (before.place !== place)
-      throw new Error(
-        `the source changed meanwhile. Add the files again to put them ${before.place === null ? "into this browser" : `on ${before.place}`}.`,
-      );
+      throw before.place === null
+        ? new Fault("sourceChangedToBrowser")
+        : new Fault("sourceChangedToServer", { place: before.place });
     const outcome = await this.#adding.run((tell, signal) => this.#addAll(all, tell, signal));
     await this.#report(outcome, before);
   }
@@ -450,7 +430,8 @@ console.table((await answer.json()).rows);`;
       h(
         "p",
         {},
-        `${count.format(good)} of ${count.format(of)} files added${ended ? ", then cancelled" : ""} `,
+        (ended ? texts.data.addedCancelled : texts.data.added)({ count: good, of }),
+        " ",
         good > 0 ? await this.#undo(before) : null,
       ),
     );
@@ -475,10 +456,10 @@ console.table((await answer.json()).rows);`;
       else {
         outcome.good += 1;
         if (outcome.good <= LISTED)
-          this.#messages.append(h("p", { class: "good" }, `${file.name}: added`));
+          this.#messages.append(h("p", { class: "good" }, texts.data.addedFile(file)));
       }
       tell({
-        what: "Adding files",
+        what: "addingFiles",
         done: at + 1,
         of: files.length,
         milliseconds: performance.now() - start,
@@ -509,7 +490,7 @@ console.table((await answer.json()).rows);`;
   async #loadAnyway(refused: Refused[]): Promise<void> {
     const loadable = refused.flatMap(({ file, ehr }) => (ehr ? [{ file, ehr }] : []));
     try {
-      await this.#change("Adding files", async () => {
+      await this.#change(texts.data.adding, async () => {
         const before = await this.#engine.call("contents", null);
         this.#messages.replaceChildren();
         let [good, warnings] = [0, 0];
@@ -527,14 +508,15 @@ console.table((await answer.json()).rows);`;
           h(
             "p",
             { class: "warned" },
-            `${count.format(good)} of ${count.format(loadable.length)} compositions added with ${count.format(warnings)} ${warnings === 1 ? "warning" : "warnings"} `,
+            texts.data.addedWarned({ count: good, of: loadable.length, warnings }),
+            " ",
             good > 0 ? await this.#undo(before) : null,
           ),
         );
         if (failed.length > 0) this.#messages.append(drawRefused(failed, null));
       });
     } catch (error) {
-      this.#tell("Not added", error);
+      this.#tell(texts.data.notAdded, error);
     }
   }
 
@@ -543,9 +525,12 @@ console.table((await answer.json()).rows);`;
     const wrong: string[] = [];
     for (const piece of pieces(text)) wrong.push(...(await this.#engine.call("import", piece)));
     if (wrong.length > 0)
-      throw new Error(
-        `${wrong.slice(0, LISTED).join("\n")}${wrong.length > LISTED ? `\nand ${wrong.length - LISTED} more lines` : ""}`,
-      );
+      throw wrong.length > LISTED
+        ? new Fault("refusedLines", {
+            lines: wrong.slice(0, LISTED).join("\n"),
+            count: wrong.length - LISTED,
+          })
+        : new Error(wrong.join("\n"));
   }
 
   /** Returns the button that undoes later additions. A server has none. */
@@ -561,19 +546,14 @@ console.table((await answer.json()).rows);`;
       {
         id: "undo",
         type: "button",
-        onclick: () => void this.#work("Taking back", () => this.#engine.call("undo", writes)),
+        onclick: () =>
+          void this.#work(texts.data.takingBack, () => this.#engine.call("undo", writes)),
       },
-      "Undo",
+      texts.frame.undo,
     );
   }
 
-  #tell(what: string, error: unknown): void {
-    this.#messages.append(
-      h(
-        "p",
-        { class: "bad" },
-        `${what}: ${error instanceof Error ? error.message : String(error)}`,
-      ),
-    );
+  #tell(say: typeof texts.data.notDone, error: unknown): void {
+    this.#messages.append(h("p", { class: "bad" }, say({ reason: reasonOf(error) })));
   }
 }

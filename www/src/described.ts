@@ -1,5 +1,6 @@
 // The description of a template for people: names of its nodes, and a query for each.
 import type { TemplateNode } from "./protocol";
+import { texts } from "./texts";
 
 /**
  * Returns the name of a node. A node without a name has that of its attribute, an alternative that
@@ -19,7 +20,7 @@ export function holds(node: TemplateNode): string {
   const choices =
     codes.length <= 4
       ? codes.map(({ label, code }) => label || code).join(", ")
-      : `${codes.length} codes`;
+      : texts.templates.codes({ count: codes.length });
   return [node.class, (node.units ?? []).join(", "), choices, ...(node.limits ?? [])]
     .filter(Boolean)
     .join(" · ");

@@ -1,4 +1,5 @@
 // The resource of the REST interface to which a file is sent, by its content.
+import { Fault } from "./fault";
 
 /** The destination of a file. */
 export interface Destination {
@@ -10,10 +11,10 @@ export interface Destination {
   root?: string;
 }
 
-/** Returns the line and the column of an offset, for people. */
-function place(text: string, offset: number): string {
+/** Returns the line and the column of an offset, counted from 1. */
+function place(text: string, offset: number): { line: number; column: number } {
   const before = text.slice(0, offset).split("\n");
-  return `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`;
+  return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
 }
 
 const SPACE = /[ \t\r\n]*/y;
@@ -65,13 +66,12 @@ function brokenAt(text: string): number {
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
-  } catch (cause) {
+  } catch {
     const at = brokenAt(text);
     const found = text.slice(at, at + 12).split("\n")[0];
-    throw new Error(
-      `${place(text, at)}: this is not JSON: found ${found ? `\`${found}\`` : "the end of the text"}`,
-      { cause },
-    );
+    throw found
+      ? new Fault("notJson", { ...place(text, at), found })
+      : new Fault("jsonEnds", place(text, at));
   }
 }
 
@@ -88,9 +88,6 @@ function simplified(json: object): { path: string; root: string } | null {
   return isStructured ? { path: "structured", root: first } : null;
 }
 
-const UNKNOWN =
-  "expected a template (.opt), a composition (canonical JSON or XML, FLAT or STRUCTURED), a guide (.gdl, .gdl2.json) or an export (.ndjson)";
-
 /**
  * Returns the destination of a file.
  *
@@ -106,14 +103,14 @@ export function destination(name: string, text: string): Destination {
   const isJson = start.startsWith("{");
   if (/\.gdl2?(\.json)?$/i.test(name))
     return { of: "definition", path: "gdl", type: isJson ? "application/json" : "text/plain" };
-  if (!isJson) throw new Error(UNKNOWN);
+  if (!isJson) throw new Fault("unknownFile");
   const json = parsed(text) as Record<string, unknown>;
   if (json["_type"] === "COMPOSITION")
     return { of: "ehr", path: "composition", type: "application/json" };
   if ("definition" in json && /"rules"\s*:/.test(start))
     return { of: "definition", path: "gdl", type: "application/json" };
   const found = simplified(json);
-  if (!found) throw new Error(UNKNOWN);
+  if (!found) throw new Fault("unknownFile");
   return {
     of: "ehr",
     path: "composition",

@@ -3,6 +3,8 @@ import { byId, copy, h, rove } from "./dom";
 import { parse, print } from "./json";
 import { Paper } from "./paper";
 import { tree } from "./tree";
+import { texts } from "./texts";
+import { languageOf, reasonOf } from "./fault";
 
 /** Returns the JSON text of the document around a cell, or `null`. */
 export type DocumentOf = () => Promise<string | null>;
@@ -78,22 +80,14 @@ export class Detail {
       if (cell !== this.#text || byId("detail-where").getAttribute("aria-checked") !== "true")
         return;
       if (!text) {
-        body.replaceChildren(
-          h(
-            "p",
-            { class: "quiet" },
-            "This cell belongs to no single document: it is counted, computed, or a value of the EHR itself.",
-          ),
-        );
+        body.replaceChildren(h("p", { class: "quiet" }, texts.results.noDocument));
         return;
       }
       const paper = new Paper(parse(text), parse(cell), this.#path);
       body.replaceChildren(paper.element);
       paper.reveal();
     } catch (error) {
-      body.replaceChildren(
-        h("p", { class: "bad" }, error instanceof Error ? error.message : String(error)),
-      );
+      body.replaceChildren(h("p", { class: "bad", lang: languageOf(error) }, reasonOf(error)));
     }
   }
 

@@ -1,15 +1,12 @@
 // Helpers for DOM elements.
+import { texts } from "./texts";
 
 type Child = Node | string | null | undefined;
 
-/** Formats numbers with separators: 1,234. */
-export const count = new Intl.NumberFormat("en");
-
-const languages = new Intl.DisplayNames("en", { type: "language", fallback: "code" });
-
-/** Returns the English name of a language, with its code. */
+/** Returns the name of a language in the language of the page, with its code. */
 export function languageName(code: string): string {
   try {
+    const languages = new Intl.DisplayNames(texts.language, { type: "language", fallback: "code" });
     const name = languages.of(code);
     return name && name !== code ? `${name} (${code})` : code;
   } catch {
@@ -34,6 +31,13 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   }
   for (const child of children) if (child !== null && child !== undefined) element.append(child);
   return element;
+}
+
+/** Formats a message: source words in back-ticks become code. */
+export function quoted(text: string): Node[] {
+  return text
+    .split("`")
+    .map((part, at) => (at % 2 === 1 ? h("code", {}, part) : document.createTextNode(part)));
 }
 
 /** Returns the element with this id. index.html must contain it. */
@@ -80,9 +84,9 @@ export async function copy(button: HTMLElement, text: string): Promise<void> {
   const own = (button.dataset["own"] ??= button.textContent ?? "");
   try {
     await navigator.clipboard.writeText(text);
-    button.textContent = "Copied";
+    button.textContent = texts.frame.copied;
   } catch {
-    button.textContent = "Not allowed";
+    button.textContent = texts.frame.notAllowed;
   }
   setTimeout(() => (button.textContent = own), 1500);
 }

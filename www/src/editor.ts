@@ -7,6 +7,7 @@ import { EditorView, placeholder } from "@codemirror/view";
 import { applyFix, aqlExtensions, type AqlHost } from "./aql-extensions";
 import { h } from "./dom";
 import type { Diagnostic, Place } from "./protocol";
+import { texts } from "./texts";
 
 export { drawn, fixName, theme } from "./aql-extensions";
 
@@ -27,7 +28,7 @@ export class Editor {
       aqlExtensions(host),
       placeholder("SELECT … FROM EHR e CONTAINS COMPOSITION c"),
       EditorView.contentAttributes.of({
-        "aria-label": "AQL query",
+        "aria-label": texts.query.text,
         spellcheck: "false",
         autocapitalize: "off",
       }),

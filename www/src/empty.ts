@@ -1,6 +1,7 @@
 // The reason for a result without rows: the rows that each part of the query leaves.
-import { count, h } from "./dom";
+import { h } from "./dom";
 import type { Explained, Place } from "./protocol";
+import { count, texts } from "./texts";
 
 /** A part of a query with the rows that it leaves. */
 type Part = NonNullable<Explained["empty"]>["parts"][number];
@@ -29,8 +30,8 @@ export function drawRemoved(
   const parts = empty?.parts ?? [];
   const last = parts.at(-1);
   if (!empty || !last) return null;
-  const about = empty.complete ? "The marked part leaves no row." : "Not all parts were counted.";
-  const head = ["Part of the query", "Rows left", "Rows without it"].map((text) =>
+  const about = empty.complete ? texts.results.partLeavesNone : texts.results.partsNotCounted;
+  const head = [texts.results.part, texts.results.rowsLeft, texts.results.rowsWithout].map((text) =>
     h("th", { scope: "col" }, text),
   );
   const rows = parts.map((part) => drawPart(part, empty.complete && part === last, show));

@@ -11,6 +11,7 @@ import type {
   Request,
   Server,
 } from "./protocol";
+import { faultText, type FaultText } from "./fault";
 
 /** An error of a call. `diagnostics` have positions if the query text is the cause. */
 export class EngineError extends Error {
@@ -18,8 +19,12 @@ export class EngineError extends Error {
   readonly keys: Misplaced[];
   readonly fatal: boolean;
 
+  /** The text in the catalogue; `null` for a text of the core or of a server. */
+  readonly fault: FaultText | null;
+
   constructor(failure: Failure) {
-    super(failure.message);
+    super(failure.fault ? faultText(failure.fault) : failure.message);
+    this.fault = failure.fault;
     this.name = "EngineError";
     this.diagnostics = failure.diagnostics;
     this.keys = failure.keys;
@@ -61,6 +66,11 @@ export interface Listener {
   changed(): void;
 }
 
+/** Returns a failure that the page itself reports. */
+function failed(key: "engineDown" | "stopped" | "workerFailed"): Failure {
+  return { message: key, keys: [], diagnostics: [], fault: { key, values: {} }, fatal: false };
+}
+
 /** The owner of the worker that owns the wasm module. */
 export class Engine {
   #worker: Worker | undefined;
@@ -85,14 +95,7 @@ export class Engine {
   ): Promise<Calls[K]["gives"]> {
     return new Promise((resolve, reject) => {
       if (!this.#worker) {
-        reject(
-          new EngineError({
-            message: "the engine does not start here; reload the page to try again",
-            keys: [],
-            diagnostics: [],
-            fatal: false,
-          }),
-        );
+        reject(new EngineError(failed("engineDown")));
         return;
       }
       const id = (this.#last += 1);
@@ -120,7 +123,7 @@ export class Engine {
 
   /** Ends the running call by a new worker, which loads the data again. */
   stop(): void {
-    this.#replace({ message: "stopped", keys: [], diagnostics: [], fatal: false });
+    this.#replace(failed("stopped"));
   }
 
   #start(): void {
@@ -128,10 +131,10 @@ export class Engine {
     worker.onmessage = (event: MessageEvent<Reply>) => this.#answer(event.data);
     worker.onerror = (event) => {
       event.preventDefault();
+      const failure = failed("workerFailed");
       this.#die({
-        message: event.message || "the worker failed",
-        keys: [],
-        diagnostics: [],
+        ...failure,
+        ...(event.message ? { message: event.message, fault: null } : {}),
         fatal: true,
       });
     };
@@ -165,7 +168,7 @@ export class Engine {
   #die(failure: Failure): void {
     this.#crashes += 1;
     this.#replace(failure);
-    this.#listener.crashed(failure.message);
+    this.#listener.crashed(failure.fault ? faultText(failure.fault) : failure.message);
   }
 
   #replace(failure: Failure): void {

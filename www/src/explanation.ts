@@ -1,6 +1,7 @@
 // The explanation of a query: its syntax, meaning, plan and execution.
-import { count, h } from "./dom";
+import { h } from "./dom";
 import type { Explained, Part, Place } from "./protocol";
+import { count, texts } from "./texts";
 
 /** The maximum number of entries of a list. Further ones are counted only. */
 const LISTED = 40;
@@ -36,8 +37,8 @@ function part(of: Part, show: ShowPlace): HTMLElement {
 }
 
 function parts(of: Part | null, show: ShowPlace): HTMLElement {
-  if (!of) return h("p", { class: "quiet" }, "Not reached: the query has a problem before this.");
-  return h("ul", { class: "parts" }, part(of, show));
+  if (!of) return h("p", { class: "quiet" }, texts.explanation.notReached);
+  return h("ul", { class: "parts", lang: "en" }, part(of, show));
 }
 
 function tokens({ tokens: all }: Explained, q: string, show: ShowPlace): HTMLElement {
@@ -83,8 +84,10 @@ function gathered({ run }: Explained): Way[] {
 }
 
 function made({ read, rows }: Way): string {
-  if (!read) return "passed over: its node does not match";
-  return rows.length === 0 ? "worked out for each" : rows.map((row) => row.join(" · ")).join("\n");
+  if (!read) return texts.explanation.passedOver;
+  return rows.length === 0
+    ? texts.explanation.eachWorkedOut
+    : rows.map((row) => row.join(" · ")).join("\n");
 }
 
 function ways(explained: Explained): HTMLElement | null {
@@ -110,42 +113,46 @@ function ways(explained: Explained): HTMLElement | null {
     h(
       "tr",
       {},
-      ...["Variable", "Node", "Shapes", "Fragments", "A row is made of"].map((name) =>
-        h("th", { scope: "col" }, name),
-      ),
+      ...[
+        texts.explanation.variable,
+        texts.explanation.node,
+        texts.explanation.shapes,
+        texts.explanation.fragments,
+        texts.explanation.rowIsMadeOf,
+      ].map((name) => h("th", { scope: "col" }, name)),
     ),
   );
   const more = all.length - rows.length;
   return h(
     "div",
-    { class: "ways", tabindex: 0, role: "region", "aria-label": "Row templates" },
+    { class: "ways", tabindex: 0, role: "region", "aria-label": texts.explanation.rowTemplates },
     h("table", {}, head, h("tbody", {}, ...rows)),
-    more > 0 ? h("p", { class: "quiet" }, `and ${count.format(more)} more`) : null,
+    more > 0 ? h("p", { class: "quiet" }, texts.frame.more({ count: more })) : null,
   );
 }
 
 function run(explained: Explained): HTMLElement {
   const { run: ran } = explained;
-  if (!ran) return h("p", { class: "quiet" }, "It was not run: see the problems.");
+  if (!ran) return h("p", { class: "quiet" }, texts.explanation.notRun);
   const facts = h(
     "dl",
     { class: "facts" },
-    figure("Patients", ran.ehrs),
-    figure("Documents", ran.documents),
-    figure("Looked into", ran.documents_scanned),
-    figure("Shapes", ran.shapes),
-    figure("Batches", ran.batches),
-    ran.segments ? figure("Segments", ran.segments) : null,
-    ran.reads?.blobs ? figure("Blobs", ran.reads.blobs) : null,
-    ran.reads?.rows ? figure("Stored rows", ran.reads.rows) : null,
-    figure("Read", Math.round(ran.bytes / 1024), " kB"),
-    ran.rows === null ? h("div") : figure("Rows", ran.rows),
+    figure(texts.data.patients, ran.ehrs),
+    figure(texts.explanation.documents, ran.documents),
+    figure(texts.explanation.scanned, ran.documents_scanned),
+    figure(texts.explanation.shapes, ran.shapes),
+    figure(texts.explanation.batches, ran.batches),
+    ran.segments ? figure(texts.explanation.segments, ran.segments) : null,
+    ran.reads?.blobs ? figure(texts.explanation.blobs, ran.reads.blobs) : null,
+    ran.reads?.rows ? figure(texts.explanation.storedRows, ran.reads.rows) : null,
+    figure(texts.explanation.read, Math.round(ran.bytes / 1024), " kB"),
+    ran.rows === null ? h("div") : figure(texts.explanation.rows, ran.rows),
   );
   return h(
     "div",
     {},
     facts,
-    ran.error ? h("p", { class: "bad" }, ran.error) : null,
+    ran.error ? h("p", { class: "bad", lang: "en" }, ran.error) : null,
     ways(explained),
   );
 }
@@ -161,35 +168,25 @@ export function drawExplanation(explained: Explained, q: string, show: ShowPlace
       {},
       h("button", { type: "button", class: "link", onclick: () => show(problem) }, problem.code),
       " ",
-      problem.message,
+      h("span", { lang: "en" }, problem.message),
     ),
   );
   return h(
     "div",
-    { class: "explanation", tabindex: 0, role: "region", "aria-label": "The query explained" },
+    { class: "explanation", tabindex: 0, role: "region", "aria-label": texts.explanation.title },
     problems.length > 0 ? h("ul", { class: "problem-list" }, ...problems) : null,
+    rung(texts.explanation.run, texts.explanation.runAbout(explained), true, run(explained)),
+    rung(texts.explanation.plan, texts.explanation.planAbout, true, parts(explained.plan, show)),
+    rung(texts.frame.query, texts.explanation.queryAbout, false, parts(explained.query, show)),
     rung(
-      "Run",
-      `what it touched; with its explanation ${explained.milliseconds.toFixed(1)} ms`,
-      true,
-      run(explained),
-    ),
-    rung(
-      "Plan",
-      "what is asked of the data, and how rows are made of it",
-      true,
-      parts(explained.plan, show),
-    ),
-    rung(
-      "Query",
-      "names resolved, parameters and value sets written in",
+      texts.explanation.syntax,
+      texts.explanation.syntaxAbout,
       false,
-      parts(explained.query, show),
+      parts(explained.syntax, show),
     ),
-    rung("Syntax", "the tree as it was written", false, parts(explained.syntax, show)),
     rung(
-      "Tokens",
-      `${count.format(explained.tokens.length)} words and signs`,
+      texts.explanation.tokens,
+      texts.explanation.tokensAbout({ count: explained.tokens.length }),
       false,
       tokens(explained, q, show),
     ),

@@ -9,6 +9,7 @@ import {
   type WebOption,
   type WebTemplate,
 } from "./web-template";
+import { texts } from "./texts";
 
 /** The entered values: keys and values of the format FLAT. */
 export type Flat = Record<string, string | number | boolean>;
@@ -33,7 +34,7 @@ function choice(options: WebOption[], language: string): Control {
   const element = h(
     "select",
     {},
-    h("option", { value: "" }, "not chosen"),
+    h("option", { value: "" }, texts.templates.notChosen),
     ...options.map((option) => h("option", { value: option.value }, words(option))),
   );
   return { element, value: () => element.value || null };
@@ -72,8 +73,8 @@ export function control(input: WebInput, language: string): Control {
     return {
       ...choice(
         [
-          { value: "true", label: "yes" },
-          { value: "false", label: "no" },
+          { value: "true", label: texts.templates.yes },
+          { value: "false", label: texts.templates.no },
         ],
         language,
       ),
@@ -203,7 +204,7 @@ export class Form {
     const more = h(
       "button",
       { type: "button", class: "link more" },
-      `Another ${label(node, this.#language)}`,
+      texts.templates.another({ name: label(node, this.#language) }),
     );
     const box = h("div", { class: "form-list" }, draw(0), more);
     const open = () => {
@@ -323,5 +324,5 @@ function entered({ controls }: Field): Flat {
 }
 
 function required({ min }: WebNode): HTMLElement | null {
-  return min > 0 ? h("span", { class: "required", title: "must be there" }, " *") : null;
+  return min > 0 ? h("span", { class: "required", title: texts.templates.required }, " *") : null;
 }

@@ -2,11 +2,12 @@
 // keyboard (ARIA grid pattern).
 import { arranged, type Order } from "./arrange";
 import { view } from "./cell";
-import { count, debounced, h } from "./dom";
+import { debounced, h } from "./dom";
 import { cellText } from "./export";
 import { labelOf } from "./labels";
 import { isEhrId } from "./series";
 import type { Result } from "./protocol";
+import { texts } from "./texts";
 
 const ROW = 34;
 const SPARE = 8;
@@ -73,7 +74,7 @@ export class Grid {
     this.#filterButton = h(
       "button",
       { type: "button", class: "grid-filter", "aria-expanded": "false" },
-      "Filter",
+      texts.results.filter,
     );
     this.#grid = this.#drawGrid();
     this.bar.append(this.#filterButton, this.#shown);
@@ -94,7 +95,7 @@ export class Grid {
       {
         class: "grid",
         role: "grid",
-        "aria-label": "Rows of the result",
+        "aria-label": texts.results.gridTitle,
         "aria-rowcount": this.#result.rows + 1,
         "aria-colcount": this.#result.columns.length + 1,
       },
@@ -116,7 +117,7 @@ export class Grid {
         "aria-colindex": at + 2,
         "data-row": HEAD,
         "data-column": at,
-        title: `${path ?? name}\nClick to sort`,
+        title: `${path ?? name}\n${texts.results.clickToSort}`,
       },
       name,
       edge,
@@ -126,8 +127,8 @@ export class Grid {
   #drawFilter(name: string): HTMLInputElement {
     return h("input", {
       type: "search",
-      "aria-label": `Filter ${name}`,
-      placeholder: "text, >5, =x",
+      "aria-label": texts.results.filterColumn({ name }),
+      placeholder: texts.results.filterExample,
       autocomplete: "off",
       spellcheck: "false",
     });
@@ -143,7 +144,7 @@ export class Grid {
       h(
         "div",
         { class: "g-cell g-number", role: "columnheader" },
-        h("span", { class: "unseen" }, "Filters"),
+        h("span", { class: "unseen" }, texts.results.filters),
       ),
       ...cells,
     );
@@ -204,7 +205,7 @@ export class Grid {
     this.#grid.setAttribute("aria-rowcount", String(this.#rows.length + 1));
     const isFiltered = filters.some((written) => written.trim() !== "");
     this.#shown.textContent = isFiltered
-      ? `${count.format(this.#rows.length)} of ${count.format(this.#result.rows)} rows match; saved files have all`
+      ? texts.results.matching({ count: this.#rows.length, of: this.#result.rows })
       : "";
     // The current cell stays current if its row is still displayed.
     if (this.#row !== HEAD) this.#row = Math.max(0, this.#rows.indexOf(current));
@@ -333,7 +334,7 @@ export class Grid {
     if (kind === "null")
       cell.append(
         h("span", { "aria-hidden": "true" }, "–"),
-        h("span", { class: "unseen" }, "no value"),
+        h("span", { class: "unseen" }, texts.frame.noValue),
       );
     else if (kind === "object")
       cell.append(h("span", { class: "type" }, type ?? ""), text ? ` ${text}` : "");

@@ -1,7 +1,8 @@
 // A guide as its author wrote it: purpose, problems, bindings with their queries, rules, terms.
-import { h } from "./dom";
+import { h, quoted } from "./dom";
 import { drawQuery } from "./guide-outcome";
 import type { DescribedGuide, GuideBinding, GuideProblem } from "./guide-text";
+import { texts } from "./texts";
 
 /**
  * Draws a guide. `ask` runs a query in the query view, `save` offers the guide in another syntax.
@@ -20,39 +21,41 @@ export function drawAbout(
       h("h2", {}, guide.concept ?? guide.id),
       h("p", { class: "summary" }, `${guide.id} · GDL ${guide.gdl_version}`),
     ),
-    ...paragraph("Purpose", guide.purpose),
-    ...paragraph("Use", guide.use),
-    ...paragraph("Misuse", guide.misuse),
+    ...paragraph(texts.guideAbout.purpose, guide.purpose),
+    ...paragraph(texts.guideAbout.use, guide.use),
+    ...paragraph(texts.guideAbout.misuse, guide.misuse),
     h(
       "p",
       { class: "actions" },
       h(
         "button",
         { type: "button", id: "guide-json", onclick: () => save("json") },
-        "Save as GDL2 (JSON)",
+        texts.guideAbout.saveJson,
       ),
       h(
         "button",
         { type: "button", id: "guide-odin", onclick: () => save("odin") },
-        "Save as ODIN",
+        texts.guideAbout.saveOdin,
       ),
     ),
     h(
       "h3",
       {},
-      guide.problems.length === 0 ? "No problems found" : `Problems (${guide.problems.length})`,
+      guide.problems.length === 0
+        ? texts.guideAbout.noProblems
+        : texts.guideAbout.problems({ count: guide.problems.length }),
     ),
     drawProblems(guide.problems),
-    h("h3", {}, "Bindings"),
+    h("h3", {}, texts.guideAbout.bindings),
     ...guide.bindings.map((binding) => drawBinding(binding, ask)),
-    h("h3", {}, `Rules (${guide.rules.length}), by priority`),
-    ...statements("Before all", guide.pre_conditions),
-    ...statements("First", guide.default_actions),
+    h("h3", {}, texts.guideAbout.rules({ count: guide.rules.length })),
+    ...statements(texts.guideAbout.beforeAll, guide.pre_conditions),
+    ...statements(texts.guideAbout.first, guide.default_actions),
     h("ol", { class: "rules" }, ...guide.rules.map(drawRule)),
     h(
       "details",
       { class: "asked", id: "guide-terms" },
-      h("summary", {}, `Terms (${guide.terms.length})`),
+      h("summary", {}, texts.guideAbout.terms({ count: guide.terms.length })),
       h("dl", { class: "terms" }, ...guide.terms.flatMap(drawTerm)),
     ),
   ];
@@ -64,7 +67,7 @@ export function drawProblems(
   show?: (problem: GuideProblem) => void,
 ): HTMLElement {
   const place = (problem: GuideProblem) => {
-    const words = `line ${problem.line}, column ${problem.column}`;
+    const words = texts.frame.place(problem);
     return show
       ? h("button", { type: "button", class: "link", onclick: () => show(problem) }, words)
       : words;
@@ -75,20 +78,18 @@ export function drawProblems(
       "li",
       { class: severity },
       h("strong", {}, place(problem), ": "),
-      ...quoted(message),
+      h("span", { lang: "en" }, ...quoted(message)),
       " ",
       h("small", {}, code),
-      help ? h("span", { class: "help-line" }, ...quoted(help)) : null,
+      help ? h("span", { class: "help-line", lang: "en" }, ...quoted(help)) : null,
     );
   };
   return h("ul", { class: "guide-problems" }, ...problems.map(draw));
 }
 
-/** Formats a message: source words in back-ticks become code. */
-function quoted(text: string): Node[] {
-  return text
-    .split("`")
-    .map((part, at) => (at % 2 === 1 ? h("code", {}, part) : document.createTextNode(part)));
+function directionOf({ type }: GuideBinding): string {
+  if (type === "OUTPUT") return texts.guideAbout.makes;
+  return type === "INPUT" ? texts.guideAbout.reads : texts.guideAbout.both;
 }
 
 function drawBinding(binding: GuideBinding, ask: (q: string) => void): HTMLElement {
@@ -109,18 +110,14 @@ function drawBinding(binding: GuideBinding, ask: (q: string) => void): HTMLEleme
     h(
       "p",
       {},
-      h(
-        "span",
-        { class: "mark" },
-        binding.type === "OUTPUT" ? "makes" : binding.type === "INPUT" ? "reads" : "both",
-      ),
+      h("span", { class: "mark" }, directionOf(binding)),
       " ",
       h("strong", {}, binding.name ?? binding.id),
       " ",
       h("code", { class: "path" }, binding.model_id),
     ),
     h("ul", {}, ...elements),
-    ...statements("Only where", binding.predicates),
+    ...statements(texts.guideAbout.onlyWhere, binding.predicates),
     binding.aql ? drawQuery({ id: "AQL", aql: binding.aql }, ask) : null,
   );
 }
@@ -146,7 +143,7 @@ function drawRule({
   then,
   cards,
 }: DescribedGuide["rules"][number]): HTMLElement {
-  const words = cards > 0 ? ` · ${cards} ${cards === 1 ? "card" : "cards"}` : "";
+  const words = cards > 0 ? ` · ${texts.guideAbout.cards({ count: cards })}` : "";
   return h(
     "li",
     {},
@@ -161,8 +158,8 @@ function drawRule({
         name ?? id,
         h("small", {}, words),
       ),
-      ...statements("When", when),
-      ...statements("Then", then),
+      ...statements(texts.guideAbout.when, when),
+      ...statements(texts.guideAbout.then, then),
     ),
   );
 }

@@ -1,4 +1,5 @@
-// Guides that were opened or edited here and are not stored. They survive a reload of the page.
+// Guides that were opened or edited here and are not stored, and opened fixtures. They survive a
+// reload of the page.
 import { forget, keysWith, remember, remembered } from "./remember";
 
 const PREFIX = "aqlite-guide ";
@@ -63,4 +64,41 @@ export class Drafts {
     this.#all = this.#all.filter((draft) => draft.id !== id);
     forget("localStorage", this.#prefix + id);
   }
+}
+
+const FIXTURES = "aqlite-fixtures ";
+
+/** A fixture file. */
+export interface FixtureFile {
+  name: string;
+  text: string;
+  /** The id of the guide that the user chose for it, if it names none that is here. */
+  instead?: string;
+}
+
+const isText = (value: unknown): value is string => typeof value === "string";
+
+function isFixture(found: unknown): found is FixtureFile {
+  const { name, text, instead = "" } = (found ?? {}) as Partial<FixtureFile>;
+  return isText(name) && isText(text) && isText(instead);
+}
+
+/** Reads the fixtures of a source: the address of a server, or `null` for this browser. */
+export function keptFixtures(place: string | null): FixtureFile[] {
+  try {
+    const stored = remembered("localStorage", FIXTURES + (place ?? ""));
+    const found = JSON.parse(stored ?? "[]") as unknown;
+    return Array.isArray(found) ? found.filter(isFixture) : [];
+  } catch {
+    // Another version has written it.
+    return [];
+  }
+}
+
+/** Keeps the fixtures of a source. Returns whether they survive a reload. */
+export function keepFixtures(place: string | null, files: FixtureFile[]): boolean {
+  const key = FIXTURES + (place ?? "");
+  if (files.length > 0) return remember("localStorage", key, JSON.stringify(files));
+  forget("localStorage", key);
+  return true;
 }

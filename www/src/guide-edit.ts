@@ -5,6 +5,7 @@ import { drawProblems } from "./guide-about";
 import { GuideEditor } from "./guide-editor";
 import { idOf, outline, type Item, type Kind } from "./guide-outline";
 import type { DescribedGuide, GuideProblem } from "./guide-text";
+import { texts } from "./texts";
 
 /** The steps that the view carries out. */
 export interface EditHost {
@@ -30,14 +31,12 @@ export interface Edited {
   isRemovable: boolean;
 }
 
-/** The status of a text without problems. */
-const FINE = "No problems found.";
-
-const GROUPS: [Kind, string][] = [
-  ["binding", "Bindings"],
-  ["rule", "Rules"],
-  ["term", "Terms"],
-];
+/** The groups of the outline, with the keys of their titles. */
+const GROUPS = [
+  ["binding", "bindings"],
+  ["rule", "rules"],
+  ["term", "terms"],
+] as const;
 
 /** The pane, and the card with the outline. */
 export class EditPane {
@@ -69,17 +68,17 @@ export class EditPane {
     this.#host = host;
     const button = (id: string, label: string, act: () => void, kind = "") =>
       h("button", { id, type: "button", class: kind, onclick: act }, label);
-    this.#store = button("guide-store", "Save", () => host.store(), "primary");
-    this.#version = button("guide-version", "Save as new version", () => host.version());
-    this.#remove = button("guide-remove", "Remove…", () => host.remove());
-    this.#discard = button("guide-discard", "Discard the draft", () => host.discard());
-    const download = button("guide-download", "Download", () => this.#download());
+    this.#store = button("guide-store", texts.frame.save, () => host.store(), "primary");
+    this.#version = button("guide-version", texts.guideEdit.saveVersion, () => host.version());
+    this.#remove = button("guide-remove", texts.guideEdit.remove, () => host.remove());
+    this.#discard = button("guide-discard", texts.guideEdit.discard, () => host.discard());
+    const download = button("guide-download", texts.guideEdit.download, () => this.#download());
     this.element = h(
       "div",
       { class: "guide-edit" },
       h(
         "div",
-        { class: "actions", role: "group", "aria-label": "The text of the guide" },
+        { class: "actions", role: "group", "aria-label": texts.guideEdit.title },
         this.#store,
         this.#version,
         download,
@@ -126,7 +125,7 @@ export class EditPane {
   /** Allows the steps that the state of the text permits. */
   allow({ id, isStored, isDraft, isRemovable }: Edited): void {
     this.#id = id;
-    this.#store.textContent = isStored && isDraft ? "Replace…" : "Save";
+    this.#store.textContent = isStored && isDraft ? texts.guideEdit.replace : texts.frame.save;
     this.#store.disabled = !isDraft;
     this.#discard.disabled = !isDraft;
     this.#remove.disabled = !isRemovable;
@@ -137,7 +136,7 @@ export class EditPane {
   described(guide: DescribedGuide, language: string): void {
     this.#names = new Map(guide.terms.map(({ id, text }) => [id, text]));
     this.#language = language;
-    this.#mark(guide.problems, FINE);
+    this.#mark(guide.problems, texts.guideEdit.fine);
   }
 
   /** Marks the problems of a text that cannot be read. */
@@ -149,13 +148,18 @@ export class EditPane {
     this.#marks = problems;
     this.#editor?.mark(problems);
     const errors = problems.filter(({ severity }) => severity === "error").length;
-    const number = (count: number, noun: string) =>
-      count === 0 ? [] : [`${count} ${noun}${count === 1 ? "" : "s"}`];
-    const words = [...number(errors, "error"), ...number(problems.length - errors, "warning")].join(
-      ", ",
-    );
+    const warnings = problems.length - errors;
+    const words = [
+      errors > 0 ? texts.guideEdit.errors({ count: errors }) : "",
+      warnings > 0 ? texts.guideEdit.warnings({ count: warnings }) : "",
+    ]
+      .filter(Boolean)
+      .join(", ");
     this.#status.textContent = words || otherwise;
-    this.#status.classList.toggle("bad", errors > 0 || (!words && otherwise !== FINE));
+    this.#status.classList.toggle(
+      "bad",
+      errors > 0 || (!words && otherwise !== texts.guideEdit.fine),
+    );
     this.#problems.replaceChildren(
       drawProblems(problems, (problem) => this.#editor?.show(problem)),
     );
@@ -184,9 +188,12 @@ export class EditPane {
           (item.kind === kind || (kind === "binding" && item.kind === "element")) &&
           (item.language === "" || item.language === chosen),
       );
-      return this.#drawGroup(kind, title, here);
+      return this.#drawGroup(kind, texts.guideEdit[title], here);
     });
-    this.outline.replaceChildren(h("h2", { id: "guide-outline-title" }, "Outline"), ...groups);
+    this.outline.replaceChildren(
+      h("h2", { id: "guide-outline-title" }, texts.guideEdit.outline),
+      ...groups,
+    );
   }
 
   #drawGroup(kind: Kind, title: string, items: Item[]): HTMLElement {
@@ -210,7 +217,7 @@ export class EditPane {
       "details",
       { id, open: before ? before.open : kind !== "term" },
       h("summary", {}, title, " ", h("span", { class: "count" }, String(count))),
-      count > 0 ? h("ul", {}, ...lines) : h("p", { class: "quiet" }, "none"),
+      count > 0 ? h("ul", {}, ...lines) : h("p", { class: "quiet" }, texts.guideEdit.none),
     );
   }
 

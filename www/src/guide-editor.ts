@@ -26,6 +26,7 @@ import { tags } from "@lezer/highlight";
 import { h } from "./dom";
 import { drawn, theme } from "./editor";
 import type { Diagnostic, Place } from "./protocol";
+import { texts } from "./texts";
 
 interface TokenState {
   /** Whether the line begins inside of a string, which ODIN allows. */
@@ -115,9 +116,10 @@ export class GuideEditor {
       highlightSelectionMatches(),
       EditorView.lineWrapping,
       new LanguageSupport(language, [syntaxHighlighting(colours)]),
-      placeholder("A guide in GDL2 (JSON) or GDL1 (ODIN)"),
+      EditorState.phrases.of(texts.editor.phrases),
+      placeholder(texts.guideEdit.placeholder),
       EditorView.contentAttributes.of({
-        "aria-label": "Text of the guide",
+        "aria-label": texts.guideEdit.text,
         tabindex: "0",
         spellcheck: "false",
         autocapitalize: "off",
@@ -169,7 +171,7 @@ export class GuideEditor {
         to: Math.min(Math.max(problem.to, from), doc.lineAt(from).to),
         severity: problem.severity,
         message: problem.message,
-        renderMessage: () => drawn(problem),
+        renderMessage: () => drawn(problem, texts.editor),
       };
     });
     marks.sort((a, b) => a.from - b.from);

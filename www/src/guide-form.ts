@@ -4,6 +4,7 @@ import { control, type Control } from "./form";
 import type { Hint, Hints } from "./guide-hints";
 import type { DescribedGuide, GuideInput } from "./guide-text";
 import type { WebInput } from "./web-template";
+import { texts } from "./texts";
 
 let last = 0;
 
@@ -74,7 +75,7 @@ function quantity(units: string[], ranges: Hint["ranges"], language: string): Fi
     }
   };
   if (unit.element instanceof HTMLSelectElement) unit.element.selectedIndex = 1;
-  else unit.element.placeholder = "unit";
+  else unit.element.placeholder = texts.guideForm.unit;
   unit.element.addEventListener("change", bound);
   bound();
   const literal = () => {
@@ -93,15 +94,16 @@ function quantity(units: string[], ranges: Hint["ranges"], language: string): Fi
   return { controls: [number, unit], literal, set };
 }
 
-const KINDS = ["ratio", "unitary", "percent", "fraction", "integer fraction"];
-
 function proportion(language: string): Field {
   const [numerator, denominator] = [
     control({ type: "DECIMAL" }, language),
     control({ type: "DECIMAL" }, language),
   ];
   const kind = control(
-    { type: "CODED_TEXT", list: KINDS.map((label, value) => ({ value: String(value), label })) },
+    {
+      type: "CODED_TEXT",
+      list: texts.guideForm.kinds.map((label, value) => ({ value: String(value), label })),
+    },
     language,
   );
   if (kind.element instanceof HTMLSelectElement) kind.element.selectedIndex = 1;
@@ -194,7 +196,7 @@ function literalOf(input: GuideInput, hint: Hint | undefined, value: string): st
 }
 
 /** The labels of the second and third control of a field. */
-const PARTS: Partial<Record<GuideInput["control"], string[]>> = {
+const PARTS: Partial<Record<GuideInput["control"], ("unit" | "denominator" | "kind")[]>> = {
   quantity: ["unit"],
   proportion: ["denominator", "kind"],
 };
@@ -295,7 +297,7 @@ export class GuideForm {
     return h(
       "div",
       { class: "form-field form-time" },
-      h("label", { for: id, title: "Empty: now" }, "Time of evaluation"),
+      h("label", { for: id, title: texts.guideForm.timeEmpty }, texts.guideForm.time),
       h("div", { class: "form-controls" }, only?.element),
     );
   }
@@ -309,7 +311,7 @@ export class GuideForm {
       else
         element.setAttribute(
           "aria-label",
-          `${input.name}, ${PARTS[input.control]?.[at - 1] ?? "part"}`,
+          `${input.name}, ${texts.guideForm[PARTS[input.control]?.[at - 1] ?? "part"]}`,
         );
     });
     const first = field.controls[0]?.element;

@@ -3,6 +3,7 @@
 import type { Engine } from "./engine";
 import type { DescribedGuide } from "./guide-text";
 import type { WebInput, WebNode, WebTemplate } from "./web-template";
+import { texts } from "./texts";
 
 /** The maximum number of templates that are read for a form. */
 const TEMPLATES = 40;
@@ -30,10 +31,10 @@ function inWords(range: Range, unit: string): string {
   if (min === undefined && max === undefined) return "";
   const words =
     max === undefined
-      ? `at least ${min}`
+      ? texts.guideForm.atLeast({ min: String(min) })
       : min === undefined
-        ? `at most ${max}`
-        : `${min} to ${max}`;
+        ? texts.guideForm.atMost({ max: String(max) })
+        : texts.guideForm.range({ min: String(min), max: String(max) });
   return unit ? `${words} ${unit}` : words;
 }
 

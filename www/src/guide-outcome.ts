@@ -5,6 +5,7 @@ import { h } from "./dom";
 import { list, members, text, type Members } from "./guide-text";
 import { NumberText, print, type Json } from "./json";
 import { tree } from "./tree";
+import { texts } from "./texts";
 
 /** A run on a patient's record or on a form. */
 export interface Outcome {
@@ -33,45 +34,53 @@ export function drawOutcome(outcome: Outcome, ask: (q: string) => void): HTMLEle
       h(
         "h2",
         {},
-        outputs.length > 0 ? `What it says about ${whom}` : `Nothing to say about ${whom}`,
+        outputs.length > 0
+          ? texts.guideOutcome.says({ whom })
+          : texts.guideOutcome.saysNothing({ whom }),
       ),
       h(
         "p",
         { class: "summary" },
-        `${fired} ${fired === 1 ? "rule" : "rules"} fired · ${outcome.milliseconds.toFixed(1)} ms`,
+        texts.guideOutcome.fired({ count: fired, milliseconds: outcome.milliseconds }),
       ),
     ),
     missing.length > 0
-      ? h("p", { class: "missing" }, h("strong", {}, "Not given: "), missing.join(", "))
+      ? h(
+          "p",
+          { class: "missing" },
+          h("strong", {}, texts.guideOutcome.missing),
+          " ",
+          missing.join(", "),
+        )
       : null,
     ...outcome.cards.map(drawCard),
     outputs.length > 0
       ? h("dl", { class: "outputs" }, ...outputs.map(drawOutput))
-      : h("p", { class: "quiet" }, "No rule set a result."),
+      : h("p", { class: "quiet" }, texts.guideOutcome.noResult),
     ...(notes.length > 0
       ? [
-          h("h3", {}, "What could not be computed"),
+          h("h3", {}, texts.guideOutcome.notComputed),
           h("ul", { class: "notes" }, ...notes.map(drawNote)),
         ]
       : []),
     ...(before.length > 0
       ? [
-          h("h3", {}, "Before the rules, all of these must be true"),
+          h("h3", {}, texts.guideOutcome.before),
           h("ul", { class: "conditions" }, ...before.map(drawCondition)),
         ]
       : []),
     ...(defaults.length > 0
       ? [
-          h("h3", {}, "Set before the rules"),
+          h("h3", {}, texts.guideOutcome.setBefore),
           h("p", { class: "quiet" }, defaults.map(valued).join(", ")),
         ]
       : []),
-    h("h3", {}, "Rules, in the order of their evaluation"),
+    h("h3", {}, texts.guideOutcome.rules),
     h("ol", { class: "rules" }, ...list(trace["rules"]).map((rule) => drawRule(members(rule)))),
-    ...(inputs.length > 0 ? [h("h3", {}, "What it read"), ...inputs.map(drawInput)] : []),
+    ...(inputs.length > 0 ? [h("h3", {}, texts.guideOutcome.read), ...inputs.map(drawInput)] : []),
     ...(outcome.queries.length > 0
       ? [
-          h("h3", {}, "What it asked the record"),
+          h("h3", {}, texts.guideOutcome.asked),
           ...outcome.queries.map((query) => drawQuery(query, ask)),
         ]
       : []),
@@ -87,12 +96,12 @@ export function drawQuery(
   const open = h(
     "button",
     { type: "button", class: "link", onclick: () => ask(aql) },
-    "Open as query",
+    texts.guideOutcome.openQuery,
   );
   return h(
     "details",
     { class: "asked" },
-    h("summary", {}, id || "query"),
+    h("summary", {}, id || texts.guideOutcome.query),
     h("pre", { tabindex: 0 }, h("code", {}, aql)),
     h("p", { class: "below" }, open),
   );
@@ -103,7 +112,13 @@ function named(variable: Members): string {
 }
 
 function valued(variable: Members): string {
-  return `${named(variable)}: ${text(variable["value"]) || "no value"}`;
+  return `${named(variable)}: ${text(variable["value"]) || texts.frame.noValue}`;
+}
+
+/** Returns the name of an indicator of CDS Hooks. */
+function indicatorName(indicator: string): string {
+  const names: Record<string, string> = texts.guideOutcome.indicators;
+  return names[indicator] ?? indicator;
 }
 
 /** Draws a card of CDS Hooks. */
@@ -118,7 +133,7 @@ function drawCard(card: Members): HTMLElement {
     h(
       "p",
       {},
-      h("span", { class: "indicator" }, indicator),
+      h("span", { class: "indicator" }, indicatorName(indicator)),
       h("strong", {}, text(card["summary"])),
     ),
     card["detail"] ? h("p", { class: "words" }, text(card["detail"])) : null,
@@ -167,7 +182,7 @@ function drawOutput({ name, model, path, value }: Outcome["outputs"][number]): H
     h(
       "dd",
       {},
-      h("span", { class: "value" }, view(print(value)).text || "no value"),
+      h("span", { class: "value" }, view(print(value)).text || texts.frame.noValue),
       object ? tree("value", value, false) : null,
     ),
   );
@@ -177,8 +192,8 @@ function drawNote(note: Members): HTMLElement {
   return h(
     "li",
     {},
-    h("strong", {}, text(note["reason"])),
-    ` in ${text(note["place"])}: `,
+    h("strong", { lang: "en" }, text(note["reason"])),
+    ` ${texts.guideOutcome.inPlace({ place: text(note["place"]) })} `,
     h("code", {}, text(note["statement"])),
   );
 }
@@ -197,7 +212,11 @@ function drawRule(rule: Members): HTMLElement {
       h(
         "summary",
         {},
-        h("span", { class: fired ? "mark fired" : "mark" }, fired ? "fired" : "not fired"),
+        h(
+          "span",
+          { class: fired ? "mark fired" : "mark" },
+          fired ? texts.guideOutcome.ruleFired : texts.guideOutcome.ruleNotFired,
+        ),
         " ",
         text(rule["name"]) || text(rule["rule"]),
       ),
@@ -206,9 +225,11 @@ function drawRule(rule: Members): HTMLElement {
         {},
         ...(conditions.length > 0
           ? conditions.map(drawCondition)
-          : [h("li", { class: "quiet" }, "It has no conditions.")]),
+          : [h("li", { class: "quiet" }, texts.guideOutcome.noConditions)]),
       ),
-      set.length > 0 ? h("p", { class: "set" }, `It set ${set.join(", ")}`) : null,
+      set.length > 0
+        ? h("p", { class: "set" }, texts.guideOutcome.set({ values: set.join(", ") }))
+        : null,
     ),
   );
 }
@@ -220,7 +241,7 @@ function drawCondition(condition: Members): HTMLElement {
   return h(
     "li",
     { class: `condition ${result}` },
-    h("span", { class: "verdict" }, result),
+    h("span", { class: "verdict" }, texts.guideOutcome[result]),
     h("code", {}, text(condition["text"])),
     read.length > 0 ? h("small", {}, read.join(", ")) : null,
   );
@@ -232,10 +253,10 @@ function drawInput(input: Members): HTMLElement {
   const found = Number(text(input["found"]));
   const words =
     found === 0
-      ? "nothing found"
+      ? texts.guideOutcome.nothingFound
       : used.length === found
-        ? `${found} found`
-        : `${used.length} of ${found} pass the predicates`;
+        ? texts.guideOutcome.found({ count: found })
+        : texts.guideOutcome.passing({ count: used.length, of: found });
   const sources = used.map((source) => {
     const values = list(source["values"])
       .map(members)

@@ -4,6 +4,8 @@ import { h, type Change } from "./dom";
 import type { Engine } from "./engine";
 import type { Draft } from "./guide-drafts";
 import { idOf, nextVersion } from "./guide-outline";
+import { texts } from "./texts";
+import { Fault, reasonOf } from "./fault";
 
 /** The selected guide. */
 export interface Current {
@@ -57,14 +59,13 @@ export class GuideSteps {
   ): Promise<string | null | undefined> {
     try {
       return await this.#change(what, async () => {
-        if (this.#host.current().of !== of)
-          throw new Error("another source or data set was selected meanwhile");
+        if (this.#host.current().of !== of) throw new Fault("sourceChanged");
         const former = await this.#engine.call("exchangeGuide", { remove, add });
         done();
         return former;
       });
     } catch (error) {
-      this.say(`Not done: ${error instanceof Error ? error.message : String(error)}`, true);
+      this.say(texts.guide.notDone({ reason: reasonOf(error) }), true);
       return undefined;
     }
   }
@@ -73,17 +74,17 @@ export class GuideSteps {
   async store(): Promise<void> {
     const { id: listed, text, title, of } = this.#host.current();
     const id = idOf(text)?.id;
-    if (!id) return this.say("Not stored: the text has no id.", true);
+    if (!id) return this.say(texts.guide.noId, true);
     const isStored = this.#host.isStored(id);
     const question = {
-      title: `Replace ${id}?`,
-      about: `Its stored text is replaced by this one, and later runs use this one. ${this.#host.destination()} You can undo it.`,
-      yes: "Replace",
-      no: "Keep the stored one",
+      title: texts.guide.replaceTitle({ id }),
+      about: texts.guide.replaceAbout({ destination: this.#host.destination() }),
+      yes: texts.guide.replaceYes,
+      no: texts.guide.replaceNo,
     };
     if (isStored && !(await confirmed(question))) return;
     const step = { remove: isStored ? id : null, add: text, of };
-    const former = await this.#exchange("Storing", step, () => {
+    const former = await this.#exchange(texts.guide.storing, step, () => {
       const now = this.#host.current();
       this.#host.drop(listed);
       // Text that was typed meanwhile stays a draft.
@@ -91,29 +92,25 @@ export class GuideSteps {
       if (now.id === listed) this.#host.choose(id);
     });
     if (former === undefined) return;
-    const words = former === null ? `${id} is stored.` : `${id} is replaced.`;
+    const words = former === null ? texts.guide.stored({ id }) : texts.guide.replaced({ id });
     this.say(words, false, () => void this.#unstore(id, former, { id, text, title, of }));
   }
 
   /** Undoes that a text was stored. The text is a draft then, so it is not lost. */
   async #unstore(id: string, former: string | null, { text, title, of }: Current): Promise<void> {
     const step = { remove: id, add: former, of };
-    const done = await this.#exchange("Taking back", step, () => {
+    const done = await this.#exchange(texts.guide.takingBack, step, () => {
       if (!this.#host.draft(id)) this.#host.keep(id, title, text);
     });
     if (done === undefined) return;
-    this.say(
-      former === null
-        ? `${id} is not stored any more. Its text is a draft.`
-        : `The former text of ${id} is stored again. The newer one is a draft.`,
-    );
+    this.say(former === null ? texts.guide.unstored({ id }) : texts.guide.formerStored({ id }));
   }
 
   /** Stores the text as the next free version. The id in the text changes. */
   async storeVersion(): Promise<void> {
     const { id: listed, text, title } = this.#host.current();
     const id = idOf(text)?.id;
-    if (!id) return this.say("Not stored: the text has no id.", true);
+    if (!id) return this.say(texts.guide.noId, true);
     const next = nextVersion(id, (one) => this.#host.isStored(one));
     this.#host.rename(next);
     // The draft is now that of the new version.
@@ -127,21 +124,21 @@ export class GuideSteps {
   async remove(): Promise<void> {
     const { id, of } = this.#host.current();
     const question = {
-      title: `Remove ${id}?`,
-      about: `It is not run any more. ${this.#host.draft(id) ? "Your draft of it stays." : ""} You can undo it.`,
-      yes: "Remove",
-      no: "Keep it",
+      title: texts.guide.removeTitle({ id }),
+      about: this.#host.draft(id) ? texts.guide.removeAboutDraft : texts.guide.removeAbout,
+      yes: texts.guide.removeYes,
+      no: texts.guide.removeNo,
     };
     if (!(await confirmed(question))) return;
     const step = { remove: id, add: null, of };
-    const former = await this.#exchange("Removing", step, () => undefined);
+    const former = await this.#exchange(texts.guide.removing, step, () => undefined);
     if (typeof former !== "string") return;
     const undo = async () => {
       const back = { remove: null, add: former, of };
-      const done = await this.#exchange("Taking back", back, () => this.#host.choose(id));
-      if (done !== undefined) this.say(`${id} is stored again.`);
+      const done = await this.#exchange(texts.guide.takingBack, back, () => this.#host.choose(id));
+      if (done !== undefined) this.say(texts.guide.storedAgain({ id }));
     };
-    this.say(`${id} is removed.`, false, () => void undo());
+    this.say(texts.guide.removed({ id }), false, () => void undo());
   }
 
   /** Forgets the draft, which can be undone. */
@@ -155,15 +152,15 @@ export class GuideSteps {
       if (this.#host.current().of !== of) return;
       this.#host.keep(draft.id, draft.title, draft.text);
       await this.#host.select(draft.id);
-      this.say(`The draft of ${draft.id} is back.`);
+      this.say(texts.guide.draftBack(draft));
     };
-    this.say(`The draft of ${draft.id} is discarded.`, false, () => void undo());
+    this.say(texts.guide.draftDiscarded(draft), false, () => void undo());
   }
 
   /** Shows a message, with a button that undoes the step. */
   say(words: string, isBad = false, undo?: () => void): void {
     const button = undo
-      ? h("button", { id: "guide-undo", type: "button", onclick: undo }, "Undo")
+      ? h("button", { id: "guide-undo", type: "button", onclick: undo }, texts.frame.undo)
       : null;
     this.messages.replaceChildren(h("p", { class: isBad ? "bad" : "good" }, words, " ", button));
     // The pressed button may be disabled or gone.

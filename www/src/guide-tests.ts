@@ -1,9 +1,12 @@
 // Fixtures of guides: each finds its guide by id, all cases are run and shown in one table.
-import { count, h } from "./dom";
+import { h } from "./dom";
 import { EngineError } from "./engine";
 import { drawProblems } from "./guide-about";
 import { BLANK } from "./guide-blank";
 import type { GuideProblem, TestedGuide } from "./guide-text";
+import { texts } from "./texts";
+import { reasonOf } from "./fault";
+import { keepFixtures, keptFixtures, type FixtureFile } from "./guide-drafts";
 
 /** The maximum number of cases that are drawn at once. */
 const DRAWN = 200;
@@ -18,14 +21,6 @@ export interface FixtureHost {
   test(text: string, fixture: string): Promise<TestedGuide>;
   /** Shows the form of a guide with these values, at a time of evaluation. */
   use(id: string, literals: [string, string][], now: string | null): void;
-}
-
-/** A fixture file. */
-interface FixtureFile {
-  name: string;
-  text: string;
-  /** The id of the guide that the user chose for it, if it names none that is here. */
-  instead?: string;
 }
 
 /** The outcome of a file. */
@@ -50,15 +45,15 @@ function timeOf(fixture: string): string | null {
   return /^current_datetime:\s*["']?([^\s"'#]+)/m.exec(fixture)?.[1] ?? null;
 }
 
-function counted(number: number, noun: string): string {
-  return `${count.format(number)} ${noun}${number === 1 ? "" : "s"}`;
-}
-
 /** The pane of fixtures. */
 export class Fixtures {
   readonly element = h("div", { id: "guide-tests", class: "outcome" });
   readonly #host: FixtureHost;
   #files: FixtureFile[] = [];
+  /** The source whose fixtures are shown; `undefined` before the first. */
+  #place: string | null | undefined;
+  /** Whether the files survive a reload. */
+  #isKept = true;
   #reports: Report[] = [];
   /** Counts the started and cancelled runs. Only the latest is shown. */
   #runs = 0;
@@ -71,11 +66,32 @@ export class Fixtures {
     this.#draw();
   }
 
+  /** Reads the fixtures of a source: the address of a server, or `null` for this browser. */
+  open(place: string | null): void {
+    if (place === this.#place) return;
+    this.#place = place;
+    this.#runs += 1;
+    [this.#files, this.#reports] = [keptFixtures(place), []];
+    [this.#only, this.#drawn, this.#isKept] = ["", DRAWN, true];
+    this.#draw();
+  }
+
+  /** Runs the fixtures that were not run yet, because the pane is shown. */
+  async show(): Promise<void> {
+    if (this.#files.some((file) => !this.#reports.some((report) => report.file === file)))
+      await this.#run((report) => !report);
+  }
+
+  #keep(): void {
+    this.#isKept = keepFixtures(this.#place ?? null, this.#files);
+  }
+
   /** Adds fixture files and runs all. A file with a known name replaces the former one. */
   async run(files: FixtureFile[]): Promise<void> {
     const names = new Set(files.map(({ name }) => name));
     this.#files = [...this.#files.filter(({ name }) => !names.has(name)), ...files];
     [this.#only, this.#drawn] = ["", DRAWN];
+    this.#keep();
     await this.#run(() => true);
   }
 
@@ -110,7 +126,7 @@ export class Fixtures {
       return { ...report, cases, problems };
     } catch (error) {
       const problems = error instanceof EngineError ? (error.diagnostics as GuideProblem[]) : [];
-      const why = h("p", {}, error instanceof Error ? error.message : String(error));
+      const why = h("p", {}, reasonOf(error));
       return { ...report, failure: problems.length > 0 ? drawProblems(problems) : why };
     }
   }
@@ -120,23 +136,29 @@ export class Fixtures {
     const selected = this.#host.selected();
     const instead = () => {
       file.instead = selected;
+      this.#keep();
       void this.#run((report) => report?.file === file);
     };
     return h(
       "div",
       {},
-      h("p", {}, `No guide ${id || "without id"} is here. Open it, alone or with its fixtures.`),
-      selected ? h("button", { type: "button", onclick: instead }, `Run it on ${selected}`) : null,
+      h("p", {}, id ? texts.fixtures.noGuide({ id }) : texts.fixtures.noGuideId),
+      selected
+        ? h("button", { type: "button", onclick: instead }, texts.fixtures.runOn({ id: selected }))
+        : null,
     );
   }
 
   #draw(): void {
     if (this.#files.length === 0) {
-      const about =
-        "Open or drop fixture files (.yml), also several with their guides. Each is run on the guide that it names, and what differs from its expected output is shown.";
+      const about = texts.fixtures.noneAbout;
       this.element.replaceChildren(
-        h("div", { class: "empty" }, h("h2", {}, "No fixtures yet"), h("p", {}, about)),
+        h("div", { class: "empty" }, h("h2", {}, texts.fixtures.none), h("p", {}, about)),
       );
+      return;
+    }
+    if (this.#reports.length === 0) {
+      this.element.replaceChildren(h("p", { class: "quiet" }, texts.fixtures.running));
       return;
     }
     const shown = this.#reports.filter(({ guide }) => this.#only === "" || guide === this.#only);
@@ -145,6 +167,7 @@ export class Fixtures {
       .sort((a, b) => Number(a.one.passed) - Number(b.one.passed));
     this.element.replaceChildren(
       this.#drawSummary(lines, shown),
+      ...(this.#isKept ? [] : [h("p", { class: "bad" }, texts.fixtures.notKept)]),
       ...this.#reports.filter(({ failure }) => failure).map(drawFailure),
       ...(lines.length > 0 ? [this.#drawTable(lines)] : []),
       ...(lines.length > this.#drawn ? [this.#drawMore(lines.length)] : []),
@@ -158,10 +181,10 @@ export class Fixtures {
     const [failed, all] = [lines.length - passed, lines.length];
     const title =
       failed > 0
-        ? `${count.format(failed)} of ${counted(all, "case")} ${failed === 1 ? "fails" : "fail"}`
+        ? texts.fixtures.failing({ count: failed, of: all })
         : broken > 0
-          ? `${counted(broken, "file")} not run`
-          : "Every case passes";
+          ? texts.fixtures.filesNotRun({ count: broken })
+          : texts.fixtures.allPass;
     return h(
       "div",
       { class: "bar" },
@@ -169,13 +192,13 @@ export class Fixtures {
       h(
         "p",
         { class: "summary", role: "status" },
-        `${count.format(passed)} of ${counted(all, "case")} pass`,
+        texts.fixtures.passing({ count: passed, of: all }),
       ),
       this.#drawFilter(),
       h(
         "button",
         { type: "button", id: "guide-tests-clear", onclick: () => this.#clear() },
-        "Close the fixtures",
+        texts.fixtures.close,
       ),
     );
   }
@@ -183,6 +206,7 @@ export class Fixtures {
   #clear(): void {
     this.#runs += 1;
     [this.#files, this.#reports] = [[], []];
+    this.#keep();
     this.#draw();
   }
 
@@ -193,13 +217,16 @@ export class Fixtures {
     const option = (id: string) => {
       const cases = this.#reports.flatMap(({ guide, cases }) => (guide === id ? cases : []));
       const failed = cases.filter(({ passed }) => !passed).length;
-      const words = failed > 0 ? `${failed} of ${cases.length} fail` : `${cases.length} pass`;
+      const words =
+        failed > 0
+          ? texts.fixtures.someFail({ count: failed, of: cases.length })
+          : texts.fixtures.pass({ count: cases.length });
       return h("option", { value: id, selected: id === this.#only }, `${id} (${words})`);
     };
     const select = h(
       "select",
-      { id: "guide-tests-only", class: "menu", "aria-label": "Show the cases of" },
-      h("option", { value: "" }, `All ${guides.length} guides`),
+      { id: "guide-tests-only", class: "menu", "aria-label": texts.fixtures.show },
+      h("option", { value: "" }, texts.fixtures.allGuides({ count: guides.length })),
       ...guides.map(option),
     );
     select.addEventListener("change", () => {
@@ -218,12 +245,18 @@ export class Fixtures {
     return h(
       "button",
       { type: "button", class: "more", onclick: more },
-      `Show more of ${count.format(all)} cases`,
+      texts.fixtures.more({ count: all }),
     );
   }
 
   #drawTable(lines: Line[]): HTMLElement {
-    const heads = ["Result", "Guide", "Case", "Differences", "Form"];
+    const heads = [
+      texts.fixtures.result,
+      texts.guide.one,
+      texts.fixtures.case,
+      texts.fixtures.differences,
+      texts.fixtures.form,
+    ];
     return h(
       "table",
       { class: "cases" },
@@ -242,7 +275,11 @@ export class Fixtures {
       h(
         "td",
         {},
-        h("span", { class: passed ? "mark fired" : "mark failed" }, passed ? "passed" : "failed"),
+        h(
+          "span",
+          { class: passed ? "mark fired" : "mark failed" },
+          passed ? texts.fixtures.passed : texts.fixtures.failed,
+        ),
       ),
       h("td", { class: "case-guide" }, guide),
       h(
@@ -251,7 +288,7 @@ export class Fixtures {
         h(
           "details",
           {},
-          h("summary", {}, id, " ", h("small", {}, `${file.name}, line ${line}`)),
+          h("summary", {}, id, " ", h("small", {}, texts.fixtures.at({ file: file.name, line }))),
           drawValues(one),
         ),
       ),
@@ -261,8 +298,8 @@ export class Fixtures {
         {},
         h(
           "button",
-          { type: "button", "aria-label": `Use as form: ${id}`, onclick: use },
-          "Use as form",
+          { type: "button", "aria-label": texts.fixtures.useCase({ id }), onclick: use },
+          texts.fixtures.use,
         ),
       ),
     );
@@ -270,7 +307,12 @@ export class Fixtures {
 }
 
 function drawFailure({ file, failure }: Report): HTMLElement {
-  return h("section", { class: "fixture bad" }, h("h3", {}, `${file.name}: not run`), failure);
+  return h(
+    "section",
+    { class: "fixture bad" },
+    h("h3", {}, texts.fixtures.notRun({ file: file.name })),
+    failure,
+  );
 }
 
 /** Draws the problems of a fixture. */
@@ -286,17 +328,17 @@ function drawValues({ input, expected, fired }: TestedGuide["cases"][number]): H
       {},
       h("h4", {}, title),
       values.length === 0
-        ? h("p", { class: "quiet" }, "nothing")
+        ? h("p", { class: "quiet" }, texts.fixtures.nothing)
         : h("ul", {}, ...values.map((value) => h("li", {}, h("code", {}, value)))),
     );
   const literal = ([code, value]: [string, string]) => `${code} = ${value}`;
   return h(
     "div",
     { class: "case-values" },
-    pairs("Input", input.map(literal)),
-    pairs("Expected", expected.map(literal)),
+    pairs(texts.fixtures.input, input.map(literal)),
+    pairs(texts.fixtures.expected, expected.map(literal)),
     pairs(
-      "Rules fired",
+      texts.fixtures.fired,
       fired.map((rule, at) => `${at + 1}. ${rule}`),
     ),
   );

@@ -20,10 +20,12 @@ import {
   type Members,
 } from "./guide-text";
 import { Fixtures } from "./guide-tests";
-import { dropped, texts, type TextFile } from "./intake";
+import { dropped, textFiles, type TextFile } from "./intake";
 import { parse, type Json } from "./json";
 import type { Contents, Guide, Patient } from "./protocol";
 import { destinationOf } from "./source";
+import { texts, type Texts } from "./texts";
+import { languageOf, reasonOf } from "./fault";
 
 /** The functions of the page that the view calls. */
 export interface GuideHost {
@@ -32,14 +34,7 @@ export interface GuideHost {
   change: Change;
 }
 
-const PANES = {
-  patient: "Patient",
-  form: "Form",
-  edit: "Edit",
-  about: "About",
-  tests: "Fixtures",
-} as const;
-type Pane = keyof typeof PANES;
+type Pane = keyof Texts["guide"]["panes"];
 
 /** The pauses in typing, in milliseconds, before the text is checked and the form is run. */
 const CHECK_AFTER = 250;
@@ -49,10 +44,18 @@ const RUN_AFTER = 200;
 export class GuideView {
   readonly #engine: Engine;
   readonly #host: GuideHost;
-  readonly #guides = h("div", { class: "choices", role: "radiogroup", "aria-label": "Guide" });
+  readonly #guides = h("div", {
+    class: "choices",
+    role: "radiogroup",
+    "aria-label": texts.guide.one,
+  });
   readonly #patient = h("select", { id: "patient" });
   readonly #language = h("select", { id: "guide-language" });
-  readonly #run = h("button", { id: "run-guide", class: "primary", type: "button" }, "Run guide");
+  readonly #run = h(
+    "button",
+    { id: "run-guide", class: "primary", type: "button" },
+    texts.guide.run,
+  );
   readonly #file = h("input", {
     id: "guide-file",
     type: "file",
@@ -61,12 +64,12 @@ export class GuideView {
     class: "unseen",
   });
   readonly #steps: GuideSteps;
-  readonly #new = h("button", { id: "guide-new", type: "button" }, "New guide");
+  readonly #new = h("button", { id: "guide-new", type: "button" }, texts.guide.new);
   readonly #outcome = h("div", { id: "guide-outcome", class: "outcome", "aria-live": "polite" });
   readonly #form = h("form", {
     id: "guide-form",
     class: "outcome",
-    "aria-label": "Form of the guide",
+    "aria-label": texts.guide.form,
   });
   readonly #formOutcome = h("div", {
     id: "guide-form-outcome",
@@ -81,7 +84,7 @@ export class GuideView {
   readonly #drafts = new Drafts();
   readonly #panes: Record<Pane, HTMLElement>;
   readonly #tabs: HTMLElement;
-  readonly #card = h("section", { class: "card guide-result", "aria-label": "The guide" });
+  readonly #card = h("section", { class: "card guide-result", "aria-label": texts.guide.the });
   /** The identity of the data, see `Contents`. */
   #of = "";
   readonly #destination = h("small", { id: "guide-destination" });
@@ -137,8 +140,8 @@ export class GuideView {
     };
     this.#tabs = h(
       "div",
-      { class: "segmented", role: "radiogroup", "aria-label": "What to see of the guide" },
-      ...Object.entries(PANES).map(([name, label]) =>
+      { class: "segmented", role: "radiogroup", "aria-label": texts.guide.whatToSee },
+      ...Object.entries(texts.guide.panes).map(([name, label]) =>
         h("button", { role: "radio", id: `guide-${name}-tab`, type: "button" }, label),
       ),
     );
@@ -178,20 +181,20 @@ export class GuideView {
     return h(
       "form",
       { class: "card guide-form", onsubmit: (event: Event) => event.preventDefault() },
-      h("h2", {}, "Guide"),
+      h("h2", {}, texts.guide.one),
       this.#guides,
       h(
         "p",
         { class: "guide-open" },
-        h("label", { for: "guide-file", class: "button" }, "Open guides or fixtures…"),
+        h("label", { for: "guide-file", class: "button" }, texts.guide.open),
         this.#file,
-        h("small", {}, "or drop them here: .gdl, .gdl2.json, .yml, .zip"),
+        h("small", {}, texts.guide.orDrop),
         this.#new,
       ),
       this.#steps.messages,
-      h("label", { for: "guide-language" }, "Language"),
+      h("label", { for: "guide-language" }, texts.frame.language),
       this.#language,
-      h("label", { for: "patient" }, "Patient"),
+      h("label", { for: "patient" }, texts.guide.panes.patient),
       this.#patient,
       this.#run,
     );
@@ -240,6 +243,7 @@ export class GuideView {
     this.#card.dataset["pane"] = pane;
     this.#edit.outline.hidden = pane !== "edit";
     if (pane === "edit") this.#edit.open();
+    if (pane === "tests") void this.#tests.show();
     for (const tab of this.#tabs.children as Iterable<HTMLElement> & HTMLCollection) {
       const isChosen = tab.id === `guide-${pane}-tab`;
       tab.setAttribute("aria-checked", String(isChosen));
@@ -260,6 +264,7 @@ export class GuideView {
     this.#of = of;
     this.#state = `${of} ${added}`;
     this.#drafts.open(place);
+    this.#tests.open(place);
     this.#destination.textContent = destinationOf(place);
     try {
       this.#stored = await this.#engine.call("guides", null);
@@ -272,6 +277,7 @@ export class GuideView {
       if (before !== this.#patient.value) this.#outcome.replaceChildren();
       this.#drawGuides();
       await this.#choose(this.#chosen);
+      if (!this.#panes.tests.hidden) await this.#tests.show();
     } catch (error) {
       this.#fail(this.#outcome, error);
     }
@@ -301,17 +307,9 @@ export class GuideView {
     this.#guides.replaceChildren(...choices.map((guide) => this.#choice(guide)));
     this.#allow();
     if (!this.#runnable)
-      say(
-        this.#outcome,
-        "Nothing to run",
-        "There are no guides or no patients. Make sample patients in the Data view, or open a guide here.",
-      );
+      say(this.#outcome, texts.guide.nothingToRun, texts.guide.nothingToRunAbout);
     else if (!this.#outcome.hasChildNodes())
-      say(
-        this.#outcome,
-        "Ready",
-        "Choose a patient and run the guide: its rules read the record with AQL, and what they conclude appears here.",
-      );
+      say(this.#outcome, texts.guide.ready, texts.guide.readyAbout);
   }
 
   get #runnable(): boolean {
@@ -324,7 +322,8 @@ export class GuideView {
 
   #choice({ id, title }: Guide): HTMLElement {
     const isStored = this.#isStored(id);
-    const state = !this.#drafts.find(id) ? "" : isStored ? " · draft" : " · opened here";
+    const words = isStored ? texts.guide.draft : texts.guide.openedHere;
+    const state = this.#drafts.find(id) ? ` · ${words}` : "";
     const input = h("input", {
       type: "radio",
       name: "guide",
@@ -376,7 +375,7 @@ export class GuideView {
       this.#edit.load(text);
       this.#allowSteps();
       this.#isLive = false;
-      await this.#describe("", null);
+      await this.#describe(texts.language, null);
     } catch (error) {
       this.#text = "";
       this.#fail(this.#about, error);
@@ -412,11 +411,7 @@ export class GuideView {
     this.#edit.load("");
     this.#edit.allow({ id: "", isStored: false, isDraft: false, isRemovable: false });
     for (const where of [this.#form, this.#about])
-      say(
-        where,
-        "No guide",
-        "There is none in the repository. Open or write one here, or make sample patients in the Data view.",
-      );
+      say(where, texts.guide.none, texts.guide.noneAbout);
   }
 
   /**
@@ -439,7 +434,7 @@ export class GuideView {
     } catch (error) {
       if (description !== this.#descriptions) return;
       const problems = error instanceof EngineError ? (error.diagnostics as GuideProblem[]) : [];
-      this.#edit.refused(problems, error instanceof Error ? error.message : String(error));
+      this.#edit.refused(problems, reasonOf(error));
       this.#fail(this.#about, error);
       if (before === null) this.#drawUnreadable();
     }
@@ -465,7 +460,7 @@ export class GuideView {
     const store = h(
       "button",
       { id: "store-guide", type: "button", onclick: () => void this.#steps.store() },
-      "Store in the repository",
+      texts.guide.store,
     );
     this.#about.querySelector(".actions")?.append(store, this.#destination);
   }
@@ -475,19 +470,18 @@ export class GuideView {
     this.#entered = form;
     if (before) form.take(before);
     const isEmpty = this.#described?.inputs.length === 0;
-    if (isEmpty)
-      say(this.#form, "No inputs", "This guide reads nothing: its rules fire without data.");
+    if (isEmpty) say(this.#form, texts.guide.noInputs, texts.guide.noInputsAbout);
     else this.#form.replaceChildren(form.element);
     const fill = h(
       "button",
       { id: "fill-guide", type: "button", onclick: () => void this.#fill() },
-      "Fill in from the patient",
+      texts.guide.fill,
     );
     this.#form.append(
       h(
         "p",
         { class: "actions" },
-        h("button", { id: "try-guide", class: "primary" }, "Run on the form"),
+        h("button", { id: "try-guide", class: "primary" }, texts.guide.runForm),
         isEmpty || this.#patient.options.length === 0 ? null : fill,
       ),
       this.#filled,
@@ -504,7 +498,7 @@ export class GuideView {
     this.#described = undefined;
     this.#entered = undefined;
     this.#formOutcome.replaceChildren();
-    say(this.#form, "No form", "The text is not a guide yet. Its problems are listed under Edit.");
+    say(this.#form, texts.guide.noForm, texts.guide.noFormAbout);
   }
 
   // --- editing
@@ -513,7 +507,7 @@ export class GuideView {
   #edited(text: string): void {
     this.#text = text;
     // Without any guide, the text is the beginning of one.
-    if (this.#chosen === "") this.#chosen = idOf(text)?.id || "New guide";
+    if (this.#chosen === "") this.#chosen = idOf(text)?.id || texts.guide.new;
     const was = this.#drafts.find(this.#chosen);
     if (text === this.#base) this.#drafts.drop(this.#chosen);
     else this.#keep(this.#chosen, this.#described?.concept ?? was?.title ?? this.#chosen, text);
@@ -523,11 +517,7 @@ export class GuideView {
   }
 
   #keep(id: string, title: string, text: string): void {
-    if (!this.#drafts.keep(id, title, text))
-      this.#steps.say(
-        "The draft is not kept over a reload: this browser has no room for it.",
-        true,
-      );
+    if (!this.#drafts.keep(id, title, text)) this.#steps.say(texts.guide.notKept, true);
   }
 
   /** Checks the edited text, and shows its effect on form and fixtures. */
@@ -545,7 +535,7 @@ export class GuideView {
   async #write(): Promise<void> {
     const taken = (id: string) => this.#choices.some((choice) => choice.id === id);
     const id = nextVersion("New_guide.v0", taken);
-    this.#keep(id, "New guide", BLANK.replace("New_guide.v1", id));
+    this.#keep(id, texts.guide.new, BLANK.replace("New_guide.v1", id));
     await this.#select(id);
     this.#show("edit");
   }
@@ -564,7 +554,7 @@ export class GuideView {
     if (id !== this.#chosen) await this.#select(id);
     if (!this.#entered) return;
     this.#entered.fill(literals, now);
-    this.#filled.textContent = "The values of a case are filled in.";
+    this.#filled.textContent = texts.guide.caseFilled;
     if (this.#panes.form.hidden) this.#show("form");
     await this.#try();
     this.#form.querySelector<HTMLElement>("input, select")?.focus();
@@ -584,11 +574,12 @@ export class GuideView {
       if (form !== this.#entered) return;
       const values = valuesOf(members(members(parse(answer))["trace"]));
       const odd = form.show(values);
+      const name = patient.textContent ?? "";
       const words = [
         values.size === 0
-          ? `${patient.textContent} has no values for this guide.`
-          : `The values of ${patient.textContent} are filled in.`,
-        odd.length > 0 ? `Not among the choices: ${odd.join(", ")}.` : "",
+          ? texts.guide.patientEmpty({ patient: name })
+          : texts.guide.patientFilled({ patient: name }),
+        odd.length > 0 ? texts.guide.notChoices({ names: odd.join(", ") }) : "",
       ];
       this.#filled.textContent = words.filter(Boolean).join(" ");
       await this.#try();
@@ -617,14 +608,10 @@ export class GuideView {
     this.#opening += 1;
     this.#allow();
     try {
-      await this.#openAll(await texts(await files));
+      await this.#openAll(await textFiles(await files));
     } catch (error) {
       this.#steps.messages.append(
-        h(
-          "p",
-          { class: "bad" },
-          `Not opened: ${error instanceof Error ? error.message : String(error)}`,
-        ),
+        h("p", { class: "bad" }, texts.guide.notOpened({ reason: reasonOf(error) })),
       );
     } finally {
       this.#opening -= 1;
@@ -676,13 +663,17 @@ export class GuideView {
     const words =
       problems.length > 0
         ? drawProblems(problems)
-        : h("span", {}, error instanceof Error ? error.message : String(error));
+        : h("span", { lang: languageOf(error) }, reasonOf(error));
     const edit = async () => {
       this.#keep(name, name, content);
       await this.#select(name);
       this.#show("edit");
     };
-    const button = h("button", { type: "button", onclick: () => void edit() }, "Edit it here");
+    const button = h(
+      "button",
+      { type: "button", onclick: () => void edit() },
+      texts.guide.editHere,
+    );
     return h(
       "div",
       { class: "bad" },
@@ -791,7 +782,7 @@ export class GuideView {
       language: this.#language.value,
       now: form.now(),
     });
-    return () => this.#drawRun(this.#formOutcome, answer, "this form", milliseconds, []);
+    return () => this.#drawRun(this.#formOutcome, answer, texts.guide.thisForm, milliseconds, []);
   }
 
   /** Draws a run that did not use the REST interface. */
@@ -828,7 +819,8 @@ export class GuideView {
   }
 
   #fail(where: HTMLElement, error: unknown): void {
-    say(where, "The guide did not run", error instanceof Error ? error.message : String(error));
+    say(where, texts.guide.failed, reasonOf(error));
+    where.querySelector("p")?.setAttribute("lang", languageOf(error) ?? texts.language);
     where.firstElementChild?.classList.add("bad");
   }
 }

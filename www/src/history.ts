@@ -1,6 +1,7 @@
 // The queries of this browser: recent and saved ones.
 import { h } from "./dom";
 import { remember, remembered } from "./remember";
+import { texts } from "./texts";
 
 const RECENT = "aqlite-recent";
 const SAVED = "aqlite-saved";
@@ -96,27 +97,27 @@ export class History {
 
   #draw(): void {
     const saved = this.#saved.map(({ name, q, values = {} }) =>
-      this.#item(h("strong", {}, name), { q, values }, `Forget ${name}`, () =>
+      this.#item(h("strong", {}, name), { q, values }, texts.query.forget({ name }), () =>
         this.#forget(SAVED, name),
       ),
     );
     const recent = this.#recent.map((q) =>
-      this.#item(h("code", {}, gist(q)), { q, values: {} }, "Forget this query", () =>
+      this.#item(h("code", {}, gist(q)), { q, values: {} }, texts.query.forgetThis, () =>
         this.#forget(RECENT, q),
       ),
     );
     this.element.replaceChildren(
       this.#list(
         "saved",
-        "Saved",
+        texts.query.saved,
         [this.#restoring(SAVED), ...saved],
-        "Save a query under a name to find it here.",
+        texts.query.savedNone,
       ),
       this.#list(
         "recent",
-        "Recent",
+        texts.query.recent,
         [this.#restoring(RECENT), ...recent],
-        "What you run is listed here, in this browser only.",
+        texts.query.recentNone,
       ),
     );
   }
@@ -136,9 +137,9 @@ export class History {
       h(
         "span",
         { class: "quiet", role: "status" },
-        key === SAVED ? `“${before.what}” is ${before.how}.` : "A query is forgotten.",
+        key === SAVED ? texts.query[before.how]({ name: before.what }) : texts.query.forgottenOne,
       ),
-      h("button", { type: "button", onclick: restore }, "Undo"),
+      h("button", { type: "button", onclick: restore }, texts.frame.undo),
     );
   }
 

@@ -1,3 +1,4 @@
+import { Fault } from "./fault";
 // Files from various sources: chosen, dropped, in folders, in archives.
 declare const ZIP_URL: string;
 
@@ -44,7 +45,7 @@ async function within(entry: FileSystemEntry): Promise<File[]> {
  * Returns the texts of files. An archive is replaced by its files. Templates come first, then
  * guides, then documents, because of their dependencies.
  */
-export async function texts(files: File[]): Promise<TextFile[]> {
+export async function textFiles(files: File[]): Promise<TextFile[]> {
   const lists = await Promise.all(
     files.map((file) =>
       /\.zip$/i.test(file.name)
@@ -67,7 +68,10 @@ async function unpacked(file: File): Promise<TextFile[]> {
   const { unzip } = (await import(
     new URL(ZIP_URL, document.baseURI).href
   )) as typeof import("./zip");
-  const found = unzip(new Uint8Array(await file.arrayBuffer()));
+  const found = unzip(
+    new Uint8Array(await file.arrayBuffer()),
+    (megabytes) => new Fault("archiveTooLarge", { megabytes }),
+  );
   return Object.entries(found).map(([name, bytes]) => ({
     name: `${file.name}/${name}`,
     text: () => Promise.resolve(new TextDecoder().decode(bytes)),

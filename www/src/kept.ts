@@ -2,6 +2,7 @@
 // its own writes are stored.
 import { Repository } from "aqlite-wasm";
 import type { DataSets, Journal } from "./persist";
+import { Fault, reasonOf } from "./fault";
 
 /** An answer of the REST interface. */
 export interface Answer {
@@ -23,7 +24,7 @@ export function responseOf({ status, headers, body }: Answer, method: string): R
 }
 
 /** The error of a write that could not be stored and was undone. */
-export class NotKept extends Error {
+export class NotKept extends Fault<"notKept"> {
   override readonly name = "NotKept";
 }
 
@@ -134,9 +135,7 @@ export class Kept {
       await this.#journal.append(line);
     } catch (error) {
       this.#journal.forget();
-      throw new NotKept(
-        `this could not be kept, so it was not done: ${error instanceof Error ? error.message : String(error)}`,
-      );
+      throw new NotKept("notKept", { reason: reasonOf(error) });
     }
   }
 

@@ -9,6 +9,8 @@ import { DataSets } from "./persist";
 import type { Contents, DataSet, Progress, Replacement, Samples } from "./protocol";
 import { refusal } from "./remote";
 import { MemoryRoot, opfs } from "./storage";
+import { Fault } from "./fault";
+import { errors } from "./texts/en/errors";
 
 /** The patients of the first visit, which are also those of a local server. */
 export const SAMPLES: Samples = { ehrs: 36, compositions: 240, seed: 1 };
@@ -149,10 +151,7 @@ export class Local {
   /** Replaces the whole data set by sample patients. */
   async #fill(id: string, samples: Samples, watch: Watch): Promise<void> {
     const definitions = await this.#files.samples();
-    if (!definitions.ok)
-      throw new Error(
-        `the definitions of the sample patients could not be loaded: status ${definitions.status}`,
-      );
+    if (!definitions.ok) throw new Fault("samplesMissing", { status: definitions.status });
     const { templates, guides } = (await definitions.json()) as {
       templates: string[];
       guides: string[];
@@ -169,7 +168,7 @@ export class Local {
       await this.#kept.replace(id, samples, async () => {
         const more = this.repository.load_samples(loading, STEP);
         watch({
-          what: "Making patients",
+          what: "makingPatients",
           done: loading.done,
           of: samples.compositions,
           milliseconds: performance.now() - start,
@@ -225,7 +224,7 @@ export class Local {
         const last = JSON.parse(lines.at(-1) ?? "{}") as Exported;
         done += lines.length;
         watch({
-          what: "Writing contributions",
+          what: "writingContributions",
           done,
           of: Math.max(done, of),
           milliseconds: performance.now() - start,
@@ -362,12 +361,8 @@ export class Local {
   undo({ set, from, to }: { set: string; from: number; to: number }): Promise<Contents> {
     return this.#made(async () => {
       const { id, added } = this.#kept.journal;
-      if (id !== set)
-        throw new Error("another data set is open now: open the data set of these writes first");
-      if (added !== from)
-        throw new Error(
-          "more was written meanwhile, which would be lost too: nothing was taken back",
-        );
+      if (id !== set) throw new Fault("otherSetOpen");
+      if (added !== from) throw new Fault("moreWritten");
       await this.#kept.journal.undo(to);
     });
   }
@@ -431,14 +426,14 @@ export function refusedLines(body: string): string[] {
     .map((line) => JSON.parse(line) as { line: number; status: number; message?: string });
   return answers
     .filter(({ status }) => status >= 400)
-    .map(({ line, message }) => `line ${line}: ${message ?? "refused"}`);
+    .map(({ line, message }) => errors.refusedLine({ line, reason: message ?? errors.refused() }));
 }
 
 function reading(watch: Watch): (done: number, of: number) => void {
   const start = performance.now();
   return (done, of) =>
     watch({
-      what: "Reading bytes of the data set",
+      what: "readingBytes",
       done,
       of,
       milliseconds: performance.now() - start,

@@ -1,7 +1,7 @@
 // The page: it draws and listens, and calls the engine for everything else.
 import { setDiagnostics } from "@codemirror/lint";
 import { Builder } from "./builder";
-import { byId, copy, count, debounced, h, rove } from "./dom";
+import { byId, copy, debounced, h, quoted, rove } from "./dom";
 import { DataPanel } from "./data";
 import { Editor, fixName } from "./editor";
 import { Engine, EngineError } from "./engine";
@@ -18,23 +18,24 @@ import { SourceChoice } from "./source";
 import { TemplateView } from "./templates";
 import { offerUpdates } from "./update";
 import { describeProgress } from "./work";
+import { texts } from "./texts";
+import { languageOf, reasonOf } from "./fault";
+import { confirmed } from "./confirm";
+import { reloadWith, resumed } from "./resume";
+import { listenLanguage, loadTexts } from "./translate";
 
 declare const WORKER_URL: string;
 
 const VIEWS = ["query", "templates", "guide", "patients", "data"] as const;
-/** The link in front of each view that skips the header. */
-const SKIP: Record<(typeof VIEWS)[number], string> = {
-  query: "Skip to the query editor",
-  templates: "Skip to the template",
-  guide: "Skip to the guides",
-  patients: "Skip to the patients",
-  data: "Skip to the data",
-};
 const ISSUES = "https://github.com/aqlite/aqlite/issues/new";
 const apple = /Mac|iP(hone|ad)/.test(navigator.platform);
 
 /** The maximum number of rows that a server returns by default. */
 const PAGE = 10_000;
+await loadTexts();
+
+/** The state before a change of the language; `null` after an ordinary load. */
+const before = resumed();
 let problems: Diagnostic[] = [];
 /** Whether a server answers, not this browser. */
 let elsewhere = false;
@@ -73,7 +74,7 @@ const data = new DataPanel(byId("view-data"), engine, change);
 const source = new SourceChoice(engine, {
   change: (connect) => {
     byId("notice").hidden = true;
-    void change("Connecting", connect);
+    return change(texts.frame.connecting, connect);
   },
   connected: ({ place, of }) => {
     elsewhere = place !== null;
@@ -84,6 +85,7 @@ const source = new SourceChoice(engine, {
 const keepSoon = debounced(400, keepQuery);
 const syncSoon = debounced(0, () => builder.sync());
 const editor = new Editor(byId("editor"), firstQuery() ?? "", {
+  texts: texts.editor,
   run: () => void run(),
   format: () => void format(),
   diagnose: (q) => engine.call("diagnose", { q }),
@@ -157,7 +159,7 @@ function showQuery(values: Record<string, string>, hasRun: boolean): void {
   builder.renew();
   editor.check();
   if (hasRun) void run();
-  else results.instead(words("Not run yet", "Run the query to see its rows."));
+  else results.instead(words(texts.query.notRun, texts.query.notRunAbout));
 }
 
 /** Stores the queries for the next load of this tab of the browser. */
@@ -190,7 +192,7 @@ function notify(title: string, why: string, ...actions: HTMLElement[]): void {
     // The button is gone: the focus goes to the control above which the notice was.
     byId("source").focus();
   };
-  const close = h("button", { type: "button", onclick: closed }, "Close");
+  const close = h("button", { type: "button", onclick: closed }, texts.frame.close);
   notice.replaceChildren(
     h("p", {}, h("strong", {}, title), " ", why),
     h("p", { class: "actions" }, ...actions, close),
@@ -205,13 +207,9 @@ function crashed(why: string): void {
       target: "_blank",
       rel: "noopener",
     },
-    "Report it",
+    texts.frame.report,
   );
-  notify(
-    "The engine stopped because of an error of its own.",
-    `It was started again with the same data; only what was running is lost. ${why}`,
-    report,
-  );
+  notify(texts.frame.crashed, `${texts.frame.crashedAbout} ${why}`, report);
   void refresh();
 }
 
@@ -264,7 +262,7 @@ function catchUp(): void {
 async function refresh(): Promise<void> {
   const reading = (readings += 1);
   stale = false;
-  state("busy", "Loading");
+  state("busy", texts.frame.loading);
   try {
     const contents = await engine.call("contents", null);
     const [templates, patients] = await Promise.all([
@@ -287,8 +285,8 @@ async function refresh(): Promise<void> {
     results.held = false;
     state(
       "ready",
-      counted(contents.ehrs, "patient"),
-      ` · ${counted(contents.compositions, "composition")}`,
+      texts.frame.counts({ count: contents.ehrs }),
+      ` · ${texts.frame.documents({ count: contents.compositions })}`,
     );
   } catch (error) {
     if (reading === readings) unreadable(error);
@@ -297,13 +295,11 @@ async function refresh(): Promise<void> {
 
 /** Shows that the content of the source is not known. */
 function unreadable(error: unknown): void {
-  state("bad", error instanceof Error ? error.message : "not available");
+  state("bad", error instanceof Error ? error.message : texts.frame.notAvailable);
   data.unknown(source.place);
   // A data set of this browser may be another one than that of the result. A server has one only.
   if (results.of !== null && results.of !== source.place)
-    results.instead(
-      words("No result", "The data cannot be read, so the former result may be of other data."),
-    );
+    results.instead(words(texts.query.noResult, texts.query.noResultAbout));
   results.held = false;
 }
 
@@ -313,17 +309,8 @@ function renewResult(of: string): void {
   drawn = of;
   if (!stale) return;
   const untouched = results.asked === null || results.asked === editor.text;
-  results.instead(
-    words(
-      "Other data",
-      "The result was of other data than those that are open now. Run the query to ask these.",
-    ),
-  );
+  results.instead(words(texts.query.otherData, texts.query.otherDataAbout));
   if (untouched) void run();
-}
-
-function counted(number: number, noun: string): string {
-  return `${count.format(number)} ${noun}${number === 1 ? "" : "s"}`;
 }
 
 // --- query
@@ -353,7 +340,7 @@ function drawParameters(values = parameterTexts()): void {
           value: values[name] ?? "",
           autocomplete: "off",
           spellcheck: "false",
-          placeholder: "value",
+          placeholder: texts.query.value,
         }),
       ),
     ),
@@ -432,7 +419,7 @@ async function run(page?: { asked: Asked; from: PageStart }): Promise<void> {
 async function answered(asked: Asked, from: PageStart | null): Promise<() => void> {
   const { q } = asked;
   if (q.trim() === "")
-    return () => results.instead(words("Nothing to run", "Write a query, or choose an example."));
+    return () => results.instead(words(texts.query.nothingToRun, texts.query.nothingToRunAbout));
   const start = performance.now();
   try {
     const answer = await engine.call("query", { ...asked, from });
@@ -442,12 +429,7 @@ async function answered(asked: Asked, from: PageStart | null): Promise<() => voi
       answer.next === null &&
       (answer.more || (elsewhere && answer.rows === PAGE && !/\blimit\b/i.test(q)));
     return () => {
-      results.answer(
-        asked,
-        answer,
-        total,
-        cut ? "more rows follow; ask for them with LIMIT and OFFSET" : "",
-      );
+      results.answer(asked, answer, total, cut ? texts.query.cut : "");
       if (!examples.some((example) => example.q === q)) history.ran(q);
     };
   } catch (error) {
@@ -456,36 +438,40 @@ async function answered(asked: Asked, from: PageStart | null): Promise<() => voi
 }
 
 function failed(error: unknown): void {
-  if (error instanceof EngineError && error.message === "stopped") {
-    results.instead(words("Stopped", "The query was ended before it had an answer."));
+  if (error instanceof EngineError && error.fault?.key === "stopped") {
+    results.instead(words(texts.query.stopped, texts.query.stoppedAbout));
     void refresh();
     return;
   }
   if (!(error instanceof EngineError) || error.diagnostics.length === 0) {
-    results.instead(
-      words("The query did not run", error instanceof Error ? error.message : String(error), true),
-    );
+    results.instead(words(texts.query.failed, reasonOf(error), true, languageOf(error)));
     return;
   }
   editor.check();
   const list = h("ul", { class: "problem-list" }, ...error.diagnostics.map(drawProblem));
-  results.instead(h("div", { class: "empty bad" }, h("h3", {}, "The query has a problem"), list));
+  results.instead(h("div", { class: "empty bad" }, h("h3", {}, texts.query.hasProblem), list));
 }
 
-function words(title: string, about: string, bad = false): HTMLElement {
-  return h("div", { class: `empty${bad ? " bad" : ""}` }, h("h3", {}, title), h("p", {}, about));
+/** Returns a message. `language` is that of `about` if it is not that of the page. */
+function words(
+  title: string,
+  about: string,
+  bad = false,
+  language: string | null = null,
+): HTMLElement {
+  const described = h("p", { lang: language }, about);
+  return h("div", { class: `empty${bad ? " bad" : ""}` }, h("h3", {}, title), described);
 }
 
 function place({ from }: Diagnostic): string {
   const before = editor.text.slice(0, from).split("\n");
-  return `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`;
+  const column = (before.at(-1)?.length ?? 0) + 1;
+  return texts.frame.place({ line: before.length, column });
 }
 
-/** Formats a message: source words in back-ticks become code. */
-function quoted(text: string): Node[] {
-  return text
-    .split("`")
-    .map((part, at) => (at % 2 === 1 ? h("code", {}, part) : document.createTextNode(part)));
+function helpLine(help: string): HTMLElement {
+  const remedy = h("span", { lang: "en" }, ...quoted(help));
+  return h("span", { class: "help-line" }, texts.editor.help, " ", remedy);
 }
 
 function drawProblem(problem: Diagnostic): HTMLElement {
@@ -497,8 +483,8 @@ function drawProblem(problem: Diagnostic): HTMLElement {
       { type: "button", class: "link", onclick: () => editor.show(problem) },
       place(problem),
     ),
-    h("span", {}, ...quoted(problem.message), " ", h("small", {}, problem.code)),
-    problem.help ? h("span", { class: "help-line" }, "Help: ", ...quoted(problem.help)) : null,
+    h("span", { lang: "en" }, ...quoted(problem.message), " ", h("small", {}, problem.code)),
+    problem.help ? helpLine(problem.help) : null,
     ...fixButton(problem),
   );
 }
@@ -525,8 +511,9 @@ function showProblems(found: Diagnostic[]): void {
     box.replaceChildren();
     return;
   }
-  const more = found.length > 1 ? ` and ${found.length - 1} more` : "";
-  const children = [`${place(first)}: `, ...quoted(first.message), more];
+  const more = found.length > 1 ? ` ${texts.frame.more({ count: found.length - 1 })}` : "";
+  const message = h("span", { lang: "en" }, ...quoted(first.message));
+  const children = [`${place(first)}: `, message, more];
   box.replaceChildren(
     h(
       "button",
@@ -546,7 +533,7 @@ function fixButton(problem: Diagnostic): HTMLElement[] {
   const q = editor.text;
   const apply = () => editor.fix(problem, q);
   const button = () =>
-    h("button", { type: "button", class: "fix", onclick: apply }, fixName(problem));
+    h("button", { type: "button", class: "fix", onclick: apply }, fixName(problem, texts.editor));
   return problem.fix ? [button()] : [];
 }
 
@@ -563,6 +550,11 @@ async function format(): Promise<void> {
 
 // --- examples
 
+/** Returns title and purpose of an example in the language of the page. */
+function exampleTexts({ title, about }: Example): { title: string; about: string } {
+  return texts.query.exampleTexts[title] ?? { title, about };
+}
+
 function drawExamples(): void {
   byId("examples").replaceChildren(
     ...examples.map((example) =>
@@ -572,8 +564,8 @@ function drawExamples(): void {
         h(
           "button",
           { type: "button", class: "example", onclick: () => void choose(example) },
-          h("strong", {}, example.title),
-          h("small", {}, example.about),
+          h("strong", {}, exampleTexts(example).title),
+          h("small", {}, exampleTexts(example).about),
         ),
       ),
     ),
@@ -606,7 +598,7 @@ function openView(name: (typeof VIEWS)[number]): void {
     tab.tabIndex = chosen ? 0 : -1;
   }
   patientView.open = name === "patients";
-  byId("skip-content").textContent = SKIP[name];
+  byId("skip-content").textContent = texts.frame.skip[name];
   byId("skip-result").hidden = name !== "query";
 }
 
@@ -626,7 +618,9 @@ function listenSkips(): void {
 
 function drawTheme(): void {
   const chosen = document.documentElement.dataset["theme"];
-  byId("theme").setAttribute("aria-label", `Colours: ${chosen ?? "as the system"}`);
+  const { themeLight, themeDark, themeSystem } = texts.frame;
+  const label = chosen === "light" ? themeLight : chosen === "dark" ? themeDark : themeSystem;
+  byId("theme").setAttribute("aria-label", label);
 }
 
 /** Reads a name and saves the query under it. */
@@ -658,43 +652,61 @@ function nextTheme(): void {
 }
 
 function drawKeys(): void {
-  const mod = apple ? "⌘" : "Ctrl";
-  const keys: [string, string][] = [
-    [`${mod} ↵`, "run the query, or the form beside the text of a guide"],
-    ["Shift Alt F", "format the query"],
-    [`${apple ? "⌃" : "Ctrl"} Space`, "complete"],
-    [`${mod} /`, "comment or uncomment"],
-    [`${mod} F`, "search in the query"],
-    ["F8", "go to the next problem"],
-    ["Tab", "take the proposal, or leave the editor"],
-    ["Arrows Page Home End", "move in the result"],
-    ["Enter", "open a cell, or sort by the name of a column"],
-    ["Shift ← →", "change the width of a column, on its name"],
-    ["Escape", "close the opened cell"],
-    ["F2 Delete", "rename or close the query, on its tab"],
-    ["Space", "tick a node of the builder: its column is added or removed"],
-    ["↵", "insert the path of a node of the builder at the cursor"],
-    ["← →", "read the points of a chart"],
-    [`${mod} C`, "copy the cell"],
-    ["?", "this list"],
+  const { keys } = texts.frame;
+  const mod = apple ? "⌘" : keys.control;
+  const rows: [string[], string][] = [
+    [[mod, "↵"], keys.run],
+    [[keys.shift, keys.alt, "F"], keys.format],
+    [[apple ? "⌃" : keys.control, keys.space], keys.complete],
+    [[mod, "/"], keys.comment],
+    [[mod, "F"], keys.search],
+    [["F8"], keys.problem],
+    [[keys.tab], keys.accept],
+    [[keys.arrows, keys.page, keys.home, keys.end], keys.move],
+    [[keys.enter], keys.open],
+    [[keys.shift, "←", "→"], keys.width],
+    [[keys.escape], keys.shut],
+    [["F2", keys.delete], keys.rename],
+    [[keys.space], keys.tick],
+    [["↵"], keys.insert],
+    [["←", "→"], keys.points],
+    [[mod, "C"], keys.copy],
+    [["?"], keys.list],
   ];
   byId("keys-list").replaceChildren(
-    ...keys.map(([key, what]) =>
-      h(
-        "div",
-        {},
-        h(
-          "dt",
-          {},
-          ...key
-            .split(" ")
-            .map((part) => (/^(then|or)$/.test(part) ? ` ${part} ` : h("kbd", {}, part))),
-        ),
-        h("dd", {}, what),
-      ),
+    ...rows.map(([pressed, what]) =>
+      h("div", {}, h("dt", {}, ...pressed.map((key) => h("kbd", {}, key))), h("dd", {}, what)),
     ),
   );
   byId("run-key").textContent = `${mod} ↵`;
+}
+
+/** Loads the page again in the chosen language. Queries, view and source stay. */
+function changeLanguage(): void {
+  keepQuery();
+  const { base, isLocal, isOwn, hasToken } = source;
+  reloadWith({
+    view: VIEWS.find((view) => !byId(`view-${view}`).hidden) ?? "query",
+    form: results.form,
+    values: parameterTexts(),
+    keepsValues: byId<HTMLInputElement>("keep-values").checked,
+    ...{ server: isLocal ? null : base, isOwn, hadToken: hasToken },
+  });
+}
+
+/** Asks before the values of forms are lost. */
+function allowReload(): Promise<boolean> {
+  if (!isFormTyped) return Promise.resolve(true);
+  const { switchTitle: title, switchAbout: about, switchYes: yes, switchNo: no } = texts.frame;
+  return confirmed({ title, about, yes, no });
+}
+
+/** Whether values were typed into the form of a template or of a guide. */
+let isFormTyped = false;
+
+function listenForms(): void {
+  for (const id of ["template-form", "guide-form"])
+    byId(id).addEventListener("input", () => (isFormTyped = true));
 }
 
 function listen(): void {
@@ -706,6 +718,8 @@ function listen(): void {
   listenSave();
   listenSkips();
   byId("theme").addEventListener("click", nextTheme);
+  listenForms();
+  listenLanguage(byId<HTMLSelectElement>("language"), allowReload, changeLanguage);
   byId("help").addEventListener("click", () => byId<HTMLDialogElement>("keys").showModal());
   rove(document.querySelector(".tabs") as HTMLElement, (tab) =>
     openView(tab.id.replace("tab-", "") as (typeof VIEWS)[number]),
@@ -728,15 +742,19 @@ function listen(): void {
   addEventListener("hashchange", () => {
     const q = linked().get("q");
     if (q === null) return;
-    results.form = linked().get("as") ?? "table";
-    askHere(q, linkedValues());
+    const [form, values] = [linked().get("as") ?? "table", linkedValues()];
+    openView("query");
+    queries.follow(q, values);
+    results.form = form;
+    byId("result").focus({ preventScroll: true });
+    void run();
   });
 }
 
 async function prepareOffline(): Promise<void> {
   const status = byId("offline");
   if (!("serviceWorker" in navigator)) {
-    status.textContent = "Offline use is not possible here";
+    status.textContent = texts.frame.offlineNever;
     return;
   }
   try {
@@ -745,9 +763,9 @@ async function prepareOffline(): Promise<void> {
     });
     offerUpdates(registration, byId("notice"));
     await navigator.serviceWorker.ready;
-    status.textContent = "Ready for offline use";
+    status.textContent = texts.frame.offlineReady;
   } catch {
-    status.textContent = "Offline use is not possible here";
+    status.textContent = texts.frame.offlineNever;
   }
 }
 
@@ -755,9 +773,13 @@ async function start(): Promise<void> {
   listen();
   drawKeys();
   drawTheme();
-  drawParameters(linkedValues());
+  drawParameters(before?.values ?? linkedValues());
   drawExamples();
-  results.form = linked().get("as");
+  results.form = before?.form ?? linked().get("as");
+  byId<HTMLInputElement>("keep-values").checked = before?.keepsValues ?? false;
+  const view = VIEWS.find((name) => name === before?.view);
+  if (view) openView(view);
+  if (before?.server) await source.resume(before.server, before.isOwn, before.hadToken);
   byId("history").replaceWith(history.element);
   const [first] = examples;
   const answer = editor.text.trim() === "" && first ? choose(first) : run();
@@ -768,6 +790,6 @@ async function start(): Promise<void> {
 }
 
 start().catch((error: unknown) => {
-  state("bad", "The engine did not start");
+  state("bad", texts.frame.notStarted);
   failed(error);
 });

@@ -2,6 +2,7 @@
 import { view } from "./cell";
 import { h } from "./dom";
 import { NumberText, print, type Json } from "./json";
+import { texts } from "./texts";
 
 type Members = { [name: string]: Json };
 
@@ -169,7 +170,7 @@ export class Paper {
       "p",
       { class: "paper-line" },
       h("span", { class: "paper-name" }, name),
-      h("span", {}, shown.kind === "null" ? "no value" : readable(shown.text)),
+      h("span", {}, shown.kind === "null" ? texts.frame.noValue : readable(shown.text)),
     );
     return this.#holds(value) ? this.#point(line) : line;
   }

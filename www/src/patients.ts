@@ -1,17 +1,19 @@
 // The patients view: the compositions of a patient as a timeline, one of them as a document, and the
 // differences between its versions.
-import { count, h, rove, save } from "./dom";
+import { h, rove, save } from "./dom";
 import type { Engine } from "./engine";
 import { parse, print } from "./json";
 import { facts, Paper } from "./paper";
 import { TIMELINE, type Contents, type Listed, type Patient, type Version } from "./protocol";
 import { tree } from "./tree";
+import { texts } from "./texts";
+import { languageOf, reasonOf } from "./fault";
 
 /** The maximum number of patients that a server or this browser lists. */
 const LISTED = 500;
 
-const FORMS = { document: "Document", changes: "Changes", tree: "Tree" } as const;
-type Form = keyof typeof FORMS;
+const FORMS = ["document", "changes", "tree"] as const;
+type Form = (typeof FORMS)[number];
 
 /** An opened composition with the texts of its versions, as far as they were read. */
 interface Opened {
@@ -21,12 +23,14 @@ interface Opened {
   texts: Map<string, string>;
 }
 
-function empty(title: string, about: string, bad = false): HTMLElement {
-  return h("div", { class: `empty${bad ? " bad" : ""}` }, h("h3", {}, title), h("p", {}, about));
+function empty(title: string, about: string): HTMLElement {
+  return h("div", { class: "empty" }, h("h3", {}, title), h("p", {}, about));
 }
 
-function reason(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+/** Draws the reason why something cannot be read. */
+function failed(title: string, error: unknown): HTMLElement {
+  const why = h("p", { lang: languageOf(error) }, reasonOf(error));
+  return h("div", { class: "empty bad" }, h("h3", {}, title), why);
 }
 
 /** Formats a date-time for people, in the zone in which it was written. */
@@ -53,33 +57,37 @@ export class PatientView {
   readonly #find = h("input", {
     id: "patient-find",
     type: "search",
-    placeholder: "Label or id of an EHR",
+    placeholder: texts.patients.findExample,
     autocomplete: "off",
   });
   readonly #list = h("div", {
     id: "patient-list",
     class: "people",
     role: "radiogroup",
-    "aria-label": "Patient",
+    "aria-label": texts.patients.one,
   });
   readonly #about = h("p", { id: "patient-about", class: "quiet", role: "status" });
-  readonly #kind = h("select", { id: "timeline-kind", "aria-label": "Kind of document" });
+  readonly #kind = h("select", { id: "timeline-kind", "aria-label": texts.patients.kind });
   readonly #timeline = h("div", {
     id: "timeline",
     class: "timeline",
     role: "radiogroup",
-    "aria-label": "Compositions, the latest first",
+    "aria-label": texts.patients.latestFirst,
   });
-  readonly #more = h("button", { id: "timeline-more", type: "button", hidden: true }, "Show more");
+  readonly #more = h(
+    "button",
+    { id: "timeline-more", type: "button", hidden: true },
+    texts.patients.more,
+  );
   readonly #forms: HTMLElement;
-  readonly #title = h("h2", { id: "document-title" }, "Document");
+  readonly #title = h("h2", { id: "document-title" }, texts.patients.document);
   readonly #bar = h("div", { class: "bar document-bar", hidden: true });
   readonly #body = h("div", {
     id: "document",
     class: "document-body",
     tabindex: 0,
     role: "region",
-    "aria-label": "Content of the document",
+    "aria-label": texts.patients.content,
   });
   #patients: Patient[] = [];
   /** The identity of the data and the number of own writes. */
@@ -99,9 +107,13 @@ export class PatientView {
     this.#engine = engine;
     this.#forms = h(
       "div",
-      { class: "segmented", role: "radiogroup", "aria-label": "Show the document as" },
-      ...Object.entries(FORMS).map(([id, label]) =>
-        h("button", { role: "radio", type: "button", id: `document-${id}`, "data-id": id }, label),
+      { class: "segmented", role: "radiogroup", "aria-label": texts.patients.showAs },
+      ...FORMS.map((id) =>
+        h(
+          "button",
+          { role: "radio", type: "button", id: `document-${id}`, "data-id": id },
+          texts.patients[id],
+        ),
       ),
     );
     root.append(this.#drawPeople(), this.#drawTimeline(), this.#drawDocument());
@@ -118,8 +130,13 @@ export class PatientView {
     return h(
       "section",
       { class: "card patients-card", "aria-labelledby": "patients-title" },
-      h("h2", { id: "patients-title" }, "Patients"),
-      h("p", { class: "field" }, h("label", { for: "patient-find" }, "Find"), this.#find),
+      h("h2", { id: "patients-title" }, texts.frame.patients),
+      h(
+        "p",
+        { class: "field" },
+        h("label", { for: "patient-find" }, texts.patients.find),
+        this.#find,
+      ),
       this.#list,
     );
   }
@@ -128,7 +145,7 @@ export class PatientView {
     return h(
       "section",
       { class: "card timeline-card", "aria-labelledby": "timeline-title" },
-      h("h2", { id: "timeline-title" }, "Timeline"),
+      h("h2", { id: "timeline-title" }, texts.patients.timeline),
       this.#about,
       this.#kind,
       this.#timeline,
@@ -148,11 +165,9 @@ export class PatientView {
 
   /** Shows that nothing is selected. */
   #say(): void {
-    this.#title.textContent = "Document";
+    this.#title.textContent = texts.patients.document;
     this.#bar.hidden = true;
-    this.#body.replaceChildren(
-      empty("No document", "Choose a patient, then a composition of the timeline."),
-    );
+    this.#body.replaceChildren(empty(texts.patients.noDocument, texts.patients.noDocumentAbout));
   }
 
   /** Receives the content of the repository. It is read when the view is open. */
@@ -204,16 +219,15 @@ export class PatientView {
       ({ ehr, label }) => label.toLowerCase().includes(asked) || ehr.startsWith(asked),
     );
     const isId = /^[0-9a-f]{8}-[0-9a-f-]{27}$/.test(asked);
-    const all = fitting.length === 0 && isId ? [{ ehr: asked, label: `EHR ${asked}` }] : fitting;
+    const all =
+      fitting.length === 0 && isId
+        ? [{ ehr: asked, label: texts.patients.ehr({ id: asked }) }]
+        : fitting;
     const cut =
       this.#patients.length >= LISTED
-        ? h(
-            "p",
-            { class: "quiet" },
-            `The first ${LISTED} patients. Others open by the id of the EHR.`,
-          )
+        ? h("p", { class: "quiet" }, texts.patients.cut({ count: LISTED }))
         : null;
-    const none = this.#patients.length === 0 ? "There are no patients." : "No patient fits.";
+    const none = this.#patients.length === 0 ? texts.patients.none : texts.patients.noneFits;
     this.#list.replaceChildren(
       ...all.map(({ ehr, label }) =>
         h(
@@ -253,16 +267,16 @@ export class PatientView {
       this.#more.hidden = found.length < TIMELINE;
       this.#drawKinds();
       this.#drawEntries();
-      const number = `${count.format(this.#listed.length)}${this.#more.hidden ? "" : " or more"}`;
       const label = this.#patients.find((patient) => patient.ehr === ehr)?.label ?? ehr;
-      this.#about.textContent = `${label}: ${number} ${this.#listed.length === 1 ? "composition" : "compositions"}`;
+      const words = this.#more.hidden ? texts.patients.listed : texts.patients.listedMore;
+      this.#about.textContent = words({ label, count: this.#listed.length });
     } catch (error) {
       if (mine !== this.#readings) return;
       this.#listed = [];
       this.#more.hidden = true;
       this.#drawKinds();
       this.#about.textContent = "";
-      this.#timeline.replaceChildren(empty("The timeline cannot be read", reason(error), true));
+      this.#timeline.replaceChildren(failed(texts.patients.timelineFailed, error));
     } finally {
       if (mine === this.#readings) this.#timeline.removeAttribute("aria-busy");
     }
@@ -272,7 +286,7 @@ export class PatientView {
     const before = this.#kind.value;
     const kinds = [...new Set(this.#listed.map(({ name }) => name))].sort();
     this.#kind.replaceChildren(
-      h("option", { value: "" }, "All documents"),
+      h("option", { value: "" }, texts.patients.allKinds),
       ...kinds.map((kind) => h("option", { value: kind, selected: kind === before }, kind)),
     );
     this.#kind.hidden = kinds.length < 2;
@@ -284,14 +298,14 @@ export class PatientView {
     const parts: HTMLElement[] = [];
     let year = "";
     for (const entry of entries) {
-      const own = entry.time?.slice(0, 4) ?? "Without time";
+      const own = entry.time?.slice(0, 4) ?? texts.patients.withoutTime;
       if (own !== year) parts.push(h("p", { class: "timeline-year" }, own));
       year = own;
       parts.push(
         h(
           "button",
           { type: "button", role: "radio", class: "timeline-entry", "data-id": entry.uid },
-          h("strong", {}, entry.name || "without name"),
+          h("strong", {}, entry.name || texts.patients.withoutName),
           h(
             "small",
             {},
@@ -301,9 +315,7 @@ export class PatientView {
       );
     }
     if (parts.length === 0 && this.#ehr !== "")
-      parts.push(
-        empty("No compositions", "Nothing is recorded about this patient that a query finds."),
-      );
+      parts.push(empty(texts.patients.noCompositions, texts.patients.noCompositionsAbout));
     this.#timeline.replaceChildren(...parts);
     mark(this.#timeline, this.#opened?.listed.uid ?? "");
   }
@@ -323,7 +335,7 @@ export class PatientView {
       ]);
       if (mine !== this.#openings) return;
       this.#opened = { ehr, listed, versions, texts: new Map([[uid, text]]) };
-      this.#title.textContent = listed.name || "Document";
+      this.#title.textContent = listed.name || texts.patients.document;
       this.#drawBar();
       this.#show(this.#form);
       if (matchMedia("(max-width: 1100px)").matches)
@@ -331,9 +343,9 @@ export class PatientView {
     } catch (error) {
       if (mine !== this.#openings) return;
       this.#opened = null;
-      this.#title.textContent = listed.name || "Document";
+      this.#title.textContent = listed.name || texts.patients.document;
       this.#bar.hidden = true;
-      this.#body.replaceChildren(empty("The document cannot be read", reason(error), true));
+      this.#body.replaceChildren(failed(texts.patients.documentFailed, error));
     } finally {
       if (mine === this.#openings) this.#body.removeAttribute("aria-busy");
     }
@@ -348,7 +360,11 @@ export class PatientView {
     this.#bar.hidden = false;
     this.#bar.replaceChildren(
       this.#forms,
-      h("button", { id: "document-download", type: "button", onclick: download }, "Download"),
+      h(
+        "button",
+        { id: "document-download", type: "button", onclick: download },
+        texts.patients.download,
+      ),
       h("p", { class: "summary" }, versionsInWords(opened.versions)),
     );
   }
@@ -368,14 +384,12 @@ export class PatientView {
   #drawChanges(opened: Opened): void {
     const readableVersions = opened.versions.filter(({ change }) => change !== "deleted");
     if (readableVersions.length < 2) {
-      this.#body.replaceChildren(
-        empty("One version", "This document was never changed, so there is nothing to compare."),
-      );
+      this.#body.replaceChildren(empty(texts.patients.oneVersion, texts.patients.oneVersionAbout));
       return;
     }
-    const [from, to] = (["From", "To"] as const).map((label, at) => {
+    const [from, to] = (["from", "to"] as const).map((end, at) => {
       const chosen = readableVersions.at(at - 2)?.uid;
-      const id = `version-${label.toLowerCase()}`;
+      const [id, label] = [`version-${end}`, texts.patients[end]];
       const select = h(
         "select",
         { id },
@@ -394,8 +408,7 @@ export class PatientView {
     const compare = () =>
       void this.#compare(opened, from.select.value, to.select.value).then(
         (drawn) => outcome.replaceChildren(drawn),
-        (error: unknown) =>
-          outcome.replaceChildren(empty("The versions cannot be read", reason(error), true)),
+        (error: unknown) => outcome.replaceChildren(failed(texts.patients.versionsFailed, error)),
       );
     for (const { select } of [from, to]) select.addEventListener("change", compare);
     this.#body.replaceChildren(h("div", { class: "fields" }, from.field, to.field), outcome);
@@ -418,25 +431,27 @@ export class PatientView {
 }
 
 function versionName({ uid, committed, committer, change }: Version): string {
-  const number = `Version ${uid.split("::").at(-1) ?? ""}`;
+  const number = texts.patients.version({ number: uid.split("::").at(-1) ?? "" });
   return [number, readable(committed), committer, change].filter(Boolean).join(" · ");
 }
 
 function versionsInWords(versions: Version[]): string {
   const last = versions.at(-1);
-  const number = versions.length === 1 ? "1 version" : `${versions.length} versions`;
-  return last ? `${number}, the last of ${readable(last.committed)}` : number;
+  const count = versions.length;
+  return last
+    ? texts.patients.versionsUntil({ count, time: readable(last.committed) })
+    : texts.patients.versions({ count });
 }
 
 /** Draws the values that differ between two texts of a document. */
 function drawDifferences(before: string, after: string): HTMLElement {
   const [old, fresh] = [facts(parse(before)), facts(parse(after))];
-  const texts = new Map(old.map(({ key, text }) => [key, text]));
+  const former = new Map(old.map(({ key, text }) => [key, text]));
   const kept = new Set(fresh.map(({ key }) => key));
   const changes = [
     ...fresh
-      .filter(({ key, text }) => texts.get(key) !== text)
-      .map(({ key, names, text }) => ({ names, from: texts.get(key) ?? null, to: text })),
+      .filter(({ key, text }) => former.get(key) !== text)
+      .map(({ key, names, text }) => ({ names, from: former.get(key) ?? null, to: text })),
     ...old
       .filter(({ key }) => !kept.has(key))
       .map(({ names, text }) => ({ names, from: text, to: null })),
@@ -444,17 +459,21 @@ function drawDifferences(before: string, after: string): HTMLElement {
   if (changes.length === 0) {
     const isSame = print(parse(before)) === print(parse(after));
     return empty(
-      "No differences",
-      isSame
-        ? "The two versions are equal."
-        : "Only parts differ that a reader does not see, such as ids.",
+      texts.patients.equal,
+      isSame ? texts.patients.equalAbout : texts.patients.unseenAbout,
     );
   }
-  const cell = (text: string | null, kind: string) =>
+  const cell = (text: string | null, kind: "ins" | "del") =>
     h(
       "td",
       {},
-      text === null ? h("span", { class: "quiet" }, "nothing") : h(kind as "ins", {}, text),
+      text === null
+        ? h("span", { class: "quiet" }, texts.patients.nothing)
+        : h(
+            kind,
+            { "data-mark": kind === "ins" ? texts.patients.after : texts.patients.before },
+            text,
+          ),
     );
   const table = h(
     "table",
@@ -462,7 +481,13 @@ function drawDifferences(before: string, after: string): HTMLElement {
     h(
       "thead",
       {},
-      h("tr", {}, ...["Value", "Before", "After"].map((head) => h("th", { scope: "col" }, head))),
+      h(
+        "tr",
+        {},
+        ...[texts.patients.value, texts.patients.before, texts.patients.after].map((head) =>
+          h("th", { scope: "col" }, head),
+        ),
+      ),
     ),
     h(
       "tbody",
@@ -483,6 +508,6 @@ function drawDifferences(before: string, after: string): HTMLElement {
       ),
     ),
   );
-  const number = `${changes.length} ${changes.length === 1 ? "difference" : "differences"}`;
+  const number = texts.patients.differences({ count: changes.length });
   return h("div", {}, h("h3", {}, number), table);
 }

@@ -17,6 +17,7 @@
 // all. A replacement of everything is a new generation, which becomes valid when the index names it.
 import { exclusively, type Folder, type Root } from "./storage";
 import type { DataSet, Samples } from "./protocol";
+import { Fault } from "./fault";
 
 /** The entry of a data set in the index. */
 interface Entry {
@@ -53,7 +54,7 @@ const SEGMENT = 1 << 20;
 const LONG_SEGMENT = 64 << 20;
 
 /** The error about a data set that another tab has removed. */
-export class Gone extends Error {
+export class Gone extends Fault<"setGone"> {
   override readonly name = "Gone";
 }
 
@@ -132,7 +133,7 @@ export class DataSets {
   async remove(id: string): Promise<void> {
     await this.#edit((index) => {
       entry(index, id);
-      if (index.current === id) throw new Error("the data set is in use: open another one first");
+      if (index.current === id) throw new Fault("setInUse");
       delete index.sets[id];
     });
     await this.#root.removeFolder(id);
@@ -145,7 +146,7 @@ export class DataSets {
   discard(id: string): Promise<void> {
     return this.#edit((index) => {
       const discarded = listed(index, id);
-      if (index.current === id) throw new Error("the data set is in use: open another one first");
+      if (index.current === id) throw new Fault("setInUse");
       discarded.discarded = Date.now();
     });
   }
@@ -162,8 +163,7 @@ export class DataSets {
   exchange(from: string, to: string): Promise<void> {
     return this.#edit((index) => {
       const [old, fresh] = [entry(index, from), entry(index, to)];
-      if (index.current !== from)
-        throw new Error("another data set was opened meanwhile: nothing was changed");
+      if (index.current !== from) throw new Fault("setOpened");
       old.discarded = Date.now();
       delete fresh.discarded;
       fresh.name = old.name;
@@ -202,10 +202,7 @@ export class DataSets {
   async #index(): Promise<Index> {
     if ((await this.#root.size(INDEX)) < 0) return { format: FORMAT, current: null, sets: {} };
     const index = JSON.parse(new TextDecoder().decode(await this.#root.read(INDEX, 0))) as Index;
-    if (index.format !== FORMAT)
-      throw new Error(
-        "the data of this browser was written by another release of aqlite: reload the page to use that one",
-      );
+    if (index.format !== FORMAT) throw new Fault("otherRelease");
     return index;
   }
 
@@ -221,14 +218,14 @@ export class DataSets {
 
 function entry(index: Index, id: string): Entry {
   const found = index.sets[id];
-  if (!found) throw new Gone("the data set is not there any more");
+  if (!found) throw new Gone("setGone");
   return found;
 }
 
 /** Returns the entry of a set in the list. */
 function listed(index: Index, id: string): Entry {
   const found = entry(index, id);
-  if (found.discarded !== undefined) throw new Gone("the data set is not there any more");
+  if (found.discarded !== undefined) throw new Gone("setGone");
   return found;
 }
 
@@ -249,9 +246,8 @@ function taken(index: Index, name: string, own?: string): boolean {
 /** Returns the name. Fails if another set has it. */
 function free(index: Index, name: string, own?: string): string {
   const wanted = name.trim();
-  if (wanted === "") throw new Error("a data set needs a name");
-  if (taken(index, wanted, own))
-    throw new Error(`there is a data set \`${wanted}\` already: choose another name`);
+  if (wanted === "") throw new Fault("setUnnamed");
+  if (taken(index, wanted, own)) throw new Fault("setNameTaken", { name: wanted });
   return wanted;
 }
 

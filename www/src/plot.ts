@@ -1,6 +1,7 @@
 // The drawings of charts: lines and points over a measure, and the distribution of a measure.
 import uPlot from "uplot";
 import { histogram, isDense, type Line, type Measure, type Point } from "./series";
+import { decimal, texts } from "./texts";
 
 /** The lines of a chart that have one color, with their label in the legend. */
 export interface Layer {
@@ -32,8 +33,6 @@ export interface Drawn {
 
 /** The maximum distance in pixels between the pointer and the point that it selects. */
 const NEAR = 28;
-
-const digits = new Intl.NumberFormat("en", { maximumFractionDigits: 2 });
 
 /** Returns the value of a color. */
 export function ink(name: string): string {
@@ -90,6 +89,21 @@ function connected(layer: Layer, dense: boolean): uPlot.Series.PathBuilder {
   };
 }
 
+/** Returns the names of months and weekdays in the language of the page. */
+function dateNames(): Required<uPlot.DateNames> {
+  const names = (count: number, options: Intl.DateTimeFormatOptions) => {
+    const format = new Intl.DateTimeFormat(texts.language, { ...options, timeZone: "UTC" });
+    // The first of January 2023 is a Sunday.
+    return Array.from({ length: count }, (_, at) =>
+      format.format(options.month ? Date.UTC(2023, at, 1) : Date.UTC(2023, 0, at + 1)),
+    );
+  };
+  return {
+    ...{ MMMM: names(12, { month: "long" }), MMM: names(12, { month: "short" }) },
+    ...{ WWWW: names(7, { weekday: "long" }), WWW: names(7, { weekday: "short" }) },
+  };
+}
+
 /** Draws layers of lines over `x`. */
 export function drawLines(
   x: Measure,
@@ -126,6 +140,7 @@ export function drawLines(
     {
       width,
       height,
+      fmtDate: (template) => uPlot.fmtDate(template, dateNames()),
       tzDate: (time) => uPlot.tzDate(new Date(time * 1000), "UTC"),
       scales: { x: { time: x.kind === "time" } },
       legend: { show: false },
@@ -191,7 +206,9 @@ export function drawDistribution(measure: Measure, width: number, height: number
   const stroke = ink("--chart-1");
   const paths = uPlot.paths.bars?.({ size: [0.94, Infinity] });
   const range = (at: number | null) =>
-    at === null ? "" : `${digits.format(at - part / 2)} to ${digits.format(at + part / 2)}`;
+    at === null
+      ? ""
+      : texts.chart.range({ from: decimal(at - part / 2), to: decimal(at + part / 2) });
   return new uPlot(
     {
       width,
@@ -206,7 +223,7 @@ export function drawDistribution(measure: Measure, width: number, height: number
       series: [
         { label: labelled(measure), value: (_, at) => range(at) },
         {
-          label: "rows",
+          label: texts.chart.rows,
           stroke,
           fill: `${stroke}99`,
           width: 1,
@@ -214,7 +231,7 @@ export function drawDistribution(measure: Measure, width: number, height: number
           ...(paths ? { paths } : {}),
         },
       ],
-      axes: [axis(labelled(measure), { size: 44 }), axis("rows", { size: 60 })],
+      axes: [axis(labelled(measure), { size: 44 }), axis(texts.chart.rows, { size: 60 })],
     },
     [starts.map((start) => start + part / 2), counts],
     document.createElement("div"),

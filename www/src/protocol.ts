@@ -4,19 +4,19 @@ import type {
   Completions,
   Explanation,
   Hover,
-  Progress,
+  Progress as CoreProgress,
   TemplateDescription,
 } from "../package/types";
 
-export type {
-  Completions,
-  Hover,
-  Part,
-  Progress,
-  TemplateDescription,
-  TemplateNode,
-} from "../package/types";
+export type { Completions, Hover, Part, TemplateDescription, TemplateNode } from "../package/types";
+import type { FaultText } from "./fault";
 import type { DescribedGuide, TestedGuide } from "./guide-text";
+import type { Texts } from "./texts";
+
+/** The progress of a long call. `what` is the key of its name in the catalogue. */
+export interface Progress extends Omit<CoreProgress, "what"> {
+  what: keyof Texts["frame"]["working"];
+}
 
 /** The parameters of sample patients. Equal numbers produce equal patients. */
 export interface Samples {
@@ -338,6 +338,8 @@ export interface Failure {
   keys: Misplaced[];
   /** Problems of the query text, if it is the cause. */
   diagnostics: Diagnostic[];
+  /** The text of the error in the catalogue; `null` for a text of the core or of a server. */
+  fault: FaultText | null;
   /** Whether the instance is lost, so that the worker must be replaced. */
   fatal: boolean;
 }

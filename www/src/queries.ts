@@ -3,6 +3,7 @@ import type { EditorState } from "@codemirror/state";
 import { byId, h, rove } from "./dom";
 import type { Editor } from "./editor";
 import { remember, remembered } from "./remember";
+import { texts } from "./texts";
 
 const KEY = "aqlite-queries";
 
@@ -46,7 +47,7 @@ function read(): { queries: Query[]; current: number } {
   } catch {
     // The text is not JSON.
   }
-  return { queries: [query("Query 1")], current: 0 };
+  return { queries: [query(texts.query.numbered({ number: 1 }))], current: 0 };
 }
 
 /** The tabs. */
@@ -151,9 +152,21 @@ export class Queries {
   #push(text: string): void {
     const names = new Set(this.#queries.map(({ name }) => name));
     let number = this.#queries.length + 1;
-    while (names.has(`Query ${number}`)) number += 1;
-    this.#queries.push(query(`Query ${number}`, text));
+    while (names.has(texts.query.numbered({ number }))) number += 1;
+    this.#queries.push(query(texts.query.numbered({ number }), text));
     this.#current = this.#queries.length - 1;
+  }
+
+  /** Shows the query of a link: in the tab that has it, else in a tab of its own. */
+  follow(q: string, values: Record<string, string>): void {
+    this.#leave();
+    const known = this.#queries.findIndex(({ text }) => text === q);
+    if (known >= 0) this.#current = known;
+    else if (this.#shown.text !== "") this.#push(q);
+    const { text, values: former } = this.#shown;
+    if (text !== q) [this.#shown.text, this.#shown.state] = [q, null];
+    this.#shown.values = { ...former, ...values };
+    this.#enter(this.#current);
   }
 
   #add(): void {
@@ -201,8 +214,8 @@ export class Queries {
       this.#focus();
     };
     status.replaceChildren(
-      h("span", {}, `“${closed.name}” is closed.`),
-      h("button", { type: "button", id: "query-restore", onclick: restore }, "Undo"),
+      h("span", {}, texts.query.closed(closed)),
+      h("button", { type: "button", id: "query-restore", onclick: restore }, texts.frame.undo),
     );
   }
 }

@@ -1,9 +1,10 @@
 // The files that were refused: their problems by rule with counts, a report as a file, and adding
 // compositions in spite of their problems.
-import { count, h, save } from "./dom";
+import { h, save } from "./dom";
 import { textField } from "./export";
 import type { TextFile } from "./intake";
 import type { Problem } from "./protocol";
+import { texts } from "./texts";
 
 /** A file that was refused. */
 export interface Refused {
@@ -52,11 +53,13 @@ export function folded(refused: Refused[]): Fold[] {
 /** Replaces what differs between messages of one kind: quoted words, numbers of lines. */
 function general(message: string): string {
   const [line = ""] = message.split("\n");
-  return line.replaceAll(/`[^`]*`/g, "…").replaceAll(/line \d+, column \d+/g, "line …, column …");
-}
-
-function counted(number: number, noun: string): string {
-  return `${count.format(number)} ${noun}${number === 1 ? "" : "s"}`;
+  // The core writes English, the page its own language.
+  const own = texts.frame.place({ line: 0, column: 0 }).replaceAll("0", "\\d+");
+  return line
+    .replaceAll(/`[^`]*`/g, "…")
+    .replaceAll(new RegExp(`${own}|line \\d+, column \\d+`, "g"), (place) =>
+      place.replaceAll(/\d+/g, "…"),
+    );
 }
 
 /** Writes the report: one line of CSV for each problem. */
@@ -70,23 +73,31 @@ export function report(refused: Refused[]): string {
   return `${written.join("\r\n")}\r\n`;
 }
 
+/** Returns the language attribute of a problem: the core, which has the rules, writes English. */
+function languageOf({ rule }: Pick<Problem, "rule">): string | null {
+  return rule === "" ? null : "en";
+}
+
 /** Returns the rule of a fold with its first message. */
 function titleOf({ rule, messages }: Fold): string {
   const [first = ""] = messages;
-  const others = messages.size > 1 ? `, and ${counted(messages.size - 1, "message")} like it` : "";
-  return `${rule ? `${rule}: ` : ""}${first}${others}`;
+  const count = messages.size - 1;
+  const words = count > 0 ? texts.refused.others({ first, count }) : first;
+  return rule ? `${rule}: ${words}` : words;
 }
 
 function drawFold(fold: Fold, open: boolean): HTMLElement {
   const { files, places } = fold;
-  const shown = places.slice(0, PLACES).map(({ file, problem: { path, message } }) => {
+  const shown = places.slice(0, PLACES).map(({ file, problem }) => {
+    const { path, message } = problem;
     const at = path ? ` ${path}` : "";
     return h(
       "li",
       { class: "bad" },
       h("strong", {}, `${file}:`),
       h("code", { class: "path" }, at),
-      ` ${message}`,
+      " ",
+      h("span", { lang: languageOf(problem) }, message),
     );
   });
   const more = places.length - shown.length;
@@ -98,13 +109,9 @@ function drawFold(fold: Fold, open: boolean): HTMLElement {
       {},
       titleOf(fold),
       " ",
-      h(
-        "span",
-        { class: "count" },
-        `${counted(places.length, "time")} in ${counted(files.size, "file")}`,
-      ),
+      h("span", { class: "count" }, texts.refused.times({ count: places.length, of: files.size })),
     ),
-    h("ul", {}, ...shown, more > 0 ? h("li", {}, `and ${count.format(more)} more`) : null),
+    h("ul", {}, ...shown, more > 0 ? h("li", {}, texts.frame.more({ count: more })) : null),
   );
 }
 
@@ -120,13 +127,13 @@ export function drawRefused(refused: Refused[], load: (() => void) | null): HTML
         type: "button",
         onclick: () => save("problems.csv", "text/csv;charset=utf-8", report(refused)),
       },
-      "Save the report",
+      texts.refused.report,
     ),
     load && loadable > 0
       ? h(
           "button",
           { id: "load-anyway", type: "button", onclick: load },
-          `Load ${counted(loadable, "composition")} with warnings`,
+          texts.refused.load({ count: loadable }),
         )
       : null,
   ];
@@ -136,16 +143,12 @@ export function drawRefused(refused: Refused[], load: (() => void) | null): HTML
     h(
       "p",
       {},
-      h("strong", {}, `${counted(refused.length, "file")} refused`),
-      ": nothing of them is stored.",
+      h("strong", {}, texts.refused.title({ count: refused.length })),
+      `: ${texts.refused.about}`,
     ),
     ...folds.slice(0, RULES).map((fold) => drawFold(fold, folds.length <= 3)),
     folds.length > RULES
-      ? h(
-          "p",
-          { class: "quiet" },
-          `and ${counted(folds.length - RULES, "rule")} more: see the report`,
-        )
+      ? h("p", { class: "quiet" }, texts.refused.moreRules({ count: folds.length - RULES }))
       : null,
     h("p", { class: "actions" }, ...buttons),
   );

@@ -3,6 +3,8 @@ import { Repository } from "aqlite-wasm";
 import { body } from "./code";
 import { resultPage } from "./json";
 import type { Contents, Misplaced, PageStart, Server } from "./protocol";
+import { Fault, faultText, type FaultText } from "./fault";
+import { errors } from "./texts/en/errors";
 
 /** The maximum number of templates that are fetched for their names. */
 const TEMPLATES = 40;
@@ -87,17 +89,13 @@ export class Remote {
         ...(content ? { body: content } : {}),
       });
     } catch {
-      throw new Error(
-        `no answer from ${this.#base}: is it running, and does it allow requests from this page (CORS)?`,
-      );
+      throw new Fault("noAnswer", { base: this.#base });
     }
     if (response.headers.has("aqlite-answered-by"))
-      throw new Error(`${this.#base} is the data of this browser: choose “This browser” to ask it`);
+      throw new Fault("ownData", { base: this.#base });
     // The login page of a gateway has status 200, but it is not an answer of the request.
     if (response.ok && response.headers.get("content-type")?.startsWith("text/html"))
-      throw new Error(
-        `${this.#base} answered with a web page instead of data: does it want a login first?`,
-      );
+      throw new Fault("webPage", { base: this.#base });
     return response;
   }
 
@@ -204,18 +202,21 @@ export class Remote {
 /** A refusal, with the problems by key of a FLAT document. */
 export class Refusal extends Error {
   readonly keys: Misplaced[];
+  /** The text in the catalogue, if the server wrote none. */
+  readonly fault: FaultText | null;
 
-  constructor(message: string, keys: Misplaced[]) {
+  constructor(message: string, keys: Misplaced[], fault: FaultText | null) {
     super(message);
     this.keys = keys;
+    this.fault = fault;
   }
 }
 
 /** Returns a refusal with the server's messages, one line per finding, and their remedies. */
 export function refusal(status: number, text: string): Refusal {
-  const helps: Record<number, string> = {
-    401: "the server wants to know who asks: give it a token",
-    403: "the server does not allow this with the given token",
+  const helps: Record<number, FaultText> = {
+    401: { key: "unauthorized", values: {} },
+    403: { key: "forbidden", values: {} },
   };
   let said: { message?: string; errors?: { value?: string; _key?: string }[] } = {};
   try {
@@ -223,7 +224,8 @@ export function refusal(status: number, text: string): Refusal {
   } catch {
     // The body is not an answer of this interface.
   }
-  const first = [said.message ?? `answered with status ${status}`, helps[status]]
+  const help = helps[status];
+  const first = [said.message ?? errors.status({ status }), help ? faultText(help) : ""]
     .filter(Boolean)
     .join("; ");
   const findings = (said.errors ?? [])
@@ -232,5 +234,7 @@ export function refusal(status: number, text: string): Refusal {
   const keys = (said.errors ?? []).flatMap(({ value, _key }) =>
     value && _key ? [{ key: _key, message: value }] : [],
   );
-  return new Refusal([first, ...findings].join("\n"), keys);
+  const own: FaultText = helps[status] ?? { key: "status", values: { status } };
+  const isOwn = said.message === undefined && findings.length === 0;
+  return new Refusal([first, ...findings].join("\n"), keys, isOwn ? own : null);
 }

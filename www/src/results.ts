@@ -1,24 +1,23 @@
 // The result of a query as a table, a chart or JSON, with export as file or program.
-import { byId, copy, count, h, rove, save, saveBlob } from "./dom";
+import { byId, copy, h, rove, save, saveBlob } from "./dom";
 import { languages, program, type Call } from "./code";
 import { Detail } from "./detail";
 import { drawRemoved } from "./empty";
 import { cellText, csv, ndjson, table, TABLES } from "./export";
 import { Grid } from "./grid";
+import { languageOf, reasonOf } from "./fault";
 import { parse, print } from "./json";
 import { nameOf } from "./labels";
 import { drawExplanation } from "./explanation";
 import type { DocumentFormat, Explained, PageStart, Place, Result } from "./protocol";
 import { remember, remembered } from "./remember";
 import { ehrColumn, ehrsBeside } from "./series";
+import { texts } from "./texts";
 
 declare const CHART_URL: string;
 
 const FORMS = ["table", "chart", "json", "explain"] as const;
 type Form = (typeof FORMS)[number];
-
-/** The summary while a query runs. */
-const RUNNING = "Running";
 
 /** The key of the choice whether CSV begins with a byte order mark. */
 const BOM = "aqlite-csv-bom";
@@ -130,11 +129,9 @@ export class ResultView {
       });
       if (number > 0)
         save(`documents.${format.toLowerCase()}.ndjson`, "application/x-ndjson", text);
-      else
-        summary.textContent =
-          "these rows belong to no documents of their own: they are counted, distinct, or values of the EHR itself";
+      else summary.textContent = texts.results.noDocuments;
     } catch (error) {
-      summary.textContent = error instanceof Error ? error.message : String(error);
+      summary.textContent = reasonOf(error);
     }
   }
 
@@ -150,8 +147,7 @@ export class ResultView {
     try {
       saveBlob(TABLES[format].name, await table(this.#result, this.#asked.q, format));
     } catch (error) {
-      byId("summary").textContent =
-        `no table was written: ${error instanceof Error ? error.message : String(error)}`;
+      byId("summary").textContent = texts.results.noTable({ reason: reasonOf(error) });
     }
   }
 
@@ -196,15 +192,14 @@ export class ResultView {
     const isPage = next !== null || offset > 0;
     const words = [
       isPage
-        ? `rows ${count.format(offset + 1)} to ${count.format(offset + rows)}`
-        : `${count.format(rows)} ${rows === 1 ? "row" : "rows"}`,
-      `${columns.length} ${columns.length === 1 ? "column" : "columns"}`,
-      `${milliseconds.toFixed(1)} ms`,
+        ? texts.results.window({ from: offset + 1, to: offset + rows })
+        : texts.results.rows({ count: rows }),
+      texts.results.columns({ count: columns.length }),
+      texts.results.milliseconds({ milliseconds }),
       note,
     ];
     byId("summary").textContent = words.filter(Boolean).join(" · ");
-    byId("summary").title =
-      `${milliseconds.toFixed(2)} ms in the engine, ${total.toFixed(1)} ms until the rows were here`;
+    byId("summary").title = texts.results.times({ engine: milliseconds, total });
     this.#allowExports();
     this.redraw();
   }
@@ -213,8 +208,9 @@ export class ResultView {
   elapsed(milliseconds: number): void {
     const summary = byId("summary");
     // The status is announced once, and the clock never.
-    if (summary.textContent !== RUNNING) summary.textContent = RUNNING;
-    byId("elapsed").textContent = `${(milliseconds / 1000).toFixed(1)} s`;
+    const { running } = texts.results;
+    if (summary.textContent !== running) summary.textContent = running;
+    byId("elapsed").textContent = texts.results.seconds({ seconds: milliseconds / 1000 });
   }
 
   /** Moves the focus to the result: in a table to its current cell. */
@@ -239,10 +235,10 @@ export class ResultView {
       h("button", { id, type: "button", disabled: go === null, onclick: () => go?.() }, label);
     const here: PageStart = next ? { ...next, offset } : { offset, fetch: null, snapshot: null };
     pager.replaceChildren(
-      h("span", {}, "The result is shown in pages, and saved page by page."),
+      h("span", {}, texts.results.paged),
       button(
         "page-before",
-        "Previous page",
+        texts.results.pageBefore,
         former
           ? () => {
               this.#pages.pop();
@@ -252,7 +248,7 @@ export class ResultView {
       ),
       button(
         "page-next",
-        "Next page",
+        texts.results.pageNext,
         next
           ? () => {
               this.#pages.push(here);
@@ -264,10 +260,13 @@ export class ResultView {
   }
 
   /** Shows a message instead of a result. */
-  say(title: string, about: string, bad = false): void {
-    this.#say(
-      h("div", { class: `empty${bad ? " bad" : ""}` }, h("h3", {}, title), h("p", {}, about)),
-    );
+  say(title: string, about: string): void {
+    this.#say(h("div", { class: "empty" }, h("h3", {}, title), h("p", {}, about)));
+  }
+
+  #fail(title: string, error: unknown): void {
+    const why = h("p", { lang: languageOf(error) }, reasonOf(error));
+    this.#say(h("div", { class: "empty bad" }, h("h3", {}, title), why));
   }
 
   /** Shows an element instead of a result, such as an explanation. */
@@ -292,11 +291,7 @@ export class ResultView {
         this.#say(drawExplanation(explained, q, (place) => this.#host.show(place)));
     } catch (error) {
       if (this.#form === "explain" && mine === this.#explanations)
-        this.say(
-          "This query cannot be explained here",
-          error instanceof Error ? error.message : String(error),
-          true,
-        );
+        this.#fail(texts.results.notExplained, error);
     }
   }
 
@@ -345,10 +340,7 @@ export class ResultView {
 
   /** Shows a result without rows, and then the part of the query that removed the last ones. */
   async #drawNothing(result: Result): Promise<void> {
-    this.say(
-      "No rows",
-      "The query is right, but nothing in the data matches. Loosen a condition in WHERE, or a CONTAINS.",
-    );
+    this.say(texts.results.noRows, texts.results.noRowsAbout);
     const { q, parameters } = this.#asked;
     const explained = await this.#host.explain({ q, parameters }).catch(() => null);
     const isShown = this.#result === result && this.#form !== "explain";
@@ -365,10 +357,10 @@ export class ResultView {
         "label",
         {
           class: "bom",
-          title: "Begin saved CSV with a byte order mark, so that Excel reads all letters",
+          title: texts.results.bomAbout,
         },
         this.#mark,
-        "CSV with BOM",
+        texts.results.bom,
       ),
     );
     this.#box.replaceChildren(this.#grid.element);
@@ -380,7 +372,7 @@ export class ResultView {
     this.#box.replaceChildren(
       h(
         "pre",
-        { class: "raw", tabindex: 0, role: "region", "aria-label": "Result as JSON" },
+        { class: "raw", tabindex: 0, role: "region", "aria-label": texts.results.json },
         whole,
       ),
     );
@@ -392,13 +384,9 @@ export class ResultView {
     )) as typeof import("./chart");
     const ehrs = await this.#ehrsOf(result);
     if (this.#result !== result || this.#form !== "chart") return;
-    const drawn = chart(result, { ehrs, name: nameOf });
+    const drawn = chart(result, { ehrs, name: nameOf }, texts);
     if (drawn) this.#box.replaceChildren(drawn);
-    else
-      this.say(
-        "Nothing to draw",
-        "A chart needs a column of numbers or quantities; with a column of dates beside it, they are drawn over time.",
-      );
+    else this.say(texts.results.nothingToDraw, texts.results.nothingToDrawAbout);
   }
 
   /** Returns the EHR id of each row, or `null` if rows may be of several patients. */
@@ -418,7 +406,11 @@ export class ResultView {
     const { name = "", path = null } = result.columns[column] ?? {};
     const asked = this.#asked;
     this.#detail.show(
-      { title: `${name}, row ${row + 1}`, path, text: cellText(result, row, column) },
+      {
+        title: texts.results.cell({ name, row: row + 1 }),
+        path,
+        text: cellText(result, row, column),
+      },
       () => this.#host.document({ ...asked, of: result.of, row: result.offset + row, column }),
       () => this.#grid?.focus(),
       byKeyboard,
@@ -430,5 +422,5 @@ function firstRows(result: Result): string {
   const cells = (row: number) =>
     result.columns.map((_, column) => cellText(result, row, column)).join(", ");
   const lines = Array.from({ length: DRAWN }, (_, row) => `  [${cells(row)}]`);
-  return `${lines.join(",\n")}\n\n… ${count.format(result.rows - DRAWN)} more rows: save as JSON to see them all`;
+  return `${lines.join(",\n")}\n\n${texts.results.moreRows({ count: result.rows - DRAWN })}`;
 }

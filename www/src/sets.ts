@@ -1,14 +1,16 @@
 // The data sets of this browser: open, create, rename, remove, and export to a file.
 import { confirmed } from "./confirm";
-import { count, h, saveBlob, type Change } from "./dom";
+import { h, saveBlob, type Change } from "./dom";
 import type { Engine } from "./engine";
 import type { Contents, DataSet } from "./protocol";
 import { Work } from "./work";
+import { dateOf, texts } from "./texts";
+import { languageOf, reasonOf } from "./fault";
 
 function size(bytes: number): string {
   return bytes < 1_000_000
-    ? `${count.format(Math.ceil(bytes / 1000))} kB`
-    : `${count.format(Math.round(bytes / 1_000_000))} MB`;
+    ? texts.sets.kilobytes({ kilobytes: Math.ceil(bytes / 1000) })
+    : texts.sets.megabytes({ megabytes: Math.round(bytes / 1_000_000) });
 }
 
 /** Converts a name to a part of a file name. */
@@ -43,7 +45,7 @@ export class SetsCard {
     required: true,
     maxlength: 80,
     autocomplete: "off",
-    placeholder: "Ward 7",
+    placeholder: texts.sets.example,
   });
   readonly #said = h("p", { class: "messages", "aria-live": "polite" });
   readonly #work = new Work();
@@ -59,30 +61,26 @@ export class SetsCard {
     const made = h(
       "form",
       { class: "actions" },
-      h("label", { class: "unseen", for: "set-name" }, "Name of a new data set"),
+      h("label", { class: "unseen", for: "set-name" }, texts.sets.name),
       this.#name,
-      h("button", { id: "set-new" }, "New"),
+      h("button", { id: "set-new" }, texts.sets.new),
     );
     made.addEventListener("submit", (event) => {
       event.preventDefault();
-      void this.#do("Opening", () => this.#engine.call("createSet", this.#name.value)).then(
-        (done) => (done ? (this.#name.value = "") : null),
-      );
+      void this.#do(texts.sets.opening, () =>
+        this.#engine.call("createSet", this.#name.value),
+      ).then((done) => (done ? (this.#name.value = "") : null));
     });
     const whole = h(
       "button",
       { id: "export", type: "button", onclick: () => void this.#export() },
-      "Export everything",
+      texts.sets.export,
     );
     return h(
       "section",
       { class: "card", "aria-labelledby": "sets-title" },
-      h("h2", { id: "sets-title" }, "Data sets"),
-      h(
-        "p",
-        { class: "quiet" },
-        "Each is a repository of its own, kept in this browser. An export is a file with every version and audit; dropped below, or imported into a server, it is the same again.",
-      ),
+      h("h2", { id: "sets-title" }, texts.sets.title),
+      h("p", { class: "quiet" }, texts.sets.about),
       this.#list,
       made,
       h("div", { class: "actions" }, whole),
@@ -110,7 +108,9 @@ export class SetsCard {
     name.addEventListener(
       "change",
       () =>
-        void this.#do("Renaming", () => this.#engine.call("renameSet", { id, name: name.value })),
+        void this.#do(texts.sets.renaming, () =>
+          this.#engine.call("renameSet", { id, name: name.value }),
+        ),
     );
     const [about, actions] = [h("span", { class: "quiet" }), h("span", { class: "actions" })];
     const line = { element: h("li", {}, name, about, actions), name, about, actions };
@@ -122,10 +122,11 @@ export class SetsCard {
   /** Updates the line of a data set: its description and its actions. */
   #update(set: DataSet, { element, name, about, actions }: Line): void {
     if (document.activeElement !== name) name.value = set.name;
-    name.setAttribute("aria-label", `Name of ${set.name}`);
-    about.textContent = `${size(set.bytes)} · ${new Date(set.created).toLocaleDateString()}`;
+    name.setAttribute("aria-label", texts.sets.nameOf(set));
+    about.textContent = `${size(set.bytes)} · ${dateOf(set.created)}`;
     element.setAttribute("aria-current", String(set.current));
-    if (set.current) actions.replaceChildren(h("strong", { class: "set-current" }, "open"));
+    if (set.current)
+      actions.replaceChildren(h("strong", { class: "set-current" }, texts.sets.isOpen));
     else
       actions.replaceChildren(
         this.#opening(set),
@@ -133,10 +134,10 @@ export class SetsCard {
           "button",
           {
             type: "button",
-            "aria-label": `Remove ${set.name}`,
+            "aria-label": texts.sets.removeSet(set),
             onclick: () => void this.#remove(set),
           },
-          "Remove",
+          texts.sets.remove,
         ),
       );
   }
@@ -148,27 +149,35 @@ export class SetsCard {
       "button",
       {
         type: "button",
-        "aria-label": `Open ${name}`,
-        onclick: () => void this.#do("Opening", open),
+        "aria-label": texts.sets.openSet({ name }),
+        onclick: () => void this.#do(texts.sets.opening, open),
       },
-      "Open",
+      texts.sets.open,
     );
   }
 
   async #remove({ id, name, bytes, created }: DataSet): Promise<void> {
-    const about = `Its patients and everything written to it, ${size(bytes)} since ${new Date(created).toLocaleDateString()}, are removed from this browser. You can undo it for ten minutes; export it to keep it.`;
-    if (!(await confirmed({ title: `Remove “${name}”?`, about, yes: "Remove", no: "Keep" })))
+    const about = texts.sets.removeAbout({ size: size(bytes), date: dateOf(created) });
+    if (
+      !(await confirmed({
+        title: texts.sets.removeTitle({ name }),
+        about,
+        yes: texts.sets.remove,
+        no: texts.sets.keep,
+      }))
+    )
       return;
-    if (!(await this.#do("Removing", () => this.#engine.call("removeSet", id)))) return;
-    const restore = () => void this.#do("Restoring", () => this.#engine.call("restoreSet", id));
+    if (!(await this.#do(texts.sets.removing, () => this.#engine.call("removeSet", id)))) return;
+    const restore = () =>
+      void this.#do(texts.sets.restoring, () => this.#engine.call("restoreSet", id));
     this.#said.replaceChildren(
-      h("span", {}, `“${name}” is removed. `),
-      h("button", { id: "restore", type: "button", onclick: restore }, "Undo"),
+      h("span", {}, texts.sets.removed({ name }), " "),
+      h("button", { id: "restore", type: "button", onclick: restore }, texts.frame.undo),
     );
   }
 
   async #export(): Promise<void> {
-    await this.#do("Exporting", async () => {
+    await this.#do(texts.sets.exporting, async () => {
       const blob = await this.#work.run((progress, signal) =>
         this.#engine.call("export", null, { progress, signal }),
       );
@@ -185,7 +194,7 @@ export class SetsCard {
       return true;
     } catch (error) {
       this.#said.replaceChildren(
-        h("span", { class: "bad" }, error instanceof Error ? error.message : String(error)),
+        h("span", { class: "bad", lang: languageOf(error) }, reasonOf(error)),
       );
       return false;
     }

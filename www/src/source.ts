@@ -2,6 +2,8 @@
 import { byId, h } from "./dom";
 import type { Engine } from "./engine";
 import type { Contents, Server } from "./protocol";
+import { texts } from "./texts";
+import { reasonOf } from "./fault";
 
 const HERE = "here";
 const OWN = "own";
@@ -13,7 +15,7 @@ const OTHER = "other";
 /** The functions of the page that the choice calls. */
 export interface SourceHost {
   /** Runs a connection, which returns whether it succeeded, after all earlier changes. */
-  change(connect: () => Promise<boolean>): void;
+  change(connect: () => Promise<boolean>): Promise<unknown>;
   /** Another source was selected, and has this content. */
   connected(contents: Contents): void;
   /** Shows the reason of a failure. */
@@ -34,10 +36,10 @@ export class SourceChoice {
     this.#engine = engine;
     this.#host = host;
     this.#select.append(
-      h("option", { value: HERE }, "This browser"),
-      h("option", { value: OWN }, `Server at ${location.host}`),
+      h("option", { value: HERE }, texts.frame.sourceBrowser),
+      h("option", { value: OWN }, texts.frame.sourceOwn(location)),
       this.#option,
-      h("option", { value: OTHER }, "Another server…"),
+      h("option", { value: OTHER }, texts.frame.sourceOther),
     );
     this.#select.addEventListener("change", () => this.#choose(this.#select.value));
     byId<HTMLFormElement>("server-form").addEventListener("submit", () => this.#submitted());
@@ -60,12 +62,44 @@ export class SourceChoice {
     return this.#server(this.#chosen)?.base ?? own();
   }
 
-  /** Returns the label of a choice. */
-  #title(choice: string): string {
-    if (choice === HERE) return "The data of this browser";
-    if (choice === OWN) return `The server at ${location.host}`;
+  /** Returns the host of a choice; `null` for this browser. */
+  #hostOf(choice: string): string | null {
+    if (choice === HERE) return null;
+    if (choice === OWN) return location.host;
+    if (this.#chosen === choice) return this.#option.textContent;
     const asked = byId<HTMLInputElement>("server-base").value.trim();
-    return `The server at ${this.#chosen === choice ? this.#option.textContent : URL.canParse(asked) ? new URL(asked).host : asked}`;
+    return URL.canParse(asked) ? new URL(asked).host : asked;
+  }
+
+  /** Describes that a choice was not reached, so the former one still answers. */
+  #notReached(choice: string): string {
+    const [host, former] = [this.#hostOf(choice), this.#hostOf(this.#chosen)];
+    const { frame } = texts;
+    return [
+      host === null ? frame.browserNotReached : frame.notReached({ host }),
+      former === null ? frame.browserStays : frame.serverStays({ host: former }),
+    ].join(" ");
+  }
+
+  /** Whether the server of this page is selected. */
+  get isOwn(): boolean {
+    return this.#chosen === OWN;
+  }
+
+  /** Whether the selected server is asked with a token. */
+  get hasToken(): boolean {
+    return (this.#server(this.#chosen)?.authorization ?? null) !== null;
+  }
+
+  /**
+   * Selects a server again after a reload. If it needs a token, the dialog asks for it, because the
+   * page has forgotten it.
+   */
+  async resume(base: string, isOwn: boolean, needsToken: boolean): Promise<void> {
+    if (isOwn) return this.#connect(OWN, this.#server(OWN));
+    byId<HTMLInputElement>("server-base").value = base;
+    if (needsToken) this.#dialog.showModal();
+    else await this.#connect(NAMED, { base, authorization: null });
   }
 
   #server(choice: string): Server | null {
@@ -75,27 +109,28 @@ export class SourceChoice {
 
   #choose(choice: string): void {
     if (choice === OTHER) this.#dialog.showModal();
-    else this.#connect(choice, this.#server(choice));
+    else void this.#connect(choice, this.#server(choice));
   }
 
   #submitted(): void {
     const field = (id: string) => byId<HTMLInputElement>(id).value.trim();
     const token = field("server-token");
     const given = /^(bearer|basic) /i.test(token) ? token : `Bearer ${token}`;
-    this.#connect(NAMED, { base: field("server-base"), authorization: token ? given : null });
+    const authorization = token ? given : null;
+    void this.#connect(NAMED, { base: field("server-base"), authorization });
   }
 
   /** Keeps a named server in the list. */
   #name(server: Server | null): void {
     this.#named = server;
     this.#option.textContent =
-      server && URL.canParse(server.base) ? new URL(server.base).host : "The named server";
+      server && URL.canParse(server.base) ? new URL(server.base).host : texts.frame.sourceNamed;
     this.#option.hidden = false;
   }
 
-  #connect(choice: string, server: Server | null): void {
+  async #connect(choice: string, server: Server | null): Promise<void> {
     this.#select.disabled = true;
-    this.#host.change(async () => {
+    await this.#host.change(async () => {
       try {
         const contents = await this.#engine.connect(server);
         this.#chosen = choice;
@@ -103,10 +138,7 @@ export class SourceChoice {
         this.#host.connected(contents);
         return true;
       } catch (error) {
-        this.#host.failed(
-          `${this.#title(choice)} was not reached. ${this.#title(this.#chosen)} still answers.`,
-          error instanceof Error ? error.message : String(error),
-        );
+        this.#host.failed(this.#notReached(choice), reasonOf(error));
         return false;
       } finally {
         this.#select.disabled = false;
@@ -122,7 +154,5 @@ function own(): string {
 
 /** Describes where something is stored with this server selected, `null` for this browser. */
 export function destinationOf(place: string | null): string {
-  return place === null
-    ? "It stays in this browser."
-    : `It is sent to the server ${place}, which stores it.`;
+  return place === null ? texts.frame.staysHere : texts.frame.sentTo({ place });
 }

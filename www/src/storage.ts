@@ -1,4 +1,5 @@
 // Folders of files: the origin private file system of a browser, or memory where there is none.
+import { Fault } from "./fault";
 
 /** A folder. Names have no separators. */
 export interface Folder {
@@ -68,7 +69,7 @@ class OpfsFolder implements Folder {
   read(name: string, from: number, to?: number): Promise<Uint8Array> {
     return locked(FILES, "shared", async () => {
       const content = await this.#content(name);
-      if (!content) throw new Error(`the file ${name} is gone`);
+      if (!content) throw new Fault("fileGone", { name });
       return new Uint8Array(await content.slice(from, to ?? content.size).arrayBuffer());
     });
   }
@@ -92,7 +93,7 @@ class OpfsFolder implements Folder {
       handle.truncate(at);
       for (let done = 0; done < bytes.length;) {
         const written = handle.write(bytes.subarray(done), { at: at + done });
-        if (written === 0) throw new Error("nothing more can be kept: the storage is full");
+        if (written === 0) throw new Fault("storageFull");
         done += written;
       }
       handle.flush();

@@ -2,6 +2,7 @@
 // subject.
 import type { Engine } from "./engine";
 import type { Patient } from "./protocol";
+import { Fault } from "./fault";
 
 /** The values of the choices that create a patient for each key. */
 export const BY_FOLDER = "by folder";
@@ -43,13 +44,8 @@ export class Target {
     if (!key) return null;
     const found = key();
     if (found) return found;
-    throw new Error(
-      this.#choice === BY_FOLDER
-        ? "it is in no folder that could name its patient"
-        : this.#choice === BY_FILE
-          ? "its name begins with no word that could name its patient"
-          : "it names no subject",
-    );
+    if (this.#choice === BY_FOLDER) throw new Fault("noFolder");
+    throw new Fault(this.#choice === BY_FILE ? "noFileName" : "noSubject");
   }
 
   /** Returns the EHR of a document, which is created if there is none yet. */

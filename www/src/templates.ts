@@ -6,6 +6,8 @@ import { Form } from "./form";
 import type { Contents, TemplateDescription, TemplateNode, Patient } from "./protocol";
 import { destinationOf } from "./source";
 import type { WebTemplate } from "./web-template";
+import { texts } from "./texts";
+import { reasonOf } from "./fault";
 
 /** The maximum number of nodes that a search shows. */
 const FOUND = 60;
@@ -26,7 +28,7 @@ export class TemplateView {
   readonly #search = h("input", {
     id: "template-search",
     type: "search",
-    placeholder: "Systolic, diagnosis, at0004 …",
+    placeholder: texts.templates.findExample,
     autocomplete: "off",
   });
   readonly #tree = h("div", { id: "template-tree", class: "nodes" });
@@ -34,7 +36,7 @@ export class TemplateView {
   readonly #patient = h("select", { id: "form-patient" });
   readonly #composer = h("input", {
     id: "form-composer",
-    value: "Playground",
+    value: texts.templates.composerDefault,
     autocomplete: "off",
   });
   readonly #territory = h("input", {
@@ -70,11 +72,11 @@ export class TemplateView {
   #drawHead(): HTMLElement {
     const choice = h(
       "div",
-      { class: "segmented", role: "radiogroup", "aria-label": "Show the template as" },
+      { class: "segmented", role: "radiogroup", "aria-label": texts.templates.showAs },
       h(
         "button",
         { role: "radio", id: "template-tree-tab", type: "button", "aria-checked": "true" },
-        "Tree",
+        texts.templates.tree,
       ),
       h(
         "button",
@@ -85,18 +87,23 @@ export class TemplateView {
           "aria-checked": "false",
           tabindex: -1,
         },
-        "Form",
+        texts.templates.form,
       ),
     );
     rove(choice, (button) => this.#show(button.id === "template-form-tab" ? "form" : "tree"));
     return h(
       "div",
       { class: "card template-head" },
-      h("p", { class: "field" }, h("label", { for: "template" }, "Template"), this.#templates),
       h(
         "p",
         { class: "field" },
-        h("label", { for: "template-language" }, "Language"),
+        h("label", { for: "template" }, texts.templates.one),
+        this.#templates,
+      ),
+      h(
+        "p",
+        { class: "field" },
+        h("label", { for: "template-language" }, texts.frame.language),
         this.#language,
       ),
       choice,
@@ -106,13 +113,14 @@ export class TemplateView {
   #drawTreePane(): HTMLElement {
     return h(
       "section",
-      { class: "card template-pane", "aria-label": "Nodes of the template" },
-      h("p", { class: "field" }, h("label", { for: "template-search" }, "Find"), this.#search),
+      { class: "card template-pane", "aria-label": texts.templates.nodes },
       h(
         "p",
-        { class: "quiet" },
-        "“Query” asks for a node in every document of this template. A path can also be dragged into the query.",
+        { class: "field" },
+        h("label", { for: "template-search" }, texts.templates.find),
+        this.#search,
       ),
+      h("p", { class: "quiet" }, texts.templates.about),
       this.#tree,
     );
   }
@@ -120,21 +128,26 @@ export class TemplateView {
   #drawFormPane(): HTMLElement {
     const form = h(
       "form",
-      { class: "card template-pane", hidden: true, "aria-label": "Form of the template" },
+      { class: "card template-pane", hidden: true, "aria-label": texts.templates.formTitle },
       h(
         "div",
         { class: "fields" },
-        h("p", { class: "field" }, h("label", { for: "form-patient" }, "Patient"), this.#patient),
         h(
           "p",
           { class: "field" },
-          h("label", { for: "form-composer" }, "Composer"),
+          h("label", { for: "form-patient" }, texts.templates.patient),
+          this.#patient,
+        ),
+        h(
+          "p",
+          { class: "field" },
+          h("label", { for: "form-composer" }, texts.templates.composer),
           this.#composer,
         ),
         h(
           "p",
           { class: "field" },
-          h("label", { for: "form-territory" }, "Territory"),
+          h("label", { for: "form-territory" }, texts.templates.territory),
           this.#territory,
         ),
       ),
@@ -143,11 +156,11 @@ export class TemplateView {
       h(
         "div",
         { class: "actions" },
-        h("button", { id: "form-save", class: "primary" }, "Save the document"),
+        h("button", { id: "form-save", class: "primary" }, texts.templates.save),
         h(
           "button",
           { id: "form-flat", type: "button", onclick: () => this.#showFlat() },
-          "Show as FLAT",
+          texts.templates.flat,
         ),
       ),
       this.#outcome,
@@ -186,7 +199,7 @@ export class TemplateView {
     await this.#open("");
   }
 
-  /** Shows the selected template in a language. Empty selects its own. */
+  /** Shows the selected template in a language. Empty selects that of the page, else its own. */
   async #open(language: string): Promise<void> {
     const [template, opening] = [this.#templates.value, (this.#opens += 1)];
     // What was typed stays, also while another template or another repository is shown.
@@ -194,30 +207,25 @@ export class TemplateView {
     this.#described = undefined;
     this.#entered = undefined;
     this.#outcome.replaceChildren();
-    if (!template)
-      return this.#say(
-        "No templates here",
-        "Add an operational template (.opt) in the Data view, or make sample patients there.",
-      );
-    const described = await this.#engine.call("describe", { template, language });
+    if (!template) return this.#say(texts.templates.none, texts.templates.noneAbout);
+    const wanted = { template, language: language || texts.language };
+    const described = await this.#engine.call("describe", wanted);
     if (opening !== this.#opens) return;
-    if (!described)
-      return this.#say(
-        "This template cannot be shown",
-        "It is not among those that were fetched from the server.",
-      );
+    if (!described) return this.#say(texts.templates.notShown, texts.templates.notShownAbout);
     this.#shown = template;
     this.#described = described;
     if (!language)
       this.#language.replaceChildren(
-        ...described.languages.map((one) => h("option", { value: one }, languageName(one))),
+        ...described.languages.map((one) =>
+          h("option", { value: one, selected: one === texts.language }, languageName(one)),
+        ),
       );
     this.#drawTree();
     await this.#drawForm(template, opening);
   }
 
   async #drawForm(template: string, opening: number): Promise<void> {
-    this.#form.replaceChildren(h("p", { class: "quiet" }, "The form is being made …"));
+    this.#form.replaceChildren(h("p", { class: "quiet" }, texts.templates.making));
     try {
       const web = JSON.parse(await this.#engine.call("webTemplate", template)) as WebTemplate;
       if (opening !== this.#opens) return;
@@ -227,11 +235,7 @@ export class TemplateView {
     } catch (error) {
       if (opening !== this.#opens) return;
       this.#form.replaceChildren(
-        h(
-          "p",
-          { class: "bad" },
-          `There is no form for this template: ${error instanceof Error ? error.message : String(error)}`,
-        ),
+        h("p", { class: "bad" }, texts.templates.noForm({ reason: reasonOf(error) })),
       );
     }
   }
@@ -269,7 +273,7 @@ export class TemplateView {
       for (const child of node.children ?? []) look(child, place);
     };
     look(tree, "");
-    return found.length > 0 ? found : [h("p", { class: "quiet" }, "No node is called that.")];
+    return found.length > 0 ? found : [h("p", { class: "quiet" }, texts.templates.notFound)];
   }
 
   #branch(whole: TemplateNode, open: boolean): HTMLElement {
@@ -301,8 +305,13 @@ export class TemplateView {
     };
     return h(
       "button",
-      { type: "button", class: "link ask", "aria-label": `Query ${name(node)}`, onclick: ask },
-      "Query",
+      {
+        type: "button",
+        class: "link ask",
+        "aria-label": texts.templates.queryNode({ name: name(node) }),
+        onclick: ask,
+      },
+      texts.templates.query,
     );
   }
 
@@ -351,20 +360,20 @@ export class TemplateView {
         template: this.#shown,
         text: JSON.stringify(this.#flat()),
       };
-      const uid = await this.#host.change("Saving", () => this.#engine.call("addFlat", sent));
-      this.#outcome.replaceChildren(h("p", { class: "good" }, `Saved as ${uid}`));
+      const uid = await this.#host.change(texts.templates.saving, () =>
+        this.#engine.call("addFlat", sent),
+      );
+      this.#outcome.replaceChildren(h("p", { class: "good" }, texts.templates.saved({ uid })));
     } catch (error) {
       const keys = error instanceof EngineError ? error.keys : [];
       const elsewhere = this.#entered?.showProblems(keys) ?? keys;
       const lines =
         keys.length === 0
-          ? (error instanceof Error ? error.message : String(error)).split("\n")
+          ? reasonOf(error).split("\n")
           : elsewhere.map(({ key, message }) => `${key}: ${message}`);
       const marked = keys.length - elsewhere.length;
       const first =
-        marked > 0
-          ? `Not saved: ${marked === 1 ? "one field has" : `${marked} fields have`} a problem`
-          : "Not saved";
+        marked > 0 ? texts.templates.notSavedFields({ count: marked }) : texts.templates.notSaved;
       this.#outcome.replaceChildren(
         ...[first, ...lines].map((line) => h("p", { class: "bad" }, line)),
       );

@@ -1,6 +1,7 @@
 // An object as a tree that opens branch by branch.
 import { h } from "./dom";
 import { NumberText, type Json } from "./json";
+import { texts } from "./texts";
 
 function leaf(value: Json): HTMLElement {
   if (value === null) return h("span", { class: "t-null" }, "null");
@@ -10,7 +11,7 @@ function leaf(value: Json): HTMLElement {
 }
 
 function hint(value: Json): string {
-  if (Array.isArray(value)) return `${value.length} ${value.length === 1 ? "item" : "items"}`;
+  if (Array.isArray(value)) return texts.frame.items({ count: value.length });
   if (value === null || typeof value !== "object" || value instanceof NumberText) return "";
   const name = value["name"];
   const title =

@@ -1,5 +1,6 @@
 // New versions of the page: offered, never forced.
 import { h } from "./dom";
+import { texts } from "./texts";
 
 /** Shows in `notice` that a new version is waiting. */
 export function offerUpdates(registration: ServiceWorkerRegistration, notice: HTMLElement): void {
@@ -25,17 +26,16 @@ function draw(waiting: ServiceWorker, notice: HTMLElement): void {
   notice.hidden = false;
   notice.classList.add("news");
   notice.replaceChildren(
-    h(
-      "p",
-      {},
-      h("strong", {}, "A new version is ready. "),
-      "Your data and the query in the editor stay.",
-    ),
+    h("p", {}, h("strong", {}, texts.frame.newVersion), " ", texts.frame.newVersionAbout),
     h(
       "p",
       { class: "actions" },
-      h("button", { id: "update", type: "button", class: "primary", onclick: take }, "Reload"),
-      h("button", { type: "button", onclick: () => (notice.hidden = true) }, "Later"),
+      h(
+        "button",
+        { id: "update", type: "button", class: "primary", onclick: take },
+        texts.frame.reload,
+      ),
+      h("button", { type: "button", onclick: () => (notice.hidden = true) }, texts.frame.later),
     ),
   );
 }

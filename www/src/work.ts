@@ -1,17 +1,19 @@
 // A long work: its progress as a bar and in words, and a button to cancel it.
-import { count, h } from "./dom";
+import { h } from "./dom";
 import type { Progress } from "./protocol";
+import { texts } from "./texts";
 
 /** Describes progress in words: subject, amount, speed. */
 export function describeProgress({ what, done, of, milliseconds }: Progress): string {
-  return `${what}: ${count.format(done)} of ${count.format(of)} · ${count.format(Math.round((done / milliseconds) * 1000))}/s`;
+  const speed = Math.round((done / milliseconds) * 1000);
+  return texts.frame.progressed({ what: texts.frame.working[what], done, of, speed });
 }
 
 /** A bar that is visible while something runs. */
 export class Work {
-  readonly #bar = h("progress", { max: 1, "aria-label": "Progress" });
+  readonly #bar = h("progress", { max: 1, "aria-label": texts.frame.progress });
   readonly #words = h("span", { class: "work-words", role: "status" });
-  readonly #cancel = h("button", { type: "button" }, "Cancel");
+  readonly #cancel = h("button", { type: "button" }, texts.frame.cancel);
   readonly element = h(
     "div",
     { class: "work-bar", hidden: true },

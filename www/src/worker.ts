@@ -32,6 +32,7 @@ import type {
   Request,
   Result,
 } from "./protocol";
+import { Fault } from "./fault";
 
 declare const WASM_URL: string;
 declare const SAMPLES_URL: string;
@@ -55,7 +56,7 @@ const SILENCE = 100;
 function watch(id: number): Watch {
   let reportedAt = performance.now();
   return (progress) => {
-    if (cancelled.delete(id)) throw new Error("cancelled");
+    if (cancelled.delete(id)) throw new Fault("cancelled");
     if (performance.now() - reportedAt < SILENCE) return;
     reportedAt = performance.now();
     postMessage({ id, progress } satisfies Reply);
@@ -136,8 +137,7 @@ interface Answered {
 }
 
 function same(of: string, expected: string | undefined): void {
-  if (expected !== undefined && expected !== of)
-    throw new Error("the data are not those of this result any more: run the query again");
+  if (expected !== undefined && expected !== of) throw new Fault("otherData");
 }
 
 /** Runs a query. Fails if `expected` is given and the data are others. */
@@ -263,12 +263,9 @@ async function templateOf(local: Local, name: string, root: string): Promise<str
   }
   const named = found.filter((id) => name.includes(id));
   const [only] = named.length > 0 ? named : found;
-  if (only === undefined)
-    throw new Error(`no template has the root \`${root}\` of this FLAT or STRUCTURED document`);
+  if (only === undefined) throw new Fault("noTemplateOfRoot", { root });
   if (found.length > 1 && named.length !== 1)
-    throw new Error(
-      `the templates ${found.join(", ")} have the root \`${root}\`: write the id of one into the name of the file`,
-    );
+    throw new Fault("templatesOfRoot", { templates: found.join(", "), root });
   return only;
 }
 
@@ -330,8 +327,8 @@ async function exchanged(
     if (add !== null) await send("POST", "definition/gdl", add, type);
   } catch (error) {
     if (former !== null)
-      await send("POST", "definition/gdl", former, type).catch((cause: unknown) => {
-        throw new Error(`${remove} was removed, and neither text could be stored`, { cause });
+      await send("POST", "definition/gdl", former, type).catch(() => {
+        throw new Fault("guideLost", { id: remove ?? "" });
       });
     throw error;
   }
@@ -588,6 +585,7 @@ function failure(error: unknown): Failure {
     message: error instanceof Error ? error.message : String(error),
     keys: error instanceof Refusal ? error.keys : [],
     diagnostics,
+    fault: (error as Partial<Fault> | null)?.fault ?? null,
     fatal: fatal(error),
   };
 }
@@ -606,8 +604,7 @@ let turned: Promise<unknown> = opened;
 /** Executes a call when its turn comes. */
 async function carryOut({ id, call, argument }: Request): Promise<unknown> {
   await turned;
-  if (remote && OF_THIS_BROWSER.has(call))
-    throw new Error("a server is chosen: choose “This browser” to work with the data here");
+  if (remote && OF_THIS_BROWSER.has(call)) throw new Fault("serverChosen");
   const handler = handlers[call] as (argument: unknown, local: Local, watch: Watch) => unknown;
   return handler(argument, await opened, watch(id));
 }

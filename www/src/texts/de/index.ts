@@ -1,0 +1,19 @@
+// The texts of the page in German. German openEHR documents use "Template" and "Composition", so
+// these are not translated.
+import type { Texts } from "../../texts";
+import { data, refused, sets } from "./data";
+import { editor } from "./editor";
+import { errors } from "./errors";
+import { frame } from "./frame";
+import { fixtures, guide, guideAbout, guideEdit, guideForm, guideOutcome } from "./guide";
+import { patients } from "./patients";
+import { builder, explanation, query } from "./query";
+import { chart, results } from "./results";
+import { templates } from "./templates";
+
+export const texts: Texts = {
+  language: "de",
+  ...{ frame, editor, errors, query, builder, explanation, results, chart, templates },
+  ...{ guide, guideForm, guideAbout, guideEdit, guideOutcome, fixtures },
+  ...{ patients, data, refused, sets },
+};
