@@ -94,6 +94,7 @@ export const theme = EditorView.theme({
     backgroundColor: "var(--accent)",
     color: "var(--on-accent)",
   },
+  ".cm-tooltip-autocomplete li[aria-selected] .cm-completionDetail": { opacity: "1" },
   ".cm-meaning": { padding: "8px 12px", font: "14px/1.45 var(--sans)", maxWidth: "34rem" },
   ".cm-completionDetail": {
     color: "inherit",
@@ -206,6 +207,9 @@ function completions(host: AqlHost): Extension {
     const found = await host.complete(context.state.doc.toString(), context.pos).catch(() => null);
     if (!found || context.aborted) return null;
     const { from, to } = found;
+    // A quote begins a value. The one that ends a text asks for nothing.
+    const quote = context.matchBefore(/['"]$/);
+    if (!context.explicit && quote && quote.from !== from) return null;
     // Without a request, only completions of the typed letters are offered: Enter accepts a
     // proposal and must not surprise.
     const typed = context.state.sliceDoc(from, context.pos).toLowerCase();
