@@ -20,7 +20,10 @@ function damaged() {
   const pad = (style) =>
     Number.parseFloat(style.paddingLeft) + Number.parseFloat(style.paddingRight);
   for (const button of document.querySelectorAll("button, label.button, [role=tab]")) {
-    if (!visible(button) || button.matches(long)) continue;
+    if (!visible(button)) continue;
+    const { width, height } = button.getBoundingClientRect();
+    if (height > 2 * width) found.push(`squeezed: ${name(button)}`);
+    if (button.matches(long)) continue;
     const range = document.createRange();
     range.selectNodeContents(button);
     const { fontSize } = getComputedStyle(button);
