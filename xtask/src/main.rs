@@ -82,10 +82,10 @@ const TASKS: &[Task] = &[
         usage: "soak [--minutes 10] [--only samples|kill|serve|attack|oehrpy|schemathesis|mutants|tables|lake|bundlers|TARGET] [--corpus DIR] [--openapi DIR] [--shard K/N]
       Runs the long tests: 100,000 compositions; 15 kills of workerd during 1,000 commits; 30 kills of
       `aqlite serve`; the attacks in full size; the client
-      library oehrpy and, from the standard's OpenAPI documents, schemathesis (both need Python); the code broken in
-      one of 300 places after another, each of which must fail a test (--shard K/N takes others); the tables of the
-      suites of AQL in pyarrow, Polars and DuckDB (Python), and the scripts of docs/analytics.md; the npm
-      package in Deno, Bun and Next; each fuzz target for the given minutes",
+      library oehrpy and, from the standard's OpenAPI documents, schemathesis (both need Python); every
+      twentieth mutant of guides, templates, service and store, each of which must fail a test (--shard K/N takes
+      others); the tables of the suites of AQL in pyarrow, Polars and DuckDB (Python), and the scripts of
+      docs/analytics.md; the npm package in Deno, Bun and Next; each fuzz target for the given minutes",
         run: soak::run_task,
     },
     Task {

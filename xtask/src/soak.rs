@@ -28,10 +28,11 @@ const OTHERS: [Other; 11] = [
 ];
 
 /// The folders in which code is mutated.
-const MUTATED: [&str; 3] = [
-    "src/service/**",
-    "crates/aqlite-template/**",
-    "crates/aqlite-gdl/**",
+const MUTATED: [&str; 4] = [
+    "crates/aqlite-gdl",
+    "crates/aqlite-template",
+    "src/service",
+    "src/store",
 ];
 
 /// Runs the six queries on many compositions, the kill test, the attacks, foreign clients, mutants,
@@ -255,25 +256,17 @@ fn python_with(folder: &str, requirements: &str) -> Result<PathBuf, String> {
 }
 
 /// Breaks the code in one place after another and expects a test to fail each time. There are
-/// thousands of places, so `--shard` (K/N) selects every Nth.
+/// thousands of places, so `--shard` (K/N) selects every Nth, and `--minutes` limits the time after
+/// the build. tests/soak/mutants/README.md describes how all mutants run from one build.
 fn mutants(options: &Options) -> Result<(), String> {
-    let files = MUTATED.iter().flat_map(|folder| ["--file", *folder]);
-    let found = root().join("target/soak");
-    let mut program = command(
-        tools::cargo_mutants()?,
-        &[
-            "mutants",
-            "--package",
-            "aqlite",
-            "--shard",
-            options.value("shard", "0/300"),
-        ],
-    );
-    program
-        .args(files)
-        .args(["--timeout", "900", "--no-shuffle", "--output"])
-        .arg(found);
-    run(program.args(["--", "--lib", "--test", "it"]))
+    let manifest = ["--manifest-path", "tests/soak/mutants/Cargo.toml"];
+    let target = ["--target-dir", "target/soak/mutants-tool"];
+    let mut program = cargo(&["run", "--quiet", "--locked"]);
+    program.args(manifest).args(target).arg("--");
+    program.arg(tools::cargo_mutants()?);
+    program.arg(options.value("shard", "0/20"));
+    program.arg(options.value("minutes", "60"));
+    run(program.args(MUTATED))
 }
 
 /// Prints one line for each part. Returns an error if one failed.

@@ -58,6 +58,11 @@ pub fn run(args: &[String]) -> Result<(), String> {
         ]),
     );
     report.step("lints of the fuzz targets", fuzz_targets());
+    report.step(
+        "lints of the mutants",
+        mutants("clippy", &["--all-targets", "--", "--deny", "warnings"]),
+    );
+    report.step("tests of the mutants", mutants("test", &[]));
     let packages = native(&mut report, &corpus);
     if !options.has("quick") {
         let chromium = report.work("Chromium", &[], || browser().map(drop));
@@ -86,6 +91,18 @@ fn fuzz_targets() -> Command {
         ]
         .concat(),
     )
+}
+
+/// Checks the program that runs mutants, a workspace of its own. The mutants themselves run in `cargo
+/// xtask soak` only.
+fn mutants(action: &str, options: &[&str]) -> Command {
+    let manifest = [
+        "--locked",
+        "--manifest-path",
+        "tests/soak/mutants/Cargo.toml",
+    ];
+    let target = ["--target-dir", "target/soak/mutants-tool"];
+    cargo(&[&[action, "--quiet"], &manifest[..], &target, options].concat())
 }
 
 /// Runs unit tests, the integration binary, documentation examples and the corpus with the
