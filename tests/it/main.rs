@@ -30,6 +30,7 @@ mod loading;
 mod notation;
 mod openapi;
 mod over_http;
+mod paging;
 mod parts;
 mod pieces;
 mod privacy;
