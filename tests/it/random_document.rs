@@ -556,6 +556,12 @@ impl Names<'_> {
             .and_then(Value::as_str)
             .unwrap_or_default()
             .to_owned();
+        // A precision that the template does not permit makes the document invalid, and it is not
+        // used.
+        if class == "DV_QUANTITY" && self.random.one_in(4) {
+            let precision = self.random.below(4);
+            value.insert(String::from("precision"), Value::from(precision));
+        }
         if !matches!(class.as_str(), "DV_ORDINAL" | "DV_SCALE") && self.random.one_in(5) {
             value.insert(
                 String::from("magnitude_status"),
