@@ -76,6 +76,44 @@ fn expressions_have_their_values() {
     assert!(count > 200, "{count}");
 }
 
+/// Guides in JSON and in ODIN: those of the samples and of the cases.
+fn printed_guides() -> Vec<(String, String)> {
+    let samples = aqlite::samples::guides();
+    let mut guides: Vec<_> = samples
+        .iter()
+        .map(|guide| (guide.id.to_owned(), guide.text.to_owned()))
+        .collect();
+    for entry in std::fs::read_dir("tests/cases/gdl").unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.to_string_lossy().into_owned();
+        if name.ends_with(".gdl") || name.ends_with(".gdl2.json") {
+            guides.push((name, std::fs::read_to_string(path).unwrap()));
+        }
+    }
+    guides
+}
+
+#[test]
+fn printed_guides_lose_nothing() {
+    let json = |text: &str| -> Json { serde_json::from_str(text).unwrap() };
+    let (mut from_json, mut from_odin) = (0, 0);
+    for (name, text) in printed_guides() {
+        let printed = gdl::print::json(&text).unwrap();
+        if text.trim_start().starts_with('{') {
+            assert_eq!(json(&printed), json(&text), "{name}");
+            from_json += 1;
+        } else {
+            from_odin += 1;
+        }
+        let odin = gdl::print::odin(&text).unwrap();
+        assert_eq!(gdl::print::json(&odin).unwrap(), printed, "{name}:\n{odin}");
+        // The layout is that of a printed guide: printed again, nothing changes.
+        assert_eq!(gdl::print::odin(&odin).unwrap(), odin, "{name}");
+        assert!(odin.lines().any(|line| line.starts_with("    ")), "{name}");
+    }
+    assert!(from_json > 3 && from_odin > 0, "{from_json}, {from_odin}");
+}
+
 fn same(expected: &str, found: &str) -> bool {
     expected == found
         || !matches!(expected, "null" | "unknown" | "refused" | "true" | "false")
