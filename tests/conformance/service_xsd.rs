@@ -2,14 +2,15 @@
 //! published schema of its namespace.
 //!
 //! A fixed set of resources is committed to an empty service. Each of the paths below is then read
-//! as XML. No message of the validator is accepted, because the resources are ours. The validator
-//! is that of the suite `rm.xsd`.
+//! as XML, and so are the answers to changes. No message of the validator is accepted, because the
+//! resources are ours. The validator is that of the suite `rm.xsd`. A case of its own fails if a
+//! route of the OpenAPI document answers in XML and is missing here.
 
 use crate::corpus::Corpus;
 use crate::report::{Case, target};
 use crate::rm_xsd::{empty, problems};
 use crate::server::Server;
-use aqlite::service::Response;
+use aqlite::service::{Response, openapi};
 use serde_json::Value;
 use std::path::Path;
 
@@ -18,6 +19,19 @@ const STATUS: &str = include_str!("../cases/rest/status.json");
 const DIRECTORY: &str = include_str!("../cases/rest/directory.json");
 const COMPOSITION: &str = include_str!("../cases/rest/weight.json");
 const PERSON: &str = include_str!("../cases/rest/person.json");
+/// The classes of parties, with what they require beside the content of a PERSON.
+const PARTIES: [(&str, &str); 5] = [
+    ("PERSON", ""),
+    ("AGENT", ""),
+    ("GROUP", ""),
+    ("ORGANISATION", ""),
+    (
+        "ROLE",
+        r#", "performer": {"_type": "PARTY_REF", "id": {"_type": "HIER_OBJECT_ID", "value": "6ba7b814-9dad-41d1-80b4-00c04fd430c8"}, "namespace": "demographic", "type": "PERSON"}"#,
+    ),
+];
+/// A contribution with one version; the document follows.
+const CONTRIBUTION: &str = r#"{"_type":"CONTRIBUTION","audit":{"_type":"AUDIT_DETAILS","committer":{"_type":"PARTY_IDENTIFIED","name":"Dr. Ek"}},"versions":[{"_type":"ORIGINAL_VERSION","commit_audit":{"_type":"AUDIT_DETAILS","committer":{"_type":"PARTY_IDENTIFIED","name":"Dr. Ek"},"change_type":{"_type":"DV_CODED_TEXT","value":"creation","defining_code":{"_type":"CODE_PHRASE","terminology_id":{"_type":"TERMINOLOGY_ID","value":"openehr"},"code_string":"249"}}},"lifecycle_state":{"_type":"DV_CODED_TEXT","value":"complete","defining_code":{"_type":"CODE_PHRASE","terminology_id":{"_type":"TERMINOLOGY_ID","value":"openehr"},"code_string":"532"}},"data":"#;
 const TEMPLATE: &str = include_str!("../cases/template/small.opt");
 
 /// Committal headers with every part of an audit that a client can name.
@@ -56,7 +70,58 @@ pub fn run(corpus: &Corpus) -> Vec<Case> {
             None => Err(String::from("the validator did not answer")),
         })
     };
-    names.into_iter().enumerate().map(verdict).collect()
+    let covered = Case::check("every route that answers in XML", || {
+        let missing = missing_routes(&names);
+        match missing.is_empty() {
+            true => Ok(()),
+            false => Err(format!("not read: {}", missing.join(", "))),
+        }
+    });
+    let verdicts = names.iter().cloned().enumerate().map(verdict);
+    verdicts.chain([covered]).collect()
+}
+
+/// Returns the routes that answer in XML, by the OpenAPI document, and that no name has. A name is a
+/// number, a method and a path.
+fn missing_routes(names: &[String]) -> Vec<String> {
+    let document = openapi();
+    let paths = document.get("paths").and_then(Value::as_object);
+    let operations = paths.into_iter().flatten().flat_map(|(pattern, methods)| {
+        let methods = methods.as_object().into_iter().flatten();
+        methods.map(move |(method, operation)| (pattern, method.to_uppercase(), operation))
+    });
+    let is_read = |pattern: &str, method: &str| {
+        names.iter().any(|name| {
+            let mut words = name.split(' ').skip(1);
+            words.next() == Some(method) && words.next().is_some_and(|path| fits(pattern, path))
+        })
+    };
+    operations
+        .filter(|(_, _, operation)| answers_in_xml(operation))
+        // The text of a template is sent as it was uploaded.
+        .filter(|(pattern, ..)| {
+            !pattern.starts_with("/definition") || pattern.ends_with("/example")
+        })
+        .filter(|(pattern, method, _)| !is_read(pattern, method))
+        .map(|(pattern, method, _)| format!("{method} {pattern}"))
+        .collect()
+}
+
+fn answers_in_xml(operation: &Value) -> bool {
+    let responses = operation.get("responses").and_then(Value::as_object);
+    let mut good = responses
+        .into_iter()
+        .flatten()
+        .filter(|(status, _)| status.starts_with('2'));
+    good.any(|(_, response)| response.pointer("/content/application~1xml").is_some())
+}
+
+/// Returns whether a path has the form of a pattern, whose parameters are in braces.
+fn fits(pattern: &str, path: &str) -> bool {
+    let path = path.split('?').next().unwrap_or_default();
+    let mut parts = pattern.split('/').zip(path.split('/'));
+    pattern.split('/').count() == path.split('/').count()
+        && parts.all(|(part, segment)| part == segment || part.starts_with('{'))
 }
 
 /// A service with one resource of each kind, and the answers to their commits.
@@ -64,7 +129,11 @@ struct Resources {
     server: Server,
     composition: String,
     deleted: String,
-    person: String,
+    directory: String,
+    /// The path and the version uid of a party of each class.
+    parties: Vec<(String, String)>,
+    /// The uid of a contribution of parties.
+    contribution: String,
     /// XML answers to changes, by name.
     answers: Vec<(String, String)>,
 }
@@ -76,7 +145,9 @@ impl Resources {
             server,
             composition: String::new(),
             deleted: String::new(),
-            person: String::new(),
+            directory: String::new(),
+            parties: Vec::new(),
+            contribution: String::new(),
             answers: Vec::new(),
         };
         all.send(
@@ -119,9 +190,37 @@ impl Resources {
             "",
             204,
         )?;
-        all.change("POST", &format!("/ehr/{EHR}/directory"), &AUDIT, DIRECTORY)?;
-        all.person = all.change("POST", "/demographic/person", &AUDIT, PERSON)?;
+        let folder = all.change("POST", &format!("/ehr/{EHR}/directory"), &AUDIT, DIRECTORY)?;
+        let after = [("If-Match", folder.as_str())];
+        all.directory = all.change("PUT", &format!("/ehr/{EHR}/directory"), &after, DIRECTORY)?;
+        for (class, more) in PARTIES {
+            let party = all.party(class, more)?;
+            all.parties.push(party);
+        }
+        let other = STATUS.replace("patient-7", "patient-8");
+        all.change("POST", "/ehr", &[], &other)?;
+        all.contribute(&format!("/ehr/{EHR}/contribution"), COMPOSITION)?;
+        all.contribution = all.contribute("/demographic/contribution", PERSON)?;
         Ok(all)
+    }
+
+    /// Creates and updates a party of a class. Returns its path and its version uid.
+    fn party(&mut self, class: &str, more: &str) -> Result<(String, String), String> {
+        let path = format!("/demographic/{}", class.to_lowercase());
+        let text = PERSON.replace("PERSON", class);
+        let end = text.rfind('}').ok_or("a party is an object")?;
+        let text = format!("{}{more}}}", text.get(..end).unwrap_or_default());
+        let first = self.change("POST", &path, &AUDIT, &text)?;
+        let object = first.split("::").next().unwrap_or_default();
+        let after = [("If-Match", first.as_str())];
+        let second = self.change("PUT", &format!("{path}/{object}"), &after, &text)?;
+        Ok((path, second))
+    }
+
+    /// Commits a contribution with a new document. Returns its uid.
+    fn contribute(&mut self, path: &str, document: &str) -> Result<String, String> {
+        let body = format!("{CONTRIBUTION}{document}}}]}}");
+        self.change("POST", path, &[], &body)
     }
 
     fn send(
@@ -178,32 +277,48 @@ impl Resources {
         let object = |uid: &str| uid.split("::").next().unwrap_or_default().to_owned();
         let mut paths = vec![
             ehr.clone(),
+            String::from("/ehr?subject_id=patient-8&subject_namespace=clinic"),
             format!("{ehr}/ehr_status"),
+            format!(
+                "{ehr}/ehr_status/{}",
+                self.uid(&format!("{ehr}/ehr_status"))?
+            ),
             format!("{ehr}/directory"),
+            format!("{ehr}/directory/{}", self.directory),
             format!("{ehr}/composition/{}", self.composition),
+            String::from("/definition/template/adl1.4/weight.en.v2/example"),
         ];
-        let versioned = [
-            format!("{ehr}/versioned_ehr_status"),
-            format!("{ehr}/versioned_directory"),
-            format!("{ehr}/versioned_composition/{}", object(&self.composition)),
-            format!("{ehr}/versioned_composition/{}", object(&self.deleted)),
-            format!("/demographic/versioned_party/{}", object(&self.person)),
+        let status = self.uid(&format!("{ehr}/ehr_status"))?;
+        let mut containers = vec![
+            (format!("{ehr}/versioned_ehr_status"), &status),
+            (format!("{ehr}/versioned_directory"), &self.directory),
         ];
-        for container in versioned {
-            paths.extend(
-                ["", "/revision_history", "/version"].map(|part| format!("{container}{part}")),
-            );
+        for uid in [&self.composition, &self.deleted] {
+            containers.push((format!("{ehr}/versioned_composition/{}", object(uid)), uid));
         }
-        paths.push(format!("/demographic/person/{}", self.person));
-        let listed = self.send("GET", &format!("{ehr}/contribution"), &[], "", 200)?;
-        let listed: Value = serde_json::from_slice(&listed.body).map_err(|e| e.to_string())?;
-        let uids = listed
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(|c| c.pointer("/uid/value")?.as_str());
-        paths.extend(uids.map(|uid| format!("{ehr}/contribution/{uid}")));
+        for (path, uid) in &self.parties {
+            paths.push(format!("{path}/{uid}"));
+            containers.push((format!("/demographic/versioned_party/{}", object(uid)), uid));
+        }
+        for (container, uid) in containers {
+            let parts = ["", "/revision_history", "/version"];
+            paths.extend(parts.map(|part| format!("{container}{part}")));
+            paths.push(format!("{container}/version/{uid}"));
+        }
+        paths.extend(self.contributions(&ehr)?);
+        paths.push(format!("/demographic/contribution/{}", self.contribution));
         Ok(paths)
+    }
+
+    /// Returns the paths of all contributions of an EHR.
+    fn contributions(&self, owner: &str) -> Result<Vec<String>, String> {
+        let listed = self.send("GET", &format!("{owner}/contribution"), &[], "", 200)?;
+        let listed: Value = serde_json::from_slice(&listed.body).map_err(|e| e.to_string())?;
+        let listed = listed.as_array().into_iter().flatten();
+        let uids = listed.filter_map(|c| c.pointer("/uid/value")?.as_str());
+        Ok(uids
+            .map(|uid| format!("{owner}/contribution/{uid}"))
+            .collect())
     }
 
     /// Writes each representation to a numbered file. Returns their names.
