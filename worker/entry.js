@@ -1,11 +1,20 @@
 // Entry module of the worker: hands events to the wasm instance, and replaces the instance after an abort.
 import * as aqlite from "aqlite-worker";
+import { collectReplaced } from "./garbage.js";
 
 const state = aqlite.__worker_init_state();
 
 /** Bytes that the memory of an instance may have more than at its start while nobody asks anything. */
-const SPARE = 96 * 1024 * 1024;
+const SPARE = 72 * 1024 * 1024;
 
+/**
+ * Replacements of grown instances at most. A collection frees the memory of each, and leaves two megabytes behind
+ * (garbage.js): a larger instance takes less in the long run.
+ */
+const REPLACEMENTS = 25;
+
+/** Grown instances that were replaced. */
+let replacements = 0;
 /** Requests that are being handled. */
 let open = 0;
 /** Bytes of the memory of an instance before its first request. */
@@ -21,27 +30,17 @@ function reviveAfterAbort() {
   if (state.criticalError) replace();
 }
 
-/** More bytes than any machine can allocate: 64 TiB. */
-const IMPOSSIBLE = 2 ** 46;
-
 /**
- * Makes the runtime collect garbage. An idle isolate does not collect, so the memory of a replaced instance would remain
- * mapped. V8 collects everything before it reports that an allocation failed.
+ * Gives memory back once no request is open. An instance whose memory grew is replaced, because wasm memory never
+ * shrinks.
  */
-function collectGarbage() {
-  try {
-    new ArrayBuffer(IMPOSSIBLE);
-  } catch {
-    // The allocation is meant to fail.
-  }
-}
-
-/** Replaces an instance whose memory grew, once it is idle: wasm memory never shrinks. */
 function giveMemoryBack() {
-  const isGrown = () => aqlite.replaceable_bytes() > initial + SPARE;
-  if (open > 0 || state.criticalError || !isGrown()) return;
+  if (open > 0 || state.criticalError) return;
+  const isGrown = aqlite.replaceable_bytes() > initial + SPARE;
+  if (!isGrown || replacements >= REPLACEMENTS) return aqlite.collect_idle_garbage();
+  replacements += 1;
   replace();
-  collectGarbage();
+  collectReplaced();
 }
 
 function note(error) {

@@ -27,8 +27,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub const LARGE: usize = 100_000;
 /// Bytes of a body from which its request needs a heavy permit.
 pub const HEAVY: usize = 1_000_000;
-/// Large bodies in memory, for each heavy permit.
-const BODIES: usize = 2;
+/// Bytes of long bodies in memory, for each heavy permit: one of the longest by default, or several
+/// that are shorter.
+const BODIES: usize = 10_000_000;
 
 /// Default bytes of memory for the long texts of all requests together, and for everything made of
 /// them.
@@ -72,8 +73,9 @@ pub enum Work {
     /// The evaluation of a query or guide, a part of a load, a page of an export, a document
     /// generated from a template, a long body.
     Heavy,
-    /// A body above `HEAVY` bytes, or of unknown length, from its first byte until the response.
-    Body,
+    /// Bytes of a body above `HEAVY` bytes, or of unknown length, from its first byte until the
+    /// response.
+    Body(usize),
     /// Work that does not pause.
     Turn,
     /// Bytes of memory, until the response is sent.
@@ -138,6 +140,17 @@ pub fn may_be_large(head: &Request) -> bool {
         .header("Content-Length")
         .and_then(|length| length.parse::<usize>().ok());
     length.is_none_or(|length| length > HEAVY) || super::is_compressed(head)
+}
+
+/// Returns the bytes of memory that a body may take while it is read: its length, or `limit` if that is
+/// unknown.
+#[must_use]
+pub fn body_memory(head: &Request, limit: usize) -> usize {
+    let length = head
+        .header("Content-Length")
+        .and_then(|length| length.parse::<usize>().ok());
+    let known = length.filter(|_| !super::is_compressed(head));
+    known.map_or(limit, |length| length.min(limit))
 }
 
 /// Returns whether a request is heavy, by its operation or by the length of its body.
@@ -299,7 +312,7 @@ impl Admission {
 impl Queue {
     fn remove_expired(&mut self, now: i64) {
         let lease = |entry: &Entry| match entry.work {
-            Work::Request | Work::Heavy | Work::Body | Work::Room(_) if entry.admitted => LEASE,
+            Work::Request | Work::Heavy | Work::Body(_) | Work::Room(_) if entry.admitted => LEASE,
             // A waiting request is polled many times a second, and a turn is held for milliseconds,
             // so a silence of seconds means that the request was lost.
             _ => WAITING_LEASE,
@@ -326,8 +339,24 @@ impl Queue {
             Work::Turn | Work::Room(_) => held().next().is_none(),
             Work::Heavy => fits(held().count(), own, bounds.heavy),
             // A slow sender holds no heavy permit, which is taken after the last byte.
-            Work::Body => fits(held().count(), own, bounds.heavy.saturating_mul(BODIES)),
+            Work::Body(bytes) => self.has_memory_for_body(bounds, caller, bytes),
         }
+    }
+
+    /// Returns whether there is memory for a body of `bytes` bytes: for as many long ones as heavy
+    /// work is permitted. If that is more than one, a caller leaves memory for one to others.
+    fn has_memory_for_body(&self, bounds: Concurrency, caller: &str, bytes: usize) -> bool {
+        let held = |entry: &Entry| match entry.work {
+            Work::Body(bytes) if entry.admitted => bytes,
+            _ => 0,
+        };
+        let own = self.entries.iter().filter(|entry| entry.caller == caller);
+        let fits = |held: usize, permits: usize| {
+            let bound = permits.max(1).saturating_mul(BODIES);
+            held == 0 || held.saturating_add(bytes) <= bound
+        };
+        fits(self.entries.iter().map(held).sum(), bounds.heavy)
+            && fits(own.map(held).sum(), bounds.heavy.saturating_sub(1))
     }
 
     /// Returns whether a caller may have `bytes` more bytes of memory: half of all at most, so that
@@ -476,19 +505,15 @@ mod tests {
     fn large_bodies_are_bounded_in_all_and_one_caller_leaves_a_place() {
         let admission = Admission::new(BOUNDS);
         let ann: Vec<Permit> = (0..4)
-            .filter_map(|_| admission.enter("ann", Work::Body, 0))
+            .filter_map(|_| admission.enter("ann", Work::Body(BODIES / 2), 0))
             .collect();
         let admitted = ann.iter().filter(|permit| permit.is_admitted(0)).count();
-        assert_eq!(
-            admitted, 3,
-            "twice the places for heavy work, and one for others"
-        );
-        assert!(
-            admission
-                .enter("bob", Work::Body, 0)
-                .unwrap()
-                .is_admitted(0)
-        );
+        assert_eq!(admitted, 2, "memory for a long body is left to others");
+        let body = |bytes| admission.enter("bob", Work::Body(bytes), 0).unwrap();
+        let long = body(BODIES + 1);
+        assert!(!long.is_admitted(0), "together they take too much");
+        drop((long, ann));
+        assert!(body(BODIES + 1).is_admitted(0), "alone it is processed");
         let heavy = admission.enter("ann", Work::Heavy, 0).unwrap();
         assert!(heavy.is_admitted(0), "bodies take no place for heavy work");
     }
@@ -502,6 +527,8 @@ mod tests {
         assert!(may_be_large(&head("Accept", "*/*")), "chunked");
         let compressed = head("Content-Length", "10").with_header("Content-Encoding", "gzip");
         assert!(may_be_large(&compressed));
+        assert_eq!(body_memory(&compressed, 9), 9);
+        assert_eq!(body_memory(&head("Content-Length", "7"), 9), 7);
     }
 
     #[test]

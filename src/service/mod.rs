@@ -124,8 +124,8 @@ mod write_policy;
 
 pub use admin::Loaded;
 pub use admission::{
-    Admission, Concurrency, LARGE, LEASE, Permit, RoomFuture, Turn, TurnFuture, Work, is_heavy,
-    may_be_large, room_of_body,
+    Admission, Concurrency, HEAVY, LARGE, LEASE, Permit, RoomFuture, Turn, TurnFuture, Work,
+    body_memory, is_heavy, may_be_large, room_of_body,
 };
 pub use body_parts::{AHEAD, BodyParts, DISCARD_TIME, DISCARDED, EXPANDED, SEND_TIME};
 pub use bulk::{LoadSizes, part_size};

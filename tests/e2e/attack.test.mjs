@@ -9,8 +9,9 @@ import { LONG, bombs } from "./attack/bombs.mjs";
 import { contributions } from "./attack/contributions.mjs";
 import { definitions } from "./attack/definitions.mjs";
 import { large } from "./attack/large.mjs";
+import { memory } from "./attack/memory.mjs";
 import { sizes } from "./attack/sizes.mjs";
-import { Host, assertCalm, megabytes } from "./attack/host.mjs";
+import { CALM, Host, assertCalm, megabytes } from "./attack/host.mjs";
 
 /** The number of times that the sample is loaded, each time into EHRs of its own. */
 const COPIES = 5;
@@ -34,6 +35,20 @@ async function populate(host) {
   }
 }
 
+/** Describes what was measured during an attack. */
+const measured = ({ seen, givenBack, result }) =>
+  `${Math.round(seen.milliseconds)} ms, neighbour ${Math.round(seen.worst)} ms with ${Math.round(seen.left * 100)} % of the processors, memory ${megabytes(seen.memory)}, given back after ${Math.round(givenBack)} ms, answers ${result?.map((answer) => answer.status).join(" ")}`;
+
+/** Fails unless the answers are as an attack expects them. */
+function assertAnswered({ expected, holds }, result) {
+  for (const answer of result)
+    assert.ok(
+      expected.includes(answer.status),
+      `${answer.status} instead of ${expected.join(" or ")}: ${answer.text.slice(0, 300)}`,
+    );
+  holds?.(result);
+}
+
 describe("bombs", () => {
   let host;
   const start = async () => {
@@ -43,13 +58,8 @@ describe("bombs", () => {
   before(start);
   after(() => host?.stop());
 
-  for (const { item, title, open, prepare, attack, expected, holds } of [
-    ...bombs,
-    ...large,
-    ...definitions,
-    ...sizes,
-    ...contributions,
-  ]) {
+  for (const bomb of [...bombs, ...large, ...definitions, ...sizes, ...contributions]) {
+    const { item, title, open, prepare, attack } = bomb;
     test(`${item}: ${title}`, { skip: LONG ? false : (open ?? false) }, async (context) => {
       const state = await prepare?.(host);
       await host.settle();
@@ -60,17 +70,31 @@ describe("bombs", () => {
         throw failure ?? new Error("the attack stopped the server");
       }
       const givenBack = await host.givesBack();
-      context.diagnostic(
-        `${Math.round(seen.milliseconds)} ms, neighbour ${Math.round(seen.worst)} ms with ${Math.round(seen.left * 100)} % of the processors, memory ${megabytes(seen.memory)}, given back after ${Math.round(givenBack)} ms, answers ${result?.map((answer) => answer.status).join(" ")}`,
-      );
+      context.diagnostic(measured({ seen, givenBack, result }));
       if (failure) throw failure;
-      for (const answer of result)
-        assert.ok(
-          expected.includes(answer.status),
-          `${answer.status} instead of ${expected.join(" or ")}: ${answer.text.slice(0, 300)}`,
-        );
-      holds?.(result);
+      assertAnswered(bomb, result);
       assertCalm({ seen, givenBack });
     });
   }
+});
+
+describe("memory", () => {
+  for (const attack of memory)
+    test(`${attack.item}: ${attack.title}`, async (context) => {
+      const variables = { AUTH: "none", ...attack.variables };
+      const host = await Host.start("memory", variables, { apart: true });
+      try {
+        const run = await attack.prepare(host);
+        await host.restart();
+        await host.settle();
+        const { result, failure, seen } = await host.observe(run);
+        const givenBack = await host.givesBack(attack.kept);
+        context.diagnostic(measured({ seen, givenBack, result }));
+        if (failure) throw failure;
+        assertAnswered(attack, result);
+        assertCalm({ seen, givenBack }, { ...CALM, memory: attack.most });
+      } finally {
+        await host.stop();
+      }
+    });
 });

@@ -212,6 +212,44 @@ describe("cross-site", () => {
   });
   after(() => Promise.all([open, listed].map((each) => each?.stop())));
 
+  test("a page that was bound to this address reads nothing by headers of the runtime", async () => {
+    const host = `evil.example:${open.port}`;
+    const own = `http://localhost:${open.port}`;
+    for (const path of [
+      "/ehr?fetch=1",
+      "/admin/export",
+      "/query/aql?q=SELECT%20e%20FROM%20EHR%20e",
+    ])
+      for (const name of [
+        "mf-original-url",
+        "mf-op-original-url",
+        "x-original-url",
+        "x-rewrite-url",
+      ]) {
+        const headers = { host, "sec-fetch-site": "same-origin", [name]: `${own}${V1}${path}` };
+        for (const sent of [`${V1}${path}`, "/x"]) {
+          const answer = await open.send("GET", sent, { headers });
+          assert.ok([404, 421].includes(answer.status), `${name}: ${answer.status} ${answer.text}`);
+        }
+      }
+  });
+
+  test("a body that does not arrive is given up, whatever its length", async () => {
+    const send = (body, headers) =>
+      open.send("POST", `${V1}/query/aql`, {
+        body,
+        headers: { ...json, "content-length": String(body.length), ...headers },
+        stall: 100_000,
+        patience: 60_000,
+      });
+    const bodies = ["{}".padEnd(500), "{}".padEnd(2_000_000)];
+    const answers = await Promise.all(bodies.map((body) => send(body)));
+    assert.deepEqual(
+      answers.map((answer) => answer.status),
+      [400, 400],
+    );
+  });
+
   const origins = {
     "a foreign Origin": [{ origin: FOREIGN }, [403]],
     "the Origin `null`": [{ origin: "null" }, [403]],

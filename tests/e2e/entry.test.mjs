@@ -27,6 +27,7 @@ async function entry() {
     }
     export async function scheduled() {}
     export const replaceable_bytes = () => globalThis.bytes ?? 1_000_000;
+    export const collect_idle_garbage = () => {};
   `,
   );
   const outfile = join(folder, "entry.mjs");
@@ -93,13 +94,13 @@ test("an instance whose memory grew is replaced once no request is open, never b
   let go;
   globalThis.waiting = new Promise((resolve) => (go = resolve));
   const first = worker.fetch(post("wait"), {}, {});
-  globalThis.bytes = 1_000_000 + 97 * 1024 * 1024;
+  globalThis.bytes = 1_000_000 + 73 * 1024 * 1024;
   await worker.fetch(post("hello"), {}, {});
   assert.equal(globalThis.resets ?? 0, before, "replaced under an open request");
   go();
   await first;
   assert.equal(globalThis.resets, before + 1);
-  globalThis.bytes = 90 * 1024 * 1024;
+  globalThis.bytes = 70 * 1024 * 1024;
   await worker.fetch(post("hello"), {}, {});
   assert.equal(globalThis.resets, before + 1, "replaced without need");
 });
@@ -115,4 +116,29 @@ test("the memory of a replaced instance is collected at once, although the isola
   await worker.fetch(post("hello"), {}, {});
   assert.equal(globalThis.resets, before + 1);
   assert.equal(memory.deref(), undefined, "nothing was collected");
+});
+
+test("copies of texts are collected when they are many, a bounded number of times", async () => {
+  const { countGarbage } = await import("../../worker/garbage.js");
+  const isCollected = async (bytes, isIdle) => {
+    const memory = new WeakRef(new ArrayBuffer(1_000_000));
+    await new Promise((resolve) => setTimeout(resolve));
+    countGarbage(bytes, isIdle);
+    return memory.deref() === undefined;
+  };
+  assert.equal(await isCollected(23_000_000, true), false, "little garbage");
+  assert.equal(await isCollected(1_000_000, true), true);
+  assert.equal(await isCollected(63_000_000, false), false, "a request is open");
+  assert.equal(await isCollected(1_000_000, false), true);
+  for (let left = 23; left > 0; left -= 1) countGarbage(64_000_000, false);
+  assert.equal(await isCollected(64_000_000, true), false, "each collection leaves code behind");
+});
+
+test("the number of replacements is bounded", async () => {
+  const worker = await entry();
+  await worker.fetch(post("hello"), {}, {});
+  globalThis.bytes = 1_000_000 + 97 * 1024 * 1024;
+  const before = globalThis.resets ?? 0;
+  for (let number = 0; number < 40; number += 1) await worker.fetch(post("hello"), {}, {});
+  assert.ok(globalThis.resets - before <= 25, `${globalThis.resets - before}`);
 });

@@ -1,5 +1,6 @@
 //! D1 as an executor of the core's statements.
 
+use crate::memory::count_message;
 use aqlite::store::sql::{Row, Sql, SqlError, SqlValue, Statement, encode_statements};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use std::fmt;
@@ -29,14 +30,16 @@ impl Sql for D1 {
             return Ok(Vec::new());
         }
         let (text, long) = encode_statements(&statements);
+        let sent = text.len() + long.iter().map(|text| text.len()).sum::<usize>();
         let long: js_sys::Array = long.into_iter().map(JsValue::from_str).collect();
         // Frees the texts during the transaction: they are in JavaScript now.
         drop(statements);
-        let rows = JsFuture::from(batch(&self.0, &text, &long))
-            .await
-            .map_err(|error| SqlError::from_message(&message(&error)))?;
-        let outcomes =
-            serde_json::from_str::<Vec<Vec<Vec<Cell>>>>(&rows.as_string().unwrap_or_default());
+        let rows = JsFuture::from(batch(&self.0, &text, &long)).await;
+        drop((text, long));
+        let rows = rows.map(|rows| rows.as_string().unwrap_or_default());
+        count_message(sent + rows.as_ref().map_or(0, String::len));
+        let rows = rows.map_err(|error| SqlError::from_message(&message(&error)))?;
+        let outcomes = serde_json::from_str::<Vec<Vec<Vec<Cell>>>>(&rows);
         let outcomes = outcomes.map_err(|error| SqlError::Failed(error.to_string()))?;
         Ok(outcomes
             .into_iter()

@@ -1,7 +1,10 @@
 //! Conversion of requests and responses between the runtime and the core.
 
-use aqlite::service::{self, DISCARD_TIME, DISCARDED, EXPANDED, Gunzip, GzipError, Progress};
-use futures_util::future::{FutureExt, select};
+use crate::memory::count_response;
+use aqlite::service::{
+    self, DISCARD_TIME, DISCARDED, EXPANDED, Gunzip, GzipError, HEAVY, Progress,
+};
+use futures_util::future::{Either, FutureExt, select};
 use futures_util::{Stream, StreamExt, pin_mut, stream};
 use std::time::Duration;
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -9,6 +12,10 @@ use worker::js_sys::{Array, Function, Promise, Uint8Array};
 use worker::wasm_bindgen::{JsCast, JsValue};
 use worker::wasm_bindgen_futures::JsFuture;
 use worker::{Delay, Error, Headers, Result, web_sys};
+
+/// The time in which a short body must arrive, and each [`CHUNK`] of a longer one. A body that is being
+/// sent has a place among all others.
+const IDLE: Duration = Duration::from_secs(30);
 
 /// Bytes that are read at a time of a body of unknown length, or of a compressed one.
 pub const CHUNK: usize = 100_000;
@@ -73,7 +80,10 @@ impl Body {
     /// Appends the next bytes. Returns false at the end of the body.
     pub async fn next(&mut self, into: &mut Vec<u8>) -> Result<bool, Unread> {
         let Some(mut gunzip) = self.gunzip.take() else {
-            into.append(&mut self.chunk().await?.to_vec());
+            let chunk = self.chunk().await?;
+            let end = into.len();
+            into.resize(end + chunk.length() as usize, 0);
+            chunk.copy_to(into.get_mut(end..).unwrap_or_default());
             return Ok(!self.ended);
         };
         // One step of output, however many chunks of input it needs.
@@ -92,7 +102,12 @@ impl Body {
 
     async fn chunk(&mut self) -> Result<Uint8Array> {
         let bytes = Promise::from(self.reader.call0(&JsValue::NULL)?);
-        let bytes: Uint8Array = JsFuture::from(bytes).await?.unchecked_into();
+        // The lines of a load may be made while it is sent, and hold no place for long bodies.
+        let read = match self.size > CHUNK {
+            true => JsFuture::from(bytes).await?,
+            false => in_time(bytes).await?,
+        };
+        let bytes: Uint8Array = read.unchecked_into();
         // The reader returns full chunks until the end.
         self.ended = (bytes.length() as usize) < self.size;
         Ok(bytes)
@@ -139,14 +154,15 @@ pub async fn body(
     let length = head
         .header("Content-Length")
         .and_then(|length| length.parse::<usize>().ok());
-    // The runtime reads a body of known length in one call.
-    if length.is_some_and(|length| length <= limit) && !service::is_compressed(head) {
-        let whole = JsFuture::from(request.array_buffer().map_err(Error::from)?)
-            .await
-            .map_err(Error::from)?;
+    let known = length.filter(|length| *length <= limit && !service::is_compressed(head));
+    // The runtime reads a short body in one call. A copy of a long one in its memory would remain
+    // until it collects garbage.
+    if known.is_some_and(|length| length <= HEAVY) {
+        let whole = in_time(request.array_buffer().map_err(Error::from)?).await?;
         return Ok(Uint8Array::new(&whole).to_vec());
     }
-    let (mut chunks, mut body) = (Body::expanded(&request, head, CHUNK), Vec::new());
+    let mut chunks = Body::expanded(&request, head, CHUNK);
+    let mut body = Vec::with_capacity(known.unwrap_or_default());
     let read = async {
         while chunks.next(&mut body).await? && body.len() <= limit {}
         Ok(())
@@ -155,6 +171,19 @@ pub async fn body(
     // Also after an error: the connection stays usable only if the body was read.
     chunks.pass(limit).await;
     read.map(|()| body)
+}
+
+/// Waits for bytes of a body.
+///
+/// # Errors
+/// If they do not arrive in time, or the connection is broken.
+async fn in_time(bytes: Promise) -> Result<JsValue> {
+    let (bytes, late) = (JsFuture::from(bytes), Delay::from(IDLE));
+    pin_mut!(bytes, late);
+    match select(bytes, late).await {
+        Either::Left((bytes, _)) => Ok(bytes?),
+        Either::Right(_) => Err(Error::from("the body did not arrive in time")),
+    }
 }
 
 /// Returns the end of scheme and authority in a URL: `https://example.org`.
@@ -168,6 +197,7 @@ fn end_of_origin(url: &str) -> usize {
 /// Writes a response. An empty body is none: some statuses forbid even an empty one.
 pub fn write(response: service::Response) -> Result<web_sys::Response> {
     let headers = serde_json::to_string(&response.headers)?;
+    count_response(response.body.len());
     Ok(respond(
         response.status,
         &headers,
@@ -180,6 +210,7 @@ pub fn write_observed(
     response: service::Response,
 ) -> Result<(web_sys::Response, impl Future<Output = ()>)> {
     let headers = serde_json::to_string(&response.headers)?;
+    count_response(response.body.len());
     let parts = observed(response.status, &headers, response.body);
     let sent = JsFuture::from(Promise::from(parts.get(1)));
     Ok((parts.get(0).unchecked_into(), sent.map(drop)))

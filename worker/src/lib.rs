@@ -99,7 +99,7 @@ async fn fetch(request: web_sys::Request, env: Env, context: Context) -> Result<
     // Held until the response: the bodies in memory are limited in total.
     let _body_permit = match has_body && service::may_be_large(&head) {
         false => None,
-        true => match active.state.permit(&active.key, Work::Body, false).await {
+        true => match active.body_permit(&head, limit).await {
             Some(permit) => Some(permit),
             None => {
                 let denied = active.state.service.refuse(&head, &Denied::busy());
@@ -207,6 +207,12 @@ impl ActiveRequest {
                 address.unwrap_or_default().to_owned()
             }
         };
+    }
+
+    /// Waits for memory for the body of the request. `limit` is the longest body.
+    async fn body_permit(&self, head: &service::Request, limit: usize) -> Option<Permit> {
+        let work = Work::Body(service::body_memory(head, limit));
+        self.state.permit(&self.key, work, false).await
     }
 
     /// Responds to the request, or to a part of it. Heavy work has a heavy permit meanwhile.

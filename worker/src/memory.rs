@@ -1,5 +1,8 @@
-//! The memory of this instance, for the entry module. Wasm memory never shrinks, so an instance
-//! whose memory grew is replaced while no request is open.
+//! The memory of this instance and of the isolate around it.
+//!
+//! Wasm memory never shrinks, so the entry module replaces an instance whose memory grew while no
+//! request is open. The runtime collects the copies of long texts late, because it keeps texts of
+//! more than about 100,000 bytes where it seldom collects. So it is made to collect them.
 
 use aqlite::service::SEND_TIME;
 use std::cell::RefCell;
@@ -9,6 +12,16 @@ use worker::Date;
 
 /// Bytes of a page of wasm memory.
 const PAGE: usize = 1 << 16;
+
+/// Bytes of garbage that a text of the database leaves for each of its bytes: the message, its
+/// decoded form, the values, and the text that passes to wasm.
+const COPIES: usize = 4;
+
+#[wasm_bindgen(module = "/garbage.js")]
+extern "C" {
+    #[wasm_bindgen(js_name = countGarbage)]
+    fn count(bytes: usize, is_idle: bool);
+}
 
 thread_local! {
     /// Start times of the responses that are still being sent after their request was handled.
@@ -46,6 +59,22 @@ fn is_sending() -> bool {
 #[wasm_bindgen]
 pub fn replaceable_bytes() -> usize {
     if is_sending() { 0 } else { pages() * PAGE }
+}
+
+/// Counts the garbage of a message to the database, or from it.
+pub fn count_message(bytes: usize) {
+    count(bytes.saturating_mul(COPIES), false);
+}
+
+/// Counts the bytes of a response, which are copied once.
+pub fn count_response(bytes: usize) {
+    count(bytes, false);
+}
+
+/// Has garbage collected when no request is open, if it is much.
+#[wasm_bindgen]
+pub fn collect_idle_garbage() {
+    count(0, !is_sending());
 }
 
 #[cfg(target_family = "wasm")]

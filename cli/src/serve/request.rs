@@ -204,7 +204,7 @@ impl ActiveRequest {
         // Held until the response: the bodies in memory are limited in total.
         let permit = match service::may_be_large(&head) {
             false => None,
-            true => match self.thread.permit(&self.key, Work::Body, false).await {
+            true => match self.body_permit(&head, limit).await {
                 Some(permit) => Some(permit),
                 None => {
                     let denied = self.thread.service.refuse(&head, &Denied::busy());
@@ -226,6 +226,12 @@ impl ActiveRequest {
         };
         self.thread.give_back(permit);
         response
+    }
+
+    /// Waits for memory for the body of the request. `limit` is the longest body.
+    async fn body_permit(&self, head: &service::Request, limit: usize) -> Option<Permit> {
+        let work = Work::Body(service::body_memory(head, limit));
+        self.thread.permit(&self.key, work, false).await
     }
 
     /// Returns this request for a service thread that answers a part of it.

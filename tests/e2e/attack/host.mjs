@@ -7,6 +7,7 @@ import { Worker } from "node:worker_threads";
 import { Miniflare } from "miniflare";
 import { unstable_getMiniflareWorkerOptions } from "wrangler";
 import { V1, freshState, root } from "../server.mjs";
+import { startDatabases } from "./apart.mjs";
 
 /**
  * The bounds that hold during and after every attack: milliseconds, and bytes above the idle process.
@@ -22,7 +23,7 @@ const STRICT = process.env.AQLITE_ATTACK === "long";
 export const CALM = {
   latency: STRICT ? 1_000 : 4_000,
   memory: STRICT ? 200_000_000 : 300_000_000,
-  // An instance that grew by less than 96 MiB is kept, beside it what V8 has not collected yet.
+  // An instance that grew by less than 72 MiB is kept, beside it what V8 has not collected yet.
   kept: STRICT ? 150_000_000 : 250_000_000,
   giveBack: Number(process.env.AQLITE_ATTACK_PATIENCE ?? 60_000),
 };
@@ -102,10 +103,23 @@ function forgetPeak(pid) {
 
 export const megabytes = (bytes) => `${Math.round(bytes / 1e6)} MB`;
 
+/** The ids of databases by their names in the worker. */
+const idsOf = (databases) =>
+  Object.fromEntries(Object.entries(databases).map(([name, of]) => [name, of.id ?? of]));
+
 /** A running worker. Start one after the other: a new process is recognized by its absence before. */
 export class Host {
-  static async start(name, variables = { AUTH: "none" }, { fetchMock } = {}) {
+  static async start(name, variables = { AUTH: "none" }, { fetchMock, apart = false } = {}) {
     const host = new Host();
+    host.name = name;
+    host.state = freshState(`attack-${name}`);
+    host.options = { variables, fetchMock, apart };
+    await host.#run();
+    return host;
+  }
+
+  /** Starts workerd on the state of this host. */
+  async #run() {
     const { workerOptions } = unstable_getMiniflareWorkerOptions(join(root, "wrangler.toml"));
     const {
       compatibilityDate,
@@ -117,11 +131,12 @@ export class Host {
     } = workerOptions;
     const modules = [{ type: "ESModule", path: join(root, "dist/worker/index.js") }];
     modules.push({ type: "CompiledWasm", path: join(root, "dist/worker/aqlite_worker_bg.wasm") });
-    host.name = name;
-    host.state = freshState(`attack-${name}`);
+    const { variables, fetchMock, apart } = this.options;
+    const d1Persist = join(this.state, "v3/d1");
+    this.databases = apart ? await startDatabases(idsOf(d1Databases), d1Persist) : undefined;
     const before = runtimes();
-    host.log = "";
-    host.runtime = new Miniflare({
+    this.log = "";
+    this.runtime = new Miniflare({
       host: "127.0.0.1",
       port: 0,
       modules,
@@ -129,21 +144,26 @@ export class Host {
       compatibilityDate,
       compatibilityFlags,
       kvNamespaces,
-      d1Databases,
+      ...(apart ? { unsafeBindings: this.databases.bindings } : { d1Databases, d1Persist }),
       ratelimits,
       fetchMock,
       bindings: { ...bindings, ...variables },
-      d1Persist: join(host.state, "v3/d1"),
-      kvPersist: join(host.state, "v3/kv"),
+      kvPersist: join(this.state, "v3/kv"),
       handleRuntimeStdio: (...streams) =>
         streams.forEach((stream) =>
-          stream.on("data", (bytes) => (host.log = (host.log + bytes).slice(-200_000))),
+          stream.on("data", (bytes) => (this.log = (this.log + bytes).slice(-200_000))),
         ),
     });
-    host.port = Number((await host.runtime.ready).port);
-    [host.pid] = runtimes().filter((pid) => !before.includes(pid));
-    assert.ok(host.pid, "the process of workerd was not found");
-    return host;
+    this.port = Number((await this.runtime.ready).port);
+    [this.pid] = runtimes().filter((pid) => !before.includes(pid));
+    assert.ok(this.pid, "the process of workerd was not found");
+  }
+
+  /** Ends the process and starts another one on the same state, whose memory is that of a fresh one. */
+  async restart() {
+    await this.runtime.dispose();
+    await this.databases?.runtime.dispose();
+    await this.#run();
   }
 
   /**
@@ -295,6 +315,7 @@ export class Host {
   async stop() {
     if (!(await this.isAlive())) process.kill(this.pid, "SIGKILL");
     await this.runtime.dispose();
+    await this.databases?.runtime.dispose();
   }
 }
 
