@@ -22,6 +22,9 @@ const FIELD: char = '\t';
 const RECORD: char = '\u{1e}';
 const QUOTED: char = '\u{1f}';
 
+/// The name of the record after which layouts are numbered from 0 again.
+const ANEW: &str = "anew";
+
 /// Iterates over the records of some lines.
 pub(super) fn records(lines: &str) -> impl Iterator<Item = &str> {
     lines
@@ -57,15 +60,35 @@ pub(super) struct Journal {
     /// By digest.
     numbers: HashMap<String, u64>,
     line: String,
+    /// Whether the next record is the first one after a checkpoint.
+    is_anew: bool,
 }
 
 impl Journal {
+    /// A journal that goes on after a checkpoint. A checkpoint has no layouts by number, so their
+    /// numbers begin again.
+    pub(super) fn after_checkpoint() -> Journal {
+        Journal {
+            is_anew: true,
+            ..Journal::default()
+        }
+    }
+
     /// Returns the text that was written since the last call.
     pub(super) fn take(&mut self) -> Option<String> {
-        let mut line = std::mem::take(&mut self.line);
-        line.push('\n');
         // The line end alone means that nothing was written.
-        (line.len() > 1).then_some(line)
+        if self.line.is_empty() {
+            return None;
+        }
+        let mut line = String::new();
+        if std::mem::take(&mut self.is_anew) {
+            // For who reads the lines before the checkpoint too.
+            line.push_str(ANEW);
+            line.push(RECORD);
+        }
+        line.push_str(&std::mem::take(&mut self.line));
+        line.push('\n');
+        Some(line)
     }
 
     /// Appends the record of a change.
@@ -216,6 +239,12 @@ impl Journal {
         let mut fields = Fields(record.split(FIELD));
         let name = fields.0.next().unwrap_or_default();
         Ok(Some(match name {
+            ANEW => {
+                self.numbered.clear();
+                self.numbers.clear();
+                self.is_anew = false;
+                return Ok(None);
+            }
             "shape" => {
                 let layout = self.layouts.read(&fields.text()?)?;
                 self.keep(layout);

@@ -55,6 +55,9 @@ pub trait LogStore {
 #[derive(Debug, Default)]
 pub struct MemoryLog(RefCell<Entries>);
 
+/// The records of a log with their numbers, and the last number: the content of a checkpoint.
+pub(super) type NumberedRecords = (Vec<(u64, AccessRecord)>, u64);
+
 #[derive(Debug, Default)]
 struct Entries {
     entries: Vec<(u64, AccessRecord)>,
@@ -70,6 +73,21 @@ impl Entries {
 }
 
 impl MemoryLog {
+    /// Creates a log of records that were never sent with a key.
+    pub(super) fn of((entries, last): NumberedRecords) -> MemoryLog {
+        MemoryLog(RefCell::new(Entries {
+            entries,
+            keys: HashSet::new(),
+            last,
+        }))
+    }
+
+    /// Returns the records, for [`MemoryLog::of`].
+    pub(super) fn numbered(&self) -> NumberedRecords {
+        let log = self.0.borrow();
+        (log.entries.clone(), log.last)
+    }
+
     /// Adds records.
     pub(super) fn push(&self, accesses: impl IntoIterator<Item = AccessRecord>) {
         accesses

@@ -2,6 +2,7 @@
 
 mod apply;
 mod check;
+mod checkpoint;
 mod index;
 mod repository;
 mod snapshot;
@@ -12,9 +13,11 @@ use super::repository::{
     Commit, Definition, DefinitionKind, Ehr, ItemTag, StoreError, TagList, Version,
 };
 use super::state_history::StateHistory;
-use crate::document::{Batch, Doc, DocRow, DocState, EhrRow, ObjectKind};
+use crate::document::{Batch, Doc, DocRow, DocState, EhrRow, ObjectKind, TextIndex};
 use crate::rm::class::Attr;
-use index::{StoredContribution, TextIndex};
+use aqlite_engine::codec;
+pub use checkpoint::CheckpointWork;
+use index::StoredContribution;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
@@ -44,7 +47,7 @@ struct State {
     /// The preceding version of each document.
     before: Vec<Option<u32>>,
     /// Versions whose metadata cannot be derived from their documents.
-    explicit: HashMap<u32, Version>,
+    explicit: HashMap<u32, ExplicitVersion>,
     definitions: HashMap<(DefinitionKind, String, String), Definition>,
     batch: Batch,
     ordinal: u64,
@@ -52,6 +55,28 @@ struct State {
     history: StateHistory,
     log: MemoryLog,
 }
+
+/// The metadata of a version that cannot be derived from its document.
+#[derive(Clone)]
+struct ExplicitVersion {
+    ehr_id: String,
+    version_uid: String,
+    preceding: Option<String>,
+    contribution: String,
+    time_committed: String,
+    lifecycle: String,
+    template_id: Option<String>,
+}
+
+codec!(ExplicitVersion {
+    ehr_id,
+    version_uid,
+    preceding,
+    contribution,
+    time_committed,
+    lifecycle,
+    template_id,
+});
 
 /// An EHR, and its number in the batch. The owner of the demographic parties has no `ehr`.
 struct EhrEntry {
@@ -87,8 +112,21 @@ impl Memory {
 
     /// Returns the changes since the last call as one line of text with its end, or `None` without
     /// changes.
-    pub fn written(&self) -> Option<String> {
-        self.journal.as_ref()?.borrow_mut().take()
+    ///
+    /// # Errors
+    /// A message if a part of the checkpoint could not be read: the changes must not be saved.
+    pub fn written(&self) -> Result<Option<String>, String> {
+        let taken = self.journal.as_ref().and_then(|j| j.borrow_mut().take());
+        match self.failure() {
+            Some(why) => Err(why),
+            None => Ok(taken),
+        }
+    }
+
+    /// Returns why a part of the checkpoint could not be read. The repository must not be used
+    /// after that.
+    pub fn failure(&self) -> Option<String> {
+        self.state.borrow().batch.failure().map(str::to_owned)
     }
 
     /// Applies lines of [`Memory::written`] again. The caller passes all lines since the first one,
@@ -106,7 +144,7 @@ impl Memory {
             let change = journal.borrow_mut().read(record)?;
             change.map_or(Ok(()), |change| self.check_and_apply(change))?;
         }
-        Ok(())
+        self.failure().map_or(Ok(()), Err)
     }
 
     fn check_and_apply(&self, change: Change) -> Result<(), String> {
@@ -134,6 +172,11 @@ impl Memory {
             journal.borrow_mut().write(&change)?;
         }
         self.state.borrow_mut().apply(change)
+    }
+
+    /// Returns the number of physical deletions.
+    pub fn removals(&self) -> u64 {
+        self.state.borrow().history.removals()
     }
 
     /// Returns the approximate size of the batch in bytes.
@@ -213,12 +256,11 @@ impl State {
 
     /// Returns a version with its tags and those of its object.
     fn version(&self, document: u32) -> Result<Version, StoreError> {
-        let version = self
-            .explicit
-            .get(&document)
-            .cloned()
-            .or_else(|| self.derived_version(document))
-            .ok_or_else(missing_document)?;
+        let version = match self.explicit.get(&document) {
+            Some(explicit) => self.explicit_version(document, explicit),
+            None => self.derived_version(document),
+        };
+        let version = version.ok_or_else(missing_document)?;
         let of = |target: &String| {
             self.tags.get(target).map(|(_, tags)| TagList {
                 target: target.clone(),
@@ -230,6 +272,24 @@ impl State {
             .filter_map(of)
             .collect();
         Ok(Version { tags, ..version })
+    }
+
+    fn explicit_version(&self, document: u32, explicit: &ExplicitVersion) -> Option<Version> {
+        let doc = self.batch.doc(document)?;
+        Some(Version {
+            ehr_id: explicit.ehr_id.clone(),
+            kind: doc.row.kind,
+            object_id: self.batch.object_id(document).to_owned(),
+            version_uid: explicit.version_uid.clone(),
+            number: doc.row.number,
+            preceding: explicit.preceding.clone(),
+            contribution: explicit.contribution.clone(),
+            time_committed: explicit.time_committed.clone(),
+            lifecycle: explicit.lifecycle.clone(),
+            template_id: explicit.template_id.clone(),
+            packed: self.batch.packed(doc.version)?,
+            tags: Vec::new(),
+        })
     }
 
     /// Derives a version from its document.

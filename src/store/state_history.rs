@@ -3,15 +3,17 @@
 
 use super::scan::Snapshot;
 use crate::document::short_digest;
+use aqlite_engine::codec;
 
 /// Physical deletions, and changes of `is_queryable`.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct StateHistory {
     removals: Vec<Removal>,
     queryable: Vec<FormerQueryable>,
 }
 
 /// A physical deletion.
+#[derive(Clone)]
 struct Removal {
     /// The digest of the ehr_id; `None` if everything was removed.
     ehr: Option<String>,
@@ -20,11 +22,23 @@ struct Removal {
 }
 
 /// A former value of `is_queryable`: valid before a version of the EHR_STATUS.
+#[derive(Clone)]
 struct FormerQueryable {
     ehr_id: String,
     before: u64,
     is_queryable: bool,
 }
+
+codec!(StateHistory {
+    removals,
+    queryable
+});
+codec!(Removal { ehr, first_version });
+codec!(FormerQueryable {
+    ehr_id,
+    before,
+    is_queryable
+});
 
 impl StateHistory {
     /// Returns the number of physical deletions.

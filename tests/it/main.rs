@@ -12,6 +12,7 @@ mod access_log;
 mod altered;
 mod aql_errors;
 mod bulk;
+mod checkpoints;
 mod contributions;
 mod dependencies;
 mod error_codes;

@@ -29,6 +29,7 @@
     reason = "helpers of tests fail by panicking, as tests do"
 )]
 
+use crate::checkpoints::{Saved, open, save};
 use crate::over_http;
 use crate::same_cells;
 use crate::sqlite::{Sqlite, compact};
@@ -170,9 +171,52 @@ impl Handler for Rebuilt {
         let service = Service::new(memory, self.config.clone());
         let response =
             now_or_never(service.handle(request, environment)).expect("a synchronous repository");
-        self.lines
-            .borrow_mut()
-            .push_str(&service.repository().written().unwrap_or_default());
+        self.lines.borrow_mut().push_str(
+            &service
+                .repository()
+                .written()
+                .expect("whole")
+                .unwrap_or_default(),
+        );
+        response
+    }
+}
+
+#[test]
+fn the_cases_hold_in_memory_that_is_opened_from_a_checkpoint_before_every_request() {
+    run_all(&|config| {
+        let saved = save(&Memory::journaled()).expect("a checkpoint");
+        Box::new(Reopened {
+            config,
+            saved: RefCell::new((saved, String::new())),
+            requests: Cell::new(0),
+        })
+    });
+}
+
+/// A service that is opened before each request from a checkpoint and the lines behind it. Every
+/// second request is followed by a checkpoint.
+struct Reopened {
+    config: Config,
+    saved: RefCell<(Saved, String)>,
+    requests: Cell<u32>,
+}
+
+impl Handler for Reopened {
+    fn handle(&self, request: &Request, environment: &mut dyn Environment) -> Response {
+        let (saved, lines) = &mut *self.saved.borrow_mut();
+        let memory = open(saved).expect("a checkpoint");
+        memory.repeat(lines).expect("the lines that were written");
+        let service = Service::new(memory, self.config.clone());
+        let response =
+            now_or_never(service.handle(request, environment)).expect("a synchronous repository");
+        let memory = service.repository();
+        lines.push_str(&memory.written().expect("whole").unwrap_or_default());
+        self.requests.set(self.requests.get() + 1);
+        if self.requests.get().is_multiple_of(2) {
+            *saved = save(memory).expect("a checkpoint");
+            lines.clear();
+        }
         response
     }
 }

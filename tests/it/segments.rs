@@ -5,7 +5,7 @@
 mod blobs;
 mod memory;
 mod named;
-mod queries;
+pub mod queries;
 
 use crate::rows::NOW;
 use crate::sql::{Dice, EHRS};

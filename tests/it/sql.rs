@@ -303,6 +303,7 @@ fn a_scan_sees_one_moment() {
 }
 
 /// A deterministic sequence of numbers.
+#[derive(Clone)]
 pub struct Dice(u64);
 
 /// The EHRs of random commits.

@@ -489,6 +489,44 @@ test("a data set on the disk can be opened again and moved", async () => {
   assert.equal(await aqlite.Repository.remove("copy", aDataSet()), false);
 });
 
+test("a long journal is compacted, and deleted data are in no file", async () => {
+  const folder = join(house, "compacted");
+  const set = { name: "ward", folder, admin: true };
+  const names = async () => {
+    const [entry] = (await readdir(folder, { withFileTypes: true })).filter((e) => e.isDirectory());
+    return (await readdir(join(folder, entry.name))).map((name) => join(folder, entry.name, name));
+  };
+  const repository = await aqlite.Repository.open(set);
+  await repository.generate({ ehrs: 200, compositions: 1500, seed: 3 });
+  const count = async (opened) => (await opened.query(COUNT)).rows[0][0];
+  const many = await count(repository);
+  const exported = async (opened) => {
+    let text = "";
+    for await (const page of opened.export()) text += page;
+    return text;
+  };
+  const text = await exported(repository);
+  repository.close();
+  const again = await aqlite.Repository.open(set);
+  assert.equal((await names()).filter((name) => name.endsWith(".checkpoint")).length, 1);
+  assert.equal(await count(again), many);
+  assert.equal(await exported(again), text);
+  const ehr = await again.createEhr({ subject: { id: "confidential", namespace: "ward" } });
+  const holders = async () => {
+    const texts = await Promise.all((await names()).map((name) => readFile(name, "latin1")));
+    return texts.filter((bytes) => bytes.includes(ehr)).length;
+  };
+  assert.equal(await holders(), 1);
+  const deleted = await again.request({ method: "DELETE", path: `admin/ehr/${ehr}` });
+  assert.ok(deleted.status < 300, deleted.body);
+  assert.equal(await holders(), 0);
+  assert.equal((await names()).length, 1);
+  again.close();
+  const last = await aqlite.Repository.open(set);
+  assert.equal(await exported(last), text);
+  last.close();
+});
+
 test("a process that dies during a write leaves whole requests", async () => {
   const folder = join(house, "killed");
   const writer = `import { Repository } from "aqlite";

@@ -1,7 +1,8 @@
 // Data sets on the disk, for Node. One process may work with a folder at a time.
+import { closeSync, openSync, readSync } from "node:fs";
 import { mkdir, open, readFile, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import type { Folder, Root } from "../src/storage";
+import type { Folder, Reader, Root } from "../src/storage";
 import { AqliteError } from "./errors";
 
 const LOCK = "lock";
@@ -78,6 +79,20 @@ class DiskFolder implements Folder {
 
   async remove(name: string): Promise<void> {
     await rm(join(this.path, name), { force: true });
+  }
+
+  /** Opens the file for each read, so that no descriptor outlives the repository. */
+  reader(name: string): Promise<Reader> {
+    const path = join(this.path, name);
+    return Promise.resolve((from, to) => {
+      const file = openSync(path, "r");
+      try {
+        const bytes = new Uint8Array(to - from);
+        return bytes.subarray(0, readSync(file, bytes, 0, bytes.length, from));
+      } finally {
+        closeSync(file);
+      }
+    });
   }
 }
 

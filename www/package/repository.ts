@@ -130,6 +130,8 @@ export class Repository {
       }
     };
     await stored(() => kept.current(() => undefined, reading));
+    // A process may end before it is idle, so a long journal is compacted now.
+    await stored(() => kept.compact());
   }
 
   /** Returns the data sets of a folder, the oldest first. */
@@ -597,7 +599,7 @@ export class Repository {
 
   /** Frees the memory of the repository. A stored data set can be opened again. */
   close(): void {
-    this.#kept?.repository.free();
+    this.#kept?.close();
     this.#memory?.free();
     this.#kept = undefined;
     this.#memory = undefined;

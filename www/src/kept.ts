@@ -1,7 +1,8 @@
 // A repository that follows the journal of a data set. It contains the writes of other realms, and
-// its own writes are stored.
+// its own writes are stored. Behind writes it makes checkpoints, so that opening stays fast.
 import { Repository } from "aqlite-wasm";
-import type { DataSets, Journal } from "./persist";
+import { Damaged, type DataSets, type Journal, type Piece, type Stored } from "./persist";
+import { exclusively } from "./storage";
 import { Fault, reasonOf } from "./fault";
 
 /** An answer of the REST interface. */
@@ -56,18 +57,37 @@ export function reads(method: string, url: string): boolean {
 /** Receives the progress of reading a data set: bytes read, and their approximate total. */
 export type Reading = (done: number, of: number) => void;
 
+/** The time in milliseconds after the last write at which a checkpoint is begun. */
+const IDLE = 2000;
+/** The same after checkpoints that could not be made, at most. */
+const MOST_PATIENCE = 300_000;
+
+/** The number of sample compositions from which on they are stored as a checkpoint. */
+const MANY = 2000;
+
 /** The repository and its journal in one realm. */
 export class Kept {
   repository: Repository;
   readonly sets: DataSets;
   readonly #base: string;
   readonly #which: () => Promise<string>;
+  readonly #compacts: boolean;
   #journal: Journal;
   #busy: Promise<unknown> = Promise.resolve();
+  /** The file of the checkpoint from which the repository was opened. */
+  #file: string | undefined;
+  /** The number of physical deletions that no file has the texts of. */
+  #erased = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #patience = IDLE;
 
-  /** `base` is the address before `v1` of the interface. `which` returns the id of the data set. */
-  constructor(base: string, sets: DataSets, which: () => Promise<string>) {
+  /**
+   * `base` is the address before `v1` of the interface. `which` returns the id of the data set. With
+   * `compacts`, this realm makes checkpoints behind writes of all realms.
+   */
+  constructor(base: string, sets: DataSets, which: () => Promise<string>, compacts = true) {
     this.#base = base;
+    this.#compacts = compacts;
     this.#which = which;
     this.sets = sets;
     this.#journal = sets.journal("");
@@ -91,9 +111,27 @@ export class Kept {
   /** Runs on data that contain all writes of other realms. */
   current<T>(run: () => T | Promise<T>, reading?: Reading): Promise<T> {
     return this.#inTurn(async () => {
-      await this.follow(reading);
-      return run();
+      for (;;) {
+        await this.follow(reading);
+        const outcome = await settled(run);
+        const failure = this.repository.failure;
+        if (failure === undefined) {
+          if ("error" in outcome) throw outcome.error;
+          return outcome.value;
+        }
+        // Nothing that was computed is valid, and nothing was stored.
+        await this.#recover(failure);
+      }
     });
+  }
+
+  /** Forgets a checkpoint that cannot be read. Fails if nothing else has its content. */
+  async #recover(failure: string, file = this.#file): Promise<void> {
+    if (file !== undefined && (await this.#journal.giveUp(file))) return;
+    this.#journal.forget();
+    throw new Error(
+      `the file ${file} of this data set is damaged (${failure}), and no other file has its content: open another data set, and import an export of this one`,
+    );
   }
 
   /** Runs like `current`, with no other writer among all realms. */
@@ -120,12 +158,112 @@ export class Kept {
       done += lines.length;
       reading(done, of);
     };
-    try {
-      await this.#journal.follow(() => this.empty(), repeat);
-    } catch (error) {
-      this.#journal.forget();
-      throw error;
+    for (;;) {
+      try {
+        await this.#journal.follow((stored) => this.#open(stored), repeat);
+        break;
+      } catch (error) {
+        this.#journal.forget();
+        const failure = this.repository.failure;
+        if (error instanceof Damaged) await this.#recover(error.message, error.file);
+        else if (failure !== undefined) await this.#recover(failure);
+        else throw error;
+      }
     }
+    const isDue = this.#journal.isLong || this.#holdsDeleted;
+    if (isDue && this.#timer === undefined) this.#later();
+  }
+
+  /** Starts with the repository of a checkpoint, or with an empty one. */
+  #open(stored: Stored | undefined): void {
+    if (!stored) return this.empty();
+    const { file, head, read } = stored;
+    try {
+      this.#adopt(Repository.open(this.#base, head, read));
+    } catch (error) {
+      throw new Damaged(error instanceof Error ? error.message : String(error), file);
+    }
+    this.#file = file;
+    this.#erased = this.repository.removals;
+  }
+
+  #adopt(repository: Repository): void {
+    this.repository.free();
+    this.repository = repository;
+    this.#file = undefined;
+    this.#erased = 0;
+  }
+
+  /** Whether the journal has texts that were deleted physically. */
+  get #holdsDeleted(): boolean {
+    return this.repository.removals > this.#erased;
+  }
+
+  /** Makes a checkpoint when this realm has been idle for a while. */
+  #later(): void {
+    if (!this.#compacts) return;
+    clearTimeout(this.#timer);
+    const compacted = () => {
+      this.#patience = IDLE;
+    };
+    const failed = () => {
+      // It is tried again, but not at the cost of the device if the storage is full.
+      this.#patience = Math.min(2 * this.#patience, MOST_PATIENCE);
+    };
+    const timer: unknown = (this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      void this.compact().then(compacted, failed);
+    }, this.#patience));
+    // A process of Node does not wait for it.
+    (timer as { unref?: () => void }).unref?.();
+  }
+
+  /** Frees the memory of the repository, which must not be used after that. */
+  close(): void {
+    clearTimeout(this.#timer);
+    this.repository.free();
+  }
+
+  /**
+   * Makes a checkpoint if the journal behind the last one is long, in short steps between other
+   * work. A write of any realm makes it void.
+   */
+  compact(): Promise<void> {
+    return exclusively("aqlite/compact", async () => {
+      const begun = await this.current(() => ({
+        isDue: this.#journal.isLong || this.#holdsDeleted,
+        repository: this.repository,
+        position: this.#journal.position,
+        journal: this.#journal,
+      }));
+      if (!begun.isDue) return;
+      const { repository, position, journal } = begun;
+      const check = () => {
+        if (this.repository !== repository || this.#journal.position !== position)
+          throw new Error("the data were changed while a checkpoint was made");
+      };
+      const next = pieces(repository, (step) =>
+        this.#inTurn(async () => {
+          check();
+          await breathe();
+          return step();
+        }),
+      );
+      const written = await journal.save(next);
+      await this.alone(async () => {
+        check();
+        await journal.complete(written, this.#holdsDeleted);
+        await this.follow();
+      });
+    });
+  }
+
+  /** Removes texts that were deleted physically from all files. */
+  async #erase(): Promise<void> {
+    const now = <T>(step: () => T) => Promise.resolve(step());
+    const written = await this.#journal.save(pieces(this.repository, now));
+    await this.#journal.complete(written, true);
+    await this.follow();
   }
 
   async #keep(): Promise<void> {
@@ -137,12 +275,13 @@ export class Kept {
       this.#journal.forget();
       throw new NotKept("notKept", { reason: reasonOf(error) });
     }
+    if (this.#holdsDeleted) await this.#erase();
+    else if (this.#journal.isLong) this.#later();
   }
 
   /** Starts with an empty repository. */
   empty(): void {
-    this.repository.free();
-    this.repository = new Repository(this.#base, true);
+    this.#adopt(new Repository(this.#base, true));
   }
 
   /**
@@ -155,6 +294,17 @@ export class Kept {
     fill: () => Promise<boolean>,
   ): Promise<void> {
     this.#journal = this.sets.journal(id);
+    if ((samples?.compositions ?? 0) >= MANY) {
+      // No line of a journal is written, which would take longer and more space.
+      this.#adopt(new Repository(this.#base, false));
+      while (await fill());
+      const turn = async <T>(step: () => T) => {
+        await breathe();
+        return step();
+      };
+      await this.#journal.rewriteAsCheckpoint(samples, pieces(this.repository, turn));
+      return;
+    }
     this.empty();
     await this.#journal.rewrite(samples, async (write) => {
       for (let more = true; more;) {
@@ -164,4 +314,31 @@ export class Kept {
       }
     });
   }
+}
+
+/** Returns the value or the error of a function. */
+async function settled<T>(run: () => T | Promise<T>): Promise<{ value: T } | { error: unknown }> {
+  try {
+    return { value: await run() };
+  } catch (error) {
+    return { error };
+  }
+}
+
+/**
+ * Returns a function that returns the pieces of a checkpoint of a repository. Each is made by one
+ * call of `turn`.
+ */
+function pieces(
+  repository: Repository,
+  turn: <T>(step: () => T) => Promise<T>,
+): () => Promise<Piece> {
+  const work = repository.checkpoint();
+  return () =>
+    turn(() => {
+      const piece = repository.checkpoint_step(work);
+      return piece
+        ? { piece, isHead: false }
+        : { piece: repository.checkpoint_head(work), isHead: true };
+    });
 }

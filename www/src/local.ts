@@ -40,6 +40,8 @@ export interface Files {
   base: URL;
   wasm: Promise<Response>;
   samples: () => Promise<Response>;
+  /** Whether this realm makes checkpoints behind writes. */
+  compacts: boolean;
 }
 
 /** The part of a line of an export that the next page needs. */
@@ -93,7 +95,12 @@ export class Local {
     this.#base = new URL(LOCAL, files.base).href;
     this.#module = module;
     this.sets = sets;
-    this.#kept = new Kept(this.#base, sets, async () => (await sets.current()) ?? "");
+    this.#kept = new Kept(
+      this.#base,
+      sets,
+      async () => (await sets.current()) ?? "",
+      files.compacts,
+    );
   }
 
   /**
@@ -243,12 +250,14 @@ export class Local {
   import(text: string): Promise<string[]> {
     return this.#kept.writing(() => {
       const headers = { "content-type": "application/x-ndjson" };
-      const { body } = this.#administer({
+      const { status, body } = this.#administer({
         method: "POST",
         url: this.address("admin/import?findings=keep"),
         headers,
         body: text,
       });
+      // The whole is refused if it is too long.
+      if (status >= 300) throw refusal(status, body);
       return refusedLines(body);
     });
   }

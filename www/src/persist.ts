@@ -15,7 +15,12 @@
 // On disk, `index.json` names the sets. Each set has a folder with segments `generation-number.log`.
 // A line is one write. A line without its end is ignored, so a write is stored as a whole or not at
 // all. A replacement of everything is a new generation, which becomes valid when the index names it.
-import { exclusively, type Folder, type Root } from "./storage";
+//
+// A checkpoint `generation-id.checkpoint` has everything that the lines before it have made. It
+// becomes valid when the index names it. A realm opens the newest one and reads the lines behind it.
+// The two newest starting points stay, so each line is kept twice, and undo finds those of the last
+// ten minutes. Segments before the oldest starting point are removed.
+import { exclusively, type Folder, type Reader, type Root } from "./storage";
 import type { DataSet, Samples } from "./protocol";
 import { Fault } from "./fault";
 
@@ -34,6 +39,54 @@ interface Entry {
   base: number;
   /** When the set was discarded, in milliseconds since 1970. Absent for a set in the list. */
   discarded?: number;
+  /** The checkpoints, the oldest first. Absent if there is none. */
+  checkpoints?: Checkpoint[] | undefined;
+  /** Whether the lines before the oldest checkpoint were removed. */
+  isShortened?: boolean | undefined;
+  /** The newest segment that follows a checkpoint. Earlier ones may be short. */
+  reached?: number | undefined;
+}
+
+/** A checkpoint in the index. */
+interface Checkpoint {
+  /** The name of its file. */
+  file: string;
+  /** The position of its head, and the end of the file. */
+  head: number;
+  bytes: number;
+  /** The number of lines before it. */
+  lines: number;
+  /** The first segment behind it. */
+  segment: number;
+  /** Milliseconds since 1970. */
+  made: number;
+}
+
+/** The file of a checkpoint that was written. */
+export type Written = Pick<Checkpoint, "file" | "head" | "bytes">;
+
+/** A checkpoint to be opened. */
+export interface Stored {
+  file: string;
+  head: Uint8Array;
+  read: Reader;
+}
+
+/** A position in the journal from which a repository can be made: its beginning, or a checkpoint. */
+interface Start {
+  checkpoint: Checkpoint | undefined;
+  lines: number;
+  segment: number;
+}
+
+/** Returns the positions from which the repository of a set can be made, the oldest first. */
+function startsOf({ checkpoints = [], isShortened = false }: Entry): Start[] {
+  const made = checkpoints.map((checkpoint) => ({
+    checkpoint,
+    lines: checkpoint.lines,
+    segment: checkpoint.segment,
+  }));
+  return isShortened ? made : [{ checkpoint: undefined, lines: 0, segment: 1 }, ...made];
 }
 
 interface Index {
@@ -42,8 +95,13 @@ interface Index {
   sets: Record<string, Entry>;
 }
 
-/** The version of the file format. */
+/** The version of the file format, and that of an index with checkpoints. */
 const FORMAT = 1;
+const WITH_CHECKPOINTS = 2;
+/** The time in milliseconds during which the writes before a checkpoint can be undone. */
+const UNDOABLE = 600_000;
+/** The bytes of a journal behind the last checkpoint after which another one is due. */
+const LONG = 2 << 20;
 const INDEX = "index.json";
 const NEWLINE = 10;
 /** The number of bytes that are read at once. */
@@ -202,7 +260,8 @@ export class DataSets {
   async #index(): Promise<Index> {
     if ((await this.#root.size(INDEX)) < 0) return { format: FORMAT, current: null, sets: {} };
     const index = JSON.parse(new TextDecoder().decode(await this.#root.read(INDEX, 0))) as Index;
-    if (index.format !== FORMAT) throw new Fault("otherRelease");
+    if (index.format !== FORMAT && index.format !== WITH_CHECKPOINTS)
+      throw new Fault("otherRelease");
     return index;
   }
 
@@ -210,6 +269,9 @@ export class DataSets {
     return exclusively("aqlite/index", async () => {
       const index = await this.#index();
       const result = change(index);
+      // Releases without checkpoints must not take a shortened journal for the whole.
+      const hasCheckpoints = Object.values(index.sets).some((set) => set.checkpoints?.length);
+      index.format = hasCheckpoints ? WITH_CHECKPOINTS : FORMAT;
       await this.#root.replace(INDEX, new TextEncoder().encode(JSON.stringify(index)));
       return result;
     }).finally(this.#changed);
@@ -259,7 +321,11 @@ export class Journal {
   readonly #edit: (change: (entry: Entry) => void) => Promise<void>;
   #opened: Promise<Folder> | undefined;
   /** The position of the next read and write. Generation 0 means that nothing was read. */
-  #at = { generation: 0, segment: 1, bytes: 0, lines: 0 };
+  #at = startOf(0);
+  /** The bytes behind the checkpoint. */
+  #tail = 0;
+  /** The bytes of the checkpoint. */
+  #before = 0;
   #base = 0;
   #samples: Samples | null = null;
 
@@ -293,26 +359,129 @@ export class Journal {
     return this.#at.lines - this.#base;
   }
 
+  /** A text that differs for different positions. */
+  get position(): string {
+    const { generation, file, segment, bytes } = this.#at;
+    return [this.id, generation, file, segment, bytes].join(" ");
+  }
+
+  /** Whether the journal behind the last checkpoint is so long that another one pays. */
+  get isLong(): boolean {
+    return this.#tail > Math.max(LONG, this.#before / 8);
+  }
+
   /**
    * Passes the new writes to `repeat` in whole lines, with the approximate total `of` in bytes.
-   * Calls `anew` first if the content was replaced.
+   * Calls `anew` first if the content was replaced, or there is a new checkpoint, which it opens.
    */
-  async follow(anew: () => void, repeat: (lines: Uint8Array, of: number) => void): Promise<void> {
-    const { generation, base, samples } = await this.#entry();
+  async follow(
+    anew: (stored: Stored | undefined) => void,
+    repeat: (lines: Uint8Array, of: number) => void,
+  ): Promise<void> {
+    const set = await this.#entry();
+    const { generation, base, samples } = set;
+    const start = startsOf(set).at(-1);
     this.#base = base;
     this.#samples = samples;
     let of = PIECE;
-    if (generation !== this.#at.generation) {
-      anew();
-      this.#at = { generation, segment: 1, bytes: 0, lines: 0 };
+    if (generation !== this.#at.generation || start?.checkpoint?.file !== this.#at.file) {
+      anew(start?.checkpoint && (await this.#open(start.checkpoint)));
+      this.#at = startOf(generation, start);
+      this.#tail = 0;
+      this.#before = start?.checkpoint?.bytes ?? 0;
       of = await bytes(await this.#folder());
     }
-    for await (const lines of this.#news(this.#at)) repeat(lines, of);
+    for await (const lines of this.#news(this.#at, set.reached)) {
+      this.#tail += lines.length;
+      repeat(lines, of);
+    }
   }
 
   /** Makes the next `follow` start from the beginning. */
   forget(): void {
     this.#at.generation = 0;
+  }
+
+  async #open({ file, head, bytes }: Checkpoint): Promise<Stored> {
+    try {
+      const read = await (await this.#folder()).reader(file);
+      return { file, head: read(head, bytes), read };
+    } catch (cause) {
+      const message = cause instanceof Error ? cause.message : String(cause);
+      throw new Damaged(message, file, { cause });
+    }
+  }
+
+  /**
+   * Gives up a checkpoint whose file cannot be read. Returns false if nothing else has its content.
+   */
+  async giveUp(file: string): Promise<boolean> {
+    this.forget();
+    let goesOn = true;
+    await this.#edit((set) => {
+      const starts = startsOf(set);
+      if (starts.at(-1)?.checkpoint?.file !== file) return;
+      goesOn = starts.length > 1;
+      if (goesOn) set.checkpoints = set.checkpoints?.slice(0, -1);
+    });
+    return goesOn;
+  }
+
+  /** Writes the file of a checkpoint, which `next` returns piece by piece, the head last. */
+  async save(next: () => Promise<Piece>): Promise<Written> {
+    const file = `${this.#at.generation}-${crypto.randomUUID()}.checkpoint`;
+    const folder = await this.#folder();
+    let bytes = 0;
+    let pieces: Uint8Array[] = [];
+    const flush = async () => {
+      const whole = joined(pieces);
+      await folder.write(file, bytes, whole);
+      bytes += whole.length;
+      pieces = [];
+    };
+    try {
+      for (let held = 0; ;) {
+        const { piece, isHead } = await next();
+        if (isHead) await flush();
+        const head = bytes;
+        pieces.push(piece);
+        held += piece.length;
+        if (isHead || held >= PIECE) {
+          await flush();
+          held = 0;
+        }
+        if (isHead) return { file, head, bytes };
+      }
+    } catch (error) {
+      await folder.remove(file).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  /**
+   * Makes a checkpoint of the present position valid. The realm must be alone, and have followed.
+   * With `erases`, nothing before it is kept.
+   */
+  async complete(written: Written, erases = false): Promise<void> {
+    const { lines, segment } = this.#at;
+    await this.#edit((set) => {
+      const made = { ...written, lines, segment: segment + 1, made: Date.now() };
+      set.checkpoints = [...(set.checkpoints ?? []), made];
+      set.reached = made.segment;
+      dropStarts(set, erases);
+    });
+    this.forget();
+    await this.#drop();
+  }
+
+  /** Removes the files of dropped starting points, and incomplete ones. */
+  async #drop(): Promise<void> {
+    const set = await this.#entry();
+    const kept = new Set(set.checkpoints?.map(({ file }) => file));
+    const oldest = file(set.generation, startsOf(set)[0]?.segment ?? 1);
+    const folder = await this.#folder();
+    for (const name of await folder.names())
+      if (name.endsWith(".log") ? name < oldest : !kept.has(name)) await folder.remove(name);
   }
 
   /** Adds a line. The realm must be alone, and have followed. */
@@ -323,6 +492,7 @@ export class Journal {
     const [segment, bytes] = next ? [at.segment + 1, 0] : [at.segment, at.bytes];
     await (await this.#folder()).write(file(at.generation, segment), bytes, line);
     Object.assign(at, { segment, bytes: bytes + line.length, lines: at.lines + 1 });
+    this.#tail += line.length;
   }
 
   /** Replaces everything by what `fill` writes: sample patients. When it fails, all stays as it was. */
@@ -330,37 +500,77 @@ export class Journal {
     samples: Samples | null,
     fill: (write: (line: Uint8Array) => Promise<void>) => Promise<void>,
   ): Promise<void> {
-    return this.#renew(fill, (entry) => Object.assign(entry, { samples, base: this.#at.lines }));
+    return this.#renew(
+      () => fill((line) => this.append(line)),
+      (entry) => Object.assign(entry, { samples, base: this.#at.lines }),
+    );
   }
 
-  /** Takes back the own writes behind this number of them. The repository has to follow. */
-  async undo(added: number): Promise<void> {
-    const kept = (await this.#entry()).base + added;
-    const from = { ...this.#at, segment: 1, bytes: 0, lines: 0 };
+  /** Replaces everything by a checkpoint of sample patients. The repository has to follow. */
+  async rewriteAsCheckpoint(samples: Samples | null, next: () => Promise<Piece>): Promise<void> {
+    const made = { lines: 0, segment: 1, made: Date.now() };
+    let written: Written | undefined;
     await this.#renew(
-      async (write) => {
-        for await (const lines of this.#news(from)) {
-          const more = kept - (from.lines - count(lines));
-          if (more <= 0) break;
-          for (const line of split(lines).slice(0, more)) await write(line);
-        }
+      async () => {
+        written = await this.save(next);
       },
-      () => undefined,
+      (entry) => {
+        const checkpoints = written && [{ ...written, ...made }];
+        Object.assign(entry, { samples, base: 0, checkpoints, isShortened: true });
+      },
     );
     this.forget();
   }
 
-  async #renew(
-    fill: (write: (line: Uint8Array) => Promise<void>) => Promise<void>,
-    describe: (entry: Entry) => void,
-  ): Promise<void> {
+  /** Takes back the own writes behind this number of them. The repository has to follow. */
+  async undo(added: number): Promise<void> {
+    const set = await this.#entry();
+    const kept = set.base + added;
+    const start = startsOf(set).findLast(({ lines }) => lines <= kept);
+    if (!start)
+      throw new Error(
+        "these writes cannot be taken back any more: they are older than ten minutes, or data were deleted after them",
+      );
+    const from = startOf(set.generation, start);
+    let checkpoints: Checkpoint[] | undefined;
+    await this.#renew(
+      async () => {
+        checkpoints = start.checkpoint && [await this.#copy(start.checkpoint)];
+        this.#at.lines = start.lines;
+        for await (const lines of this.#news(from, set.reached)) {
+          const more = kept - (from.lines - count(lines));
+          if (more <= 0) break;
+          for (const line of split(lines).slice(0, more)) await this.append(line);
+        }
+      },
+      (entry) => Object.assign(entry, { checkpoints, isShortened: checkpoints !== undefined }),
+    );
+    this.forget();
+  }
+
+  /** Copies a checkpoint to the beginning of the new generation. */
+  async #copy(checkpoint: Checkpoint): Promise<Checkpoint> {
+    const read = await (await this.#folder()).reader(checkpoint.file);
+    let at = 0;
+    const next = () => {
+      const from = at;
+      at = Math.min(from + PIECE, from < checkpoint.head ? checkpoint.head : checkpoint.bytes);
+      return Promise.resolve({ piece: read(from, at), isHead: at === checkpoint.bytes });
+    };
+    return { ...checkpoint, ...(await this.save(next)), segment: 1 };
+  }
+
+  async #renew(fill: () => Promise<void>, describe: (entry: Entry) => void): Promise<void> {
     const before = (await this.#entry()).generation;
     const generation = before + 1;
     await this.#clean(before);
-    this.#at = { generation, segment: 1, bytes: 0, lines: 0 };
+    this.#at = startOf(generation);
     try {
-      await fill((line) => this.append(line));
+      await fill();
       await this.#edit((entry) => {
+        delete entry.checkpoints;
+        delete entry.isShortened;
+        delete entry.reached;
         describe(entry);
         entry.generation = generation;
       });
@@ -385,12 +595,7 @@ export class Journal {
   }
 
   /** Yields whole lines from a position, and advances it. */
-  async *#news(at: {
-    generation: number;
-    segment: number;
-    bytes: number;
-    lines: number;
-  }): AsyncGenerator<Uint8Array> {
+  async *#news(at: Position, reached = 1): AsyncGenerator<Uint8Array> {
     const folder = await this.#folder();
     for (;;) {
       const name = file(at.generation, at.segment);
@@ -408,11 +613,69 @@ export class Journal {
         at.lines += count(lines);
         yield lines;
       }
-      if (size < SEGMENT || (await folder.size(file(at.generation, at.segment + 1))) < 0) return;
+      const isLast = async () =>
+        size < SEGMENT || (await folder.size(file(at.generation, at.segment + 1))) < 0;
+      if (at.segment >= reached && (await isLast())) return;
       at.segment += 1;
       at.bytes = 0;
     }
   }
+}
+
+/** A position in the journal. `file` is that of the checkpoint from which the repository was made. */
+interface Position {
+  generation: number;
+  file: string | undefined;
+  segment: number;
+  bytes: number;
+  lines: number;
+}
+
+function startOf(generation: number, start?: Start): Position {
+  const { lines = 0, segment = 1, checkpoint } = start ?? {};
+  return { generation, file: checkpoint?.file, segment, bytes: 0, lines };
+}
+
+/** A piece of the file of a checkpoint. The last one is its head. */
+export interface Piece {
+  piece: Uint8Array;
+  isHead: boolean;
+}
+
+/** The error about the file of a checkpoint that cannot be read. */
+export class Damaged extends Error {
+  override readonly name = "Damaged";
+  readonly file: string;
+
+  constructor(message: string, file: string, options?: ErrorOptions) {
+    super(message, options);
+    this.file = file;
+  }
+}
+
+/**
+ * Drops starting points that nothing needs: all but the two newest, and those from which writes of
+ * the last minutes can be undone. With `erases` all but the newest.
+ */
+function dropStarts(set: Entry, erases: boolean): void {
+  const starts = startsOf(set);
+  const newest = starts.length - (erases ? 1 : 2);
+  const kept = starts.filter((_, at) => {
+    const made = starts[at + 1]?.checkpoint?.made ?? 0;
+    return at >= newest || (!erases && Date.now() - made < UNDOABLE);
+  });
+  set.checkpoints = kept.flatMap(({ checkpoint }) => checkpoint ?? []);
+  set.isShortened = kept[0]?.checkpoint !== undefined;
+}
+
+function joined(pieces: Uint8Array[]): Uint8Array {
+  const whole = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const piece of pieces) {
+    whole.set(piece, at);
+    at += piece.length;
+  }
+  return whole;
 }
 
 async function bytes(folder: Folder): Promise<number> {

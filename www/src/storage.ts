@@ -16,7 +16,17 @@ export interface Folder {
   /** Replaces a file atomically. */
   replace(name: string, bytes: Uint8Array): Promise<void>;
   remove(name: string): Promise<void>;
+  /** Opens an immutable file for reading without waiting. */
+  reader(name: string): Promise<Reader>;
 }
+
+/** Returns the bytes of a file between two positions. Throws if it cannot be read any more. */
+export type Reader = (from: number, to: number) => Uint8Array;
+
+/** The maximum size of a file that is read at once. Parts of longer ones are read on request. */
+const WHOLE = 96 << 20;
+/** The number of bytes that are read at once from a longer file. */
+const BLOCK = 1 << 20;
 
 /** The root folder, with one level of folders. */
 export interface Root extends Folder {
@@ -107,6 +117,15 @@ class OpfsFolder implements Folder {
     await this.handle.removeEntry(name).catch(unlessMissing);
   }
 
+  async reader(name: string): Promise<Reader> {
+    const content = await locked(FILES, "shared", () => this.#content(name));
+    if (!content) throw new Error(`the file ${name} is gone`);
+    // Service Workers cannot read files without waiting.
+    if (content.size <= WHOLE || typeof FileReaderSync === "undefined")
+      return readerOf(new Uint8Array(await content.arrayBuffer()));
+    return inBlocks(content);
+  }
+
   /** Writes a copy, which replaces the file once it is complete. */
   async #swap(file: FileSystemFileHandle, at: number, bytes: Uint8Array): Promise<void> {
     const stream = await file.createWritable({ keepExistingData: at > 0 });
@@ -134,6 +153,27 @@ class OpfsFolder implements Folder {
     this.#files.set(name, known);
     return known;
   }
+}
+
+/** A reader of bytes in memory. */
+export function readerOf(bytes: Uint8Array): Reader {
+  return (from, to) => bytes.subarray(from, to);
+}
+
+/** The function of dedicated workers that the DOM types of the page lack. */
+declare const FileReaderSync: new () => { readAsArrayBuffer(blob: Blob): ArrayBuffer };
+
+/** A reader that keeps the last block of the file, because parts of one query are neighbours. */
+function inBlocks(file: File): Reader {
+  const sync = new FileReaderSync();
+  const read = (from: number, to: number) =>
+    new Uint8Array(sync.readAsArrayBuffer(file.slice(from, to)));
+  let block = { from: 0, bytes: new Uint8Array() };
+  return (from, to) => {
+    if (from < block.from || to > block.from + block.bytes.length)
+      block = { from, bytes: read(from, Math.max(to, from + BLOCK)) };
+    return block.bytes.subarray(from - block.from, to - block.from);
+  };
 }
 
 class OpfsRoot extends OpfsFolder implements Root {
@@ -194,6 +234,13 @@ class MemoryFolder implements Folder {
   remove(name: string): Promise<void> {
     this.#files.delete(name);
     return Promise.resolve();
+  }
+
+  reader(name: string): Promise<Reader> {
+    const bytes = this.#files.get(name);
+    return bytes
+      ? Promise.resolve(readerOf(bytes))
+      : Promise.reject(new Error(`the file ${name} is gone`));
   }
 }
 

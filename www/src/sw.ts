@@ -114,7 +114,12 @@ let opened: Promise<Local> | undefined;
 
 /** Returns the repository. It is opened on first use, and again after a failure. */
 function local(): Promise<Local> {
-  opened ??= Local.open({ base, wasm: ofShell(WASM_URL), samples: () => ofShell(SAMPLES_URL) });
+  opened ??= Local.open({
+    base,
+    wasm: ofShell(WASM_URL),
+    samples: () => ofShell(SAMPLES_URL),
+    compacts: false,
+  });
   return opened;
 }
 

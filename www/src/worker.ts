@@ -39,7 +39,12 @@ declare const SAMPLES_URL: string;
 
 const base = new URL("./", location.href);
 const opened = Local.open(
-  { base, wasm: fetch(new URL(WASM_URL, base)), samples: () => fetch(new URL(SAMPLES_URL, base)) },
+  {
+    base,
+    wasm: fetch(new URL(WASM_URL, base)),
+    samples: () => fetch(new URL(SAMPLES_URL, base)),
+    compacts: true,
+  },
   watch(0),
   () => postMessage({ id: 0, changed: true } satisfies Reply),
 );

@@ -1,7 +1,7 @@
 //! Application of changes to the state.
 
 use super::index::StoredContribution;
-use super::{EhrEntry, State, broken, missing_document, row_in, row_of};
+use super::{EhrEntry, ExplicitVersion, State, broken, missing_document, row_in, row_of};
 use crate::document::{Batch, DocRow};
 use crate::store::journal::Change;
 use crate::store::repository::{
@@ -217,7 +217,16 @@ impl State {
         self.objects
             .put(document, |document| self.batch.object_id(document));
         if !self.is_derivable(document, &version) {
-            self.explicit.insert(document, version);
+            let explicit = ExplicitVersion {
+                ehr_id: version.ehr_id,
+                version_uid: version.version_uid,
+                preceding: version.preceding,
+                contribution: version.contribution,
+                time_committed: version.time_committed,
+                lifecycle: version.lifecycle,
+                template_id: version.template_id,
+            };
+            self.explicit.insert(document, explicit);
         }
     }
 
@@ -351,7 +360,7 @@ impl State {
         owner: u32,
         document: u32,
         old: &Batch,
-        explicit: Option<Version>,
+        explicit: Option<ExplicitVersion>,
     ) -> Result<(), StoreError> {
         let doc = old.doc(document).ok_or_else(missing_document)?;
         let packed = old.packed(doc.version).ok_or_else(missing_document)?;

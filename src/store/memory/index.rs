@@ -1,12 +1,10 @@
-//! Stored contributions, and an index of numbers by text.
+//! Stored contributions.
 
 use super::{CONTRIBUTION, UID, missing_document};
 use crate::document::{Batch, Doc};
 use crate::rm::class::Attr;
 use crate::store::canonical;
 use crate::store::repository::StoreError;
-use hashbrown::{DefaultHashBuilder, HashTable};
-use std::hash::BuildHasher;
 
 /// A contribution.
 pub(super) struct StoredContribution {
@@ -70,37 +68,5 @@ impl StoredContribution {
             &versions?,
             &audit,
         ))
-    }
-}
-
-/// A hash index from texts to numbers. The texts themselves are not stored: a function returns the
-/// text of a number.
-#[derive(Default)]
-pub(super) struct TextIndex {
-    numbers: HashTable<u32>,
-    hasher: DefaultHashBuilder,
-}
-
-impl TextIndex {
-    pub(super) fn find<'t>(&self, text: &str, text_of: impl Fn(u32) -> &'t str) -> Option<u32> {
-        // The table stores numbers only. The texts are compared, because hashes may collide.
-        self.numbers
-            .find(self.hasher.hash_one(text), |number| {
-                text_of(*number) == text
-            })
-            .copied()
-    }
-
-    /// Inserts a number. Replaces and returns the number with the same text, if there is one.
-    pub(super) fn put<'t>(&mut self, number: u32, text_of: impl Fn(u32) -> &'t str) -> Option<u32> {
-        let text = text_of(number);
-        let hash = self.hasher.hash_one(text);
-        if let Some(known) = self.numbers.find_mut(hash, |other| text_of(*other) == text) {
-            return Some(std::mem::replace(known, number));
-        }
-        self.numbers
-            // The table rehashes its entries when it grows, and needs their texts for this.
-            .insert_unique(hash, number, |other| self.hasher.hash_one(text_of(*other)));
-        None
     }
 }

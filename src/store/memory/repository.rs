@@ -15,11 +15,6 @@ use crate::store::sink::send_without_pause;
 use aqlite_rm::order;
 use std::future::{Ready, ready};
 
-/// Computes a result and wraps it in a future that is ready.
-fn completed<T>(make: impl FnOnce() -> T) -> Ready<T> {
-    ready(make())
-}
-
 /// Returns the first of some items: at most `limit`, and no more than [`MAX_PAGE_BYTES`] of them.
 ///
 /// # Errors
@@ -49,6 +44,22 @@ fn first_page<T>(
 }
 
 impl Memory {
+    /// Computes a result and wraps it in a future that is ready. The result is an error if a part
+    /// of the checkpoint could not be read.
+    fn completed<T>(
+        &self,
+        make: impl FnOnce() -> Result<T, StoreError>,
+    ) -> Ready<Result<T, StoreError>> {
+        ready(self.checked(make()))
+    }
+
+    fn checked<T>(&self, made: Result<T, StoreError>) -> Result<T, StoreError> {
+        match self.failure() {
+            Some(why) => Err(StoreError::Failed(why)),
+            None => made,
+        }
+    }
+
     /// Returns the definitions of a kind whose names match, in order.
     fn listed(
         &self,
@@ -83,19 +94,19 @@ impl Memory {
 
 impl Repository for Memory {
     fn commit(&self, commit: Commit) -> impl Future<Output = Result<(), StoreError>> {
-        completed(|| self.check_and_commit(commit))
+        self.completed(|| self.check_and_commit(commit))
     }
 
     fn commit_all(
         &self,
         commits: Vec<Commit>,
     ) -> impl Future<Output = Vec<Result<(), StoreError>>> {
-        completed(|| {
+        let commits = commits.into_iter();
+        ready(
             commits
-                .into_iter()
-                .map(|commit| self.check_and_commit(commit))
-                .collect()
-        })
+                .map(|commit| self.checked(self.check_and_commit(commit)))
+                .collect(),
+        )
     }
 
     fn contributions(
@@ -105,7 +116,7 @@ impl Repository for Memory {
         limit: u64,
         extent: Extent,
     ) -> impl Future<Output = Result<ListPage<Contribution>, StoreError>> {
-        completed(|| {
+        self.completed(|| {
             let state = self.state.borrow();
             let behind = match after {
                 // A contribution of another EHR gets the same error as one that does not exist.
@@ -136,7 +147,7 @@ impl Repository for Memory {
         list: TagList,
         expected: Option<&[ItemTag]>,
     ) -> impl Future<Output = Result<(), StoreError>> {
-        completed(|| {
+        self.completed(|| {
             let is_locked = |ehr: &Ehr| !ehr.is_modifiable;
             if self.state.borrow().ehr(ehr_id).is_some_and(is_locked) {
                 return Err(StoreError::NotModifiable);
@@ -156,7 +167,7 @@ impl Repository for Memory {
         ehr_id: &str,
         target: &str,
     ) -> impl Future<Output = Result<Vec<ItemTag>, StoreError>> {
-        completed(|| Ok(self.state.borrow().tags_of(ehr_id, target).to_vec()))
+        self.completed(|| Ok(self.state.borrow().tags_of(ehr_id, target).to_vec()))
     }
 
     fn tag_lists(
@@ -164,7 +175,7 @@ impl Repository for Memory {
         ehr_id: &str,
         after: Option<&str>,
     ) -> impl Future<Output = Result<ListPage<TagList>, StoreError>> {
-        completed(|| {
+        self.completed(|| {
             let state = self.state.borrow();
             let wanted = state.tags.iter().filter(|(target, (owner, _))| {
                 owner == ehr_id && after.is_none_or(|after| target.as_str() > after)
@@ -187,14 +198,14 @@ impl Repository for Memory {
         ehr_id: &str,
         objects: &[String],
     ) -> impl Future<Output = Result<(), StoreError>> {
-        completed(|| {
+        self.completed(|| {
             self.apply_and_record(Change::RemoveObjects(ehr_id.to_owned(), objects.to_vec()))?;
             Ok(())
         })
     }
 
     fn ehr(&self, ehr_id: &str) -> impl Future<Output = Result<Option<Ehr>, StoreError>> {
-        completed(|| Ok(self.state.borrow().ehr(ehr_id).cloned()))
+        self.completed(|| Ok(self.state.borrow().ehr(ehr_id).cloned()))
     }
 
     fn ehrs(
@@ -202,7 +213,7 @@ impl Repository for Memory {
         after: Option<&str>,
         limit: u64,
     ) -> impl Future<Output = Result<Vec<Ehr>, StoreError>> {
-        completed(|| {
+        self.completed(|| {
             let state = self.state.borrow();
             let behind = match after {
                 Some(id) => state.ehr_ids.get(id).ok_or(StoreError::NoSuchEhr)? + 1,
@@ -224,7 +235,7 @@ impl Repository for Memory {
         id: &str,
         namespace: &str,
     ) -> impl Future<Output = Result<Option<Ehr>, StoreError>> {
-        completed(|| {
+        self.completed(|| {
             let state = self.state.borrow();
             let place = state.subjects.get(&(id.to_owned(), namespace.to_owned()));
             Ok(place
@@ -240,7 +251,7 @@ impl Repository for Memory {
         which: VersionSelector<'_>,
         most: usize,
     ) -> impl Future<Output = Result<Option<BoundedVersion>, StoreError>> {
-        completed(|| {
+        self.completed(|| {
             let state = self.state.borrow();
             let is_wanted = |version: &Version| match which {
                 VersionSelector::Latest => true,
@@ -263,7 +274,7 @@ impl Repository for Memory {
         object_ids: &[&str],
         most: usize,
     ) -> impl Future<Output = Result<Vec<BoundedVersion>, StoreError>> {
-        completed(|| {
+        self.completed(|| {
             let state = self.state.borrow();
             let mut found = Vec::new();
             for object_id in object_ids {
@@ -287,7 +298,7 @@ impl Repository for Memory {
         object_id: &str,
         after: u32,
     ) -> impl Future<Output = Result<ListPage<Version>, StoreError>> {
-        completed(|| {
+        self.completed(|| {
             let state = self.state.borrow();
             let mut documents = state.versions(ehr_id, object_id)?;
             documents.reverse();
@@ -304,7 +315,7 @@ impl Repository for Memory {
         ehr_id: &str,
         object_id: &str,
     ) -> impl Future<Output = Result<Vec<VersionMetadata>, StoreError>> {
-        completed(|| {
+        self.completed(|| {
             let state = self.state.borrow();
             let mut heads = Vec::new();
             for document in state.versions(ehr_id, object_id)? {
@@ -322,7 +333,7 @@ impl Repository for Memory {
         offset: u64,
         limit: u64,
     ) -> impl Future<Output = Result<Vec<String>, StoreError>> {
-        completed(|| {
+        self.completed(|| {
             let state = self.state.borrow();
             let is_first = |doc: &Doc| {
                 doc.row.kind == kind && state.before.get(doc.document as usize) == Some(&None)
@@ -345,7 +356,7 @@ impl Repository for Memory {
         ehr_id: &str,
         kind: ObjectKind,
     ) -> impl Future<Output = Result<Option<String>, StoreError>> {
-        completed(|| {
+        self.completed(|| {
             let state = self.state.borrow();
             let newest = state
                 .documents(ehr_id)
@@ -360,7 +371,7 @@ impl Repository for Memory {
         ehr_id: &str,
         contribution_uid: &str,
     ) -> impl Future<Output = Result<Option<String>, StoreError>> {
-        completed(|| {
+        self.completed(|| {
             let state = self.state.borrow();
             let found = state
                 .contribution(contribution_uid)
@@ -374,7 +385,7 @@ impl Repository for Memory {
         ehr_id: &str,
         uid: &str,
     ) -> impl Future<Output = Result<Option<String>, StoreError>> {
-        completed(|| {
+        self.completed(|| {
             let state = self.state.borrow();
             let found = state
                 .contribution(uid)
@@ -388,7 +399,7 @@ impl Repository for Memory {
         scan: &Scan,
         sink: Sink<'_>,
     ) -> impl Future<Output = Result<Snapshot, StoreError>> {
-        completed(|| {
+        self.completed(|| {
             let state = self.state.borrow();
             let read = state_to_read(
                 scan.snapshot,
@@ -424,7 +435,7 @@ impl Repository for Memory {
         kind: DefinitionKind,
         definition: Definition,
     ) -> impl Future<Output = Result<(), StoreError>> {
-        completed(|| {
+        self.completed(|| {
             let key = (kind, definition.name.clone(), definition.version.clone());
             if self.state.borrow().definitions.contains_key(&key) {
                 return Err(StoreError::DefinitionExists);
@@ -439,7 +450,7 @@ impl Repository for Memory {
         kind: DefinitionKind,
         prefix: &str,
     ) -> impl Future<Output = Result<Vec<Definition>, StoreError>> {
-        completed(|| Ok(self.listed(kind, &|name| name.starts_with(prefix), false)))
+        self.completed(|| Ok(self.listed(kind, &|name| name.starts_with(prefix), false)))
     }
 
     fn definition_versions(
@@ -447,7 +458,7 @@ impl Repository for Memory {
         kind: DefinitionKind,
         name: &str,
     ) -> impl Future<Output = Result<Vec<Definition>, StoreError>> {
-        completed(|| Ok(self.listed(kind, &|own| own == name, false)))
+        self.completed(|| Ok(self.listed(kind, &|own| own == name, false)))
     }
 
     fn definition_bytes(
@@ -455,7 +466,7 @@ impl Repository for Memory {
         kind: DefinitionKind,
         prefix: &str,
     ) -> impl Future<Output = Result<usize, StoreError>> {
-        completed(|| {
+        self.completed(|| {
             let listed = self.listed(kind, &|name| name.starts_with(prefix), false);
             Ok(listed.iter().map(|definition| definition.bytes).sum())
         })
@@ -467,7 +478,7 @@ impl Repository for Memory {
         prefix: &str,
         most: usize,
     ) -> impl Future<Output = Result<Option<Vec<Definition>>, StoreError>> {
-        completed(|| {
+        self.completed(|| {
             let state = self.state.borrow();
             let bytes: usize = state
                 .definitions
@@ -486,7 +497,7 @@ impl Repository for Memory {
         name: &str,
         version: &str,
     ) -> impl Future<Output = Result<Option<Definition>, StoreError>> {
-        completed(|| {
+        self.completed(|| {
             Ok(self
                 .state
                 .borrow()
@@ -502,7 +513,7 @@ impl Repository for Memory {
         name: &str,
         version: &str,
     ) -> impl Future<Output = Result<bool, StoreError>> {
-        completed(|| {
+        self.completed(|| {
             if kind == DefinitionKind::Template && self.state.borrow().names_template(name) {
                 return Err(StoreError::TemplateInUse);
             }
@@ -511,7 +522,7 @@ impl Repository for Memory {
     }
 
     fn delete_ehr(&self, ehr_id: &str) -> impl Future<Output = Result<bool, StoreError>> {
-        completed(|| {
+        self.completed(|| {
             Ok(
                 !ehr_id.is_empty()
                     && self.apply_and_record(Change::RemoveEhr(ehr_id.to_owned()))?,
@@ -520,7 +531,7 @@ impl Repository for Memory {
     }
 
     fn reset(&self) -> impl Future<Output = Result<(), StoreError>> {
-        completed(|| {
+        self.completed(|| {
             self.apply_and_record(Change::Reset)?;
             Ok(())
         })
@@ -530,7 +541,7 @@ impl Repository for Memory {
         &self,
         accesses: Vec<AccessRecord>,
     ) -> impl Future<Output = Result<(), StoreError>> {
-        completed(|| {
+        self.completed(|| {
             self.apply_and_record(Change::Accesses(accesses))?;
             Ok(())
         })
@@ -542,7 +553,7 @@ impl Repository for Memory {
         day: &str,
         most: u64,
     ) -> impl Future<Output = Result<bool, StoreError>> {
-        completed(|| {
+        self.completed(|| {
             let has_room = self.state.borrow().log.has_room(day, most);
             Ok(has_room && self.apply_and_record(Change::Accesses(accesses.to_vec()))?)
         })
@@ -552,11 +563,11 @@ impl Repository for Memory {
         &self,
         filter: &AccessFilter<'_>,
     ) -> impl Future<Output = Result<Vec<(u64, AccessRecord)>, StoreError>> {
-        completed(|| Ok(self.state.borrow().log.select(filter)))
+        self.completed(|| Ok(self.state.borrow().log.select(filter)))
     }
 
     fn revision(&self) -> impl Future<Output = Result<u64, StoreError>> {
-        completed(|| Ok(self.state.borrow().revision))
+        self.completed(|| Ok(self.state.borrow().revision))
     }
 }
 

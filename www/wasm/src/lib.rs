@@ -19,7 +19,7 @@ use aqlite::aql::{
     ResultSet, Run, TemplateLabels,
 };
 use aqlite::diag::{Diagnostic, Finding, LineIndex, Severity, Span};
-use aqlite::document::Batch;
+use aqlite::document::{Batch, ReadBytes};
 use aqlite::rm::class::{Attr, Cls};
 use aqlite::rm::json as rm_json;
 use aqlite::samples::Generator;
@@ -27,13 +27,13 @@ use aqlite::service::{
     Answers, Auth, Config, Host, ReplayEnvironment, Request, Response, SampleLoading, Service,
     diagnostics_json,
 };
-use aqlite::store::memory::Memory;
+use aqlite::store::memory::{CheckpointWork, Memory};
 use aqlite::store::ready::now_or_never;
 use aqlite::store::repository::{Definition, DefinitionKind, Repository as _, StoreError};
 use aqlite::store::scan::{Scan, Snapshot};
 use aqlite::template::flat::{self, Maker, Shape};
 use aqlite::template::{Template, WebTemplate, describe};
-use js_sys::Function;
+use js_sys::{Function, Uint8Array};
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::pin::Pin;
@@ -100,6 +100,24 @@ impl Samples {
     }
 }
 
+/// A checkpoint that is being written. It is void if the repository changes meanwhile.
+#[wasm_bindgen]
+pub struct Checkpoint(CheckpointWork);
+
+/// A function of the host that returns the bytes of a file between two positions.
+struct FileReader(Function);
+
+impl ReadBytes for FileReader {
+    fn read(&self, start: u64, end: u64) -> Result<Vec<u8>, String> {
+        let [start, end] = [start, end].map(|at| JsValue::from_f64(at as f64));
+        let bytes = self.0.call2(&JsValue::NULL, &start, &end);
+        let message = |error: JsValue| String::from(js_sys::Error::from(error).message());
+        bytes
+            .map(|bytes| Uint8Array::new(&bytes).to_vec())
+            .map_err(message)
+    }
+}
+
 /// A repository in memory behind the REST interface.
 #[wasm_bindgen]
 pub struct Repository {
@@ -143,6 +161,26 @@ impl Repository {
     /// `journaled`, [`Repository::written`] returns the writes.
     #[wasm_bindgen(constructor)]
     pub fn new(base_url: &str, journaled: bool) -> Repository {
+        let memory = if journaled {
+            Memory::journaled()
+        } else {
+            Memory::new()
+        };
+        Repository::of(memory, base_url)
+    }
+
+    /// Opens a journaled repository from a checkpoint. `head` are the last bytes of its file, and
+    /// `read` returns the bytes between two positions of it, at once.
+    ///
+    /// # Errors
+    ///
+    /// The head is damaged, or was written by a later release.
+    pub fn open(base_url: &str, head: &[u8], read: Function) -> Result<Repository, JsValue> {
+        let memory = Memory::open(head, Box::new(FileReader(read))).map_err(error::of_journal)?;
+        Ok(Repository::of(memory, base_url))
+    }
+
+    fn of(memory: Memory, base_url: &str) -> Repository {
         let base_url = base_url.trim_end_matches('/').to_owned();
         let config = Config {
             base_url,
@@ -150,11 +188,6 @@ impl Repository {
             log: false,
             origins: vec![String::from("*")],
             ..Config::default()
-        };
-        let memory = if journaled {
-            Memory::journaled()
-        } else {
-            Memory::new()
         };
         Repository {
             service: Service::new(memory, config),
@@ -164,8 +197,51 @@ impl Repository {
 
     /// Returns the writes since the last call, as bytes for [`Repository::repeat`]; `undefined` if
     /// there are none. They must be stored all or not at all.
-    pub fn written(&self) -> Option<Vec<u8>> {
-        self.service.repository().written().map(String::into_bytes)
+    ///
+    /// # Errors
+    ///
+    /// As [`Repository::failure`]. Nothing may be stored then.
+    pub fn written(&self) -> Result<Option<Vec<u8>>, JsValue> {
+        let written = self.service.repository().written();
+        Ok(written.map_err(error::of_journal)?.map(String::into_bytes))
+    }
+
+    /// Why a part of the checkpoint could not be read. The repository must then be discarded, with
+    /// everything that it returned since it was opened.
+    #[wasm_bindgen(getter)]
+    pub fn failure(&self) -> Option<String> {
+        self.service.repository().failure()
+    }
+
+    /// The number of physical deletions. Their texts are in the journal until the next checkpoint.
+    #[wasm_bindgen(getter)]
+    pub fn removals(&self) -> f64 {
+        self.service.repository().removals() as f64
+    }
+
+    /// Begins a checkpoint: a file from which [`Repository::open`] opens the same repository.
+    pub fn checkpoint(&self) -> Checkpoint {
+        Checkpoint(self.service.repository().checkpoint())
+    }
+
+    /// Returns the next bytes of the file of a checkpoint; `undefined` before its head.
+    ///
+    /// # Errors
+    ///
+    /// The repository has changed, or a part of the last checkpoint cannot be read.
+    pub fn checkpoint_step(&self, work: &mut Checkpoint) -> Result<Option<Vec<u8>>, JsValue> {
+        let step = self.service.repository().checkpoint_step(&mut work.0);
+        step.map_err(error::of_journal)
+    }
+
+    /// Returns the head of a checkpoint, the last bytes of its file.
+    ///
+    /// # Errors
+    ///
+    /// As [`Repository::checkpoint_step`].
+    pub fn checkpoint_head(&self, work: Checkpoint) -> Result<Vec<u8>, JsValue> {
+        let head = self.service.repository().checkpoint_head(work.0);
+        head.map_err(error::of_journal)
     }
 
     /// Repeats writes: all since the first, in their order, in pieces that end where a result of

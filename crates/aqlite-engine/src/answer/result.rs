@@ -391,6 +391,16 @@ impl ResultBuffer {
         self.words = words.clone();
     }
 
+    /// Reads the texts that cells refer to, if the batch was opened from a checkpoint. The answer is
+    /// written after the batch was checked for failures.
+    pub fn fetch_words(&self) {
+        let cells = self.cells.get(self.detached..).unwrap_or_default().iter();
+        self.words.fetch(cells.filter_map(|cell| match cell {
+            CellRef::Word(id) => Some(*id),
+            _ => None,
+        }));
+    }
+
     /// Keeps these rows only, in this order, and no text that none of them names. All of them must
     /// be in the buffer.
     pub fn keep(&mut self, rows: impl Iterator<Item = u32>) {

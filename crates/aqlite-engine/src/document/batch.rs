@@ -21,6 +21,7 @@ pub use union::{Ranges, UnionPart};
 use super::column::{Dictionary, Leaf, Words, push};
 use super::layout::{ItemKind, Layout, LayoutStore};
 use super::pack::pack;
+use super::part_file::PartFile;
 use super::rule::NothingKnown;
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::number;
@@ -55,6 +56,16 @@ impl Fragment {
 
 /// A mapping, valid while its layout exists.
 type CachedMapping = (Weak<Layout>, Rc<LayoutMapping>);
+
+/// The numbers of EHRs by id. Those of a checkpoint are listed at the first lookup.
+#[derive(Debug)]
+struct EhrNumbers(OnceCell<HashMap<String, u32>>);
+
+impl Default for EhrNumbers {
+    fn default() -> EhrNumbers {
+        EhrNumbers(OnceCell::from(HashMap::new()))
+    }
+}
 
 /// The documents of each EHR. Those of a segment are listed when a query first reads them.
 #[derive(Debug)]
@@ -91,7 +102,7 @@ pub struct Batch {
     pub(super) words: Dictionary,
     /// Object ids that are not part of the uid of the version, by document.
     pub(super) odd_ids: HashMap<u32, String>,
-    ehr_numbers: HashMap<String, u32>,
+    ehr_numbers: EhrNumbers,
     pub(super) ehr_fragments: Vec<Fragment>,
     by_ehr: ByEhr,
     pub(super) fragments: u32,
@@ -108,6 +119,8 @@ pub struct Batch {
     pub(super) broken: Option<&'static str>,
     /// Whether parts of it may be absent: see [`Batch::wanted`].
     pub(super) is_late: bool,
+    /// The file of the checkpoint from which the batch was opened.
+    pub(super) file: Option<Rc<PartFile>>,
     derived: OnceCell<Box<Derived>>,
     /// The batches that have the tables and documents of this one, if it is a union.
     pub(super) united: Option<Box<Union>>,
@@ -136,6 +149,22 @@ impl Batch {
         }
     }
 
+    /// A batch of a checkpoint, to be filled.
+    pub(super) fn unlisted() -> Batch {
+        Batch {
+            by_ehr: ByEhr(OnceCell::new()),
+            ehr_numbers: EhrNumbers(OnceCell::new()),
+            schema_id: new_schema_id(),
+            ..Batch::default()
+        }
+    }
+
+    /// Returns why a part of the checkpoint of the batch could not be read. Everything that was
+    /// computed since the batch was opened is then invalid.
+    pub fn failure(&self) -> Option<&str> {
+        self.file.as_ref()?.failure()
+    }
+
     /// Returns the number of documents, including removed ones.
     pub fn len(&self) -> usize {
         match &self.united {
@@ -151,7 +180,11 @@ impl Batch {
         let is_partial = self.is_late && self.derived.get().is_some();
         let derived = "objects of whole EHRs were derived from a segment";
         let united = self.united.as_deref().and_then(Union::broken);
-        let own = self.broken.or(united).or(is_partial.then_some(derived));
+        let unread = self.failure().map(|_| "a file of the data is damaged");
+        let own = unread
+            .or(self.broken)
+            .or(united)
+            .or(is_partial.then_some(derived));
         own.or_else(|| self.derived.get()?.batch.broken)
     }
 
@@ -172,7 +205,9 @@ impl Batch {
             self.ehr_fragments.push(fragment);
         }
         self.ehrs.push(Some(ehr.is_queryable));
-        self.ehr_numbers.insert(ehr.ehr_id, number);
+        if let Some(numbers) = self.ehr_numbers.0.get_mut() {
+            numbers.insert(ehr.ehr_id, number);
+        }
         self.by_ehr.add_ehr();
         number
     }
@@ -180,9 +215,19 @@ impl Batch {
     /// The number of the EHR with this id.
     pub fn ehr_number(&self, ehr_id: &str) -> Option<u32> {
         self.ehr_numbers
+            .0
+            .get_or_init(|| self.list_ehrs())
             .get(ehr_id)
             .copied()
             .filter(|number| self.has_ehr(*number))
+    }
+
+    fn list_ehrs(&self) -> HashMap<String, u32> {
+        let ehrs = (0..self.ehrs.len() as u32).filter_map(|ehr| {
+            let id = self.ehr_id(ehr)?;
+            Some((id.to_owned(), ehr))
+        });
+        ehrs.collect()
     }
 
     /// The fragment of the EHR object itself; the table of it names the EHR where others name the

@@ -2,11 +2,10 @@
 //! columns.
 
 use super::part::Part;
+use super::text_index::TextIndex;
 use aqlite_rm::number;
 use aqlite_rm::time::{Temporal, TemporalKind};
 use aqlite_rm::tree::Kind;
-use hashbrown::{DefaultHashBuilder, HashTable};
-use std::hash::BuildHasher;
 use std::sync::Arc;
 
 /// A column: the values of one leaf, one for each row that has it.
@@ -49,8 +48,7 @@ pub struct Dictionary {
     words: Words,
     /// Bytes of all texts, and of what finds them, about.
     size: usize,
-    index: HashTable<u32>,
-    hasher: DefaultHashBuilder,
+    index: TextIndex,
 }
 
 /// Texts by number. A clone shares their pages: it costs nothing, and later additions copy one page
@@ -409,6 +407,16 @@ impl Dictionary {
         }
     }
 
+    /// The dictionary of a checkpoint, whose texts have this size.
+    pub(super) fn stored(words: Words, size: usize, index: TextIndex) -> Dictionary {
+        Dictionary { words, size, index }
+    }
+
+    /// Returns the index of the texts.
+    pub(super) fn index(&self) -> &TextIndex {
+        &self.index
+    }
+
     /// Returns the number of different texts.
     pub fn len(&self) -> usize {
         self.words.len()
@@ -431,11 +439,7 @@ impl Dictionary {
 
     /// The number of a text that is there.
     pub fn find(&self, text: &str) -> Option<u32> {
-        self.index
-            .find(self.hasher.hash_one(text), |id| {
-                self.words.word(*id) == text
-            })
-            .copied()
+        self.index.find(text, |id| self.words.word(id))
     }
 
     /// The number of a text, which is added if it is not there.
@@ -446,11 +450,8 @@ impl Dictionary {
         let id = self.words.push(text);
         // 12 is an estimate for the end of the text and its entry in the index.
         self.size += text.len() + 12;
-        let (words, hasher) = (&self.words, &self.hasher);
-        self.index
-            .insert_unique(hasher.hash_one(text), id, |other| {
-                hasher.hash_one(words.word(*other))
-            });
+        let words = &self.words;
+        self.index.add(text, id, |other| words.word(other));
         id
     }
 
@@ -461,8 +462,7 @@ impl Dictionary {
             .iter()
             .filter_map(|page| page.present())
             .map(Page::bytes);
-        // An entry of the index has 4 bytes and one control byte.
-        pages.sum::<usize>() + self.index.capacity() * 5
+        pages.sum::<usize>() + self.index.bytes()
     }
 }
 
@@ -473,6 +473,26 @@ impl Words {
         Words {
             pages: Arc::new(pages.collect()),
             len,
+        }
+    }
+
+    /// Words in these pages.
+    pub(super) fn in_pages(pages: Vec<Part<Page>>, len: u32) -> Words {
+        let pages = pages.into_iter().map(Arc::new);
+        Words {
+            pages: Arc::new(pages.collect()),
+            len,
+        }
+    }
+
+    /// Reads the pages of some words of a checkpoint, so that no later use of them can fail.
+    pub(crate) fn fetch(&self, ids: impl Iterator<Item = u32>) {
+        // Pages of other batches are there, or are wanted when their words are read.
+        let is_stored = |page: &Arc<Part<Page>>| page.unchanged().is_some();
+        if self.pages.iter().any(is_stored) {
+            ids.for_each(|id| {
+                self.word(id);
+            });
         }
     }
 

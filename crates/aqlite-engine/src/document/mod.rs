@@ -8,6 +8,7 @@
 //! that merge.
 
 mod batch;
+mod codec;
 mod column;
 mod digest;
 mod form;
@@ -15,18 +16,26 @@ mod layout;
 mod merge;
 mod pack;
 mod part;
+mod part_file;
 mod rule;
 mod segment;
+mod text_index;
 
 pub use batch::{
     Batch, Bitmap, ColumnView, Container, Doc, DocRow, DocState, EhrRow, Fragment, ObjectKind,
     PresenceBitmap, Ranges, Table, UnionPart,
 };
+pub use codec::{ByteReader, ByteWriter, Codec};
 pub use column::{Column, Dictionary, Leaf, Number, Words};
 pub use digest::{checksum, digest_of_text, fnv, sha256, sha256_of, short_digest};
 pub use form::Form;
 pub use layout::{Item, ItemKind, Layout, LayoutStore};
 pub use pack::{Packed, pack};
 pub use part::absent_reads;
+pub use part_file::{PartFile, ReadBytes, Region};
 pub use rule::{Known, NothingKnown, Texts};
-pub use segment::{EncodedSegment, PartPlace, PastState, Segment, SegmentState, share_parts};
+pub use segment::{
+    CheckpointWriter, EncodedSegment, PartPlace, PastState, Segment, SegmentState, sealed,
+    share_parts, unsealed,
+};
+pub use text_index::TextIndex;

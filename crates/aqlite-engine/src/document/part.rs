@@ -5,8 +5,13 @@
 //! absent part returns nothing and records that the part is wanted. An answer is valid only if no
 //! read found its part absent while it was computed: see [`absent_reads`]. That a part is wanted
 //! does not show this, because another query of the same batch may have loaded the part since.
+//!
+//! A batch that was read from a checkpoint reads each part from its file at the first use, and owns
+//! a part from the first change on: see [`super::CheckpointWriter`].
 
-use std::cell::Cell;
+use super::part_file::{PartFile, Region};
+use std::cell::{Cell, OnceCell};
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -28,6 +33,40 @@ pub(super) enum Part<T> {
     Owned(T),
     /// The part of a segment.
     Late(Late<T>),
+    /// The part of a checkpoint, which was not changed since.
+    Stored(Box<Stored<T>>),
+}
+
+/// A part of a checkpoint: read from its file at the first use.
+#[derive(Clone, Debug)]
+pub(super) struct Stored<T> {
+    file: Rc<PartFile>,
+    region: Region,
+    /// The expected sizes, which decoding checks.
+    sizes: (u32, u32),
+    value: OnceCell<T>,
+}
+
+/// A part that can be restored from its stored bytes.
+pub(super) trait Restore: Sized {
+    /// Restores a part. `sizes` are the numbers that the head of the checkpoint states for it.
+    ///
+    /// # Errors
+    /// If the bytes are damaged, or state other sizes.
+    fn restore(bytes: &[u8], sizes: (u32, u32)) -> Result<Self, &'static str>;
+}
+
+impl<T: Restore> Stored<T> {
+    /// Returns the part; `None` if it cannot be read, which the file records.
+    fn get(&self) -> Option<&T> {
+        if let Some(value) = self.value.get() {
+            return Some(value);
+        }
+        let value = self
+            .file
+            .read(self.region, |bytes| T::restore(bytes, self.sizes))?;
+        Some(self.value.get_or_init(|| value))
+    }
 }
 
 /// A part of a segment: absent until it is loaded, and then immutable.
@@ -60,6 +99,7 @@ impl<T: Clone> Clone for Part<T> {
                 value: late.value.clone(),
                 wanted: AtomicBool::new(late.wanted.load(Ordering::Relaxed)),
             }),
+            Part::Stored(stored) => Part::Stored(stored.clone()),
         }
     }
 }
@@ -70,10 +110,32 @@ impl<T> Part<T> {
         Part::Late(Late::default())
     }
 
+    /// A part of a checkpoint.
+    pub fn stored(file: &Rc<PartFile>, region: Region, sizes: (u32, u32)) -> Part<T> {
+        Part::Stored(Box::new(Stored {
+            file: Rc::clone(file),
+            region,
+            sizes,
+            value: OnceCell::new(),
+        }))
+    }
+
+    /// Returns the place of an unchanged part in a checkpoint.
+    pub fn unchanged(&self) -> Option<(&PartFile, Region)> {
+        match self {
+            Part::Stored(stored) => Some((&stored.file, stored.region)),
+            _ => None,
+        }
+    }
+
     /// Returns the part; records that it is wanted where it is absent.
-    pub fn get(&self) -> Option<&T> {
+    pub fn get(&self) -> Option<&T>
+    where
+        T: Restore,
+    {
         match self {
             Part::Owned(value) => Some(value),
+            Part::Stored(stored) => stored.get(),
             Part::Late(late) => {
                 let value = late.value.get();
                 if value.is_none() {
@@ -87,11 +149,19 @@ impl<T> Part<T> {
         }
     }
 
-    /// Returns the part to be changed, if this batch owns it.
-    pub fn owned(&mut self) -> Option<&mut T> {
+    /// Returns the part to be changed, if this batch owns it, or can own it.
+    pub fn owned(&mut self) -> Option<&mut T>
+    where
+        T: Restore,
+    {
+        if let Part::Stored(stored) = self {
+            stored.get()?;
+            let value = stored.value.take()?;
+            *self = Part::Owned(value);
+        }
         match self {
             Part::Owned(value) => Some(value),
-            Part::Late(_) => None,
+            _ => None,
         }
     }
 
@@ -100,13 +170,14 @@ impl<T> Part<T> {
         match self {
             Part::Owned(value) => Some(value),
             Part::Late(late) => late.value.get().map(|value| &**value),
+            Part::Stored(stored) => stored.value.get(),
         }
     }
 
     /// Returns whether a read of the absent part was attempted.
     pub fn is_wanted(&self) -> bool {
         match self {
-            Part::Owned(_) => false,
+            Part::Owned(_) | Part::Stored(_) => false,
             Part::Late(late) => late.value.get().is_none() && late.wanted.load(Ordering::Relaxed),
         }
     }
@@ -121,7 +192,7 @@ impl<T> Part<T> {
     /// Returns the loaded part, for another batch of the same segment.
     pub fn share(&self) -> Option<Arc<T>> {
         match self {
-            Part::Owned(_) => None,
+            Part::Owned(_) | Part::Stored(_) => None,
             Part::Late(late) => late.value.get().cloned(),
         }
     }

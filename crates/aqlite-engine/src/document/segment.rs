@@ -9,6 +9,7 @@
 //! A segment is a copy. Whatever is wrong with it, the documents themselves can be read instead, so
 //! every error here means that the segment is treated as absent.
 
+mod checkpoint;
 mod form;
 
 use super::batch::{Docs, Marks, ObjectKind, Places, Structure, Table};
@@ -19,6 +20,7 @@ use super::part::Part;
 use super::{Batch, Layout};
 use aqlite_rm::class::{Attr, Cls};
 use bitcode::{Decode, Encode};
+pub use checkpoint::{CheckpointWriter, sealed, unsealed};
 use form::{Differences, Fragments, StoredColumn, StoredLayout, StoredPage, StoredStructure};
 use std::sync::Arc;
 use twox_hash::XxHash64;
@@ -167,7 +169,7 @@ fn vocabulary() -> u64 {
 }
 
 /// Computes the XXH64 hash of bytes. It detects damage, not forgery, and reads eight bytes at a time.
-fn checksum(bytes: &[u8]) -> u64 {
+pub(super) fn checksum(bytes: &[u8]) -> u64 {
     XxHash64::oneshot(0, bytes)
 }
 
@@ -477,17 +479,19 @@ impl StoredPlaces {
 
 impl StoredDocs {
     fn of(docs: &Docs) -> StoredDocs {
-        let all = || (0..docs.len() as u32).filter_map(|document| docs.get(document));
-        let first_ordinal = all().next().map_or(0, |doc| doc.row.ordinal);
+        let all = || 0..docs.len() as u32;
+        let first_ordinal = docs.ordinal(0).unwrap_or(0);
         // A segment holds a range of commits that is far shorter than 2 to the power of 32.
-        let ordinal = |doc: super::Doc| doc.row.ordinal.wrapping_sub(first_ordinal) as u32;
+        let ordinal = |ordinal: u64| ordinal.wrapping_sub(first_ordinal) as u32;
+        let ordinals = all().filter_map(|document| docs.ordinal(document));
+        let marks = docs.marks().iter();
         StoredDocs {
-            ehrs: Differences::of(all().map(|doc| doc.ehr)),
+            ehrs: Differences::of(all().filter_map(|document| docs.ehr(document))),
             first_ordinal,
-            ordinals: Differences::of(all().map(ordinal)),
-            kinds: all().map(|doc| doc.row.kind.number() as u8).collect(),
-            latest: all().map(|doc| doc.row.latest).collect(),
-            deleted: all().map(|doc| doc.row.deleted).collect(),
+            ordinals: Differences::of(ordinals.map(ordinal)),
+            kinds: marks.clone().map(|m| m.kind.number() as u8).collect(),
+            latest: marks.clone().map(|marks| marks.latest).collect(),
+            deleted: marks.map(|marks| marks.deleted).collect(),
         }
     }
 

@@ -115,7 +115,10 @@ fn a_journal_repeats_the_writes_of_a_repository() {
         .ok()
         .unwrap();
     let second = Repository::new("http://local", true);
-    second.repeat(&first.written().unwrap()).ok().unwrap();
+    second
+        .repeat(&first.written().ok().unwrap().unwrap())
+        .ok()
+        .unwrap();
     let q = "SELECT e/ehr_id/value FROM EHR e";
     let rows = parsed(&second.query(q, "{}", NOW).unwrap());
     assert_eq!(

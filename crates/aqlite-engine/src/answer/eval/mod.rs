@@ -354,6 +354,7 @@ impl<'p> Run<'p> {
             // Texts are read now, so that every part that the answer needs is wanted by now.
             self.output.turn_to(View::new(batch));
         }
+        self.output.fetch_words();
         if self.failure.is_none() && self.work.is_over() {
             self.failure = self.work.check().err();
         }

@@ -312,6 +312,11 @@ impl Output {
         self.shown.fill(None);
     }
 
+    /// Reads the texts of a checkpoint that the rows refer to.
+    pub fn fetch_words(&self) {
+        self.result_buffer.fetch_words();
+    }
+
     /// Returns whether the rows of the query are output in the order of input, and only their cells
     /// are needed.
     pub fn is_plain(&self, plan: &Plan) -> bool {

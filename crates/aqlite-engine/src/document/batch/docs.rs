@@ -140,6 +140,11 @@ impl Docs {
         self.marks.len()
     }
 
+    /// Returns the fields of all documents that have few values.
+    pub fn marks(&self) -> &[Marks] {
+        &self.marks
+    }
+
     /// Adds a document behind all others; it is alive until that is found out. `false` if the
     /// places of documents are loaded later, so that none can be added.
     pub fn push(&mut self, doc: &Doc) -> bool {

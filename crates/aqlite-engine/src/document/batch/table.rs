@@ -220,7 +220,7 @@ impl Table {
             |numbers: &[u32], len: usize| numbers.iter().all(|number| (*number as usize) < len);
         (mapping.leaves.len(), mapping.groups.len()) == (leaves, groups)
             && is_there(&mapping.leaves, self.columns.len())
-            && self.structure.present().is_some_and(|structure| {
+            && self.structure.get().is_some_and(|structure| {
                 is_there(&mapping.groups, structure.groups.len())
                     && is_there(&mapping.set, structure.bitmaps.len())
             })

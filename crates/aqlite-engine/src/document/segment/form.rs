@@ -3,7 +3,9 @@
 //! Ascending numbers are stored as differences, numbers as whole numbers with their count of
 //! decimals, and times as multiples of their greatest common divisor.
 
+use crate::codec;
 use crate::document::batch::{Fragment, PresenceBitmap, RepeatedGroup, Structure};
+use crate::document::codec::{ByteReader, ByteWriter, Codec};
 use crate::document::column::{Column, MomentColumn, NO_MOMENT, NumberColumn, Page};
 use crate::document::layout::{Item, ItemKind, Layout};
 use aqlite_rm::class::{Attr, Cls};
@@ -386,6 +388,47 @@ impl StoredPage {
     }
 }
 
+/// The names of classes and attributes by the numbers that a release gives them.
+pub(super) struct Vocabulary {
+    classes: Vec<String>,
+    attributes: Vec<String>,
+}
+
+codec!(Vocabulary {
+    classes,
+    attributes
+});
+
+impl Vocabulary {
+    /// The names of this release.
+    pub fn own() -> Vocabulary {
+        let attributes = (0..=u8::MAX).map_while(Attr::from_number);
+        Vocabulary {
+            classes: Cls::all().map(|class| class.name().to_owned()).collect(),
+            attributes: attributes.map(|attr| attr.name().to_owned()).collect(),
+        }
+    }
+
+    /// Returns whether the numbers are those of this release.
+    pub fn is_own(&self) -> bool {
+        let own = Vocabulary::own();
+        (&self.classes, &self.attributes) == (&own.classes, &own.attributes)
+    }
+
+    fn class(&self, number: u8) -> Result<Cls, &'static str> {
+        let name = self.classes.get(usize::from(number)).ok_or(UNEVEN)?;
+        let found = Cls::all().find(|class| class.name() == name);
+        found.ok_or("a checkpoint has a class that this release does not know")
+    }
+
+    fn attribute(&self, number: u8) -> Result<Attr, &'static str> {
+        let name = self.attributes.get(usize::from(number)).ok_or(UNEVEN)?;
+        let mut all = (0..=u8::MAX).map_while(Attr::from_number);
+        let found = all.find(|attr| attr.name() == name);
+        found.ok_or("a checkpoint has an attribute that this release does not know")
+    }
+}
+
 /// A merged layout.
 #[derive(Default, Encode, Decode)]
 pub(super) struct StoredLayout {
@@ -434,6 +477,22 @@ impl StoredLayout {
             items: layout.items().iter().map(item).collect(),
             texts: layout.texts.clone(),
         }
+    }
+
+    /// Returns the layout, written with the numbers of a vocabulary.
+    ///
+    /// # Errors
+    /// As [`StoredLayout::layout`].
+    pub fn layout_in(mut self, vocabulary: &Vocabulary) -> Result<Layout, &'static str> {
+        if vocabulary.is_own() {
+            return self.layout();
+        }
+        for item in &mut self.items {
+            item.class = vocabulary.class(item.class)?.number();
+            let attr = item.attr.map(|attr| vocabulary.attribute(attr));
+            item.attr = attr.transpose()?.map(Attr::number);
+        }
+        self.layout()
     }
 
     /// Returns the layout.
@@ -508,6 +567,125 @@ fn kind_of(number: u8) -> Kind {
         1 => Kind::Number,
         2 => Kind::Boolean,
         _ => Kind::Text,
+    }
+}
+
+// Checkpoints have the same structs in a form of their own, which never changes.
+codec!(Fragments { tables, rows });
+codec!(StoredGroup { ends, rows });
+codec!(StoredStructure {
+    docs,
+    places,
+    depths,
+    groups,
+    bitmaps,
+});
+codec!(StoredNumbers {
+    scaled,
+    decimals,
+    odd,
+});
+codec!(StoredMoments {
+    ids,
+    base,
+    unit,
+    steps,
+    without,
+});
+codec!(StoredPage {
+    begins_with_uuid,
+    uuids,
+    text,
+    lengths,
+});
+codec!(StoredLayout { items, texts });
+codec!(StoredItem {
+    attr,
+    class,
+    kind,
+    parent,
+    end,
+    presence,
+});
+
+impl Codec for Differences {
+    fn write(&self, out: &mut ByteWriter) {
+        self.0.write(out);
+    }
+
+    fn read(from: &mut ByteReader<'_>) -> Option<Differences> {
+        Codec::read(from).map(Differences)
+    }
+}
+
+impl Codec for StoredColumn {
+    fn write(&self, out: &mut ByteWriter) {
+        match self {
+            StoredColumn::Number(numbers) => {
+                0u8.write(out);
+                numbers.write(out);
+            }
+            StoredColumn::Text(ids) => {
+                1u8.write(out);
+                ids.write(out);
+            }
+            StoredColumn::Moment(moments) => {
+                2u8.write(out);
+                moments.write(out);
+            }
+            StoredColumn::Boolean(flags) => {
+                3u8.write(out);
+                flags.write(out);
+            }
+        }
+    }
+
+    fn read(from: &mut ByteReader<'_>) -> Option<StoredColumn> {
+        Some(match u8::read(from)? {
+            0 => StoredColumn::Number(Codec::read(from)?),
+            1 => StoredColumn::Text(Codec::read(from)?),
+            2 => StoredColumn::Moment(Codec::read(from)?),
+            3 => StoredColumn::Boolean(Codec::read(from)?),
+            _ => return None,
+        })
+    }
+}
+
+impl Codec for StoredItemKind {
+    fn write(&self, out: &mut ByteWriter) {
+        match *self {
+            StoredItemKind::Object => 0u8.write(out),
+            StoredItemKind::List => 1u8.write(out),
+            StoredItemKind::Constant(kind, start, len) => {
+                2u8.write(out);
+                (kind, (start, len)).write(out);
+            }
+            StoredItemKind::Leaf(kind, leaf) => {
+                3u8.write(out);
+                (kind, leaf).write(out);
+            }
+            StoredItemKind::Group(group) => {
+                4u8.write(out);
+                group.write(out);
+            }
+        }
+    }
+
+    fn read(from: &mut ByteReader<'_>) -> Option<StoredItemKind> {
+        Some(match u8::read(from)? {
+            0 => StoredItemKind::Object,
+            1 => StoredItemKind::List,
+            2 => {
+                let (kind, (start, len)) = Codec::read(from)?;
+                StoredItemKind::Constant(kind, start, len)
+            }
+            3 => {
+                let (kind, leaf) = Codec::read(from)?;
+                StoredItemKind::Leaf(kind, leaf)
+            }
+            4 => StoredItemKind::Group(Codec::read(from)?),
+            _ => return None,
+        })
     }
 }
 

@@ -1,0 +1,489 @@
+//! Checkpoints: a whole batch in a file, from which the same batch is opened and goes on growing.
+//!
+//! A checkpoint has the parts of a segment, in one file, and a head that describes them. It differs
+//! from a segment in three ways. It is not a copy of rows that lie elsewhere, so every failure is an
+//! error. The first checkpoint orders the words by column; later ones keep their numbers, so a part
+//! that did not change since the last checkpoint is copied as it is. Its head has the names of classes and attributes, so a later release, which may
+//! number them otherwise, can read it.
+
+use super::form::{Differences, Fragments, StoredColumn, StoredPage, StoredStructure, Vocabulary};
+use super::{DAMAGED, MOST, StoredDocs, StoredPlaces, StoredTable, TablePart, checksum};
+use crate::codec;
+use crate::document::Batch;
+use crate::document::batch::{Places, Structure, Table};
+use crate::document::codec::{ByteReader, ByteWriter, Codec};
+use crate::document::column::{Column, Dictionary, PAGE, Page, Words};
+use crate::document::part::{Part, Restore};
+use crate::document::part_file::{PartFile, Region};
+use crate::document::text_index::{SortedHashes, TextIndex};
+use aqlite_rm::order;
+use std::rc::Rc;
+use std::sync::{Arc, OnceLock};
+
+/// The invariant that does not hold if a batch cannot be written.
+const UNREADABLE: &str = "a part of the last checkpoint cannot be read";
+
+/// Bytes after which a step of writing ends.
+const STEP: usize = 256 << 10;
+
+/// A batch without its parts, as the head of a checkpoint has it.
+struct StoredBatch {
+    vocabulary: Vocabulary,
+    /// Whether population queries read each EHR: 0 for an owner that is no EHR, 1 for no, 2 for yes.
+    ehrs: Vec<u8>,
+    ehr_fragments: Fragments,
+    docs: StoredDocs,
+    odd_ids: Vec<(u32, String)>,
+    root_ids: Vec<String>,
+    fragments: u32,
+    words: u32,
+    /// The bytes of all words.
+    size: u64,
+    tables: Vec<StoredTable>,
+    /// The hidden rows of each table.
+    hidden: Vec<Differences>,
+    /// Structure and columns of each table, the pages of words, the index of words, the places.
+    regions: Vec<Region>,
+}
+
+codec!(StoredBatch {
+    vocabulary,
+    ehrs,
+    ehr_fragments,
+    docs,
+    odd_ids,
+    root_ids,
+    fragments,
+    words,
+    size,
+    tables,
+    hidden,
+    regions,
+});
+codec!(StoredDocs {
+    ehrs,
+    first_ordinal,
+    ordinals,
+    kinds,
+    latest,
+    deleted,
+});
+codec!(StoredPlaces {
+    numbers,
+    versions,
+    data,
+});
+codec!(StoredTable {
+    layout,
+    rows,
+    root_id,
+    archetype,
+    origins,
+});
+
+/// A part of a batch that a checkpoint stores.
+#[derive(Clone, Copy)]
+enum PartName {
+    Structure(usize),
+    Column(usize, usize),
+    Page(usize),
+    Index,
+    Places,
+}
+
+/// Writes a batch part by part. The batch must not change meanwhile.
+pub struct CheckpointWriter {
+    /// The parts that are left, the last one first, with their numbers.
+    left: Vec<(usize, PartName)>,
+    regions: Vec<Region>,
+    /// The order of the words in the file; `None` if they keep their numbers.
+    order: Option<WordOrder>,
+    /// The bytes that are written.
+    at: u64,
+}
+
+/// The order of words by the columns that use them: the words of a column follow one another, so a
+/// query reads few pages.
+struct WordOrder {
+    /// The new numbers, by the old ones; [`u32::MAX`] for a word without one.
+    numbers: Vec<u32>,
+    /// The old numbers in the new order.
+    words: Vec<u32>,
+}
+
+impl WordOrder {
+    fn new(words: usize) -> WordOrder {
+        WordOrder {
+            numbers: vec![u32::MAX; words],
+            words: Vec::with_capacity(words),
+        }
+    }
+
+    /// Returns the new number of a word, which is the next one at its first use.
+    fn number_of(&mut self, word: u32) -> u32 {
+        let Some(number) = self.numbers.get_mut(word as usize) else {
+            return u32::MAX;
+        };
+        if *number == u32::MAX {
+            *number = self.words.len() as u32;
+            self.words.push(word);
+        }
+        *number
+    }
+
+    /// Returns the words of a page by their old numbers, after all columns were written.
+    fn page(&mut self, page: usize) -> &[u32] {
+        if self.words.len() < self.numbers.len() {
+            // Words that no column uses any more.
+            for word in 0..self.numbers.len() as u32 {
+                self.number_of(word);
+            }
+        }
+        let rest = self.words.get(page * PAGE..).unwrap_or_default();
+        rest.get(..PAGE).unwrap_or(rest)
+    }
+}
+
+impl CheckpointWriter {
+    /// Begins to write a batch.
+    pub fn new(batch: &Batch) -> CheckpointWriter {
+        let parts = batch.tables.iter().enumerate().flat_map(|(at, table)| {
+            let columns = (0..table.columns.len()).map(move |column| PartName::Column(at, column));
+            let names = std::iter::once(PartName::Structure(at)).chain(columns);
+            TablePart::all(table).map(|part| part.rank).zip(names)
+        });
+        let mut ranked: Vec<_> = parts.enumerate().collect();
+        // Parts are numbered table by table. Those that one query reads are next to each other.
+        order::sort_by(&mut ranked, |(a, (one, _)), (b, (other, _))| {
+            one.cmp(other).then(a.cmp(b))
+        });
+        let mut left: Vec<(usize, PartName)> = ranked
+            .into_iter()
+            .map(|(number, (_, name))| (number, name))
+            .collect();
+        let pages = (0..batch.words.words().pages().len()).map(PartName::Page);
+        let rest = pages.chain([PartName::Index, PartName::Places]);
+        left.extend((left.len()..).zip(rest));
+        let regions = vec![Region::default(); left.len()];
+        left.reverse();
+        CheckpointWriter {
+            left,
+            regions,
+            order: batch
+                .file
+                .is_none()
+                .then(|| WordOrder::new(batch.words.len())),
+            at: 0,
+        }
+    }
+
+    /// Returns the bytes that follow those of the last call; `None` when all parts are written.
+    ///
+    /// # Errors
+    /// If a part that did not change cannot be read from the last checkpoint, or is too large.
+    pub fn step(&mut self, batch: &Batch) -> Result<Option<Vec<u8>>, String> {
+        let mut bytes = Vec::new();
+        while bytes.len() < STEP {
+            let Some((number, name)) = self.left.pop() else {
+                break;
+            };
+            let part = batch.stored_part(name, &mut self.order).map_err(|why| {
+                let failure = batch.failure().map(str::to_owned);
+                failure.unwrap_or_else(|| why.to_owned())
+            })?;
+            let region = self.regions.get_mut(number).ok_or(DAMAGED)?;
+            *region = Region::of(&part, self.at + bytes.len() as u64);
+            bytes.extend(part);
+        }
+        self.at += bytes.len() as u64;
+        Ok((!bytes.is_empty()).then_some(bytes))
+    }
+
+    /// Returns the place of a part that the repository stores behind those of this batch.
+    pub fn append(&mut self, part: &[u8]) -> Region {
+        let region = Region::of(part, self.at);
+        self.at += part.len() as u64;
+        region
+    }
+
+    /// Returns the head, after all parts, for [`Batch::open`].
+    ///
+    /// # Errors
+    /// If the batch is broken.
+    pub fn head(self, batch: &Batch) -> Result<Vec<u8>, &'static str> {
+        if let Some(broken) = batch.broken() {
+            return Err(broken);
+        }
+        if batch.base != 0 || batch.united.is_some() || batch.is_late || !self.left.is_empty() {
+            return Err("a checkpoint needs a whole batch of its own");
+        }
+        let odd_ids = batch.odd_ids.iter();
+        let hidden = batch.tables.iter().map(Table::hidden);
+        Ok(encoded(&StoredBatch {
+            vocabulary: Vocabulary::own(),
+            ehrs: batch.ehrs.iter().copied().map(number_of_state).collect(),
+            ehr_fragments: Fragments::of(&batch.ehr_fragments),
+            docs: StoredDocs::of(&batch.docs),
+            odd_ids: odd_ids.map(|(d, id)| (*d, id.clone())).collect(),
+            root_ids: batch.root_ids.clone(),
+            fragments: batch.fragments,
+            words: batch.words.len() as u32,
+            size: batch.words.size() as u64,
+            tables: batch.tables.iter().map(StoredTable::of).collect(),
+            hidden: hidden
+                .map(|rows| Differences::of(rows.iter().copied()))
+                .collect(),
+            regions: self.regions,
+        }))
+    }
+}
+
+/// Returns the bytes of a value with their checksum, compressed, for [`unsealed`].
+pub fn sealed<T: Codec>(magic: [u8; 4], value: &T) -> Vec<u8> {
+    let body = lz4_flex::compress_prepend_size(&encoded(value));
+    let sum = checksum(&body).to_le_bytes();
+    [magic.as_slice(), &sum, &body].concat()
+}
+
+/// Returns the value of [`sealed`] bytes; `None` if they are damaged or begin with other bytes.
+pub fn unsealed<T: Codec>(magic: [u8; 4], bytes: &[u8]) -> Option<T> {
+    let (sum, body) = bytes.strip_prefix(&magic)?.split_first_chunk::<8>()?;
+    if checksum(body) != u64::from_le_bytes(*sum) {
+        return None;
+    }
+    // The checksum holds, so the size is the one that was written.
+    let plain = lz4_flex::decompress_size_prepended(body).ok()?;
+    decoded(&plain)
+}
+
+fn encoded<T: Codec>(value: &T) -> Vec<u8> {
+    let mut out = ByteWriter::default();
+    value.write(&mut out);
+    out.into_bytes()
+}
+
+fn decoded<T: Codec>(bytes: &[u8]) -> Option<T> {
+    let mut from = ByteReader::new(bytes);
+    let value = T::read(&mut from)?;
+    from.is_at_end().then_some(value)
+}
+
+/// Returns the value of a part that [`packed`] has packed.
+fn unpacked<T: Codec>(bytes: &[u8]) -> Result<T, &'static str> {
+    // The size comes from a file, so it is checked before memory is allocated.
+    let (size, _) = lz4_flex::block::uncompressed_size(bytes).map_err(|_| DAMAGED)?;
+    if size > MOST {
+        return Err(DAMAGED);
+    }
+    let plain = lz4_flex::decompress_size_prepended(bytes).map_err(|_| DAMAGED)?;
+    decoded(&plain).ok_or(DAMAGED)
+}
+
+fn number_of_state(is_queryable: Option<bool>) -> u8 {
+    is_queryable.map_or(0, |is_queryable| 1 + u8::from(is_queryable))
+}
+
+fn state_of_number(number: u8) -> Option<bool> {
+    (number > 0).then_some(number > 1)
+}
+
+/// Returns a part in its stored form, which must be readable again.
+fn packed<T: Codec>(part: &T) -> Result<Vec<u8>, &'static str> {
+    let plain = encoded(part);
+    if plain.len() > MOST {
+        return Err("a part of a checkpoint is too large");
+    }
+    Ok(lz4_flex::compress_prepend_size(&plain))
+}
+
+/// Returns the bytes of a part: as they are in the last checkpoint, or else as `make` packs them.
+fn unchanged_or<T: Restore>(
+    part: &Part<T>,
+    make: impl FnOnce(&T) -> Result<Vec<u8>, &'static str>,
+) -> Result<Vec<u8>, &'static str> {
+    match part.unchanged() {
+        Some((file, region)) => copied(file, region),
+        None => make(part.get().ok_or(UNREADABLE)?),
+    }
+}
+
+fn copied(file: &PartFile, region: Region) -> Result<Vec<u8>, &'static str> {
+    let bytes = file.read(region, |bytes| Ok(bytes.to_vec()));
+    bytes.ok_or(UNREADABLE)
+}
+
+impl Batch {
+    /// Returns a part in its stored form.
+    fn stored_part(
+        &self,
+        name: PartName,
+        order: &mut Option<WordOrder>,
+    ) -> Result<Vec<u8>, &'static str> {
+        let table = |number: usize| self.tables.get(number).ok_or(DAMAGED);
+        match name {
+            PartName::Structure(number) => unchanged_or(&table(number)?.structure, |structure| {
+                packed(&StoredStructure::of(structure))
+            }),
+            PartName::Column(number, column) => {
+                let column = table(number)?.columns.get(column).ok_or(DAMAGED)?;
+                let number_of = |word| order.as_mut().map_or(word, |order| order.number_of(word));
+                unchanged_or(column, |column| {
+                    packed(&StoredColumn::of(column, number_of))
+                })
+            }
+            PartName::Page(number) => self.stored_page(number, order),
+            PartName::Index => self.stored_words(order.as_ref()),
+            PartName::Places => unchanged_or(&self.docs.places, |places| {
+                packed(&StoredPlaces::of(places))
+            }),
+        }
+    }
+
+    fn stored_page(
+        &self,
+        number: usize,
+        order: &mut Option<WordOrder>,
+    ) -> Result<Vec<u8>, &'static str> {
+        let words = self.words.words();
+        if let Some(order) = order {
+            let page = order.page(number).iter();
+            return packed(&StoredPage::of(page.map(|word| words.word(*word))));
+        }
+        unchanged_or(words.pages().get(number).ok_or(DAMAGED)?, |page| {
+            packed(&StoredPage::of((0..page.len()).map(|at| page.word(at))))
+        })
+    }
+
+    /// Returns the index of the words in its stored form.
+    fn stored_words(&self, order: Option<&WordOrder>) -> Result<Vec<u8>, &'static str> {
+        let words = self.words.words();
+        let Some(order) = order else {
+            return self.stored_index(self.words.index(), |word| words.word(word));
+        };
+        let sorted = self.words.index().sorted(|word| words.word(word));
+        let sorted = sorted.ok_or(UNREADABLE)?;
+        let number = |word: &u32| order.numbers.get(*word as usize).copied();
+        let numbers = sorted.numbers.iter().map(number);
+        packed(&StoredIndex {
+            hashes: Differences::of(sorted.hashes.iter().copied()),
+            numbers: numbers.collect::<Option<_>>().ok_or(DAMAGED)?,
+        })
+    }
+
+    /// Returns an index in its stored form. `text_of` returns the text of a number.
+    ///
+    /// # Errors
+    /// If it cannot be read from the last checkpoint.
+    pub fn stored_index<'t>(
+        &self,
+        index: &TextIndex,
+        text_of: impl Fn(u32) -> &'t str,
+    ) -> Result<Vec<u8>, &'static str> {
+        if let Some((file, region)) = index.unchanged() {
+            return copied(file, region);
+        }
+        let sorted = index.sorted(text_of).ok_or(UNREADABLE)?;
+        packed(&StoredIndex {
+            hashes: Differences::of(sorted.hashes),
+            numbers: sorted.numbers,
+        })
+    }
+
+    /// Opens a batch from the head that [`CheckpointWriter::head`] made and the file with its
+    /// parts. No part is read yet.
+    ///
+    /// # Errors
+    /// If the head is damaged, or names classes or attributes that this release does not know.
+    pub fn open(head: &[u8], file: &Rc<PartFile>) -> Result<Batch, &'static str> {
+        let head: StoredBatch = decoded(head).ok_or(DAMAGED)?;
+        let mut regions = head.regions.into_iter();
+        let mut region = || regions.next().ok_or(DAMAGED);
+        let mut batch = Batch::unlisted();
+        for (table, hidden) in head.tables.into_iter().zip(&head.hidden) {
+            let layout = Arc::new(table.layout.layout_in(&head.vocabulary)?);
+            let root = (table.root_id, table.archetype);
+            let mut opened = Table::late(layout, root, table.rows);
+            opened.structure = Part::stored(file, region()?, (table.rows, opened.groups()));
+            for column in &mut opened.columns {
+                *column = Part::stored(file, region()?, (0, 0));
+            }
+            opened.hidden = OnceLock::from(hidden.numbers());
+            opened.origins = table.origins;
+            batch.tables.push(opened);
+        }
+        let pages = (0..head.words.div_ceil(PAGE as u32)).map(|page| {
+            let len = (head.words - page * PAGE as u32).min(PAGE as u32);
+            Ok(Part::stored(file, region()?, (len, 0)))
+        });
+        let pages = pages.collect::<Result<Vec<_>, &'static str>>()?;
+        let index = TextIndex::stored(file, region()?, head.words);
+        let words = Words::in_pages(pages, head.words);
+        batch.words = Dictionary::stored(words, head.size as usize, index);
+        batch.ehrs = head.ehrs.into_iter().map(state_of_number).collect();
+        let docs = head.docs.docs()?.in_state(&[], &batch.ehrs);
+        batch.docs = docs.ok_or(DAMAGED)?;
+        batch.docs.places = Part::stored(file, region()?, (batch.docs.len() as u32, 0));
+        batch.ehr_fragments = head.ehr_fragments.fragments(0)?;
+        if batch.ehr_fragments.len() != batch.ehrs.len() || regions.next().is_some() {
+            return Err(DAMAGED);
+        }
+        batch.odd_ids = head.odd_ids.into_iter().collect();
+        batch.root_ids = head.root_ids;
+        batch.fragments = head.fragments;
+        batch.file = Some(Rc::clone(file));
+        Ok(batch)
+    }
+}
+
+/// The stored form of an index.
+struct StoredIndex {
+    hashes: Differences,
+    numbers: Vec<u32>,
+}
+
+codec!(StoredIndex { hashes, numbers });
+
+impl Restore for SortedHashes {
+    fn restore(bytes: &[u8], (len, _): (u32, u32)) -> Result<SortedHashes, &'static str> {
+        let stored: StoredIndex = unpacked(bytes)?;
+        let hashes = stored.hashes.numbers();
+        let lengths = [hashes.len(), stored.numbers.len()];
+        if lengths.iter().any(|length| *length != len as usize) || !hashes.is_sorted() {
+            return Err(DAMAGED);
+        }
+        Ok(SortedHashes {
+            hashes,
+            numbers: stored.numbers,
+        })
+    }
+}
+
+impl Restore for Structure {
+    fn restore(bytes: &[u8], (rows, groups): (u32, u32)) -> Result<Structure, &'static str> {
+        let stored: StoredStructure = unpacked(bytes)?;
+        stored.structure((rows as usize, groups as usize), 0)
+    }
+}
+
+impl Restore for Column {
+    fn restore(bytes: &[u8], _: (u32, u32)) -> Result<Column, &'static str> {
+        unpacked::<StoredColumn>(bytes)?.column()
+    }
+}
+
+impl Restore for Page {
+    fn restore(bytes: &[u8], (words, _): (u32, u32)) -> Result<Page, &'static str> {
+        let page = unpacked::<StoredPage>(bytes)?.page()?;
+        if page.len() == words as usize {
+            Ok(page)
+        } else {
+            Err(DAMAGED)
+        }
+    }
+}
+
+impl Restore for Places {
+    fn restore(bytes: &[u8], (documents, _): (u32, u32)) -> Result<Places, &'static str> {
+        unpacked::<StoredPlaces>(bytes)?.places(documents as usize, 0)
+    }
+}
