@@ -129,9 +129,7 @@ export class Kept {
   async #recover(failure: string, file = this.#file): Promise<void> {
     if (file !== undefined && (await this.#journal.giveUp(file))) return;
     this.#journal.forget();
-    throw new Error(
-      `the file ${file} of this data set is damaged (${failure}), and no other file has its content: open another data set, and import an export of this one`,
-    );
+    throw new Fault("fileDamaged", { file: file ?? "", reason: failure });
   }
 
   /** Runs like `current`, with no other writer among all realms. */
@@ -240,7 +238,7 @@ export class Kept {
       const { repository, position, journal } = begun;
       const check = () => {
         if (this.repository !== repository || this.#journal.position !== position)
-          throw new Error("the data were changed while a checkpoint was made");
+          throw new Fault("changedMeanwhile");
       };
       const next = pieces(repository, (step) =>
         this.#inTurn(async () => {

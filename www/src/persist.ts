@@ -527,10 +527,7 @@ export class Journal {
     const set = await this.#entry();
     const kept = set.base + added;
     const start = startsOf(set).findLast(({ lines }) => lines <= kept);
-    if (!start)
-      throw new Error(
-        "these writes cannot be taken back any more: they are older than ten minutes, or data were deleted after them",
-      );
+    if (!start) throw new Fault("undoExpired");
     const from = startOf(set.generation, start);
     let checkpoints: Checkpoint[] | undefined;
     await this.#renew(

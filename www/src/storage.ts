@@ -119,7 +119,7 @@ class OpfsFolder implements Folder {
 
   async reader(name: string): Promise<Reader> {
     const content = await locked(FILES, "shared", () => this.#content(name));
-    if (!content) throw new Error(`the file ${name} is gone`);
+    if (!content) throw new Fault("fileGone", { name });
     // Service Workers cannot read files without waiting.
     if (content.size <= WHOLE || typeof FileReaderSync === "undefined")
       return readerOf(new Uint8Array(await content.arrayBuffer()));
@@ -240,7 +240,7 @@ class MemoryFolder implements Folder {
     const bytes = this.#files.get(name);
     return bytes
       ? Promise.resolve(readerOf(bytes))
-      : Promise.reject(new Error(`the file ${name} is gone`));
+      : Promise.reject(new Fault("fileGone", { name }));
   }
 }
 

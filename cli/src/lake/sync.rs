@@ -196,10 +196,9 @@ impl<'l> Lake<'l> {
     /// Synchronizes views in another thread, with the data opened again.
     fn help(&self) {
         let options = self.options;
-        match Source::another(&options.data, options.token.as_deref()) {
-            Ok(Some(source)) => self.sync_queue(&source),
-            // The first thread synchronizes all views then, or ends with the same failure.
-            Ok(None) | Err(_) => {}
+        // Without it, the first thread synchronizes all views, or ends with the same failure.
+        if let Ok(Some(source)) = Source::another(&options.data, options.token.as_deref()) {
+            self.sync_queue(&source);
         }
     }
 

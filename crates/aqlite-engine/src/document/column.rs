@@ -6,7 +6,7 @@ use super::text_index::TextIndex;
 use aqlite_rm::number;
 use aqlite_rm::time::{Temporal, TemporalKind};
 use aqlite_rm::tree::Kind;
-use std::sync::Arc;
+use std::rc::Rc;
 
 /// A column: the values of one leaf, one for each row that has it.
 #[derive(Clone, Debug)]
@@ -55,7 +55,7 @@ pub struct Dictionary {
 /// at most.
 #[derive(Clone, Debug, Default)]
 pub struct Words {
-    pages: Arc<Vec<Arc<Part<Page>>>>,
+    pages: Rc<Vec<Rc<Part<Page>>>>,
     len: u32,
 }
 
@@ -469,18 +469,18 @@ impl Dictionary {
 impl Words {
     /// Words in pages that are absent.
     pub(super) fn absent(len: u32) -> Words {
-        let pages = (0..len.div_ceil(PAGE as u32)).map(|_| Arc::new(Part::absent()));
+        let pages = (0..len.div_ceil(PAGE as u32)).map(|_| Rc::new(Part::absent()));
         Words {
-            pages: Arc::new(pages.collect()),
+            pages: Rc::new(pages.collect()),
             len,
         }
     }
 
     /// Words in these pages.
     pub(super) fn in_pages(pages: Vec<Part<Page>>, len: u32) -> Words {
-        let pages = pages.into_iter().map(Arc::new);
+        let pages = pages.into_iter().map(Rc::new);
         Words {
-            pages: Arc::new(pages.collect()),
+            pages: Rc::new(pages.collect()),
             len,
         }
     }
@@ -488,7 +488,7 @@ impl Words {
     /// Reads the pages of some words of a checkpoint, so that no later use of them can fail.
     pub(crate) fn fetch(&self, ids: impl Iterator<Item = u32>) {
         // Pages of other batches are there, or are wanted when their words are read.
-        let is_stored = |page: &Arc<Part<Page>>| page.unchanged().is_some();
+        let is_stored = |page: &Rc<Part<Page>>| page.unchanged().is_some();
         if self.pages.iter().any(is_stored) {
             ids.for_each(|id| {
                 self.word(id);
@@ -497,7 +497,7 @@ impl Words {
     }
 
     /// Returns the pages.
-    pub(super) fn pages(&self) -> &[Arc<Part<Page>>] {
+    pub(super) fn pages(&self) -> &[Rc<Part<Page>>] {
         &self.pages
     }
 
@@ -517,19 +517,17 @@ impl Words {
     fn push(&mut self, text: &str) -> u32 {
         let id = self.len() as u32;
         // This copies the list of pages only if a clone of the words still shares it.
-        let pages = Arc::make_mut(&mut self.pages);
+        let pages = Rc::make_mut(&mut self.pages);
         if (id as usize).is_multiple_of(PAGE) {
             // The first page of a small dictionary stays small.
             let ends = Vec::with_capacity(if id == 0 { 0 } else { PAGE });
-            pages.push(Arc::new(Part::Owned(Page {
+            pages.push(Rc::new(Part::Owned(Page {
                 text: String::new(),
                 ends,
             })));
         }
         // Only the last page can grow, so at most one page that a clone shares is copied.
-        let last = pages
-            .last_mut()
-            .and_then(|page| Arc::make_mut(page).owned());
+        let last = pages.last_mut().and_then(|page| Rc::make_mut(page).owned());
         last.into_iter().for_each(|page| page.push(text));
         self.len += 1;
         id

@@ -61,6 +61,11 @@ export const errors: Texts["errors"] = {
   notKept: ({ reason }) =>
     `das konnte nicht gespeichert werden und wurde deshalb nicht ausgeführt: ${reason}`,
   fileGone: ({ name }) => `die Datei ${name} gibt es nicht mehr`,
+  fileDamaged: ({ file, reason }) =>
+    `die Datei ${file} dieses Datensatzes ist beschädigt (${reason}), und keine andere Datei hat ihren Inhalt: öffnen Sie einen anderen Datensatz und importieren Sie einen Export von diesem`,
+  changedMeanwhile: () => "die Daten wurden geändert, während ein Sicherungspunkt entstand",
+  undoExpired: () =>
+    "diese Änderungen lassen sich nicht mehr zurücknehmen: sie sind älter als zehn Minuten, oder danach wurden Daten gelöscht",
   storageFull: () => "es kann nichts mehr gespeichert werden: der Speicher ist voll",
   unauthorized: () => "der Server will wissen, wer fragt: geben Sie ihm ein Token",
   forbidden: () => "der Server erlaubt das mit diesem Token nicht",

@@ -57,6 +57,11 @@ export const errors = {
   notKept: ({ reason }: { reason: string }) =>
     `this could not be kept, so it was not done: ${reason}`,
   fileGone: ({ name }: { name: string }) => `the file ${name} is gone`,
+  fileDamaged: ({ file, reason }: { file: string; reason: string }) =>
+    `the file ${file} of this data set is damaged (${reason}), and no other file has its content: open another data set, and import an export of this one`,
+  changedMeanwhile: () => "the data were changed while a checkpoint was made",
+  undoExpired: () =>
+    "these writes cannot be taken back any more: they are older than ten minutes, or data were deleted after them",
   storageFull: () => "nothing more can be kept: the storage is full",
   unauthorized: () => "the server wants to know who asks: give it a token",
   forbidden: () => "the server does not allow this with the given token",

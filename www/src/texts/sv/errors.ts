@@ -55,6 +55,11 @@ export const errors: Texts["errors"] = {
   setNameTaken: ({ name }) => `det finns redan en datamängd \`${name}\`: välj ett annat namn`,
   notKept: ({ reason }) => `detta kunde inte sparas och utfördes därför inte: ${reason}`,
   fileGone: ({ name }) => `filen ${name} finns inte längre`,
+  fileDamaged: ({ file, reason }) =>
+    `filen ${file} i den här datamängden är skadad (${reason}), och ingen annan fil har dess innehåll: öppna en annan datamängd och importera en export av den här`,
+  changedMeanwhile: () => "data ändrades medan en kontrollpunkt skapades",
+  undoExpired: () =>
+    "de här ändringarna kan inte längre tas tillbaka: de är äldre än tio minuter, eller så raderades data efter dem",
   storageFull: () => "inget mer kan sparas: lagringen är full",
   unauthorized: () => "servern vill veta vem som frågar: ge den en token",
   forbidden: () => "servern tillåter inte detta med denna token",
