@@ -33,7 +33,7 @@ const COMPARISON: u64 = 1 << 25;
 
 /// Units that the terms of one AND or OR may take for one row; a row that takes more ends the run,
 /// because nothing can pause in the middle of a row.
-pub(super) const TERMS: u64 = 268_435_456;
+pub(super) const TERMS: u64 = 67_108_864;
 
 /// Bytes of compared texts for one unit: equal texts are compared eight bytes and more at a time.
 const COMPARED: u64 = 8;
