@@ -204,7 +204,7 @@ impl<'l> Lake<'l> {
 
     /// Synchronizes the views of the queue, until it is empty or a view fails.
     fn sync_queue(&self, source: &Source) {
-        while let Some((number, view)) = lock(&self.queue).pop_front() {
+        while let Some((number, view)) = self.next() {
             let outcome = self.sync(number, view, source);
             let mut committed = lock(&self.committed);
             if committed.outcome.is_ok() {
@@ -214,6 +214,11 @@ impl<'l> Lake<'l> {
                 return lock(&self.queue).clear();
             }
         }
+    }
+
+    /// Takes a view from the queue. A lock in the head of a loop would be held by its body.
+    fn next(&self) -> Option<(usize, &'l SyncView)> {
+        lock(&self.queue).pop_front()
     }
 
     /// Synchronizes a view, and reports the changes.
