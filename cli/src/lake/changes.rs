@@ -148,12 +148,17 @@ impl<'c> Changes<'c> {
             return Ok(Rc::clone(&table.columns));
         }
         let columns = Rc::new(Columns::of(rows, &self.context.view.name)?);
+        self.begin_table(Rc::clone(&columns));
+        Ok(columns)
+    }
+
+    /// Sets the columns, of which this pass has observed no value.
+    fn begin_table(&mut self, columns: Rc<Columns>) {
         let types = self.known_types.clone();
         self.table = Some(Table {
             types: types.unwrap_or_else(|| ColumnTypes::new(columns.all.len())),
-            columns: Rc::clone(&columns),
+            columns,
         });
-        Ok(columns)
     }
 
     fn table(&mut self) -> Result<&mut Table, Failure> {
@@ -445,7 +450,12 @@ impl RowSink for Changes<'_> {
     }
 
     fn restart(&mut self) -> Result<(), Failure> {
+        let columns = self.table.take().map(|table| table.columns);
         *self = Changes::new(self.context, self.known_types.take());
+        // The columns are not sent again, and there may be no rows to tell them.
+        if let Some(columns) = columns {
+            self.begin_table(columns);
+        }
         Ok(())
     }
 }
@@ -701,6 +711,7 @@ mod tests {
         let one = part(&[("a", NUMBERS[0])]);
         changes.take(one.clone()).unwrap();
         changes.restart().unwrap();
+        assert!(changes.table.is_some(), "the columns are still known");
         changes.take(one).unwrap();
         assert_eq!((changes.rows, changes.new.len()), (1, 1));
     }
