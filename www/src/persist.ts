@@ -526,7 +526,8 @@ export class Journal {
   async undo(added: number): Promise<void> {
     const set = await this.#entry();
     const kept = set.base + added;
-    const start = startsOf(set).findLast(({ lines }) => lines <= kept);
+    // From the oldest starting point, so that earlier writes can be taken back afterwards too.
+    const start = startsOf(set).find(({ lines }) => lines <= kept);
     if (!start) throw new Fault("undoExpired");
     const from = startOf(set.generation, start);
     let checkpoints: Checkpoint[] | undefined;
