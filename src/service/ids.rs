@@ -171,6 +171,7 @@ pub(crate) fn uuid_of(text: &str) -> String {
 }
 
 /// The identity of the lines of a load, from which their UUIDs derive.
+#[cfg(feature = "server")]
 pub(crate) struct LineUuids {
     /// The texts that the lines of the load have in common.
     shared: String,
@@ -178,6 +179,7 @@ pub(crate) struct LineUuids {
     load: [u8; 2],
 }
 
+#[cfg(feature = "server")]
 impl LineUuids {
     /// Creates the identity of a load.
     pub fn of(shared: String) -> LineUuids {
@@ -203,6 +205,7 @@ impl LineUuids {
 }
 
 /// Derives a UUID from another one. It has the same first 48 bits.
+#[cfg(feature = "server")]
 pub(crate) fn uuid_beside(uuid: &str) -> String {
     let prefix = uuid::Uuid::try_parse(uuid).unwrap_or_default().into_bytes();
     let mut bytes = digest_of_parts(&[uuid]);

@@ -489,7 +489,7 @@ fn checkpoints_of_earlier_releases_are_read() {
         assert_eq!(rows(&opened, query, None), expected, "{query}");
     }
     assert_eq!(content(&opened), content(&repeated));
-    // What is written behind it continues the same objects.
+    // Later changes continue the same objects.
     let mut dice = Dice::of(12);
     for serial in 100..140 {
         let expected = change(&repeated, &mut dice.clone(), serial);
