@@ -1,7 +1,9 @@
 //! Identifiers in paths and headers.
 
 use super::error::Failure;
-use crate::document::{sha256, sha256_of};
+#[cfg(feature = "server")]
+use crate::document::sha256;
+use crate::document::sha256_of;
 
 /// VERSION.uid.value as its three parts: `object_id::system_id::number`.
 #[derive(Clone, PartialEq, Eq, Debug)]
