@@ -18,6 +18,7 @@ mod query;
 mod report;
 mod repository;
 mod serve;
+mod server_options;
 mod shell;
 mod template;
 

@@ -7,6 +7,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::output::{self, Format, OutputForm};
 use crate::report;
 use crate::repository::{QueryText, Repository, RepositoryQuery};
+use crate::server_options::ServerOptions;
 use aqlite::aql::{self, Parameter, Parameters, Plan, QueryOptions, ResultSet};
 use aqlite::diag::Severity;
 use aqlite::rm::{json, time};
@@ -59,14 +60,8 @@ pub struct Options {
     /// The name of a query that is stored in the repository of -d, with a version or without
     #[arg(long, value_name = "NAME", conflicts_with_all = ["aql", "file", "explain"])]
     stored: Option<String>,
-    /// The bearer token for the server of -d; without it AQLITE_AUTHORIZATION is sent, if it is set
-    #[arg(
-        long,
-        value_name = "TOKEN",
-        env = "AQLITE_TOKEN",
-        hide_env_values = true
-    )]
-    token: Option<String>,
+    #[command(flatten)]
+    server: ServerOptions,
     /// The file for the rows
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -115,8 +110,7 @@ pub fn run(options: &Options) -> Result<Outcome, Failure> {
         .format
         .check_output(options.output.as_deref())?;
     let parameters = parameters(&options.parameters)?;
-    let token = options.token.as_deref();
-    if let Some(repository) = Repository::open(&options.data.data, token)? {
+    if let Some(repository) = Repository::open(&options.data.data, &options.server)? {
         return ask(options, &repository, &parameters);
     }
     let (text, path) = text_of(options)?;

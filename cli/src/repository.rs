@@ -3,6 +3,7 @@
 
 use crate::outcome::Failure;
 use crate::serve::database;
+use crate::server_options::ServerOptions;
 use aqlite::aql::{Cell, Parameter, Parameters, ResultColumn, ResultSet};
 use aqlite::document::Number;
 use aqlite::rm::json;
@@ -73,7 +74,7 @@ impl Repository {
     ///
     /// # Errors
     /// If a repository is not the only argument, or cannot be opened.
-    pub fn open(data: &[String], token: Option<&str>) -> Result<Option<Repository>, Failure> {
+    pub fn open(data: &[String], options: &ServerOptions) -> Result<Option<Repository>, Failure> {
         let is_repository = |data: &&String| is_url(data) || is_database(Path::new(data));
         let Some(named) = data.iter().find(is_repository) else {
             return Ok(None);
@@ -102,7 +103,7 @@ impl Repository {
                 .map_err(|error| Failure::Data(format!("{named}: {error:#}")))?;
             return Ok(Some(Repository::Database(Box::new(reader))));
         }
-        Ok(Some(Repository::Server(Server::new(named, token))))
+        Ok(Some(Repository::Server(Server::new(named, options)?)))
     }
 
     /// Answers a query.
@@ -301,23 +302,26 @@ fn in_process(page: &PageRequest) -> Request {
 }
 
 impl Server {
-    fn new(url: &str, token: Option<&str>) -> Server {
+    fn new(url: &str, options: &ServerOptions) -> Result<Server, Failure> {
         let base = url.trim_end_matches('/');
         let authority = base.split_once("://").map_or("", |(_, rest)| rest);
         let mount = if authority.contains('/') { "" } else { MOUNT };
         let variable = || std::env::var("AQLITE_AUTHORIZATION").ok();
-        // Fails only if a provider is installed already, which is then used.
-        drop(rustls::crypto::ring::default_provider().install_default());
-        Server {
+        let tls = options.trust.of_agent();
+        let tls = tls.map_err(|error| Failure::Usage(format!("{error:#}")))?;
+        let agent = Agent::config_builder()
+            .http_status_as_error(false)
+            .tls_config(tls)
+            .build();
+        Ok(Server {
             base: format!("{base}{mount}"),
-            authorization: token
+            authorization: options
+                .token
+                .as_ref()
                 .map(|token| format!("Bearer {token}"))
                 .or_else(variable),
-            agent: Agent::config_builder()
-                .http_status_as_error(false)
-                .build()
-                .into(),
-        }
+            agent: agent.into(),
+        })
     }
 
     fn get(&self, path: &str) -> Result<Response, Failure> {

@@ -9,6 +9,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::query::{now, report_problems};
 use crate::report;
 use crate::repository::{QueryText, Repository, RepositoryQuery};
+use crate::server_options::ServerOptions;
 use aqlite::aql::{self, Cell, Parameters, Plan, QueryOptions, ResultSet};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -74,12 +75,12 @@ impl Source {
     ///
     /// # Errors
     /// If they cannot be opened.
-    pub fn open(options: &DataOptions, token: Option<&str>) -> Result<Source, Failure> {
+    pub fn open(options: &DataOptions, server: &ServerOptions) -> Result<Source, Failure> {
         if options.data.is_empty() {
             let problem = "no data: name files, a database or a server by -d";
             return Err(Failure::Usage(String::from(problem)));
         }
-        Ok(match Repository::open(&options.data, token)? {
+        Ok(match Repository::open(&options.data, server)? {
             Some(Repository::Database(_)) => {
                 let path = options.data.first().map_or("", String::as_str);
                 Source::Database(Box::new(LakeDatabase::open(path)?))

@@ -14,6 +14,7 @@ use super::sync_views::{SyncView, views_of};
 use crate::data::DataOptions;
 use crate::outcome::{Failure, Outcome};
 use crate::progress::Progress;
+use crate::server_options::ServerOptions;
 use clap::Args;
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::io::Write;
@@ -50,14 +51,8 @@ pub struct SyncOptions {
     /// Report what would be written and removed, and change nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// The bearer token for the server of -d; without it AQLITE_AUTHORIZATION is sent, if it is set
-    #[arg(
-        long,
-        value_name = "TOKEN",
-        env = "AQLITE_TOKEN",
-        hide_env_values = true
-    )]
-    pub token: Option<String>,
+    #[command(flatten)]
+    pub server: ServerOptions,
 }
 
 /// Runs the command.
@@ -70,7 +65,7 @@ pub fn run(options: &SyncOptions) -> Result<Outcome, Failure> {
         .as_deref()
         .map(Pseudonyms::read)
         .transpose()?;
-    let source = Source::open(&options.data, options.token.as_deref())?;
+    let source = Source::open(&options.data, &options.server)?;
     let views = views_of(options, &source)?;
     let storage = Storage::open(&options.to)?;
     let mut state = LakeState::read(&storage)?;

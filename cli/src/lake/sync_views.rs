@@ -34,7 +34,7 @@ pub fn views_of(options: &SyncOptions, source: &Source) -> Result<Vec<SyncView>,
         all.push(SyncView::new(name, text, &path)?);
     }
     for name in &options.stored {
-        let repository = Repository::open(&options.data.data, options.token.as_deref())?;
+        let repository = Repository::open(&options.data.data, &options.server)?;
         let repository = repository.ok_or_else(|| {
             Failure::Usage(String::from(
                 "--stored needs a repository: name a server or a database by -d",

@@ -1,5 +1,6 @@
 //! An HTTP/1.1 client that reads a response while it sends the body of its request.
 
+use crate::server_options::TrustOptions;
 use anyhow::{Context, anyhow, bail};
 use axum::body::Body;
 use axum::http::header::{HOST, HeaderValue};
@@ -7,9 +8,7 @@ use axum::http::uri::PathAndQuery;
 use axum::http::{Request, Response, Uri};
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_util::rt::TokioIo;
-use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
-use rustls_platform_verifier::ConfigVerifierExt;
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -26,7 +25,7 @@ impl HttpClient {
     ///
     /// # Errors
     /// If the URL is invalid, or the server cannot be reached or identified.
-    pub async fn connect(url: &str) -> anyhow::Result<HttpClient> {
+    pub async fn connect(url: &str, trust: &TrustOptions) -> anyhow::Result<HttpClient> {
         let uri: Uri = url.parse().with_context(|| format!("`{url}`"))?;
         let authority = uri
             .authority()
@@ -45,9 +44,7 @@ impl HttpClient {
         let sender = match is_secure {
             false => begin(stream).await?,
             true => {
-                // Fails only if a provider is installed already, which is then used.
-                drop(rustls::crypto::ring::default_provider().install_default());
-                let config = ClientConfig::with_platform_verifier()?;
+                let config = trust.of_connection()?;
                 let name = ServerName::try_from(host.to_owned())?;
                 begin(
                     TlsConnector::from(Arc::new(config))

@@ -5,6 +5,7 @@
 //! repeated with the same command: lines that were loaded before are answered with 200.
 
 use super::http_client::HttpClient;
+use crate::server_options::TrustOptions;
 use anyhow::{Context, bail, ensure};
 use axum::body::{Body, Bytes};
 use axum::http::Request;
@@ -39,6 +40,8 @@ pub struct LoadOptions {
     /// The number of the first line to send
     #[arg(long, value_name = "LINE", default_value_t = 1)]
     from: u64,
+    #[command(flatten)]
+    trust: TrustOptions,
 }
 
 /// The answers to the lines so far.
@@ -147,7 +150,7 @@ impl LoadOptions {
         let lines = Arc::new(Mutex::new(lines));
         let read = || lines.lock().unwrap_or_else(PoisonError::into_inner);
         let is_terminal = std::io::stderr().is_terminal();
-        let mut client = HttpClient::connect(&self.base).await?;
+        let mut client = HttpClient::connect(&self.base, &self.trust).await?;
         loop {
             let (first, chunk) = {
                 let mut lines = read();

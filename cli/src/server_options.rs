@@ -1,0 +1,86 @@
+//! The options of commands that send requests to a server.
+
+use anyhow::{Context, ensure};
+use clap::Args;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, RootCertStore};
+use rustls_platform_verifier::ConfigVerifierExt;
+use std::path::{Path, PathBuf};
+use ureq::tls::{Certificate, RootCerts, TlsConfig};
+
+/// The options of a command whose data may be those of a server.
+#[derive(Args)]
+pub struct ServerOptions {
+    /// The bearer token for the server of -d; without it AQLITE_AUTHORIZATION is sent, if it is set
+    #[arg(
+        long,
+        value_name = "TOKEN",
+        env = "AQLITE_TOKEN",
+        hide_env_values = true
+    )]
+    pub token: Option<String>,
+    #[command(flatten)]
+    pub trust: TrustOptions,
+}
+
+/// The options for certificates of servers.
+#[derive(Args)]
+pub struct TrustOptions {
+    /// A file with the certificates of authorities (PEM) that a server must have; without it, those that the system trusts
+    #[arg(long, value_name = "FILE", env = "AQLITE_CACERT")]
+    cacert: Option<PathBuf>,
+}
+
+impl TrustOptions {
+    /// Returns the TLS configuration of an agent.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or has no certificate.
+    pub fn of_agent(&self) -> anyhow::Result<TlsConfig> {
+        install_cryptography();
+        let roots = match &self.cacert {
+            None => RootCerts::PlatformVerifier,
+            Some(path) => {
+                let read = certificates(path)?;
+                let certificate = |der: &CertificateDer<'_>| Certificate::from_der(der).to_owned();
+                RootCerts::new_with_certs(&read.iter().map(certificate).collect::<Vec<_>>())
+            }
+        };
+        Ok(TlsConfig::builder().root_certs(roots).build())
+    }
+
+    /// Returns the configuration of a connection.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or has no certificate.
+    pub fn of_connection(&self) -> anyhow::Result<ClientConfig> {
+        install_cryptography();
+        let Some(path) = &self.cacert else {
+            return Ok(ClientConfig::with_platform_verifier()?);
+        };
+        let mut roots = RootCertStore::empty();
+        for certificate in certificates(path)? {
+            let shown = path.display();
+            roots.add(certificate).with_context(|| format!("{shown}"))?;
+        }
+        let config = ClientConfig::builder().with_root_certificates(roots);
+        Ok(config.with_no_client_auth())
+    }
+}
+
+/// Makes ring the cryptography of rustls.
+fn install_cryptography() {
+    // Fails only if a provider is installed already, which is then used.
+    drop(rustls::crypto::ring::default_provider().install_default());
+}
+
+/// Reads the certificates of a file.
+fn certificates(path: &Path) -> anyhow::Result<Vec<CertificateDer<'static>>> {
+    let shown = path.display();
+    let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let read =
+        read.with_context(|| format!("{shown}: it cannot be read as certificates in PEM"))?;
+    ensure!(!read.is_empty(), "{shown}: it has no certificate in PEM");
+    Ok(read)
+}
