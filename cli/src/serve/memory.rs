@@ -26,7 +26,7 @@ const PAGES: usize = 64 * MIB;
 const LAYOUTS: usize = 24 * MIB;
 
 /// Bytes that a part of a load takes: its lines, their trees and packed documents, its statements.
-const LOAD_PART: usize = 16_777_216;
+const LOAD_PART: usize = 33_554_432;
 
 /// The memory of a server.
 #[derive(Clone)]

@@ -49,12 +49,13 @@ pub struct Options {
 }
 
 /// The sizes of the pieces of a load. A thread of its own writes, so a transaction delays other
-/// writers only: one of 2 MB by about 20 ms. It is long compared with its fsync.
+/// writers only: one of 4 MB by about 20 ms. It is long compared with its fsync, and many of its
+/// rows share the pages that it writes.
 const LOAD: LoadSizes = LoadSizes {
-    part: 2_000_000,
-    lines: 2_000,
-    commits: 2_000,
-    bytes: 4_000_000,
+    part: 4_000_000,
+    lines: 4_000,
+    commits: 4_000,
+    bytes: 8_000_000,
 };
 
 /// The configuration that arguments and variables describe.

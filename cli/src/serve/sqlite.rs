@@ -78,7 +78,7 @@ impl Sqlite {
         let rows = prepared
             .into_iter()
             .zip(statements)
-            .map(|(prepared, statement)| rows(prepared, &statement.params))
+            .map(|(prepared, statement)| rows(prepared, statement))
             .collect::<rusqlite::Result<Vec<_>>>()?;
         transaction.map_or(Ok(()), rusqlite::Transaction::commit)?;
         Ok(Some(rows))
@@ -86,6 +86,8 @@ impl Sqlite {
 }
 
 impl Sql for Sqlite {
+    const REPEATS: bool = true;
+
     async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Vec<Row>>, SqlError> {
         match self.read(&statements) {
             Ok(Some(rows)) => Ok(rows),
@@ -112,21 +114,20 @@ pub fn set_cache(connection: &Connection, bytes: usize) -> rusqlite::Result<()> 
     connection.pragma_update(None, "cache_size", -kibibytes.max(1))
 }
 
-/// Executes one statement and returns its rows.
+/// Executes one statement, as often as it has parameters, and returns its rows.
 pub fn execute(connection: &Connection, statement: &Statement) -> rusqlite::Result<Vec<Row>> {
-    rows(
-        connection.prepare_cached(&statement.sql)?,
-        &statement.params,
-    )
+    rows(connection.prepare_cached(&statement.sql)?, statement)
 }
 
-fn rows(mut prepared: CachedStatement<'_>, params: &[SqlValue]) -> rusqlite::Result<Vec<Row>> {
+fn rows(mut prepared: CachedStatement<'_>, statement: &Statement) -> rusqlite::Result<Vec<Row>> {
     let columns = prepared.column_count();
-    let mut rows = prepared.query(params_from_iter(params.iter().map(Bound)))?;
     let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        let cells = (0..columns).map(|column| row.get_ref(column).map(value));
-        found.push(cells.collect::<rusqlite::Result<Row>>()?);
+    for params in statement.executions() {
+        let mut rows = prepared.query(params_from_iter(params.iter().map(Bound)))?;
+        while let Some(row) = rows.next()? {
+            let cells = (0..columns).map(|column| row.get_ref(column).map(value));
+            found.push(cells.collect::<rusqlite::Result<Row>>()?);
+        }
     }
     Ok(found)
 }

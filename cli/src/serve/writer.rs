@@ -44,7 +44,8 @@ struct Batch {
 
 impl Batch {
     fn bytes(&self) -> usize {
-        let params = self.statements.iter().flat_map(|s| &s.params);
+        let statements = self.statements.iter();
+        let params = statements.flat_map(|s| s.params.iter().chain(&s.repeated));
         params
             .map(|value| match value {
                 aqlite::store::sql::SqlValue::Text(text) => text.len(),

@@ -6,8 +6,8 @@ use super::server::{Folder, Server, compositions};
 use aqlite::service::Response;
 use serde_json::{Value, json};
 
-/// Bytes of a line. A part of a load has 2 MB, so thirty lines are a part.
-const LINE: usize = 60_000;
+/// Bytes of a line. A part of a load has 4 MB, so thirty lines are a part.
+const LINE: usize = 120_000;
 
 /// EHRs of a load: four lines each, so their load has six parts.
 const EHRS: usize = 50;

@@ -4,9 +4,11 @@ mod access;
 mod crash;
 mod lake;
 mod load;
+mod memory;
 #[path = "../../../../tests/it/over_http.rs"]
 mod over_http;
 mod query;
+mod secure;
 mod segments;
 pub mod server;
 mod smoke;

@@ -143,6 +143,18 @@ impl Server {
         tag(&answer)
     }
 
+    /// Returns the most memory that the process has had, in bytes.
+    #[cfg(target_os = "linux")]
+    pub fn peak_memory(&self) -> u64 {
+        let path = format!("/proc/{}/status", self.child.id());
+        let status = std::fs::read_to_string(path).expect("the state of the server");
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let peak = peak.and_then(|peak| peak.trim().strip_suffix(" kB"));
+        peak.and_then(|peak| peak.trim().parse::<u64>().ok())
+            .expect("the peak of memory")
+            * 1_024
+    }
+
     /// Sends a signal by the name that `kill` knows.
     pub fn signal(&self, name: &str) {
         let pid = self.child.id().to_string();

@@ -1,0 +1,80 @@
+//! The memory of a server while many queries with large results run at the same time.
+
+use super::over_http;
+use super::server::{Folder, ITS, Server, compositions};
+use serde_json::{Value, json};
+use std::thread::scope;
+
+/// Compositions of six kilobytes: their result takes more than the queries of a server with
+/// `--memory 128M` may have together, if two run at a time.
+const COMPOSITIONS: usize = 1_500;
+
+/// Queries at the same time.
+const QUERIES: usize = 24;
+
+/// Megabytes that the process may take beside `--memory`: the program itself, and answers on their
+/// way to their clients.
+const BESIDE: u64 = 100;
+
+/// Loads compositions into one EHR.
+fn fill(server: &Server) {
+    server.store_templates();
+    let ehr_id = server.create_ehr();
+    let lines: String = compositions(COMPOSITIONS)
+        .iter()
+        .map(|text| {
+            let composition: Value = serde_json::from_str(text).expect("JSON");
+            let line = json!({ "ehr_id": ehr_id, "composition": composition });
+            format!("{line}\n")
+        })
+        .collect();
+    let headers = [("Content-Type", "application/x-ndjson")];
+    let body = lines.as_bytes();
+    let answer = over_http::send(&server.authority, "POST", "/v1/ehr/bulk", &headers, body);
+    let answer = super::text(&answer.expect("an answer"));
+    assert_eq!(answer.matches(r#""status":201"#).count(), COMPOSITIONS);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn parallel_queries_share_the_memory_of_the_server() {
+    let folder = Folder::new("memory");
+    let arguments = ["--open", "--threads", "8", "--memory", "128M"];
+    let variables = [
+        ("LIMIT_CONCURRENCY", "64"),
+        ("LIMIT_CONCURRENCY_HEAVY", "32"),
+    ];
+    let server = Server::start(&folder, &arguments, &variables);
+    fill(&server);
+    let text = "SELECT c FROM COMPOSITION c ORDER BY c/uid/value";
+    let body = json!({ "q": text, "fetch": COMPOSITIONS }).to_string();
+    let path = format!("{ITS}/query/aql");
+    let answers: Vec<_> = scope(|scope| {
+        let send = || server.send("POST", &path, &body);
+        let started: Vec<_> = (0..QUERIES).map(|_| scope.spawn(send)).collect();
+        started
+            .into_iter()
+            .map(|query| query.join().unwrap())
+            .collect()
+    });
+    let peak = server.peak_memory() / 1_000_000;
+    let mut answered = 0;
+    for answer in &answers {
+        match answer.status {
+            200 => {
+                let result: Value = serde_json::from_slice(&answer.body).expect("JSON");
+                let rows = result["rows"].as_array().expect("rows");
+                assert_eq!(rows.len(), COMPOSITIONS, "an answer is complete");
+                answered += 1;
+            }
+            429 => assert!(answer.header("Retry-After").is_some()),
+            status => panic!("{status}: {}", super::text(answer)),
+        }
+    }
+    println!("{answered} of {QUERIES} answered, {peak} MB at most");
+    assert!(answered > 0, "no query was answered");
+    assert!(peak < 128 + BESIDE, "{peak} MB");
+    let count = server.count("SELECT COUNT(*) AS n FROM COMPOSITION c");
+    assert_eq!(count, COMPOSITIONS as u64);
+    server.stop();
+}
