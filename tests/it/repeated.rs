@@ -152,6 +152,14 @@ fn requests() -> Vec<Request> {
     requests
 }
 
+/// Returns the rows of a database without those of definitions: the database gives each of them a
+/// random id. The export has compared their texts.
+fn rows_of(database: &Sqlite) -> Vec<String> {
+    let is_definition = |row: &String| row.starts_with("INSERT OR REPLACE INTO definition ");
+    let rows = database.dump();
+    rows.into_iter().filter(|row| !is_definition(row)).collect()
+}
+
 #[test]
 fn rows_as_parameters_store_what_rows_in_lists_store() {
     let requests = requests();
@@ -170,5 +178,5 @@ fn rows_as_parameters_store_what_rows_in_lists_store() {
     );
     let (_, export) = found.last().expect("an export");
     assert!(export.lines().count() > 37, "an export");
-    assert_eq!(repeating.dump(), listing.dump());
+    assert_eq!(rows_of(&repeating), rows_of(&listing));
 }

@@ -142,6 +142,8 @@ impl Checker<'_> {
     /// Counts the steps of a path. Returns false if the path has too many, or if all paths of the query
     /// have too many together, which is reported once.
     fn count_steps(&mut self, steps: &[ast::Step]) -> bool {
+        let before = self.steps;
+        self.steps = before.saturating_add(steps.len());
         if let Some(step) = steps.get(MAX_PATH_STEPS) {
             let _ = self.error::<()>(
                 "AQL0003",
@@ -154,8 +156,6 @@ impl Checker<'_> {
             );
             return false;
         }
-        let before = self.steps;
-        self.steps = before.saturating_add(steps.len());
         if before <= MAX_STEPS && self.steps > MAX_STEPS {
             let span = steps
                 .first()
