@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
 /// The options of a command whose data may be those of a server.
-#[derive(Args)]
+#[derive(Args, Default)]
 pub struct ServerOptions {
     /// The bearer token for the server of -d; without it AQLITE_AUTHORIZATION is sent, if it is set
     #[arg(
@@ -25,7 +25,7 @@ pub struct ServerOptions {
 }
 
 /// The options for certificates of servers.
-#[derive(Args)]
+#[derive(Args, Default)]
 pub struct TrustOptions {
     /// A file with the certificates of authorities (PEM) that a server must have; without it, those that the system trusts
     #[arg(long, value_name = "FILE", env = "AQLITE_CACERT")]

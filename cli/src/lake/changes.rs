@@ -550,6 +550,7 @@ mod tests {
     use super::*;
     use crate::data::DataOptions;
     use crate::data::owner::EhrFrom;
+    use crate::server_options::ServerOptions;
     use aqlite::aql::ResultColumn;
     use aqlite::arrow::TableFormat;
     use aqlite::arrow::read::table;
@@ -635,7 +636,7 @@ mod tests {
                 no_cache: true,
                 cache_dir: None,
             },
-            None,
+            &ServerOptions::default(),
         );
         changes.finish(&source.unwrap(), None).unwrap()
     }

@@ -97,8 +97,11 @@ impl Source {
     ///
     /// # Errors
     /// If they cannot be opened.
-    pub fn another(options: &DataOptions, token: Option<&str>) -> Result<Option<Source>, Failure> {
-        let source = Source::open(options, token)?;
+    pub fn another(
+        options: &DataOptions,
+        server: &ServerOptions,
+    ) -> Result<Option<Source>, Failure> {
+        let source = Source::open(options, server)?;
         if let Source::Files(files) = &source {
             let set = DataSet::open_indexed(options)?;
             let is_indexed = set.is_some();

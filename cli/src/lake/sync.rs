@@ -192,7 +192,7 @@ impl<'l> Lake<'l> {
     fn help(&self) {
         let options = self.options;
         // Without it, the first thread synchronizes all views, or ends with the same failure.
-        if let Ok(Some(source)) = Source::another(&options.data, options.token.as_deref()) {
+        if let Ok(Some(source)) = Source::another(&options.data, &options.server) {
             self.sync_queue(&source);
         }
     }
