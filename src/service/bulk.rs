@@ -21,7 +21,9 @@ use crate::rm::json;
 use crate::store::canonical::object;
 use crate::store::repository::{Commit, EarlierCommits, Repository, StoreError};
 use serde_json::Value;
+use std::cell::Cell;
 use std::fmt::Write;
+use std::rc::Rc;
 
 /// The sizes of the pieces in which a host processes the lines of a load. Larger pieces cost less
 /// for each line, because each has a transaction; during smaller ones others wait for less time.
@@ -175,10 +177,14 @@ impl<'a> Lines<'a> {
         if earlier.await {
             return Ok(());
         }
-        // Nothing after the rejected part is written.
-        self.earlier = Some(Box::pin(std::future::ready(false)));
+        self.write_nothing();
         let message = "an earlier part of the load was rejected";
         Err(Failure::new(503, message))
+    }
+
+    /// Rejects all further commits: an earlier part of the body was rejected.
+    fn write_nothing(&mut self) {
+        self.earlier = Some(Box::pin(std::future::ready(false)));
     }
 
     /// Returns the responses.
@@ -326,11 +332,7 @@ impl<R: Repository> Service<R> {
         lines.bytes = 0;
         // A transaction delays other requests like any other work.
         lines.unpaused = PAUSE;
-        let commits = std::mem::take(&mut lines.commits);
-        let outcomes = match lines.earlier.take() {
-            None => self.repository.commit_all(commits).await,
-            Some(earlier) => self.repository.commit_all_after(commits, earlier).await,
-        };
+        let outcomes = self.commit_pending(lines).await;
         let sent = std::mem::take(&mut lines.sent);
         if let Err(failure) = check_outcomes(sent.len(), outcomes.len()) {
             for line in sent {
@@ -352,6 +354,26 @@ impl<R: Repository> Service<R> {
                 Err(error) => lines.refuse(line.sent.number, &Failure::of_store(error)),
             }
         }
+    }
+
+    /// Commits pending lines after the earlier parts of the body.
+    async fn commit_pending(&self, lines: &mut Lines<'_>) -> Vec<Result<(), StoreError>> {
+        let commits = std::mem::take(&mut lines.commits);
+        let Some(earlier) = lines.earlier.take() else {
+            return self.repository.commit_all(commits).await;
+        };
+        let is_rejected = Rc::new(Cell::new(false));
+        let noted = Rc::clone(&is_rejected);
+        let earlier = Box::pin(async move {
+            let goes_on = earlier.await;
+            noted.set(!goes_on);
+            goes_on
+        });
+        let outcomes = self.repository.commit_all_after(commits, earlier).await;
+        if is_rejected.get() {
+            lines.write_nothing();
+        }
+        outcomes
     }
 
     /// Returns the versions of an earlier commit of exactly the same line.

@@ -3,7 +3,7 @@
 use crate::rest::Ticks;
 use crate::sqlite::Sqlite;
 use aqlite::samples::{Generator, templates};
-use aqlite::service::{Auth, Config, Environment, Request, Response, Service};
+use aqlite::service::{Auth, Config, EarlierCommits, Environment, Request, Response, Service};
 use aqlite::store::ready::now_or_never;
 use aqlite::store::sql::SqlRepository;
 use serde_json::Value;
@@ -303,4 +303,50 @@ fn cached_facts_are_not_requested_again() {
         Request::new("POST", "/v1/ehr/bulk").with_body("application/x-ndjson", lines.join("\n")),
     );
     assert_eq!(host.database.trips(), 1);
+}
+
+/// A part of a load behind one that was rejected.
+struct Rejected(Ticks);
+
+impl Environment for Rejected {
+    fn now(&mut self) -> i64 {
+        self.0.now()
+    }
+
+    fn new_uuid(&mut self) -> String {
+        self.0.new_uuid()
+    }
+
+    fn earlier_parts(&mut self) -> Option<EarlierCommits> {
+        Some(Box::pin(std::future::ready(false)))
+    }
+}
+
+#[test]
+fn nothing_behind_a_rejected_part_is_written() {
+    let mut host = Host::of(&Generator::new(1, 0, 0));
+    host.send(
+        Request::new("POST", "/v1/definition/template?type=opt14")
+            .with_body("application/xml", TEMPLATE),
+    );
+    host.send(Request::new("PUT", &format!("/v1/ehr/{EHR}")));
+    let revision = || {
+        host.database
+            .texts("SELECT value FROM meta WHERE name = 'revision'")
+    };
+    let before = revision();
+    // Contributions commit the lines before them, so these lines are several transactions.
+    let weights = ["60", "C 61", "62", "C 63", "64"];
+    let lines: Vec<String> = weights.iter().map(|weight| weighed(weight).0).collect();
+    let request =
+        Request::new("POST", "/v1/ehr/bulk").with_body("application/x-ndjson", lines.join("\n"));
+    let mut environment = Rejected(Ticks::new());
+    let answer = now_or_never(host.service.handle(&request, &mut environment))
+        .expect("a synchronous repository");
+    let answers = String::from_utf8(answer.body).expect("text");
+    assert_eq!(answers.lines().count(), weights.len(), "{answers}");
+    for line in answers.lines() {
+        assert!(line.ends_with(r#""status":503}"#), "{line}");
+    }
+    assert_eq!(revision(), before);
 }

@@ -35,6 +35,8 @@ async function open(address, options, use) {
   page.on("requestfailed", (request) => problems.push(`failed: ${request.url()}`));
   await page.goto(address);
   const result = await use(page);
+  // A page loads the search index after its load event. Closing would make that request fail.
+  await page.waitForLoadState("networkidle");
   await context.close();
   assert.deepEqual(problems, []);
   return result;

@@ -112,9 +112,12 @@ class OpfsFolder implements Folder {
     }
   }
 
-  async remove(name: string): Promise<void> {
-    this.#files.delete(name);
-    await this.handle.removeEntry(name).catch(unlessMissing);
+  /** Waits for the file to be closed: an open one cannot be removed. */
+  remove(name: string): Promise<void> {
+    return exclusively(FILES, async () => {
+      this.#files.delete(name);
+      await this.handle.removeEntry(name).catch(unlessMissing);
+    });
   }
 
   async reader(name: string): Promise<Reader> {
@@ -183,8 +186,10 @@ class OpfsRoot extends OpfsFolder implements Root {
     return new OpfsFolder(await this.handle.getDirectoryHandle(name, { create: true }));
   }
 
-  async removeFolder(name: string): Promise<void> {
-    await this.handle.removeEntry(name, { recursive: true }).catch(unlessMissing);
+  removeFolder(name: string): Promise<void> {
+    return exclusively(FILES, () =>
+      this.handle.removeEntry(name, { recursive: true }).catch(unlessMissing),
+    );
   }
 }
 
