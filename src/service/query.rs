@@ -49,6 +49,8 @@ pub(crate) struct QueryResult {
     of_ehr: Option<String>,
     /// The reserved memory of the page, until it is written.
     share: MemoryShare,
+    /// Whether rows of a part were removed because of their length.
+    is_cut: bool,
 }
 
 /// A query to execute, and the form of its result.
@@ -162,7 +164,7 @@ impl<R: Repository> Service<R> {
         if let Some(ehr) = &request.ehr {
             call.trail.add_ehr(ehr);
         }
-        let prepared = match self.prepare(call, requested).await {
+        let prepared = match self.prepare(call, requested, None).await {
             Ok(prepared) => prepared,
             // A missing EHR is reported first, as in every other operation.
             Err(failure) => return Err(self.no_ehr(request).await.unwrap_or(failure)),
@@ -170,8 +172,8 @@ impl<R: Repository> Service<R> {
         if let Some(response) = self.unchanged(call, requested, &prepared).await? {
             return Ok(response);
         }
-        let (is_cacheable, part) = (prepared.is_cacheable, prepared.part.clone());
-        let answer = self.run(call, prepared).await?;
+        let is_cacheable = prepared.is_cacheable;
+        let (answer, part) = self.run_part(call, requested, prepared).await?;
         // The scan met no document of the EHR, so it may not exist.
         if answer.of_ehr != request.ehr
             && let Some(failure) = self.no_ehr(request).await
@@ -186,9 +188,33 @@ impl<R: Repository> Service<R> {
             .result_response(call, requested, &answer, part.as_ref())
             .await?
             .with_header("ETag", format!("\"{etag}\""));
-        let most = self.config.limits.fetch_maximum;
-        response.rest = part.and_then(|part| part.next(request, &answer, most));
+        let limits = &self.config.limits;
+        response.rest = part.and_then(|part| part.next(request, &answer, limits));
         Ok(response)
+    }
+
+    /// Runs a query. A part of a long result gets fewer rows until they fit into memory.
+    async fn run_part(
+        &self,
+        call: &Call<'_>,
+        requested: RequestedQuery<'_>,
+        mut prepared: PreparedQuery,
+    ) -> Result<(QueryResult, Option<RowPart>), Failure> {
+        loop {
+            let part = prepared.part.clone();
+            let failure = match self.run(call, prepared).await {
+                Err(failure) => failure,
+                Ok(mut answer) => {
+                    answer.is_cut = part.is_some()
+                        && parts::cut_to_bytes(&mut answer.result, self.config.limits.result);
+                    return Ok((answer, part));
+                }
+            };
+            // A run fails with 400 if its rows are too large together.
+            let smaller = part.and_then(|part| part.smaller());
+            let smaller = smaller.filter(|_| failure.status == 400).ok_or(failure)?;
+            prepared = self.prepare(call, requested, Some(smaller)).await?;
+        }
     }
 
     /// Returns the response 304 if it is certain without a run that the result is unchanged.
@@ -326,10 +352,12 @@ impl<R: Repository> Service<R> {
         }
     }
 
+    /// Checks and plans a query. `smaller` replaces the part that the request names.
     async fn prepare(
         &self,
         call: &Call<'_>,
         requested: RequestedQuery<'_>,
+        smaller: Option<RowPart>,
     ) -> Result<PreparedQuery, Failure> {
         let (request, q) = (requested.request, requested.text);
         if q.len() > self.config.limits.aql {
@@ -350,6 +378,7 @@ impl<R: Repository> Service<R> {
         }
         let is_cacheable = !answers.any() && !reads_clock(&query);
         let part = RowPart::of(call, request, &query, requested.format)?;
+        let part = smaller.or(part);
         let of_part = part.as_ref().map(|part| part.page(request)).transpose()?;
         let request = of_part.as_ref().unwrap_or(request);
         let default_page = self.window(request, &mut query);
@@ -449,6 +478,7 @@ impl<R: Repository> Service<R> {
             state: PageState::new(snapshot, time, plan.scan().ehr()),
             of_ehr,
             share,
+            is_cut: false,
         })
     }
 

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 /// The version of the service.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Response headers that a page of another origin may read.
-const EXPOSED: &str = "ETag, Location, Last-Modified, Link, WWW-Authenticate, Allow, Preference-Applied, Retry-After, X-Request-Id, openehr-uri, openehr-template-id, Warning, openehr-item-tag, openehr-version-item-tag";
+const EXPOSED: &str = "ETag, Location, Last-Modified, Link, WWW-Authenticate, Allow, Preference-Applied, Retry-After, X-Request-Id, openehr-uri, openehr-template-id, Warning, openehr-item-tag, openehr-version-item-tag, Aqlite-Snapshot, Aqlite-More";
 /// Scopes that an application may request in each compartment. Narrower patterns are accepted too.
 const SCOPES: [&str; 3] = ["composition-*.cruds", "template-*.cruds", "aql-*.cruds"];
 /// Seconds for which a browser may cache a preflight response.

@@ -9,8 +9,8 @@
 use crate::corpus::{Corpus, text_of};
 use crate::report::Case;
 use aqlite::template::{Template, WebTemplate};
-use serde_json::Value;
-use std::collections::BTreeMap;
+use serde_json::{Map, Value};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The fields that are compared of every node. `inputs`, `dependsOn` and `cardinalities` have rules
 /// of their own.
@@ -141,6 +141,7 @@ fn node(found: &mut Vec<String>, place: &str, given: &Value, made: &Value, langu
             of(made).as_ref(),
         );
     }
+    annotations(found, place, given, made);
     path(
         found,
         place,
@@ -200,6 +201,20 @@ fn node(found: &mut Vec<String>, place: &str, given: &Value, made: &Value, langu
             made,
             language,
         );
+    }
+}
+
+/// Compares texts of annotations by their words.
+fn annotations(found: &mut Vec<String>, place: &str, given: &Value, made: &Value) {
+    let of = |v: &Value| match v.get("annotations") {
+        Some(Value::Object(notes)) => notes.clone(),
+        _ => Map::new(),
+    };
+    let (given, made) = (of(given), of(made));
+    let keys: BTreeSet<&String> = given.keys().chain(made.keys()).collect();
+    for key in keys {
+        let place = format!("{place} annotations {key}");
+        differ(found, &place, given.get(key), made.get(key));
     }
 }
 

@@ -32,7 +32,7 @@ function found(state) {
   return lengths.filter((length) => [...name(length)].some(stands));
 }
 
-/** The instructions of docs/deploy.md for the files of a stopped service. */
+/** Rewrites the databases of a stopped service, which removes the bytes of deleted rows. */
 function compact(state) {
   for (const file of files(state).filter((file) => file.endsWith(".sqlite"))) {
     const done = spawnSync(

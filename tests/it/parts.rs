@@ -160,6 +160,32 @@ fn parts_of_a_result_show_the_state_of_the_first_one() {
 }
 
 #[test]
+fn parts_of_long_rows_have_fewer_rows() {
+    // A quarter of the result, which is the size of a part, has three documents of 3 kB.
+    let limits = Limits {
+        stream_maximum: LONGEST,
+        result: 40_000,
+        ..Limits::default()
+    };
+    let query = "SELECT c, c/uid/value AS uid FROM EHR e CONTAINS COMPOSITION c";
+    for repository in [
+        Sqlite::in_memory().repository(),
+        Sqlite::in_memory().segmented(),
+    ] {
+        let mut host = Host::limited(repository, limits.clone());
+        let pages: Vec<String> = (0..COMPOSITIONS as u64 / 5)
+            .flat_map(|page| lines(&host.send(&request(query, 5, page * 5))))
+            .collect();
+        assert_eq!(pages.len(), COMPOSITIONS);
+        let page = host.send(&request(query, PAGE, 0));
+        assert_eq!(page.status, 400, "a page of {PAGE} rows is too large");
+        let (rows, parts) = in_parts(&mut host, request(query, 90, 0), |_| {});
+        assert_eq!(rows, pages[..90]);
+        assert!(parts >= 30, "{parts} parts");
+    }
+}
+
+#[test]
 fn a_part_whose_state_was_deleted_is_an_error() {
     let mut host = Host::over(Memory::new());
     let asked = request(QUERY, 90, 0);

@@ -5,6 +5,7 @@
 mod blobs;
 mod memory;
 mod named;
+mod nightly;
 pub mod queries;
 
 use crate::rows::NOW;
@@ -268,6 +269,7 @@ fn random_history(seed: u64) -> [usize; 4] {
             11 | 12 => named += check_named(&place, isolate, seed),
             13 | 14 => snapshots.push(newest(&place.plain)),
             15 => past += check_past(&place, isolate, seed, &snapshots),
+            16 => drop(place.at_night(isolate)),
             _ => {}
         }
     }

@@ -10,7 +10,7 @@ use worker::Date;
 
 /// Milliseconds after which no further segment is begun: at night, and after a response. The
 /// runtime ends work after a response at 30 seconds.
-pub const NIGHTLY: u64 = 120_000;
+const NIGHTLY: u64 = 120_000;
 const AFTER_RESPONSE: u64 = 20_000;
 
 /// Writes the segments that are due. The entry module calls it after a response.
@@ -39,11 +39,21 @@ async fn write(state: &IsolateState, milliseconds: u64) {
 }
 
 /// Writes segments until `milliseconds` have passed.
-pub async fn run(database: &SqlRepository<D1>, milliseconds: u64) -> Result<(), StoreError> {
-    let host = CompactionHost {
-        blob: &|| Runtime.new_uuid(),
-        now: &|| Date::now().as_millis(),
-        pause: &|| Runtime.pause(),
-    };
-    database.compact_for(milliseconds, &host).await
+async fn run(database: &SqlRepository<D1>, milliseconds: u64) -> Result<(), StoreError> {
+    database.compact_for(milliseconds, &HOST).await
 }
+
+/// Does the work of a night: writes absent and outdated segments again, and those that are due.
+pub async fn nightly(database: &SqlRepository<D1>) -> Result<(), StoreError> {
+    for blob in database.find_lost_segments().await? {
+        log::log_problem("segment that is absent", &blob);
+    }
+    database.compact_for(NIGHTLY, &HOST).await?;
+    database.rewrite_outdated_for(NIGHTLY, &HOST).await
+}
+
+const HOST: CompactionHost<'static> = CompactionHost {
+    blob: &|| Runtime.new_uuid(),
+    now: &|| Date::now().as_millis(),
+    pause: &|| Runtime.pause(),
+};

@@ -321,7 +321,7 @@ async fn maintain(env: &Env) -> std::result::Result<(), String> {
     let Databases { database, .. } = Databases::open(env).map_err(|error| error.to_string())?;
     let before = service::days_before(Runtime.now(), days);
     let maintained = database.maintain(&before, days, NIGHTLY_STEPS).await;
-    let compacted = compaction::run(&database, compaction::NIGHTLY).await;
+    let compacted = compaction::nightly(&database).await;
     maintained.and(compacted).map_err(|error| error.to_string())
 }
 

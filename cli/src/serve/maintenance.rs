@@ -24,6 +24,9 @@ const BUSY_PERIOD: Duration = Duration::from_secs(10);
 /// Milliseconds after which no further segment of one check is begun.
 const AT_ONCE: u64 = 20_000;
 
+/// The same of the work of a night.
+const AT_NIGHT: u64 = 120_000;
+
 /// Steps of a night that remove old records of the access log, of some thousands each.
 const NIGHTLY_STEPS: usize = 50;
 
@@ -90,10 +93,20 @@ fn next_night(now: i64) -> i64 {
 
 async fn maintain(repository: &SqlRepository<Sqlite>, retention: u32) {
     let before = service::days_before(now(), retention);
-    match repository.maintain(&before, retention, NIGHTLY_STEPS).await {
+    let removed = repository.maintain(&before, retention, NIGHTLY_STEPS).await;
+    match removed.and(renew_segments(repository).await) {
         Ok(()) => log::action("maintenance"),
         Err(error) => log::problem("maintenance", &error),
     }
+}
+
+/// Writes segments again that are absent, or whose versions were superseded to a large part.
+async fn renew_segments(repository: &SqlRepository<Sqlite>) -> Result<(), StoreError> {
+    for blob in repository.find_lost_segments().await? {
+        log::problem("segment that is absent", &blob);
+    }
+    compact(repository, AT_NIGHT).await?;
+    repository.rewrite_outdated_for(AT_NIGHT, &HOST).await
 }
 
 /// Writes segments until none is due. Begins none after `milliseconds` have passed.
@@ -101,13 +114,14 @@ pub async fn compact(
     repository: &SqlRepository<Sqlite>,
     milliseconds: u64,
 ) -> Result<(), StoreError> {
-    let host = CompactionHost {
-        blob: &|| Machine.new_uuid(),
-        now: &|| u64::try_from(now() / 1_000).unwrap_or_default(),
-        pause: &|| Machine.pause(),
-    };
-    repository.compact_for(milliseconds, &host).await
+    repository.compact_for(milliseconds, &HOST).await
 }
+
+const HOST: CompactionHost<'static> = CompactionHost {
+    blob: &|| Machine.new_uuid(),
+    now: &|| u64::try_from(now() / 1_000).unwrap_or_default(),
+    pause: &|| Machine.pause(),
+};
 
 #[cfg(test)]
 mod tests {

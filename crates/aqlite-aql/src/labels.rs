@@ -31,7 +31,8 @@ pub trait Labels {
     /// Returns the nodes that can occur at the end of a path below an archetype.
     fn nodes(&self, archetype: &str, path: &[LabelStep]) -> Vec<Label>;
 
-    /// Returns the paths to data below a node of an archetype, relative to that node.
+    /// Returns the paths to data below a node of an archetype, relative to that node. Equal names of
+    /// several elements have the name of the event or cluster around each.
     fn paths(&self, archetype: &str, path: &[LabelStep]) -> Vec<Label>;
 
     /// Returns the term of a node code in an archetype; its detail is the description.
@@ -91,7 +92,7 @@ impl Labels for TemplateLabels<'_> {
         for (template, node) in self
             .all(|_, node| node.archetype_id.is_some() && node.class.is_some_and(|c| c.is_a(class)))
         {
-            self.push(&mut out, template, node, node.id().to_owned());
+            push(&mut out, self.label(template, node, node.id().to_owned()));
         }
         out
     }
@@ -100,7 +101,7 @@ impl Labels for TemplateLabels<'_> {
         let mut out = Vec::new();
         for (template, node) in self.walk(archetype, path) {
             if !node.id().is_empty() {
-                self.push(&mut out, template, node, node.id().to_owned());
+                push(&mut out, self.label(template, node, node.id().to_owned()));
             }
         }
         out
@@ -109,22 +110,27 @@ impl Labels for TemplateLabels<'_> {
     fn paths(&self, archetype: &str, path: &[LabelStep]) -> Vec<Label> {
         let mut out = Vec::new();
         for (template, node) in self.walk(archetype, path) {
-            let mut open: Vec<(&Node, String)> = vec![(node, String::new())];
-            while let Some((node, path)) = open.pop() {
+            let mut open: Vec<(&Node, String, String)> = vec![(node, String::new(), String::new())];
+            while let Some((node, path, around)) = open.pop() {
                 if node.class.is_some_and(|c| c.is_a(Cls::ELEMENT)) {
                     for value in data_paths(node) {
-                        self.push(&mut out, template, node, joined(&path, value));
+                        let label = self.label(template, node, joined(&path, value));
+                        push(&mut out, (label, around.clone()));
                     }
                     continue;
                 }
+                let below = nodes_below(node, &path).into_iter().map(|(child, path)| {
+                    let name = self.group_name(template, child);
+                    (child, path, name.unwrap_or_else(|| around.clone()))
+                });
                 // The stack is popped at its end, so the first child is pushed last.
-                open.extend(nodes_below(node, &path).into_iter().rev());
+                open.extend(below.rev());
                 if out.len() >= MAX_LABELS {
-                    return out;
+                    break;
                 }
             }
         }
-        out
+        with_groups(out)
     }
 
     fn term(&self, archetype: &str, code: &str) -> Option<Label> {
@@ -163,9 +169,7 @@ impl Labels for TemplateLabels<'_> {
                 if node.class.is_some_and(|c| c.is_a(Cls::DATA_VALUE)) {
                     let described = describe_node(template, node, self.language);
                     for label in texts_of(&described, &below) {
-                        if out.len() < MAX_LABELS && !out.contains(&label) {
-                            out.push(label);
-                        }
+                        push(&mut out, label);
                     }
                 }
             }
@@ -253,8 +257,20 @@ impl<'t> TemplateLabels<'t> {
         found
     }
 
-    /// Adds the label of a node, unless it is present.
-    fn push(&self, out: &mut Vec<Label>, template: &Template, node: &Node, id: String) {
+    /// Returns the name of an event or cluster; `None` for other nodes.
+    fn group_name(&self, template: &Template, node: &Node) -> Option<String> {
+        let is_group = |class: Cls| class.is_a(Cls::EVENT) || class.is_a(Cls::CLUSTER);
+        let class = node.class.filter(|class| is_group(*class))?;
+        let text = self.label(template, node, String::new()).text;
+        Some(if text.is_empty() {
+            class.name().to_owned()
+        } else {
+            text
+        })
+    }
+
+    /// Returns the label of a node.
+    fn label(&self, template: &Template, node: &Node, id: String) -> Label {
         let code = if node.node_id.is_empty() {
             "at0000"
         } else {
@@ -271,11 +287,34 @@ impl<'t> TemplateLabels<'t> {
         } else {
             classes.join(", ")
         };
-        let label = Label { id, text, detail };
-        if out.len() < MAX_LABELS && !out.contains(&label) {
-            out.push(label);
-        }
+        Label { id, text, detail }
     }
+}
+
+/// Adds an item, unless it is present or the list is full.
+fn push<T: PartialEq>(out: &mut Vec<T>, item: T) {
+    if out.len() < MAX_LABELS && !out.contains(&item) {
+        out.push(item);
+    }
+}
+
+/// Adds to each label whose text belongs to several groups the name of its own group.
+fn with_groups(labels: Vec<(Label, String)>) -> Vec<Label> {
+    let is_shared = |label: &Label, group: &String| {
+        let mut others = labels.iter().filter(|(other, _)| other.text == label.text);
+        !label.text.is_empty() && !group.is_empty() && others.any(|(_, other)| other != group)
+    };
+    let shared: Vec<bool> = labels
+        .iter()
+        .map(|(l, group)| is_shared(l, group))
+        .collect();
+    let named = |((mut label, group), is_shared): ((Label, String), bool)| {
+        if is_shared {
+            label.text = format!("{} ({group})", label.text);
+        }
+        label
+    };
+    labels.into_iter().zip(shared).map(named).collect()
 }
 
 /// Returns the children of a node that are LOCATABLE, each with its path.
@@ -376,5 +415,24 @@ mod tests {
             labels.term(weight, "at0004").map(|l| l.detail).as_deref(),
             Some("The measured mass.")
         );
+    }
+
+    #[test]
+    fn equal_names_have_the_names_of_their_groups() {
+        let label = |(text, group): (&str, &str)| {
+            let (text, detail) = (text.to_owned(), String::from("DV_QUANTITY"));
+            let id = format!("{group}/{text}");
+            (Label { id, text, detail }, group.to_owned())
+        };
+        let all = [
+            ("Systolic", "Any event"),
+            ("Position", "Any event"),
+            ("Systolic", "24 hour average"),
+            ("Comment", ""),
+        ];
+        let named = with_groups(all.map(label).to_vec());
+        let texts: Vec<&str> = named.iter().map(|label| label.text.as_str()).collect();
+        let (first, second) = ("Systolic (Any event)", "Systolic (24 hour average)");
+        assert_eq!(texts, [first, "Position", second, "Comment"]);
     }
 }

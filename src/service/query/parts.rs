@@ -13,7 +13,9 @@ use super::super::parameters::QueryRequest;
 #[cfg(feature = "arrow")]
 use super::super::table::{Pass, TablePart};
 use super::QueryResult;
+use crate::aql::ResultSet;
 use crate::aql::query::Query;
+use crate::service::Limits;
 
 /// The rows of the first part, which a client receives before the next ones are found.
 const FIRST: u64 = 2_000;
@@ -23,6 +25,10 @@ const GROWTH: u64 = 5;
 
 /// The most rows of a part.
 const MOST: u64 = 50_000;
+
+/// The share of the largest result that the texts of a part have at most, unless it is one row.
+/// Texts grow when they are written, and the next part may have longer rows than this one.
+const SHARE: usize = 4;
 
 impl RowPart {
     /// Returns the part that a call requests; `None` if its rows are a page.
@@ -77,18 +83,29 @@ impl RowPart {
         Ok(page)
     }
 
-    /// Returns the part behind this one, of at most `page` rows; `None` if its answer was the last.
+    /// Returns the same part with fewer rows; `None` if it has one row.
+    pub(super) fn smaller(&self) -> Option<RowPart> {
+        let rows = self.rows.div_ceil(SHARE as u64);
+        let smaller = RowPart {
+            rows,
+            ..self.clone()
+        };
+        (rows < self.rows).then_some(smaller)
+    }
+
+    /// Returns the part behind this one; `None` if its answer was the last.
     pub(super) fn next(
         &self,
         request: &QueryRequest,
         answer: &QueryResult,
-        page: u64,
+        limits: &Limits,
     ) -> Option<RowPart> {
         let found = answer.result.len() as u64;
+        let most = rows_of_same_length(&answer.result, limits.result).min(limits.fetch_maximum);
         // Not a struct expression: without the feature `arrow`, it would name every field.
         let mut next = self.clone();
         next.sent = self.sent.saturating_add(found);
-        next.rows = self.rows.saturating_mul(GROWTH).min(MOST).min(page);
+        next.rows = self.rows.saturating_mul(GROWTH).min(MOST).min(most);
         next.snapshot = Some(answer.state.to_string());
         if self.is_last(request, answer) {
             self.second_pass(next)
@@ -101,7 +118,8 @@ impl RowPart {
     pub(super) fn is_last(&self, request: &QueryRequest, answer: &QueryResult) -> bool {
         let found = answer.result.len() as u64;
         let sent = self.sent.saturating_add(found);
-        found < self.wanted(request) || sent >= request.fetch.unwrap_or(0)
+        let is_end = found < self.wanted(request) && !answer.is_cut;
+        is_end || sent >= request.fetch.unwrap_or(0)
     }
 
     /// Returns the first part of the pass that writes a table, after the pass that observes it. A
@@ -130,4 +148,26 @@ impl RowPart {
         let rest = request.fetch.unwrap_or(0).saturating_sub(self.sent);
         self.rows.min(rest)
     }
+}
+
+/// Returns the number of rows that a part may have if they are as long as those of `result`.
+fn rows_of_same_length(result: &ResultSet, limit: usize) -> u64 {
+    let bytes: usize = (0..result.len()).map(|row| result.row_bytes(row)).sum();
+    let row = bytes.div_ceil(result.len().max(1)).max(1);
+    (limit / SHARE / row).max(1) as u64
+}
+
+/// Removes the rows of a part behind those whose texts have [`SHARE`] of the largest result. One
+/// row remains. Returns whether rows were removed.
+pub(super) fn cut_to_bytes(result: &mut ResultSet, limit: usize) -> bool {
+    let mut bytes = 0_usize;
+    let rows = (0..result.len())
+        .take_while(|row| {
+            bytes = bytes.saturating_add(result.row_bytes(*row));
+            *row == 0 || bytes <= limit / SHARE
+        })
+        .count();
+    let is_cut = rows < result.len();
+    result.truncate(rows);
+    is_cut
 }

@@ -8,6 +8,7 @@ mod cache;
 mod compaction;
 mod joined;
 mod named;
+mod nightly;
 mod past;
 
 use super::SqlRepository;

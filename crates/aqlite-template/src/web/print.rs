@@ -188,7 +188,8 @@ impl<'t> Printer<'t> {
         found
     }
 
-    /// Returns the annotations of the template for a node: key and text.
+    /// Returns the annotations of the template for a node: key and text. Their path may lack the name
+    /// of a renamed node, or all names.
     fn annotations(&self, web: &WebNode, path: &str) -> Vec<(&'t str, &'t str)> {
         let value = web
             .element()
@@ -197,7 +198,11 @@ impl<'t> Printer<'t> {
             // Annotations belong to the ELEMENT. The path of its value is longer by one step.
             .unwrap_or_default();
         let path = path.strip_suffix(&value).unwrap_or(path);
-        self.annotations.get(path).cloned().unwrap_or_default()
+        let at = |path: &str| self.annotations.get(path).cloned();
+        at(path)
+            .or_else(|| at(&without_last_name(path)))
+            .or_else(|| at(&without_names(path)))
+            .unwrap_or_default()
     }
 
     fn counts(&mut self, least: &str, most: &str, counts: Multiplicity) {
@@ -315,6 +320,14 @@ fn below_root(written: &str) -> String {
         written
     };
     path.replace(" and name/value=", ",").replace(", '", ",'")
+}
+
+/// Removes the name in the predicate of the last step of a path.
+fn without_last_name(path: &str) -> String {
+    match path.rsplit_once(",'") {
+        Some((front, name)) if path.ends_with("']") && !name.contains('/') => format!("{front}]"),
+        _ => path.to_owned(),
+    }
 }
 
 /// Removes the names in the predicates of a path.

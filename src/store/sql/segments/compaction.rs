@@ -140,9 +140,9 @@ pub enum Compaction {
 
 /// The ids of the rows of a segment to be.
 #[derive(Debug, PartialEq)]
-struct Range {
-    first: u64,
-    last: u64,
+pub(super) struct Range {
+    pub first: u64,
+    pub last: u64,
 }
 
 impl Range {
@@ -307,7 +307,7 @@ impl<S: Sql> SqlRepository<S> {
         Ok(())
     }
 
-    async fn write_segment(
+    pub(super) async fn write_segment(
         &self,
         segments: &Segments,
         blob: &str,

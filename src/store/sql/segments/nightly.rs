@@ -1,0 +1,111 @@
+//! The work of a night on segments: those that are absent from the blob store, or whose versions
+//! were superseded to a large part, are written again.
+//!
+//! Queries read rows in place of an absent segment, and the list of superseded versions beside each
+//! segment. Their results are the same, but they take longer.
+
+use super::compaction::{Compaction, CompactionHost};
+use super::{AT_ONCE, MISSES, Segments, Source, head_key};
+use crate::store::repository::StoreError;
+use crate::store::sql::SqlRepository;
+use crate::store::sql::scan::{NEWEST, newest_of};
+use crate::store::sql::segments::cache::Listed;
+use crate::store::sql::value::{Fields, Sql, Statement};
+use futures_util::{StreamExt, stream};
+
+/// The first segment of which more than a tenth of the versions were superseded after it was
+/// written. Each superseded version belongs to the segment with the least `last` from its id on.
+const OUTDATED: &str = "SELECT s.first, s.last
+    FROM version v JOIN segment s ON s.last = (SELECT min(last) FROM segment WHERE last >= v.id)
+    WHERE v.successor > (SELECT coalesce(min(state), 9007199254740991) FROM segment)
+      AND v.successor > s.state AND v.id >= s.first
+    GROUP BY s.id HAVING 10 * count(*) > s.versions ORDER BY s.first LIMIT 1";
+
+impl<S: Sql> SqlRepository<S> {
+    /// Finds the segments whose heads are absent from the blob store. The next compaction of this
+    /// repository writes them again. Returns the identifiers of their blobs.
+    ///
+    /// A store may show a blob only a minute after it was stored, so a segment of the last minute
+    /// may be among them. It is written once more then.
+    ///
+    /// # Errors
+    /// If the database or the blob store does not answer.
+    pub async fn find_lost_segments(&self) -> Result<Vec<String>, StoreError> {
+        let Some(segments) = &self.segments else {
+            return Ok(Vec::new());
+        };
+        for source in [Source::Versions, Source::Ehrs] {
+            let rows = self.rows(Statement::new(source.manifest())).await?;
+            let listed: Vec<Listed> = rows.into_iter().map(Listed::of).collect::<Result<_, _>>()?;
+            segments.check_heads(&listed).await?;
+        }
+        Ok(segments.lost())
+    }
+
+    /// Writes segments again of which more than a tenth of the versions were superseded. Begins
+    /// none after `milliseconds` have passed.
+    ///
+    /// # Errors
+    /// If the database or the blob store does not answer.
+    pub async fn rewrite_outdated_for(
+        &self,
+        milliseconds: u64,
+        host: &CompactionHost<'_>,
+    ) -> Result<(), StoreError> {
+        let end = (host.now)().saturating_add(milliseconds);
+        while (host.now)() < end {
+            let (blob, now) = ((host.blob)(), (host.now)());
+            if self.rewrite_outdated(&blob, now, host).await? != Compaction::Written {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    async fn rewrite_outdated(
+        &self,
+        blob: &str,
+        now: u64,
+        host: &CompactionHost<'_>,
+    ) -> Result<Compaction, StoreError> {
+        let Some(segments) = &self.segments else {
+            return Ok(Compaction::Nothing);
+        };
+        let statements = vec![
+            self.catalog.read_new_profiles(),
+            Statement::new(NEWEST),
+            Statement::new(OUTDATED),
+        ];
+        let mut answers = self.batch(statements).await?;
+        self.catalog.add_new_profiles(answers.next()?)?;
+        let state = newest_of(answers.next()?)?;
+        let Some(row) = answers.next()?.into_iter().next() else {
+            return Ok(Compaction::Nothing);
+        };
+        let mut fields = Fields::of(row);
+        let range = super::compaction::Range {
+            first: fields.number()?,
+            last: fields.number()?,
+        };
+        let range = (Source::Versions, &range, state);
+        self.write_segment(segments, blob, range, (now, host.pause))
+            .await
+    }
+}
+
+impl Segments {
+    /// Records each segment whose head is absent as lost.
+    async fn check_heads(&self, listed: &[Listed]) -> Result<(), StoreError> {
+        let heads = stream::iter(listed).map(|listed| async move {
+            let head = self.blobs.get(&head_key(&listed.blob)).await;
+            (listed, head)
+        });
+        let mut heads = std::pin::pin!(heads.buffer_unordered(AT_ONCE));
+        while let Some((listed, head)) = heads.next().await {
+            if head.map_err(StoreError::Unavailable)?.is_none() {
+                self.miss(&listed.blob, MISSES);
+            }
+        }
+        Ok(())
+    }
+}
