@@ -8,6 +8,7 @@ use crate::data::files::{self, SourceFile};
 use crate::data::templates::Templates;
 use crate::data::templates_of;
 use crate::outcome::{Failure, Outcome};
+use crate::progress::{self, Interrupted, Progress};
 use clap::{Args, ValueEnum};
 use problem::Problem;
 use std::io::{IsTerminal, Write};
@@ -63,27 +64,29 @@ enum Format {
 pub fn run(options: &Options) -> Result<Outcome, Failure> {
     let listed = files::list(&options.files, files::CHECKED)?;
     let mut templates = templates_of(&options.data)?;
-    add_templates(&listed, &mut templates);
+    add_templates(&listed, &mut templates)?;
+    let progress = Progress::new(listed.iter().map(|file| file.size).sum(), "checking");
     let checker = Checker {
         templates: &templates,
         // Templates were named, so compositions without theirs are worth a warning.
         expects_templates: templates.all().next().is_some(),
         now: crate::query::now(),
+        progress: &progress,
     };
     let (mut problems, mut is_wrong) = (Vec::new(), false);
     let mut out = std::io::stdout().lock();
     for file in &listed {
         let found = checker.check(file);
+        // The problems of a file that was checked in part are left out.
+        progress::check()?;
         is_wrong |= found.iter().any(Problem::is_error);
-        if options.format == Format::Text {
-            let is_colored = std::io::stdout().is_terminal();
-            for problem in &found {
-                writeln!(out, "{}", problem.text(is_colored))?;
-            }
-        } else {
+        if options.format != Format::Text {
             problems.extend(found);
+        } else if !found.is_empty() {
+            progress.hide_while(|| write_texts(&found, &mut out))?;
         }
     }
+    progress.finish();
     match options.format {
         Format::Text if std::io::stdout().is_terminal() => {
             let files = listed.len();
@@ -105,11 +108,20 @@ pub fn run(options: &Options) -> Result<Outcome, Failure> {
     })
 }
 
+/// Writes problems with the lines of their sources.
+fn write_texts(problems: &[Problem], out: &mut impl Write) -> std::io::Result<()> {
+    let is_colored = std::io::stdout().is_terminal();
+    let mut all = problems.iter();
+    all.try_for_each(|problem| writeln!(out, "{}", problem.text(is_colored)))
+}
+
 /// Adds the templates among the checked files. Their problems are reported when they are checked.
-fn add_templates(listed: &[SourceFile], templates: &mut Templates) {
+fn add_templates(listed: &[SourceFile], templates: &mut Templates) -> Result<(), Interrupted> {
     for file in listed {
+        progress::check()?;
         if let Some(template) = subject::template_of(file) {
             templates.add(template);
         }
     }
+    Ok(())
 }

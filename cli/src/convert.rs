@@ -6,6 +6,7 @@ use crate::data::templates::Templates;
 use crate::data::templates_of;
 use crate::document_format::{Dialect, DocumentFormat};
 use crate::outcome::{Failure, Outcome};
+use crate::progress::{self, Progress};
 use crate::{output, query};
 use aqlite::diag::Finding;
 use clap::Args;
@@ -56,24 +57,33 @@ pub fn run(options: &Options) -> Result<Outcome, Failure> {
         options,
         templates: &templates,
         now: query::now(),
+        progress: Progress::new(listed.iter().map(|file| file.size).sum(), "converting"),
     };
-    if options.input.is_dir() {
-        return converter.folder(&listed);
-    }
-    let mut outcome = Outcome::Success;
-    for file in &listed {
-        outcome = outcome.and(converter.file(file, options.output.as_deref())?);
-    }
-    Ok(outcome)
+    let outcome = converter.all(&listed);
+    converter.progress.finish();
+    outcome
 }
 
 struct Converter<'c> {
     options: &'c Options,
     templates: &'c Templates,
     now: String,
+    progress: Progress,
 }
 
 impl Converter<'_> {
+    /// Converts all documents: those of a folder into another one.
+    fn all(&self, listed: &[SourceFile]) -> Result<Outcome, Failure> {
+        if self.options.input.is_dir() {
+            return self.folder(listed);
+        }
+        let mut outcome = Outcome::Success;
+        for file in listed {
+            outcome = outcome.and(self.file(file, self.options.output.as_deref())?);
+        }
+        Ok(outcome)
+    }
+
     /// Converts the documents of a folder into another one, with the same names.
     fn folder(&self, listed: &[SourceFile]) -> Result<Outcome, Failure> {
         let Some(output) = &self.options.output else {
@@ -97,6 +107,12 @@ impl Converter<'_> {
 
     /// Converts the documents of a file. Problems are reported, and the file is left out.
     fn file(&self, file: &SourceFile, target: Option<&Path>) -> Result<Outcome, Failure> {
+        progress::check()?;
+        // Documents on the standard output show the progress themselves.
+        if target.is_some() {
+            self.progress.show();
+        }
+        self.progress.advance(file.size);
         let path = file.shown();
         let text = files::read_text(&file.path)
             .map_err(|error| Failure::Data(format!("{path}: {error}")))?;
@@ -107,7 +123,7 @@ impl Converter<'_> {
         let documents = match reader.read(&text) {
             Ok(documents) => documents,
             Err(findings) => {
-                report(&path, &findings);
+                self.progress.hide_while(|| report(&path, &findings));
                 return Ok(Outcome::Findings);
             }
         };
@@ -128,10 +144,10 @@ impl Converter<'_> {
             let written = options.to.write(root, self.templates, options.dialect);
             let (text, left) = written.map_err(|failure| failure.at(path))?;
             if !left.is_empty() {
-                eprintln!(
-                    "{path}: warning: the format does not carry: {}",
-                    left.join(", ")
-                );
+                let left = left.join(", ");
+                self.progress.hide_while(|| {
+                    eprintln!("{path}: warning: the format does not carry: {left}");
+                });
             }
             out.push_str(&text);
         }

@@ -24,6 +24,7 @@ mod template;
 
 use clap::{Parser, Subcommand};
 use outcome::{Failure, Outcome};
+use progress::Interrupted;
 use serve::{backup, load};
 use std::process::ExitCode;
 
@@ -97,7 +98,9 @@ fn run(command: Command) -> Result<Outcome, Failure> {
 
 /// Returns the outcome of a command of the server, whose errors have their context.
 fn succeeded(result: anyhow::Result<()>) -> Result<Outcome, Failure> {
-    result
-        .map(|()| Outcome::Success)
-        .map_err(|error| Failure::Data(format!("{error:#}")))
+    match result {
+        Ok(()) => Ok(Outcome::Success),
+        Err(error) if error.is::<Interrupted>() => Err(Failure::Interrupted),
+        Err(error) => Err(Failure::Data(format!("{error:#}"))),
+    }
 }

@@ -2,12 +2,16 @@
 
 use crate::outcome::Failure;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::fmt;
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Progress is shown after this time: shorter work needs none.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Asynchronous work notices Ctrl-C after this time.
+const REACTION: Duration = Duration::from_millis(50);
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
@@ -31,6 +35,44 @@ pub fn is_interrupted() -> bool {
 /// Forgets that the user pressed Ctrl-C: in the shell it ends a query only.
 pub fn resume() {
     INTERRUPTED.store(false, Ordering::Relaxed);
+}
+
+/// The error of work that ended because the user pressed Ctrl-C.
+#[derive(Clone, Copy, Debug)]
+pub struct Interrupted;
+
+impl fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("interrupted by Ctrl-C")
+    }
+}
+
+impl std::error::Error for Interrupted {}
+
+impl From<Interrupted> for Failure {
+    fn from(_: Interrupted) -> Failure {
+        Failure::Interrupted
+    }
+}
+
+/// Checks that the user did not press Ctrl-C. Loops call this once per file, chunk or step, where
+/// nothing is half written.
+///
+/// # Errors
+/// [`Interrupted`] if so.
+pub fn check() -> Result<(), Interrupted> {
+    match is_interrupted() {
+        true => Err(Interrupted),
+        false => Ok(()),
+    }
+}
+
+/// Waits until the user presses Ctrl-C: for work that waits for a server and cannot call [`check`].
+pub async fn interrupted() -> Interrupted {
+    while !is_interrupted() {
+        tokio::time::sleep(REACTION).await;
+    }
+    Interrupted
 }
 
 /// A bar on the standard error, if that is a terminal.
@@ -87,19 +129,13 @@ impl Progress {
         }
     }
 
+    /// Executes `write` while the bar is hidden, so that lines on the terminal are not mixed with it.
+    pub fn hide_while<T>(&self, write: impl FnOnce() -> T) -> T {
+        self.bar.suspend(write)
+    }
+
     /// Removes the bar.
     pub fn finish(&self) {
         self.bar.finish_and_clear();
-    }
-
-    /// Checks that the user did not press Ctrl-C.
-    ///
-    /// # Errors
-    /// [`Failure::Interrupted`] if so.
-    pub fn check(&self) -> Result<(), Failure> {
-        if is_interrupted() {
-            return Err(Failure::Interrupted);
-        }
-        Ok(())
     }
 }

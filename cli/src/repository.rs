@@ -2,6 +2,7 @@
 //! database of `aqlite serve`.
 
 use crate::outcome::Failure;
+use crate::progress;
 use crate::serve::database;
 use crate::server_options::ServerOptions;
 use aqlite::aql::{Cell, Parameter, Parameters, ResultColumn, ResultSet};
@@ -134,6 +135,7 @@ impl Repository {
     ) -> Result<Vec<ResultColumn>, Failure> {
         let (mut offset, mut snapshot) = (0, None);
         loop {
+            progress::check()?;
             let request = query.page(offset, snapshot.as_deref());
             let mut page = ResultPage::read(&self.send(&request)?)?;
             offset += page.rows.len();

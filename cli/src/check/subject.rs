@@ -6,6 +6,7 @@ use crate::data::document::{Document, Reader};
 use crate::data::files::{self, SourceFile};
 use crate::data::locate::span_of;
 use crate::data::templates::{self, Templates, may_be_template};
+use crate::progress::Progress;
 use aqlite::diag::{Diagnostic, Finding, Span};
 use aqlite::rm::class::{Attr, Cls};
 use aqlite::rm::validate::validate;
@@ -21,6 +22,8 @@ pub struct Checker<'c> {
     pub expects_templates: bool,
     /// The time that completes FLAT and STRUCTURED.
     pub now: String,
+    /// Counts the bytes that were checked.
+    pub progress: &'c Progress,
 }
 
 /// Returns the template of a file; `None` if it is none, or has errors.
@@ -36,7 +39,7 @@ pub fn template_of(file: &SourceFile) -> Option<Template> {
 }
 
 impl Checker<'_> {
-    /// Returns the problems of a file.
+    /// Returns the problems of a file; of a file of lines some only, if the user pressed Ctrl-C.
     pub fn check(&self, file: &SourceFile) -> Vec<Problem> {
         let path = file.shown();
         let text = match files::read(&file.path).map(String::from_utf8) {
@@ -47,6 +50,8 @@ impl Checker<'_> {
         if matches!(file.ending().as_str(), "ndjson" | "jsonl") {
             return self.check_lines(&path, &text);
         }
+        self.progress.advance(file.size);
+        self.progress.show();
         let is_query = file.ending() == "aql";
         let source = Rc::new(Source {
             path,
@@ -71,12 +76,16 @@ impl Checker<'_> {
     }
 
     fn check_lines(&self, path: &str, text: &str) -> Vec<Problem> {
-        let lines = (1..).zip(text.lines());
+        let lines = (1..).zip(text.split_inclusive('\n'));
+        let lines = lines.take_while(|(_, line)| {
+            self.progress.show();
+            self.progress.advance(line.len() as u64)
+        });
         let filled = lines.filter(|(_, line)| !line.trim().is_empty());
         let checked = filled.flat_map(|(number, line)| {
             self.check_document(&Rc::new(Source {
                 path: path.to_owned(),
-                text: line.to_owned(),
+                text: line.trim_end_matches(['\r', '\n']).to_owned(),
                 line: number,
             }))
         });

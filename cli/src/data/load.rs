@@ -11,7 +11,7 @@ use super::owner::{Owner, derived_id};
 use super::store::Writer;
 use super::version::{SYSTEM, VersionUid, default_status};
 use crate::outcome::Failure;
-use crate::progress::Progress;
+use crate::progress::{self, Progress};
 use aqlite::document::{EncodedSegment, ObjectKind};
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
@@ -71,7 +71,7 @@ pub fn load(
         collect(&blocks, writer, progress)
     });
     let mut collected = collected?;
-    progress.check()?;
+    progress::check()?;
     add_statuses(&mut collected, shared, writer)?;
     collected.catalog(shared.created)
 }

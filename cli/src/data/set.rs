@@ -10,7 +10,7 @@ use super::owner::Owners;
 use super::store::{self, IndexWriter, Store, Writer};
 use super::templates::{self, Templates, may_be_template};
 use crate::outcome::Failure;
-use crate::progress::{Progress, is_interrupted};
+use crate::progress::{self, Progress, is_interrupted};
 use aqlite::diag::LineIndex;
 use aqlite::document::{Batch, Segment, SegmentState};
 use aqlite::rm::time;
@@ -139,6 +139,7 @@ impl DataSet {
         is_cached: bool,
     ) -> Result<DataSet, Failure> {
         let (templates, problems) = read_templates(files, &catalog.templates);
+        progress::check()?;
         // Templates are read each time, so their problems are not those of the index file.
         catalog.problems.splice(0..0, problems);
         let mut set = DataSet {
@@ -200,6 +201,7 @@ fn read(
         .filter(|(_, file)| is_template(file))
         .map(|(at, _)| at)
         .collect();
+    progress::check()?;
     let (templates, _) = read_templates(files, &found);
     let documents: Vec<SourceFile> = (0..)
         .zip(files)
@@ -224,9 +226,9 @@ fn read(
     DataSet::assemble(files, store, catalog, false)
 }
 
-/// Returns whether a file begins like a template.
+/// Returns whether a file begins like a template; false after Ctrl-C, to which the caller responds.
 fn is_template(file: &SourceFile) -> bool {
-    if !may_be_template(file) {
+    if is_interrupted() || !may_be_template(file) {
         return false;
     }
     let Ok(opened) = files::open(&file.path) else {
@@ -249,17 +251,18 @@ pub fn templates_of(arguments: &[String]) -> Result<Templates, Failure> {
         .map(|(at, _)| at)
         .collect();
     let (templates, problems) = read_templates(&files, &found);
+    progress::check()?;
     match problems.first() {
         Some(problem) => Err(Failure::Data(problem.to_string())),
         None => Ok(templates),
     }
 }
 
-/// Reads the templates among files, by their indices.
+/// Reads the templates among files, by their indices; some only, if the user pressed Ctrl-C.
 fn read_templates(files: &[SourceFile], indices: &[u32]) -> (Templates, Vec<FileProblem>) {
     let (mut all, mut problems) = (Templates::default(), Vec::new());
     let chosen = indices.iter().filter_map(|at| files.get(*at as usize));
-    for file in chosen {
+    for file in chosen.take_while(|_| !is_interrupted()) {
         let text = match files::read_text(&file.path) {
             Ok(text) => text,
             Err(error) => {

@@ -3,7 +3,7 @@
 use super::{moment, read};
 use crate::data::{DataOptions, DataSet};
 use crate::outcome::{Failure, Outcome};
-use crate::{output, query};
+use crate::{output, progress, query};
 use aqlite::aql::{self, Parameters, Plan, QueryOptions};
 use aqlite::gdl::output::{EhrRun, line};
 use aqlite::gdl::time::Moment;
@@ -66,6 +66,7 @@ pub fn run(options: &Options) -> Result<Outcome, Failure> {
     let mut out = output::open(options.output.as_deref())?;
     let all = data.catalog.ehrs.iter();
     for ehr in all.filter(|ehr| is_chosen(options, &ehr.ehr_id, ehr.is_queryable)) {
+        progress::check()?;
         let instances = population.instances(&ehr.ehr_id);
         let input = RunInput {
             instances: &instances,

@@ -9,6 +9,7 @@ mod junit;
 
 use super::moment;
 use crate::outcome::{Failure, Outcome};
+use crate::progress;
 use aqlite::diag::{Diagnostic, LineIndex, Severity};
 use aqlite::gdl::suite::{Case, Suite};
 use aqlite::gdl::time::Moment;
@@ -54,6 +55,7 @@ pub fn run(options: &Options) -> Result<Outcome, Failure> {
     }
     let mut reports = Vec::new();
     for file in files.iter().filter(|file| is_fixture(file)) {
+        progress::check()?;
         let report = Report::of(file, &guides, now);
         out.write_all(report.text().as_bytes())?;
         reports.push(report);

@@ -6,6 +6,7 @@
 
 use super::database::Files;
 use super::system::sync_folder;
+use crate::progress;
 use anyhow::{Context, bail, ensure};
 use clap::Args;
 use rusqlite::backup::{Backup, StepResult};
@@ -13,13 +14,14 @@ use rusqlite::{Connection, OpenFlags};
 use std::fs::{self, File};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::thread::sleep;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, sleep};
 use std::time::Duration;
 
 /// Pages that are copied at a time.
 const STEP: i32 = 4_096;
 
-/// The pause after a step that met a lock.
+/// The pause after a step that met a lock, and between looks for Ctrl-C.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// The files of a backup.
@@ -53,7 +55,8 @@ pub struct RestoreOptions {
 /// Copies a repository into a new folder.
 ///
 /// # Errors
-/// If the folder exists, or a copy fails or is damaged. Then the folder is not created.
+/// If the folder exists, a copy fails or is damaged, or the user presses Ctrl-C. Then the folder is
+/// not created, and what was copied is removed.
 pub fn backup(options: &BackupOptions) -> anyhow::Result<()> {
     let files = Files::beside(&options.db);
     let out = &options.out;
@@ -63,13 +66,10 @@ pub fn backup(options: &BackupOptions) -> anyhow::Result<()> {
     }
     let unfinished = out.with_added_extension("tmp");
     fs::create_dir_all(&unfinished).with_context(|| format!("{}", unfinished.display()))?;
-    // The documents first: a record that is moved between both copies is then in both, and its key
-    // keeps it from being added twice.
-    copy(&files.database, &unfinished.join(DATABASE))?;
-    copy(&files.log, &unfinished.join(LOG))?;
-    change(&unfinished.join(DATABASE), WITHOUT_SEGMENTS)?;
-    for name in [DATABASE, LOG] {
-        finish(&unfinished.join(name))?;
+    if let Err(error) = copy_all(&files, &unfinished) {
+        // The error of the copy matters more than one of the removal.
+        drop(fs::remove_dir_all(&unfinished));
+        return Err(error);
     }
     fs::rename(&unfinished, out).with_context(|| format!("{}", out.display()))?;
     sync_folder_of(out)?;
@@ -77,10 +77,23 @@ pub fn backup(options: &BackupOptions) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Copies both databases of a repository into a folder, and checks the copies.
+fn copy_all(files: &Files, folder: &Path) -> anyhow::Result<()> {
+    // The documents first: a record that is moved between both copies is then in both, and its key
+    // keeps it from being added twice.
+    copy(&files.database, &folder.join(DATABASE))?;
+    copy(&files.log, &folder.join(LOG))?;
+    change(&folder.join(DATABASE), WITHOUT_SEGMENTS)?;
+    [DATABASE, LOG]
+        .iter()
+        .try_for_each(|name| finish(&folder.join(name)))
+}
+
 /// Creates a repository from a backup.
 ///
 /// # Errors
-/// If the repository exists or is served, or the backup is damaged.
+/// If the repository exists or is served, the backup is damaged, or the user presses Ctrl-C. Then
+/// what was copied is removed.
 pub fn restore(options: &RestoreOptions) -> anyhow::Result<()> {
     let files = Files::beside(&options.db);
     let _lock = files.lock()?;
@@ -100,8 +113,14 @@ pub fn restore(options: &RestoreOptions) -> anyhow::Result<()> {
     // there is no repository.
     let unfinished = |to: &Path| to.with_added_extension("restore");
     for (from, to) in &copies {
-        copy(from, &unfinished(to))?;
-        finish(&unfinished(to))?;
+        let copied = copy(from, &unfinished(to)).and_then(|()| finish(&unfinished(to)));
+        if let Err(error) = copied {
+            // The error of the copy matters more than one of the removal.
+            for (_, to) in &copies {
+                drop(fs::remove_file(unfinished(to)));
+            }
+            return Err(error);
+        }
     }
     for (_, to) in &copies {
         fs::rename(unfinished(to), to).with_context(|| format!("{}", to.display()))?;
@@ -130,6 +149,7 @@ fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
     let copying = Backup::new(&source, &mut target)?;
     let is_shown = std::io::stderr().is_terminal();
     loop {
+        progress::check()?;
         let step = copying.step(STEP).with_context(|| shown.clone())?;
         if is_shown {
             let progress = copying.progress();
@@ -152,8 +172,32 @@ fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
 fn change(path: &Path, statements: &str) -> anyhow::Result<()> {
     let connection = Connection::open(path)?;
     connection.pragma_update(None, "secure_delete", "ON")?;
-    connection.execute_batch(statements)?;
-    Ok(())
+    until_interrupted(&connection, || connection.execute_batch(statements))
+}
+
+/// Executes a long statement, which Ctrl-C ends.
+fn until_interrupted<T>(
+    connection: &Connection,
+    statement: impl FnOnce() -> rusqlite::Result<T>,
+) -> anyhow::Result<T> {
+    let handle = connection.get_interrupt_handle();
+    let is_done = AtomicBool::new(false);
+    let result = thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_done.load(Ordering::Relaxed) {
+                // Repeated, because an interruption before the statement begins has no effect.
+                if progress::is_interrupted() {
+                    handle.interrupt();
+                }
+                sleep(PAUSE);
+            }
+        });
+        let result = statement();
+        is_done.store(true, Ordering::Relaxed);
+        result
+    });
+    progress::check()?;
+    Ok(result?)
 }
 
 /// Checks a copy, and makes it one durable file.
@@ -161,7 +205,9 @@ fn finish(path: &Path) -> anyhow::Result<()> {
     let connection = Connection::open(path)?;
     // A copy of a database in WAL mode is in that mode too, and would need a second file.
     connection.query_row("PRAGMA journal_mode = DELETE", [], |_| Ok(()))?;
-    let found: String = connection.query_row("PRAGMA integrity_check", [], |row| row.get(0))?;
+    let found: String = until_interrupted(&connection, || {
+        connection.query_row("PRAGMA integrity_check", [], |row| row.get(0))
+    })?;
     if found != "ok" {
         bail!("{} is damaged: {found}", path.display());
     }

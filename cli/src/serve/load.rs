@@ -5,6 +5,7 @@
 //! repeated with the same command: lines that were loaded before are answered with 200.
 
 use super::http_client::HttpClient;
+use crate::progress::{self, Interrupted, Progress};
 use crate::server_options::TrustOptions;
 use anyhow::{Context, bail, ensure};
 use axum::body::{Body, Bytes};
@@ -13,7 +14,7 @@ use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
 use clap::Args;
 use futures_util::{StreamExt, stream};
 use std::fs::File;
-use std::io::{BufRead, BufReader, IsTerminal};
+use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -57,7 +58,8 @@ struct Answers {
 /// Sends a file.
 ///
 /// # Errors
-/// If the server does not answer or refuses a line. The message has the line to continue from.
+/// If the server does not answer or refuses a line, or the user presses Ctrl-C. The message has the
+/// line to continue from.
 pub fn load(options: &LoadOptions) -> anyhow::Result<()> {
     let shown = options.file.display();
     let file = File::open(&options.file).with_context(|| format!("{shown}"))?;
@@ -68,6 +70,8 @@ pub fn load(options: &LoadOptions) -> anyhow::Result<()> {
         bytes: 0,
     };
     lines.skip_to(options.from)?;
+    let progress = Progress::new(total, "loading");
+    progress.advance(lines.bytes);
     let mut answers = Answers {
         last: options.from.saturating_sub(1),
         ..Answers::default()
@@ -75,7 +79,16 @@ pub fn load(options: &LoadOptions) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let sent = runtime.block_on(options.send_all(lines, total, &mut answers));
+    let sent = runtime.block_on(async {
+        tokio::select! {
+            sent = options.send_all(lines, &progress, &mut answers) => sent,
+            interrupted = progress::interrupted() => Err(interrupted.into()),
+        }
+    });
+    progress.finish();
+    if sent.as_ref().is_err_and(|error| error.is::<Interrupted>()) {
+        eprintln!("interrupted: continue by `--from {}`", answers.last + 1);
+    }
     sent.with_context(|| format!("the load can be continued by `--from {}`", answers.last + 1))?;
     println!(
         "{} lines loaded, {} were loaded before, {} refused",
@@ -103,9 +116,10 @@ impl Lines {
         Ok(read > 0)
     }
 
-    fn skip_to(&mut self, line: u64) -> std::io::Result<()> {
+    fn skip_to(&mut self, line: u64) -> anyhow::Result<()> {
         let mut skipped = Vec::new();
         while self.next < line && self.line(&mut skipped)? {
+            progress::check()?;
             skipped.clear();
         }
         Ok(())
@@ -144,12 +158,12 @@ impl LoadOptions {
     async fn send_all(
         &self,
         lines: Lines,
-        total: u64,
+        progress: &Progress,
         answers: &mut Answers,
     ) -> anyhow::Result<()> {
+        let mut shown = lines.bytes;
         let lines = Arc::new(Mutex::new(lines));
         let read = || lines.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_terminal = std::io::stderr().is_terminal();
         let mut client = HttpClient::connect(&self.base, &self.trust).await?;
         loop {
             let (first, chunk) = {
@@ -167,17 +181,14 @@ impl LoadOptions {
             while let Some(part) = received.next().await {
                 text.extend_from_slice(&part?);
                 if status == 200 {
-                    answers.add_lines(&mut text)?;
+                    progress.hide_while(|| answers.add_lines(&mut text))?;
                 }
-                if is_terminal {
-                    let (percent, line) = (read().bytes * 100 / total.max(1), answers.last);
-                    eprint!("\r{}: {percent} %, line {line} ", self.file.display());
-                }
+                let bytes = read().bytes;
+                progress.advance(bytes - shown);
+                progress.show();
+                shown = bytes;
             }
             ensure!(status == 200, "{status} {}", String::from_utf8_lossy(&text));
-        }
-        if is_terminal {
-            eprintln!();
         }
         Ok(())
     }

@@ -13,6 +13,8 @@ mod convert;
 mod docs;
 mod guide;
 mod index;
+#[cfg(unix)]
+mod interrupt;
 mod lake;
 mod lake_sync;
 mod parity;

@@ -1,0 +1,121 @@
+//! Ctrl-C ends each command at a point where nothing is half written, with exit code 130.
+
+use super::program::{Folder, Ran, ran};
+use rusqlite::Connection;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// The maximum time until something happens that a test waits for.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn start(folder: &Folder, arguments: &[&str]) -> Child {
+    let mut command = folder.command(arguments);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().expect("the program")
+}
+
+/// Sends one SIGINT, and waits until the handler has run.
+fn press_ctrl_c(child: &Child) {
+    let id = child.id().to_string();
+    let sent = Command::new("kill").args(["-INT", &id]).status();
+    assert!(sent.expect("kill").success());
+    sleep(Duration::from_millis(300));
+}
+
+fn end(child: Child) -> Ran {
+    ran(child.wait_with_output().expect("its end"))
+}
+
+/// Creates a named pipe, whose reader waits until the test has written.
+fn pipe(folder: &Folder, name: &str) -> PathBuf {
+    let path = folder.path().join(name);
+    let made = Command::new("mkfifo").arg(&path).status();
+    assert!(made.expect("mkfifo").success());
+    path
+}
+
+#[test]
+fn check_ends_behind_the_file_that_it_reads() {
+    let folder = Folder::new();
+    let lines = pipe(&folder, "1.ndjson");
+    folder.write("2.aql", "SELECT c FROM COMPOSITON c\n");
+    let child = start(&folder, &["check", "1.ndjson", "2.aql"]);
+    // Opens when the program reads.
+    let mut writer = File::options().write(true).open(lines).unwrap();
+    press_ctrl_c(&child);
+    writer.write_all(b"{\"a\":1}\n{\"a\":2}\n").unwrap();
+    drop(writer);
+    let ran = end(child);
+    assert_eq!(
+        (ran.code, ran.out.as_str(), ran.err.as_str()),
+        (Some(130), "", "")
+    );
+}
+
+#[test]
+fn convert_ends_behind_the_file_that_it_reads() {
+    let folder = Folder::new();
+    let json = super::program::generator().composition(0).json;
+    folder.write("in/2.json", &json);
+    let first = pipe(&folder, "in/1.json");
+    let child = start(&folder, &["convert", "in", "--to", "xml", "-o", "out"]);
+    let mut writer = File::options().write(true).open(first).unwrap();
+    press_ctrl_c(&child);
+    writer.write_all(json.as_bytes()).unwrap();
+    drop(writer);
+    let ran = end(child);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(130), ""));
+    let written = |name: &str| folder.path().join("out").join(name).exists();
+    assert!(written("1.xml") && !written("2.xml"));
+}
+
+#[test]
+fn load_ends_while_the_server_is_silent_and_names_the_line() {
+    let folder = Folder::new();
+    folder.write("lines.ndjson", "{\"ehr_id\":\"a\"}\n");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let base = format!("http://{}/v1", listener.local_addr().unwrap());
+    let child = start(&folder, &["load", "lines.ndjson", "--base", &base]);
+    let (mut connection, _) = listener.accept().unwrap();
+    let mut begin = [0; 16];
+    connection.read_exact(&mut begin).unwrap();
+    assert_eq!(&begin, b"POST /v1/ehr/bul");
+    press_ctrl_c(&child);
+    let ran = end(child);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(130), ""));
+    assert!(ran.err.contains("--from 1"), "{}", ran.err);
+}
+
+#[test]
+fn backup_removes_what_it_has_copied() {
+    let folder = Folder::new();
+    let create = |name: &str| {
+        let database = Connection::open(folder.path().join(name)).unwrap();
+        database.execute_batch("CREATE TABLE t (a)").unwrap();
+        database
+    };
+    let database = create("aqlite.db");
+    drop(create("aqlite.db.access-log"));
+    // The copy waits for this lock when it has created its file.
+    database.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    let child = start(&folder, &["backup", "copy"]);
+    let unfinished = folder.path().join("copy.tmp");
+    let until = Instant::now() + PATIENCE;
+    while !unfinished.join("aqlite.db").exists() {
+        assert!(Instant::now() < until, "the copy does not begin");
+        sleep(Duration::from_millis(10));
+    }
+    press_ctrl_c(&child);
+    database.execute_batch("ROLLBACK").unwrap();
+    let ran = end(child);
+    assert_eq!(
+        (ran.code, ran.out.as_str(), ran.err.as_str()),
+        (Some(130), "", "")
+    );
+    assert!(!unfinished.exists() && !folder.path().join("copy").exists());
+}
