@@ -306,6 +306,8 @@ pub struct Config {
     /// Members of `/.well-known/smart-configuration` that depend on the issuer of tokens; if empty,
     /// there is no such document.
     pub smart: Vec<(String, String)>,
+    /// The address of a description of the interface for people; if empty, that of the page.
+    pub documentation: String,
     /// Whether archetypes and codes of queries match by equality only, without specializations.
     pub exact_archetypes: bool,
     /// The dialect of FLAT and STRUCTURED in responses below `/rest/openehr/v1`, if a request has
@@ -333,6 +335,7 @@ impl Default for Config {
             admin: false,
             limits: Limits::default(),
             smart: Vec::new(),
+            documentation: String::new(),
             exact_archetypes: false,
             flat_dialect: Maker::Better,
             trusts_compositions: false,

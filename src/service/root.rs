@@ -87,10 +87,14 @@ impl<R: Repository> Service<R> {
             ));
         }
         let base = self.config.base_url_of(request);
+        let documentation = match self.config.documentation.as_str() {
+            "" => format!("{base}/api.html"),
+            address => address.to_owned(),
+        };
         let openehr = json!({
             "baseUrl": format!("{base}{}", Dialect::Its.mount()),
             "description": "openEHR REST API",
-            "documentation": format!("{base}/api.html"),
+            "documentation": documentation,
             "openapi": format!("{base}/openapi.json"),
         });
         let scopes: Vec<String> = ["patient", "user", "system"]

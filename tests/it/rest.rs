@@ -396,6 +396,7 @@ impl Run {
         }
         let service = start(Config {
             load_sizes: aqlite::service::LoadSizes::default(),
+            documentation: String::new(),
             system_id: String::from("test.example"),
             base_url: BASE.to_owned(),
             hosts: Vec::new(),

@@ -1,7 +1,7 @@
 //! The arguments and variables of `aqlite serve`.
 
 use super::log::LogLevel;
-use super::memory;
+use super::{memory, page};
 use anyhow::{bail, ensure};
 use aqlite::service::deployment::{self, Deployment, Variables};
 use aqlite::service::{Auth, Config, LoadSizes};
@@ -58,6 +58,9 @@ const LOAD: LoadSizes = LoadSizes {
     bytes: 8_000_000,
 };
 
+/// The description of the interface for people, where the page with `api.html` is absent.
+const DOCUMENTATION: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/rest.md");
+
 /// The configuration that arguments and variables describe.
 pub struct Settings {
     /// Configuration of the service and of authentication.
@@ -100,6 +103,10 @@ impl Options {
         );
         let config = Config {
             load_sizes: LOAD,
+            documentation: match page::is_embedded() {
+                true => String::new(),
+                false => String::from(DOCUMENTATION),
+            },
             ..read.config
         };
         Ok(Settings {

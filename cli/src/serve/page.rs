@@ -1,6 +1,8 @@
-//! The page in the program: the files of `dist/www` as they were when the program was built.
+//! The page in the program: the files of `dist/www` as they were when the program was built. Without
+//! them, only the OpenAPI document is answered.
 
-use axum::body::Body;
+use aqlite::service;
+use axum::body::{Body, Bytes};
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, IF_NONE_MATCH,
 };
@@ -8,6 +10,9 @@ use axum::http::request::Parts;
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use rust_embed::{EmbeddedFile, RustEmbed};
+use std::borrow::Cow;
+use std::sync::LazyLock;
+use twox_hash::XxHash64;
 
 /// The files of the page; none if it was not built before the program.
 #[derive(RustEmbed)]
@@ -33,7 +38,18 @@ pub fn is_embedded() -> bool {
     Page::get("index.html").is_some()
 }
 
-/// Returns the answer to a request for a file of the page; `None` for the service.
+/// The path of the OpenAPI document, which the page has as a file.
+const OPENAPI: &str = "openapi.json";
+
+/// The OpenAPI document of a program without the page: text and tag.
+static DOCUMENT: LazyLock<(Bytes, String)> = LazyLock::new(|| {
+    let text = service::openapi().to_string();
+    let tag = format!("{:016x}", XxHash64::oneshot(0, text.as_bytes()));
+    (Bytes::from(text), tag)
+});
+
+/// Returns the answer to a request for a file of the page, or for the OpenAPI document; `None` for
+/// the service.
 pub fn answer(request: &Parts) -> Option<Response> {
     let path = request.uri.path().trim_start_matches('/');
     let first = path.split('/').next().unwrap_or_default();
@@ -41,13 +57,33 @@ pub fn answer(request: &Parts) -> Option<Response> {
     if SERVICE.contains(&first) || !is_read {
         return None;
     }
-    let (name, file) = found(path)?;
-    let etag = format!("\"{}\"", tag(&file));
+    let Some((name, file)) = found(path) else {
+        let (text, tag) = (path == OPENAPI).then(|| &*DOCUMENT)?;
+        let content = (text.clone(), "application/json");
+        return Some(respond(request, content, tag, Vec::new()));
+    };
+    let tag = tag(&file);
+    let text = match file.data {
+        Cow::Borrowed(text) => Bytes::from_static(text),
+        Cow::Owned(text) => Bytes::from(text),
+    };
+    let content = (text, file.metadata.mimetype());
+    Some(respond(request, content, &tag, listed_headers(&name)))
+}
+
+/// Returns the answer with a content and its media type, or 304 if the client has it.
+fn respond(
+    request: &Parts,
+    (content, media_type): (Bytes, &str),
+    tag: &str,
+    more: Vec<(String, String)>,
+) -> Response {
+    let etag = format!("\"{tag}\"");
     let known = request.headers.get(IF_NONE_MATCH);
     let is_known = known.is_some_and(|known| known.as_bytes() == etag.as_bytes());
     let mut response = match is_known {
         true => StatusCode::NOT_MODIFIED.into_response(),
-        false => Response::new(Body::from(file.data.into_owned())),
+        false => Response::new(Body::from(content)),
     };
     let headers = response.headers_mut();
     let mut set = |name: HeaderName, value: &str| {
@@ -55,15 +91,15 @@ pub fn answer(request: &Parts) -> Option<Response> {
             headers.insert(name, value);
         }
     };
-    set(CONTENT_TYPE, file.metadata.mimetype());
+    set(CONTENT_TYPE, media_type);
     set(ETAG, &etag);
     set(CACHE_CONTROL, "public, max-age=0, must-revalidate");
-    for (name, value) in listed_headers(&name) {
+    for (name, value) in more {
         if let Ok(name) = HeaderName::try_from(name) {
             set(name, &value);
         }
     }
-    Some(response)
+    response
 }
 
 /// Returns the file of a path: `/` is `index.html`, `/api` is `api.html`.

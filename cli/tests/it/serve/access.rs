@@ -154,6 +154,40 @@ fn tokens_of_the_issuer_are_accepted_until_they_expire() {
 }
 
 #[test]
+fn announced_descriptions_of_the_interface_exist() {
+    let (folder, issuer) = (Folder::new("announced"), Issuer::start());
+    let variables = [
+        ("AUTH", "jwt"),
+        ("JWT_ISSUER", "https://id.example.org"),
+        ("JWT_AUDIENCE", "cdr"),
+        ("JWT_KEYS", issuer.keys.as_str()),
+    ];
+    let server = Server::start(&folder, &[], &variables);
+    let get = |path: &str| server.send("GET", path, "");
+    let read = |answer: &Response| serde_json::from_slice::<Value>(&answer.body).expect("JSON");
+    let configuration = read(&get("/.well-known/smart-configuration"));
+    let announced = &configuration["services"]["org.openehr.rest"];
+    let base = format!("http://{}", server.authority);
+    let below = |name: &str| {
+        announced[name]
+            .as_str()
+            .expect("an address")
+            .strip_prefix(&base)
+    };
+    let document = get(below("openapi").expect("an address of the server"));
+    assert_eq!(read(&document)["openapi"], "3.0.3");
+    let headers = [("If-None-Match", document.header("ETag").expect("a tag"))];
+    let again = over_http::send(&server.authority, "GET", "/openapi.json", &headers, b"");
+    assert_eq!(again.unwrap().status, 304);
+    // A program without the page names that of the project.
+    match below("documentation") {
+        Some(path) => assert_eq!(get(path).status, 200),
+        None => assert_eq!(get("/api.html").status, 404),
+    }
+    server.stop();
+}
+
+#[test]
 fn tls_server_answers_with_its_certificate() {
     let folder = Folder::new("tls");
     let issued = rcgen::generate_simple_self_signed(vec![String::from("localhost")]).unwrap();
