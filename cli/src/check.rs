@@ -63,6 +63,9 @@ enum Format {
 /// If files cannot be listed or the output cannot be written.
 pub fn run(options: &Options) -> Result<Outcome, Failure> {
     let listed = files::list(&options.files, files::CHECKED)?;
+    if listed.is_empty() {
+        crate::query::warn_of_none("files to check", &options.files);
+    }
     let mut templates = templates_of(&options.data)?;
     add_templates(&listed, &mut templates)?;
     let progress = Progress::new(listed.iter().map(|file| file.size).sum(), "checking");

@@ -52,7 +52,11 @@ pub struct Options {
 pub fn run(options: &Options) -> Result<Outcome, Failure> {
     let templates = templates_of(&options.data)?;
     let input = options.input.to_string_lossy().into_owned();
-    let listed = files::list(&[input], files::DATA)?;
+    let input = [input];
+    let listed = files::list(&input, files::DATA)?;
+    if listed.is_empty() {
+        query::warn_of_none("documents", &input);
+    }
     let converter = Converter {
         options,
         templates: &templates,

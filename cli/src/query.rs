@@ -119,7 +119,7 @@ pub fn run(options: &Options) -> Result<Outcome, Failure> {
         return Ok(Outcome::Findings);
     };
     let mut data = DataSet::open(&options.data)?;
-    let outcome = report_problems(&data, options.data.skip_invalid);
+    let outcome = report_problems(&data, &options.data);
     if options.explain {
         data.reliably(&options.data, |data| explain(&text, &parameters, data))?;
         return Ok(outcome);
@@ -252,11 +252,16 @@ pub fn now() -> String {
     time::format_utc(time::from_unix_millis(millis))
 }
 
-/// Reports the problems of files. Returns whether they make the command fail.
-pub fn report_problems(data: &DataSet, skip_invalid: bool) -> Outcome {
-    let problems = &data.catalog.problems;
+/// Reports the problems of files, and that there are no documents. Returns whether problems make
+/// the command fail.
+pub fn report_problems(data: &DataSet, options: &DataOptions) -> Outcome {
+    let (problems, skip_invalid) = (&data.catalog.problems, options.skip_invalid);
     for problem in problems.iter().filter(|_| !skip_invalid) {
         eprintln!("{problem}");
+    }
+    let is_explained = !problems.is_empty() && !skip_invalid;
+    if data.catalog.documents == 0 && !is_explained && !options.data.is_empty() {
+        warn_of_none("documents", &options.data);
     }
     let repeated = data.catalog.repeated.len();
     if repeated > 0 {
@@ -268,6 +273,12 @@ pub fn report_problems(data: &DataSet, skip_invalid: bool) -> Outcome {
     } else {
         Outcome::Success
     }
+}
+
+/// Warns that arguments name no files of a kind: an answer of an empty set looks like one of data.
+pub fn warn_of_none(kind: &str, arguments: &[String]) {
+    let named: Vec<String> = arguments.iter().map(|name| format!("`{name}`")).collect();
+    eprintln!("warning: no {kind} in {}", named.join(", "));
 }
 
 /// Writes each step from the text to the rows, and what the run read.

@@ -230,12 +230,37 @@ fn commits_of(token: &str) -> Option<String> {
     }
 }
 
+/// Refuses a repository as an argument of a command that reads files.
+///
+/// # Errors
+/// [`Failure::Usage`] for a URL or a database, with the remedy.
+pub fn check_files(arguments: &[String]) -> Result<(), Failure> {
+    let kind = |argument: &String| match argument {
+        url if is_url(url) => Some("the URL of a server"),
+        path if is_database(Path::new(path)) => Some("the database of a repository"),
+        _ => None,
+    };
+    let mut found = arguments
+        .iter()
+        .filter_map(|argument| Some((argument, kind(argument)?)));
+    let Some((argument, kind)) = found.next() else {
+        return Ok(());
+    };
+    Err(Failure::Usage(format!(
+        "`{argument}` is {kind}, and this command reads files: name files or folders, or an export of the repository; \
+         `aqlite query` and `aqlite lake sync` read repositories"
+    )))
+}
+
 fn is_url(data: &str) -> bool {
     data.starts_with("http://") || data.starts_with("https://")
 }
 
-/// Returns whether a file is a database.
+/// Returns whether a file is a database. A pipe is none: bytes that are read here would be lost.
 fn is_database(path: &Path) -> bool {
+    if !path.is_file() {
+        return false;
+    }
     let mut begin = Vec::new();
     let opened = std::fs::File::open(path).map(|file| std::io::Read::take(file, 16));
     let read = opened.and_then(|mut file| std::io::Read::read_to_end(&mut file, &mut begin));

@@ -51,7 +51,7 @@ pub struct Options {
 /// If the data cannot be read, or the terminal fails.
 pub fn run(options: &Options) -> Result<Outcome, Failure> {
     let data = DataSet::open(&options.data)?;
-    let outcome = report_problems(&data, options.data.skip_invalid);
+    let outcome = report_problems(&data, &options.data);
     let is_terminal = std::io::stdin().is_terminal();
     let format = Format::or_default(options.format, None);
     let mut session = Session::new(data, &options.data, format, options.language.clone());

@@ -1,6 +1,7 @@
 //! The files that arguments of `-d` name: files, folders and glob patterns.
 
 use crate::outcome::Failure;
+use crate::repository;
 use std::collections::HashSet;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
@@ -127,9 +128,10 @@ impl SourceFile {
 /// a folder, those with some endings.
 ///
 /// # Errors
-/// [`Failure::Usage`] for an argument that names nothing, [`Failure::Data`] for a folder that
+/// [`Failure::Usage`] for an argument that names nothing or a repository, [`Failure::Data`] for a folder that
 /// cannot be read.
 pub fn list(arguments: &[String], endings: &[&str]) -> Result<Vec<SourceFile>, Failure> {
+    repository::check_files(arguments)?;
     let mut lister = Lister {
         endings,
         files: Vec::new(),

@@ -78,7 +78,7 @@ fn on_inputs(options: &Options) -> Result<Value, Failure> {
 /// Runs the guide on the data of an EHR.
 fn on_ehr(options: &Options, guide: &CompiledGuide, ehr: &str) -> Result<Value, Failure> {
     let mut data = DataSet::open(&options.data)?;
-    query::report_problems(&data, options.data.skip_invalid);
+    query::report_problems(&data, &options.data);
     if !data.catalog.ehrs.iter().any(|known| known.ehr_id == ehr) {
         return Err(Failure::Data(format!("the data have no EHR `{ehr}`")));
     }

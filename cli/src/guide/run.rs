@@ -54,7 +54,7 @@ pub fn run(options: &Options) -> Result<Outcome, Failure> {
         return Ok(Outcome::Findings);
     };
     let mut data = DataSet::open(&options.data)?;
-    let outcome = query::report_problems(&data, options.data.skip_invalid);
+    let outcome = query::report_problems(&data, &options.data);
     let run_options = gdl::Options {
         convert_units: options.convert_units,
         trace: options.trace,

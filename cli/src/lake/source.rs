@@ -260,9 +260,11 @@ impl Source {
     /// Reports the problems of files that were read, and returns whether they are errors.
     pub fn report(&self) -> Outcome {
         match self {
-            Source::Files(files) => files.set.borrow().as_ref().map_or(Outcome::Success, |set| {
-                report_problems(set, files.options.skip_invalid)
-            }),
+            Source::Files(files) => files
+                .set
+                .borrow()
+                .as_ref()
+                .map_or(Outcome::Success, |set| report_problems(set, &files.options)),
             Source::Database(_) | Source::Server(_) => Outcome::Success,
         }
     }

@@ -200,6 +200,28 @@ fn wrong_query_is_shown_with_its_line() {
 }
 
 #[test]
+fn data_without_documents_have_a_warning() {
+    let folder = Folder::new();
+    super::program::write_definitions(&folder);
+    std::fs::create_dir(folder.path().join("empty")).unwrap();
+    for (data, arguments) in [
+        ("empty", &["query", "-d", "empty", COUNT][..]),
+        ("templates", &["query", "-d", "templates", COUNT]),
+        ("empty", &["convert", "empty", "--to", "xml", "-o", "out"]),
+    ] {
+        let ran = folder.run(arguments);
+        let warning = format!("warning: no documents in `{data}`\n");
+        assert_eq!((ran.code, ran.err), (Some(0), warning), "{arguments:?}");
+    }
+    let ran = folder.run(&["check", "empty"]);
+    assert_eq!(ran.err, "warning: no files to check in `empty`\n");
+    folder.write("empty/a.json", "{");
+    let ran = folder.run(&["query", "-d", "empty", COUNT]);
+    assert_eq!(ran.code, Some(1));
+    assert!(!ran.err.contains("no documents"), "{}", ran.err);
+}
+
+#[test]
 fn wrong_usage_has_code_two() {
     let folder = sample();
     for arguments in [

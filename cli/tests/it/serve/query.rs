@@ -133,6 +133,29 @@ fn server_sends_tables_in_parts() {
 }
 
 #[test]
+fn commands_on_files_refuse_a_repository() {
+    let folder = Folder::new("query-files");
+    Server::open(&folder).stop();
+    let guide = "guide.json";
+    std::fs::write(folder.0.join(guide), aqlite::samples::guides()[0].text).unwrap();
+    for data in ["test.db", "http://127.0.0.1:1"] {
+        for arguments in [
+            &["guide", "run", guide, "-d", data][..],
+            &["check", "-d", data, guide],
+            &["check", data],
+            &["convert", data, "--to", "xml"],
+        ] {
+            let output = folder.run(arguments);
+            let said = said(&output);
+            assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+            for part in [&format!("`{data}` is the"), "name files or folders"] {
+                assert!(said.contains(part), "{arguments:?}: {said}");
+            }
+        }
+    }
+}
+
+#[test]
 fn repository_that_refuses_or_is_absent_is_an_error() {
     let folder = Folder::new("query-refused");
     let server = Server::start(&folder, &[], &[]);
