@@ -18,6 +18,13 @@ pub enum Failure {
     Data(String),
     /// An index file is damaged. The files are read again; if that is impossible: exit code 1.
     Damaged(String),
+    /// A repository refuses a request: exit code 1.
+    Refused {
+        /// The status of its answer.
+        status: u16,
+        /// The message of its answer.
+        message: String,
+    },
     /// The arguments of the program are wrong: exit code 2.
     Usage(String),
     /// The user pressed Ctrl-C: exit code 130, as of other programs.
@@ -42,12 +49,18 @@ impl Outcome {
             Ok(Outcome::Findings) => ExitCode::from(1),
             Err(Failure::Interrupted) => ExitCode::from(130),
             Err(Failure::Data(message) | Failure::Damaged(message)) => failed(&message, 1),
+            Err(Failure::Refused { status, message }) => failed(&format!("{status}: {message}"), 1),
             Err(Failure::Usage(message)) => failed(&message, 2),
         }
     }
 }
 
 impl Failure {
+    /// Returns whether a repository refuses a request as wrong.
+    pub fn is_bad_request(&self) -> bool {
+        matches!(self, Failure::Refused { status: 400, .. })
+    }
+
     /// Adds the file that the failure is about.
     pub fn at(self, path: &str) -> Failure {
         match self {

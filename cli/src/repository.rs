@@ -5,7 +5,8 @@ use crate::outcome::Failure;
 use crate::progress;
 use crate::serve::database;
 use crate::server_options::ServerOptions;
-use aqlite::aql::{Cell, Parameter, Parameters, ResultColumn, ResultSet};
+use aqlite::aql::{self, Cell, Parameter, Parameters, ResultColumn, ResultSet};
+use aqlite::diag::{Diagnostic, Severity};
 use aqlite::document::Number;
 use aqlite::rm::json;
 use aqlite::service::{Auth, Config, Limits, Request, Response};
@@ -19,8 +20,9 @@ const MOUNT: &str = "/rest/openehr/v1";
 /// Bytes of an answer of a server.
 const LONGEST: u64 = 1_000_000_000;
 
-/// Rows of a page of a server.
-const PAGE: usize = 10_000;
+/// Rows of a page: the first number behind a page of the server's own size, and each next one after
+/// a refusal of the one before it.
+const PAGES: [usize; 4] = [10_000, 1_000, 100, 10];
 
 /// A query whose result names the state of the whole repository.
 const ONE_EHR: &str = "SELECT e/ehr_id/value FROM EHR e LIMIT 1";
@@ -126,6 +128,10 @@ impl Repository {
     /// Passes the pages of the answer to a query to `take`. They show one state, if the repository
     /// names it. Returns the columns.
     ///
+    /// The first request names no number of rows: a query with LIMIT could not have one. A page that
+    /// is refused, for example because its rows are larger than a result may be, is requested again
+    /// with fewer rows.
+    ///
     /// # Errors
     /// If the repository does not answer, or refuses the query; as `take`.
     pub fn pages(
@@ -133,14 +139,27 @@ impl Repository {
         query: &RepositoryQuery<'_>,
         take: &mut dyn FnMut(ResultPage) -> Result<(), Failure>,
     ) -> Result<Vec<ResultColumn>, Failure> {
-        let (mut offset, mut snapshot) = (0, None);
+        let (mut offset, mut snapshot, mut fetch, mut refusal) = (0, None, None, None);
         loop {
             progress::check()?;
-            let request = query.page(offset, snapshot.as_deref());
-            let mut page = ResultPage::read(&self.send(&request)?)?;
+            let request = query.page((offset, fetch), snapshot.as_deref());
+            let mut page = match ResultPage::read(&self.send(&request)?) {
+                Ok(page) => page,
+                Err(refused) if refused.is_bad_request() && query.fewer(fetch).is_some() => {
+                    fetch = query.fewer(fetch);
+                    refusal.get_or_insert(refused);
+                    continue;
+                }
+                // The first refusal is about the query as it was asked.
+                Err(refused) => return Err(refusal.unwrap_or(refused)),
+            };
+            refusal = None;
             offset += page.rows.len();
             snapshot = page.snapshot.clone().or(snapshot);
+            // A server tells that more rows follow only behind a page of its own size.
+            page.has_more |= fetch.is_some_and(|fetch| page.rows.len() >= fetch);
             page.has_more &= !page.rows.is_empty();
+            fetch = fetch.or(PAGES.first().copied());
             let (has_more, columns) = (page.has_more, page.columns.clone());
             take(page)?;
             if !has_more {
@@ -159,7 +178,7 @@ impl Repository {
             text: QueryText::Aql(ONE_EHR),
             parameters: &Parameters::new(),
         };
-        let response = self.send(&query.page(0, None))?;
+        let response = self.send(&query.page((0, None), None))?;
         let page = ResultPage::read(&response).ok();
         Ok(page.and_then(|page| commits_of(page.snapshot.as_deref()?)))
     }
@@ -211,8 +230,7 @@ impl Repository {
         };
         let text = String::from_utf8_lossy(&response.body);
         if response.status != 200 {
-            let status = response.status;
-            return Err(Failure::Data(format!("{status}: {}", message_of(&text))));
+            return Err(refusal(response.status, &text));
         }
         json::value(&text).map_err(|_| Failure::Data(format!("{path}: the answer is no JSON")))
     }
@@ -275,9 +293,18 @@ struct PageRequest {
 }
 
 impl RepositoryQuery<'_> {
-    /// Returns the request for the rows after the first `offset` ones. The first request names no
-    /// number of rows: a query with LIMIT could not have one.
-    fn page(&self, offset: usize, snapshot: Option<&str>) -> PageRequest {
+    /// Returns the number of rows to request after a refusal of `fetch` rows; `None` if there is no
+    /// smaller one, or a page cannot help: a query with LIMIT or TOP, or with errors.
+    fn fewer(&self, fetch: Option<usize>) -> Option<usize> {
+        match (fetch, self.text) {
+            (None, QueryText::Aql(text)) if !has_pages(text) => None,
+            (None, _) => PAGES.get(1).copied(),
+            (Some(fetch), _) => PAGES.into_iter().find(|rows| *rows < fetch),
+        }
+    }
+
+    /// Returns the request for `fetch` rows after the first `offset` ones.
+    fn page(&self, (offset, fetch): (usize, Option<usize>), snapshot: Option<&str>) -> PageRequest {
         let parameters = self.parameters.iter();
         let parameters: serde_json::Map<String, Value> = parameters
             .map(|(name, value)| (name.clone(), value_of(value)))
@@ -294,7 +321,9 @@ impl RepositoryQuery<'_> {
         };
         if offset > 0 {
             add("offset", Value::from(offset));
-            add("fetch", Value::from(PAGE));
+        }
+        if let Some(fetch) = fetch {
+            add("fetch", Value::from(fetch));
         }
         let path = match snapshot {
             Some(snapshot) => format!("{path}?snapshot={snapshot}"),
@@ -405,8 +434,7 @@ impl ResultPage {
     fn read(response: &Response) -> Result<ResultPage, Failure> {
         let text = String::from_utf8_lossy(&response.body);
         if response.status != 200 {
-            let status = response.status;
-            return Err(Failure::Data(format!("{status}: {}", message_of(&text))));
+            return Err(refusal(response.status, &text));
         }
         Self::parse(&text).ok_or_else(|| Failure::Data(String::from("the answer is no RESULT_SET")))
     }
@@ -434,12 +462,21 @@ impl ResultPage {
     }
 }
 
-/// Returns the message of an error, or the whole answer.
-fn message_of(text: &str) -> String {
-    let error = json::value(text).ok();
+/// Returns the failure of a refusal, with the message of its body, or the whole body.
+fn refusal(status: u16, body: &str) -> Failure {
+    let error = json::value(body).ok();
     let message = error.as_ref().and_then(|error| error.get("message"));
     let message = message.and_then(Value::as_str);
-    message.unwrap_or(text).trim().to_owned()
+    let message = message.unwrap_or(body).trim().to_owned();
+    Failure::Refused { status, message }
+}
+
+/// Returns whether a query is valid and has neither LIMIT nor TOP, so that a page can be requested.
+fn has_pages(text: &str) -> bool {
+    let is_error = |found: &Diagnostic| found.severity == Severity::Error;
+    let query = aql::parse(text).0;
+    query.is_some_and(|query| query.limit.is_none() && query.select.top.is_none())
+        && !aql::diagnose(text).iter().any(is_error)
 }
 
 fn columns_of(list: &str) -> Option<Vec<ResultColumn>> {

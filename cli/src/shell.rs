@@ -86,6 +86,9 @@ fn converse(session: &mut Session, options: &Options) -> Result<(), Failure> {
                     ) => {
                         println!("error: {message}");
                     }
+                    Err(Failure::Refused { status, message }) => {
+                        println!("error: {status}: {message}");
+                    }
                     Err(failure @ Failure::Closed) => return Err(failure),
                 }
             }

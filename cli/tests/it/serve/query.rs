@@ -133,6 +133,42 @@ fn server_sends_tables_in_parts() {
 }
 
 #[test]
+fn result_above_the_limit_is_read_in_smaller_pages() {
+    let folder = Folder::new("query-large");
+    // Ten of the compositions are below the limit, all twenty are above it.
+    let sample = compositions(20);
+    let (first, last) = sample.split_at(10);
+    let [first, last] = [first, last].map(|some| some.concat().len());
+    let limit = (first.max(last) + first.min(last) / 2).to_string();
+    let variables = [("AUTH", "none"), ("LIMIT_RESULT", limit.as_str())];
+    let server = Server::start(&folder, &[], &variables);
+    server.store_templates();
+    let ehr_id = server.create_ehr();
+    for composition in &sample {
+        let path = format!("{ITS}/ehr/{ehr_id}/composition");
+        assert_eq!(server.send("POST", &path, composition).status, 201);
+    }
+    let query = "SELECT c FROM COMPOSITION c";
+    let whole = json!({ "q": query }).to_string();
+    let refused = server.send("POST", &format!("{ITS}/query/aql"), &whole);
+    assert_eq!(refused.status, 400, "{}", super::text(&refused));
+    let url = format!("http://{}", server.authority);
+    let [of_server, of_database] = [url.as_str(), "test.db"]
+        .map(|data| rows(&folder, &["-d", data, "--format", "ndjson", query]));
+    assert_eq!(of_server.lines().count(), 20);
+    assert_eq!(of_server, of_database);
+    // The rows of a query with LIMIT are those that it names.
+    let output = folder.run(&["query", "-d", &url, &format!("{query} LIMIT 20")]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        said(&output).contains("400: the result is larger"),
+        "{}",
+        said(&output)
+    );
+    server.stop();
+}
+
+#[test]
 fn commands_on_files_refuse_a_repository() {
     let folder = Folder::new("query-files");
     Server::open(&folder).stop();
