@@ -136,14 +136,14 @@ fn ask(
     repository: &Repository,
     parameters: &Parameters,
 ) -> Result<Outcome, Failure> {
-    if options.explain {
-        let problem = "--explain is for files: a repository explains at `query/aql/explain`";
-        return Err(Failure::Usage(String::from(problem)));
-    }
-    let text = match &options.stored {
-        None => text_of(options)?.0,
-        Some(name) => name.clone(),
+    let (text, path) = match &options.stored {
+        None => text_of(options)?,
+        Some(name) => (name.clone(), String::new()),
     };
+    if options.explain {
+        let mut out = std::io::stdout().lock();
+        return repository.explain((&text, &path), parameters, &mut out);
+    }
     let query = RepositoryQuery {
         text: match options.stored {
             None => QueryText::Aql(&text),
@@ -151,9 +151,22 @@ fn ask(
         },
         parameters,
     };
-    let answer = repository.answer(&query)?;
+    let answer = repository.answer(&query);
+    let answer = answer.inspect_err(|failure| show_errors(failure, (&query, &path)))?;
     write(answer.result, &answer.aql, options)?;
     Ok(Outcome::Success)
+}
+
+/// Shows the errors of a query that a repository refuses, with the lines of its text. The text of a
+/// stored query is not known here.
+pub fn show_errors(failure: &Failure, (query, path): (&RepositoryQuery<'_>, &str)) {
+    if let QueryText::Aql(text) = query.text
+        && failure.is_bad_request()
+    {
+        let mut errors = aql::diagnose(text);
+        errors.retain(|found| found.severity == Severity::Error);
+        report::show(text, path, &errors);
+    }
 }
 
 impl Options {

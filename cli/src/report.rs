@@ -1,31 +1,57 @@
 //! Diagnostics with the line of the source.
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
-use aqlite::diag::{Diagnostic, Severity};
+use aqlite::diag::{Diagnostic, Severity, Span};
 use std::io::IsTerminal;
+
+/// A problem of a text: of this program, or of a repository that has checked it.
+pub struct Shown<'d> {
+    /// Whether the text is rejected.
+    pub is_error: bool,
+    /// The code of the rule.
+    pub code: &'d str,
+    /// The message.
+    pub message: &'d str,
+    /// The bytes of the text that the message is about.
+    pub span: Span,
+    /// The remedy, if one is known.
+    pub help: Option<&'d str>,
+}
+
+impl<'d> From<&'d Diagnostic> for Shown<'d> {
+    fn from(diagnostic: &'d Diagnostic) -> Shown<'d> {
+        Shown {
+            is_error: diagnostic.severity == Severity::Error,
+            code: diagnostic.code,
+            message: &diagnostic.message,
+            span: diagnostic.span,
+            help: diagnostic.help.as_deref(),
+        }
+    }
+}
 
 /// Returns the text of a diagnostic: message, line of the source and help. The text begins at a line
 /// of the file with this path.
 pub fn render_at(
     source: &str,
     (path, line): (&str, usize),
-    diagnostic: &Diagnostic,
+    shown: &Shown<'_>,
     is_colored: bool,
 ) -> String {
-    let level = match diagnostic.severity {
-        Severity::Error => Level::ERROR,
-        Severity::Warning => Level::WARNING,
+    let level = match shown.is_error {
+        true => Level::ERROR,
+        false => Level::WARNING,
     };
-    let start = diagnostic.span.start.min(source.len());
-    let end = diagnostic.span.end.clamp(start, source.len());
-    let title = level.primary_title(&diagnostic.message).id(diagnostic.code);
+    let start = shown.span.start.min(source.len());
+    let end = shown.span.end.clamp(start, source.len());
+    let title = level.primary_title(shown.message).id(shown.code);
     let mark = AnnotationKind::Primary.span(start..end);
     let snippet = Snippet::source(source)
         .path(path)
         .line_start(line)
         .annotation(mark);
     let mut group = title.element(snippet);
-    if let Some(help) = &diagnostic.help {
+    if let Some(help) = shown.help {
         group = group.element(Level::HELP.message(help));
     }
     let renderer = if is_colored {
@@ -38,8 +64,13 @@ pub fn render_at(
 
 /// Writes some diagnostics on the standard error.
 pub fn show(source: &str, path: &str, found: &[Diagnostic]) {
+    show_all(source, path, found.iter().map(Shown::from));
+}
+
+/// Writes some problems on the standard error.
+pub fn show_all<'d>(source: &str, path: &str, all: impl IntoIterator<Item = Shown<'d>>) {
     let is_colored = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    for diagnostic in found {
-        eprintln!("{}", render_at(source, (path, 1), diagnostic, is_colored));
+    for shown in all {
+        eprintln!("{}", render_at(source, (path, 1), &shown, is_colored));
     }
 }

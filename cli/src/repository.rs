@@ -1,7 +1,9 @@
 //! Repositories that answer queries themselves: a server with the REST interface of openEHR, or the
 //! database of `aqlite serve`.
 
-use crate::outcome::Failure;
+mod explanation;
+
+use crate::outcome::{Failure, Outcome};
 use crate::progress;
 use crate::serve::database;
 use crate::server_options::ServerOptions;
@@ -11,6 +13,7 @@ use aqlite::document::Number;
 use aqlite::rm::json;
 use aqlite::service::{Auth, Config, Limits, Request, Response};
 use serde_json::Value;
+use std::io::Write;
 use std::path::Path;
 use ureq::Agent;
 
@@ -183,6 +186,35 @@ impl Repository {
         Ok(page.and_then(|page| commits_of(page.snapshot.as_deref()?)))
     }
 
+    /// Lets the repository explain a query, and writes the explanation: `path` names its text in
+    /// problems.
+    ///
+    /// # Errors
+    /// If the repository does not answer or cannot explain, or the output cannot be written.
+    pub fn explain(
+        &self,
+        (text, path): (&str, &str),
+        parameters: &Parameters,
+        out: &mut impl Write,
+    ) -> Result<Outcome, Failure> {
+        let query = RepositoryQuery {
+            text: QueryText::Aql(text),
+            parameters,
+        };
+        let mut request = query.page((0, None), None);
+        request.path.push_str("/explain");
+        let explained = match json_of(&request.path, &self.send(&request)?) {
+            Err(Failure::Refused {
+                status: 404 | 405, ..
+            }) => {
+                let problem = "the server does not explain queries: `query/aql/explain` is an extension of aqlite";
+                return Err(Failure::Data(String::from(problem)));
+            }
+            other => other?,
+        };
+        explanation::write(&explained, (text, path), out)
+    }
+
     fn send(&self, request: &PageRequest) -> Result<Response, Failure> {
         match self {
             Repository::Server(server) => server.send(request),
@@ -228,12 +260,17 @@ impl Repository {
                 database.answer(&request)
             }
         };
-        let text = String::from_utf8_lossy(&response.body);
-        if response.status != 200 {
-            return Err(refusal(response.status, &text));
-        }
-        json::value(&text).map_err(|_| Failure::Data(format!("{path}: the answer is no JSON")))
+        json_of(path, &response)
     }
+}
+
+/// Returns the JSON of an answer to a request for a path.
+fn json_of(path: &str, response: &Response) -> Result<Value, Failure> {
+    let text = String::from_utf8_lossy(&response.body);
+    if response.status != 200 {
+        return Err(refusal(response.status, &text));
+    }
+    json::value(&text).map_err(|_| Failure::Data(format!("{path}: the answer is no JSON")))
 }
 
 /// Returns the part of a snapshot token that depends on commits only: the numbers of the newest

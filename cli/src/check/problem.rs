@@ -91,7 +91,7 @@ impl Problem {
         report::render_at(
             &self.source.text,
             (&self.source.path, self.source.line),
-            &self.diagnostic,
+            &(&self.diagnostic).into(),
             is_colored,
         )
     }

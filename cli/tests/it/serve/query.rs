@@ -169,6 +169,62 @@ fn result_above_the_limit_is_read_in_smaller_pages() {
 }
 
 #[test]
+fn wrong_query_to_a_repository_is_shown_with_its_line() {
+    let folder = Folder::new("query-wrong");
+    let server = Server::open(&folder);
+    let url = format!("http://{}", server.authority);
+    let query = "SELECT c\nFROM COMPOSITON c";
+    for data in [url.as_str(), "test.db"] {
+        for arguments in [
+            &["query", "-d", data, query][..],
+            &["query", "-d", data, "--explain", query],
+        ] {
+            let output = folder.run(arguments);
+            assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+            for part in ["error[AQL0201]", "--> query:2:6", "^^^^^^^^^"] {
+                assert!(said(&output).contains(part), "{data}: {}", said(&output));
+            }
+        }
+    }
+    server.stop();
+}
+
+#[test]
+fn repository_explains_a_query() {
+    let folder = Folder::new("query-explained");
+    let server = Server::open(&folder);
+    server.store_templates();
+    let path = format!("{ITS}/ehr/{}/composition", server.create_ehr());
+    for composition in compositions(3) {
+        assert_eq!(server.send("POST", &path, &composition).status, 201);
+    }
+    let url = format!("http://{}", server.authority);
+    let outputs = |query: &str| {
+        let of = |data| folder.run(&["query", "-d", data, "--explain", query, "--param", "n=x"]);
+        [url.as_str(), "test.db"].map(of).map(|output| {
+            assert!(output.status.success(), "{}", said(&output));
+            said(&output)
+        })
+    };
+    for explained in outputs("SELECT c/name/value FROM COMPOSITION c") {
+        let parts = [
+            "checked query\n  ",
+            "plan\n  ",
+            "3 documents of 1 EHRs",
+            "  3 rows, ",
+        ];
+        for part in parts {
+            assert!(explained.contains(part), "{part}: {explained}");
+        }
+    }
+    for empty in outputs("SELECT c FROM COMPOSITION c WHERE c/name/value = $n") {
+        let first = "rows behind each part of the query\n         3  ";
+        assert!(empty.contains(first), "{empty}");
+    }
+    server.stop();
+}
+
+#[test]
 fn commands_on_files_refuse_a_repository() {
     let folder = Folder::new("query-files");
     Server::open(&folder).stop();
