@@ -44,13 +44,17 @@ impl Outcome {
 
     /// Reports a failure on the standard error, and returns the exit code.
     pub fn exit_code(result: Result<Outcome, Failure>) -> ExitCode {
-        match result {
-            Ok(Outcome::Success) | Err(Failure::Closed) => ExitCode::SUCCESS,
-            Ok(Outcome::Findings) => ExitCode::from(1),
-            Err(Failure::Interrupted) => ExitCode::from(130),
-            Err(Failure::Data(message) | Failure::Damaged(message)) => failed(&message, 1),
-            Err(Failure::Refused { status, message }) => failed(&format!("{status}: {message}"), 1),
-            Err(Failure::Usage(message)) => failed(&message, 2),
+        let failure = match result {
+            Ok(Outcome::Success) => return ExitCode::SUCCESS,
+            Ok(Outcome::Findings) => return ExitCode::from(1),
+            Err(failure) => failure,
+        };
+        failure.report();
+        match failure {
+            Failure::Closed => ExitCode::SUCCESS,
+            Failure::Data(_) | Failure::Damaged(_) | Failure::Refused { .. } => ExitCode::from(1),
+            Failure::Usage(_) => ExitCode::from(2),
+            Failure::Interrupted => ExitCode::from(130),
         }
     }
 }
@@ -61,6 +65,24 @@ impl Failure {
         matches!(self, Failure::Refused { status: 400, .. })
     }
 
+    /// Returns the message; `None` for an end that needs none.
+    pub fn message(&self) -> Option<String> {
+        match self {
+            Failure::Data(message) | Failure::Damaged(message) | Failure::Usage(message) => {
+                Some(message.clone())
+            }
+            Failure::Refused { status, message } => Some(format!("{status}: {message}")),
+            Failure::Interrupted | Failure::Closed => None,
+        }
+    }
+
+    /// Writes the message on the standard error.
+    pub fn report(&self) {
+        if let Some(message) = self.message() {
+            eprintln!("error: {message}");
+        }
+    }
+
     /// Adds the file that the failure is about.
     pub fn at(self, path: &str) -> Failure {
         match self {
@@ -68,11 +90,6 @@ impl Failure {
             other => other,
         }
     }
-}
-
-fn failed(message: &str, code: u8) -> ExitCode {
-    eprintln!("error: {message}");
-    ExitCode::from(code)
 }
 
 impl From<std::io::Error> for Failure {

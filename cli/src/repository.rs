@@ -3,6 +3,7 @@
 
 mod explanation;
 
+use crate::data::templates::{self, Templates};
 use crate::outcome::{Failure, Outcome};
 use crate::progress;
 use crate::serve::database;
@@ -13,6 +14,7 @@ use aqlite::document::Number;
 use aqlite::rm::json;
 use aqlite::service::{Auth, Config, Limits, Request, Response};
 use serde_json::Value;
+use std::fmt::Write as _;
 use std::io::Write;
 use std::path::Path;
 use ureq::Agent;
@@ -247,21 +249,71 @@ impl Repository {
             .ok_or_else(|| Failure::Data(format!("the query `{name}` has no text")))
     }
 
+    /// Returns the templates. Those that this program cannot read are left out, and so are the forms
+    /// of templates that the repository does not know.
+    ///
+    /// # Errors
+    /// If the repository does not answer.
+    pub fn templates(&self) -> Result<Templates, Failure> {
+        let mut all = Templates::default();
+        for (form, media_type) in [("adl1.4", "application/xml"), ("adl2", "text/plain")] {
+            let path = format!("/definition/template/{form}");
+            let list = match self.get(&path) {
+                Err(Failure::Refused {
+                    status: 404 | 405 | 501,
+                    ..
+                }) => continue,
+                other => other?,
+            };
+            let ids = list.as_array().into_iter().flatten();
+            for id in ids.filter_map(|one| one.get("template_id").and_then(Value::as_str)) {
+                progress::check()?;
+                let response = self.fetch(&format!("{path}/{}", encoded(id)), media_type)?;
+                let text = String::from_utf8_lossy(&response.body);
+                if let Ok(template) = templates::parse(&text) {
+                    all.add(template);
+                }
+            }
+        }
+        Ok(all)
+    }
+
     /// Returns the JSON of a resource.
     fn get(&self, path: &str) -> Result<Value, Failure> {
-        let response = match self {
-            Repository::Server(server) => server.get(path)?,
+        json_of(path, &self.fetch(path, "application/json")?)
+    }
+
+    /// Returns the answer with a resource in a format.
+    fn fetch(&self, path: &str, media_type: &str) -> Result<Response, Failure> {
+        match self {
+            Repository::Server(server) => server.get(path, media_type),
             Repository::Database(database) => {
                 let mut request = Request::new("GET", &format!("{MOUNT}{path}"));
                 request.base_url = String::from("http://127.0.0.1");
                 request
                     .headers
-                    .push((String::from("accept"), String::from("application/json")));
-                database.answer(&request)
+                    .push((String::from("accept"), media_type.to_owned()));
+                Ok(database.answer(&request))
             }
-        };
-        json_of(path, &response)
+        }
     }
+}
+
+/// Returns a text as a segment of a path.
+fn encoded(text: &str) -> String {
+    let mut out = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                out.push(char::from(byte));
+            }
+            _ => {
+                // Writing to a text never fails.
+                let _ = write!(out, "%{byte:02X}");
+            }
+        }
+    }
+    out
 }
 
 /// Returns the JSON of an answer to a request for a path.
@@ -303,7 +355,7 @@ pub fn check_files(arguments: &[String]) -> Result<(), Failure> {
     };
     Err(Failure::Usage(format!(
         "`{argument}` is {kind}, and this command reads files: name files or folders, or an export of the repository; \
-         `aqlite query` and `aqlite lake sync` read repositories"
+         `query`, `shell` and `lake sync` read repositories"
     )))
 }
 
@@ -417,10 +469,10 @@ impl Server {
         })
     }
 
-    fn get(&self, path: &str) -> Result<Response, Failure> {
+    fn get(&self, path: &str, media_type: &str) -> Result<Response, Failure> {
         let url = format!("{}{path}", self.base);
         let failed = |error: ureq::Error| Failure::Data(format!("{url}: {error}"));
-        let mut request = self.agent.get(&url).header("Accept", "application/json");
+        let mut request = self.agent.get(&url).header("Accept", media_type);
         if let Some(authorization) = &self.authorization {
             request = request.header("Authorization", authorization);
         }

@@ -3,16 +3,18 @@
 mod command;
 mod editor;
 mod session;
+mod source;
 
-use crate::data::{DataOptions, DataSet};
+use crate::data::DataOptions;
 use crate::outcome::{Failure, Outcome};
 use crate::output::Format;
 use crate::progress::resume;
-use crate::query::report_problems;
+use crate::server_options::ServerOptions;
 use clap::Args;
 use editor::Input;
 use etcetera::BaseStrategy;
 use session::{Next, Session};
+use source::Source;
 use std::io::{BufRead, IsTerminal};
 use std::path::PathBuf;
 
@@ -21,6 +23,10 @@ const EXAMPLES: &str = "\
 Examples:
   Ask about a folder, with completion of paths and clinical names by the key Tab:
     aqlite shell -d data
+
+  Ask a server, and the database of `aqlite serve`:
+    aqlite shell -d https://cdr.example.org/rest/openehr/v1 --token $TOKEN
+    aqlite shell -d aqlite.db
 
   Run the statements of a file:
     aqlite shell -d data < queries.aql
@@ -34,6 +40,8 @@ semicolon or an empty line ends a query in any case. `.help` lists the commands 
 pub struct Options {
     #[command(flatten)]
     data: DataOptions,
+    #[command(flatten)]
+    server: ServerOptions,
     /// The format of rows
     #[arg(long, value_enum)]
     format: Option<Format>,
@@ -50,11 +58,10 @@ pub struct Options {
 /// # Errors
 /// If the data cannot be read, or the terminal fails.
 pub fn run(options: &Options) -> Result<Outcome, Failure> {
-    let data = DataSet::open(&options.data)?;
-    let outcome = report_problems(&data, &options.data);
+    let (source, outcome) = Source::open(&options.data, &options.server)?;
     let is_terminal = std::io::stdin().is_terminal();
     let format = Format::or_default(options.format, None);
-    let mut session = Session::new(data, &options.data, format, options.language.clone());
+    let mut session = Session::new(source, format, options.language.clone());
     if is_terminal {
         converse(&mut session, options)?;
         return Ok(Outcome::Success);
@@ -79,17 +86,10 @@ fn converse(session: &mut Session, options: &Options) -> Result<(), Failure> {
                     Ok(Next::Quit) => return Ok(()),
                     // Ctrl-C ends the query, not the shell.
                     Err(Failure::Interrupted) => println!("interrupted"),
-                    Err(
-                        Failure::Data(message)
-                        | Failure::Usage(message)
-                        | Failure::Damaged(message),
-                    ) => {
-                        println!("error: {message}");
-                    }
-                    Err(Failure::Refused { status, message }) => {
-                        println!("error: {status}: {message}");
-                    }
-                    Err(failure @ Failure::Closed) => return Err(failure),
+                    Err(failure) => match failure.message() {
+                        Some(message) => println!("error: {message}"),
+                        None => return Err(failure),
+                    },
                 }
             }
             Input::Nothing => {}

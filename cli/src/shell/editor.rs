@@ -41,7 +41,7 @@ impl Editor {
     /// Creates the editor. A history file that cannot be used is left out.
     ///
     /// # Errors
-    /// Never at present; the signature leaves room for terminals that fail.
+    /// If a repository does not send its templates.
     pub fn new(session: &Session, history: Option<&Path>) -> Result<Editor, Failure> {
         let mut keys = default_emacs_keybindings();
         let next = vec![
@@ -63,7 +63,7 @@ impl Editor {
             .with_max_completion_height(12)
             .with_description_mode(DescriptionMode::PreferRight);
         let completer = QueryCompleter {
-            templates: Arc::clone(&session.data.templates),
+            templates: session.source.templates()?,
             language: session.language.clone(),
         };
         let mut editor = Reedline::create()

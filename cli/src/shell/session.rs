@@ -1,8 +1,8 @@
 //! The state of a shell, and the statements that change it.
 
 use super::command::help;
+use super::source::Source;
 use crate::columnar::TimesForm;
-use crate::data::{DataOptions, DataSet};
 use crate::outcome::{Failure, Outcome};
 use crate::output::{self, Format, OutputForm};
 use crate::query;
@@ -25,10 +25,9 @@ pub enum Next {
 /// The state of a shell.
 pub struct Session {
     /// The data.
-    pub data: DataSet,
+    pub source: Source,
     /// The language of clinical names.
     pub language: String,
-    options: DataOptions,
     format: Format,
     file: Option<PathBuf>,
     parameters: Vec<(String, String)>,
@@ -39,10 +38,9 @@ pub struct Session {
 
 impl Session {
     /// Creates the state.
-    pub fn new(data: DataSet, options: &DataOptions, format: Format, language: String) -> Session {
+    pub fn new(source: Source, format: Format, language: String) -> Session {
         Session {
-            data,
-            options: options.clone(),
+            source,
             language,
             format,
             file: None,
@@ -55,13 +53,8 @@ impl Session {
 
     /// Returns the first line of the shell.
     pub fn greeting(&self) -> String {
-        let catalog = &self.data.catalog;
-        format!(
-            "{} documents of {} EHRs, {} templates; .help lists the commands",
-            catalog.documents,
-            catalog.ehrs.len(),
-            self.data.templates.all().count()
-        )
+        let description = self.source.description();
+        format!("{description}; .help lists the commands")
     }
 
     /// Returns whether all statements succeeded.
@@ -95,19 +88,15 @@ impl Session {
 
     fn answer(&mut self, text: &str) -> Result<(), Failure> {
         let parameters = query::parameters(&self.parameters)?;
-        let Ok(plan) = query::prepare(text, "query", &parameters) else {
-            self.has_failed = true;
-            return Ok(());
-        };
         if let Err(Failure::Usage(problem)) = self.format.check_output(self.file.as_deref()) {
             self.refuse(&problem);
             return Ok(());
         }
         let started = Instant::now();
-        let now = query::now();
-        let answer = self
-            .data
-            .reliably(&self.options, |data| data.answer(&plan, &now))?;
+        let Some(result) = self.source.answer(text, &parameters)? else {
+            self.has_failed = true;
+            return Ok(());
+        };
         let elapsed = started.elapsed();
         let mut out = output::open(self.file.as_deref())?;
         let form = OutputForm {
@@ -115,7 +104,7 @@ impl Session {
             times: TimesForm::default(),
             aql: text,
         };
-        output::write(&answer.result, &form, &mut *out)?;
+        output::write(&result, &form, &mut *out)?;
         drop(out);
         if self.is_timed {
             println!("{:.1} ms", elapsed.as_secs_f64() * 1000.0);
@@ -152,7 +141,7 @@ impl Session {
     }
 
     fn list_templates(&self, out: &mut impl Write) -> Result<(), Failure> {
-        for loaded in self.data.templates.all() {
+        for loaded in self.source.templates()?.all() {
             writeln!(out, "{}", loaded.template.template_id)?;
         }
         Ok(())
@@ -160,8 +149,9 @@ impl Session {
 
     /// Lists the archetypes of all templates, or the paths to data below an archetype.
     fn list_schema(&mut self, argument: &str, out: &mut impl Write) -> Result<(), Failure> {
+        let templates = self.source.templates()?;
         let labels = TemplateLabels {
-            templates: self.data.templates.all().map(|t| &t.template).collect(),
+            templates: templates.all().map(|t| &t.template).collect(),
             language: &self.language,
         };
         let (archetype, rest) = match argument.split_once('/') {
@@ -190,11 +180,8 @@ impl Session {
             argument.trim_end_matches(';').to_owned()
         };
         let parameters = query::parameters(&self.parameters)?;
-        if query::prepare(&text, "query", &parameters).is_err() {
-            self.has_failed = true;
-            return Ok(());
-        }
-        query::explain(&text, &parameters, &self.data)
+        self.has_failed |= self.source.explain(&text, &parameters)? == Outcome::Findings;
+        Ok(())
     }
 
     fn set_parameter(&mut self, argument: &str, out: &mut impl Write) -> Result<(), Failure> {

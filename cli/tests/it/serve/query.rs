@@ -3,10 +3,11 @@
 use super::super::same_cells::{cells, difference};
 use super::over_http;
 use super::said;
-use super::server::{Folder, ITS, Server, compositions};
+use super::server::{Folder, ITS, PROGRAM, Server, compositions};
 use aqlite::arrow::TableFormat;
 use aqlite::arrow::read::table;
 use serde_json::json;
+use std::process::Command;
 
 const QUERY: &str =
     "SELECT c/uid/value AS uid, c/context/start_time AS time FROM COMPOSITION c ORDER BY uid";
@@ -220,6 +221,46 @@ fn repository_explains_a_query() {
     for empty in outputs("SELECT c FROM COMPOSITION c WHERE c/name/value = $n") {
         let first = "rows behind each part of the query\n         3  ";
         assert!(empty.contains(first), "{empty}");
+    }
+    server.stop();
+}
+
+#[test]
+fn shell_asks_a_repository() {
+    let folder = Folder::new("query-shell");
+    let server = Server::open(&folder);
+    server.store_templates();
+    let path = format!("{ITS}/ehr/{}/composition", server.create_ehr());
+    for composition in compositions(3) {
+        assert_eq!(server.send("POST", &path, &composition).status, 201);
+    }
+    let script = ".templates\n.schema openEHR-EHR-OBSERVATION.pulse.v2\n.param name=x\n\
+        SELECT COUNT(*) AS n FROM COMPOSITION c;\n\
+        SELECT COUNT(*) AS named FROM COMPOSITION c WHERE c/name/value = $name;\n.explain\n\
+        SELECT c FROM COMPOSITON c;\nSELECT COUNT(*) AS ehrs FROM EHR e;\n";
+    std::fs::write(folder.0.join("script"), script).unwrap();
+    let url = format!("http://{}", server.authority);
+    for data in [url.as_str(), "test.db"] {
+        let script = std::fs::File::open(folder.0.join("script")).unwrap();
+        let mut shell = Command::new(PROGRAM);
+        shell.args(["shell", "-d", data]).current_dir(&folder.0);
+        let output = shell.stdin(script).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+        for part in [
+            "sample.vital_signs.v1\n",
+            "data[at0002]/events[at0003]/data[at0001]/items[at0004]/value",
+            "n\n3\n",
+            "named\n0\n",
+            "checked query\n",
+            "error[AQL0201]",
+            "ehrs\n1\n",
+        ] {
+            assert!(
+                said(&output).contains(part),
+                "{data}: {part}: {}",
+                said(&output)
+            );
+        }
     }
     server.stop();
 }
