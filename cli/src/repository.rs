@@ -7,7 +7,7 @@ use crate::data::templates::{self, Templates};
 use crate::outcome::{Failure, Outcome};
 use crate::progress;
 use crate::serve::database;
-use crate::server_options::ServerOptions;
+use crate::server_options::{ServerOptions, with_mount};
 use aqlite::aql::{self, Cell, Parameter, Parameters, ResultColumn, ResultSet};
 use aqlite::diag::{Diagnostic, Severity};
 use aqlite::document::Number;
@@ -448,10 +448,6 @@ fn in_process(page: &PageRequest) -> Request {
 
 impl Server {
     fn new(url: &str, options: &ServerOptions) -> Result<Server, Failure> {
-        let base = url.trim_end_matches('/');
-        let authority = base.split_once("://").map_or("", |(_, rest)| rest);
-        let mount = if authority.contains('/') { "" } else { MOUNT };
-        let variable = || std::env::var("AQLITE_AUTHORIZATION").ok();
         let tls = options.trust.of_agent();
         let tls = tls.map_err(|error| Failure::Usage(format!("{error:#}")))?;
         let agent = Agent::config_builder()
@@ -459,12 +455,8 @@ impl Server {
             .tls_config(tls)
             .build();
         Ok(Server {
-            base: format!("{base}{mount}"),
-            authorization: options
-                .token
-                .as_ref()
-                .map(|token| format!("Bearer {token}"))
-                .or_else(variable),
+            base: with_mount(url, MOUNT),
+            authorization: options.authorization(),
             agent: agent.into(),
         })
     }

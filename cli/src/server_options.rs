@@ -9,10 +9,10 @@ use rustls_platform_verifier::ConfigVerifierExt;
 use std::path::{Path, PathBuf};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
-/// The options of a command whose data may be those of a server.
+/// The options of a command that may send requests to a server.
 #[derive(Args, Default)]
 pub struct ServerOptions {
-    /// The bearer token for the server of -d; without it AQLITE_AUTHORIZATION is sent, if it is set
+    /// The bearer token for a server; without it AQLITE_AUTHORIZATION is sent, if it is set
     #[arg(
         long,
         value_name = "TOKEN",
@@ -22,6 +22,23 @@ pub struct ServerOptions {
     pub token: Option<String>,
     #[command(flatten)]
     pub trust: TrustOptions,
+}
+
+impl ServerOptions {
+    /// Returns the value of the header `Authorization`, if there is one.
+    pub fn authorization(&self) -> Option<String> {
+        let bearer = self.token.as_ref().map(|token| format!("Bearer {token}"));
+        bearer.or_else(|| std::env::var("AQLITE_AUTHORIZATION").ok())
+    }
+}
+
+/// Returns the URL of a mount without a slash at the end: `url` itself, with `mount` if it has no
+/// path.
+pub fn with_mount(url: &str, mount: &str) -> String {
+    let base = url.trim_end_matches('/');
+    let authority = base.split_once("://").map_or("", |(_, rest)| rest);
+    let mount = if authority.contains('/') { "" } else { mount };
+    format!("{base}{mount}")
 }
 
 /// The options for certificates of servers.
@@ -83,4 +100,21 @@ fn certificates(path: &Path) -> anyhow::Result<Vec<CertificateDer<'static>>> {
         read.with_context(|| format!("{shown}: it cannot be read as certificates in PEM"))?;
     ensure!(!read.is_empty(), "{shown}: it has no certificate in PEM");
     Ok(read)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_mount;
+
+    #[test]
+    fn url_without_a_path_gets_the_mount() {
+        for (url, expected) in [
+            ("http://127.0.0.1:8080", "http://127.0.0.1:8080/v1"),
+            ("https://cdr.example.org/", "https://cdr.example.org/v1"),
+            ("http://[::1]:80/v1/", "http://[::1]:80/v1"),
+            ("https://example.org/cdr/v1", "https://example.org/cdr/v1"),
+        ] {
+            assert_eq!(with_mount(url, "/v1"), expected);
+        }
+    }
 }

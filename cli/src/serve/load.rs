@@ -6,7 +6,7 @@
 
 use super::http_client::HttpClient;
 use crate::progress::{self, Interrupted, Progress};
-use crate::server_options::TrustOptions;
+use crate::server_options::{ServerOptions, with_mount};
 use anyhow::{Context, bail, ensure};
 use axum::body::{Body, Bytes};
 use axum::http::Request;
@@ -27,12 +27,15 @@ const CHUNK: usize = 200_000;
 /// Refused lines that are shown.
 const SHOWN: u64 = 20;
 
-/// The arguments of `aqlite load`. The variable AQLITE_AUTHORIZATION is sent as `Authorization`.
+/// The path of the REST interface if a URL has none.
+const MOUNT: &str = "/v1";
+
+/// The arguments of `aqlite load`.
 #[derive(Args)]
 pub struct LoadOptions {
     /// The file: newline-delimited JSON as `POST ehr/bulk` takes it
     file: PathBuf,
-    /// The mount of the server
+    /// The mount of the server; a URL without a path gets /v1
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080/v1")]
     base: String,
     /// The idempotency key; the name of the file if not given
@@ -42,7 +45,7 @@ pub struct LoadOptions {
     #[arg(long, value_name = "LINE", default_value_t = 1)]
     from: u64,
     #[command(flatten)]
-    trust: TrustOptions,
+    server: ServerOptions,
 }
 
 /// The answers to the lines so far.
@@ -164,7 +167,7 @@ impl LoadOptions {
         let mut shown = lines.bytes;
         let lines = Arc::new(Mutex::new(lines));
         let read = || lines.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut client = HttpClient::connect(&self.base, &self.trust).await?;
+        let mut client = HttpClient::connect(&self.base, &self.server.trust).await?;
         loop {
             let (first, chunk) = {
                 let mut lines = read();
@@ -197,11 +200,11 @@ impl LoadOptions {
     fn request(&self, first: u64, body: Body) -> anyhow::Result<Request<Body>> {
         let name = self.file.file_name().unwrap_or_default().to_string_lossy();
         let key = self.key.as_deref().unwrap_or(&name);
-        let url = format!("{}/ehr/bulk?first={first}", self.base.trim_end_matches('/'));
+        let url = format!("{}/ehr/bulk?first={first}", with_mount(&self.base, MOUNT));
         let mut request = Request::post(url)
             .header(CONTENT_TYPE, "application/x-ndjson")
             .header("Idempotency-Key", key);
-        if let Ok(authorization) = std::env::var("AQLITE_AUTHORIZATION") {
+        if let Some(authorization) = self.server.authorization() {
             request = request.header(AUTHORIZATION, authorization);
         }
         Ok(request.body(body)?)

@@ -2,9 +2,12 @@
 //! after the other.
 
 use super::over_http;
-use super::server::{Folder, Server, compositions};
+use super::server::{Folder, PROGRAM, Server, compositions};
 use aqlite::service::Response;
 use serde_json::{Value, json};
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::process::{Command, Stdio};
 
 /// Bytes of a line. A part of a load has 4 MB, so thirty lines are a part.
 const LINE: usize = 120_000;
@@ -93,6 +96,41 @@ fn parts_of_a_load_are_committed_and_answered_in_order() {
         let count = "SELECT COUNT(*) AS n FROM EHR e CONTAINS COMPOSITION c";
         assert_eq!(server.count(count), 3 * EHRS as u64 - 1);
         server.stop();
+    }
+}
+
+#[test]
+fn load_sends_its_token_to_the_mount_of_the_service() {
+    let folder = Folder::new("load-token");
+    std::fs::write(
+        folder.0.join("lines.ndjson"),
+        line(1, "ehr_status", &Value::Null),
+    )
+    .unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    for (arguments, variables) in [
+        (&["--token", "abc"][..], &[][..]),
+        (&[], &[("AQLITE_TOKEN", "abc")]),
+        (&[], &[("AQLITE_AUTHORIZATION", "Bearer abc")]),
+    ] {
+        let mut load = Command::new(PROGRAM);
+        load.args([
+            "load",
+            "lines.ndjson",
+            "--base",
+            &format!("http://{address}"),
+        ]);
+        load.args(arguments).envs(variables.iter().copied());
+        load.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut load = load.current_dir(&folder.0).spawn().unwrap();
+        let (stream, _) = listener.accept().unwrap();
+        let lines = BufReader::new(stream).lines().map(Result::unwrap);
+        let head: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
+        assert_eq!(head[0], "POST /v1/ehr/bulk?first=1 HTTP/1.1");
+        let has_token = |line: &String| line.eq_ignore_ascii_case("authorization: Bearer abc");
+        assert!(head.iter().any(has_token), "{head:?}");
+        load.wait().unwrap();
     }
 }
 
