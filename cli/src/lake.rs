@@ -30,7 +30,10 @@ const EXAMPLES: &str = "\
 Examples:
   Write the queries of the tables of a template, and one table as Parquet:
     aqlite lake views vital_signs.opt -o views
-    aqlite query -d data -f views/vital_signs.aql -o vital_signs.parquet";
+    aqlite query -d data -f views/vital_signs.aql -o vital_signs.parquet
+
+  Write the tables of all templates as Parquet datasets, and later the changes since:
+    aqlite lake sync -d data --to lake";
 
 /// The examples of the help of `lake sync`.
 const SYNC_EXAMPLES: &str = "\
@@ -66,8 +69,19 @@ enum LakeCommand {
     Sync(Box<sync::SyncOptions>),
 }
 
+/// The examples of the help of `lake views`.
+const VIEWS_EXAMPLES: &str = "\
+Examples:
+  Show the queries of the tables of a template:
+    aqlite lake views vital_signs.opt
+
+  Write each query into a file, and the rows of one as Parquet:
+    aqlite lake views vital_signs.opt -o views
+    aqlite query -d data -f views/vital_signs.aql -o vital_signs.parquet";
+
 /// The options of `lake views`.
 #[derive(Args)]
+#[command(after_help = VIEWS_EXAMPLES)]
 struct ViewsOptions {
     /// The file of the template: OPT 1.4 or ADL 2
     #[arg(value_name = "TEMPLATE")]

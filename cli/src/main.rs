@@ -39,7 +39,7 @@ struct Arguments {
 /// The commands of the program; each has a file of its own.
 #[derive(Subcommand)]
 enum Command {
-    /// Answer an AQL query from files
+    /// Answer an AQL query from files, a server or a database
     Query(query::Options),
     /// Check queries, templates, guides and compositions
     Check(check::Options),
@@ -51,11 +51,11 @@ enum Command {
     Template(template::Options),
     /// Run, test and explain guides
     Guide(guide::Options),
-    /// Propose tables for analytical programs
+    /// Write tables for analytical programs: Parquet and Apache Iceberg
     Lake(lake::Options),
-    /// Ask queries interactively
+    /// Ask queries interactively, of files, a server or a database
     Shell(shell::Options),
-    /// Serve a repository by HTTP
+    /// Serve a repository by HTTP: the REST interface of openEHR, and the page
     Serve(serve::Options),
     /// Copy a repository, also while it is served
     Backup(backup::BackupOptions),

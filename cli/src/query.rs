@@ -1,4 +1,4 @@
-//! The command `query`: rows from files.
+//! The command `query`: rows from files, a server or a database.
 
 use crate::columnar::TimesForm;
 use crate::data::{DataOptions, DataSet, files};

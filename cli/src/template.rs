@@ -16,6 +16,24 @@ Examples:
   Find the AQL path of the systolic pressure:
     aqlite template paths vital_signs.opt | grep Systolic";
 
+/// The examples of the help of `template tree`.
+const TREE_EXAMPLES: &str = "\
+Examples:
+  Show the data points of a template, with German names:
+    aqlite template tree vital_signs.opt --language de";
+
+/// The examples of the help of `template web`.
+const WEB_EXAMPLES: &str = "\
+Examples:
+  Write the web template, whose ids are the keys of FLAT:
+    aqlite template web vital_signs.opt > vital_signs.web.json";
+
+/// The examples of the help of `template paths`.
+const PATHS_EXAMPLES: &str = "\
+Examples:
+  Find the AQL path of the systolic pressure:
+    aqlite template paths vital_signs.opt | grep Systolic";
+
 /// The options of the command.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
@@ -28,10 +46,13 @@ pub struct Options {
 #[derive(Subcommand)]
 enum Form {
     /// One line for each node: name, class, occurrences, constraints, path
+    #[command(after_help = TREE_EXAMPLES)]
     Tree(TemplateFile),
     /// The web template as JSON
+    #[command(after_help = WEB_EXAMPLES)]
     Web(TemplateFile),
     /// The AQL paths of data values, with class and name, separated by tabs
+    #[command(after_help = PATHS_EXAMPLES)]
     Paths(TemplateFile),
 }
 

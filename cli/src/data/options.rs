@@ -7,7 +7,8 @@ use std::path::PathBuf;
 /// The data of a command.
 #[derive(Args, Clone, Debug)]
 pub struct DataOptions {
-    /// Files, folders or patterns of compositions and templates; may be repeated
+    /// Files, folders or patterns of compositions and templates; may be repeated. `query`, `shell` and `lake sync` also
+    /// take one server (URL) or the database of `aqlite serve`
     #[arg(short, long = "data", value_name = "DATA")]
     pub data: Vec<String>,
     /// A CSV file with the columns path (or glob) and ehr or subject

@@ -11,8 +11,18 @@ use std::fmt::Write as _;
 use std::io::Write;
 use std::path::PathBuf;
 
+/// The examples of the help.
+const EXAMPLES: &str = "\
+Examples:
+  Show why each rule fires or does not, for given values:
+    aqlite guide explain score.gdl2.json --input gt0003=80,kg --input gt0004=1.8,m
+
+  Show it for the data of an EHR:
+    aqlite guide explain score.gdl2.json -d data --ehr p1";
+
 /// The options of `guide explain`.
 #[derive(Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Options {
     /// The file of the guide: GDL2 as JSON, or GDL as ODIN
     #[arg(value_name = "GUIDE")]

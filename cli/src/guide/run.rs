@@ -12,8 +12,20 @@ use clap::Args;
 use std::io::Write;
 use std::path::PathBuf;
 
+/// The examples of the help.
+const EXAMPLES: &str = "\
+Examples:
+  Run a guide on each EHR of a folder that population queries read:
+    aqlite guide run score.gdl2.json -d data -o results.ndjson
+
+  Run it on one EHR as of a day, with the reasons of each rule:
+    aqlite guide run score.gdl2.json -d data --ehr p1 --now 2026-01-31T08:00:00Z --trace
+
+Exit code: 0 for a run, 1 for errors in the guide or the data, 2 for wrong usage.";
+
 /// The options of `guide run`.
 #[derive(Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Options {
     /// The file of the guide: GDL2 as JSON, or GDL as ODIN
     #[arg(value_name = "GUIDE")]

@@ -21,8 +21,22 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+/// The examples of the help.
+const EXAMPLES: &str = "\
+Examples:
+  Run the fixtures beside the guides of a folder:
+    aqlite guide test guides
+
+  Write the results for continuous integration, with the problems of the guides:
+    aqlite guide test guides --junit report.xml --lint
+
+A fixture `score.test.yml` belongs to the guide `score.gdl2.json`.
+
+Exit code: 0 if all cases pass, 1 if one fails, 2 for wrong usage.";
+
 /// The options of `guide test`.
 #[derive(Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Options {
     /// Folders of guides and fixtures, or single files
     #[arg(required = true, value_name = "DIR")]

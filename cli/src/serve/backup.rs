@@ -32,8 +32,17 @@ const LOG: &str = "access-log.db";
 const WITHOUT_SEGMENTS: &str =
     "DELETE FROM segment; DELETE FROM ehr_segment; DELETE FROM segment_garbage;";
 
+/// The examples of the help of `backup`.
+const BACKUP_EXAMPLES: &str = "\
+Examples:
+  Copy a repository into a new folder, also while it is served:
+    aqlite backup --db /var/lib/aqlite/aqlite.db /backup/2026-11-23
+
+A backup has the documents and the access log, checked by SQLite. Encrypt it: it holds health data.";
+
 /// The arguments of `aqlite backup`.
 #[derive(Args)]
+#[command(after_help = BACKUP_EXAMPLES)]
 pub struct BackupOptions {
     /// The database of the repository; its server may be running
     #[arg(long, value_name = "FILE", default_value = super::DATABASE)]
@@ -42,8 +51,18 @@ pub struct BackupOptions {
     out: PathBuf,
 }
 
+/// The examples of the help of `restore`.
+const RESTORE_EXAMPLES: &str = "\
+Examples:
+  Create a repository from a backup, and count its EHRs:
+    aqlite restore /backup/2026-11-23 --db restored.db
+    aqlite query -d restored.db 'SELECT COUNT(*) AS n FROM EHR e'
+
+The database must not exist yet. The server that opens it writes the segments again.";
+
 /// The arguments of `aqlite restore`.
 #[derive(Args)]
+#[command(after_help = RESTORE_EXAMPLES)]
 pub struct RestoreOptions {
     /// The folder that `aqlite backup` has created
     backup: PathBuf,

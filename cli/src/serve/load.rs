@@ -30,8 +30,24 @@ const SHOWN: u64 = 20;
 /// The path of the REST interface if a URL has none.
 const MOUNT: &str = "/v1";
 
+/// The examples of the help.
+const EXAMPLES: &str = "\
+Examples:
+  Load a file into a server of this machine:
+    aqlite load compositions.ndjson
+
+  Load it into another server, and continue a load that broke off:
+    aqlite load compositions.ndjson --base https://cdr.example.org --token $TOKEN
+    aqlite load compositions.ndjson --base https://cdr.example.org --token $TOKEN --from 20001
+
+Each line has `ehr_id` and one of `composition`, `ehr_status` and `contribution`. A load may be repeated: nothing is
+loaded twice under one key.
+
+Exit code: 0 if all lines are loaded, 1 for refused lines or a broken load, 2 for wrong usage, 130 for Ctrl-C.";
+
 /// The arguments of `aqlite load`.
 #[derive(Args)]
+#[command(after_help = EXAMPLES)]
 pub struct LoadOptions {
     /// The file: newline-delimited JSON as `POST ehr/bulk` takes it
     file: PathBuf,

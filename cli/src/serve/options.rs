@@ -9,9 +9,33 @@ use clap::Args;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+/// The examples of the help.
+const EXAMPLES: &str = "\
+Examples:
+  Try it out, with sample data: the page and the REST interface on http://127.0.0.1:8080
+    aqlite serve --open --sample
+
+  Serve a repository behind a proxy, to callers with tokens of an issuer:
+    SYSTEM_ID=cdr.example.org HOSTS=cdr.example.org AUTH=jwt JWT_ISSUER=https://id.example.org \\
+    JWT_AUDIENCE=cdr JWT_KEYS=https://id.example.org/certs \\
+    aqlite serve --db /var/lib/aqlite/aqlite.db --behind-proxy --metrics 127.0.0.1:9464
+
+Variables of the environment:
+  AUTH       who may call: none (as --open), basic, jwt or access; without it only OPTIONS and health are answered
+  SYSTEM_ID  the creating system in the uid of each version; choose it before the first document
+  HOSTS      the host names of the service; requests to other hosts are refused
+  BASE_URL   scheme and host in the addresses of answers, if a proxy changes them
+  ORIGINS    the origins of other pages that may call the service
+  ADMIN      true opens deletion, loading, export, import and reset to the role admin
+docs/deploy.md has all variables, docs/security.md access control and limits.
+
+The page is at /, and the interface at /rest/openehr/v1 (openEHR ITS-REST) and /v1. /openapi.json describes it.
+A program of `cargo install` has no page. SIGTERM and Ctrl-C finish the running requests and end the server.";
+
 /// The arguments of `aqlite serve`. Access control, limits and the system id are variables of the
 /// environment, the same as those of the worker: see docs/deploy.md and docs/security.md.
 #[derive(Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Options {
     /// The database file; created if it does not exist
     #[arg(long, value_name = "FILE", default_value = super::DATABASE)]

@@ -332,24 +332,46 @@ fn closed_pipe_ends_the_program_in_silence() {
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
 }
 
+/// Returns the commands below a command, as its help lists them.
+fn listed(help: &str) -> Vec<&str> {
+    let list = help.split("Commands:\n").nth(1).unwrap_or_default();
+    let lines = list.lines().take_while(|line| !line.is_empty());
+    // The lines of a long description are indented deeper.
+    let names = lines.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    names.filter(|name| !matches!(*name, "" | "help")).collect()
+}
+
 #[test]
 fn help_of_each_command_has_an_example() {
     let folder = Folder::new();
-    for command in [
-        "query",
-        "check",
-        "convert",
-        "example",
-        "template",
-        "guide",
-        "shell",
-        "completions",
-        "man",
-    ] {
-        let ran = folder.run(&[command, "--help"]);
+    let (mut open, mut count) = (vec![Vec::new()], 0);
+    while let Some(command) = open.pop() {
+        let arguments = [&command[..], &[String::from("--help")]].concat();
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let ran = folder.run(&arguments);
+        assert_eq!(ran.code, Some(0), "{command:?}: {}", ran.err);
+        let below = listed(&ran.out);
+        open.extend(
+            below
+                .iter()
+                .map(|name| [&command[..], &[(*name).to_owned()]].concat()),
+        );
+        if let [first, ..] = &command[..] {
+            count += 1;
+            let example = format!("aqlite {first}");
+            assert!(
+                ran.out.contains("Examples:") && ran.out.contains(&example),
+                "{command:?}: {}",
+                ran.out
+            );
+        }
+    }
+    assert!(count > 20, "{count} commands");
+    let serve = folder.run(&["serve", "--help"]).out;
+    for variable in ["AUTH", "SYSTEM_ID", "HOSTS", "BASE_URL", "ORIGINS", "ADMIN"] {
         assert!(
-            ran.out.contains("Examples:") && ran.out.contains("aqlite "),
-            "{command}"
+            serve.contains(&format!("\n  {variable} ")),
+            "{variable}: {serve}"
         );
     }
     assert!(
