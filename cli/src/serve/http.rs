@@ -1,6 +1,6 @@
 //! The HTTP server: connections, conversion of requests and responses, dispatch to service threads.
 
-use super::metrics::Metrics;
+use super::metrics::{Metrics, route_class};
 use super::page;
 use super::request::ADDRESS;
 use super::thread::{Job, Pool, RequestJob};
@@ -72,6 +72,7 @@ async fn handle(
         return StatusCode::BAD_REQUEST.into_response();
     };
     let body = (!body.is_end_stream()).then_some(body);
+    let route = route_class(&head.path);
     let (answer, answered) = oneshot::channel();
     let job = Job::Request(RequestJob {
         head,
@@ -81,6 +82,8 @@ async fn handle(
     });
     if !server.pool.send(job) {
         server.metrics.record_refusal();
+        let (status, time) = (StatusCode::SERVICE_UNAVAILABLE, started.elapsed());
+        server.metrics.record_answer(route, status.as_u16(), time);
         return unavailable();
     }
     answered.await.unwrap_or_else(|_| unavailable())

@@ -65,17 +65,17 @@ impl Metrics {
         registry.register("requests", "Answered requests", self.requests.clone());
         registry.register(
             "request_seconds",
-            "Time of requests from the headers to the answer",
+            "Time of requests from the headers to the end of the answer",
             self.seconds.clone(),
         );
         registry.register(
             "active_requests",
-            "Requests in service threads, with those that wait there",
+            "Requests and parts of loads in service threads, with those that wait there",
             self.active.clone(),
         );
         registry.register(
             "refused_requests",
-            "Requests that met a full queue",
+            "Requests that met a full queue, each answered with 503",
             self.refused.clone(),
         );
         registry.register(
@@ -115,9 +115,8 @@ impl Metrics {
         self.active.dec();
     }
 
-    /// Records an answer.
-    pub fn record_answer(&self, path: &str, status: u16, time: Duration) {
-        let route = route_class(path);
+    /// Records a request with the class of its route, when its answer is complete.
+    pub fn record_answer(&self, route: &'static str, status: u16, time: Duration) {
         let status = status_class(status);
         self.requests.get_or_create(&Labels { route, status }).inc();
         let seconds = self.seconds.get_or_create(&Route { route });
@@ -159,7 +158,7 @@ impl Metrics {
 }
 
 /// Returns the class of routes of a path. No part of a path becomes a label: it may name a patient.
-fn route_class(path: &str) -> &'static str {
+pub fn route_class(path: &str) -> &'static str {
     const CLASSES: [(&str, &str); 9] = [
         ("/query", "query"),
         ("/gdl", "guide"),
@@ -175,8 +174,11 @@ fn route_class(path: &str) -> &'static str {
     found.map_or("other", |(_, class)| class)
 }
 
+/// Returns the class of a status. Those that ask clients to come back are classes of their own.
 fn status_class(status: u16) -> &'static str {
     match status {
+        429 => "429",
+        503 => "503",
         100..=199 => "1xx",
         200..=299 => "2xx",
         300..=399 => "3xx",
@@ -201,10 +203,15 @@ mod tests {
     fn figures_have_classes_and_no_paths() {
         let metrics = Metrics::new();
         let path = "/v1/ehr/7d44b88c-4199-4bad-97dc-d78268e01398/composition";
-        metrics.record_answer(path, 201, Duration::from_millis(3));
+        for status in [201, 429, 404, 503, 500] {
+            metrics.record_answer(route_class(path), status, Duration::from_millis(3));
+        }
         metrics.record_group(3, Duration::from_millis(1));
         let text = metrics.text().unwrap();
-        assert!(text.contains(r#"aqlite_requests_total{route="ehr",status="2xx"} 1"#));
+        for class in ["2xx", "429", "4xx", "503", "5xx"] {
+            let figure = format!("aqlite_requests_total{{route=\"ehr\",status=\"{class}\"}} 1");
+            assert!(text.contains(&figure), "{class}: {text}");
+        }
         assert!(text.contains("aqlite_write_batches_total 3"));
         assert!(text.contains("aqlite_write_groups_total 1"));
         assert!(!text.contains("7d44b88c"));

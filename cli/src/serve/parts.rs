@@ -148,6 +148,7 @@ pub async fn answer(
     };
     let is_last = first.is_last;
     let response = answered(&active, &head, first).await;
+    active.count(&head, response.status);
     if response.status != 200 {
         end(sent, &mut reader).await;
         return http::response(response);
@@ -160,7 +161,8 @@ pub async fn answer(
         let mut text = begun;
         while sender.send(Ok(text)).await.is_ok() {
             let Some(part) = sent.recv().await else {
-                return;
+                // Counted before the client receives the end.
+                return drop(active);
             };
             let answer = answered(&active, &head, part).await;
             text = Bytes::from(answer.body);

@@ -5,6 +5,7 @@ use super::body::{IncomingBody, Unread};
 use super::environment::{self, Machine, RequestEnvironment, RoomSlot};
 use super::http;
 use super::log;
+use super::metrics::route_class;
 use super::parts::{self, PartOrder};
 use super::thread::{RequestJob, ServiceThread};
 use aqlite::service::auth::Denied;
@@ -67,18 +68,16 @@ impl Refused {
     }
 }
 
-/// Writes the log line and the figures of a response.
+/// Writes the log line and the figures of a request that was rejected.
 fn record(
     thread: &ServiceThread,
     head: &service::Request,
     response: service::Response,
     started: Instant,
 ) -> service::Response {
-    let time = started.elapsed();
+    let (time, route) = (started.elapsed(), route_class(&head.path));
     log::request(head, &response, time);
-    thread
-        .metrics
-        .record_answer(&head.path, response.status, time);
+    thread.metrics.record_answer(route, response.status, time);
     response
 }
 
@@ -99,6 +98,8 @@ impl SharedRequest {
             started: self.started,
             permit: None,
             is_begun: Cell::new(true),
+            is_part: true,
+            figures: Cell::default(),
             room: RoomSlot::default(),
         }
     }
@@ -116,11 +117,19 @@ pub struct ActiveRequest {
     permit: Option<Permit>,
     /// Whether a part was answered.
     is_begun: Cell<bool>,
+    /// Whether this is a part of a load, which is no request in the figures.
+    is_part: bool,
+    /// The class of the route and the status of its answer, for the figures.
+    figures: Cell<Option<(&'static str, u16)>>,
     room: RoomSlot,
 }
 
 impl Drop for ActiveRequest {
     fn drop(&mut self) {
+        if let Some((route, status)) = self.figures.get() {
+            let time = self.started.elapsed();
+            self.thread.metrics.record_answer(route, status, time);
+        }
         self.thread.give_back(self.permit.take());
     }
 }
@@ -162,6 +171,8 @@ impl ActiveRequest {
             started,
             permit,
             is_begun: Cell::new(false),
+            is_part: false,
+            figures: Cell::default(),
             room: RoomSlot::default(),
             thread: Rc::clone(&thread),
         })
@@ -328,13 +339,23 @@ impl ActiveRequest {
             .is_some_and(|permit| permit.is_admitted(environment::now()));
     }
 
-    /// Writes the log line and the figures of a response.
+    /// Writes the log line of a response, or of a part of it.
     pub fn record(
         &self,
         head: &service::Request,
         response: service::Response,
     ) -> service::Response {
-        record(&self.thread, head, response, self.started)
+        log::request(head, &response, self.started.elapsed());
+        self.count(head, response.status);
+        response
+    }
+
+    /// Counts the request once in the figures, when it ends: with the status of its first response,
+    /// which is the one that the client receives.
+    pub fn count(&self, head: &service::Request, status: u16) {
+        if !self.is_part && self.figures.get().is_none() {
+            self.figures.set(Some((route_class(&head.path), status)));
+        }
     }
 }
 

@@ -84,7 +84,11 @@ fn statuses(answer: &Response) -> Vec<u64> {
 fn parts_of_a_load_are_committed_and_answered_in_order() {
     for threads in ["1", "4"] {
         let folder = Folder::new(&format!("load-{threads}"));
-        let server = Server::start(&folder, &["--open", "--threads", threads], &[]);
+        let port = TcpListener::bind("127.0.0.1:0").unwrap();
+        let figures = port.local_addr().unwrap().to_string();
+        drop(port);
+        let arguments = ["--open", "--threads", threads, "--metrics", &figures];
+        let server = Server::start(&folder, &arguments, &[]);
         server.store_templates();
         let lines = lines();
         let answer = load(&server, &lines);
@@ -95,6 +99,11 @@ fn parts_of_a_load_are_committed_and_answered_in_order() {
         assert_eq!(statuses(&load(&server, &lines)), expected);
         let count = "SELECT COUNT(*) AS n FROM EHR e CONTAINS COMPOSITION c";
         assert_eq!(server.count(count), 3 * EHRS as u64 - 1);
+        // Each load is one request, however many parts it has.
+        let figures = over_http::send(&figures, "GET", "/metrics", &[], b"").unwrap();
+        let figures = super::text(&figures);
+        let loads = r#"aqlite_requests_total{route="bulk",status="2xx"} 2"#;
+        assert!(figures.contains(&format!("{loads}\n")), "{figures}");
         server.stop();
     }
 }

@@ -262,6 +262,28 @@ fn figures_are_answered_at_their_own_address() {
         "{figures}"
     );
     assert!(!figures.contains(&ehr_id));
+    // The table of the documentation has the names that Prometheus stores.
+    let name = |line: &str| match line.strip_prefix("# TYPE ")?.split_once(' ')? {
+        (name, "counter") => Some(format!("{name}_total")),
+        (name, _) => Some(name.to_owned()),
+    };
+    let mut served: Vec<String> = figures.lines().filter_map(name).collect();
+    let page = include_str!("../../../../docs/deploy.md");
+    let row = |line: &str| {
+        Some(
+            line.strip_prefix("| `aqlite_")?
+                .split_once('`')?
+                .0
+                .to_owned(),
+        )
+    };
+    let mut documented: Vec<String> = page.lines().filter_map(row).collect();
+    documented
+        .iter_mut()
+        .for_each(|name| name.insert_str(0, "aqlite_"));
+    served.sort();
+    documented.sort();
+    assert_eq!(served, documented);
     assert_eq!(server.send("GET", "/metrics", "").status, 404);
     server.stop();
 }
