@@ -1,9 +1,12 @@
 //! Suite `rm.flat_service`: documents in the formats FLAT and STRUCTURED over REST.
 //!
-//! The documents of the suite `rm.flat` are sent to a server with their template. A document that
-//! the library reads and finds valid is stored, and comes back the same as canonical JSON and in
-//! both formats. Any other document is refused with a status 4xx. A canonical document with a twin
-//! in FLAT is sent as XML and has the keys of its twin.
+//! The documents of the suite `rm.flat` are sent to a server with their template, and so is the
+//! canonical document that each means. Both routes store a document that the library reads and finds
+//! valid, and refuse any other one. A stored document comes back the same as canonical JSON and in
+//! both formats. A canonical document with a twin in FLAT is sent as XML and has the keys of its
+//! twin.
+//!
+//! A uid in a document is replaced by a new one, because it names a version of another system.
 //!
 //! Without `--via` every document is sent to a service on memory and to one on SQLite.
 
@@ -14,12 +17,14 @@ use crate::rm_flat::{
 };
 use crate::rm_json::findings_text;
 use crate::server::{Server, expect, tag};
-use aqlite::rm::class::Cls;
-use aqlite::rm::json;
+use aqlite::rm::class::{Attr, Cls};
 use aqlite::rm::tree::Tree;
+use aqlite::rm::{json, xml};
 use aqlite::service::Response;
 use aqlite::template::flat::{self, Maker, Shape};
+use serde_json::Value;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The dialect of the corpus files; a deployment may have another one by default.
 const DIALECT: &str = "dialect=better";
@@ -144,41 +149,51 @@ impl<'l> Filled<'l> {
         .map_err(|why| format!("{}: {why}", self.via))
     }
 
-    /// Sends a document in FLAT or STRUCTURED, and compares the outcome with that of the library.
+    /// Sends a document in FLAT or STRUCTURED, and the canonical document that it means.
     fn check_keys(&self, text: &str, shape: Shape) -> Result<(), String> {
         let text = rm_flat::with_time(&rm_flat::with_context(text, shape), shape);
-        let Made { template, web, .. } = self.made;
-        let read = flat::read(&text, shape, template, web, NOW);
-        let expected = read.map_err(|findings| findings_text(&findings));
-        let expected = expected.and_then(|tree| {
-            let root = tree.root().ok_or("the document is empty")?;
-            match is_valid(root, self.made) {
-                true => Ok(tree),
-                false => Err(String::from("the document is not valid")),
-            }
-        });
-        let answer = self.post(media_type(shape), &text)?;
-        let tree = match expected {
-            Ok(tree) => tree,
-            Err(_) if (400..500).contains(&answer.status) => return Ok(()),
-            Err(why) => return Err(format!("{} although {why}", answer.status)),
+        let uid = new_uid();
+        let text = match uid_of_keys(&text) {
+            Some(foreign) => text.replace(&foreign, &uid),
+            None => text,
         };
+        let Made { template, web, .. } = self.made;
+        let answer = self.post(media_type(shape), &text)?;
+        let Ok(tree) = flat::read(&text, shape, template, web, NOW) else {
+            return refused(&answer, "the library cannot read it");
+        };
+        let root = tree.root().ok_or("the document is empty")?;
+        let canonical = json::write(root).replace(&uid, &new_uid());
+        let canonical = self.post("application/json", &canonical)?;
+        if !is_valid(root, self.made) {
+            refused(&canonical, "its canonical form is not valid")?;
+            return refused(&answer, "it is not valid");
+        }
+        expect(&canonical, 201).map_err(|why| format!("canonical form: {why}"))?;
         expect(&answer, 201)?;
-        let uid = tag(&answer)?;
-        self.comes_back(&uid, &tree)
+        self.comes_back(&tag(&answer)?, &tree)
     }
 
     /// Sends a canonical document, and compares its keys with those of its twin.
     fn check_canonical(&self, text: &str, twin: &str) -> Result<(), String> {
-        let answer = self.post("application/xml", text)?;
+        let tree = xml::read(text, Cls::COMPOSITION).map_err(|found| findings_text(&found))?;
+        let root = tree.root().ok_or("the document is empty")?;
+        let text = match root.text_along(&[Attr::UID, Attr::VALUE]) {
+            Some(foreign) => text.replace(foreign, &new_uid()),
+            None => text.to_owned(),
+        };
+        let answer = self.post("application/xml", &text)?;
+        if !is_valid(root, self.made) {
+            return refused(&answer, "it is not valid");
+        }
         expect(&answer, 201)?;
         let found = self.get(&tag(&answer)?, media_type(Shape::Flat))?;
-        // The server adds the uid of the version.
-        let mut found = keys(&found)?;
-        found.retain(|key, _| !key.ends_with("/_uid"));
-        let mut given = keys(twin)?;
-        given.retain(|key, _| !key.ends_with("/_uid"));
-        compare(&given, &found)
+        let content = |text: &str| -> Result<BTreeMap<String, Value>, String> {
+            let mut keys = keys(text)?;
+            keys.retain(|key, _| !key.ends_with("/_uid"));
+            Ok(keys)
+        };
+        compare(&content(twin)?, &content(&found)?)
     }
 
     /// Compares a stored document, read in each format, with what was sent.
@@ -223,6 +238,14 @@ impl<'l> Filled<'l> {
     }
 }
 
+/// Checks that a document was refused, because of its form or of its content.
+fn refused(answer: &Response, why: &str) -> Result<(), String> {
+    match answer.status {
+        400 | 422 => Ok(()),
+        status => Err(format!("{status} although {why}")),
+    }
+}
+
 fn media_type(shape: Shape) -> &'static str {
     match shape {
         Shape::Flat => "application/openehr.wt.flat+json",
@@ -230,12 +253,45 @@ fn media_type(shape: Shape) -> &'static str {
     }
 }
 
+/// Compares two documents without the uid of their version, which the server completes.
 fn same(format: &str, sent: &Tree, found: &Tree) -> Result<(), String> {
+    let content = |tree: &Tree| {
+        let mut document = rm_flat::value(tree);
+        if let Some(root) = document.as_object_mut() {
+            root.remove("uid");
+        }
+        document
+    };
     let mut differences = Vec::new();
-    let (sent, found) = (rm_flat::value(sent), rm_flat::value(found));
-    differ(&mut differences, "", &sent, &found, false);
+    differ(&mut differences, "", &content(sent), &content(found), false);
     match differences.is_empty() {
         true => Ok(()),
         false => Err(format!("{format}: {}", shortened(&differences))),
     }
+}
+
+/// Returns the uid that a document in FLAT or STRUCTURED has.
+fn uid_of_keys(text: &str) -> Option<String> {
+    let Ok(Value::Object(members)) = serde_json::from_str(text) else {
+        return None;
+    };
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    members.iter().find_map(|(key, value)| {
+        let is_uid = |key: &str| key == "_uid" || key == "_uid:0";
+        match key.split_once('/') {
+            Some((_, rest)) if is_uid(rest) => text(value),
+            Some(_) => None,
+            None => value
+                .pointer("/_uid/0")
+                .or(value.get("_uid"))
+                .and_then(text),
+        }
+    })
+}
+
+/// Returns a uid that no document has. A server refuses a uid of another system, and one in use.
+fn new_uid() -> String {
+    static LAST: AtomicU32 = AtomicU32::new(0);
+    let number = LAST.fetch_add(1, Ordering::Relaxed);
+    format!("{number:08x}-5b1d-4c0e-9a57-6f3e2d1c0b9a")
 }
