@@ -3,7 +3,8 @@
 //! Each guide of the published fixtures is uploaded. Each fixture gets an EHR with one composition,
 //! which holds the inputs of the fixture at the paths of the guide's bindings. The guide then runs
 //! on this EHR by `gdl/query`. Rules and results must be those of a run in the library on the same
-//! values; the suites `gdl.…` compare the library with the published verdicts.
+//! values, without those that are dated after the time of the evaluation; the suites `gdl.…` compare
+//! the library with the published verdicts.
 //!
 //! Without `--via` the suite runs on a service on memory, and on one on SQLite.
 
@@ -37,6 +38,9 @@ const TEMPLATE: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
     <term_definitions code="at0000"><items id="text">Encounter</items><items id="description">Encounter</items></term_definitions>
   </definition>
 </template>"#;
+
+/// The path of the time of an event in an OBSERVATION.
+const EVENT_TIME: &str = "/data/events/time";
 
 /// Runs the suite.
 pub fn run(corpus: &Corpus) -> Vec<Case> {
@@ -99,15 +103,16 @@ fn uploaded(
 
 /// The inputs of a fixture as data of an EHR.
 struct Record {
-    /// The time of the data, and of the evaluation.
-    now: String,
+    /// The time of the evaluation, and of data without a time of their own.
+    now: Moment,
     /// Values by path, for each archetype that the guide reads.
     data: Vec<DataInstance>,
 }
 
 impl Record {
     fn of(guide: &CompiledGuide, fixture: &Value) -> Result<Record, String> {
-        let now = text_of(fixture, "now").to_owned();
+        let now = Moment::parse(text_of(fixture, "now"), 0).ok_or("`now` is no time")?;
+        let own_time = now.text();
         let input = literals(fixture, "input");
         let mut data: Vec<DataInstance> = Vec::new();
         let bindings = guide.guide().bindings.iter();
@@ -115,8 +120,10 @@ impl Record {
             let values = binding.elements.iter().filter_map(|element| {
                 let given = input.iter().find(|(code, _)| *code == element.id);
                 // Each event has a time, also if the fixture gives none to the variable.
-                let is_time = element.path.starts_with("/data/events/time");
-                let text = given.map(|(_, text)| text).or(is_time.then_some(&now))?;
+                let is_time = element.path.starts_with(EVENT_TIME);
+                let text = given
+                    .map(|(_, text)| text)
+                    .or(is_time.then_some(&own_time))?;
                 let value = stored(&fixture::literal(text));
                 Some((element.path.clone(), value))
             });
@@ -133,19 +140,31 @@ impl Record {
         Ok(Record { now, data })
     }
 
+    /// Returns the data without those that are dated after the time of the evaluation. A guide does
+    /// not read these from an EHR.
+    fn data_until_now(&self) -> Vec<DataInstance> {
+        let is_later = |(path, value): &(String, GuideValue)| {
+            let is_time = path.starts_with(EVENT_TIME);
+            matches!(value, GuideValue::Moment(time) if is_time && time.millis > self.now.millis)
+        };
+        let data = self.data.iter();
+        data.filter(|data| !data.values.iter().any(is_later))
+            .cloned()
+            .collect()
+    }
+
     /// Returns rules and results of a run in the library.
     fn expected(&self, guide: &CompiledGuide, fixture: &Value) -> Result<Value, String> {
-        let mut instances = guide.instances_of(&self.data);
+        let mut instances = guide.instances_of(&self.data_until_now());
         // Bindings that are written have no query.
         for (binding, own) in guide.guide().bindings.iter().zip(&mut instances) {
             if binding.direction == Direction::Output {
                 own.clear();
             }
         }
-        let now = Moment::parse(&self.now, 0).ok_or("`now` is no time")?;
         let run = guide.run(&RunInput {
             instances: &instances,
-            clock: now.into(),
+            clock: self.now.into(),
             language: language(fixture),
             options: Options::default(),
             terminology: None,
@@ -183,7 +202,7 @@ impl Record {
         let path = format!(
             "/gdl/query/{ehr_id}/{}?now={}&language={}",
             encoded(&guide.guide().id),
-            encoded(&self.now),
+            encoded(&self.now.text()),
             language(fixture)
         );
         let answer = server.send("GET", &path, &[], "")?;
@@ -320,7 +339,7 @@ impl Record {
     }
 
     fn time(&self) -> Value {
-        json!({ "_type": "DV_DATE_TIME", "value": self.now })
+        json!({ "_type": "DV_DATE_TIME", "value": self.now.text() })
     }
 }
 
