@@ -113,10 +113,6 @@ const SUITES: &[(&str, Suite)] = &[
     ("service.xsd", service_xsd::run),
 ];
 
-/// The suites that run when they are named. They show what a server does with documents that the
-/// corpus never sent to one: validation refuses some of them, and no list names these yet.
-const ON_REQUEST: [&str; 2] = ["gdl.service", "rm.flat_service"];
-
 fn main() -> ExitCode {
     let options = Options::from_args(std::env::args().skip(1));
     let corpus = match Corpus::open(options.corpus, options.via) {
@@ -157,14 +153,7 @@ struct Options {
 impl Options {
     /// Returns whether a suite runs: one that was named, or any if none was named.
     fn wants(suites: &[String], suite: &str) -> bool {
-        let is_named = |argument: &String| match ON_REQUEST.contains(&suite) {
-            true => argument == suite,
-            false => selects(argument, suite),
-        };
-        match suites.is_empty() {
-            true => !ON_REQUEST.contains(&suite),
-            false => suites.iter().any(is_named),
-        }
+        suites.is_empty() || suites.iter().any(|argument| selects(argument, suite))
     }
 
     /// Reads the arguments. Those of the usual test harness are ignored.
