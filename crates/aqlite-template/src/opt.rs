@@ -119,7 +119,12 @@ impl OptReader {
         self.errors.extend(self.gauge.failed.take());
         let roots = std::mem::take(&mut self.roots);
         let languages = languages(&head.language, &roots);
-        let annotations: Vec<Annotation> = root.all("annotations").flat_map(annotations).collect();
+        let views = root.all("view").flat_map(|view| view.all("constraints"));
+        let annotations: Vec<Annotation> = root
+            .all("annotations")
+            .flat_map(annotations)
+            .chain(views.flat_map(view_constraints))
+            .collect();
         annotations
             .iter()
             .for_each(|a| self.gauge.text(root, &a.text));
@@ -704,6 +709,17 @@ fn annotations(xml: Xml<'_>) -> Vec<Annotation> {
             text: i.text().to_owned(),
         })
         .collect()
+}
+
+/// Reads the hints for forms of the section `view`. Web templates show them as annotations.
+fn view_constraints(xml: Xml<'_>) -> Vec<Annotation> {
+    let path = xml.attribute("path").unwrap_or_default();
+    let hint = |item: Xml<'_>| Annotation {
+        path: path.to_owned(),
+        key: format!("view:{}", item.attribute("id").unwrap_or_default()),
+        text: item.text_along(&["value"]).unwrap_or_default().to_owned(),
+    };
+    xml.all("items").map(hint).collect()
 }
 
 /// Reads the default values of the section `constraints`.

@@ -25,6 +25,7 @@ pub(super) fn to_json(web: &WebTemplate, template: &Template, most: usize) -> Op
         out: JsonText::default(),
         template,
         annotations: annotations(template),
+        annotated: HashMap::new(),
         defaults: defaults(template),
         most,
     };
@@ -82,6 +83,8 @@ struct Printer<'t> {
     template: &'t Template,
     /// Pairs of key and text by path.
     annotations: HashMap<String, Vec<(&'t str, &'t str)>>,
+    /// The path of the node that has the annotations of a path.
+    annotated: HashMap<String, String>,
     /// Default values by path.
     defaults: HashMap<String, Vec<&'t DefaultValue>>,
     /// The maximum size in bytes. Beyond it, no further node is written.
@@ -154,7 +157,8 @@ impl<'t> Printer<'t> {
             let terms = input::localized(template, Some(&node), code, false);
             (term.unwrap_or(label), terms)
         };
-        let translations = self.translations(&self.annotations(web, path));
+        let notes = self.annotations(web, path);
+        let translations = self.translations(&notes);
         for (language, text) in &translations {
             // A translation in an annotation replaces the term of the archetype in this language.
             names.retain(|(other, _)| other != language);
@@ -189,8 +193,8 @@ impl<'t> Printer<'t> {
     }
 
     /// Returns the annotations of the template for a node: key and text. Their path may lack the name
-    /// of a renamed node, or all names.
-    fn annotations(&self, web: &WebNode, path: &str) -> Vec<(&'t str, &'t str)> {
+    /// of a renamed node, or all names. Of several renamed nodes, the first has them.
+    fn annotations(&mut self, web: &WebNode, path: &str) -> Vec<(&'t str, &'t str)> {
         let value = web
             .element()
             .and(web.last_step())
@@ -198,11 +202,20 @@ impl<'t> Printer<'t> {
             // Annotations belong to the ELEMENT. The path of its value is longer by one step.
             .unwrap_or_default();
         let path = path.strip_suffix(&value).unwrap_or(path);
-        let at = |path: &str| self.annotations.get(path).cloned();
-        at(path)
-            .or_else(|| at(&without_last_name(path)))
-            .or_else(|| at(&without_names(path)))
-            .unwrap_or_default()
+        let written = [
+            path.to_owned(),
+            without_last_name(path),
+            without_names(path),
+        ];
+        let found = written
+            .into_iter()
+            .find_map(|written| Some((self.annotations.get(&written)?.clone(), written)));
+        let Some((notes, written)) = found else {
+            return Vec::new();
+        };
+        let owner = self.annotated.entry(written);
+        let is_first = owner.or_insert_with(|| path.to_owned()) == path;
+        if is_first { notes } else { Vec::new() }
     }
 
     fn counts(&mut self, least: &str, most: &str, counts: Multiplicity) {
