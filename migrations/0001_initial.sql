@@ -1,7 +1,7 @@
--- The schema of the repository (dialect of D1 and SQLite). Rows written as D1 counts them, index entries included: a
--- commit of one composition writes 7, a new version of one 8.
+-- The schema of the repository (dialect of D1 and SQLite). As D1 counts written rows, index entries included, a commit
+-- of a new composition writes 7 rows, and a commit of a new version of a composition 8.
 
--- EHRs in creation order. Row 0 owns what belongs to no EHR: demographic parties.
+-- EHRs in creation order. Row 0 is no EHR: it owns the demographic parties.
 CREATE TABLE ehr (
   id INTEGER PRIMARY KEY,
   ehr_id TEXT NOT NULL UNIQUE,
@@ -15,28 +15,29 @@ CREATE TABLE ehr (
 CREATE UNIQUE INDEX ehr_subject ON ehr (subject_id, subject_namespace) WHERE subject_id IS NOT NULL;
 INSERT INTO ehr VALUES (0, '', '', '', NULL, NULL, 0, 1);
 
--- Skeletons of documents, shared by all that have them; no patient's text ever stands here. Never removed, so that an
--- id that a reader keeps stays right.
+-- Layouts, shared by all documents with the same structure. A layout never contains a text that a person typed. Layouts
+-- are never removed, so ids in caches stay valid (0060_removal_and_log.sql relaxes this rule).
 CREATE TABLE shape (
   id INTEGER PRIMARY KEY,
   digest TEXT NOT NULL UNIQUE,
   skeleton TEXT NOT NULL
 ) STRICT;
 
--- What the shapes of a document tell: what a query prunes by. Never removed either.
+-- Profiles: the kind and the archetypes of a document, by which queries prune. They follow from its layouts. Never
+-- removed either.
 CREATE TABLE profile (
   id INTEGER PRIMARY KEY,
-  kind INTEGER NOT NULL,      -- of object: 1 composition, 2 EHR status, 3 directory, 4 party
-  archetypes TEXT NOT NULL,   -- archetype ids that stand in them, ascending, as a JSON array; null: the shapes do not tell
+  kind INTEGER NOT NULL,      -- kind of object: 1 composition, 2 EHR_STATUS, 3 directory, 4 party
+  archetypes TEXT NOT NULL,   -- ascending archetype ids as a JSON array; JSON null: the layouts do not determine them
   UNIQUE (archetypes, kind)
 ) STRICT;
 
--- Change sets.
+-- Contributions.
 CREATE TABLE contribution (
   id INTEGER PRIMARY KEY,
   uid TEXT NOT NULL UNIQUE,
   ehr INTEGER NOT NULL,
-  shapes TEXT,                -- ids of shapes as a JSON array; NULL: the document is canonical JSON
+  shapes TEXT,                -- ids of layouts as a JSON array; NULL: the document is canonical JSON
   document TEXT NOT NULL      -- packed CONTRIBUTION
 ) STRICT;
 
@@ -48,16 +49,16 @@ CREATE TABLE version (
   object TEXT NOT NULL,
   number INTEGER NOT NULL,
   system TEXT NOT NULL,
-  preceding TEXT,             -- version uid
-  successor INTEGER,          -- id of the version that follows; NULL: this is the latest
+  preceding TEXT,             -- uid of the preceding version
+  successor INTEGER,          -- id of the next version; NULL: this version is the latest
   contribution INTEGER NOT NULL,
   time_committed TEXT NOT NULL,
-  lifecycle TEXT NOT NULL,    -- code; 523: deleted
+  lifecycle TEXT NOT NULL,    -- code of the openEHR terminology; 523: deleted
   template TEXT,
   profile INTEGER NOT NULL REFERENCES profile (id),
-  shapes TEXT NOT NULL,       -- ids of shapes as a JSON array
+  shapes TEXT NOT NULL,       -- ids of layouts as a JSON array
   digest TEXT NOT NULL,       -- SHA-256 of the document
-  chunks INTEGER NOT NULL,    -- pieces of the document in `chunk`
+  chunks INTEGER NOT NULL,    -- number of rows in `chunk` with the rest of the document
   document TEXT NOT NULL,     -- packed ORIGINAL_VERSION
   UNIQUE (object, number)
 ) STRICT;
@@ -78,8 +79,8 @@ CREATE TABLE definition (
   UNIQUE (kind, name, version)
 ) STRICT;
 
--- What follows the first megabyte of a large value. Owners: 's/' shape digest, 'c/' contribution uid, 'v/' version uid,
--- 'd/' kind / name / version of a definition.
+-- Chunks: the rest of a value behind its first megabyte. Owners: 's/' layout digest, 'c/' contribution uid,
+-- 'v/' version uid, 'd/' kind / name / version of a definition.
 CREATE TABLE chunk (
   owner TEXT NOT NULL,
   part INTEGER NOT NULL,

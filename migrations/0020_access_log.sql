@@ -1,14 +1,15 @@
--- Who did what, when, to which EHR. A line holds no clinical value, is never changed and never removed.
+-- The access log: caller, operation, time and EHR of each request. An entry holds no clinical value, and is never changed
+-- or removed. 0060_removal_and_log.sql replaces this table by a database of its own.
 CREATE TABLE access_log (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   time TEXT NOT NULL,         -- UTC with milliseconds
-  who TEXT NOT NULL,          -- subject of the token or name of the user; empty: nobody was recognised
-  issuer TEXT NOT NULL,       -- who vouches for it
+  who TEXT NOT NULL,          -- subject of the token or name of the user; empty: the caller was not authenticated
+  issuer TEXT NOT NULL,       -- issuer of the token
   operation TEXT NOT NULL,    -- method and pattern of the path
-  object TEXT,                -- what it was done to: uid or name; absent where it was refused
+  object TEXT,                -- uid or name of the object; NULL: the request was refused
   ehr_id TEXT,
   query TEXT,                 -- digest of the query text
-  status INTEGER NOT NULL,    -- of the answer; 102: an administrative operation that is about to begin
+  status INTEGER NOT NULL,    -- HTTP status of the answer; 102: written before an administrative operation starts
   request_id TEXT NOT NULL
 ) STRICT;
 CREATE INDEX access_log_by_time ON access_log (time);

@@ -1,8 +1,8 @@
--- ITEM_TAGs on objects and versions; no part of them, and not versioned.
+-- ITEM_TAGs on objects and versions. Tags are not part of their target, and are not versioned.
 CREATE TABLE item_tag (
   target TEXT NOT NULL,       -- object id or version uid
   key TEXT NOT NULL,
-  path TEXT NOT NULL,         -- target_path; empty: the whole target
+  path TEXT NOT NULL,         -- target_path of the tag; empty: the whole target
   value TEXT,
   ehr INTEGER NOT NULL,
   PRIMARY KEY (target, key, path)

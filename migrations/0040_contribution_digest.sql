@@ -1,2 +1,2 @@
--- What tells that the document of a change set is still what was written, as `version.digest` does; NULL: an earlier release wrote it.
+-- The SHA-256 of the document of a contribution, like `version.digest`. NULL: an earlier release wrote the row.
 ALTER TABLE contribution ADD COLUMN digest TEXT;

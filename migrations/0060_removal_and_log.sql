@@ -1,15 +1,17 @@
--- Physical deletion removes the shapes and profiles that no document uses any more. Ids of shapes that readers keep stay right,
--- because the newest row of each table is emptied in place instead of removed, so that no id is given twice. Ids that writers keep are
--- right as long as this number is the one they were read with: a commit that knows another one writes nothing, and learns them anew.
+-- Physical deletion removes the layouts and profiles that no document uses any more.
+-- Readers may cache ids of layouts: the newest row of each table is emptied in place instead of removed, so SQLite never
+-- assigns an id twice. Writers may cache ids of layouts only while this generation is unchanged: a commit with another
+-- generation writes nothing, and reads the ids again.
 INSERT INTO meta VALUES ('shape_generation', 0);
 
--- Names one storing of a definition: another one for a definition of the same name, version and time that is stored later. What is kept
--- elsewhere (KV, instances) is kept under it.
+-- The storing id identifies one act of storing a definition. A later definition of the same name, version and time has
+-- another one. It is the key of the definition in caches (KV, memory of instances).
 ALTER TABLE definition ADD COLUMN storing_id TEXT NOT NULL DEFAULT '';
 UPDATE definition SET storing_id = lower(hex(randomblob(16)));
 
--- The access log has a database of its own (`migrations-log/`). Here the entries of change sets wait, written with them, until they are
--- moved there; so do those of earlier releases. None is changed, and none removed before it is said to be moved.
+-- The access log has a database of its own (`migrations-log/`). This table is its queue: an entry of a write is inserted
+-- in the transaction of the write, and moved to the other database later. Entries of earlier releases are moved as well.
+-- An entry is never changed, and is removed only when `log_moved` shows that it was moved.
 DROP TRIGGER access_log_is_never_removed;
 DROP INDEX access_log_by_time;
 DROP INDEX access_log_by_ehr;

@@ -1,5 +1,5 @@
--- Segments of EHRs: copies of the rows of `ehr` as columns, in the blob store, so that queries of EHRs alone do not read their rows. As with
--- `segment`, nothing is lost with one. `first` to `last` are ids of EHRs.
+-- Segments of EHRs: copies of the rows of `ehr` as columns, in the blob store. A query of EHRs alone reads the copies
+-- instead of the rows. As with `segment`, the loss of a copy loses no data. `first` to `last` are ids of EHRs.
 CREATE TABLE ehr_segment (
   id INTEGER PRIMARY KEY,
   first INTEGER NOT NULL,
@@ -11,7 +11,8 @@ CREATE TABLE ehr_segment (
   memory INTEGER NOT NULL
 ) STRICT;
 
--- Bytes of memory that a segment took while it was written: it decides which segments are merged. Those of before are merged no more.
+-- The bytes of memory that writing a segment needed; compaction chooses the segments to merge by them. The default of
+-- 1 GiB excludes segments of earlier releases from merging.
 ALTER TABLE segment ADD COLUMN memory INTEGER NOT NULL DEFAULT 1073741824;
 
 -- A segment that holds a removed EHR is removed with it.

@@ -1,2 +1,2 @@
--- A query that knows which EHRs were queryable in an earlier state reads only the changes since.
+-- For queries that know which EHRs were queryable in an earlier state: they read only the later changes.
 CREATE INDEX queryable_before_by_version ON queryable_before (version);

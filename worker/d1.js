@@ -1,4 +1,9 @@
-/** Runs statements in one transaction: a JSON list of `[sql, ...values]`, with `[]` for each of the `long` texts. Gives the rows of each, as JSON. */
+/**
+ * Executes statements in one transaction. Returns the rows of each statement, as JSON text.
+ *
+ * `statements` is a JSON list of `[sql, ...values]`. An empty array among the values is a placeholder
+ * for the next text of `long`: long texts are passed on their own, without JSON around them.
+ */
 export async function batch(database, statements, long) {
   const value = (value) => (Array.isArray(value) ? long.shift() : value);
   const prepared = JSON.parse(statements).map(([sql, ...values]) =>

@@ -1,23 +1,25 @@
-// Entry module of the worker: hands events to the wasm instance, and replaces the instance after an abort.
+// The entry module of the worker. It passes events to the wasm instance, and replaces the instance
+// after an abort.
 import * as aqlite from "aqlite-worker";
 import { collectReplaced } from "./garbage.js";
 
 const state = aqlite.__worker_init_state();
 
-/** Bytes that the memory of an instance may have more than at its start while nobody asks anything. */
+/** The number of bytes by which an instance may have grown since its start while no request is open. */
 const SPARE = 72 * 1024 * 1024;
 
 /**
- * Replacements of grown instances at most. A collection frees the memory of each, and leaves two megabytes behind
- * (garbage.js): a larger instance takes less in the long run.
+ * The maximum number of replacements of grown instances in the life of an isolate. Each replacement
+ * needs a garbage collection, which leaks about two megabytes (garbage.js). After this number, a
+ * larger instance costs less memory than further leaks.
  */
 const REPLACEMENTS = 25;
 
-/** Grown instances that were replaced. */
+/** The number of grown instances that were replaced. */
 let replacements = 0;
-/** Requests that are being handled. */
+/** The number of requests that are being handled. */
 let open = 0;
-/** Bytes of the memory of an instance before its first request. */
+/** The bytes of memory of an instance before its first request. */
 let initial;
 
 function replace() {
@@ -31,10 +33,10 @@ function reviveAfterAbort() {
 }
 
 /**
- * Gives memory back once no request is open. An instance whose memory grew is replaced, because wasm memory never
- * shrinks.
+ * Releases memory when no request is open. An instance whose memory grew is replaced, because wasm
+ * memory never shrinks.
  */
-function giveMemoryBack() {
+function releaseMemory() {
   if (open > 0 || state.criticalError) return;
   const isGrown = aqlite.replaceable_bytes() > initial + SPARE;
   if (!isGrown || replacements >= REPLACEMENTS) return aqlite.collect_idle_garbage();
@@ -43,11 +45,12 @@ function giveMemoryBack() {
   collectReplaced();
 }
 
-function note(error) {
+/** Marks the instance as unusable if the error is a trap of wasm: its memory may be inconsistent. */
+function recordTrap(error) {
   if (error instanceof WebAssembly.RuntimeError) state.criticalError = true;
 }
 
-addEventListener("error", (event) => note(event.error));
+addEventListener("error", (event) => recordTrap(event.error));
 
 async function guarded(handler, event, env, context) {
   reviveAfterAbort();
@@ -56,18 +59,18 @@ async function guarded(handler, event, env, context) {
   try {
     return await handler(event, env, context);
   } catch (error) {
-    note(error);
+    recordTrap(error);
     throw error;
   } finally {
     open -= 1;
-    giveMemoryBack();
+    releaseMemory();
   }
 }
 
 /** Whether segments are being written. */
 let compacting = false;
 
-/** Writes segments behind a request, if enough rows are in none. */
+/** Writes segments after a response, if enough rows are not in a segment yet. */
 async function compact() {
   if (compacting || state.criticalError) return;
   compacting = true;
@@ -80,7 +83,7 @@ async function compact() {
   }
 }
 
-/** The answer to a request that ended in an abort. */
+/** Returns the response to a request that ended in an abort. */
 function failed(request, error) {
   const sent = request.headers.get("x-request-id") ?? "";
   const id = /^[\w.-]{1,64}$/.test(sent) ? sent : crypto.randomUUID();
@@ -104,7 +107,8 @@ function failed(request, error) {
 export default {
   async fetch(request, env, context) {
     const answer = guarded(aqlite.fetch, request, env, context);
-    // Work goes on to its end where the client goes away: the runtime would drop it, and what it holds would never be given back.
+    // Without `waitUntil`, the runtime drops the work of a request whose client disconnects. The
+    // permits and the memory that this work holds would then never be returned.
     context.waitUntil?.(
       answer.then(
         () => compact(),

@@ -1,13 +1,13 @@
 /** More bytes than any machine can allocate: 64 TiB. */
 const IMPOSSIBLE = 2 ** 46;
 
-/** Bytes of garbage after which it is collected: while requests are handled, and before the isolate idles. */
+/** The bytes of garbage that start a collection: while requests are open, and when none is open. */
 const [GARBAGE, IDLE_GARBAGE] = [64_000_000, 24_000_000];
 
 /**
- * Collections of copies of texts at most, in the life of an isolate. Each leaves about two megabytes behind: V8 drops
- * compiled code of the wasm module, compiles it again, and does not release the old code. After that many, V8 collects
- * when it decides to.
+ * The maximum number of forced collections in the life of an isolate. Each one leaks about two
+ * megabytes: V8 drops compiled code of the wasm module, compiles it again, and does not release the
+ * old code. After this number, V8 alone decides when it collects.
  */
 const COLLECTIONS = 25;
 
@@ -25,8 +25,9 @@ function collect() {
 }
 
 /**
- * Counts bytes that the runtime does not need any more, and collects them when they are many. `isIdle` is true when no
- * request is open: an idle isolate does not collect, so its garbage would remain mapped.
+ * Adds to the count of bytes that the runtime no longer needs. Forces a collection when the count
+ * exceeds its limit. `isIdle` is true when no request is open. The limit is then lower, because an
+ * idle isolate does not collect by itself, and its garbage would stay in memory.
  */
 export function countGarbage(bytes, isIdle) {
   garbage += bytes;

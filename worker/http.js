@@ -1,14 +1,18 @@
-// Requests and responses cross into wasm in few pieces: each crossing costs as much as a thousand bytes.
+// Requests and responses at the border of wasm. They cross it in few pieces, because each crossing
+// costs as much as copying a thousand bytes.
 
-/** Method, address and headers of a request, as JSON. */
+/** Returns method, address and headers of a request, as JSON text. */
 export const head = ({ method, url, headers }) => JSON.stringify([method, url, [...headers]]);
 
-/** A response; `headers` as JSON. */
+/** Creates a response. `headers` is JSON text. */
 export const respond = (status, headers, body) =>
   new Response(body, { status, headers: JSON.parse(headers) });
 
 /* global FixedLengthStream -- of the runtime */
-/** A response with a body, and a promise that is kept when the client has taken the body or has gone. */
+/**
+ * Creates a response with a body, and a promise that resolves when the client has received the body
+ * or has disconnected.
+ */
 export function observed(status, headers, body) {
   const { readable, writable } = new FixedLengthStream(body.length);
   const writer = writable.getWriter();
@@ -20,8 +24,12 @@ export function observed(status, headers, body) {
 }
 
 /**
- * What reads the body of a request: each call gives the next `size` bytes, fewer at its end, which stay until the next call. Those behind them
- * are read meanwhile, into the other of two buffers: fresh memory costs more than to copy into it. Read as they come, they would come by four thousand.
+ * Returns a function that reads the body of a request. Each call returns the next `size` bytes, or
+ * fewer at the end of the body. The bytes are valid until the next call.
+ *
+ * The chunk after them is read ahead into the second of two buffers. The buffers are reused, because
+ * allocating memory costs more than copying into it. Without a minimum size, the runtime would return
+ * chunks of about four thousand bytes.
  */
 export function reader({ body }, size) {
   const source = body.getReader({ mode: "byob" });

@@ -1,35 +1,36 @@
-// What the gate asks of the runtime: keys of an issuer, and WebCrypto.
+// The functions of the runtime that authentication needs: fetching the keys of an issuer, and
+// WebCrypto.
 
-/** How long an issuer may take, in milliseconds. */
-const PATIENCE = 5000;
+/** The timeout of a request to an issuer, in milliseconds. */
+const TIMEOUT = 5000;
 
 const ALGORITHMS = {
   RS256: { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" },
   ES256: { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" },
 };
 
-/** The text at an address; fails unless it answers 200 itself. */
+/** Fetches the text at an address. Fails unless the status is 200. Redirects are not followed. */
 export async function fetchText(url) {
   const answer = await fetch(url, {
     redirect: "manual",
-    signal: AbortSignal.timeout(PATIENCE),
+    signal: AbortSignal.timeout(TIMEOUT),
     headers: { accept: "application/json" },
   });
   if (answer.status !== 200) throw new Error(`status ${answer.status}`);
   return answer.text();
 }
 
-/** Is this the key's signature of the data? */
+/** Returns whether a signature of the data was made with the private key of `jwk`. */
 export async function verify(algorithm, jwk, data, signature) {
-  const how = ALGORITHMS[algorithm];
+  const parameters = ALGORITHMS[algorithm];
+  // WebCrypto also compares `alg`, `use` and `key_ops`. The core has checked the first two.
   const { kty, crv, n, e, x, y } = JSON.parse(jwk);
-  const key = await crypto.subtle.importKey("jwk", { kty, crv, n, e, x, y }, how, false, [
-    "verify",
-  ]);
-  return crypto.subtle.verify(how, key, signature, data);
+  const members = { kty, crv, n, e, x, y };
+  const key = await crypto.subtle.importKey("jwk", members, parameters, false, ["verify"]);
+  return crypto.subtle.verify(parameters, key, signature, data);
 }
 
-/** 32 bytes from a password. */
+/** Derives 32 bytes from a password by PBKDF2 with SHA-256. */
 export async function derive(password, salt, iterations) {
   const key = await crypto.subtle.importKey(
     "raw",

@@ -1,8 +1,10 @@
 // Builds the page: `node www/build.mjs [--wasm DIR] [--arrow DIR] [--out DIR] [--openapi FILE] [--dev] [--sizes]`.
 //
-// DIR of `--wasm` (or AQLITE_WASM; default target/www-wasm) holds what `wasm-bindgen --target web` made of www/wasm: aqlite_wasm.js and
-// aqlite_wasm_bg.wasm. DIR of `--arrow` (default target/arrow-wasm) is the same of www/arrow. The page goes to `--out` (default dist/www). Every file but index.html, sw.js and the manifest carries a hash of its
-// content in its name, so that it may be cached for ever.
+// The folder of `--wasm` (or AQLITE_WASM; default target/www-wasm) contains the output of `wasm-bindgen
+// --target web` for www/wasm: aqlite_wasm.js and aqlite_wasm_bg.wasm. The folder of `--arrow` (default
+// target/arrow-wasm) contains the same for www/arrow. The page is written to `--out` (default dist/www).
+// The names of all files except index.html, sw.js and the manifest contain a hash of the content, so
+// browsers may cache these files without limit.
 import { build } from "esbuild";
 import { apiPage } from "./api.mjs";
 import { NOTICES, notices, packagesOf } from "./notices.mjs";
@@ -37,7 +39,7 @@ const csp = [
   "script-src 'self' 'wasm-unsafe-eval'",
   "style-src 'self'",
   "img-src 'self' data:",
-  // Only a server that the user names. Nothing is sent before the user enters its address.
+  // The page may connect to any host, because the user may name any server as the source.
   "connect-src 'self' https: http://localhost:* http://127.0.0.1:*",
   "worker-src 'self'",
   "manifest-src 'self'",
@@ -221,7 +223,7 @@ await writeFile(
 );
 // Hosts that read this file (such as Cloudflare's asset server) also send the policy as a header,
 // and let stamped files be cached without limit.
-// The module of tables is not part of the shell: few visitors save one, and it has half a megabyte.
+// The module of tables is not cached in advance: it has half a megabyte, and few visitors need it.
 const stampedNames = [...shell, tablesModuleName].filter((name) => /\.[0-9a-f]{10}\./.test(name));
 await writeFile(
   join(out, "_headers"),

@@ -1,4 +1,4 @@
-// The definitions of the sample patients, as texts: their templates (OPT 1.4) and their guides (GDL2 as JSON).
+// The definitions of the sample patients as texts: templates (OPT 1.4) and guides (GDL2 in JSON).
 import { readFile } from "node:fs/promises";
 
 const texts = (names) =>

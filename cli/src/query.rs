@@ -213,6 +213,7 @@ fn text_of(options: &Options) -> Result<(String, String), Failure> {
 pub fn parameters(given: &[(String, String)]) -> Result<Parameters, Failure> {
     let mut all = Parameters::new();
     for (name, text) in given {
+        // Quotes force a text: `--param code='"140"'` is never compared as a number.
         let is_json = text.starts_with(['[', '"']);
         let value = if is_json {
             let value = json::value(text).map_err(|problem| {
@@ -245,6 +246,7 @@ fn parameter(value: Value) -> Parameter {
 pub fn prepare(text: &str, path: &str, parameters: &Parameters) -> Result<Plan, ()> {
     match aql::prepare(text, parameters, &QueryOptions::default()) {
         Ok(plan) => {
+            // `prepare` reports errors only.
             let mut warnings = aql::diagnose(text);
             warnings.retain(|found| found.severity == Severity::Warning);
             report::show(text, path, &warnings);

@@ -94,6 +94,7 @@ impl Repository {
         }
         if !is_url(named) {
             let limits = Limits {
+                // The limits of a server do not apply to a database of the user.
                 fetch_default: u64::MAX >> 1,
                 fetch_maximum: u64::MAX >> 1,
                 query_time: i64::MAX >> 1,
@@ -103,6 +104,7 @@ impl Repository {
             };
             let config = Config {
                 auth: Auth::Open,
+                // The database is opened for reading only, so nothing can be recorded.
                 log: false,
                 limits,
                 ..Config::default()
@@ -160,9 +162,12 @@ impl Repository {
             };
             refusal = None;
             offset += page.rows.len();
+            // All later pages name the state of the first one, even if an answer does not repeat
+            // it.
             snapshot = page.snapshot.clone().or(snapshot);
             // A server tells that more rows follow only behind a page of its own size.
             page.has_more |= fetch.is_some_and(|fetch| page.rows.len() >= fetch);
+            // A server that promises more rows but sends none would be asked forever.
             page.has_more &= !page.rows.is_empty();
             fetch = fetch.or(PAGES.first().copied());
             let (has_more, columns) = (page.has_more, page.columns.clone());
@@ -330,6 +335,8 @@ fn json_of(path: &str, response: &Response) -> Result<Value, Failure> {
 fn commits_of(token: &str) -> Option<String> {
     let parts: Vec<&str> = token.split('-').collect();
     match parts.as_slice() {
+        // 1 is the version of the token. The last two fields are the time of the query and the EHR
+        // of the state, which do not depend on commits.
         ["1", version, ehr, removals, revision, _now, _of] => {
             Some([*version, *ehr, *removals, *revision].join("-"))
         }
@@ -369,6 +376,7 @@ fn is_database(path: &Path) -> bool {
         return false;
     }
     let mut begin = Vec::new();
+    // The header of a SQLite database has 16 bytes (SQLite, "Database File Format").
     let opened = std::fs::File::open(path).map(|file| std::io::Read::take(file, 16));
     let read = opened.and_then(|mut file| std::io::Read::read_to_end(&mut file, &mut begin));
     read.is_ok() && begin == MAGIC
@@ -581,6 +589,7 @@ fn cells_of(row: &str) -> Option<Vec<Cell<String>>> {
 /// Returns the cell of a value of JSON.
 pub fn cell_of(cell: &str) -> Option<Cell<String>> {
     Some(match cell.as_bytes().first()? {
+        // The first byte of a JSON value determines its type.
         b'n' => Cell::Null,
         b't' => Cell::Boolean(true),
         b'f' => Cell::Boolean(false),

@@ -109,10 +109,12 @@ impl<R: Repository> Service<R> {
                 .load_record(call, record.map_err(at_line)?)
                 .await
                 .map_err(at_line)?;
+            // The report is bounded, the load is not: later findings are only not shown.
             let room = FINDINGS.saturating_sub(found.len());
             let shown = |f: &Finding| json!({ "line": loaded, "finding": f.one_line() });
             found.extend(findings.iter().take(room).map(shown));
             pending = match pending {
+                // Adjacent lines only: a contribution is committed as soon as another one begins.
                 Some(mut set) if belongs(&set, &next) => {
                     set.changes.extend(next.changes);
                     Some(set)
@@ -170,6 +172,7 @@ impl<R: Repository> Service<R> {
             Target::Object(object) => object,
             Target::Version(uid) => uid.object_id,
         };
+        // Checks that the object is of the class in the path, before it is removed.
         self.preceding_version(call, (&ehr.ehr_id, &object), VersionSelector::Latest, what)
             .await?
             .ok_or_else(|| missing(what))?;
@@ -259,6 +262,7 @@ impl<R: Repository> Service<R> {
                 .await
             {
                 Ok(was_there) => removed += usize::from(was_there),
+                // A template in use stays. `all` means all that can be removed.
                 Err(StoreError::TemplateInUse) => {}
                 Err(other) => return Err(Failure::of_store(other)),
             }

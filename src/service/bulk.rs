@@ -100,6 +100,7 @@ enum BodyLines {
 }
 
 fn lines_of(request: &Request) -> Option<BodyLines> {
+    // Any mount may precede these paths.
     let path = request.path.trim_end_matches('/');
     let written = ["/ehr/bulk", "/ehrs/bulk", "/admin/import"];
     match request.method == "POST" {
@@ -199,6 +200,7 @@ impl<'a> Lines<'a> {
 
     /// Yields to other requests after some lines. `text` is the line that was read.
     pub async fn pause(&mut self, call: &Call<'_>, text: &str) {
+        // A short line costs a parse and a row as well, hence the constant part.
         self.unpaused += LINE + text.len();
         if self.unpaused >= PAUSE {
             self.unpaused = 0;
@@ -208,6 +210,7 @@ impl<'a> Lines<'a> {
 
     /// Adds the response to a line: a JSON object, which gets line number and status.
     pub fn answer(&mut self, line: u64, status: u16, object: &str) {
+        // Line number and status are appended as text, because the object is written already.
         let members = object.strip_suffix('}').unwrap_or_default();
         let comma = if members.ends_with('{') { "" } else { "," };
         let _ = writeln!(
@@ -362,6 +365,8 @@ impl<R: Repository> Service<R> {
         let Some(earlier) = lines.earlier.take() else {
             return self.repository.commit_all(commits).await;
         };
+        // The repository awaits `earlier` itself, right before its transaction. The cell reports
+        // the outcome back.
         let is_rejected = Rc::new(Cell::new(false));
         let noted = Rc::clone(&is_rejected);
         let earlier = Box::pin(async move {
@@ -440,6 +445,7 @@ fn first_number(request: &Request, text: &str) -> Result<u64, Failure> {
         .map_or(Ok(1), |text| text.parse::<u64>());
     first
         .ok()
+        // A text has at most as many lines as bytes, so no line number overflows.
         .filter(|first| first.checked_add(text.len() as u64 + 1).is_some())
         .ok_or_else(|| Failure::bad_request("`first` is not the number of a line: expected a whole number whose lines end below 2⁶⁴"))
 }
@@ -448,6 +454,7 @@ fn check_blank_lines(text: &str) -> Result<(), Failure> {
     let (blank, all) = text.lines().fold((0, 0), |(blank, all), line| {
         (blank + usize::from(line.trim().is_empty()), all + 1)
     });
+    // Millions of newlines would cost a scan for nothing.
     if blank > BLANK && blank > all - blank {
         return Err(Failure::bad_request(format!(
             "{blank} of {all} lines are blank: send one JSON object a line"

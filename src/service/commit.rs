@@ -189,6 +189,7 @@ impl<R: Repository> Service<R> {
             created: change.preceding.is_none(),
             tags: change.tags.clone(),
         });
+        // The position of a rejected version is reported only if there are several.
         let members: Vec<String> = if set.changes.len() > 1 {
             set.changes.iter().map(|c| c.uid.to_string()).collect()
         } else {
@@ -229,6 +230,7 @@ impl<R: Repository> Service<R> {
         call: &Call<'_>,
         mut set: ChangeSet,
     ) -> Result<(Commit, Vec<Tree>), Failure> {
+        // Before anything is packed, so a rejected change costs little.
         self.check_permission(call, &set).await?;
         let preconditions = set.preconditions(call)?;
         let time = call.commit_time().to_owned();
@@ -291,6 +293,7 @@ impl<R: Repository> Service<R> {
                 &[Attr::CONTRIBUTION, Attr::ID, Attr::VALUE],
                 contribution_uid,
             );
+            // Packing a long document takes many milliseconds without a pause.
             let turn = call.turn(change.size()).await?;
             let (version, tree) =
                 self.version_of(ehr_id, contribution_uid, time, envelope, change)?;
@@ -390,6 +393,7 @@ impl<R: Repository> Service<R> {
         }
         let packed = match known {
             Some(known) => self.packed(&tree, &*known)?,
+            // A deletion has no document, so no template has known texts of it.
             None => self.packed(&tree, &NothingKnown)?,
         };
         let version = Version {
@@ -438,6 +442,7 @@ impl<R: Repository> Service<R> {
         if set.creates_ehr
             && matches!(
                 call.caller.reach(call.permission, Subject::Nameless)?,
+                // A caller who is confined to one EHR must not create others.
                 Reach::One(_)
             )
         {
@@ -484,6 +489,7 @@ impl<R: Repository> Service<R> {
         set: &ChangeSet,
     ) -> Result<HashMap<String, Option<String>>, Failure> {
         let changed = set.changes.iter().filter(|c| c.preceding.is_some());
+        // A contribution may change an object several times.
         let objects: BTreeSet<&str> = changed.map(|c| c.uid.object_id.as_str()).collect();
         let objects = Vec::from_iter(objects);
         let mut templates = HashMap::new();
@@ -533,6 +539,7 @@ impl<R: Repository> Service<R> {
             .await
             .map_err(Failure::of_store)?;
         let subject = flags(&status.tree).subject;
+        // An absent subject cannot collide with that of another EHR.
         if subject.is_none() || ehr.is_some_and(|ehr| ehr.subject == subject) {
             return Ok(());
         }

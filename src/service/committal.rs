@@ -391,6 +391,7 @@ impl Party {
             quote_into(&mut member, name);
             members.push(member);
         }
+        // The first member is the class, so one member means that no part was sent.
         (members.len() > 1).then(|| format!("{{{}}}", members.join(",")))
     }
 }
@@ -429,6 +430,7 @@ fn sent_code(
     let Some(code) = coded.text_along(&[Attr::DEFINING_CODE, Attr::CODE_STRING]) else {
         return rubric.map(find);
     };
+    // The error is about the code, which the client meant to be decisive.
     Some(find(code).or_else(|failure| rubric.and_then(|rubric| find(rubric).ok()).ok_or(failure)))
 }
 
@@ -518,6 +520,7 @@ fn quoted_text(text: &str) -> Option<(String, &str)> {
     while let Some((at, c)) = chars.next() {
         match c {
             '"' => return Some((out, text.get(at + 1..)?)),
+            // A backslash makes any character literal (RFC 9110, section 5.6.4).
             '\\' => out.push(chars.next()?.1),
             other => out.push(other),
         }

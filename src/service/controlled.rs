@@ -80,6 +80,7 @@ impl<R: Repository> Service<R> {
         what: &Controlled,
         facts: Facts,
     ) -> Result<ChangeSet, Failure> {
+        // The error is kept until the owner was checked: a missing EHR precedes a malformed body.
         let body = self.read_document(call, what, None).await;
         let owner = match facts {
             Facts::Cached => Owner::unread(call),
@@ -141,6 +142,7 @@ impl<R: Repository> Service<R> {
             );
         };
         let shown = match call.request.query_value("path") {
+            // `path` selects a folder of a directory (ITS-REST, DIRECTORY).
             Some(path) if what.kind == ObjectKind::Folder => folder_at(data, path)?,
             _ => data,
         };
@@ -179,6 +181,7 @@ impl<R: Repository> Service<R> {
             check_object(document, latest.object_id(), "the path")?;
         }
         let content = self.check(call, what, tree).await?;
+        // A trigger of the database has the same rule. This check names the path of the difference.
         if content.template_id != latest.template_id {
             let finding = Finding::error(
                 "SVC0203",
@@ -276,6 +279,7 @@ impl<R: Repository> Service<R> {
         let verified = self
             .repository
             .verified_version(owner.id(), &version_uid)
+            // A verified version of another kind is not found at this address.
             .filter(|verified| what.is_of_verified(verified));
         let (latest, row) = match verified {
             Some(VerifiedVersion { metadata, row, .. }) => (metadata, Some(row)),
@@ -284,6 +288,8 @@ impl<R: Repository> Service<R> {
                 let latest = self
                     .preceding_version(call, object, VersionSelector::Latest, what)
                     .await?
+                    // A newer version means that the cached facts are outdated. The change is then
+                    // repeated with stored ones.
                     .filter(|latest| latest.version_uid == version_uid);
                 (latest.ok_or_else(|| missing(what))?, None)
             }
@@ -291,6 +297,8 @@ impl<R: Repository> Service<R> {
         call.check_permission_in(owner.id(), latest.template_id.as_deref())?;
         let predecessor = Some(Predecessor {
             version_uid,
+            // An EHR has one directory and one EHR_STATUS. The commit checks that no other object
+            // of the kind is newer.
             is_newest_of_kind: what.single,
             row,
         });
@@ -320,6 +328,7 @@ impl<R: Repository> Service<R> {
         large: &LargeVersion,
     ) -> Result<Option<Response>, Failure> {
         let LargeVersion { head, tags } = large;
+        // The class of a party and the folder at a path are known from the document only.
         if what.kind == ObjectKind::Party || call.request.query_value("path").is_some() {
             return Ok(None);
         }
@@ -439,6 +448,7 @@ impl<R: Repository> Service<R> {
         if latest.is_none() && !what.single {
             return Err(missing(what));
         }
+        // After the 404 for a missing object, which needs no If-Match.
         let tag = if_match(call.request)?;
         let expected = VersionUid::read(&tag, "the header If-Match")?.to_string();
         let unknown = || {
@@ -495,6 +505,7 @@ impl<R: Repository> Service<R> {
         {
             return Err(missing(what));
         }
+        // If-Match is optional for a deletion by its path, but must not contradict the path.
         let expected = named_by_if_match(call);
         match () {
             () if expected.is_some_and(|tag| tag != latest.version_uid) => {

@@ -71,6 +71,7 @@ impl DefinitionCache {
     /// Returns the latest known version of a template.
     fn latest(&self, template: &str) -> Option<KnownTemplate> {
         let (state, key) = self.latest.borrow().get(template).cloned()?;
+        // The compiled template may have been evicted since.
         let compiled = self.templates.borrow_mut().get(&key)?;
         Some(KnownTemplate { state, compiled })
     }
@@ -137,6 +138,7 @@ impl<R: Repository> Service<R> {
     ) -> Result<Option<KnownTemplate>, Failure> {
         let latest = self.compiled(call, id, stored).await?;
         let mut known = self.definition_cache.latest.borrow_mut();
+        // Its last version may have been deleted.
         let Some((key, compiled)) = latest else {
             known.remove(id);
             return Ok(None);

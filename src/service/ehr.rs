@@ -56,6 +56,8 @@ impl<R: Repository> Service<R> {
             .map_err(Failure::of_store)?;
         let missing = || Failure::not_found("there is no EHR of this subject");
         let ehr = found.ok_or_else(missing)?;
+        // A caller without access gets the same answer as for an unknown subject, so that it does
+        // not reveal that the subject has an EHR.
         call.check_permission_in(&ehr.ehr_id, None)
             .map_err(|_| missing())?;
         call.trail.add_ehr(&ehr.ehr_id);
@@ -181,6 +183,7 @@ fn ehr_document(
     );
     let mut add = |name: &str, json: String| text.push_str(&format!(r#","{name}":{json}"#));
     if references.names_access {
+        // The same EHR has the same reference in each answer.
         let object = uuid_of(&format!("{ehr_id}\nEHR_ACCESS"));
         let uid = format!("{object}::{system_id}::1");
         let access = reference("OBJECT_VERSION_ID", &uid, "EHR_ACCESS");

@@ -54,6 +54,7 @@ impl SharedCommitData {
         to_json: impl FnOnce() -> String,
     ) -> Result<Rc<Envelope>, Failure> {
         let last = self.last.borrow().clone();
+        // The members of a bulk load usually have the same audit one after the other.
         if let Some(last) = last.filter(|last| last.audit == *audit) {
             return Ok(last);
         }

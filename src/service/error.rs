@@ -178,6 +178,7 @@ impl Failure {
             (shown, 0) => format!("the {what} has errors: {shown}"),
             (shown, more) => format!("the {what} has errors: {shown}, and {more} more"),
         };
+        // A text of megabytes may have a problem at each of its tokens.
         let listed = diagnostics.iter().take(MOST_ERRORS);
         Failure::new(status, message)
             .with_errors(listed.map(|d| of_diagnostic(d, &index)).collect())
@@ -218,6 +219,7 @@ impl Failure {
             | StoreError::TemplateInUse => Failure::new(409, message),
             StoreError::SnapshotGone => Failure::new(410, message),
             StoreError::NoSuchSnapshot => Failure::bad_request(message),
+            // An object without a version has none that the client could read instead.
             StoreError::Stale { latest } if latest.is_empty() => {
                 Failure::new(409, "the preceding version does not exist")
             }
@@ -328,6 +330,7 @@ fn with_key(mut error: Value, keys: Option<&BTreeMap<String, String>>) -> Value 
         .and_then(Value::as_str)
         .map(str::to_owned);
     let key =
+        // Without a map, the path of a problem is the key itself.
         path.and_then(|path| keys.map_or(Some(path.clone()), |keys| keys.get(&path).cloned()));
     if let (Some(key), Some(members)) = (key, error.as_object_mut()) {
         members.insert("_key".into(), key.into());

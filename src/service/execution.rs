@@ -274,6 +274,7 @@ impl<R: Repository> Service<R> {
         let stages = self.stages(call, guide_ids).await?;
         let mut ids: Vec<String> = ehr_ids.iter().map(|id| id.to_ascii_lowercase()).collect();
         let mut seen = HashSet::new();
+        // A repeated EHR is run once, at its first place.
         ids.retain(|id| seen.insert(id.clone()));
         ids.iter()
             .try_for_each(|id| record_access(call, &stages, id))?;
@@ -288,6 +289,7 @@ impl<R: Repository> Service<R> {
                 .is_none_or(|run| run.ehr_id != *id)
                 .then_some(id)
         }) {
+            // Runs have the order of the EHRs that exist, so the first difference is a missing EHR.
             let whose = named(stages.first().map_or("", Stage::id), id);
             return Err(no_ehr().within(&whose));
         }
@@ -330,6 +332,7 @@ impl<R: Repository> Service<R> {
         let mut chain = Chain {
             started,
             reports_queries,
+            // One scan answers all queries, so each gets an equal share of its time.
             query_time: millis(call.clock() - started) / queries as f64,
             limits: Limits {
                 bytes: self.config.limits.result,
@@ -712,6 +715,7 @@ impl<'c> Stage<'c> {
             }
             reports.push(QueryRun {
                 id: query.id.clone(),
+                // Ids of EHRs in the repository are UUIDs, so they need no escaping.
                 aql: query.aql.replace("$ehr_id", &format!("'{ehr_id}'")),
                 time,
                 value,
@@ -769,6 +773,8 @@ fn now_of(call: &Call<'_>, zone: Option<&dyn Zone>) -> Result<Moment, Failure> {
         )
     })?;
     Ok(zone
+        // The offset at the time as if it were UTC: exact except within hours of a change of the
+        // offset.
         .and_then(|zone| read(zone.offset(now.millis)))
         .unwrap_or(now))
 }

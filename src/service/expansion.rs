@@ -90,6 +90,7 @@ impl<R: Repository> Service<R> {
             let added = match self.stored_value_set(call, &url).await? {
                 Some(inner) => loaded.add(&url, inner, &mut open),
                 None => match self.expand(&TerminologyRequest::of_import(&url)).await {
+                    // The terminology server has expanded the imports of this value set itself.
                     Ok(codes) => loaded.count(codes.len()).map(|()| {
                         loaded.expanded.insert(url, codes.into());
                     }),

@@ -37,6 +37,7 @@ impl<R: Repository> Service<R> {
         }
         if let Some(ehr) = &request.ehr {
             call.trail.add_ehr(ehr);
+            // An unknown EHR is an error of the request, not a result without rows.
             self.ehr_with_id(ehr).await?;
         }
         let answers = match aql::parse(q).0 {
@@ -93,6 +94,7 @@ impl<R: Repository> Service<R> {
         let mut out = compilation_steps(q, &explanation, host).await;
         if let Some(plan) = plan {
             let run = self.explained_run(&plan, host).await?;
+            // A run that failed has null as its number of rows.
             if run.get("rows") == Some(&Value::from(0))
                 && let Some(stages) = &explanation.stages
             {

@@ -45,6 +45,7 @@ impl FollowedObjects {
             kind: change.kind,
             is_deleted: class.is_none(),
             unread: before.as_ref().and_then(|before| before.unread.clone()),
+            // The class of the first version with data applies to all later ones.
             class: before.and_then(|before| before.class).or(class),
         });
     }
@@ -171,6 +172,7 @@ impl<R: Repository> Service<R> {
         object: &str,
         followed: &mut FollowedObjects,
     ) -> Result<Option<FollowedObject>, Failure> {
+        // The object was not among those to read, or `add_created` removed it.
         if !followed.0.contains_key(object) {
             call.pause().await;
             self.read_followed(owner, &[object], followed).await?;

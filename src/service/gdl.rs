@@ -67,6 +67,7 @@ impl<R: Repository> Service<R> {
     /// GET /definition/gdl/{id}: the text as sent.
     pub(super) async fn guide_get(&self, call: &Call<'_>) -> Result<Response, Failure> {
         let found = self.stored_guide(call.param(0)).await?;
+        // A guide is stored as JSON or as ODIN, and only JSON begins with a brace.
         let media_type = if found.body.trim_start().starts_with('{') {
             "application/json"
         } else {
@@ -183,6 +184,7 @@ fn guide_text(body: &str) -> Result<String, Failure> {
     });
     match wrapped {
         None => Ok(body.to_owned()),
+        // Members are raw JSON: a guide in ODIN is a quoted text, one of GDL 2 an object.
         Some(text) if text.starts_with('"') => {
             json::text(text).ok_or_else(|| Failure::bad_request("`gdl` is not a text"))
         }

@@ -197,6 +197,7 @@ impl LineUuids {
     pub fn of_line(&self, number: u64, text: &str) -> String {
         let number_text = number.to_string();
         let mut bytes = digest_of_parts(&[&self.shared, "\n", &number_text, "\n", text]);
+        // The highest byte first, so that the order of the UUIDs is that of the lines.
         let [.., a, b, c, d] = number.to_be_bytes();
         let [first, second] = self.load;
         for (byte, prefix) in bytes.iter_mut().zip([first, second, a, b, c, d]) {
@@ -211,6 +212,7 @@ impl LineUuids {
 pub(crate) fn uuid_beside(uuid: &str) -> String {
     let prefix = uuid::Uuid::try_parse(uuid).unwrap_or_default().into_bytes();
     let mut bytes = digest_of_parts(&[uuid]);
+    // Six bytes: the load and the number of the line, see `LineUuids`.
     for (byte, prefix) in bytes.iter_mut().zip(prefix).take(6) {
         *byte = prefix;
     }

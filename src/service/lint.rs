@@ -88,6 +88,7 @@ impl<R: Repository> Service<R> {
     async fn latest_templates(&self, call: Option<&Call<'_>>) -> Option<LintTemplates> {
         let kind = DefinitionKind::Template;
         let listed = self.repository.definitions(kind, "").await.ok()?;
+        // The list has the sizes of all versions, so that no body is read in vain.
         if listed.iter().map(|d| d.bytes).sum::<usize>() > LINT_TEMPLATES {
             return None;
         }
@@ -143,6 +144,7 @@ impl<R: Repository> Service<R> {
             };
             let trial = self.trial(&plan, left, false, host).await?;
             left = left.saturating_sub(trial.work);
+            // A query that failed or stopped at its limit does not confirm the warning either.
             if trial.result.is_ok_and(|rows| rows.is_empty()) {
                 kept.push(warning.diagnostic);
             }
@@ -159,6 +161,7 @@ impl<R: Repository> Service<R> {
         options: &QueryOptions<'_>,
         host: &Host<'_>,
     ) -> Result<Removed, StoreError> {
+        // An explanation must not take the time of the request from its other parts.
         let until = host.until.min((host.clock)().saturating_add(STAGES_TIME));
         let stopped = || (host.clock)() > until || (host.stopped)();
         let host = Host {
@@ -176,6 +179,7 @@ impl<R: Repository> Service<R> {
         let (mut parts, mut is_complete) = (Vec::new(), false);
         let all = stages.all();
         for stage in all {
+            // Above the budget the list of parts ends without the one that removed the last rows.
             let Some(rows) = counter.count(&stages.counting(stage)).await? else {
                 break;
             };

@@ -450,6 +450,8 @@ impl<R: Repository> Service<R> {
             Err(failure) => failure.into_response(request),
         };
         #[cfg(feature = "server")]
+        // After the answer, because the record has its status. An answer is replaced by an error if
+        // the access cannot be recorded.
         let response = self.record_after(request, &trail, response).await;
         self.finish(request, response)
     }
@@ -484,6 +486,7 @@ impl<R: Repository> Service<R> {
                 trail.set_route(head, &found, environment.now());
                 self.admit(head, &found, caller, &trail).map(drop)
             }
+            // Health and OPTIONS need no permission. An unknown path is an error.
             other => other.map(drop),
         };
         let Err(failure) = outcome else { return Ok(()) };
@@ -516,6 +519,7 @@ impl<R: Repository> Service<R> {
         };
         let now = environment.arrival();
         trail.set_route(request, &matched, now);
+        // Before decompression: only admitted callers may cause that work.
         let caller = self.admit(request, &matched, caller, trail)?;
         let expanded = self.decompressed(request)?;
         let request = expanded.as_ref().unwrap_or(request);
@@ -530,6 +534,7 @@ impl<R: Repository> Service<R> {
             caller,
             environment,
         );
+        // A parameter that occurs twice could be read in two ways by two programs.
         call.check_unambiguous()?;
         // The first part of a long result has recorded the access.
         #[cfg(feature = "server")]
@@ -560,11 +565,14 @@ impl<R: Repository> Service<R> {
             (Gunzip::default(), Vec::new(), self.config.limits.body);
         gunzip.feed(&request.body);
         let progress = gunzip
+            // One byte more than the limit shows that the body is too long, without expanding the
+            // rest.
             .expand(&mut body, limit.saturating_add(1))
             .map_err(Failure::of_gzip)?;
         if body.len() > limit {
             return Err(Failure::too_large("body", limit));
         }
+        // All input was consumed below the limit, so it must have ended with a complete trailer.
         if progress == Progress::Input {
             gunzip.end().map_err(Failure::of_gzip)?;
         }

@@ -194,6 +194,7 @@ impl Prefer {
             named
                 .clone()
                 .flat_map(|(_, value)| value.split([',', ';']))
+                // RFC 7240 allows `return="minimal"` too.
                 .map(|token| token.trim().replace('"', ""))
         };
         let stated = tokens().find_map(|token| match token.as_str() {
@@ -425,6 +426,7 @@ pub(crate) fn wanted_format(request: &Request) -> Result<Format, Failure> {
 /// Returns an entity tag without its quotes: `"x"`, `W/"x"` or bare.
 pub(crate) fn entity_tag(value: &str) -> &str {
     let value = value.trim();
+    // A proxy that compresses responses makes their entity tags weak.
     let value = value.strip_prefix("W/").unwrap_or(value);
     value
         .strip_prefix('"')

@@ -97,6 +97,8 @@ impl<R: Repository> Service<R> {
             200,
             found
                 .iter()
+                // A permission may name single queries. The list has those that the caller may
+                // read.
                 .filter(|d| call.check_named_permission(&d.name).is_ok())
                 .map(|d| Value::Object(detail(call.dialect, d)))
                 .collect::<Value>(),
@@ -140,6 +142,7 @@ impl<R: Repository> Service<R> {
         let (ast, mut diagnostics) = aql::parse(text);
         if let Some(ast) = ast {
             let options = aql::CheckOptions {
+                // No parameter is bound yet, and a draft may leave them so.
                 draft: true,
                 ..aql::CheckOptions::default()
             };
@@ -200,6 +203,7 @@ fn next_version(stored: &[Definition]) -> Result<String, Failure> {
     let Some(last) = last else {
         return Ok(String::from("1.0.0"));
     };
+    // A client may store the greatest number of 64 bits itself.
     let patch = last.patch.checked_add(1).ok_or_else(|| {
         Failure::new(
             409,
@@ -249,6 +253,7 @@ fn query_text(call: &Call<'_>) -> Result<String, Failure> {
         };
     }
     let body = json::members(text).map_err(|problem| malformed("body", text, problem))?;
+    // Of a member that is repeated, the last one counts, as in `JSON.parse`.
     let q = body.iter().rev().find(|(key, _)| key == "q");
     q.and_then(|(_, q)| json::text(q))
         .filter(|q| !q.trim().is_empty())

@@ -173,6 +173,7 @@ impl<R: Repository> Service<R> {
             return Err(Failure::not_found("there is no tag with this key"));
         }
         self.repository
+            // The repository compares the tags again, so that a tag of another request is not lost.
             .set_tags(owner.id(), TagList::new(target, rest), Some(&before))
             .await
             .map_err(Failure::of_store)?;
@@ -274,6 +275,7 @@ pub(crate) fn with_headers(response: Response, tags: &[TagList]) -> Response {
                 OF_OBJECT
             };
             let value = header_of(list);
+            // Only ASCII can be sent in a header. A client reads other tags at the URL of the tags.
             let is_short = value.len() <= LONGEST_HEADER;
             if is_short && value.bytes().all(|b| (b' '..0x7f).contains(&b)) {
                 response.with_header(name, value)
@@ -351,6 +353,7 @@ fn of_json(text: &str) -> Result<ItemTag, Failure> {
             json::text(value).ok_or_else(|| Failure::bad_request(format!("`{name}` is not a text")))
         };
         match &*name {
+            // Members are raw JSON, so this is the literal and not a text.
             _ if value == "null" => {}
             "key" => tag.key = string()?,
             "value" => tag.value = Some(string()?),

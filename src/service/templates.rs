@@ -89,6 +89,7 @@ impl Templates {
         let bytes = template.as_ref().map_or(0, size);
         let replaced = self.by_id.get(id).and_then(Option::as_ref);
         let others = self.bytes - replaced.map_or(0, size);
+        // A single template of any size must be usable, as the upload has accepted it.
         if others > 0 && others.saturating_add(bytes) > TEMPLATES {
             return Err(Failure::bad_request(format!(
                 "the change set names templates of more than {TEMPLATES} bytes in all: commit its members in several change sets"
@@ -105,6 +106,7 @@ impl Templates {
     pub fn forget_many(&mut self) -> bool {
         let is_many = self.bytes > TEMPLATES / 2;
         if is_many {
+            // The next change set looks its templates up again, in the same source.
             self.rely_on(self.facts);
         }
         is_many
@@ -126,6 +128,7 @@ pub(crate) struct Compiled {
 impl Compiled {
     /// Compiles a template, given with the bytes of its text.
     pub fn new(template: Template, bytes: usize) -> Compiled {
+        // A shared layout may have these texts, because no person typed them into a document.
         let known = Rc::new(template.texts().into_iter().map(str::to_owned).collect());
         Compiled {
             bytes,

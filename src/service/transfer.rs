@@ -102,11 +102,14 @@ impl<R: Repository> Service<R> {
                     .contributions(ehr_id, after.as_deref(), left, Extent::WithVersions);
             let ListPage { items, more } = read.await.map_err(Failure::of_store)?;
             add_contributions(call, &items, out).await;
+            // The repository returns at most `left` items, so this does not underflow.
             left -= items.len() as u64;
             after = items.last().map(|c| c.uid.clone()).filter(|_| more);
             if after.is_none() {
                 add_record(out, r#"{"end":true}"#);
             }
+            // A page of large contributions ends early. Its last uid is the `after` of the next
+            // page.
             if after.is_none() || left == 0 || out.len() >= PAGE_BYTES {
                 return Ok(());
             }
@@ -122,6 +125,8 @@ impl<R: Repository> Service<R> {
         import.lines.await_earlier_parts().await?;
         for sent in numbered(call)? {
             import.lines.pause(call, sent.text).await;
+            // The templates of a call are kept for its lines. A long body may name any number of
+            // them.
             call.templates.borrow_mut().forget_many();
             let imported = self.import_line(call, &mut import, sent, keeps_findings);
             if let Err(failure) = imported.await {
@@ -201,6 +206,7 @@ impl<R: Repository> Service<R> {
         let versions = self.imported_versions(call, &context, parts).await?;
         let parties = stated.parties(&versions);
         let (new_ehr, status) = match last_status(&versions) {
+            // A new EHR has the flags already. For an existing one, the commit updates them.
             Some(flags) if creates_ehr(&versions) => (Some(stated.new_ehr(&ehr_id, flags)), None),
             status => (None, status),
         };
@@ -212,6 +218,7 @@ impl<R: Repository> Service<R> {
             time_committed: stated.time_committed,
             versions,
             status,
+            // The import as a whole is recorded in the access log, not each line.
             access: None,
             preconditions: Preconditions::default(),
             idempotency: None,
@@ -228,6 +235,7 @@ impl<R: Repository> Service<R> {
     ) -> Result<Vec<Version>, Failure> {
         let mut read: Vec<Version> = Vec::new();
         for (index, text) in parts.versions()?.into_iter().enumerate() {
+            // A version of the same record may be the preceding one of a later version.
             let is_pending = |uid: &str| read.iter().any(|version| version.version_uid == uid);
             let version = self.imported_version(call, context, text, is_pending).await;
             read.push(version.map_err(|failure| failure.within(&format!("versions[{index}]")))?);
@@ -308,6 +316,7 @@ impl<R: Repository> Service<R> {
     ) -> Result<(Option<String>, Packed), Failure> {
         let path = [Attr::ARCHETYPE_DETAILS, Attr::TEMPLATE_ID, Attr::VALUE];
         let template_id = data.text_along(&path).map(str::to_owned);
+        // The turn ends before the template is read, because reading waits for the database.
         let turn = call.turn(version.size()).await?;
         let mut findings = version.root().map(validate).unwrap_or_default();
         drop(turn);
@@ -321,6 +330,8 @@ impl<R: Repository> Service<R> {
         };
         let _turn = call.turn(version.size()).await?;
         if keeps_findings {
+            // Findings about the VERSION itself still reject the line: its audit and uid must be
+            // valid.
             findings.retain(|finding| !is_of_data(finding));
         } else {
             findings.extend(crate::template::validate(data, &template.template));
@@ -385,6 +396,7 @@ impl<R: Repository> Service<R> {
         let Some(stored) = stored.map_err(Failure::of_store)? else {
             return Ok(None);
         };
+        // An imported version is stored in another form than it was sent in.
         let imported = is_imported.then(|| stored_form(root, stored.preceding.is_some()));
         let root = imported.as_ref().map_or(Some(root), Tree::root);
         let is_same = root.is_some_and(|root| stored.packed.gives(root));
@@ -600,6 +612,7 @@ impl VersionHead {
         check_data_uid(&uid, data)?;
         let kind = context.kind_of(root, &uid)?;
         let state = mandatory(root, "version", &LIFECYCLE_CODE)?;
+        // `lifecycle` also accepts rubrics. An export has codes only.
         if lifecycle(&state)?.code != state || (state == DELETED.code) != data.is_none() {
             return Err(Failure::bad_request(format!(
                 "the lifecycle state is `{state}`: a version has no data when it is `523` (deleted), and only then"

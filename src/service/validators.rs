@@ -24,6 +24,8 @@ pub(super) fn definition_etag(definition: &Definition) -> String {
 pub(super) fn tags_etag(tags: &[ItemTag]) -> String {
     let text = |text: &Option<String>| {
         text.as_ref().map_or_else(
+            // The length before each text makes the encoding unambiguous, and no length begins like
+            // this.
             || String::from("-"),
             |text| format!("{}:{text}", text.len()),
         )

@@ -37,6 +37,7 @@ impl<R: Repository> Service<R> {
             call.request,
             latest.as_ref().map(definition_etag).as_deref(),
         )?;
+        // A repeated upload makes no revision.
         if latest.as_ref().is_some_and(|known| known.body == text) {
             return Ok(Response::new(204));
         }

@@ -245,6 +245,7 @@ impl<R: Repository> Service<R> {
             .map(|head| head.bytes)
             .max()
             .unwrap_or_default();
+        // The versions are read in pages, so at most a page, or the largest version, is in memory.
         call.room(read.min(HISTORY.max(largest))).await?;
         let items = self.history_items(call, owner, object_id).await?;
         let _turn = call.turn(items.len()).await?;
@@ -269,6 +270,7 @@ impl<R: Repository> Service<R> {
         object_id: &str,
     ) -> Result<String, Failure> {
         let (mut items, mut after) = (String::new(), 0);
+        // The limit of a query bounds a history, too, which may read any number of versions.
         let deadline = call.now.saturating_add(self.config.limits.query_time);
         loop {
             let ListPage {
@@ -321,6 +323,7 @@ impl<R: Repository> Service<R> {
             .version_metadata(owner, object_id)
             .await
             .map_err(Failure::of_store)?;
+        // An object of another kind is answered like a missing one.
         if heads.iter().any(|head| head.kind != what.kind) {
             return Ok(Vec::new());
         }
@@ -333,6 +336,7 @@ impl<R: Repository> Service<R> {
                 return Ok(Vec::new());
             }
         }
+        // A deletion has no template, so the last version with data decides.
         match heads.iter().rev().find_map(|h| h.template_id.as_deref()) {
             Some(template) => call.check_permission_in(owner, Some(template))?,
             None if heads.is_empty() => {}

@@ -1,4 +1,5 @@
-// Permissions of callers, in workerd: real keys, real signatures, an issuer of the test's own whose keys change.
+// Authentication and permissions of callers, in workerd. Keys and signatures are real. The issuer is a
+// server of the test, whose keys change.
 import assert from "node:assert/strict";
 import { createHmac, pbkdf2Sync, randomBytes } from "node:crypto";
 import { after, before, test } from "node:test";
@@ -67,7 +68,7 @@ test("without credentials: 401 with the scheme, and health, OPTIONS and prefligh
   assert.equal(stranger.headers.get("vary"), "Origin");
 });
 
-test("RS256 and ES256 are believed", async () => {
+test("tokens signed with RS256 and ES256 are accepted", async () => {
   for (const options of [
     { key: rsa, kid: "rsa" },
     { key: ec, kid: "ec" },
@@ -200,7 +201,7 @@ test("roles: 403 for a missing role, and the answer names a sufficient role", as
   );
 });
 
-test("the committer is the caller, unless the client names another", async () => {
+test("the committer is the caller, unless the request names another committer", async () => {
   const made = await server.send("POST", `${ITS}/ehr/${ehrId}/composition`, {
     body: JSON.stringify(composition),
     headers: bearer({ roles: ["write"], name: "Ann Example" }),
@@ -281,7 +282,7 @@ test("SMART scopes: one EHR, one template, 404 for the rest", async () => {
   assert.ok(configuration.json.services["org.openehr.rest"].baseUrl.endsWith(ITS));
 });
 
-test("every access is in the log, refused ones too, and auditors read it", async () => {
+test("every access is in the access log, also a refused one, and auditors can read the log", async () => {
   await get(`${V1}/ehr/${OTHER}`, { ...as("read"), "x-request-id": "trace-7" });
   await get(`${V1}/ehr/${OTHER}`);
   const answer = await get(`${V1}/admin/access-log?ehr_id=${OTHER}&fetch=1000`, as("audit"));
@@ -313,7 +314,7 @@ test("every access is in the log, refused ones too, and auditors read it", async
   assert.ok(writes.some((entry) => entry.status === 201 && entry.object.endsWith("::1")));
 });
 
-test("answers carry a request id, are not kept, and logs hold no content", async () => {
+test("answers have a request id, are not cached, and logs contain no content", async () => {
   const answer = await get(`${V1}/ehr/${ehrId}`, { ...as("read"), origin: "https://page.example" });
   assert.match(answer.headers.get("x-request-id"), /^[0-9a-f-]{36}$/);
   assert.equal(answer.headers.get("cache-control"), "no-store");
@@ -346,7 +347,7 @@ test("limits are variables", async () => {
   assert.equal(answer.status, 413);
 });
 
-test("keys rotate: a new one is fetched once, and a withdrawn one is refused", async () => {
+test("a new key of the issuer is fetched once, and a withdrawn key is refused", async () => {
   const asked = issuer.asked;
   for (let i = 0; i < 5; i += 1)
     assert.equal(
@@ -357,7 +358,7 @@ test("keys rotate: a new one is fetched once, and a withdrawn one is refused", a
   assert.ok(issuer.asked <= asked + 1, `asked ${issuer.asked - asked} times`);
   issuer.keys.delete("ec");
   issuer.keys.set("later", later);
-  // An unknown key is requested again only after ten seconds.
+  // The worker requests the keys again for an unknown key at most once in ten seconds.
   await new Promise((resolve) => setTimeout(resolve, 11_000));
   assert.equal(
     (await get(`${V1}/ehr/${ehrId}`, bearer({ roles: ["read"] }, { key: later, kid: "later" })))
@@ -370,7 +371,7 @@ test("keys rotate: a new one is fetched once, and a withdrawn one is refused", a
   );
 });
 
-test("basic: users of the deployment, and no others", async () => {
+test("basic authentication accepts the users of the deployment only", async () => {
   const salt = randomBytes(16);
   const hash = pbkdf2Sync("correct horse", salt, 10_000, 32, "sha256");
   const USERS = `dev:10000:${base64url(salt)}:${base64url(hash)}:read,audit`;
@@ -394,7 +395,7 @@ test("basic: users of the deployment, and no others", async () => {
   }
 });
 
-test("a deployment that is set up wrongly stays closed", async () => {
+test("a deployment with wrong settings refuses every request", async () => {
   const state = freshState("closed");
   for (const vars of [
     { AUTH: "jwt", JWT_ISSUER: "x" },

@@ -1,4 +1,5 @@
-// A database that was altered behind the worker's back: what was touched is refused, by an error that names it; the rest answers.
+// A database whose rows were altered by another program. The worker refuses an altered document with
+// an error that names the document, and answers all other requests.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { ITS, execute, freshState, sample, start, uploadTemplates } from "./server.mjs";
@@ -33,7 +34,7 @@ before(async () => {
 });
 after(() => server.stop());
 
-/** Does something to the database while no worker runs. */
+/** Executes SQL on the database while no worker runs. */
 async function altered(sql) {
   await server.stop();
   execute(state, sql);
@@ -57,7 +58,7 @@ async function refused(answer) {
   assert.ok(line.includes(uid) && !line.includes(MARK) && !line.includes(ehrId), line);
 }
 
-test("a document that was altered is refused, by itself, in a query and in an export", async () => {
+test("an altered document is refused when it is read, queried or exported", async () => {
   await altered(
     `UPDATE version SET document = replace(document, '${MARK}', 'Somebody Else') WHERE document LIKE '%${MARK}%'`,
   );
@@ -72,13 +73,13 @@ test("a document that was altered is refused, by itself, in a query and in an ex
   assert.equal((await server.send("GET", `${ITS}/ehr/${ehrId}`)).status, 200);
 });
 
-test("a restored row is answered again", async () => {
+test("a document is readable again after its row was restored", async () => {
   await altered(`UPDATE version SET document = replace(document, 'Somebody Else', '${MARK}')`);
   for (const answer of [await get(uid), await count(), await exported()])
     assert.equal(answer.status, 200, answer.text);
 });
 
-test("a document whose shape is gone is refused", async () => {
+test("a document whose layout was removed is refused", async () => {
   await altered(
     "DELETE FROM shape WHERE id IN (SELECT value FROM version v, json_each(v.shapes) WHERE v.kind = 1)",
   );

@@ -1,7 +1,8 @@
-// Attacks on the worker in workerd: each is refused or bounded, and neighbours are served meanwhile.
+// Attacks on the worker in workerd. Each attack is refused or bounded, and other clients (neighbours)
+// are served meanwhile.
 //
-// An attack with `open` is not bounded yet. It is skipped with that reason, except in the long sizes.
-// AQLITE_ATTACK=long executes them in the sizes in which they were found (`cargo xtask soak --only attack`).
+// `open` of an attack is the reason why it is not bounded yet. Such an attack is skipped, except in the
+// full sizes. AQLITE_ATTACK=long executes all attacks in full size (`cargo xtask soak --only attack`).
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { V1, sample, uploadTemplates } from "./server.mjs";
@@ -35,11 +36,11 @@ async function populate(host) {
   }
 }
 
-/** Describes what was measured during an attack. */
-const measured = ({ seen, givenBack, result }) =>
-  `${Math.round(seen.milliseconds)} ms, neighbour ${Math.round(seen.worst)} ms with ${Math.round(seen.left * 100)} % of the processors, memory ${megabytes(seen.memory)}, given back after ${Math.round(givenBack)} ms, answers ${result?.map((answer) => answer.status).join(" ")}`;
+/** Describes the measurements of an attack. */
+const measured = ({ seen, releasedAfter, result }) =>
+  `${Math.round(seen.milliseconds)} ms, neighbour ${Math.round(seen.worst)} ms with ${Math.round(seen.left * 100)} % of the processors, memory ${megabytes(seen.memory)}, given back after ${Math.round(releasedAfter)} ms, answers ${result?.map((answer) => answer.status).join(" ")}`;
 
-/** Fails unless the answers are as an attack expects them. */
+/** Fails unless the answers have a status that the attack expects, and pass its further check. */
 function assertAnswered({ expected, holds }, result) {
   for (const answer of result)
     assert.ok(
@@ -69,11 +70,11 @@ describe("bombs", () => {
         await start();
         throw failure ?? new Error("the attack stopped the server");
       }
-      const givenBack = await host.givesBack();
-      context.diagnostic(measured({ seen, givenBack, result }));
+      const releasedAfter = await host.waitForRelease();
+      context.diagnostic(measured({ seen, releasedAfter, result }));
       if (failure) throw failure;
       assertAnswered(bomb, result);
-      assertCalm({ seen, givenBack });
+      assertCalm({ seen, releasedAfter });
     });
   }
 });
@@ -88,11 +89,11 @@ describe("memory", () => {
         await host.restart();
         await host.settle();
         const { result, failure, seen } = await host.observe(run);
-        const givenBack = await host.givesBack(attack.kept);
-        context.diagnostic(measured({ seen, givenBack, result }));
+        const releasedAfter = await host.waitForRelease(attack.kept);
+        context.diagnostic(measured({ seen, releasedAfter, result }));
         if (failure) throw failure;
         assertAnswered(attack, result);
-        assertCalm({ seen, givenBack }, { ...CALM, memory: attack.most });
+        assertCalm({ seen, releasedAfter }, { ...CALM, memory: attack.most });
       } finally {
         await host.stop();
       }

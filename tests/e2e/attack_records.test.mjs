@@ -1,4 +1,5 @@
-// Attempts to twist, lose or hide records: what a version is, what a repetition is, what a lock is, and what a deletion leaves behind.
+// Attempts to falsify, lose or hide records: invalid versions, repeated loads, writes into locked EHRs,
+// imports, and the remains of a deletion.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { after, before, describe, test } from "node:test";
@@ -57,7 +58,7 @@ before(async () => {
 });
 after(() => host?.stop());
 
-/** Creates a composition; returns its version uid. */
+/** Creates a composition. Returns its version uid. */
 const compose = async (ehrId, document = composition()) =>
   uidOf(
     await host.expect(201, "POST", `${V1}/ehr/${ehrId}/composition`, {
@@ -68,7 +69,10 @@ const statusUid = async (ehrId) =>
   uidOf(await host.expect(200, "GET", `${V1}/ehr/${ehrId}/ehr_status`));
 
 describe("kinds", () => {
-  /** Invalid successors of a version, by title: a function of the EHR that returns the preceding uid and the data. */
+  /**
+   * Invalid successors of a version, by title. Each function creates a version in the EHR, and returns
+   * its uid and the data of the successor.
+   */
   const twists = {
     "a FOLDER after a COMPOSITION": async (ehrId) => [await compose(ehrId), folder()],
     "an EHR_STATUS after a COMPOSITION": async (ehrId) => [
@@ -155,13 +159,13 @@ describe("kinds", () => {
   });
 });
 
-/** A line of an import, with the digest of its record. */
+/** Returns a line of an import: the record with its digest. */
 function sealed(record) {
   const body = typeof record === "string" ? record : JSON.stringify(record);
   return `{"digest":"${createHash("sha256").update(body).digest("hex")}","record":${body}}`;
 }
 
-/** The records of an EHR as they are exported, without the one that ends the export. */
+/** Returns the records of the export of an EHR, without the record that ends the export. */
 async function exportedRecords(ehrId) {
   const answer = await host.expect(200, "GET", `${V1}/admin/export?ehr_id=${ehrId}`);
   return answer.text
@@ -171,7 +175,7 @@ async function exportedRecords(ehrId) {
     .filter((record) => !record.end);
 }
 
-/** A record of a next version, as another system could have exported it. */
+/** Returns a record of the next version, in the form of an export of another system. */
 function successor(record, change = () => {}, type = "COMPOSITION") {
   const next = structuredClone(record);
   const [version] = next.versions;
@@ -233,7 +237,7 @@ describe("repetitions", () => {
     );
   });
 
-  test("under an Idempotency-Key the identical load alone is a repetition", async () => {
+  test("under one Idempotency-Key, only an identical load is a repetition", async () => {
     const ehrId = await newEhr(host);
     const headers = { "idempotency-key": crypto.randomUUID() };
     const load = (document, uid) =>
@@ -286,7 +290,7 @@ describe("locks", () => {
     );
   });
 
-  test("a contribution that locks and writes is taken whole or refused whole", async () => {
+  test("a contribution that locks an EHR and writes into it is stored as a whole or refused as a whole", async () => {
     const ehrId = await newEhr(host);
     const answer = await host.send("POST", `${V1}/ehr/${ehrId}/contribution`, {
       body: JSON.stringify(contribution(await lock(ehrId), member(composition()))),
@@ -298,7 +302,7 @@ describe("locks", () => {
     assert.equal(later, answer.status === 201 ? 409 : 201);
   });
 
-  /** Every way to write into an EHR, by title; `made` are compositions that exist. */
+  /** All requests that write into an EHR, by title. `made` are existing compositions. */
   const writes = {
     "create a COMPOSITION": (ehrId) =>
       host.send("POST", `${V1}/ehr/${ehrId}/composition`, { body: JSON.stringify(composition()) }),
@@ -322,7 +326,7 @@ describe("locks", () => {
       ]),
   };
 
-  test("no version is committed behind the lock by clients that race with it", async () => {
+  test("clients that race with a lock commit no version after the lock", async () => {
     const later = (milliseconds, send) =>
       new Promise((resolve) => setTimeout(resolve, milliseconds)).then(send);
     let behind = 0;
@@ -368,7 +372,7 @@ describe("locks", () => {
 });
 
 describe("leftovers", () => {
-  test("after a reset a definition of the same name and time is the new one", async () => {
+  test("after a reset, a definition with the same name and time is read as the new one", async () => {
     const own = await Host.start("reset", { AUTH: "none", ADMIN: "true" });
     try {
       const created = "2026-01-01T00:00:00.000Z";
@@ -513,7 +517,7 @@ describe("oddities", () => {
         type: "application/xml",
       });
       assert.ok([201, 400, 422].includes(stored.status), `${stored.status} ${stored.text}`);
-      // An id that is no segment of a path has no address.
+      // An id that is not a segment of a path has no URL.
       if (["", ".", ".."].includes(id)) assert.notEqual(stored.status, 201);
       if (stored.status === 201)
         await host.expect(

@@ -1,4 +1,5 @@
-// Attacks by callers without credentials, by pages of other origins, and by applications of one patient.
+// Attacks by callers without credentials, by pages of other origins, and by applications with access to
+// one patient.
 import assert from "node:assert/strict";
 import { pbkdf2Sync, randomBytes } from "node:crypto";
 import { after, before, describe, test } from "node:test";
@@ -21,7 +22,7 @@ const json = { "content-type": "application/json" };
 const ROLES = ["read", "write", "query", "population", "define", "admin"];
 const stranger = pair("ec", { namedCurve: "P-256" });
 
-/** Many answers, a few at a time. */
+/** Sends many requests, a few at a time. Returns their answers. */
 async function flood(count, ask, together = 20) {
   const answers = [];
   for (let at = 0; at < count; at += together)
@@ -83,12 +84,13 @@ describe("without credentials", () => {
     );
   });
 
-  test("a Host that was not configured makes no other addresses, caches or memory", async () => {
+  test("a Host that is not configured causes no other addresses, no cache entries and no memory", async () => {
     const headers = issuer.as(...ROLES);
     const ask = (more) => (index) =>
       host.send("GET", `${V1}/definition/query`, { headers: { ...headers, ...more(index) } });
     const count = LONG ? 2_000 : 300;
-    // Each request leaves some garbage, which V8 collects when it is some hundred megabytes: what counts is what the Host adds to it.
+    // Each request leaves garbage, which V8 collects only at some hundred megabytes. The test therefore
+    // compares many Host headers with one Host header.
     await host.settle();
     const alike = await host.observe(() =>
       flood(
@@ -108,7 +110,7 @@ describe("without credentials", () => {
       assert.ok([200, 421].includes(answer.status), `${answer.status} ${answer.text}`);
     const [kept, allowed] = [seen.kept, Math.max(0, alike.seen.kept) + 50_000_000];
     assert.ok(kept <= allowed, `${megabytes(kept)} kept, ${megabytes(allowed)} without a Host`);
-    assertCalm({ seen: { ...seen, memory: 0 }, givenBack: 0 });
+    assertCalm({ seen: { ...seen, memory: 0 }, releasedAfter: 0 });
   });
 
   const bomb = gzipBomb(LONG ? 1500e6 : 400e6);
@@ -139,7 +141,7 @@ describe("without credentials", () => {
       const { result, seen } = await host.observe(() =>
         Promise.all(Array.from({ length: LONG ? 50 : 10 }, send)),
       );
-      const givenBack = await host.givesBack();
+      const releasedAfter = await host.waitForRelease();
       context.diagnostic(
         `${Math.round(seen.milliseconds)} ms, neighbour ${Math.round(seen.worst)} ms, memory ${megabytes(seen.memory)}, answers ${result.map(({ status }) => status).join(" ")}`,
       );
@@ -150,7 +152,7 @@ describe("without credentials", () => {
         result.some(({ status }) => status === 401),
         "no caller got 401",
       );
-      assertCalm({ seen, givenBack });
+      assertCalm({ seen, releasedAfter });
     });
   }
 
@@ -196,7 +198,7 @@ test("guessing passwords does not starve others", async (context) => {
       );
       for (const answer of result)
         assert.ok([401, 429].includes(answer.status), `${answer.status} ${answer.text}`);
-      assertCalm({ seen, givenBack: await host.givesBack() });
+      assertCalm({ seen, releasedAfter: await host.waitForRelease() });
     }
   } finally {
     await host.stop();
@@ -212,7 +214,7 @@ describe("cross-site", () => {
   });
   after(() => Promise.all([open, listed].map((each) => each?.stop())));
 
-  test("a page that was bound to this address reads nothing by headers of the runtime", async () => {
+  test("a page that was bound to this address reads nothing by means of headers of the runtime", async () => {
     const host = `evil.example:${open.port}`;
     const own = `http://localhost:${open.port}`;
     for (const path of [
@@ -234,7 +236,7 @@ describe("cross-site", () => {
       }
   });
 
-  test("a body that does not arrive is given up, whatever its length", async () => {
+  test("a request whose body does not arrive is ended, whatever its length", async () => {
     const send = (body, headers) =>
       open.send("POST", `${V1}/query/aql`, {
         body,
@@ -320,7 +322,7 @@ describe("cross-site", () => {
     }
   });
 
-  test("a body needs a Content-Type that pages cannot send without asking", async () => {
+  test("a body needs a Content-Type that pages cannot send without a preflight", async () => {
     const body = '{"q":"SELECT e FROM EHR e"}';
     for (const type of [
       null,
@@ -401,7 +403,7 @@ describe("one patient", () => {
     issuer?.stop();
   });
 
-  test("objects of another EHR and objects that do not exist are answered alike", async () => {
+  test("objects of another EHR and missing objects get the same answer", async () => {
     const steward = issuer.as(...ROLES);
     const made = await host.expect(201, "POST", `${V1}/ehr/${other}/composition`, {
       headers: { ...steward, ...json },
@@ -524,7 +526,7 @@ describe("one patient", () => {
     }
   });
 
-  test("an EHR of another and one that does not exist are answered alike", async () => {
+  test("the EHR of another patient and a missing EHR get the same answer", async () => {
     const headers = {
       ...issuer.bearer({
         scope: "patient/composition-*.cruds patient/aql-*.cruds patient/guide-*.rs",
@@ -606,7 +608,7 @@ describe("answers as files", () => {
   });
 });
 
-/** The cells of a text as a spreadsheet reads them that separates by `separator`. */
+/** Returns the cells that a spreadsheet with this separator reads from a text. */
 function cells(text, separator) {
   const [all, rest] = [[], [...text]];
   let [cell, quoted] = ["", false];

@@ -1,4 +1,5 @@
-// Bad input in workerd: a clear error with the right status, never a 500, and nothing written.
+// Bad input in workerd: each request gets an error with the right status, never a 500, and writes
+// nothing.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { ITS, V1, freshState, sample, start, uploadTemplates } from "./server.mjs";
@@ -16,7 +17,7 @@ before(async () => {
 });
 after(() => server.stop());
 
-/** Sends what is wrong; the answer must have this status and a message that matches. */
+/** Sends a bad request. The answer must have this status and a matching message. */
 async function refused(status, message, method, path, options) {
   const answer = await server.send(method, path, options);
   assert.equal(
@@ -33,32 +34,32 @@ const compositions = `${ITS}/ehr/${ehrId}/composition`;
 const native = `${V1}/ehr/${ehrId}/composition`;
 const deep = (open, close) => open.repeat(10_000) + close.repeat(10_000);
 
-test("broken JSON", () =>
+test("broken JSON is refused", () =>
   refused(400, /line 1/, "POST", compositions, { body: '{"_type":"COMPOSITION",' }));
-test("broken XML", () =>
+test("broken XML is refused", () =>
   refused(400, /./, "POST", compositions, {
     body: "<composition><name>",
     type: "application/xml",
   }));
-test("an unknown class", () =>
+test("an unknown class is refused", () =>
   refused(400, /BLOOD/, "POST", native, { body: good.replace('"OBSERVATION"', '"BLOOD"') }));
-test("an unknown attribute", () =>
+test("an unknown attribute is refused", () =>
   refused(400, /colour/, "POST", native, { body: good.replace('"name":', '"colour":1,"name":') }));
-test("a wrong content type", () =>
+test("a wrong content type is refused", () =>
   refused(415, /./, "POST", compositions, { body: good, type: "image/png" }));
 
-test("an unknown template", async () => {
+test("an unknown template is refused", async () => {
   const body = good.replace(/"template_id":\{[^}]*\}/, '"template_id":{"value":"nobody.knows.v0"}');
   await refused(422, /nobody\.knows\.v0/, "POST", compositions, { body });
   await refused(400, /nobody\.knows\.v0/, "POST", native, { body });
 });
 
-test("a template that is none", () =>
+test("a text that is not a template is refused", () =>
   refused(400, /./, "POST", `${ITS}/definition/template/adl1.4`, {
     body: "<template>",
     type: "application/xml",
   }));
-test("a duplicate template", () =>
+test("a duplicate template is refused", () =>
   refused(409, /./, "POST", `${ITS}/definition/template/adl1.4`, {
     body: data.templates[0],
     type: "application/xml",
@@ -76,7 +77,7 @@ test("an unbound parameter is named", () =>
     body: JSON.stringify({ q: "SELECT e FROM EHR e WHERE e/ehr_id/value = $who" }),
   }));
 
-test("missing things", async () => {
+test("missing resources are answered 404", async () => {
   await refused(404, /./, "GET", `${V1}/ehr/${UNKNOWN}`);
   await refused(404, /./, "POST", `${ITS}/ehr/${UNKNOWN}/composition`, { body: good });
   await refused(404, /./, "GET", `${V1}/gdl/query/${ehrId}/no_such_guide.v1`);
@@ -84,10 +85,10 @@ test("missing things", async () => {
   await refused(404, /./, "GET", `${V1}/no/such/place`);
 });
 
-test("a body over the limit", () =>
+test("a body over the limit is refused", () =>
   refused(413, /./, "POST", compositions, { body: `{"x":"${"x".repeat(10_500_000)}"}` }));
 
-test("a body over the limit that does not tell its length", () => {
+test("a body over the limit without a declared length is refused", () => {
   const chunk = new Uint8Array(1_000_000).fill(32);
   let left = 12;
   const stream = new ReadableStream({
@@ -103,7 +104,7 @@ test("a body over the limit that does not tell its length", () => {
   return sent.then((answer) => assert.equal(answer.status, 413));
 });
 
-test("a line over the limit, and the request behind it", async () => {
+test("a line over the limit is refused, and the next request of the connection is answered", async () => {
   const line = `{"ehr_id":"${ehrId}","composition":"${"x".repeat(15_000_000)}`;
   await refused(413, /./, "POST", `${V1}/ehr/bulk`, { body: line, type: "application/x-ndjson" });
   await refused(413, /guide/, "POST", `${V1}/definition/gdl`, {
@@ -116,7 +117,7 @@ test("a line over the limit, and the request behind it", async () => {
   });
 });
 
-test("nesting 10,000 deep", async () => {
+test("a text that is nested 10,000 levels deep is refused", async () => {
   await refused(400, /deep|nest/, "POST", compositions, { body: deep('{"content":[', "]}") });
   await refused(400, /./, "POST", compositions, {
     body: deep("<a>", "</a>"),
@@ -133,7 +134,7 @@ test("nesting 10,000 deep", async () => {
   });
 });
 
-test("nothing of it was written", async () => {
+test("no refused request has written anything", async () => {
   assert.deepEqual(await server.rows("SELECT count(*) AS n FROM EHR e CONTAINS COMPOSITION c"), [
     [0],
   ]);

@@ -1,10 +1,11 @@
-// Every case of tests/cases/rest in workerd: the files that the core answers natively, over HTTP against the worker.
+// The cases of tests/cases/rest over HTTP against the worker in workerd. Native tests run the same
+// cases in the core.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { after, before, test } from "node:test";
 import { freshState, root, start } from "./server.mjs";
 
-/** The set-up of the native runner of the cases, as variables of a deployment. */
+/** The settings of the native runner of the cases, as variables of a deployment. */
 const common = {
   SYSTEM_ID: "test.example",
   LIMIT_BODY: "200000",

@@ -1,4 +1,5 @@
-// Many clients at once: one wins, nothing is written by halves, and caches stay right after a batch that failed.
+// Many clients at once. One of several conflicting writes succeeds, no write is stored in part, and
+// caches stay valid after a failed batch.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { ITS, V1, freshState, sample, start, uploadTemplates } from "./server.mjs";
@@ -38,7 +39,7 @@ const audit = (code) => ({
   },
 });
 
-test("of 50 clients with one If-Match exactly one wins", async () => {
+test("of 50 clients with the same If-Match, exactly one succeeds", async () => {
   const made = await server.send("POST", `${ITS}/ehr/${ehrId}/composition`, { body });
   const uid = made.headers.get("etag").replaceAll('"', "");
   const object = uid.split("::")[0];
@@ -60,7 +61,7 @@ test("of 50 clients with one If-Match exactly one wins", async () => {
   assert.equal(history.json.items.length, 2);
 });
 
-test("of 50 clients that store one version of a query one is answered 200, all others 409", async () => {
+test("of 50 clients that store the same version of a query, one is answered 200 and all others 409", async () => {
   const put = (index) =>
     server.send("PUT", `${V1}/query/org.example::race/1.0.0`, {
       body: JSON.stringify({ q: `SELECT e/ehr_id/value AS a${index} FROM EHR e` }),
@@ -79,7 +80,7 @@ test("of 50 clients that store one version of a query one is answered 200, all o
   assert.equal(new Set(columns.map((answer) => answer.json.columns[0].name)).size, 1);
 });
 
-test("of 50 clients that create one EHR or one directory one wins", async () => {
+test("of 50 clients that create the same EHR or directory, one succeeds", async () => {
   const other = "0d9f2e1c-6f6c-4a3a-9d5e-3f0e8f6c1a77";
   const ehrs = await race(() => server.send("PUT", `${ITS}/ehr/${other}`));
   assert.deepEqual([tally(ehrs, 201), tally(ehrs, 409)], [1, CLIENTS - 1], String(ehrs));
@@ -143,7 +144,7 @@ test("pages of a growing repository neither repeat nor lose a row", async () => 
   assert.deepEqual(found.slice(0, seen.length), seen);
 });
 
-test("nothing is committed behind a lock, however many write while it is set", async () => {
+test("nothing is committed after a lock, however many clients write while it is set", async () => {
   const status = (isModifiable) =>
     JSON.stringify({
       _type: "EHR_STATUS",
@@ -223,7 +224,7 @@ test("nothing is committed behind a lock, however many write while it is set", a
       records.length - 2,
       `round ${round}: ${records.length - 2 - locks.indexOf(true)} contributions behind the lock`,
     );
-    // The same through an import, in order.
+    // The same rule holds for the lines of an import, in their order.
     const late = await server.send("POST", `${V1}/admin/import`, { body: imported, type: ndjson });
     assert.equal(JSON.parse(late.text).status, 200, late.text);
     const bulk = await server.send("POST", `${V1}/ehr/bulk`, { body: line, type: ndjson });

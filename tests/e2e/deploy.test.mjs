@@ -1,4 +1,5 @@
-// The published files: `wrangler deploy --dry-run`, and the promises of the configuration.
+// The files of a deployment: `wrangler deploy --dry-run`, and the settings of wrangler.toml that
+// docs/deploy.md promises.
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { copyFileSync, mkdirSync, readFileSync } from "node:fs";
@@ -13,7 +14,7 @@ import { V1, freshState, root, startServed, startWith } from "./server.mjs";
 
 const config = readFileSync(join(root, "wrangler.toml"), "utf8");
 
-test("a deployment would be accepted as it is, without a warning", () => {
+test("wrangler accepts the deployment without a warning", () => {
   const args = ["deploy", "--dry-run", "--outdir", join(root, "target/e2e/deploy")];
   const env = { ...process.env, CI: "1", NO_COLOR: "1", WRANGLER_SEND_METRICS: "false" };
   const run = spawnSync(join(root, "node_modules/.bin/wrangler"), args, {
@@ -35,13 +36,13 @@ test("a first deployment can create its bindings and write their ids into the co
   copyFileSync(join(root, "wrangler.toml"), copy);
   const bindings = ({ rawConfig }) => [...rawConfig.d1_databases, ...rawConfig.kv_namespaces];
   const ids = ({ database_id, id }) => database_id ?? id;
-  // A binding with an id is never created.
+  // wrangler creates only bindings without an id.
   assert.deepEqual(bindings(readRawConfig({ config: copy })).map(ids), [
     undefined,
     undefined,
     undefined,
   ]);
-  // wrangler leaves a file with comments as it is, and then no later command finds the databases.
+  // wrangler does not write ids into a file with comments. Later commands would not find the databases.
   const created = [{ database_id: "one" }, { database_id: "two" }];
   patchConfig(copy, { d1_databases: created, kv_namespaces: [{ id: "three" }] }, false);
   const written = bindings(readRawConfig({ config: copy }));
@@ -52,7 +53,7 @@ test("a first deployment can create its bindings and write their ids into the co
   );
 });
 
-/** Runs the test of a deployment. Returns its status and output. */
+/** Runs the smoke test against a deployment. Returns its exit status and output. */
 function smoke(port, token) {
   const args = [join(root, "xtask/smoke.mjs"), "--base", `http://127.0.0.1:${port}`];
   const env = { ...process.env, ...(token && { AQLITE_TOKEN: token }) };
@@ -62,7 +63,7 @@ function smoke(port, token) {
   return new Promise((resolve) => child.on("close", (status) => resolve({ status, text })));
 }
 
-test("the test of a deployment passes with a token and finds one that is open", async () => {
+test("the smoke test passes with a token and reports an open deployment", async () => {
   const issuer = await Issuer.start();
   const state = freshState("smoke");
   const closed = await startServed(state, { ...issuer.variables, AUTH: "jwt" });
@@ -93,7 +94,7 @@ test("observability and the scheduled event are on", () => {
   assert.match(config, /crons = \["[^"]+"\]/);
 });
 
-test("a rate limit is one binding: over it 429 with Retry-After, and the others are served", async () => {
+test("a caller over the bound rate limit is answered 429 with Retry-After, and others are served", async () => {
   const limit =
     '\n[[ratelimits]]\nname = "RATE_LIMIT"\nnamespace_id = "1001"\nsimple = { limit = 5, period = 60 }\n';
   const server = await startWith("limited", (text) => text + limit, { AUTH: "none" });

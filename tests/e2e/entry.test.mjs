@@ -1,4 +1,4 @@
-// The entry module of the worker around an instance that aborts: a stand-in for the wasm, which aborts on request.
+// The entry module of the worker. A stub replaces the wasm module, and aborts on request.
 import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { root } from "./server.mjs";
 
 const folder = join(root, "target/e2e/entry");
 
-/** The entry module, bundled with the stand-in. */
+/** The entry module, bundled with the stub. */
 async function entry() {
   mkdirSync(folder, { recursive: true });
   const standIn = join(folder, "stand-in.mjs");
@@ -46,7 +46,7 @@ async function entry() {
 const post = (body, headers = {}) =>
   new Request("http://127.0.0.1/v1/ehr/secret", { method: "POST", body, headers });
 
-test("an abort is answered with an id that the log has too, and the next request finds a new instance", async () => {
+test("an abort is answered with the request id of the log, and the next request uses a new instance", async () => {
   const worker = await entry();
   const told = [];
   const error = console.error;
@@ -109,7 +109,7 @@ test("the memory of a replaced instance is collected at once, although the isola
   const worker = await entry();
   await worker.fetch(post("hello"), {}, {});
   const memory = new WeakRef(new ArrayBuffer(1_000_000));
-  // A target is alive until the end of the task in which its reference was made.
+  // The target of a WeakRef stays alive until the end of the task that created the reference.
   await new Promise((resolve) => setTimeout(resolve));
   const before = globalThis.resets ?? 0;
   globalThis.bytes = 1_000_000 + 97 * 1024 * 1024;
@@ -118,7 +118,7 @@ test("the memory of a replaced instance is collected at once, although the isola
   assert.equal(memory.deref(), undefined, "nothing was collected");
 });
 
-test("copies of texts are collected when they are many, a bounded number of times", async () => {
+test("many copies of texts cause a garbage collection, a bounded number of times", async () => {
   const { countGarbage } = await import("../../worker/garbage.js");
   const isCollected = async (bytes, isIdle) => {
     const memory = new WeakRef(new ArrayBuffer(1_000_000));

@@ -1,4 +1,6 @@
-// The worker's front door: what a stranger, a page of another site or a greedy caller can make it do before a request is worked on.
+// The checks of the worker before it processes a request: body size, compression, keys, Host, Origin and
+// the number of concurrent requests. The tests attack them as a stranger, a page of another site, and a
+// caller with too many requests.
 import assert from "node:assert/strict";
 import {
   mkdirSync,
@@ -54,7 +56,10 @@ after(async () => {
 
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Sends a request as it is: headers such as Host too. `cut` ends the connection without waiting for an answer. */
+/**
+ * Sends a request without changing its headers, including Host. `cut` ends the connection without
+ * waiting for an answer.
+ */
 function raw(method, path, { headers = {}, body, port = server.port, read = true, cut } = {}) {
   return new Promise((resolve, reject) => {
     const sent = request(
@@ -79,7 +84,10 @@ function raw(method, path, { headers = {}, body, port = server.port, read = true
   });
 }
 
-/** A body as gzip that expands to `megabytes` of a repeated text; the bytes behind its first ten megabytes are copies. */
+/**
+ * Returns a gzip body that expands to `megabytes` of a repeated text. The compressed bytes after the
+ * first ten megabytes are copies of earlier ones, so that making the body is fast.
+ */
 function bomb(megabytes, text) {
   const part = deflateRawSync(Buffer.alloc(10_000_000, text), {
     finishFlush: constants.Z_FULL_FLUSH,
@@ -92,7 +100,10 @@ function bomb(megabytes, text) {
   ]);
 }
 
-/** Executes a function while a neighbour requests /health. Returns its result, the neighbour's longest wait and the highest memory. */
+/**
+ * Executes a function while a neighbour requests /health. Returns its result, the longest wait of the
+ * neighbour, and the maximum memory of the server.
+ */
 async function watched(run, of = server) {
   const idle = memory(of);
   let [longest, highest, done] = [0, idle, false];
@@ -115,7 +126,7 @@ after(() => {
   for (const figure of figures) console.log(figure);
 });
 
-test("a gzip bomb is refused by its head, or at the limit, and neighbours do not feel it", async () => {
+test("a gzip bomb is refused by its header or at the limit, and does not delay neighbours", async () => {
   const zeros = bomb(1_500, "\0");
   assert.ok(zeros.length < 1_600_000, `${zeros.length}`);
   const newlines = bomb(300, "\n");
@@ -164,7 +175,7 @@ test("a gzip bomb is refused by its head, or at the limit, and neighbours do not
   }
 });
 
-test("a body that is sent plain is bounded in lines and blank lines, and does not hold up neighbours", async () => {
+test("an uncompressed body is bounded in lines and blank lines, and does not delay neighbours", async () => {
   const write = { "content-type": NDJSON, ...issuer.as("write") };
   const blank = await watched(() =>
     raw("POST", `${V1}/ehr/bulk`, { headers: write, body: "\n".repeat(8_000_000) }),
@@ -256,7 +267,7 @@ test("compressed and plain bodies have the same effects", async () => {
   );
 });
 
-test("a long load, compressed or not, is worked on in pieces between which neighbours are answered", async () => {
+test("a long load, compressed or not, is processed in pieces, and neighbours are answered between them", async () => {
   const once = data.compositions
     .map((each) => `${JSON.stringify({ ehr_id: ehrId, composition: each.composition })}\n`)
     .join("");
@@ -315,7 +326,7 @@ test("a load that expands beyond its limit ends with a line that names the limit
   assert.ok(longest < 1_000 && growth < 200, `${longest} ms, ${growth} MB`);
 });
 
-test("one set of keys is fetched once for all hosts; unknown keys cause no fetch, and no caller is refused meanwhile", async () => {
+test("the key set is fetched once for all hosts, and unknown keys cause no further fetch and no refusal of other callers", async () => {
   issuer.delay = 700;
   const fresh = await startServed(freshState("door-keys"), issuer.variables);
   try {
@@ -342,7 +353,7 @@ test("one set of keys is fetched once for all hosts; unknown keys cause no fetch
   }
 });
 
-test("configured hosts are the only ones, and addresses name the host that was asked", async () => {
+test("only configured hosts are served, and addresses in answers have the requested host", async () => {
   const hosted = await startServed(freshState("door-hosts"), {
     ...issuer.variables,
     HOSTS: "cdr.example.org, other.example:8443",
@@ -369,7 +380,7 @@ test("configured hosts are the only ones, and addresses name the host that was a
   }
 });
 
-/** The headers that a browser adds to a request, and whether a change is accepted. */
+/** Headers that browsers add to requests, and whether a write with them is accepted. */
 const SITES = [
   [{}, true],
   [{ "sec-fetch-site": "none" }, true],
@@ -381,7 +392,7 @@ const SITES = [
   [{ "sec-fetch-site": "same-site" }, false],
 ];
 
-/** Every change and query of the matrix, by its body. */
+/** The writes and queries of the matrix, by the form of their body. */
 const CHANGES = [
   ["POST", `${V1}/ehr`],
   ["POST", `${V1}/query/aql`, JSON.stringify({ q: "SELECT e/ehr_id/value FROM EHR e" })],
@@ -475,7 +486,8 @@ test("a caller has a limit of concurrent requests: 429 beyond it, other callers 
   const headers = { "content-type": JSON_TYPE, "content-length": "1000", ...ann };
   let leave;
   const cut = new Promise((resolve) => (leave = resolve));
-  // Bodies that never end hold their places. Their length is known: long ones wait for a place too.
+  // A request whose body never ends occupies its permit. The bodies declare a short length, because a
+  // long one needs a permit for long bodies in addition.
   const held = Array.from({ length: 4 }, () =>
     raw("POST", `${V1}/ehr`, { headers, body: "{", cut }),
   );
@@ -523,7 +535,7 @@ test("a caller has a limit of concurrent requests: 429 beyond it, other callers 
   );
 });
 
-/** The files below a folder that hold a text. */
+/** Returns the files below a folder that contain a text. */
 function holding(folder, text) {
   const files = readdirSync(folder, { recursive: true })
     .map((name) => join(folder, name))
@@ -531,7 +543,7 @@ function holding(folder, text) {
   return files.filter((name) => readFileSync(name).includes(text));
 }
 
-/** The ports on which the processes of a server listen. */
+/** Returns the ports on which the processes of a server listen. */
 function ports(of) {
   const sockets = processes(of).flatMap(({ pid }) => {
     try {
@@ -554,7 +566,7 @@ function ports(of) {
     .map((line) => Number.parseInt(line[1].split(":")[1], 16));
 }
 
-test("a server on one's own machine leaves patients' text in its database only, and opens no inspector", async () => {
+test("a local server stores text of patients in its database only, and opens no inspector", async () => {
   const home = join(root, "target/e2e/door-home");
   rmSync(home, { recursive: true, force: true });
   mkdirSync(home, { recursive: true });

@@ -1,4 +1,5 @@
-// The additions of the host to the core: compression, addresses, the scheduled event, the files beside the worker.
+// The parts of the service that the host adds to the core: compression, URLs, limits, the scheduled
+// event, and static files.
 import assert from "node:assert/strict";
 import { Agent, request } from "node:http";
 import { join } from "node:path";
@@ -32,7 +33,7 @@ before(async () => {
 });
 after(() => server.stop());
 
-/** Sends a request as it is: what comes back is not expanded. */
+/** Sends a request. The body of the answer is not decompressed. */
 function raw(method, path, { headers = {}, body, port = server.port, agent } = {}) {
   return new Promise((resolve, reject) => {
     const sent = request({ host: "127.0.0.1", port, method, path, headers, agent }, (answer) => {
@@ -88,7 +89,7 @@ test("addresses begin with BASE_URL behind a proxy", async () => {
   assert.match(made.headers.get("location"), /^https:\/\/cdr\.example\.org\/v1\/ehr\//);
 });
 
-test("with DEBUG a result tells the query as it was executed", async () => {
+test("with DEBUG a result contains the query as executed", async () => {
   const body = JSON.stringify({
     q: "SELECT e/ehr_id/value FROM EHR e WHERE e/ehr_id/value = $id",
     query_parameters: { id: ehrId },
@@ -100,7 +101,7 @@ test("with DEBUG a result tells the query as it was executed", async () => {
   );
 });
 
-test("a query that is too long for an address is asked by POST", async () => {
+test("a query that is too long for a URL is sent by POST", async () => {
   const many = Array.from({ length: 4000 }, (_, n) => `'${n}'`).join(", ");
   const q = `SELECT e/ehr_id/value FROM EHR e WHERE e/ehr_id/value matches {${many}, '${ehrId}'}`;
   assert.ok(q.length > 30_000);
@@ -112,7 +113,7 @@ test("a query that is too long for an address is asked by POST", async () => {
   assert.equal(longer.status, 413, longer.text.slice(0, 300));
 });
 
-test("limits are variables, each with its answer", async () => {
+test("each limit is a variable and has its own answer", async () => {
   const limits = {
     LIMIT_FETCH: "4",
     LIMIT_FETCH_DEFAULT: "2",
@@ -198,7 +199,7 @@ test("more rows than a page are sent in parts, as lines", async () => {
   }
 });
 
-/** The worker in a workerd that clients reach themselves: `wrangler dev` puts a proxy before it. */
+/** Starts the worker in a workerd that clients reach directly. `wrangler dev` would add a proxy. */
 function withoutProxy(state, bindings) {
   const modules = [{ type: "ESModule", path: join(root, "dist/worker/index.js") }];
   modules.push({ type: "CompiledWasm", path: join(root, "dist/worker/aqlite_worker_bg.wasm") });
@@ -214,7 +215,8 @@ function withoutProxy(state, bindings) {
   return new Miniflare({ modules, ...place, ...database, bindings, handleRuntimeStdio });
 }
 
-// workerd closes a connection that idled for five seconds, by a clock that stands still while a request keeps its thread busy.
+// workerd closes a connection that was idle for five seconds. Its clock stops while a request computes,
+// so a long computation looks like idle time.
 test("a query over its limit of time is stopped, and its connection remains usable", async () => {
   const slow = withoutProxy(freshState("slow"), { AUTH: "none", LIMIT_QUERY_MS: "7000" });
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -286,7 +288,7 @@ test("the document of the interface and its page are served beside the worker", 
 });
 
 test("the scheduled event refreshes the statistics of the database", async () => {
-  // The development server hands the event to the assets where there are some (cloudflare/workers-sdk#14177).
+  // With static files, the development server sends the event to them (cloudflare/workers-sdk#14177).
   const bare = await startWith("bare", (config) => config.replace(/\[assets\][\s\S]*?\n\n/, ""), {
     AUTH: "none",
   });
@@ -299,8 +301,8 @@ test("the scheduled event refreshes the statistics of the database", async () =>
   }
 });
 
-test("the path of a request is that of its target, for every Host", async () => {
-  // Asked directly: the proxy of the development server rewrites the Host.
+test("the path of a request is that of its target, with every Host header", async () => {
+  // Sent directly to workerd, because the proxy of the development server rewrites the Host header.
   const served = await startServed(freshState("authority"));
   const { port } = served;
   try {
@@ -321,9 +323,9 @@ test("the path of a request is that of its target, for every Host", async () => 
   }
 });
 
-test("a header that rewrites the address does not hide the host that was asked", async () => {
-  // The development runtime takes the address from `MF-Original-URL` of any client. A page whose name
-  // was bound to this machine (DNS rebinding) could send it.
+test("a header that rewrites the URL does not hide the requested host", async () => {
+  // The development runtime replaces the URL of a request by the header `MF-Original-URL` of any client.
+  // A page whose name was bound to this machine (DNS rebinding) could send this header.
   const served = await startServed(freshState("rebound"));
   const { port } = served;
   try {

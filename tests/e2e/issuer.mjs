@@ -1,4 +1,5 @@
-// An issuer of tokens for tests: real keys, real signatures, a key set over HTTP that can change.
+// An issuer of tokens for tests, with real keys and signatures. It serves its key set over HTTP, and can
+// change its keys.
 import { generateKeyPairSync, sign } from "node:crypto";
 import { createServer } from "node:http";
 
@@ -6,7 +7,7 @@ export const AUDIENCE = "aqlite-test";
 export const rsa = pair("rsa", { modulusLength: 2048 });
 export const ec = pair("ec", { namedCurve: "P-256" });
 
-/** A pair of keys with the name of its algorithm. */
+/** Creates a pair of keys, with the name of its algorithm. */
 export function pair(kind, options) {
   const keys = generateKeyPairSync(kind, options);
   return { ...keys, alg: kind === "rsa" ? "RS256" : "ES256" };
@@ -15,14 +16,14 @@ export function pair(kind, options) {
 export const base64url = (value) => Buffer.from(value).toString("base64url");
 export const now = () => Math.floor(Date.now() / 1000);
 
-/** An issuer: its key set, the number of requests for it, and its tokens. */
+/** An issuer: its key set, the number of requests for the key set, and its tokens. */
 export class Issuer {
   keys = new Map([
     ["rsa", rsa],
     ["ec", ec],
   ]);
   asked = 0;
-  /** Milliseconds until it answers. */
+  /** The delay of each answer, in milliseconds. */
   delay = 0;
 
   static async start() {
@@ -48,7 +49,7 @@ export class Issuer {
     return issuer;
   }
 
-  /** The variables of a deployment that believes it. */
+  /** The variables of a deployment that trusts this issuer. */
   get variables() {
     return {
       AUTH: "jwt",
@@ -58,7 +59,7 @@ export class Issuer {
     };
   }
 
-  /** A signed token. */
+  /** Returns a signed token. */
   token(claims, { key = ec, kid = "ec", header = {}, signature } = {}) {
     const head = { alg: key.alg, kid, typ: "JWT", ...header };
     const body = { iss: this.name, aud: AUDIENCE, sub: "ann", exp: now() + 600, ...claims };
@@ -69,12 +70,12 @@ export class Issuer {
     return `${signed}.${base64url(bytes)}`;
   }
 
-  /** The header with a token. */
+  /** Returns the header `Authorization` with a token. */
   bearer(claims, options) {
     return { authorization: `Bearer ${this.token(claims, options)}` };
   }
 
-  /** The header with a token of someone with roles. */
+  /** Returns the header `Authorization` with a token for a subject with these roles. */
   as(...roles) {
     return this.bearer({ roles });
   }

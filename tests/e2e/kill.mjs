@@ -1,6 +1,6 @@
-// A kill test: workerd is killed by its pid at random moments while contributions of several members are committed. After each
-// start everything that was acknowledged must be there whole, and nothing may be there by halves. COMMITS (1,000) and KILLS (15)
-// say how long.
+// A kill test. workerd is killed at random moments while clients commit contributions of several
+// members. After each restart, every acknowledged contribution must be stored as a whole, and no
+// contribution may be stored in part. COMMITS (1,000) and KILLS (15) set the length of the test.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { readFileSync, readdirSync } from "node:fs";
@@ -16,12 +16,12 @@ const data = sample();
 const ehrIds = [...new Set(data.compositions.map((entry) => entry.ehr_id))].slice(0, WRITERS);
 /** Digests of the contents that were sent, by the uid of the acknowledged contribution. */
 const acknowledged = new Map();
-/** Every contribution that the repository was seen to hold. */
+/** The digests of the stored contents, by the uid of each contribution that was read so far. */
 const held = new Map();
 let last;
 let sent = 0;
 
-/** Every server that was started; what they said is shown when something is wrong. */
+/** All servers that were started. Their logs are shown if the test fails. */
 const servers = [];
 
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -42,7 +42,7 @@ const audit = {
   change_type: coded("249"),
 };
 
-/** The pids of the processes of a server that are workerd. */
+/** Returns the pids of the workerd processes of a server: those in its process group. */
 function workerds(server) {
   const isOurs = (pid) => {
     try {
@@ -57,7 +57,7 @@ function workerds(server) {
     .map(Number);
 }
 
-/** Commits one contribution after another until the server is killed, or there are enough. */
+/** Commits one contribution after another until the server is killed or COMMITS are acknowledged. */
 async function writer(server, ehrId) {
   while (acknowledged.size < COMMITS && !server.killed) {
     const members = Array.from(
@@ -73,7 +73,8 @@ async function writer(server, ehrId) {
     try {
       answer = await server.send("POST", `${ITS}/ehr/${ehrId}/contribution`, { body });
     } catch (error) {
-      // Nothing is known of this one. Without a kill it is told, since no connection should break by itself.
+      // It is unknown whether this contribution was committed. Without a kill, no connection should
+      // break, so this is logged.
       if (!server.killed) console.log(`a connection broke: ${error.cause ?? error}`);
       await sleep(100);
       continue;
@@ -87,7 +88,7 @@ async function writer(server, ehrId) {
   }
 }
 
-/** Reads what the repository holds behind what was read before: each contribution with all versions that it lists. */
+/** Reads the contributions after the last one read. Each must have all versions that it lists. */
 async function read(server) {
   for (let ended = false; !ended;) {
     const answer = await server.send("GET", `${V1}/admin/export${last ? `?after=${last}` : ""}`);
@@ -100,7 +101,7 @@ async function read(server) {
       assert.deepEqual(
         versions.map((version) => version.uid.value),
         contribution.versions.map((reference) => reference.id.value),
-        `${last} is there by halves`,
+        `${last} is stored in part`,
       );
       held.set(
         last,
@@ -110,7 +111,10 @@ async function read(server) {
   }
 }
 
-/** Everything acknowledged is stored as it was sent. Every composition that can be queried belongs to a stored contribution. */
+/**
+ * Checks that every acknowledged contribution is stored as it was sent, and that every composition that
+ * a query finds belongs to a stored contribution.
+ */
 async function verify(server) {
   await read(server);
   for (const [uid, contents] of acknowledged) {
@@ -121,7 +125,7 @@ async function verify(server) {
   assert.equal(
     found,
     (held.size - ehrIds.length) * MEMBERS,
-    "compositions stand outside of contributions",
+    "there are compositions without a contribution",
   );
 }
 
@@ -131,7 +135,7 @@ async function open() {
   return server;
 }
 
-/** Kills workerd, and what started it; the next server begins on what they left. */
+/** Kills workerd and its parent process. The next server starts on the files that they left. */
 async function kill(server) {
   const pids = workerds(server);
   assert.ok(pids.length > 0, "there is no workerd to kill");
@@ -140,7 +144,7 @@ async function kill(server) {
   await server.stop("SIGKILL");
 }
 
-/** Writers that write until so many commits are acknowledged; then, at a moment of its own, the server is killed. */
+/** Writes until `moment` commits are acknowledged, and kills the server after a random delay. */
 async function writeAndKill(server, moment) {
   let writing = true;
   const ended = () => (writing = false);

@@ -1,13 +1,14 @@
-// The log of the worker: lines of JSON, each request by its id, and nothing of documents, queries, paths or credentials.
+// The log of the worker: a line of JSON for each request, with its id. No line contains parts of
+// documents, queries, paths or credentials.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { V1, execute, freshState, sample, start, uploadTemplates } from "./server.mjs";
 
 const data = sample();
 const { ehr_id: ehrId, composition } = data.compositions[0];
-/** A word that stands nowhere else. */
+/** A word that occurs nowhere else. */
 const MARK = "Zebulon7193";
-/** A number that stands nowhere else. */
+/** A number that occurs nowhere else. */
 const NUMBER = "7193.4242";
 const vars = { AUTH: "none", ACCESS_LOG: "on", ADMIN: "true" };
 const ids = [];
@@ -15,7 +16,7 @@ let state;
 let server;
 let earlier = "";
 
-/** Sends a request, and remembers its id. */
+/** Sends a request, and records its id. */
 async function send(method, path, options = {}) {
   const answer = await server.send(method, `${V1}${path}`, options);
   ids.push([answer.headers.get("x-request-id"), answer.status]);
@@ -29,14 +30,14 @@ before(async () => {
 });
 after(() => server.stop());
 
-/** Waits until what was logged has arrived. */
+/** Waits until the lines of the log have arrived. */
 const settled = () => new Promise((resolve) => setTimeout(resolve, 500));
 
-/** The lines that the worker wrote, without those of the development server about its own doings. */
+/** Returns the lines that the worker wrote, without those of the development server. */
 const lines = () =>
   (earlier + server.log).split("\n").filter((line) => !/^\s*\[wrangler:info\]/.test(line));
 
-/** The document with the mark in every text that people write, and the number in every quantity. */
+/** Returns the document with the word in every text that a person can type, and the number in every quantity. */
 function marked(value, key = "") {
   if (Array.isArray(value)) return value.map((item) => marked(item));
   if (value && typeof value === "object")
@@ -47,7 +48,7 @@ function marked(value, key = "") {
   return value;
 }
 
-test("a day of work, with all that may go wrong, leaves no word of it in the log", async () => {
+test("a day of work, with every kind of failure, leaves none of its content in the log", async () => {
   const status = {
     _type: "EHR_STATUS",
     archetype_node_id: "openEHR-EHR-EHR_STATUS.generic.v1",
@@ -166,7 +167,7 @@ test("a day of work, with all that may go wrong, leaves no word of it in the log
     ).status,
     200,
   );
-  // A database that lost a table: every request fails, with a message that does not quote the request.
+  // The database lacks a table. Every request fails, and the logged message does not quote the request.
   await settled();
   await server.stop();
   earlier = server.log;

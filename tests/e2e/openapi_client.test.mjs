@@ -1,4 +1,5 @@
-// The document of the interface is enough for a generator of the field to make a client that compiles, strictly, and works.
+// The OpenAPI document is complete enough for openapi-typescript: the generated client compiles in
+// strict mode, and works.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -26,7 +27,7 @@ const OPTIONS = [
   "es2022,dom",
 ];
 
-/** Runs a program of a package; its output is told when it fails. */
+/** Runs a program of an npm package. A failure includes its output. */
 function program(name, ...args) {
   try {
     execFileSync(process.execPath, [join(root, "node_modules", name), ...args], {

@@ -1,4 +1,4 @@
-// A guide on a population, in workerd, within the limits that a worker has by default.
+// Runs of guides on a population, in workerd, with the default limits of a worker.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ const ids = Array.from(
     `${((n * 2654435761) % 2 ** 32).toString(16).padStart(8, "0")}-0000-4000-8000-${n.toString(16).padStart(12, "0")}`,
 );
 const lines = (some) => some.map((id) => JSON.stringify(id)).join("\n");
-/** The weight of every second EHR; the others have none. */
+/** Returns the weight of every second EHR, and `undefined` for the others. */
 const weight = (n) => (n % 2 === 0 ? 60.5 + (n % 100) : undefined);
 const rules = (n) => (weight(n) === undefined ? [] : weight(n) > 100 ? ["gt0011"] : ["gt0012"]);
 let server;
@@ -66,7 +66,7 @@ test("a guide runs on 10,000 EHRs in one request, and each is answered as soon a
     },
   );
   assert.equal(answer.status, 200);
-  // The numbers after each piece of the stream: the progress of the run.
+  // The length of the answer after each piece of the stream.
   const progress = [];
   let all = "";
   for await (const piece of answer.body.pipeThrough(new TextDecoderStream())) {
@@ -107,7 +107,7 @@ test("guides run one after the other on a population", async () => {
   assert.equal(found.length, some.length);
 });
 
-test("as many EHRs as a call may name give one answer", async () => {
+test("a call may name 1,000 EHRs, and a call with more is refused", async () => {
   const ask = (some) =>
     server.send("POST", `${V1}/gdl/query`, {
       body: JSON.stringify({ guide_id: "weight_class.v1", ehr_ids: some }),

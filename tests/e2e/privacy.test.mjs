@@ -1,4 +1,5 @@
-// The content of the files of a local deployment after physical deletion, and the answers of instances and KV after a reset.
+// The files of a local deployment after a physical deletion, and the answers of instances and KV after
+// a reset.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { readFileSync, readdirSync, statSync } from "node:fs";
@@ -13,7 +14,7 @@ const template = readFileSync(join(root, "tests/cases/template/small.opt"), "utf
 const open = { AUTH: "none", ADMIN: "true" };
 const hasShell = spawnSync("sqlite3", ["-version"]).status === 0;
 
-/** A name of so many characters, none of which stands anywhere else. */
+/** Returns a name of this length. None of its characters occurs in any other name or file. */
 const name = (length) =>
   String.fromCodePoint(...Array.from({ length }, (_, n) => 0xe000 + length * 20 + n));
 const lengths = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12];
@@ -24,12 +25,12 @@ const files = (state) =>
     .map((file) => join(state, "v3", file))
     .filter((file) => statSync(file).isFile());
 
-/** The lengths of the names of which a character stands in a file of D1 or KV. */
+/** Returns the lengths of the names of which a file of D1 or KV contains at least one character. */
 function found(state) {
   const contents = files(state).map((file) => readFileSync(file));
-  const stands = (character) =>
+  const occurs = (character) =>
     contents.some((content) => content.includes(Buffer.from(character)));
-  return lengths.filter((length) => [...name(length)].some(stands));
+  return lengths.filter((length) => [...name(length)].some(occurs));
 }
 
 /** Rewrites the databases of a stopped service, which removes the bytes of deleted rows. */
@@ -60,7 +61,10 @@ async function upload(server, text) {
   );
 }
 
-/** An EHR whose documents carry a name wherever a text can be typed; the uid of its composition. */
+/**
+ * Creates an EHR whose documents contain a name in every place for free text. Returns the uid of its
+ * composition.
+ */
 async function admit(server, length) {
   const [status, directory, weight] = ["status", "directory", "weight"].map(json);
   status.name.value = status.subject.external_ref.id.value = name(length);

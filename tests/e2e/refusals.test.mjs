@@ -1,4 +1,4 @@
-// The access log in workerd: a database of its own, which strangers do not fill.
+// The access log in workerd. It has a database of its own, which unauthenticated callers cannot fill.
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -25,7 +25,7 @@ after(async () => {
   issuer.stop();
 });
 
-test("a flood of requests without credentials makes a few entries, which tell how many there were", async () => {
+test("many requests without credentials make few log entries, which count the requests", async () => {
   const flood = 1_500;
   for (let sent = 0; sent < flood; sent += 50) {
     const paths = Array.from({ length: 50 }, (_, n) =>
@@ -53,7 +53,7 @@ test("a flood of requests without credentials makes a few entries, which tell ho
   );
 });
 
-test("each access of a recognised caller is recorded, and change sets with their changes", async () => {
+test("each access of an authenticated caller is recorded, and writes in the transaction of their changes", async () => {
   for (let i = 0; i < 8; i += 1)
     assert.equal((await get(`${V1}/admin/access-log`, as("read"))).status, 403);
   assert.equal(
@@ -91,7 +91,7 @@ test("the database refuses to change entries and to remove young ones", async ()
 });
 
 test("the nightly event removes entries older than LOG_RETENTION_DAYS", async () => {
-  // The development server hands the event to the assets where there are some (cloudflare/workers-sdk#14177).
+  // With static files, the development server sends the event to them (cloudflare/workers-sdk#14177).
   const bare = (config) => config.replace(/\[assets\][\s\S]*?\n\n/, "");
   const vars = { ...issuer.variables, AUTH: "jwt", LOG_RETENTION_DAYS: "30" };
   const folder = join(root, "target/e2e/retained");
@@ -125,7 +125,7 @@ test("the nightly event removes entries older than LOG_RETENTION_DAYS", async ()
   }
 });
 
-test("without a database for the log nothing is answered that must be noted", async () => {
+test("without a database for the log, requests that must be recorded are refused", async () => {
   const without = (config) =>
     config.replace(/\[\[d1_databases\]\]\nbinding = "LOG"\n(?:\w.*\n)*/, "");
   assert.notEqual(

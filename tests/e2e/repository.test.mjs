@@ -1,4 +1,5 @@
-// A repository's day in workerd: upload, commit, query, restart, query again, conflicts.
+// The usual work with a repository in workerd: upload, commit, query, conflicts, and the same data after
+// a restart.
 import assert from "node:assert/strict";
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -37,7 +38,7 @@ test("both mounts describe themselves", async () => {
   }
 });
 
-test("templates come back byte for byte, and only once", async () => {
+test("a template is uploaded once and returned byte for byte", async () => {
   await uploadTemplates(server, data);
   const again = await server.send("POST", `${ITS}/definition/template/adl1.4`, {
     body: data.templates[0],
@@ -56,7 +57,7 @@ test("templates come back byte for byte, and only once", async () => {
   assert.equal(got.text, data.templates[0]);
 });
 
-test("an EHR is made once", async () => {
+test("an EHR is created once", async () => {
   const made = await server.send("PUT", `${ITS}/ehr/${ehrId}`);
   assert.equal(made.status, 201);
   assert.equal(made.headers.get("etag"), `"${ehrId}"`);
@@ -64,7 +65,7 @@ test("an EHR is made once", async () => {
   assert.equal((await server.send("GET", `${V1}/ehr/${ehrId}`)).status, 200);
 });
 
-test("a composition is committed and read, in its versions", async () => {
+test("a composition is committed, updated and read in each version", async () => {
   const made = await commit(mine[0]);
   assert.equal(made.status, 201, made.text);
   const first = made.headers.get("etag").replaceAll('"', "");
@@ -100,7 +101,7 @@ test("a composition is committed and read, in its versions", async () => {
   assert.equal((await server.send("GET", `${path}/${first}`)).status, 200);
 });
 
-test("two writers with the same If-Match: one wins", async () => {
+test("of two writers with the same If-Match, one succeeds", async () => {
   const made = await commit(mine[0]);
   const first = made.headers.get("etag");
   const path = `${ITS}/ehr/${ehrId}/composition/${first.replaceAll('"', "").split("::")[0]}`;
@@ -169,7 +170,7 @@ test("commits survive a restart", async () => {
   );
 });
 
-test("large definitions stand in KV too, and come back the same from there", async () => {
+test("large definitions are cached in KV and read from there unchanged", async () => {
   const id = /<template_id>\s*<value>([^<]*)</.exec(data.templates[0])[1];
   const get = () =>
     server.send("GET", `${ITS}/definition/template/adl1.4/${encodeURIComponent(id)}`, {
@@ -185,7 +186,7 @@ test("large definitions stand in KV too, and come back the same from there", asy
   );
 });
 
-test("KV holds nothing that cannot be rebuilt: emptied, everything answers as before", async () => {
+test("after KV was emptied, every request is answered as before", async () => {
   const template = /<template_id>\s*<value>([^<]*)</.exec(data.templates[0])[1];
   const { id: guide } = JSON.parse(data.guides[0]);
   const asks = [

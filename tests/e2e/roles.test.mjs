@@ -11,7 +11,7 @@ let issuer;
 let server;
 let routes;
 
-/** Every operation of the document: method, pattern, roles. */
+/** The operations of the OpenAPI document: method, pattern, roles. */
 function operations(document) {
   const all = [];
   for (const [pattern, methods] of Object.entries(document.paths)) {
@@ -23,7 +23,7 @@ function operations(document) {
   return all;
 }
 
-/** A path of a pattern, about one EHR. */
+/** Returns a path of a pattern for one EHR. */
 function filled(pattern, ehr) {
   // Without a subject, `GET ehr` lists the population, which is another permission.
   const asked = pattern.endsWith("/ehr") ? "subject_id=x&subject_namespace=y" : `ehr_id=${ehr}`;
@@ -33,7 +33,7 @@ function filled(pattern, ehr) {
     .replace(/\{[^}]*\}/g, "x")}?${asked}`;
 }
 
-/** Asks many things, some at a time; `check` gets each answer. */
+/** Sends many requests, some at a time. Passes each answer to `check`. */
 async function ask(questions, check) {
   for (let at = 0; at < questions.length; at += TOGETHER) {
     await Promise.all(
@@ -109,7 +109,7 @@ test("no route answers a role that it does not name: 403", async () => {
   );
   assert.ok(questions.length > 1000, `${questions.length} questions`);
   await ask(questions, (answer, { method, path, role, shows }) => {
-    // The definition of a stored query may be shown where its execution may not.
+    // A role may permit to read the definition of a stored query, but not to execute the query.
     const detail = shows && answer.status === 200 && answer.json.rows === undefined;
     assert.ok(
       answer.status === 403 || detail,
@@ -118,7 +118,7 @@ test("no route answers a role that it does not name: 403", async () => {
   });
 });
 
-test("every role that a route names gets further than 401 and 403", async () => {
+test("every role that a route names is answered with neither 401 nor 403", async () => {
   const safe = routes.filter(
     ({ method, pattern }) =>
       method === "GET" && pattern !== "/query/aql" && !pattern.startsWith("/query/aql/"),
@@ -140,7 +140,7 @@ test("every role that a route names gets further than 401 and 403", async () => 
   });
 });
 
-test("an application of one patient sees nothing of another EHR", async () => {
+test("an application with access to one patient reads nothing of another EHR", async () => {
   const scope = ["composition", "template", "aql", "guide", "party"]
     .map((what) => `patient/${what}-*.cruds`)
     .join(" ");

@@ -1,5 +1,5 @@
-// Segments in workerd: the worker writes them to KV behind requests, reads damaged and absent ones
-// as rows, and moves to R2 when a bucket is bound.
+// Segments in workerd. The worker writes segments to KV after requests. It reads the rows of damaged and
+// absent segments from the database, and uses R2 when a bucket is bound.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { Miniflare } from "miniflare";
 import { ITS, V1, freshState, root } from "./server.mjs";
 
-/** A segment is written when as many versions are in none. */
+/** The number of versions without a segment at which the worker writes a segment. */
 const LEAST = 512;
 const text = (path) => readFileSync(join(root, "tests/cases", path), "utf8");
 const [front, behind] = JSON.stringify(
@@ -15,7 +15,7 @@ const [front, behind] = JSON.stringify(
 ).split(/4711(?:\.0)?/);
 const hex = (number, digits) => number.toString(16).padStart(digits, "0");
 const ehrId = (n) => `${hex((n * 2654435761) % 2 ** 32, 8)}-0000-4000-8000-${hex(n, 12)}`;
-/** The weight of a patient, with as many decimals as were sent. */
+/** Returns the weight of a patient, with the decimals that were sent. */
 const weight = (n) => `${50 + (n % 90)}.${n % 10}0`;
 const WEIGHT = "o/data/events/data/items/value/magnitude";
 const QUERIES = [
@@ -25,7 +25,7 @@ const QUERIES = [
   "SELECT count(*) AS n FROM EHR e",
 ];
 
-/** Starts the worker on a state, with a KV namespace and, where wanted, an R2 bucket. */
+/** Starts the worker on a state, with a KV namespace and optionally an R2 bucket. */
 async function open(state, hasBucket) {
   const worker = new Miniflare({
     modules: [
@@ -89,21 +89,21 @@ async function add({ send }, patients) {
   );
 }
 
-/** Waits until `keys` holds, which a compaction behind the last request brings about. */
+/** Waits until `keys` is true, as a result of a compaction after the last request. */
 async function until(server, holds, what) {
   for (let round = 0; round < 600; round += 1) {
     if (await holds()) return;
-    // Compaction is begun behind a request.
+    // The worker starts a compaction only after a request.
     await server.rows();
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
   assert.fail(`not within a minute: ${what}`);
 }
 
-test("segments in KV and R2 give the rows of the database, whatever happens to them", async (t) => {
+test("queries return the rows of the database whether segments are intact, damaged or absent", async (t) => {
   const state = freshState("segments");
   let server = await open(state, false);
-  // An open worker keeps the process of the tests, also after a failure.
+  // A running worker would keep the test process alive, also after a failure.
   t.after(() => server.worker.dispose());
   await server.send(
     201,
@@ -121,7 +121,7 @@ test("segments in KV and R2 give the rows of the database, whatever happens to t
   assert.deepEqual([count, most, ehrs], [LEAST, 139.9, LEAST]);
   assert.ok(chosen.length > 0);
 
-  // A new process finds each blob damaged.
+  // A new process has no parts in memory, so it reads each damaged blob.
   const damaged = await kvKeys(server.worker);
   await server.worker.dispose();
   server = await open(state, false);
@@ -151,7 +151,7 @@ test("segments in KV and R2 give the rows of the database, whatever happens to t
   server = await open(state, true);
   assert.equal(await server.rows(), expected, "segments of both stores in a new process");
 
-  // A physical deletion removes the blobs that held the patient, from either store.
+  // A physical deletion removes the blobs with data of the patient from both stores.
   for (const n of [0, LEAST]) await server.send(204, "DELETE", `${V1}/admin/ehr/${ehrId(n)}`);
   const left = [...(await kvKeys(server.worker)), ...(await bucketKeys(server.worker))];
   assert.ok(!left.some((key) => kept.includes(key) && key.endsWith("/head")), "blobs left in KV");

@@ -1,4 +1,5 @@
-// The worker in real workerd, by `wrangler dev`, for tests: it is started, receives requests, is stopped, and is started again on the same state.
+// The worker in real workerd, by `wrangler dev`, for tests. A test can start the worker, send requests,
+// stop the worker, and start it again on the same state.
 import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -8,10 +9,10 @@ export const root = join(dirname(fileURLToPath(import.meta.url)), "../..");
 export const ITS = "/rest/openehr/v1";
 export const V1 = "/v1";
 
-/** The number of attempts to reach a starting server, ten in a second: the machine may be busy. */
-const PATIENCE = 1200;
-/** Why a server did not come in all that time: the next one of this file is not waited for. */
-let impatience;
+/** The number of attempts to reach a starting server, ten each second. A busy machine needs many. */
+const ATTEMPTS = 1200;
+/** The reason why a server did not start. Later starts of the same test file fail at once with it. */
+let startFailure;
 
 const wrangler = join(root, "node_modules/.bin/wrangler");
 const quiet = {
@@ -22,14 +23,17 @@ const quiet = {
   CLOUDFLARE_CF_FETCH_ENABLED: "false",
 };
 
-/** The environment of a wrangler whose temporary files and logs stand with its state: they go with it, also where it is killed. */
+/**
+ * Returns an environment for wrangler with temporary files and logs in the folder of the state. They are
+ * removed with this folder, even if wrangler is killed.
+ */
 function housed(state) {
   const [TMPDIR, WRANGLER_LOG_PATH] = ["tmp", "log"].map((name) => join(state, name));
   mkdirSync(TMPDIR, { recursive: true });
   return { ...quiet, TMPDIR, WRANGLER_LOG_PATH };
 }
 
-/** An empty state folder under target/, with the migrations applied. */
+/** Creates an empty state folder under target/, and applies the migrations. */
 export function freshState(name) {
   const state = join(root, "target/e2e", name);
   rmSync(state, { recursive: true, force: true });
@@ -43,7 +47,7 @@ export function freshState(name) {
   return state;
 }
 
-/** Does something to a database behind the back of the worker, which must not run meanwhile. */
+/** Executes SQL on a database directly. The worker must not run meanwhile. */
 export function execute(state, sql, database = "DB") {
   const args = [
     "d1",
@@ -77,7 +81,8 @@ class Server {
 
   /** Sends a request, and returns status, headers, text and (if it is JSON) the parsed body. */
   async send(method, path, { headers = {}, body, type = "application/json" } = {}) {
-    // A connection of its own: workerd closes one that idles, and a request that is on its way just then is lost.
+    // Each request has its own connection. workerd closes an idle connection, and loses a request that
+    // arrives at that moment.
     const all = {
       connection: "close",
       ...(body === undefined ? {} : { "content-type": type }),
@@ -106,27 +111,31 @@ class Server {
     return answer.json.rows;
   }
 
-  /** Waits until what the server writes matches; its lines come after its answers. */
+  /** Waits until the log of the server matches. Lines of the log arrive after the answers. */
   async says(pattern) {
-    for (let tries = 0; tries < PATIENCE && !pattern.test(this.log) && this.isAlive; tries += 1)
+    for (let tries = 0; tries < ATTEMPTS && !pattern.test(this.log) && this.isAlive; tries += 1)
       await new Promise((resolve) => setTimeout(resolve, 100));
     if (!pattern.test(this.log)) throw new Error(`the server never wrote ${pattern}:\n${this.log}`);
   }
 
-  /** Ends the server and all that it started. */
+  /** Ends the server and the processes that it started. */
   async stop(signal = "SIGTERM") {
     try {
       process.kill(-this.child.pid, signal);
     } catch {
-      // It is gone already.
+      // The process has ended already.
     }
     await this.exited;
   }
 }
 
-/** Starts the worker on a state folder and waits until it answers; `more` are further arguments of `wrangler dev`. */
+/**
+ * Starts the worker on a state folder and waits until it answers. `more` are further arguments of
+ * `wrangler dev`.
+ */
 export async function start(state, vars = { AUTH: "none" }, more = []) {
-  // The system gives the ports as they are bound: one looked for beforehand may be another program's by then, which answers in our place.
+  // With port 0, the system assigns a free port. A port that was found free before the start may belong
+  // to another program by then, and the test would talk to that program.
   const ports = ["--ip", "127.0.0.1", "--port", "0", "--inspector-port", "0"];
   const args = [
     "dev",
@@ -138,7 +147,7 @@ export async function start(state, vars = { AUTH: "none" }, more = []) {
     ...more,
   ];
   for (const [name, value] of Object.entries(vars)) args.push("--var", `${name}:${value}`);
-  if (impatience) throw impatience;
+  if (startFailure) throw startFailure;
   const child = spawn(wrangler, args, {
     cwd: root,
     env: housed(state),
@@ -146,18 +155,21 @@ export async function start(state, vars = { AUTH: "none" }, more = []) {
     stdio: ["ignore", "pipe", "pipe"],
   });
   const server = new Server(child);
-  for (let tries = 0; tries < PATIENCE && server.isAlive; tries += 1) {
+  for (let tries = 0; tries < ATTEMPTS && server.isAlive; tries += 1) {
     server.port ??= /Ready on http:\S+:(\d+)/.exec(server.log)?.[1];
     if (server.port !== undefined && (await answers(server))) return server;
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
   const reason = new Error(`the worker did not start:\n${server.log}`);
-  if (server.isAlive) impatience = reason;
+  if (server.isAlive) startFailure = reason;
   await server.stop("SIGKILL");
   throw reason;
 }
 
-/** Starts the worker as `cargo xtask serve` does: in workerd, without a proxy before it. `env` adds to the environment. */
+/**
+ * Starts the worker like `cargo xtask serve`: in workerd, without a proxy. `env` adds variables to the
+ * environment.
+ */
 export async function startServed(state, vars = { AUTH: "none" }, env = {}) {
   const args = [join(root, "xtask/serve.mjs"), "--port", "0", "--state", state, "--log", "info"];
   for (const [name, value] of Object.entries(vars)) args.push("--var", `${name}=${value}`);
@@ -168,7 +180,7 @@ export async function startServed(state, vars = { AUTH: "none" }, env = {}) {
     stdio: ["ignore", "pipe", "pipe"],
   });
   const server = new Server(child);
-  for (let tries = 0; tries < PATIENCE && server.isAlive; tries += 1) {
+  for (let tries = 0; tries < ATTEMPTS && server.isAlive; tries += 1) {
     server.port ??= /ready on http:\S+:(\d+)/.exec(server.log)?.[1];
     if (server.port !== undefined && (await answers(server))) return server;
     await new Promise((resolve) => setTimeout(resolve, 100));
@@ -177,7 +189,7 @@ export async function startServed(state, vars = { AUTH: "none" }, env = {}) {
   throw new Error(`the worker did not start:\n${server.log}`);
 }
 
-/** Starts `aqlite serve`, the program `program`, on an empty database in a folder. */
+/** Starts the program `program` as `aqlite serve`, on an empty database in a folder. */
 export async function startNative(program, folder, vars = { AUTH: "none" }) {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
@@ -194,7 +206,7 @@ export async function startNative(program, folder, vars = { AUTH: "none" }) {
   return server;
 }
 
-/** The processes of a server: those of its group. */
+/** Returns the processes of a server: those of its process group. */
 export function processes(server) {
   const stat = (pid) => {
     try {
@@ -210,7 +222,7 @@ export function processes(server) {
     .filter(({ group }) => group === server.child.pid);
 }
 
-/** Megabytes of memory that the workerd of a server has. */
+/** Returns the resident memory of the workerd processes of a server, in megabytes. */
 export function memory(server) {
   const resident = ({ pid }) =>
     Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) /
@@ -221,7 +233,7 @@ export function memory(server) {
     .reduce((a, b) => a + b, 0);
 }
 
-/** Whether the worker itself answers: the manifest is open to all. */
+/** Whether the worker itself answers, not a proxy. The manifest needs no credentials. */
 async function answers(server) {
   try {
     const { status, json } = await server.send("OPTIONS", `${V1}/`);
@@ -231,7 +243,7 @@ async function answers(server) {
   }
 }
 
-/** Starts the worker, on a fresh state, with another configuration than wrangler.toml: what `change` makes of it. */
+/** Starts the worker on a fresh state, with wrangler.toml as changed by `change`. */
 export function startWith(name, change, vars) {
   const file = join(root, "target/e2e", `${name}.toml`);
   const state = freshState(name);

@@ -1,4 +1,5 @@
-// Limits for files that a network transfers: the worker's script, whose limit at Cloudflare counts bytes after gzip, and the page's modules.
+// Limits of the size of files after gzip: the script of the worker, which Cloudflare limits, and the
+// modules of the page.
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { brotliCompressSync, gzipSync } from "node:zlib";

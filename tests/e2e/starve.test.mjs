@@ -1,19 +1,20 @@
-// Queries that ask for too much, in workerd: neighbours are answered meanwhile, memory stays bounded and is given back.
+// Queries that need too much time or memory, in workerd. Neighbours are answered meanwhile. Memory stays
+// bounded, and is released afterwards.
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { V1, freshState, sample, start, uploadTemplates } from "./server.mjs";
 
-/** Milliseconds that a neighbour may wait. */
+/** The maximum wait of a neighbour, in milliseconds. */
 const PATIENCE = 1_000;
-/** Bytes that the processes of the server may have more than when idle. */
+/** The maximum bytes by which the memory of the server's processes may exceed that of the idle state. */
 const SPARE = 200 * 1024 * 1024;
 
 const data = sample();
 let server;
 let idle;
 
-/** Resident bytes of the runtime, without the proxy of the development server in front of it. */
+/** Returns the resident bytes of the runtime, without the proxy of the development server. */
 function resident() {
   let bytes = 0;
   for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
@@ -24,7 +25,7 @@ function resident() {
       if (Number(fields[2]) === server.child.pid && name === "workerd")
         bytes += Number(fields[21]) * 4096;
     } catch {
-      // It has ended.
+      // The process has ended.
     }
   }
   return bytes;
@@ -171,7 +172,7 @@ for (const [name, status, bomb] of bombs) {
   });
 }
 
-test("memory is given back within a minute", async (t) => {
+test("memory is released within a minute", async (t) => {
   let left = Infinity;
   for (let second = 0; second < 60 && left > SPARE; second += 1) {
     await server.send("GET", "/health");

@@ -1,4 +1,5 @@
-// Queries that ask a FHIR terminology server, in workerd: a small server of this test's own speaks the FHIR operations.
+// Queries that call a FHIR terminology server, in workerd. The test has a small server with the FHIR
+// operations.
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { after, before, test } from "node:test";
@@ -6,7 +7,7 @@ import { ITS, V1, freshState, start } from "./server.mjs";
 
 const ANIMALS = "http://example.org/fhir/ValueSet/animals";
 const SNOMED = "http://snomed.info/sct";
-/** Codes with what is above them. */
+/** The codes, each with its parent. */
 const TREE = { 387961004: null, 388168008: 387961004, 448771007: 387961004, 125079008: 388168008 };
 const asked = [];
 let behaviour = "well";
@@ -22,7 +23,7 @@ const outcome = (text) => ({
   issue: [{ severity: "error", code: "not-found", details: { text } }],
 });
 
-/** Answers as a FHIR R4 terminology server does: status and resource. */
+/** Returns the answer of a FHIR R4 terminology server: status and resource. */
 function answer(path, query) {
   switch (path) {
     case "/r4/ValueSet/$expand": {
@@ -36,7 +37,7 @@ function answer(path, query) {
             : undefined;
       if (all === undefined) return [404, outcome(`the value set ${url} is unknown`)];
       const offset = Number(query.get("offset") ?? 0);
-      // Pages are smaller than requested, which a server may decide.
+      // The pages are smaller than requested: a FHIR server may reduce them.
       const contains = all
         .slice(offset, offset + Math.min(3, Number(query.get("count"))))
         .map((code) => ({ system: SNOMED, code, display: code }));
@@ -107,7 +108,7 @@ after(async () => {
   fhir.close();
 });
 
-/** The first cell of a query over the one EHR that there is. */
+/** Returns the first cell of a query over the only EHR. */
 const ask = (q, base = V1) =>
   server.send("POST", `${base}/query/aql`, { body: JSON.stringify({ q }) });
 const call = (operation, text) => `TERMINOLOGY('${operation}', 'hl7.org/fhir/4.0', '${text}')`;
@@ -116,7 +117,7 @@ const column = async (operation, text) => {
   assert.equal(got.status, 200, got.text);
   return got.json.rows[0][0];
 };
-/** The number of EHRs whose system is among the codes: one if the probe is one of them. */
+/** Returns the number of EHRs whose system is among the codes: 1 if they include the probe, else 0. */
 const member = async (set, probe) => {
   const got = await ask(
     `SELECT COUNT(*) FROM EHR e WHERE e/system_id/value matches {${set}, '${probe}'} AND NOT e/system_id/value matches {${set}}`,
@@ -125,7 +126,7 @@ const member = async (set, probe) => {
   return got.json.rows[0][0];
 };
 
-test("operations answer truths and texts", async () => {
+test("terminology operations return booleans and texts", async () => {
   assert.equal(await column("validate", `system=${SNOMED}&code=388168008`), true);
   assert.equal(await column("validate", `system=${SNOMED}&code=1`), false);
   assert.equal(await column("subsumes", `system=${SNOMED}&codeA=387961004&codeB=125079008`), true);
@@ -133,7 +134,7 @@ test("operations answer truths and texts", async () => {
   assert.equal(await column("lookup", `system=${SNOMED}&code=448771007`), "animal 448771007");
 });
 
-test("expansions are read page by page, once", async () => {
+test("an expansion is read page by page, and only once", async () => {
   asked.length = 0;
   assert.equal(await member(call("expand", `url=${ANIMALS}`), "aqlite.local"), 1);
   const pages = asked.length;
@@ -176,7 +177,7 @@ test("a failure of the terminology server is reported as its failure", async () 
   assert.equal(await column("validate", `system=${SNOMED}&code=2`), false);
 });
 
-test("stored value sets come before the server, and survive", async () => {
+test("stored value sets take precedence over the server and survive a restart", async () => {
   const url = "http://example.org/fhir/ValueSet/here";
   const path = `${V1}/definition/valueset/${encodeURIComponent(url)}`;
   const set = {

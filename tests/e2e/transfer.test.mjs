@@ -1,4 +1,5 @@
-// Bulk load, export and import against workerd: everything out, into an empty repository, and out again.
+// Bulk load, export and import in workerd. An export is imported into an empty repository, and exported
+// again.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { readFileSync, rmSync, truncateSync, statSync } from "node:fs";
@@ -40,7 +41,7 @@ const load = async (body, headers = {}) => {
 const count = async (from) =>
   (await from.rows("SELECT count(*) AS n FROM EHR e CONTAINS COMPOSITION c"))[0][0];
 
-test("a bulk load of several megabytes is answered line by line, and sent twice it is loaded once", async () => {
+test("a bulk load of several megabytes is answered line by line, and a repetition loads nothing", async () => {
   const broken = JSON.stringify({ ehr_id: ehrIds[0], composition: { _type: "COMPOSITION" } });
   const body = [...lines, broken].join("\n");
   const outcomes = await load(body, { "idempotency-key": "first" });
@@ -67,10 +68,10 @@ test("a bulk load of several megabytes is answered line by line, and sent twice 
   assert.equal(await count(server), data.compositions.length);
 });
 
-test("a body that arrives in many pieces is read unchanged, compressed too", async () => {
+test("a body that arrives in many pieces is read unchanged, also a compressed one", async () => {
   const before = (await server.rows("SELECT count(*) AS n FROM EHR e"))[0][0];
   const ids = Array.from({ length: 260 }, () => crypto.randomUUID());
-  // Blanks and tabs in no order: what compresses more than 200-fold is refused.
+  // Random blanks and tabs, because a body that compresses more than 200-fold is refused.
   const blanks = (length) =>
     randomBytes(length)
       .map((byte) => (byte & 1 ? 32 : 9))
@@ -92,7 +93,7 @@ test("a body that arrives in many pieces is read unchanged, compressed too", asy
   assert.equal((await server.rows("SELECT count(*) AS n FROM EHR e"))[0][0], before + ids.length);
 });
 
-test("an export of an imported export is the same to the byte", async () => {
+test("an export of an imported export is equal byte by byte", async () => {
   const [from, to] = ["from.ndjson", "to.ndjson"].map((name) => join(folder, name));
   for (const file of [from, to]) rmSync(file, { force: true });
   const composition = data.compositions[0];
@@ -121,7 +122,7 @@ test("an export of an imported export is the same to the byte", async () => {
   assert.equal(await count(other), data.compositions.length - 1);
 });
 
-test("a load is longer than a body may be, none of its lines is", async () => {
+test("a load may be longer than the limit of a body if none of its lines is", async () => {
   const longest =
     Math.max(...[...data.templates, ...lines].map((text) => Buffer.byteLength(text))) + 1;
   const small = await start(freshState("transfer-small"), {

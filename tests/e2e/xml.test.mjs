@@ -1,4 +1,5 @@
-// XML as the worker writes it, against the published schemas of openEHR: those of the external corpus.
+// The XML that the worker writes is validated by the published schemas of openEHR, which are part of the
+// external corpus.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";

@@ -13,7 +13,7 @@ import { unpacked } from "./unpacked.mjs";
 
 /** The longest time in milliseconds until a program has its rows. */
 const PATIENCE = 120_000;
-/** The program. It needs both modules, and chunks that are loaded on demand. */
+/** The program that each bundler builds. It needs both wasm modules, and chunks that load on demand. */
 const PROGRAM = `import { AqliteError, Repository, format } from "aqlite";
 async function main() {
   try {
@@ -129,7 +129,7 @@ for (const version of [6, 7, 8]) {
     configFile: false,
     logLevel: "error",
     cacheDir: join(folder, "cache"),
-    // The server of these versions moves packages away from their other files.
+    // The development server of these versions copies packages without their other files.
     ...(version < 8 ? { optimizeDeps: { exclude: ["aqlite"] } } : {}),
   });
 

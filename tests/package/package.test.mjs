@@ -1,4 +1,5 @@
-// The npm package as users get it: packed, installed, and its README run in each host.
+// The npm package in the form in which users get it: packed and installed. The programs of its README run
+// in each host.
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { readFile, readdir, writeFile } from "node:fs/promises";
@@ -42,7 +43,7 @@ test("publint and attw find nothing", async () => {
   assert.equal(typed.status, 0, typed.stdout + typed.stderr);
 });
 
-test("it contains only needed files", async () => {
+test("the package contains only needed files", async () => {
   const names = (await readdir(join(house, "node_modules/aqlite")))
     .map((name) => name.replace(/-\w{8}\.js/, "-*.js"))
     .sort();
@@ -88,14 +89,14 @@ test("it contains only needed files", async () => {
   assert.doesNotMatch(written.join(""), /\.\.\/src|aqlite-wasm/);
 });
 
-test("its notices name every foreign part with a licence", async () => {
+test("the notices of the package name every foreign part with a licence", async () => {
   assertNotices(
     await readFile(join(house, "node_modules/aqlite/THIRD_PARTY_NOTICES.txt"), "utf8"),
     [...packages("www/package"), ...crates()],
   );
 });
 
-test("programs compile against its types", async () => {
+test("programs compile with the types of the package", async () => {
   const good = `import { AqliteError, Repository, format, start, type HostResponse, type QueryResult } from "aqlite";
 const repository: Repository = await Repository.open({ name: "x" });
 const result: QueryResult = await repository.query(format("SELECT e FROM EHR e"), { parameters: { a: 1, b: { text: "2" } }, timeout: 5 });
@@ -155,7 +156,7 @@ export const answer: Response = await repository.fetch(new Request("https://exam
   }
 });
 
-test("CommonJS programs require it", () => {
+test("CommonJS programs can require the package", () => {
   const code = `const { Repository, format } = require("aqlite");
 Repository.open().then((repository) => repository.query(format("select e from EHR e"))).then(({ rows }) => console.log(rows.length));`;
   const ran = spawnSync("node", ["--input-type=commonjs", "--eval", code], {
@@ -217,7 +218,7 @@ test("the README's program writes a Parquet file", async () => {
   assert.equal((await parquetReadObjects({ file: buffer })).length, 53);
 });
 
-test("texts are read, explained and laid out without data", () => {
+test("queries and guides are parsed, explained and formatted without data", () => {
   const { tokens, syntax, diagnostics } = aqlite.parse("SELECT e/dta FROM EHR e");
   assert.equal(tokens[0].kind, "keyword");
   assert.ok(syntax.parts.length > 0);
@@ -369,7 +370,7 @@ test("users add templates, compositions and guides", async () => {
   await assert.rejects(repository.runGuide("no such guide", ehr), { status: 404 });
 });
 
-test("a query reports progress and can be ended", async () => {
+test("a query reports progress and can be stopped", async () => {
   const repository = await aqlite.Repository.open();
   await repository.generate({ ehrs: 60, compositions: 1500 });
   const slow =

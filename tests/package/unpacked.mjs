@@ -1,4 +1,4 @@
-// The packed package in a folder of its own, as an installation leaves it.
+// The packed npm package, installed in a folder of its own.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { mkdir, rm, writeFile } from "node:fs/promises";

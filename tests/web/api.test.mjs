@@ -1,5 +1,5 @@
-// The page about the REST interface: complete, within its policy, accessible, on a telephone,
-// without a server.
+// The page about the REST interface: its operations, content security policy, accessibility, size on a
+// phone, and use without a server.
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -20,7 +20,7 @@ after(async () => {
   await server?.stop();
 });
 
-test("the page has every operation with its statuses and obeys its policy", async () => {
+test("the page has every operation with its statuses, and obeys its content security policy", async () => {
   const page = await open(browser, `${server.address}api.html`);
   const operations = Object.values(described.paths)
     .flatMap((methods) => Object.values(methods))
@@ -72,7 +72,7 @@ test("a request is sent to the sample data, and its answer is shown", async () =
   );
 });
 
-test("on a telephone nothing exceeds the screen", async () => {
+test("on a phone, nothing is wider than the screen", async () => {
   const page = await open(browser, `${server.address}api.html`, {
     viewport: { width: 390, height: 844 },
     isMobile: true,

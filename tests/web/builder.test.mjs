@@ -1,4 +1,4 @@
-// The builder: queries that are made by ticks in the tree of templates.
+// The query builder: ticks in the tree of templates build a query.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { accessible, answered, browse, expect, row, served, visit, write } from "./page.mjs";
@@ -52,7 +52,7 @@ async function begin(page) {
 }
 
 for (const width of [390, 1440]) {
-  test(`ticks make a query, run it, and are taken back: ${width}`, () =>
+  test(`ticks build a query, which runs, and can be undone: ${width}`, () =>
     build(async (page) => {
       await begin(page);
       const systolic = node(page, /^Systolic/).first();
@@ -95,7 +95,7 @@ for (const width of [390, 1440]) {
       await isQuery(page, FIRST);
     }, width));
 
-  test(`a tick adds to a text that was written by hand, and keeps the rest: ${width}`, () =>
+  test(`a tick adds a column to a query that was written by hand, and keeps the rest: ${width}`, () =>
     build(async (page) => {
       const condition =
         "WHERE p/data[at0002]/events[at0003]/data[at0001]/items[at0004]/value/magnitude > 80 -- fast";
@@ -118,7 +118,7 @@ for (const width of [390, 1440]) {
       await isQuery(page, written);
     }, width));
 
-  test(`an unsuitable query is replaced after a question only, and brought back: ${width}`, () =>
+  test(`an unsuitable query is replaced only after a confirmation, and can be restored: ${width}`, () =>
     build(async (page) => {
       const count = "SELECT COUNT(e/ehr_id/value) AS n FROM EHR e";
       await write(page, count);
@@ -182,7 +182,7 @@ for (const width of [390, 1440]) {
       await expect(page.locator("#summary")).toHaveText(/^\d+ rows · 3 columns/);
     }, width));
 
-  test(`the panel is kept over a reload, and closed: ${width}`, () =>
+  test(`the panel stays open over a reload, and can be closed: ${width}`, () =>
     build(async (page) => {
       await page.locator("#build").click();
       await page.reload();
@@ -232,7 +232,7 @@ test("a double click and a drag insert the path with the variable of the query",
     await expect.poll(async () => (await written(page)).split(path).length).toBe(3);
   }, 1440));
 
-test("clusters of a report are bound below their entry, and another template joins the EHR", () =>
+test("clusters of a report are bound below their entry, and a value of another template is joined by EHR", () =>
   build(async (page) => {
     await page.locator("#build").click();
     await page.locator("#builder-new").click();

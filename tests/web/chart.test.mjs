@@ -1,5 +1,5 @@
-// Charts in a real browser: whose readings are connected, what is drawn over what, the values of a
-// point, and the files of a chart.
+// Charts in a real browser: the lines of each patient, the choice of axes, the values of a point, and
+// the files of a chart.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { readFile } from "node:fs/promises";
@@ -67,7 +67,7 @@ async function drawn(page, q) {
   return settledSegments(page);
 }
 
-/** Returns the number of segments when all observers of the chart have drawn: a frame later. */
+/** Returns the number of segments after the next frame, when all observers of the chart have drawn. */
 async function settledSegments(page) {
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done))));
   return page.evaluate(() => window.segments());
@@ -157,7 +157,7 @@ for (const width of WIDTHS) {
       await expect(tip).toHaveText(/(systolic|diastolic) .*patient P\d+/);
       await page.mouse.move(0, 0);
       await expect(tip).toBeHidden();
-      // The keyboard reads the same points.
+      // The arrow keys show the same points.
       await page.locator(".chart-frame").focus();
       await page.keyboard.press("ArrowRight");
       await expect(tip).toHaveText(seen);

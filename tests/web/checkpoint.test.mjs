@@ -43,7 +43,7 @@ const files = (page, id) =>
     return (await Array.fromAsync((await root.getDirectoryHandle(id)).keys())).sort();
   }, id);
 
-/** Waits until the files of a data set are as expected. */
+/** Waits until the data set has the expected files. */
 async function until(page, id, isAsExpected) {
   for (let at = 0; at < 300; at += 1) {
     const names = await files(page, id);
@@ -77,10 +77,10 @@ async function reloaded(page) {
   return caller(page);
 }
 
-/** Makes patients that are stored as a checkpoint, and returns their contents. */
+/** Generates enough patients for a checkpoint. Returns the content of the data set. */
 const generated = (call) => call("generate", { ehrs: 300, compositions: 3000, seed: 5 });
 
-/** Creates a set with these data as one write of the user, which is longer than a journal stays. */
+/** Creates a set with these data as one write of the user, which is so long that it is compacted. */
 async function imported(call) {
   await call("generate", { ehrs: 150, compositions: 1200, seed: 5 });
   const text = await call.text("export", null);
@@ -89,7 +89,7 @@ async function imported(call) {
   return set.id;
 }
 
-test("patients are stored as a checkpoint, and writes behind it in the journal", () =>
+test("sample patients are stored as a checkpoint, and later writes in the journal", () =>
   onOrigin(async (page, call) => {
     const made = await generated(call);
     const { id } = made.set;
@@ -120,7 +120,7 @@ test("patients are stored as a checkpoint, and writes behind it in the journal",
     assert.equal(await call.text("export", null), text);
   }));
 
-test("tabs and the Service Worker write behind one checkpoint", () =>
+test("tabs and the Service Worker append writes after one checkpoint", () =>
   onOrigin(async (page, call) => {
     await offlineReady(page);
     const { compositions } = await generated(call);
@@ -157,7 +157,7 @@ test("a long journal is compacted, and its writes can still be undone", () =>
     const text = await call.text("export", null);
     const many = await count(call);
     const names = await until(page, id, (names) => checkpoints(names).length === 1);
-    // The lines before the first checkpoint stay, so they are there twice.
+    // The lines before the first checkpoint stay, so their content is stored twice.
     assert.equal(journals(names).length, 1);
     assert.equal(await call.text("export", null), text);
     const file = await composition(call);
@@ -171,7 +171,7 @@ test("a long journal is compacted, and its writes can still be undone", () =>
     assert.equal(await count(await reloaded(page)), 0);
   }));
 
-test("a damaged checkpoint is given up if the journal has its content", () =>
+test("a damaged checkpoint is dropped if the journal has its content", () =>
   onOrigin(async (page, call) => {
     const id = await imported(call);
     const text = await call.text("export", null);
@@ -203,7 +203,7 @@ test("a damaged checkpoint that is the only copy is reported", () =>
     );
   }));
 
-test("starting over is undone to the patients of a checkpoint", () =>
+test("undoing a start over restores the patients of a checkpoint", () =>
   onOrigin(async (page, call) => {
     const made = await generated(call);
     const highest = await rows(call, HIGHEST);

@@ -1,7 +1,7 @@
 // The check that no control of the visible page is clipped, wrapped or outside of the screen.
 import { expect } from "./page.mjs";
 
-/** Runs in the page. Returns a description of each control that is not drawn as a whole. */
+/** Runs in the page. Returns a description of each control that is clipped, wrapped or off the screen. */
 function damaged() {
   const found = [];
   const name = (element) =>
@@ -15,7 +15,7 @@ function damaged() {
   const visible = (element) =>
     element.checkVisibility({ visibilityProperty: true }) && element.getClientRects().length > 0;
 
-  // Buttons with a whole description may have several lines.
+  // Buttons with a description inside may have several lines.
   const long = ".example, .link, .person, .timeline-entry, .part, .fix, .more, [role=gridcell]";
   const pad = (style) =>
     Number.parseFloat(style.paddingLeft) + Number.parseFloat(style.paddingRight);
@@ -66,7 +66,7 @@ function damaged() {
   return found;
 }
 
-/** Checks that every control of the visible page is drawn as a whole. */
+/** Checks that no control of the visible page is clipped, wrapped or off the screen. */
 export async function whole(page, view) {
   await expect.poll(() => page.evaluate(damaged), view).toEqual([]);
 }

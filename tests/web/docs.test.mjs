@@ -1,4 +1,5 @@
-// The documentation site (dist/docs) in Chromium: from files and from a subfolder of a server, with search, in light and dark.
+// The documentation site (dist/docs) in Chromium, opened from files and from a subfolder of a server:
+// search, navigation, light and dark colors.
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { after, before, test } from "node:test";
@@ -22,7 +23,10 @@ after(async () => {
   await server?.stop();
 });
 
-/** Opens the site in a new page of the browser, and returns what `use` returns. Errors of scripts and requests elsewhere fail. */
+/**
+ * Opens the site in a new page of the browser, and returns the result of `use`. Fails after an error of a
+ * script, or a request to another host.
+ */
 async function open(address, options, use) {
   const context = await browser.newContext(options);
   const page = await context.newPage();
@@ -74,7 +78,7 @@ for (const [title, site] of Object.entries(sites)) {
     }));
 }
 
-test("the colors follow the system, and can be chosen", async () => {
+test("the colors follow the system until the reader chooses others", async () => {
   const address = `${sites["from files"]()}/tutorial.html`;
   const background = (page) =>
     page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);

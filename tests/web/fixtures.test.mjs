@@ -1,5 +1,5 @@
-// Fixtures of guides and forms in a real browser: fixtures find their guides, cases fill the form,
-// and the form knows templates and patients.
+// Fixtures and forms of guides in a real browser. Fixtures run on the guides that they name, cases fill
+// the form, and the form uses templates and patients.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { readFile } from "node:fs/promises";
@@ -55,7 +55,7 @@ const AGE = JSON.stringify({
   },
 });
 
-/** A fixture for a guide: the title of each case, its input lines and its expected lines. */
+/** Returns a fixture for a guide from the title, the input lines and the expected lines of each case. */
 function fixture(guide, cases, head = "") {
   const values = (lines) => lines.map((line) => `        ${line}`).join("\n");
   const one = ([title, input, expected]) =>
@@ -121,7 +121,7 @@ for (const [scheme, width] of [
   ["light", 390],
   ["dark", 1440],
 ])
-  test(`guides and fixtures dropped together find each other, failures first: ${width}, ${scheme}`, () =>
+  test(`guides and fixtures that are dropped together run, and failures come first: ${width}, ${scheme}`, () =>
     onGuides(
       async (page) => {
         await drop(page, {
@@ -158,7 +158,7 @@ for (const [scheme, width] of [
     ));
 
 for (const width of [390, 1440])
-  test(`fixtures are kept over a reload until they are closed: ${width}`, () =>
+  test(`fixtures stay over a reload until they are closed: ${width}`, () =>
     onGuides(
       async (page) => {
         const again = async () => {
@@ -174,7 +174,7 @@ for (const width of [390, 1440])
         await again();
         await expect(lines).toHaveCount(3);
         await expect(tests(page).locator("h2")).toHaveText("1 of 3 cases fails");
-        // Files that are opened later join them.
+        // Files that are opened later are added to the present ones.
         await drop(page, { "more.yml": PRESSURES });
         await expect(lines).toHaveCount(5);
         await page.click("#guide-tests-clear");
@@ -185,7 +185,7 @@ for (const width of [390, 1440])
       { viewport: { width, height: 900 } },
     ));
 
-test("fixtures that find no room are run, and the page says that they are not kept", () =>
+test("fixtures that exceed the storage run, and the page reports that a reload loses them", () =>
   onGuides(async (page) => {
     await page.evaluate(() => {
       localStorage["filler"] = "x".repeat(1 << 22);
@@ -193,7 +193,7 @@ test("fixtures that find no room are run, and the page says that they are not ke
         try {
           localStorage[`filler ${size}`] = "x".repeat(size);
         } catch {
-          // It is full up to this size.
+          // A larger text would exceed the storage.
         }
     });
     await drop(page, { "p.test.yml": PRESSURES });
@@ -216,7 +216,7 @@ test("a fixture whose guide is missing runs when the guide is opened, or on the 
     await expect(tests(page)).toContainText("No fixtures yet");
   }));
 
-test("a case is used as form with its units and its time, by keyboard", () =>
+test("the input of a case is copied to the form with its units and time, by keyboard", () =>
   onGuides(async (page) => {
     await drop(page, { "a.test.yml": AGES, "p.test.yml": PRESSURES, "age.gdl2.json": AGE });
     const use = tests(page).locator("tr", { hasText: "wrong" }).locator("button");
@@ -249,7 +249,7 @@ test("a form has the units, ranges and choices of the templates", () =>
     await expect(field(page, "Systolic")).toHaveAttribute("max", "133");
   }));
 
-test("the values of a patient fill the form, and another patient's replace them", () =>
+test("the values of a patient fill the form, and those of another patient replace them", () =>
   onGuides(async (page) => {
     await page.locator(".choice", { hasText: WARNING }).click();
     await page.click("#guide-form-tab");
@@ -274,7 +274,7 @@ test("the values of a patient fill the form, and another patient's replace them"
       seen.add(await values());
     }
     assert.ok(seen.size > 2, [...seen].join("; "));
-    // The outcome on the form is that of the patient.
+    // The run on the form has the same outcome as the run on the patient.
     const outputs = (where) => page.locator(`${where} .outputs .value`);
     const onForm = await outputs("#guide-form-outcome").allTextContents();
     await page.click("#run-guide");

@@ -1,5 +1,5 @@
-// The parts around query, guides and data: links, keys, colours, files, a server with a token, the
-// policy of the page, its engine at work.
+// The parts of the page around its views: links, keys, colors, files, a server with a token, the content
+// security policy, and the state of the engine.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { mkdir, writeFile } from "node:fs/promises";
@@ -94,7 +94,7 @@ test("the editor closes and matches brackets, formats, and comments", () =>
     await expect(page.locator(".cm-matchingBracket")).toHaveCount(2);
   }));
 
-test("every control works by keyboard, and ? lists the keys", () =>
+test("every control works by keyboard, and the key ? lists all keys", () =>
   onPage(async (page) => {
     await page.keyboard.press("Tab");
     await expect(page.locator("#skip-content")).toBeFocused();
@@ -133,7 +133,7 @@ test("every control works by keyboard, and ? lists the keys", () =>
     assert.deepEqual(stuck, []);
   }));
 
-test("colours follow the system or the choice, also after a reload", () =>
+test("colors follow the system or the choice, also after a reload", () =>
   onPage(async (page) => {
     const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
     const light = await ground();
@@ -205,7 +205,7 @@ test("a dropped folder is read recursively", async () => {
   });
 });
 
-/** Starts a server with one patient that requires the token. `asked` holds its requests. */
+/** Starts a server with one patient that requires the token. `asked` collects its requests. */
 async function guarded(token) {
   const asked = [];
   const answer = (request) => {
@@ -269,13 +269,13 @@ test("a token is sent to its server and stored nowhere; its absence is explained
       document.cookie,
   );
   assert.equal(kept.includes("sesame"), false);
-  // The successor of a dead worker uses the same server.
+  // A new worker that replaces a failed one uses the same server.
   const heard = there.asked.length;
   await stopped(page);
   await settled(page);
   assert.ok(there.asked.length > heard);
   await expect(page.locator("#state-text")).toHaveText(/^1 patient ·/);
-  // A server that is away stays chosen: the data of this browser never answer in its place.
+  // A server that does not answer stays selected. The data of this browser never answer in its place.
   await there.stop();
   await stopped(page);
   await page.locator("#state[data-state=bad]").waitFor();
@@ -292,7 +292,7 @@ test("a token is sent to its server and stored nowhere; its absence is explained
   await page.context().close();
 });
 
-/** Runs the query while the engine is silent, as if it hung, and stops it. */
+/** Runs the query while the engine sends no answer, as if it hung, and stops the query. */
 async function stopped(page) {
   await page.workers()[0].evaluate(() => void (self.postMessage = () => undefined));
   await page.click("#run");
@@ -310,13 +310,13 @@ test("a long query is stopped, and the data are available again", () =>
     await run(page, COUNT);
   }));
 
-test("marks of an earlier text are gone while a query runs", () =>
+test("marks of an earlier text are removed while a query runs", () =>
   onPage(async (page) => {
     await write(page, "SELECT o/dta FROM EHR e CONTAINS OBSERVATION o");
     await expect(page.locator("#problems")).toHaveText(/dta/);
     const marks = page.locator("#editor .cm-lintRange");
     await expect(marks.first()).toBeAttached();
-    // The engine is silent, so that the corrected text is not checked.
+    // The engine sends no answer, so it cannot check the corrected text.
     await page.workers()[0].evaluate(() => void (self.postMessage = () => undefined));
     await page.locator("#editor .cm-content").click();
     await page.keyboard.press("End");
@@ -377,12 +377,12 @@ test("only files of the page run or are drawn, and nothing is sent to other host
   await page.context().close();
 });
 
-test("the page can be installed, and warns before real patients are entered", () =>
+test("the page can be installed, and warns against entering real patients", () =>
   onPage(async (page) => {
     await offlineReady(page);
     const session = await page.context().newCDPSession(page);
     const { installabilityErrors } = await session.send("Page.getInstallabilityErrors");
-    // A test browser is incognito, which alone forbids installation.
+    // The only permitted obstacle to an installation is the incognito mode of the test browser.
     assert.deepEqual(
       installabilityErrors.map(({ errorId }) => errorId).filter((id) => id !== "in-incognito"),
       [],

@@ -1,5 +1,5 @@
-// The editor of guides in a real browser: text with marks, outline, form and fixtures that follow,
-// drafts, and the steps that store, replace and remove a guide.
+// The editor of guides in a real browser: marks in the text, outline, form and fixtures that follow the
+// text, drafts, and the steps that store, replace and remove a guide.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { readFile } from "node:fs/promises";
@@ -54,7 +54,7 @@ async function replaceText(page, text) {
 const status = (page) => page.locator("#guide-status");
 const messages = (page) => page.locator("#guide-messages");
 
-test("a mistake is marked while typing, with its place in a list that jumps there", () =>
+test("a mistake is marked while typing, and a list of problems leads to its place", () =>
   inEditor(async (page) => {
     await expect(status(page)).toHaveText("No problems found.");
     await replaceText(page, WRONG);
@@ -71,7 +71,7 @@ test("a mistake is marked while typing, with its place in a list that jumps ther
     await expect(choice(page, ID)).not.toContainText("draft");
   }));
 
-test("a text that is no guide is refused with a reason, is not stored, and the last readable form remains", () =>
+test("a text that is not a guide is refused with a reason and not stored, and the last valid form stays", () =>
   inEditor(async (page) => {
     await replaceText(page, `${SAMPLE.slice(0, 900)} {{`);
     await expect(status(page)).toHaveText(/error/);
@@ -86,7 +86,7 @@ test("a text that is no guide is refused with a reason, is not stored, and the l
     await expect(choice(page, ID)).not.toContainText("draft");
   }));
 
-test("GDL1 is edited as well, and its outline jumps to bindings, rules and terms", () =>
+test("a GDL1 guide can be edited, and its outline leads to bindings, rules and terms", () =>
   inEditor(async (page) => {
     const outline = page.locator("#guide-outline");
     const parts = async () => {
@@ -125,7 +125,7 @@ test("GDL1 is edited as well, and its outline jumps to bindings, rules and terms
   }));
 
 for (const width of [390, 1440])
-  test(`form and trace follow the text: ${width}`, () =>
+  test(`form and trace are updated after changes of the text: ${width}`, () =>
     inEditor(
       async (page) => {
         const form = page.locator("#guide-form");
@@ -144,7 +144,7 @@ for (const width of [390, 1440])
       { viewport: { width, height: 900 } },
     ));
 
-test("a draft survives a reload, is discarded, and comes back", () =>
+test("a draft survives a reload, can be discarded, and is restored by Undo", () =>
   inEditor(async (page) => {
     const changed = SAMPLE.replace("Sorts the latest", "Orders the latest");
     await replaceText(page, changed);
@@ -168,7 +168,7 @@ test("a draft survives a reload, is discarded, and comes back", () =>
     await expect(page.locator("#guide-about")).toContainText("Orders the latest");
   }));
 
-test("a guide is saved as a new version, and that is undone", () =>
+test("a guide is stored as a new version, and this can be undone", () =>
   inEditor(async (page) => {
     const next = ID.replace(".v1", ".v2");
     await page.click("#guide-version");
@@ -185,7 +185,7 @@ test("a guide is saved as a new version, and that is undone", () =>
     await expect(choice(page, next)).toContainText("opened here");
   }));
 
-test("a guide is replaced after a question, used at once, and the former text comes back", () =>
+test("a guide is replaced after a confirmation, used at once, and its former text is restored by Undo", () =>
   inEditor(async (page) => {
     await replaceText(page, SAMPLE.replace("Sorts the latest", "Orders the latest"));
     await expect(page.locator("#guide-store")).toHaveText("Replace…");
@@ -219,7 +219,7 @@ test("a guide is replaced after a question, used at once, and the former text co
     await expect(page.locator("#guide-about")).toContainText("Orders the latest");
   }));
 
-test("a guide is removed after a question, and stored again by Undo", () =>
+test("a guide is removed after a confirmation, and stored again by Undo", () =>
   inEditor(async (page) => {
     await page.click("#guide-remove");
     const dialog = page.locator("dialog[open]");
@@ -237,7 +237,7 @@ test("a guide is removed after a question, and stored again by Undo", () =>
     await page.locator("#guide-outcome:not([aria-busy]) .summary").waitFor();
   }));
 
-test("an undo of one data set does not reach another", () =>
+test("an undo changes its own data set only", () =>
   inEditor(async (page) => {
     await page.click("#guide-version");
     await expect(messages(page)).toContainText("is stored.");
@@ -250,7 +250,7 @@ test("an undo of one data set does not reach another", () =>
     await expect(page.locator("#guide-undo")).toHaveCount(0);
     await expect(page.locator("#guide-edit-tab")).toBeVisible();
     await expect(page.locator("#guide-store")).toBeDisabled();
-    // Without any guide, a pasted text begins one.
+    // If no guide is selected, a pasted text is a new guide.
     await replaceText(page, SAMPLE);
     await expect(choice(page, ID)).toContainText("Blood pressure category");
     await expect(choice(page, ID)).toContainText("opened here");
@@ -293,7 +293,7 @@ for (const width of [390, 1440])
       { viewport: { width, height: 900 } },
     ));
 
-test("a new guide and a broken file are written in the editor", () =>
+test("a new guide and a broken file can be edited", () =>
   inEditor(async (page) => {
     await page.click("#guide-new");
     await expect(choice(page, "New_guide.v1")).toContainText("opened here");

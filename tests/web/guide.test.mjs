@@ -1,4 +1,4 @@
-// The guide view in a real browser: select, open, read, enter, run, test.
+// The guide view in a real browser: select, open and read a guide, enter values, run and test it.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { readFile } from "node:fs/promises";
@@ -156,7 +156,7 @@ async function openKinds(page, ...more) {
     .waitFor({ state: "attached" });
 }
 
-test("a guide is shown with bindings, rules, terms and queries", () =>
+test("the description of a guide has bindings, rules, terms and queries", () =>
   onGuides(async (page) => {
     await page.locator(".choice", { hasText: sample.id }).click();
     await page.click("#guide-about-tab");
@@ -248,7 +248,7 @@ for (const width of [390, 1440])
       { viewport: { width, height: 900 } },
     ));
 
-test("an opened guide runs on a patient, again after changes, and is stored", () =>
+test("an opened guide runs on a patient, runs again after changes, and can be stored", () =>
   onGuides(async (page) => {
     await openKinds(page);
     await page.click("#run-guide");
@@ -300,7 +300,7 @@ test("problems of a guide have positions, and other files are refused with a rea
       assert.ok(problems.includes(expected), problems);
   }));
 
-test("a guide is saved in the other syntax and opened again", () =>
+test("a guide is downloaded in the other syntax and opened again", () =>
   onGuides(async (page) => {
     await openKinds(page);
     await page.click("#guide-about-tab");
@@ -315,7 +315,7 @@ test("a guide is saved in the other syntax and opened again", () =>
     await page.locator("#guide-about h2", { hasText: "Kinds in ODIN" }).waitFor();
   }));
 
-test("dropped fixtures are run, failures first, and checked", () =>
+test("dropped fixtures run and are checked, and failures come first", () =>
   onGuides(async (page) => {
     await openKinds(page);
     const transfer = await page.evaluateHandle((text) => {

@@ -1,5 +1,5 @@
-// Files that a person adds: simplified formats, problems by rule, patients, and adding in spite of
-// problems.
+// Files that a user adds: simplified formats, problems grouped by rule, the choice of patients, and
+// adding compositions in spite of problems.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { readFile } from "node:fs/promises";
@@ -41,9 +41,9 @@ async function sample(page, format) {
   const call = await caller(page);
   const q =
     "SELECT c FROM EHR e CONTAINS COMPOSITION c WHERE c/archetype_details/template_id/value = 'sample.vital_signs.v1' LIMIT 1";
-  const { of } = await call("query", { q, parameters: {}, from: null });
-  const { text } = await call("documents", { q, parameters: {}, of, format });
-  // The stored composition has the same uid.
+  const { identity } = await call("query", { q, parameters: {}, from: null });
+  const { text } = await call("documents", { q, parameters: {}, identity, format });
+  // Without uids, because the uid would be that of the stored composition.
   return JSON.parse(text, (key, value) =>
     key === "_uid" || key.endsWith("/_uid") || (key === "uid" && value._type) ? undefined : value,
   );
@@ -78,7 +78,7 @@ for (const width of [390, 1440]) {
       await expect(outcome(page)).toContainText("no template has the root `nowhere`");
     }, width));
 
-  test(`problems are folded by rule with counts and saved as a report; compositions are loaded with warnings: ${width}`, () =>
+  test(`problems are grouped by rule with counts and saved as a report; compositions are loaded with warnings: ${width}`, () =>
     onData(async (page) => {
       const good = await sample(page, "JSON");
       const bad = structuredClone(good);
@@ -162,7 +162,7 @@ for (const width of [390, 1440]) {
     }, width));
 }
 
-/** Returns the reference to a subject outside. */
+/** Returns a reference to a subject in another system. */
 function external(id) {
   return {
     _type: "PARTY_REF",

@@ -1,4 +1,4 @@
-// The page without a pointer: scripts of a person who uses the keyboard only.
+// The page without a pointer: the steps of a person who uses the keyboard only.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { answered, browse, expect, served, settled, visit } from "./page.mjs";
@@ -76,7 +76,7 @@ for (const width of [390, 1440]) {
       }
     }, width));
 
-  test(`a query is written, run, sorted, opened and drawn: ${width}`, () =>
+  test(`a query is written and run, and its result sorted, opened and drawn: ${width}`, () =>
     byKeyboard(async (page) => {
       await skip(page, "#skip-content");
       await page.keyboard.press("ControlOrMeta+a");

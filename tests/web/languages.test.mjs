@@ -1,5 +1,5 @@
-// The page in other languages: every view with whole controls and without findings of axe, and the
-// change of the language, which keeps queries, result and source.
+// The page in other languages. In every view, all controls are drawn as a whole and axe finds nothing. A
+// change of the language keeps queries, result and source.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { textsOf } from "../../www/texts.mjs";
@@ -130,7 +130,7 @@ const SCREENS = [
 ];
 
 for (const [locale, code, screens] of [
-  // The tests of each view draw it in English as well.
+  // English is left out, because the tests of each view are in English.
   ["en-GB", "en", [SCREENS[0], SCREENS[3]]],
   ["de-AT", "de", SCREENS],
   ["sv", "sv", SCREENS],
@@ -157,7 +157,7 @@ for (const [locale, code, screens] of [
         { locale, colorScheme, viewport: { width, height: 844 } },
       ));
 
-/** Changes the language, and waits for the page in it. */
+/** Changes the language, and waits for the page in that language. */
 async function speak(page, code) {
   await page.locator("#language").selectOption(code);
   await expect(page.locator("html")).toHaveAttribute("lang", code);
@@ -188,7 +188,7 @@ for (const width of [390, 1440])
         assert.equal(await page.evaluate(() => sessionStorage["aqlite-resume"]), undefined);
         await page.locator("#queries [role=tab]").first().click();
         await expect(page.locator(".cm-content")).toHaveText(COUNT);
-        // The choice holds for the next visit, and precedes the languages of the browser.
+        // The choice is stored for the next visit, and overrides the languages of the browser.
         await page.reload();
         await ready(page);
         await expect(page.locator("#tab-data")).toHaveText("Daten");
@@ -241,7 +241,7 @@ test("a token is not stored: the dialog asks for it after a change of the langua
     }
   }));
 
-test("values in forms are lost only after a question", () =>
+test("values in forms are lost only after a confirmation", () =>
   onPage(async (page) => {
     await page.locator("#tab-guide").click();
     await page.locator("#guide-form-tab").click();

@@ -7,7 +7,7 @@ import { browse, built, offlineReady, open, expect } from "./page.mjs";
 import { assertNotices, crates, packages } from "./parts.mjs";
 import { serve } from "./server.mjs";
 
-test("the notices of the page name every bundled package and crate, with a licence", () => {
+test("the notices of the page name every bundled package and crate, each with a licence", () => {
   const parts = [...packages("www/src"), ...crates()];
   assert.ok(parts.length > 40, parts.join("\n"));
   assertNotices(readFileSync(join(built, "THIRD_PARTY_NOTICES.txt"), "utf8"), parts);

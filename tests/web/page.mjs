@@ -10,8 +10,8 @@ import { serve } from "./server.mjs";
 const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 /**
- * The maximum time in milliseconds to wait for a state. A busy machine may need it; passing tests
- * do not wait.
+ * The maximum time in milliseconds to wait for a state. It is long for busy machines. A passing test
+ * continues as soon as the state is reached.
  */
 const PATIENCE = Number(process.env.PATIENCE ?? 120_000);
 
@@ -57,9 +57,9 @@ function late(most) {
 }
 
 /**
- * Opens a page that collects its errors in `page.problems`. Two variables reveal timing errors:
- * with LATE=300 the engine answers up to 300 milliseconds later, with SLOW=6 the page has a sixth
- * of the processor.
+ * Opens a page that collects its errors in `page.problems`. Two variables help to find races. With
+ * LATE=300, the engine answers up to 300 milliseconds later. With SLOW=6, the page has a sixth of the
+ * processor.
  */
 export async function open(browser, address, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
@@ -94,7 +94,7 @@ export async function visit(browser, address, use, options) {
   }
 }
 
-/** Makes the next text that leaves the module of a worker trap the instance. */
+/** Makes the instance of a worker trap when its module returns the next text. */
 export function trap(worker) {
   return worker.evaluate(() => {
     const decode = TextDecoder.prototype.decode;
@@ -110,7 +110,7 @@ export function trap(worker) {
  * foreign script, so axe is loaded by the debugger.
  */
 export async function accessible(page, view) {
-  // Busy elements are pale, and colors in a transition have no meaningful contrast.
+  // Waits for busy elements, which are pale, and for transitions: the contrast of both is not final.
   await expect(page.locator("[aria-busy=true]")).toHaveCount(0);
   await page.waitForFunction(() =>
     document
@@ -160,7 +160,7 @@ export async function write(page, q) {
   await page.locator("#editor .cm-content").click();
   await page.keyboard.press("ControlOrMeta+a");
   await page.keyboard.press("Delete");
-  // Pasted, because closing brackets would be added to typed ones.
+  // Pasted as a whole, because the editor adds a closing bracket to each typed opening one.
   await page.keyboard.insertText(q);
 }
 
@@ -172,7 +172,7 @@ export async function run(page, q) {
   await write(page, q);
   await page.keyboard.press("ControlOrMeta+Enter");
   await answered(page);
-  // A number, in each language: while the query runs, the summary has none.
+  // The summary of an answer has a number in every language. While the query runs, it has none.
   await expect(page.locator("#summary"), q).toHaveText(/\d/);
 }
 
@@ -203,7 +203,7 @@ export async function caller(page) {
     const one = { worker, answered: 0, last: 0 };
     worker.onmessage = ({ data }) => {
       const call = waiting.get(data.id);
-      // Messages that answer no call: the start of the worker, and changes by others.
+      // Ignores messages that are not answers: the start of the worker, and changes by other realms.
       if (data.id === 0) return;
       if (data.progress) {
         if (call?.cancel) worker.postMessage({ cancel: data.id });

@@ -41,7 +41,7 @@ after(async () => {
 
 const onPage = (use, options) => visit(browser, server.address, use, options);
 
-test("the first open answers a query over sample patients", () =>
+test("the first visit shows the answer to a query over sample patients", () =>
   onPage(async (page) => {
     await expect(page.locator("#summary")).toHaveText(/^[1-9]\d* rows? · 4 columns/);
     await expect(page.locator("#state-text")).toHaveText(
@@ -81,7 +81,7 @@ test("an error is underlined at its position and explained with a remedy", () =>
   }));
 
 for (const width of [390, 1440])
-  test(`completion offers template ids, codes, units and whole archetypes: ${width}`, () =>
+  test(`completion proposes template ids, codes, units and whole archetypes: ${width}`, () =>
     onPage(
       async (page) => {
         const list = page.locator(".cm-tooltip-autocomplete");
@@ -96,7 +96,7 @@ for (const width of [390, 1440])
         await expect(list.locator("li")).toHaveCount(1);
         await list.locator("li").click();
         await expect(text).toContainText("value = 'sample.vital_signs.v1'");
-        // Behind the closing quote of a value, nothing is offered without a request.
+        // After the closing quote of a value, completion proposes nothing unless requested.
         await expect(list).toHaveCount(0);
         await page.keyboard.press("ControlOrMeta+Enter");
         await answered(page);
@@ -121,7 +121,7 @@ for (const width of [390, 1440])
       { viewport: { width, height: 900 } },
     ));
 
-test("completion offers clinical names and works by keyboard", () =>
+test("completion proposes clinical names and works by keyboard", () =>
   onPage(async (page) => {
     await write(
       page,
@@ -256,10 +256,10 @@ test("an empty data set accepts a document of a new patient; data sets are named
     await page.click("#tab-data");
     const says = async (words) => {
       await settled(page);
-      // A removal draws the sets again, and shows that it is loading meanwhile.
+      // After a removal the sets are drawn again. Meanwhile the page shows that it is loading.
       await page.locator("#state-text", { hasText: words }).waitFor();
     };
-    // Without waiting for the page: requests are executed in their order.
+    // The test does not wait for the page, because the engine executes calls in their order.
     await page.fill("#set-name", "Ward 7");
     await page.click("#set-new");
     await page.locator("#files").setInputFiles([
@@ -305,7 +305,7 @@ test("parameters have fields below the query", () =>
     await page.locator("#parameters input[name=which]").fill("unknown");
     await page.click("#run");
     await page.locator("#result h3", { hasText: "No rows" }).waitFor();
-    // A bare number is a number in a numeric comparison: as text, 90 would be greater than 140.
+    // An unquoted number is compared as a number. As a text, 90 would be greater than 140.
     const magnitude = "o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude";
     await write(
       page,
@@ -374,7 +374,7 @@ test("results are saved as tables of Arrow and Parquet", () =>
     };
     const [arrows, stream] = await saved("#arrow");
     assert.equal(arrows, "result.arrows");
-    // The mark of a continued message, and the name of the column in the schema.
+    // The continuation marker of an Arrow message, and the name of the column in the schema.
     assert.equal(stream.readUInt32LE(0), 0xffffffff);
     assert.ok(stream.includes("systolic") && stream.includes("SELECT o/data"));
     const [parquet, file] = await saved("#parquet");
@@ -403,7 +403,7 @@ test("numbers are drawn over time and as a distribution, with a description", ()
     await page.locator("#result h3", { hasText: "Nothing to draw" }).waitFor();
   }));
 
-test("a query is explained step by step with the data of its run; an invalid one up to its error", () =>
+test("a query is explained step by step with the data of its run, and an invalid query up to its error", () =>
   onPage(async (page) => {
     await run(page, COUNT);
     await page.locator("#as-explain").click();
@@ -463,7 +463,7 @@ test("a cell is marked in its document", () =>
     await page.locator("#detail-body", { hasText: "belongs to no single document" }).waitFor();
   }));
 
-test("run queries are listed, saved ones stay under their names", () =>
+test("executed queries are listed, and saved queries stay under their names", () =>
   onPage(async (page) => {
     await run(page, COUNT);
     await page.click("#recent summary");
@@ -653,7 +653,7 @@ test("the page fits a phone: nothing is wider than the screen", () =>
     { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true },
   ));
 
-test("without its server the page opens, runs queries, and its own repository answers", async (t) => {
+test("without its server, the page opens and runs queries, and its own repository answers", async (t) => {
   if (process.env.BASE_URL) return t.skip("the server is not ours to stop");
   const own = await serve(built);
   const page = await open(browser, own.address);
@@ -755,7 +755,7 @@ test("the tooltip of a warning has a button that corrects it", () =>
     await expect(page.locator(".cm-content")).toContainText("blood_pressure.v2]");
   }));
 
-test("below a result without rows is the part of the query that removed the last rows", () =>
+test("a result without rows shows the part of the query that removed the last rows", () =>
   onPage(async (page) => {
     const pressure =
       "FROM EHR e CONTAINS COMPOSITION c CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2]";
@@ -799,7 +799,7 @@ test("a form of a template shows problems at its fields, is saved and queried", 
           all.map(({ value }) => value).filter((value) => value.startsWith("felt")),
         );
     assert.deepEqual(await comments(), ["felt warm", "felt cold"]);
-    // It also keeps them if the next language is chosen before the form of the last one is drawn.
+    // The values also stay if another language is chosen before the form is drawn.
     await page.locator("#template-language").evaluate((select) => {
       for (const language of ["en", "de", "en"]) {
         select.value = language;

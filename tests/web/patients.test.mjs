@@ -92,12 +92,12 @@ for (const width of [390, 1440])
       { viewport: { width, height: 900 } },
     ));
 
-test("a patient is found by label or by id, and nothing found is said", () =>
+test("a patient is found by label or by id, and a search without results is reported", () =>
   onPatients(async (page) => {
     const all = await people(page).count();
     const label = await people(page).nth(4).locator("strong").textContent();
     const id = await people(page).nth(4).getAttribute("data-id");
-    // The lines of a patient do not overlap those of the next one.
+    // The lines of a patient do not overlap the lines of the next patient.
     const [one, next] = [
       await people(page).nth(0).boundingBox(),
       await people(page).nth(1).boundingBox(),

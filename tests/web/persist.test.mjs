@@ -1,5 +1,5 @@
-// Stored data: named data sets in the storage of the browser, through reloads, crashes, undo, and
-// between the realms of an origin.
+// Stored data: named data sets in the storage of the browser, after reloads, crashes and undo, and shared
+// by the realms of an origin.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import {
@@ -67,7 +67,7 @@ function posted(page, { ehr, text }) {
   );
 }
 
-test("data sets are made, named, opened and removed", () =>
+test("data sets are created, renamed, opened and removed", () =>
   onOrigin(async (page, call) => {
     const [first] = await call("sets", null);
     assert.equal(first.name, "Sample patients");
@@ -184,7 +184,7 @@ test("a torn write is discarded, and the next one is stored", () =>
     const before = await count(call);
     const file = await composition(call);
     await call("add", file);
-    // The second half of the last line is cut off, as after a power failure.
+    // The test removes the second half of the last line, as a power failure could.
     await page.evaluate(async () => {
       const root = await (await navigator.storage.getDirectory()).getDirectoryHandle("aqlite");
       for await (const folder of root.values()) {
@@ -236,7 +236,7 @@ test("a worker that is killed during a write leaves whole requests", () =>
     const file = await composition(call);
     let sent = 0;
     for (; sent < 60; sent += 1) call("add", file).catch(() => undefined);
-    // Two answers came before: those to the questions above.
+    // The worker has answered two calls before: those above.
     await call.after(22);
     await call.kill();
     const again = await caller(page);
@@ -247,7 +247,7 @@ test("a worker that is killed during a write leaves whole requests", () =>
     assert.equal(await count(again), kept + 1);
   }));
 
-test("many patients are created beside the user's, opened again in seconds, and cancelled without a trace", () =>
+test("many sample patients get a data set of their own, open again in seconds, and leave nothing when cancelled", () =>
   onOrigin(async (_, call) => {
     await call("add", await composition(call));
     const mine = await count(call);

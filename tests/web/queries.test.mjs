@@ -50,7 +50,7 @@ for (const width of [390, 1440]) {
       await expect(page.locator("#editor .cm-placeholder")).toBeVisible();
     }, width));
 
-  test(`queries are kept over a reload, and renamed: ${width}`, () =>
+  test(`queries stay over a reload, and can be renamed: ${width}`, () =>
     tabs(async (page) => {
       await page.locator("#query-new").click();
       await write(page, COUNT);
@@ -67,7 +67,7 @@ for (const width of [390, 1440]) {
       await expect(text(page)).toContainText("blood_pressure");
     }, width));
 
-  test(`a query is closed, and brought back with its undo steps: ${width}`, () =>
+  test(`a closed query is restored with its undo steps: ${width}`, () =>
     tabs(async (page) => {
       await expect(page.locator("#query-close")).toBeDisabled();
       await page.locator("#query-new").click();
@@ -122,7 +122,7 @@ for (const width of [390, 1440]) {
       ));
 }
 
-test("a link opens a query of its own, and the others stay", () =>
+test("a link opens its query in a new tab, and the other queries stay", () =>
   tabs(async (page) => {
     await write(page, COUNT);
     await expect.poll(() => page.evaluate(() => sessionStorage["aqlite-queries"])).toContain(COUNT);
@@ -136,7 +136,7 @@ test("a link opens a query of its own, and the others stay", () =>
   }, 1440));
 
 for (const width of [390, 1440])
-  test(`a link that is followed on the open page gets a tab of its own: ${width}`, () =>
+  test(`a link that is followed on the open page opens a new tab: ${width}`, () =>
     tabs(async (page) => {
       await run(page, COUNT);
       const follow = (settings) =>
@@ -150,7 +150,7 @@ for (const width of [390, 1440])
       await tab(page, "Query 1").click();
       await expect(text(page)).toHaveText(COUNT);
       await answered(page);
-      // The tab that has the query already is shown, without a third one.
+      // A tab with this query exists, so it is shown, and no third tab is opened.
       await follow({ q: ONE, as: "table" });
       await expect(text(page)).toHaveText(ONE);
       await expect(names(page)).toHaveText(["Query 1", "Query 2"]);
@@ -160,7 +160,7 @@ for (const width of [390, 1440])
     }, width));
 
 for (const width of [390, 1440])
-  test(`links and saved queries keep values of parameters by choice: ${width}`, () =>
+  test(`links and saved queries contain values of parameters only if the user chooses so: ${width}`, () =>
     tabs(
       async (page) => {
         const copied = async () => {

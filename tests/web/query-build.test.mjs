@@ -32,7 +32,7 @@ const removed = (text, one) => withoutValue(readQuery(text), one);
 const query = (from, columns = "e/ehr_id/value") => `SELECT ${columns} FROM ${from}`;
 const IN_C = "EHR e CONTAINS COMPOSITION c[R.x]";
 
-/** An added class: the FROM before and after, the value, and the FROM without it again. */
+/** The place of an added class, FROM before, the value, FROM after, and FROM after its removal. */
 const PLACES = [
   ["without CONTAINS", IN_C, A, `${IN_C} CONTAINS OBSERVATION o[O.a]`],
   [
@@ -82,7 +82,7 @@ for (const [title, from, one, expected, left = from] of PLACES)
     assert.equal(removed(text, one), query(left));
   });
 
-test("an archetype is bound once", () => {
+test("an archetype that a query binds is not bound again", () => {
   const text = added(added(added("SELECT e/a FROM EHR e", A), C), A);
   assert.equal(text.match(/\[O\.a\]/g).length, 1);
 });
@@ -95,7 +95,7 @@ test("a class without a variable gets one", () => {
   );
 });
 
-test("a class below OR or NOT CONTAINS does not give a column", () => {
+test("a class below OR or NOT CONTAINS cannot have a column", () => {
   const either = added(query(`${IN_C} CONTAINS (OBSERVATION o[O.a] OR CLUSTER)`), A);
   assert.match(either, /OR CLUSTER\) AND OBSERVATION o_2\[O\.a\]\)/);
   assert.equal(added(query(`${IN_C} NOT CONTAINS OBSERVATION o[O.a]`), A), null);
@@ -125,7 +125,7 @@ test("a class that a condition uses stays when its column is removed", () => {
   assert.equal(removed(query(from, "e/ehr_id/value, o/data/v/m AS v"), A), query(from));
 });
 
-test("a column that is ordered by, or the only one, is not removed", () => {
+test("the column of ORDER BY and the last column are not removed", () => {
   const from = `${IN_C} CONTAINS OBSERVATION o[O.a]`;
   assert.equal(removed(query(`${from} ORDER BY v`, "e/a, o/data/v/m AS v"), A), null);
   assert.equal(removed(query(from, "o/data/v/m AS v"), A), null);
@@ -135,7 +135,7 @@ test("the first query of a value becomes empty without it", () => {
   assert.equal(removed(firstQuery(A), A), "");
 });
 
-test("aliases and variables are no reserved words and differ", () => {
+test("aliases and variables are unique and no reserved words", () => {
   const alias = (label) =>
     /m AS (\w+)/.exec(added(query(`${IN_C} CONTAINS OBSERVATION o[O.a]`), { ...A, label }))?.[1];
   assert.equal(alias("Größe (cm)"), "gro_e_cm");

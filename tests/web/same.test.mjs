@@ -1,6 +1,6 @@
-// The Service Worker answers like the worker. The same requests go to the worker in workerd, and
-// below `/local` to the module in the page's origin: the cases of `tests/cases/rest`, and the
-// queries of an external corpus (AQLITE_CORPUS, default ../shared/corpus) on an export of the
+// The Service Worker gives the same answers as the worker. The test sends the same requests to the worker
+// in workerd and to the module in the page's origin (below `/local`): the cases of `tests/cases/rest`,
+// and the queries of an external corpus (AQLITE_CORPUS, default ../shared/corpus) on an export of the
 // worker.
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, readdirSync } from "node:fs";
@@ -60,7 +60,7 @@ function ask(page, requests) {
 
 /**
  * Normalizes an answer: values that differ between two runs of one host (new identifiers, times,
- * durations, digests that include times) become the place of their first occurrence.
+ * durations, digests that include times) are replaced by the number of their first occurrence.
  */
 function comparable({ status, headers, body }) {
   const seen = new Map();
@@ -82,7 +82,7 @@ function comparable({ status, headers, body }) {
     .replace(/(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT/g, "<date>");
 }
 
-/** Returns an answer of the module with the mounts of the worker. */
+/** Replaces the mounts of the module by those of the worker in an answer. */
 function withoutLocal(answer) {
   return answer
     .replaceAll(`${LOCAL}/v1`, "/v1")
@@ -124,8 +124,9 @@ const folder = join(root, "tests/cases/rest");
 const EHR = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
 
 /**
- * Returns the scenarios that are independent of the set-up of a host: its administration (which the
- * manifest names), callers, limits, log, origins and methods. Only servers have bulk loads.
+ * Returns the scenarios that do not depend on the settings of a host: administration (which the manifest
+ * shows), callers, limits, log, origins and methods. Bulk loads are left out, because only servers have
+ * them.
  */
 function scenarios() {
   const files = readdirSync(folder)
@@ -396,7 +397,7 @@ test(
         .filter(({ requests }) => requests.length > 0);
       for (const one of played) {
         assert.ok((await server.send("POST", "/v1/admin/reset")).status < 300);
-        // Data that the worker refuses to load are missing on both sides.
+        // Data that the worker refuses to load are absent in both hosts.
         for (const step of one.steps.map(load).filter(Boolean))
           await server.send(step.method, step.path, { headers: step.headers, body: step.body });
         one.exported = (await server.send("GET", "/v1/admin/export?limit=1000")).text;

@@ -1,5 +1,5 @@
-// The page served by the worker in workerd: the server answers at its address, the module at that
-// of this browser.
+// The page as the worker in workerd serves it. The server answers at `/v1`, and the module in the browser
+// at `/local/v1`.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { freshState, start } from "../e2e/server.mjs";
@@ -26,7 +26,7 @@ function ask(page, method, path, body) {
   );
 }
 
-test("the server answers at its address only while it runs; the module answers equally at its own", async () => {
+test("the server answers at its address only while it runs; the module answers equally at its own address", async () => {
   const server = await start(freshState("page"));
   const browser = await browse();
   try {

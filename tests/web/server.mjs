@@ -16,7 +16,7 @@ const types = {
 
 /**
  * Serves a folder on a free port (or the given one). Returns the address and a function that stops
- * the server. Requests for which `answers` returns true are handled by it.
+ * the server. `answers` may handle a request itself. It then returns true.
  */
 export async function serve(folder, port = 0, answers = () => false) {
   const server = createServer(async (request, response) => {

@@ -1,5 +1,5 @@
-// The source of answers: the selected server, or this browser's own repository at its own address,
-// never one in place of the other.
+// The source of answers: the selected server, or this browser's own repository at its own address. One
+// must never answer in place of the other.
 import assert from "node:assert/strict";
 import { after, afterEach, before, test } from "node:test";
 import { cp, readFile, writeFile } from "node:fs/promises";
@@ -243,8 +243,8 @@ test("a Service Worker that answered for an absent server is replaced at once", 
   const copy = await scratch("migration");
   await cp(built, copy, { recursive: true });
   const current = await readFile(join(copy, "sw.js"), "utf8");
-  // As in earlier releases: everything from one cache, and the interface answered here without a
-  // server.
+  // The Service Worker of earlier releases: it serves all files from one cache, and answers requests of
+  // the REST interface itself if the server is absent.
   await writeFile(
     join(copy, "sw.js"),
     `addEventListener("install", (event) => event.waitUntil(caches.open("aqlite-shell-0123456789").then((cache) => cache.addAll(["./"]))));
@@ -280,7 +280,7 @@ test("a Service Worker that answered for an absent server is replaced at once", 
       [[], 2],
       "the files of tabs that are open with the old version are still there",
     );
-    // The next version waits for the user, because it finds a version of its own kind.
+    // The next version waits for the user, because the active version never answers for a server.
     assert.ok(current.includes(stamp));
     await writeFile(join(copy, "sw.js"), current.replaceAll(stamp, "ffffffffff"));
     await page.reload();
@@ -309,7 +309,7 @@ test("a login page in place of a file is not cached for offline use", async () =
   await cp(built, copy, { recursive: true });
   let login = true;
   const gateway = async (request, response) => {
-    // As hosts that drop `.html`.
+    // Some hosts redirect to a name without `.html`.
     if (request.url === "/api.html")
       return Boolean(response.writeHead(307, { location: "/api" }).end());
     if (request.url === "/api")
@@ -461,7 +461,7 @@ test("an unreachable source leaves name, state, counts and result unchanged", ()
     assert.deepEqual(await row(page, 0), before.result, "and the data here answer");
   }));
 
-test("a lost server is not replaced by other counts or rows", () =>
+test("counts and rows of a lost server are not replaced by those of this browser", () =>
   controlled(async (page) => {
     await choose(page, "own");
     await run(page, COUNT);
@@ -499,7 +499,7 @@ test("another source or data set runs the query again, and results are explored 
     assert.deepEqual(await row(page, 0), ["0"]);
     const [download] = await Promise.all([page.waitForEvent("download"), page.click("#csv")]);
     assert.equal(await readFile(await download.path(), "utf8"), "n\r\n0\r\n");
-    // A query that is being written is not run: the former result is removed.
+    // The user is writing another query, which is not run. The former result is removed.
     await page.locator(".cm-content").click();
     await page.keyboard.press("Control+End");
     await page.keyboard.insertText(" WHERE");
@@ -510,7 +510,7 @@ test("another source or data set runs the query again, and results are explored 
     await page.locator("#result h3", { hasText: "Other data" }).waitFor();
     await expect(page.locator("#csv")).toBeDisabled();
     const call = await caller(page);
-    const { of } = await call("query", {
+    const { identity } = await call("query", {
       q: "SELECT c FROM EHR e CONTAINS COMPOSITION c",
       parameters: {},
     });
@@ -520,7 +520,7 @@ test("another source or data set runs the query again, and results are explored 
         call(name, {
           q: "SELECT c FROM EHR e CONTAINS COMPOSITION c",
           parameters: {},
-          of,
+          identity,
           row: 0,
           column: 0,
           format: "JSON",
@@ -529,7 +529,7 @@ test("another source or data set runs the query again, and results are explored 
       );
   }));
 
-test("a program for a result of this browser notes that a server answers from its own data", () =>
+test("a program for a result of this browser warns that a server has other data", () =>
   controlled(
     async (page) => {
       await run(page, COUNT);
@@ -550,7 +550,7 @@ test("a program for a result of this browser notes that a server answers from it
     { permissions: ["clipboard-read", "clipboard-write"] },
   ));
 
-test("starting over requests a confirmation, names the loss, and can be undone", () =>
+test("starting over needs a confirmation that names the lost data, and can be undone", () =>
   visit(browser, server.address, async (page) => {
     const call = await caller(page);
     await call("newEhr", null);
@@ -636,7 +636,7 @@ test("a removed data set is restored; writes of others are not undone", () =>
     assert.equal((await call("undo", { set: set.id, from: added + 1, to: 0 })).ehrs, 0);
   }));
 
-/** The outages of a server, with the words by which the page reports them. */
+/** The kinds of outages of a server, with the texts by which the page reports them. */
 const outages = {
   "a status 503": { answer: away["503"], words: /away/ },
   "a login page": { answer: away["a login page"], words: /web page instead of data/ },
@@ -658,7 +658,7 @@ async function templateOf(page) {
 for (const width of [390, 1440]) {
   const viewport = { width, height: 900 };
 
-  test(`with the server away, every way to write fails and changes nothing here: ${width}`, () =>
+  test(`without the server, every kind of write fails and changes nothing in this browser: ${width}`, () =>
     controlled(
       async (page) => {
         const template = await templateOf(page);
@@ -754,7 +754,7 @@ for (const width of [390, 1440]) {
       { viewport },
     ));
 
-  test(`while the source changes, no rows can be exported, and afterwards none of another source: ${width}`, () =>
+  test(`no rows can be exported while the source changes, and afterwards no rows of the former source: ${width}`, () =>
     controlled(
       async (page) => {
         await run(page, COUNT);
@@ -832,7 +832,7 @@ for (const width of [390, 1440]) {
       { viewport },
     ));
 
-  test(`a saved query that is replaced, and a form that is left, are not lost: ${width}`, () =>
+  test(`a replaced saved query and the values of a form that was left are not lost: ${width}`, () =>
     visit(
       browser,
       server.address,

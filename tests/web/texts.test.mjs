@@ -25,14 +25,14 @@ function flat(texts, path = "") {
   });
 }
 
-/** Returns the names of the values that a text takes. */
+/** Returns the names of the values that a text needs. */
 function namesOf(text) {
   const names = new Set();
   text(new Proxy({}, { get: (_, name) => names.add(name) && 1 }));
   return [...names].sort();
 }
 
-/** Returns a text with a number of its own for each value, and these numbers in the text. */
+/** Returns a text with a distinct number for each value, and the numbers that occur in the text. */
 function filled(text, names) {
   const values = Object.fromEntries(names.map((name, at) => [name, 501 + at]));
   const written = text(values);
@@ -107,13 +107,13 @@ test("numbers and plurals follow the language", () => {
   assert.equal(seconds, "1,3 s");
 });
 
-test("the page uses every text", async () => {
+test("the code of the page uses every text of the catalogue", async () => {
   const files = (await readdir(`${root}www/src`)).filter((name) => name.endsWith(".ts"));
   const sources = await Promise.all(
     files.map((name) => readFile(`${root}www/src/${name}`, "utf8")),
   );
   const all = [...sources, await readFile(`${root}www/index.html`, "utf8")].join("\n");
-  // CodeMirror and CDS Hooks select these by names of their own.
+  // CodeMirror and CDS Hooks select these texts by names of their own, so the code does not name them.
   const foreign = /^(?:editor\.phrases|guideOutcome\.indicators)\./;
   const unused = flat(english)
     .map(([path]) => path)
@@ -152,7 +152,7 @@ test("the lint rule finds texts in elements, labels, errors, messages and prose"
   for (const [code, texts] of Object.entries(cases)) assert.deepEqual(found(code), texts, code);
 });
 
-test("the lint rule leaves technical strings alone", () => {
+test("the lint rule accepts technical strings", () => {
   const cases = [
     'h("p", { class: "empty bad", id: "x", role: "status" });',
     'h("p", {}, texts.frame.undo, " · ", String(n));',

@@ -1,4 +1,4 @@
-// Units of the page: JSON that keeps digits, and CSV without formulas.
+// Unit tests of modules of the page: JSON with original digits, files, charts, programs and outlines.
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
@@ -28,7 +28,7 @@ const { idOf, nextVersion, outline } = await load("guide-outline");
 const text = String.raw`{ "meta": {"rows": [1]}, "columns": [{"name": "a,b", "path": "/x"}, {"name": "b"}],
   "rows" : [ [1.50, "x]\"[,"] ,[ null , {"_type":"DV_TEXT","value":"}, {"} ], [-0.0e5,[1,[2]]],["=1+1","@x"], [ true ,"über\n"] ] }`;
 
-test("every cell of a result is found, with its digits", () => {
+test("every cell of a result is found with its original digits", () => {
   const result = { text, ...indexResult(text) };
   assert.equal(result.rows, 5);
   assert.deepEqual(result.columns, [
@@ -53,7 +53,7 @@ test("an empty result has no cells", () => {
   assert.deepEqual([rows, cells.length], [0, 0]);
 });
 
-test("JSON is read and printed with its digits", () => {
+test("JSON is parsed and printed with its original digits", () => {
   const printed = print(parse('{"a":[1.0,{"b":1e400}],"c":"\\u00e9","d":{},"e":[]}'));
   assert.equal(
     printed,
@@ -92,7 +92,7 @@ test("NDJSON has one object per row with unique names", () => {
   );
 });
 
-test("dates and date-times are times, whatever their precision and zone", () => {
+test("dates and date-times of any precision and zone are times", () => {
   const cases = {
     "1970-01-01T00:00:01Z": 1,
     "1970-01-02": 86400,
@@ -107,7 +107,7 @@ test("dates and date-times are times, whatever their precision and zone", () => 
     assert.equal(seconds(written), expected, written);
 });
 
-test("columns of numbers, quantities and times can be drawn, others not", () => {
+test("columns of numbers, quantities and times can be drawn, and no others", () => {
   const sent = `{"columns":[{"name":"ehr"},{"name":"time"},{"name":"weight"},{"name":"n"}],"rows":[
     ["a","2020-01-01",{"_type":"DV_QUANTITY","magnitude":70.50,"units":"kg"},1],
     ["b",{"_type":"DV_DATE_TIME","value":"2021-01-01T00:00:00Z"},null,3],
@@ -147,7 +147,7 @@ test("units are separated, and grouping columns are found", () => {
     ],
   );
   assert.deepEqual(groupings(result), [
-    { name: "patient", of: ["a", "b", "a"], groups: ["a", "b"] },
+    { name: "patient", keys: ["a", "b", "a"], groups: ["a", "b"] },
   ]);
 });
 
@@ -220,25 +220,25 @@ test("broken JSON is reported with line and column, in every browser", () => {
 });
 
 test("the format of a document is known by its content", () => {
-  const of = (json) => destination("x.json", JSON.stringify(json));
-  assert.equal(of({ _type: "COMPOSITION" }).type, "application/json");
-  assert.deepEqual(of({ "ctx/language": "en", "encounter/a:0/b|magnitude": 1 }), {
-    of: "ehr",
+  const destinationOf = (json) => destination("x.json", JSON.stringify(json));
+  assert.equal(destinationOf({ _type: "COMPOSITION" }).type, "application/json");
+  assert.deepEqual(destinationOf({ "ctx/language": "en", "encounter/a:0/b|magnitude": 1 }), {
+    scope: "ehr",
     path: "composition",
     type: "application/openehr.wt.flat+json",
     root: "encounter",
   });
-  assert.deepEqual(of({ ctx: { language: "en" }, encounter: { a: [{ b: [1] }] } }), {
-    of: "ehr",
+  assert.deepEqual(destinationOf({ ctx: { language: "en" }, encounter: { a: [{ b: [1] }] } }), {
+    scope: "ehr",
     path: "composition",
     type: "application/openehr.wt.structured+json",
     root: "encounter",
   });
   for (const other of [{}, { a: 1 }, { "a/b": 1, "c/d": 2 }])
-    assert.throws(() => of(other), /expected a template/);
+    assert.throws(() => destinationOf(other), /expected a template/);
 });
 
-test("a query is printed as a program, whatever its content", () => {
+test("a query with any content is printed as a program", () => {
   const call = {
     base: "https://cdr.example.org/v1/",
     q: "SELECT 'it''s' AS \"x\"\nFROM EHR e WHERE e/n = $n",
@@ -246,7 +246,7 @@ test("a query is printed as a program, whatever its content", () => {
   };
   const curl = languages.curl.write(call);
   assert.match(curl, /^curl -s https:\/\/cdr\.example\.org\/v1\/query\/aql /);
-  // A shell reads the quoted body as the JSON text.
+  // The shell command contains the body as a quoted text, which a shell must read as the JSON text.
   const quoted = curl.slice(curl.indexOf(" -d '") + 5, -1).replaceAll("'\\''", "'");
   assert.deepEqual(JSON.parse(quoted), {
     q: call.q,
@@ -290,7 +290,7 @@ test("the outline of a guide in ODIN has bindings, elements, rules and terms", (
   assert.deepEqual(items(text), ["binding gt1", "element gt2", "rule gt3", ...TERMS]);
 });
 
-test("a text that breaks off has the outline of its beginning", () => {
+test("an incomplete text has the outline of its beginning", () => {
   assert.deepEqual(items('{"definition": {"rules": {"gt3": {"when": ["$gt'), ["rule gt3"]);
   assert.deepEqual(items(""), []);
   assert.deepEqual(items('}}>"'), []);

@@ -39,7 +39,7 @@ impl Load {
     }
 
     async fn next(&mut self) -> Result<Option<Request>, Unread> {
-        // Waiting requests run, even if the next part has already arrived.
+        // Other requests get a turn of the event loop, even if the next part has already arrived.
         Delay::from(Duration::ZERO).await;
         while self.parts.is_short() {
             let goes_on = self.body.next(self.parts.buffer()).await?;
@@ -80,8 +80,8 @@ pub async fn answer(
     let rest = stream::unfold(Some(load), move |load| async move {
         let mut load = load?;
         let answer = load.answer().await?;
-        // A part that is rejected as a whole ends the load. The lines before it have their
-        // responses.
+        // A part that is rejected as a whole ends the load. The outcomes of the lines before it
+        // were sent already.
         let goes_on = answer.status == 200;
         let mut text = answer.body;
         if !goes_on {

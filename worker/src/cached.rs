@@ -1,10 +1,10 @@
 //! A repository with a cache of definitions in KV, near the reader: bodies of templates are large
 //! and never change.
 //!
-//! The key contains the storing id of the definition, which every list of the database has. A
-//! definition that was removed and stored again, by a reset and an import too, has another id, so
-//! an old entry of KV is never read. It is deleted if this instance knows of it, and expires in any
-//! case. If KV is slow or fails, the database supplies the definition.
+//! The key contains the storing id of the definition, which every list of the database includes. A
+//! definition that was removed and stored again, also by a reset and an import, has another id, so an
+//! old entry of KV is never read. This instance deletes the old entries that it knows; others expire.
+//! If KV is slow or fails, the database returns the definition.
 
 use crate::log::log_problem;
 use aqlite::document::ObjectKind;
@@ -18,7 +18,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use worker::KvStore;
 
-/// Bytes of a body below which the database is as fast.
+/// The minimum bytes of a body that is stored in KV. The database returns a shorter body as fast.
 const MIN_BODY: usize = 20_000;
 /// Seconds after which KV removes a definition. The next reader stores it again.
 const KEPT: u64 = 7 * 24 * 3600;
@@ -153,7 +153,7 @@ impl<R: Repository> Repository for CachedDefinitions<R> {
             .cloned();
         let key = listed.as_ref().and_then(|listed| key(kind, listed));
         let (Some(listed), Some(key)) = (listed, key) else {
-            // Not listed by this instance yet, so its storing id is unknown.
+            // This instance has not listed the definition yet, so it does not know the storing id.
             return self.inner.definition(kind, name, version).await;
         };
         if let Some(body) = read_text(&self.kv, &key).await {
@@ -162,7 +162,7 @@ impl<R: Repository> Repository for CachedDefinitions<R> {
         let found = self.inner.definition(kind, name, version).await?;
         if let Some(found) = found
             .as_ref()
-            // If the definition was stored again since the list, its key is not known.
+            // If the definition was stored again since it was listed, `key` is the key of the old one.
             .filter(|found| found.storing_id == listed.storing_id && found.body.len() >= MIN_BODY)
         {
             write_text(&self.kv, &key, &found.body, KEPT).await;
@@ -310,7 +310,8 @@ impl<R: Repository> Repository for CachedDefinitions<R> {
     }
 
     async fn define(&self, kind: Kind, definition: Definition) -> Outcome<()> {
-        // The listed definition of this name will no longer be the stored one, or already is not.
+        // The listed definition of this name is outdated, whether the write succeeds or another
+        // instance has stored the name before.
         self.listed.borrow_mut().remove(&(
             kind,
             definition.name.clone(),

@@ -8,8 +8,8 @@ use aqlite::store::sql::{CompactionHost, SqlRepository};
 use wasm_bindgen::prelude::wasm_bindgen;
 use worker::Date;
 
-/// Milliseconds after which no further segment is begun: at night, and after a response. The
-/// runtime ends work after a response at 30 seconds.
+/// The times in milliseconds after which no further segment is begun: at night, and after a response.
+/// The runtime ends work 30 seconds after a response.
 const NIGHTLY: u64 = 120_000;
 const AFTER_RESPONSE: u64 = 20_000;
 
@@ -22,7 +22,7 @@ pub async fn compact() {
     }
 }
 
-/// Writes a segment during a load: after a long one, queries would read all its rows.
+/// Writes a segment during a bulk load. Without it, queries after a long load would read all its rows.
 pub async fn during_load(state: &IsolateState) {
     if state.segments.is_overdue() {
         write(state, 1).await;

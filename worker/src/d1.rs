@@ -32,7 +32,7 @@ impl Sql for D1 {
         let (text, long) = encode_statements(&statements);
         let sent = text.len() + long.iter().map(|text| text.len()).sum::<usize>();
         let long: js_sys::Array = long.into_iter().map(JsValue::from_str).collect();
-        // Frees the texts during the transaction: they are in JavaScript now.
+        // JavaScript has copies of the texts now, so their memory is freed before the transaction.
         drop(statements);
         let rows = JsFuture::from(batch(&self.0, &text, &long)).await;
         drop((text, long));

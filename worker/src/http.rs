@@ -13,11 +13,11 @@ use worker::wasm_bindgen::{JsCast, JsValue};
 use worker::wasm_bindgen_futures::JsFuture;
 use worker::{Delay, Error, Headers, Result, web_sys};
 
-/// The time in which a short body must arrive, and each [`CHUNK`] of a longer one. A body that is being
-/// sent has a place among all others.
+/// The time in which a short body, or each [`CHUNK`] of a longer one, must arrive. A request whose
+/// body is arriving occupies a permit, so a slow client must not hold it for long.
 const IDLE: Duration = Duration::from_secs(30);
 
-/// Bytes that are read at a time of a body of unknown length, or of a compressed one.
+/// The number of bytes of a body that are read at once, if its length is unknown or it is compressed.
 pub const CHUNK: usize = 100_000;
 
 #[wasm_bindgen(module = "/http.js")]
@@ -28,10 +28,10 @@ extern "C" {
     fn reader(request: &web_sys::Request, size: usize) -> Function;
 }
 
-/// A body in progress.
+/// The body of a request, as far as it was read.
 pub struct Body {
     reader: Function,
-    /// Bytes that are read at a time; the last read may return fewer.
+    /// The number of bytes that are read at once. The last read may return fewer.
     size: usize,
     gunzip: Option<Gunzip>,
     ended: bool,
@@ -86,7 +86,8 @@ impl Body {
             chunk.copy_to(into.get_mut(end..).unwrap_or_default());
             return Ok(!self.ended);
         };
-        // One step of output, however many chunks of input it needs.
+        // Each step appends at most `EXPANDED` bytes of output. A step may need several chunks of
+        // input, or only a part of one.
         let full = into.len() + EXPANDED;
         while gunzip.expand(into, full.saturating_sub(into.len()))? == Progress::Input {
             if self.ended {
@@ -102,19 +103,20 @@ impl Body {
 
     async fn chunk(&mut self) -> Result<Uint8Array> {
         let bytes = Promise::from(self.reader.call0(&JsValue::NULL)?);
-        // The lines of a load may be made while it is sent, and hold no place for long bodies.
+        // No timeout for the parts of a bulk load: a client may compute the lines while it sends
+        // them, and a load occupies no permit for long bodies.
         let read = match self.size > CHUNK {
             true => JsFuture::from(bytes).await?,
             false => in_time(bytes).await?,
         };
         let bytes: Uint8Array = read.unchecked_into();
-        // The reader returns full chunks until the end.
+        // The reader returns full chunks until the end, so a shorter one is the last.
         self.ended = (bytes.length() as usize) < self.size;
         Ok(bytes)
     }
 
-    /// Reads and discards the rest, as it was sent, up to a bound: a response to a request that is
-    /// still being sent would not arrive, and the next request of its connection would fail.
+    /// Reads the rest without decompressing it, and discards it, up to a bound. A client that is still
+    /// sending would not read the response, and the next request of its connection would fail.
     pub async fn pass(&mut self, limit: usize) {
         let most = DISCARDED * limit.max(EXPANDED) / self.size;
         let all = async {

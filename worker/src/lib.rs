@@ -41,15 +41,15 @@ const BLOBS: &str = "BLOBS";
 /// The binding of an optional rate limit.
 const RATE_LIMIT: &str = "RATE_LIMIT";
 
-/// Milliseconds after which the event loop runs once before a response is sent. workerd measures
-/// the idle time of a connection (five seconds) from the last time that its loop read the clock,
-/// and would close the connection after the response.
+/// The duration of a request, in milliseconds, after which the event loop runs once before the
+/// response is sent. workerd closes a connection that was idle for five seconds. It measures this time
+/// from the last moment when its event loop read the clock, which a long computation prevents.
 const LONG: u64 = 1000;
 
 /// The time between two checks of a waiting request.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// The room of a request in memory, if it has any; returned when its response is sent.
+/// The room of a request (see the glossary), if it has any. It is released when the response is sent.
 type RoomSlot = Rc<RefCell<Option<Permit>>>;
 
 /// The state of this isolate: the service with its caches, for all hosts.
@@ -96,7 +96,7 @@ async fn fetch(request: web_sys::Request, env: Env, context: Context) -> Result<
         let parts = BodyParts::new(size, sizes.lines, limit);
         return body_parts::answer(active, head, &request, parts, limit).await;
     }
-    // Held until the response: the bodies in memory are limited in total.
+    // Held until the response, because the total size of the bodies in memory is limited.
     let _body_permit = match has_body && service::may_be_large(&head) {
         false => None,
         true => match active.body_permit(&head, limit).await {
@@ -144,7 +144,7 @@ struct ActiveRequest {
     /// The caller in admission control.
     key: String,
     started: u64,
-    /// Its permit, unless it needs none; returned when this is dropped.
+    /// The permit of the request, if it needs one. Dropping it returns it to admission control.
     permit: Option<Permit>,
     /// Whether a part was answered.
     is_begun: Cell<bool>,
@@ -381,7 +381,7 @@ fn state(env: &Env) -> Result<Rc<IsolateState>> {
     }
     let admission = Admission::new(config.limits.concurrency);
     let store = Databases::open(env)?;
-    // A second repository over the same caches: the service owns one, compaction the other.
+    // Two repositories over the same caches: the service owns one, compaction uses the other.
     let served = database(env, &store.catalog, &store.segments)?;
     let service = Service::new(CachedDefinitions::new(served, env.kv(BLOBS)?), config);
     let service = match env.var("TERMINOLOGY_URL") {
@@ -407,7 +407,7 @@ struct Host {
     state: Rc<IsolateState>,
     key: String,
     room: RoomSlot,
-    /// Bytes of memory for the body of the request, which any other room adds to.
+    /// The bytes of memory for the body of the request. They are part of any room that is requested.
     body: usize,
 }
 
@@ -431,7 +431,8 @@ impl Environment for Host {
     fn turn(&mut self) -> TurnFuture {
         let (state, key) = (Rc::clone(&self.state), self.key.clone());
         Box::pin(async move {
-            // With the longer patience: the request is in progress, and turns are short.
+            // `true` selects the longer timeout: the request has done a part of its work, and
+            // the turns of other requests are short.
             let permit = state.permit(&key, Work::Turn, true).await?;
             Delay::from(Duration::ZERO).await;
             Some(Turn::new(permit))
@@ -446,7 +447,8 @@ impl Environment for Host {
         );
         let bytes = bytes.saturating_add(self.body);
         Box::pin(async move {
-            // Returned first: waiting for more while holding some could block two requests forever.
+            // The present room is released first. Two requests that hold some room and wait for
+            // more would block each other forever.
             room.take();
             let permit = state.permit(&key, Work::Room(bytes), false).await;
             let is_free = permit.is_some();

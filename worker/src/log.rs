@@ -8,7 +8,7 @@ use worker::{console_error, console_log};
 
 /// Logs a request: the operation, and the id that the client got.
 pub fn log_request(request: &Request, response: &Response, millis: u64) {
-    // An unimplemented operation (501) is no failure of the service.
+    // The status 501 means that the operation is not implemented, not that the service failed.
     let level = if response.status >= 500 && response.status != 501 {
         "error"
     } else {

@@ -1,8 +1,10 @@
 //! The memory of this instance and of the isolate around it.
 //!
-//! Wasm memory never shrinks, so the entry module replaces an instance whose memory grew while no
-//! request is open. The runtime collects the copies of long texts late, because it keeps texts of
-//! more than about 100,000 bytes where it seldom collects. So it is made to collect them.
+//! Wasm memory never shrinks. While no request is open, the entry module therefore replaces an
+//! instance whose memory grew.
+//!
+//! V8 stores texts of more than about 100,000 bytes in a space that it collects seldom. This module
+//! counts the copies of such texts, and forces a collection when they have become many.
 
 use aqlite::service::SEND_TIME;
 use std::cell::RefCell;
@@ -13,8 +15,8 @@ use worker::Date;
 /// Bytes of a page of wasm memory.
 const PAGE: usize = 1 << 16;
 
-/// Bytes of garbage that a text of the database leaves for each of its bytes: the message, its
-/// decoded form, the values, and the text that passes to wasm.
+/// The number of copies of a text that a message to or from the database leaves as garbage: the
+/// message, its decoded form, the values, and the text that passes to wasm.
 const COPIES: usize = 4;
 
 #[wasm_bindgen(module = "/garbage.js")]
@@ -71,7 +73,7 @@ pub fn count_response(bytes: usize) {
     count(bytes, false);
 }
 
-/// Has garbage collected when no request is open, if it is much.
+/// Forces a garbage collection if no response is being sent and enough garbage was counted.
 #[wasm_bindgen]
 pub fn collect_idle_garbage() {
     count(0, !is_sending());

@@ -22,7 +22,7 @@ impl Rest {
     /// Returns the text of the next part; `None` after the last one, and after an error.
     async fn next(&mut self) -> Option<Result<Vec<u8>>> {
         let request = self.parts.next_request()?;
-        // Waiting requests have their turn between two parts.
+        // Other requests get a turn of the event loop between two parts.
         Delay::from(Duration::ZERO).await;
         let response = self.active.answer(request).await;
         let text = self.parts.text_of(response);

@@ -1,7 +1,8 @@
 // Builds the npm package: `node www/package/build.mjs --wasm DIR --arrow DIR --out DIR`.
 //
-// The folders of `--wasm` and `--arrow` have the bindings (`--target web`) of www/wasm and www/arrow. `--out` becomes the package:
-// entries by host that share one chunk, types made from the sources, the modules, README and licences.
+// The folders of `--wasm` and `--arrow` have the bindings (`--target web`) of www/wasm and www/arrow. The
+// package is written to `--out`: an entry module for each host, which share one chunk, declarations
+// generated from the sources, the wasm modules, README and licences.
 import { build } from "esbuild";
 import { spawnSync } from "node:child_process";
 import { cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -36,7 +37,7 @@ const DECLARED = [
 ];
 const { version, license } = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
 
-/** Removes the default module address of the bindings, for which bundlers would look for a file. */
+/** Removes the default module address from the bindings: bundlers would search the file of this name. */
 const withoutDefault = {
   name: "without-default",
   setup({ onLoad, onResolve }) {

@@ -1,4 +1,4 @@
-// Data sets on the disk, for Node. One process may work with a folder at a time.
+// Data sets on the disk, for Node. Only one process may use a folder at a time.
 import { closeSync, openSync, readSync } from "node:fs";
 import { mkdir, open, readFile, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
@@ -7,7 +7,7 @@ import { AqliteError } from "./errors";
 
 const LOCK = "lock";
 
-/** Folders that this process has locked. It may open each of them repeatedly. */
+/** The folders that this process has locked. The process may open a locked folder repeatedly. */
 const opened = new Map<string, Promise<DiskRoot>>();
 
 /** Opens a folder, which is created if necessary. */
@@ -70,7 +70,7 @@ class DiskFolder implements Folder {
     }
   }
 
-  /** Writes a file beside it, which replaces it once it is on the disk. */
+  /** Writes a new file beside the old one, and renames it to replace the old one once it is on the disk. */
   async replace(name: string, bytes: Uint8Array): Promise<void> {
     const path = join(this.path, name);
     await writeFile(`${path}.new`, bytes, { flush: true } as object);
@@ -81,7 +81,7 @@ class DiskFolder implements Folder {
     await rm(join(this.path, name), { force: true });
   }
 
-  /** Opens the file for each read, so that no descriptor outlives the repository. */
+  /** Opens the file for each read, so no file descriptor stays open longer than the repository. */
   reader(name: string): Promise<Reader> {
     const path = join(this.path, name);
     return Promise.resolve((from, to) => {
@@ -137,7 +137,7 @@ async function lock(path: string): Promise<void> {
 }
 
 function unlock(path: string): void {
-  // Awaiting is impossible in this event.
+  // Handlers of the event `exit` must be synchronous.
   (process.getBuiltinModule?.("node:fs") as typeof import("node:fs") | undefined)?.rmSync(path, {
     force: true,
   });

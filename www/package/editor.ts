@@ -12,7 +12,7 @@ import { complete, diagnose, format, hover } from "./language";
 import { start, startIn } from "./start";
 import type { Completions, Diagnostic, Hover } from "./types";
 
-/** The services of an editor. A `Repository` has them, with the names of its templates. */
+/** The services that an editor needs. A `Repository` provides them, with the names of its templates. */
 export interface EditorServices {
   diagnose(q: string): Diagnostic[] | Promise<Diagnostic[]>;
   complete(q: string, offset?: number): Completions | Promise<Completions>;
@@ -29,7 +29,7 @@ const STYLE = `:host { ${light} display: block; background: var(--surface); colo
 :host(:focus-within) { border-color: var(--accent); }
 div.holder { height: 100%; }`;
 
-/** A host without elements, such as a server that renders pages, imports the class only. */
+/** A host without DOM, such as a server that renders pages, can import the class but not use it. */
 const Base: typeof HTMLElement =
   typeof HTMLElement === "undefined" ? (class {} as unknown as typeof HTMLElement) : HTMLElement;
 
@@ -69,7 +69,7 @@ export class AqlEditor extends Base {
       root,
       state: EditorState.create({ extensions: [this.#extensions(), this.#options.of([])] }),
     });
-    // CodeMirror has set its own sheets by now.
+    // CodeMirror has set its own style sheets before, so this one is added to them.
     root.adoptedStyleSheets = [...root.adoptedStyleSheets, style];
     holder.addEventListener("focusin", () => (this.#before = this.value));
     holder.addEventListener("focusout", () => this.#changed());
@@ -110,7 +110,7 @@ export class AqlEditor extends Base {
     return this.#diagnostics;
   }
 
-  /** Formats the query. A text that is no query stays. Returns whether it is a query. */
+  /** Formats the query. Returns false, and changes nothing, if the text is not a query. */
   format(): boolean {
     try {
       this.value = format(this.value);
@@ -185,7 +185,7 @@ export class AqlEditor extends Base {
     });
   }
 
-  /** Returns the problems with their places. A problem without a place is one of the whole text. */
+  /** Returns the problems with their places. A problem without a place is about the whole text. */
   async #problems(q: string): Promise<Problem[]> {
     await start();
     const found = await this.#services.diagnose(q);

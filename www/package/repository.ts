@@ -1,13 +1,13 @@
 // A repository of EHRs, templates and guides behind the REST interface, in memory or stored.
 import { Repository as Engine, Pages, Samples } from "aqlite-wasm";
-import { Kept, breathe, reads, responseOf } from "../src/kept";
+import { JournaledRepository, nextTask, reads, responseOf } from "../src/journaled";
 import { DataSets } from "../src/persist";
 import { opfs, type Root } from "../src/storage";
 import { dispose } from "./dispose";
 import { AqliteError, ofAnswer } from "./errors";
 import { guarded, json, moment, text } from "./guard";
 import type { HostResponse, RequestLike } from "./host";
-import { QueryResult, Watch, throwIfAborted } from "./result";
+import { QueryResult, RunObserver, throwIfAborted } from "./result";
 import { start } from "./start";
 import type {
   Completions,
@@ -91,7 +91,7 @@ const LONGEST_PAGE = 1_000_000;
 /** EHRs, templates, guides and stored queries, with the functions to query them. */
 export class Repository {
   #memory: Engine | undefined;
-  #kept: Kept | undefined;
+  #journaled: JournaledRepository | undefined;
   readonly #base: string;
   readonly #admin: boolean;
 
@@ -118,8 +118,10 @@ export class Repository {
           (await sets.list()).find((set) => set.name === name.trim())?.id ?? sets.create(name),
       ),
     );
-    const kept = guarded(() => new Kept(this.#base, sets, () => Promise.resolve(id)));
-    this.#kept = kept;
+    const kept = guarded(
+      () => new JournaledRepository(this.#base, sets, () => Promise.resolve(id)),
+    );
+    this.#journaled = kept;
     const started = performance.now();
     const reading = (done: number, of: number) => {
       try {
@@ -130,7 +132,7 @@ export class Repository {
       }
     };
     await stored(() => kept.current(() => undefined, reading));
-    // A process may end before it is idle, so a long journal is compacted now.
+    // A short-lived process may never be idle, so a long journal is compacted when it is opened.
     await stored(() => kept.compact());
   }
 
@@ -153,7 +155,7 @@ export class Repository {
 
   /** Returns the repository of the module. */
   #engine(): Engine {
-    const engine = this.#kept?.repository ?? this.#memory;
+    const engine = this.#journaled?.repository ?? this.#memory;
     if (engine) return engine;
     throw new AqliteError("the repository was closed: open it again", { code: "CLOSED" });
   }
@@ -161,14 +163,14 @@ export class Repository {
   /** Runs on data that contain all writes of other tabs and workers. */
   async #reading<T>(run: (engine: Engine) => T): Promise<T> {
     const call = () => guarded(() => run(this.#engine()));
-    const kept = this.#kept;
+    const kept = this.#journaled;
     return kept ? stored(() => kept.current(call)) : call();
   }
 
   /** Runs like `#reading`, and stores the writes before this resolves. */
   async #writing<T>(run: (engine: Engine) => T): Promise<T> {
     const call = () => guarded(() => run(this.#engine()));
-    const kept = this.#kept;
+    const kept = this.#journaled;
     return kept ? stored(() => kept.writing(call)) : call();
   }
 
@@ -400,7 +402,7 @@ export class Repository {
 
   /** Runs a query that is observed. */
   #watched<T>(options: QueryOptions, run: (engine: Engine, step: () => boolean) => T): Promise<T> {
-    const watch = new Watch(options);
+    const watch = new RunObserver(options);
     return this.#reading((engine) => {
       try {
         return run(engine, watch.step);
@@ -510,7 +512,7 @@ export class Repository {
           of: compositions,
           milliseconds: performance.now() - start,
         });
-        await breathe();
+        await nextTask();
       }
     } finally {
       samples.free();
@@ -599,9 +601,9 @@ export class Repository {
 
   /** Frees the memory of the repository. A stored data set can be opened again. */
   close(): void {
-    this.#kept?.close();
+    this.#journaled?.close();
     this.#memory?.free();
-    this.#kept = undefined;
+    this.#journaled = undefined;
     this.#memory = undefined;
   }
 
@@ -622,7 +624,7 @@ function isTooLarge(error: unknown): boolean {
   return error instanceof AqliteError && error.code === "RESULT_TOO_LARGE";
 }
 
-/** Carries the reason of an aborted run through the errors of the module. */
+/** The error that carries the reason of an aborted run through the errors of the module. */
 class Ended extends Error {
   constructor(readonly reason: unknown) {
     super("ended");

@@ -122,7 +122,7 @@ const SILENCE = 20;
  * The observer of one run: it reports progress and ends the run on request.
  * @internal
  */
-export class Watch {
+export class RunObserver {
   readonly #options: QueryOptions;
   readonly #started = performance.now();
   #reportedAt = performance.now();

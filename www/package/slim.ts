@@ -1,3 +1,3 @@
-// The package without a module of its own: `start` gets its address, its bytes or the compiled
-// module before any other call.
+// The package without a wasm module. The program passes the address, the bytes or the compiled module to
+// `start` before any other call.
 export * from "./api";

@@ -50,7 +50,7 @@ export function startIn(found: Host): void {
 export function start(module?: ModuleSource): Promise<void> {
   if (isStarted) return Promise.resolve();
   if (module instanceof WebAssembly.Module) return Promise.resolve(run(module));
-  // The type of a compiled module has no members, so a condition does not exclude it.
+  // The type `WebAssembly.Module` has no members, so `instanceof` cannot exclude it from the union.
   starting ??= (module ? compiled(module as UncompiledModule) : host.load()).then(run);
   starting.catch(() => (starting = undefined));
   return starting;
@@ -78,7 +78,7 @@ export function started(): void {
  */
 export async function startTables(module: ModuleSource): Promise<void> {
   const isCompiled = module instanceof WebAssembly.Module;
-  // The type of a compiled module has no members, so a condition does not exclude it.
+  // The type `WebAssembly.Module` has no members, so `instanceof` cannot exclude it from the union.
   await loadedTables(() =>
     isCompiled ? Promise.resolve(module) : compiled(module as UncompiledModule),
   );

@@ -84,7 +84,7 @@ export interface Explanation extends Parsed {
     ehrs: number;
     documents: number;
     segments: number;
-    /** What a population query of a server read from segments and rows; a browser reads neither. */
+    /** The reads of a population query of a server from segments and rows. A browser has neither. */
     reads: {
       segments: number;
       absent_segments: number;
@@ -128,7 +128,7 @@ export interface Hover {
 }
 
 /**
- * A value for a parameter of a query. `{text}` takes the type of the other side of its comparison.
+ * A value for a parameter of a query. `{text}` gets the type of the other operand of its comparison.
  */
 export type Parameter = null | boolean | number | string | { text: string } | Parameter[];
 
@@ -138,7 +138,10 @@ export interface QueryOptions {
   parameters?: Record<string, Parameter>;
   /** The time of `NOW()` and related functions; the current time if absent. */
   now?: Date;
-  /** Ends the query when it is aborted. A run occupies its thread: only what is called from the run (`onProgress`) can abort it. */
+  /**
+   * Ends the query when the signal is aborted. A run occupies its thread, so only a function that the run
+   * calls (`onProgress`) can abort the signal during the run.
+   */
   signal?: SignalLike;
   /** The maximum time in milliseconds. */
   timeout?: number;

@@ -1,6 +1,6 @@
-// The page about the REST interface: a form below each operation that sends a request and shows its
-// answer. It is made when the operation is opened. Requests go to the data of this browser, which
-// the Service Worker answers, or to the server of the page.
+// The page about the REST interface. Each operation has a form that sends a request and shows the
+// answer. The form is created when the reader opens the operation. Requests go to the server of the
+// page, or to the data of this browser. The Service Worker answers the latter.
 import { h } from "./dom";
 
 interface Parameter {
@@ -29,16 +29,16 @@ interface Call {
   operation: Operation;
 }
 
-/** The mount of the forms. The other one takes the same requests. */
+/** The mount to which the forms send requests. `/rest/openehr/v1` accepts the same requests. */
 const MOUNT = "v1";
 /** The maximum number of characters of an answer that are shown. */
 const SHOWN = 100_000;
-/** The first value of a parameter, where the sample data have one. */
+/** The initial values of parameters. They exist in the sample data. */
 const EXAMPLES: Record<string, string> = {
   template_id: "sample.vital_signs.v1",
   q: "SELECT e/ehr_id/value AS ehr, count(*) AS documents FROM EHR e CONTAINS COMPOSITION c",
 };
-/** The first body of an operation. */
+/** The initial bodies, by operation id. */
 const BODIES: Record<string, string> = {
   post_query_aql: JSON.stringify({ q: EXAMPLES.q, fetch: 10 }, null, 2),
 };
@@ -76,7 +76,7 @@ async function send(method: string, path: string, headers: Headers, body?: strin
   return { answer, text, milliseconds: Math.round(performance.now() - started) };
 }
 
-/** Returns the id of an EHR of the data, for the first value of a path. */
+/** Returns the id of an EHR of the data, for the initial value of a path parameter. */
 async function anEhr(): Promise<string> {
   const q = encodeURIComponent("SELECT e/ehr_id/value FROM EHR e LIMIT 1");
   const { answer, text } = await send("GET", `/query/aql?q=${q}`, new Headers());
@@ -143,7 +143,7 @@ class Form {
     return form;
   }
 
-  /** Fills in an EHR of the data where the path needs one. */
+  /** Fills in the id of an EHR of the data if the path has this parameter. */
   async fill(): Promise<void> {
     for (const [parameter, input] of this.#values)
       if (parameter.name === "ehr_id" && parameter.in === "path" && input.value === "")
@@ -193,7 +193,7 @@ function pretty(text: string): string {
   }
 }
 
-/** Makes the form of an operation when it is opened first. */
+/** Creates the form of an operation when the reader opens the operation for the first time. */
 function attach(call: Call): void {
   const details = document.getElementById(call.operation.operationId);
   details?.addEventListener("toggle", () => {

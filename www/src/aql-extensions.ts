@@ -178,7 +178,7 @@ function problems(host: AqlHost): Extension {
   const lint = async (view: EditorView): Promise<Mark[]> => {
     const q = view.state.doc.toString();
     const found = q.trim() === "" ? [] : await host.diagnose(q).catch(() => []);
-    // A newer text is checked again after the pause in typing.
+    // The text has changed during the check. The newer text is checked after the pause in typing.
     if (view.state.doc.toString() === q) host.showDiagnostics(found);
     const length = view.state.doc.length;
     return found.map((problem) => ({
@@ -207,13 +207,14 @@ function completions(host: AqlHost): Extension {
     const found = await host.complete(context.state.doc.toString(), context.pos).catch(() => null);
     if (!found || context.aborted) return null;
     const { from, to } = found;
-    // A quote begins a value. The one that ends a text asks for nothing.
+    // An opening quote starts a value, and the engine then replaces from the quote on. A closing
+    // quote needs no completion.
     const quote = context.matchBefore(/['"]$/);
     if (!context.explicit && quote && quote.from !== from) return null;
-    // Without a request, only completions of the typed letters are offered: Enter accepts a
-    // proposal and must not surprise.
+    // Unless the user requested completions, only those of the typed letters are offered: Enter
+    // accepts the first one, which must not be an unrelated word.
     const typed = context.state.sliceDoc(from, context.pos).toLowerCase();
-    // A value is completed with its quotes.
+    // The label of a value has no quotes, its completion has them.
     const written = typed.replace(/^['"]/, "");
     const options = context.explicit
       ? found.options
@@ -224,7 +225,8 @@ function completions(host: AqlHost): Extension {
             .some((word) => word.startsWith(written)),
         );
     if (options.length === 0) return null;
-    // The engine selects and orders the proposals, so they are requested again at each letter.
+    // The engine filters and orders the proposals. `filter: false` makes CodeMirror request them
+    // again at each letter.
     return {
       from,
       to,

@@ -11,10 +11,10 @@ export interface Order {
   descending: boolean;
 }
 
-/** The value by which a cell is ordered: numbers before texts, nothing last. */
+/** The sort key of a cell. Numbers come before texts, and cells without a value come last. */
 type Key = number | string | null;
 
-/** A text with a date, for which a number of seconds is the order in time. */
+/** A text that starts with a date. Its sort key is the number of seconds since 1970. */
 const DATED = /^\d{4}-\d\d/;
 
 function keyOf(json: string): Key {

@@ -1,13 +1,13 @@
 // The nodes of a template as the builder shows them: entries, events, clusters and values, without
 // the structures between them.
-import { asked, merged, name } from "./described";
+import { selectedPath, merged, name } from "./described";
 import type { TemplateNode } from "./protocol";
 import type { Step, Value } from "./query-build";
 import { texts } from "./texts";
 
 /** A line of the tree. */
 export interface BuilderNode {
-  /** The identity in the tree, kept while branches open and close. */
+  /** The identity in the tree, which stays the same while branches open and close. */
   key: string;
   label: string;
   /** The class, the units and the number of choices. */
@@ -18,20 +18,23 @@ export interface BuilderNode {
   children: BuilderNode[];
 }
 
-/** A template whose nodes are made. */
+/** The template whose nodes are being built, and the archetypes in it. */
 interface Making {
   root: TemplateNode;
   archetypes: ReadonlySet<string>;
 }
 
-/** Structures without a clinical meaning of their own: their content is shown in their place. */
+/** Structures without a clinical meaning of their own. The tree shows their content instead. */
 const HIDDEN = new Set(["HISTORY", "ITEM_TREE", "ITEM_LIST", "ITEM_SINGLE", "ITEM_TABLE"]);
 const EVENTS = new Set(["EVENT", "POINT_EVENT", "INTERVAL_EVENT"]);
 /** An archetype id, with its class. */
 const ARCHETYPE = /^(?:[\w.-]+::)?[A-Za-z]\w*-\w+-([A-Z_]+)\.\w/;
 const SEGMENT = /\/[^/['"]+(?:\[(?:[^\]'"]|'(?:[^'\\]|\\.)*')*\])?/g;
 
-/** Returns the archetypes on the way to a path. `whole` is the path without the selected part. */
+/**
+ * Returns the archetypes from the root to a path. `whole` is the path of the data value, `path` that
+ * of the selected attribute.
+ */
 function stepsOf(root: TemplateNode, path: string, whole: string): Value["steps"] {
   const steps: [Step, ...Step[]] = [
     { name: root.class, predicate: root.id ?? "", rest: path.slice(1), whole: whole.slice(1) },
@@ -68,7 +71,7 @@ function brief(node: TemplateNode): string {
 
 function leaf(making: Making, node: TemplateNode, label: string, key: string): BuilderNode {
   const { root, archetypes } = making;
-  const path = node.class === "ELEMENT" ? `${node.path ?? ""}/value` : asked(node);
+  const path = node.class === "ELEMENT" ? `${node.path ?? ""}/value` : selectedPath(node);
   const whole = node.class === "ELEMENT" ? path : (node.path ?? "");
   return {
     ...{ key, label, detail: brief(node), description: node.description ?? "" },
@@ -77,7 +80,7 @@ function leaf(making: Making, node: TemplateNode, label: string, key: string): B
   };
 }
 
-/** Returns the values that every node of a class has, which templates do not list. */
+/** Returns the values that every node of a class has by the Reference Model. Templates omit them. */
 function implied({ class: of, path = "" }: TemplateNode): TemplateNode[] {
   const value = (label: string, at: string, type: string): TemplateNode => ({
     ...{ label, path: `${path}${at}`, class: type, occurrences: "1..1", mandatory: true },
@@ -90,12 +93,12 @@ function implied({ class: of, path = "" }: TemplateNode): TemplateNode[] {
   return EVENTS.has(of) ? [value(texts.builder.time, "/time", "DV_DATE_TIME")] : [];
 }
 
-/** Returns the lines of an ELEMENT: one, or one for each class of its value. */
+/** Returns the line of an ELEMENT. Alternative classes of its value are lines below it. */
 function element(making: Making, node: TemplateNode, key: string): BuilderNode {
   const values = node.children ?? [];
   const label = name(node);
   const [first] = values;
-  if (!first || values.every((one) => asked(one) === asked(first)))
+  if (!first || values.every((one) => selectedPath(one) === selectedPath(first)))
     return leaf(making, first ? merged({ ...node, children: [first] }) : node, label, key);
   const children = values.map((one, at) => ({
     ...leaf(making, one, label, `${key}.${at}`),
@@ -119,7 +122,7 @@ function nodes(making: Making, node: TemplateNode, key: string): BuilderNode[] {
   return [{ ...branch(node, key), children }];
 }
 
-/** Returns the lines of a template below a line of its own. */
+/** Returns the line of a template, with the lines of its nodes below. */
 export function builderNodes(template: string, root: TemplateNode): BuilderNode {
   const making = { root, archetypes: archetypesOf(root) };
   const children = nodes(making, root, template).flatMap((node) => node.children);

@@ -53,13 +53,13 @@ export class Builder {
   });
   readonly #status = h("p", { id: "builder-status", class: "quiet", role: "status" });
   readonly #undo = h("p", { class: "actions" });
-  /** The templates of the source, in its order. `null` as long as a template is not described. */
+  /** The templates of the source, in its order. `null` for a template whose nodes are not read yet. */
   #templates = new Map<string, BuilderNode | null>();
   readonly #open = new Set<string>();
   #lines: Line[] = [];
   #active = "";
   #where = "";
-  /** The last tick. Ticks run one after another, each on the text that the former one left. */
+  /** The end of the last tick. Ticks run one after another, each on the text after the previous one. */
   #last: Promise<void> = Promise.resolve();
 
   constructor(engine: Engine, editor: Editor) {
@@ -131,7 +131,7 @@ export class Builder {
     if (!this.#panel.hidden) await this.#find();
   }
 
-  /** Draws the ticks of another text. */
+  /** Updates the ticks after a change of the query. */
   sync(): void {
     if (this.#panel.hidden) return;
     const query = readQuery(this.#editor.text);
@@ -143,7 +143,7 @@ export class Builder {
         );
   }
 
-  /** Forgets the last step, because another query is shown. */
+  /** Removes the message and the undo button of the last step, because another query is shown. */
   renew(): void {
     this.#say("");
     this.sync();
@@ -179,7 +179,7 @@ export class Builder {
 
   // --- the tree
 
-  /** Describes a template, unless it is described. */
+  /** Reads the nodes of a template, unless they were read. */
   async #describe(template: string): Promise<void> {
     const where = this.#where;
     if (this.#templates.get(template) !== null) return;
@@ -418,7 +418,7 @@ export class Builder {
     else await this.#replace(value);
   }
 
-  /** Whether the engine finds no error in either text. */
+  /** Whether the engine finds no error in any of the texts. */
   async #isValid(...texts: string[]): Promise<boolean> {
     for (const q of texts) {
       const found = await this.#engine.call("diagnose", { q });
@@ -432,17 +432,18 @@ export class Builder {
     return q === "" ? "" : this.#engine.call("format", { q });
   }
 
-  /** Changes the query. A text that the formatter made is formatted again; others keep their form. */
+  /** Changes the query. The new text is formatted only if the old text was. */
   async #change(text: string, next: string, how: "added" | "removed"): Promise<void> {
     const isFormatted = text.trim() === "" || (await this.#formatted(text)).trim() === text.trim();
     const changed = isFormatted ? (await this.#formatted(next)).trimEnd() : next;
-    // The user typed meanwhile: the tick is repeated by the user, on the new text.
+    // The user typed while the engine was checking. The change would discard these letters, so it is
+    // dropped, and the user can tick again.
     if (this.#editor.text !== text) return;
     this.#editor.rewrite(changed);
     this.#say(changed === "" ? texts.builder.empty : texts.builder[how]);
   }
 
-  /** Replaces a query to which no column can be added, after a question. */
+  /** Asks whether to replace a query to which no column can be added. */
   async #replace(value: Value): Promise<void> {
     const isConfirmed = await confirmed({
       title: texts.builder.replaceTitle,

@@ -1,5 +1,5 @@
-// The chart of a result: what is drawn over what, for which patients, and its export. Loaded on
-// first use.
+// The chart of a result: the choice of axis, measures and groups, and the export. The module is
+// loaded on first use.
 import type uPlot from "uplot";
 import { view } from "./cell";
 import { h, save, saveBlob } from "./dom";
@@ -94,7 +94,7 @@ class Chart {
     this.#listen();
   }
 
-  /** Draws a box for each measure. Those with the unit of the first are drawn together. */
+  /** Draws a check box for each measure. Measures with the unit of the first one are checked. */
   #drawBoxes(): HTMLInputElement[] {
     const [first] = this.#numbers;
     let checked = 0;
@@ -198,7 +198,7 @@ class Chart {
   get #groups(): (string | null)[] | null {
     if (this.#group.value === UNGROUPED) return null;
     if (this.#group.value === BY_PATIENT) return this.#patients.ehrs;
-    return this.#groupings[Number(this.#group.value)]?.of ?? null;
+    return this.#groupings[Number(this.#group.value)]?.keys ?? null;
   }
 
   #nameOf(key: string): string {
@@ -244,7 +244,7 @@ class Chart {
   }
 
   #drawDistribution(measure: Measure, width: number, height: number): void {
-    // The values below the drawing need a line.
+    // 40 pixels for the line of values below the drawing.
     this.#plot = drawDistribution(measure, width, height - 40);
     this.#legend.replaceChildren();
     this.#color([]);
@@ -261,7 +261,7 @@ class Chart {
         .filter(({ label }) => label)
         .map(({ label, ink }, at) => legendLine(label, ink, at)),
     );
-    // The boxes of the measures are the legend if measures have the colors.
+    // If each measure has its color, the colored check boxes replace the legend.
     const byMeasure = layers.every(
       ({ label, lines: [line] }) => !line || label === "" || label === labelled(line.measure),
     );
@@ -271,7 +271,7 @@ class Chart {
     this.#describe(axis, shown);
   }
 
-  /** Gives the boxes of the measures that are drawn the colors of their lines. */
+  /** Sets the colors of the checked boxes to those of the lines. */
   #color(inks: string[]): void {
     const checked = this.#boxes.filter((box) => box.checked);
     checked.forEach((box, at) =>
@@ -287,10 +287,10 @@ class Chart {
     const members = this.#members();
     const chosen = this.#member.value;
     const isChosen = ({ group }: Line) => chosen === "" || group === chosen;
-    const layer = (label: string, at: number, of: Line[], front = true): Layer => ({
+    const layer = (label: string, at: number, lines: Line[], front = true): Layer => ({
       label: front ? label : "",
       ink: INKS[at] ?? "--accent",
-      lines: of,
+      lines,
       width: front && chosen ? 2.5 : 1.25,
       alpha: front ? 1 : 0.25,
     });
@@ -299,23 +299,23 @@ class Chart {
       ? members.map(({ key, name }, at) => ({
           name,
           at,
-          of: all.filter((one) => one.group === key),
+          lines: all.filter((one) => one.group === key),
         }))
       : shown.map((measure, at) => ({
           name: labelled(measure),
           at,
-          of: all.filter((one) => one.measure === measure),
+          lines: all.filter((one) => one.measure === measure),
         }));
     const rest = byGroup ? all.filter(({ group }) => group === null) : [];
-    const none = rest.length > 0 ? [{ name: "none", at: SERIES, of: rest }] : [];
-    const parts = [...kinds, ...none].flatMap(({ name, at, of }) => [
+    const none = rest.length > 0 ? [{ name: "none", at: SERIES, lines: rest }] : [];
+    const parts = [...kinds, ...none].flatMap(({ name, at, lines }) => [
       layer(
         name,
         at,
-        of.filter((one) => !isChosen(one)),
+        lines.filter((one) => !isChosen(one)),
         false,
       ),
-      layer(name, at, of.filter(isChosen)),
+      layer(name, at, lines.filter(isChosen)),
     ]);
     return parts
       .filter((one) => one.lines.length > 0)

@@ -51,14 +51,14 @@ function inWords({ ehrs, compositions, seed }: Samples): string {
   return texts.data.sampled({ compositions, ehrs, seed });
 }
 
-/** Describes the effect of making patients on the present ones. */
-function fate({ set, added, samples }: Contents): string {
+/** Describes what happens to the present patients when sample patients are generated. */
+function effectOnPatients({ set, added, samples }: Contents): string {
   if (!set) return "";
   if (added > 0) return texts.data.fateBeside({ name: set.name, count: added });
   return samples ? texts.data.fateReplace({ samples: inWords(samples) }) : texts.data.fateAdd(set);
 }
 
-/** The choices beside the present patients, with their titles. */
+/** The choices for the patients of added files, besides the present patients, with their titles. */
 const targets = (): [string, string][] => [
   ["", texts.data.targetNew],
   [BY_FOLDER, texts.data.targetFolder],
@@ -71,7 +71,7 @@ interface Outcome {
   good: number;
   /** The number of all files. */
   of: number;
-  /** Whether it was cancelled. */
+  /** Whether the user cancelled before all files were added. */
   ended: boolean;
   refused: Refused[];
 }
@@ -107,7 +107,7 @@ export class DataPanel {
   /** The message that the data were replaced, with a button to undo it. */
   readonly #replaced = h("p", { class: "messages", "aria-live": "polite" });
   readonly #adding = new Work();
-  /** The content that was drawn last; `null` if it is not known. */
+  /** The content that was drawn last; `null` if it could not be read. */
   #contents: Contents | null = null;
   /** The address of the selected server, or `null` for this browser. */
   #where: string | null = null;
@@ -254,7 +254,7 @@ console.table((await answer.json()).rows);`;
     ];
     this.#showPlace(contents.place);
     this.#contents = contents;
-    this.#fate.textContent = fate(contents);
+    this.#fate.textContent = effectOnPatients(contents);
     this.#facts.replaceChildren(
       ...facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
     );
@@ -339,7 +339,7 @@ console.table((await answer.json()).rows);`;
     if (replaced) this.#offerBack(texts.data.startedOver, replaced);
   }
 
-  /** Offers to bring the discarded data back, and afterwards to undo that in turn. */
+  /** Offers to restore the discarded data. After that, the restoration can be undone as well. */
   #offerBack(words: string, { discarded, current }: Replacement): void {
     const back = async () => {
       const done = await this.#work(texts.data.bringingBack, () =>
@@ -353,13 +353,14 @@ console.table((await answer.json()).rows);`;
   #offerUndo(id: string, words: string, undo: () => void): void {
     const button = h("button", { id, type: "button", onclick: undo }, texts.frame.undo);
     this.#replaced.replaceChildren(h("span", {}, `${words} `, button));
-    // The pressed button was disabled or removed meanwhile: the next step is here.
+    // The pressed button was disabled or removed, which moved the focus to the body.
     if (document.activeElement === document.body) button.focus();
   }
 
   /**
-   * Makes sample patients. The former ones are replaced, and can be made again from their numbers.
-   * With writes of the user, the new ones get a data set of their own.
+   * Generates sample patients. They replace the present sample patients, which can be generated again
+   * from their parameters. If the data set contains writes of the user, the new patients get a data
+   * set of their own.
    */
   async #make(samples: Samples): Promise<void> {
     const { set = null, samples: former = null } = this.#contents ?? {};

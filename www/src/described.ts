@@ -3,8 +3,8 @@ import type { TemplateNode } from "./protocol";
 import { texts } from "./texts";
 
 /**
- * Returns the name of a node. A node without a name has that of its attribute, an alternative that
- * of its class.
+ * Returns the name of a node. A node without a name is named after its attribute, and an alternative
+ * after its class.
  */
 export function name(node: TemplateNode): string {
   if (node.label) return node.label;
@@ -51,7 +51,7 @@ const ASKED: Record<string, string> = {
 };
 
 /** Returns the path that a query on a node usually selects: the comparable part of a value. */
-export function asked(node: TemplateNode): string {
+export function selectedPath(node: TemplateNode): string {
   const more =
     node.class.startsWith("DV_") && !node.class.startsWith("DV_INTERVAL")
       ? (ASKED[node.class] ?? "/value")
@@ -71,7 +71,7 @@ export function query(template: string, root: TemplateNode, node: TemplateNode):
     "SELECT",
     "  e/ehr_id/value AS ehr,",
     "  c/context/start_time/value AS time,",
-    `  c${asked(node)} AS ${alias}`,
+    `  c${selectedPath(node)} AS ${alias}`,
     "FROM EHR e",
     `CONTAINS COMPOSITION c[${root.id ?? ""}]`,
     `WHERE c/archetype_details/template_id/value = '${template.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`,

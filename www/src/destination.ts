@@ -3,8 +3,8 @@ import { Fault } from "./fault";
 
 /** The destination of a file. */
 export interface Destination {
-  /** Whether it is posted below an EHR. */
-  of: "ehr" | "definition";
+  /** The parent resource: `ehr` for documents of a patient, else `definition`. */
+  scope: "ehr" | "definition";
   path: string;
   type: string;
   /** The id of the root of a simplified document, which determines its template. */
@@ -97,22 +97,22 @@ export function destination(name: string, text: string): Destination {
   const start = text.trimStart();
   if (start.startsWith("<")) {
     if (/<template[\s>]/.test(start.slice(0, 4000)))
-      return { of: "definition", path: "template?type=opt14", type: "application/xml" };
-    return { of: "ehr", path: "composition", type: "application/xml" };
+      return { scope: "definition", path: "template?type=opt14", type: "application/xml" };
+    return { scope: "ehr", path: "composition", type: "application/xml" };
   }
   const isJson = start.startsWith("{");
   if (/\.gdl2?(\.json)?$/i.test(name))
-    return { of: "definition", path: "gdl", type: isJson ? "application/json" : "text/plain" };
+    return { scope: "definition", path: "gdl", type: isJson ? "application/json" : "text/plain" };
   if (!isJson) throw new Fault("unknownFile");
   const json = parsed(text) as Record<string, unknown>;
   if (json["_type"] === "COMPOSITION")
-    return { of: "ehr", path: "composition", type: "application/json" };
+    return { scope: "ehr", path: "composition", type: "application/json" };
   if ("definition" in json && /"rules"\s*:/.test(start))
-    return { of: "definition", path: "gdl", type: "application/json" };
+    return { scope: "definition", path: "gdl", type: "application/json" };
   const found = simplified(json);
   if (!found) throw new Fault("unknownFile");
   return {
-    of: "ehr",
+    scope: "ehr",
     path: "composition",
     type: `application/openehr.wt.${found.path}+json`,
     root: found.root,

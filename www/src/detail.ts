@@ -94,7 +94,7 @@ export class Detail {
   /** Closes the panel. */
   close(): void {
     if (this.#panel.hidden) return;
-    // A new result closes the panel, too, and must not take the focus from the editor.
+    // A new result also closes the panel. The focus may be in the editor then, and must stay there.
     const isInside = this.#panel.contains(document.activeElement);
     this.#panel.hidden = true;
     if (isInside) this.#back?.();

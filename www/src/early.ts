@@ -1,6 +1,6 @@
-// Work that must not wait for the code of the page: the chosen colours before the first paint, the
-// texts of the language, and the engine, whose module is compiled while the page is parsed. It is a
-// classic script in a file of its own, because the policy of the page allows no inline script.
+// The first script of the page. It sets the chosen colors before the first paint, and starts to load
+// the texts of the language and the engine, whose module is compiled while the page is parsed. It is
+// a file of its own, because the content security policy allows no inline script.
 import { selectedLanguage, textsUrl } from "./language";
 import { remembered } from "./remember";
 

@@ -84,7 +84,7 @@ export class Editor {
     this.view.focus();
   }
 
-  /** Takes back the last change of the query, or repeats it. */
+  /** Undoes the last change of the query, or makes it again. */
   step(direction: "undo" | "redo"): void {
     (direction === "undo" ? undo : redo)(this.view);
   }

@@ -1,4 +1,5 @@
-// The page's side of the worker: calls, errors, and the replacement of a worker that died.
+// The connection of the page with its worker: calls, errors, and the replacement of a worker that
+// failed.
 import type {
   Calls,
   Cancel,
@@ -46,10 +47,10 @@ export interface Follow {
 }
 
 /**
- * Returns the worker that was started before this code was loaded, unless it has failed. Its
- * successor then reports the reason.
+ * Returns the worker that `early.ts` started, unless that worker has failed. In this case the page
+ * starts another worker, which reports the reason.
  */
-function taken(): Worker | undefined {
+function startedEarly(): Worker | undefined {
   const early = window.earlyWorker;
   delete window.earlyWorker;
   if (early?.failed) early.worker.terminate();
@@ -90,9 +91,9 @@ export class Engine {
   /** Calls the worker. */
   call<K extends keyof Calls>(
     call: K,
-    argument: Calls[K]["takes"],
+    argument: Calls[K]["argument"],
     follow?: Follow,
-  ): Promise<Calls[K]["gives"]> {
+  ): Promise<Calls[K]["result"]> {
     return new Promise((resolve, reject) => {
       if (!this.#worker) {
         reject(new EngineError(failed("engineDown")));
@@ -127,7 +128,7 @@ export class Engine {
   }
 
   #start(): void {
-    const worker = taken() ?? new Worker(this.#url, { name: "aqlite" });
+    const worker = startedEarly() ?? new Worker(this.#url, { name: "aqlite" });
     worker.onmessage = (event: MessageEvent<Reply>) => this.#answer(event.data);
     worker.onerror = (event) => {
       event.preventDefault();
@@ -139,8 +140,8 @@ export class Engine {
       });
     };
     this.#worker = worker;
-    // A successor keeps to the server of its predecessor, also while that is away: the data of this
-    // browser must never answer in its place. Later calls fail then, and report why.
+    // The new worker uses the server of its predecessor, even if the server does not answer: the data
+    // of this browser must never answer in place of a server. Later calls then fail with the reason.
     if (this.#server) void this.call("resume", this.#server).catch(() => undefined);
   }
 
@@ -176,7 +177,7 @@ export class Engine {
     this.#worker = undefined;
     const waiting = [...this.#waiting.values()];
     this.#waiting.clear();
-    // The limit prevents endless restarts of an instance that cannot start.
+    // The limit prevents endless restarts of a worker that cannot start.
     if (this.#crashes < 4) this.#start();
     for (const { reject } of waiting) reject(new EngineError(failure));
   }

@@ -61,8 +61,11 @@ function figure(name: string, value: number, unit = ""): HTMLElement {
   return h("div", {}, h("dt", {}, name), h("dd", {}, `${count.format(value)}${unit}`));
 }
 
-/** The shapes of one node: their number, their fragments, and the row construction of the first. */
-interface Way {
+/**
+ * The layouts of one node that agree in `read`: their number, the number of their fragments, and the
+ * columns of each row of the first layout.
+ */
+interface NodeLayouts {
   variable: string;
   name: string;
   shapes: number;
@@ -71,8 +74,8 @@ interface Way {
   rows: string[][];
 }
 
-function gathered({ run }: Explained): Way[] {
-  const ways = new Map<string, Way>();
+function gathered({ run }: Explained): NodeLayouts[] {
+  const ways = new Map<string, NodeLayouts>();
   for (const { variable, name, fragments, passes, rows } of run?.matching ?? []) {
     const key = `${variable} ${name} ${passes}`;
     const way = ways.get(key) ?? { variable, name, shapes: 0, fragments: 0, read: passes, rows };
@@ -83,7 +86,7 @@ function gathered({ run }: Explained): Way[] {
   );
 }
 
-function made({ read, rows }: Way): string {
+function made({ read, rows }: NodeLayouts): string {
   if (!read) return texts.explanation.passedOver;
   return rows.length === 0
     ? texts.explanation.eachWorkedOut
@@ -158,8 +161,8 @@ function run(explained: Explained): HTMLElement {
 }
 
 /**
- * Draws the steps of a query `q`, the last first: readers usually want to know why it is slow or
- * empty.
+ * Draws the steps of the query `q` in reverse order: most readers want to know why the query is slow
+ * or has no rows, which the last step shows.
  */
 export function drawExplanation(explained: Explained, q: string, show: ShowPlace): HTMLElement {
   const problems = explained.diagnostics.map((problem) =>

@@ -9,7 +9,7 @@ export const TABLES = {
   parquet: { name: "result.parquet", type: "application/vnd.apache.parquet" },
 };
 
-/** Writes a result as a table with typed columns, by a module that is loaded for the first one. */
+/** Writes a result as a table with typed columns. The first call loads the module of tables. */
 export async function table(result: Result, q: string, format: keyof typeof TABLES): Promise<Blob> {
   const { write } = (await import(
     new URL(TABLES_URL, document.baseURI).href
@@ -34,12 +34,13 @@ const PIECE = /[^;\t|\r\n]*[;\t|\r\n]|[^;\t|\r\n]+$/g;
  */
 const DROPPED = "\\p{Cc}\\p{Default_Ignorable_Code_Point}\\p{Quotation_Mark}`´\uff40";
 /**
- * A piece that a spreadsheet would execute: a formula sign, or a character compatible with one,
- * behind removed characters.
+ * The start of a piece that a spreadsheet would execute: a formula sign, or a Unicode variant of a
+ * formula sign, after characters that readers remove.
  */
 const FORMULA = new RegExp(`^[\\s${DROPPED}]*[\\p{Dash}=+@⁺⁼₊₌\ufb29﹢﹦﹫＋＝＠]`, "u");
 /**
- * A text that begins, behind blanks and quotes, with a tab or line end, which some readers remove.
+ * A text that starts with a tab or a line end, after blanks and quotes. Some readers remove them, and
+ * then interpret the rest.
  */
 const CONTROL = new RegExp(`^(?:[^\\S\\t\\r\\n]|(?![\\t\\r\\n])[${DROPPED}])*[\\t\\r\\n]`, "u");
 /** A text without characters that separate cells, quote, call or combine. */

@@ -16,9 +16,9 @@ export interface FaultText {
 
 type Values<K extends FaultKey> = Parameters<Errors[K]> extends [infer V] ? [values: V] : [];
 
-/** Returns the text of an error in the language of the page, in workers in English. */
+/** Returns the text of an error in the language of the page. In workers the text is English. */
 export function faultText({ key, values }: FaultText): string {
-  // A worker has no texts of another language.
+  // A worker loads no other language than English.
   const known = (texts as typeof texts | undefined)?.errors ?? errors;
   return (known[key] as (values: FaultText["values"]) => string)(values);
 }

@@ -110,9 +110,9 @@ interface Field {
   controls: { key: string; input: WebInput; control: Control }[];
 }
 
-/** An element that is drawn on demand: a closed group, or the next instance of a node. */
+/** An element that is drawn when the user opens it: a closed group, or the next instance of a node. */
 interface Fold {
-  /** Whether it must be opened to reach the field of a key. */
+  /** Whether the field of a key is inside of this element, so that it must be opened first. */
   hides(key: string): boolean;
   open(): void;
 }
@@ -184,7 +184,7 @@ export class Form {
   /** Returns the field of a key, and opens the groups around it. */
   #field(key: string): Field | undefined {
     const place = key.replace(/\|.*/, "");
-    // Opening a fold may draw another one.
+    // Opening an element may draw further closed elements inside, so the search is repeated.
     for (let fold: Fold | undefined; (fold = this.#folds.find(({ hides }) => hides(place)));)
       fold.open();
     return this.#fields.get(place) ?? this.#fields.get(`${place}:0`);
@@ -266,7 +266,7 @@ export class Form {
       input,
       control: control(input, this.#language),
     }));
-    // A single unit needs no choice.
+    // A unit without alternatives needs no choice.
     for (const {
       input,
       control: { element },

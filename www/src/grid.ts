@@ -1,5 +1,5 @@
-// The result grid. Only visible rows exist as elements. One cell has the focus and moves by
-// keyboard (ARIA grid pattern).
+// The result grid. Only visible rows exist as elements. One cell has the focus, and the arrow keys
+// move the focus (ARIA grid pattern).
 import { arranged, type Order } from "./arrange";
 import { view } from "./cell";
 import { debounced, h } from "./dom";

@@ -1,11 +1,11 @@
-// A guide as its author wrote it: purpose, problems, bindings with their queries, rules, terms.
+// The description of a guide: purpose, problems, bindings with their queries, rules, terms.
 import { h, quoted } from "./dom";
 import { drawQuery } from "./guide-outcome";
 import type { DescribedGuide, GuideBinding, GuideProblem } from "./guide-text";
 import { texts } from "./texts";
 
 /**
- * Draws a guide. `ask` runs a query in the query view, `save` offers the guide in another syntax.
+ * Draws a guide. `ask` runs a query in the query view. `save` downloads the guide in another syntax.
  */
 export function drawAbout(
   guide: DescribedGuide,

@@ -1,4 +1,4 @@
-// A small guide, as the beginning of a new one.
+// The text from which the user starts a new guide.
 
 /** The text of a new guide. */
 export const BLANK = `{

@@ -1,12 +1,12 @@
-// Guides that were opened or edited here and are not stored, and opened fixtures. They survive a
-// reload of the page.
+// Drafts of guides, which the user opened or edited and did not store, and opened fixtures. They are
+// in the local storage of the browser, so they survive a reload of the page.
 import { forget, keysWith, remember, remembered } from "./remember";
 
 const PREFIX = "aqlite-guide ";
 
 /** A guide with the text that is not stored. */
 export interface Draft {
-  /** The id under which it is listed. The id in the text may differ while it is edited. */
+  /** The id in the list of guides. The id in the text may differ while the user edits the text. */
   id: string;
   title: string;
   text: string;
@@ -35,7 +35,7 @@ export class Drafts {
           const found = JSON.parse(remembered("localStorage", key) ?? "null") as unknown;
           return isDraft(found) ? [found] : [];
         } catch {
-          // Another version has written it.
+          // Another version of the page may have stored another form.
           return [];
         }
       })
@@ -51,7 +51,7 @@ export class Drafts {
     return this.#all.find((draft) => draft.id === id);
   }
 
-  /** Keeps a draft. Returns whether it survives a reload. */
+  /** Stores a draft. Returns false if the draft is in memory only, so that a reload loses it. */
   keep(id: string, title: string, text: string): boolean {
     const draft = { id, title, text, at: Date.now() };
     const at = this.#all.findIndex((known) => known.id === id);
@@ -72,7 +72,7 @@ const FIXTURES = "aqlite-fixtures ";
 export interface FixtureFile {
   name: string;
   text: string;
-  /** The id of the guide that the user chose for it, if it names none that is here. */
+  /** The id of the guide that the user chose because the guide of the fixture is not present. */
   instead?: string;
 }
 
@@ -84,19 +84,19 @@ function isFixture(found: unknown): found is FixtureFile {
 }
 
 /** Reads the fixtures of a source: the address of a server, or `null` for this browser. */
-export function keptFixtures(place: string | null): FixtureFile[] {
+export function storedFixtures(place: string | null): FixtureFile[] {
   try {
     const stored = remembered("localStorage", FIXTURES + (place ?? ""));
     const found = JSON.parse(stored ?? "[]") as unknown;
     return Array.isArray(found) ? found.filter(isFixture) : [];
   } catch {
-    // Another version has written it.
+    // Another version of the page may have stored another form.
     return [];
   }
 }
 
-/** Keeps the fixtures of a source. Returns whether they survive a reload. */
-export function keepFixtures(place: string | null, files: FixtureFile[]): boolean {
+/** Stores the fixtures of a source. Returns false if they are in memory only. */
+export function storeFixtures(place: string | null, files: FixtureFile[]): boolean {
   const key = FIXTURES + (place ?? "");
   if (files.length > 0) return remember("localStorage", key, JSON.stringify(files));
   forget("localStorage", key);

@@ -1,5 +1,5 @@
-// The pane that edits a guide: its text with marks, an outline that jumps to the text, and the
-// buttons that store, replace, remove and download it.
+// The pane that edits a guide: the text with marks at its problems, an outline whose entries select
+// a place of the text, and buttons that store, replace, remove and download the guide.
 import { h, save } from "./dom";
 import { drawProblems } from "./guide-about";
 import { GuideEditor } from "./guide-editor";
@@ -7,7 +7,7 @@ import { idOf, outline, type Item, type Kind } from "./guide-outline";
 import type { DescribedGuide, GuideProblem } from "./guide-text";
 import { texts } from "./texts";
 
-/** The steps that the view carries out. */
+/** The functions of the view that the pane calls. */
 export interface EditHost {
   changed(text: string): void;
   /** Runs the guide on its form. */
@@ -122,7 +122,7 @@ export class EditPane {
     return true;
   }
 
-  /** Allows the steps that the state of the text permits. */
+  /** Enables the buttons of the steps that the state of the text permits. */
   allow({ id, isStored, isDraft, isRemovable }: Edited): void {
     this.#id = id;
     this.#store.textContent = isStored && isDraft ? texts.guideEdit.replace : texts.frame.save;

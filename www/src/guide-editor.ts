@@ -92,7 +92,7 @@ export class GuideEditor {
   readonly element = h("div", { id: "guide-editor", class: "editor guide-text" });
   readonly #view: EditorView;
   readonly #extensions: Extension;
-  /** Whether the text is being replaced by the view, which needs no report. */
+  /** Whether the view is replacing the text. The view needs no report of this change. */
   #isLoading = false;
 
   constructor(host: GuideEditorHost) {
@@ -167,7 +167,7 @@ export class GuideEditor {
       const from = Math.min(problem.from, doc.length);
       return {
         from,
-        // The problem of a whole rule is marked in its first line only.
+        // A problem may be about a whole rule. Only its first line is marked.
         to: Math.min(Math.max(problem.to, from), doc.lineAt(from).to),
         severity: problem.severity,
         message: problem.message,
@@ -181,7 +181,7 @@ export class GuideEditor {
   /** Selects a place of the text. */
   show({ from, to }: Place): void {
     const end = this.#view.state.doc.length;
-    // The cursor is at the beginning: a rule may be longer than the screen.
+    // The cursor is placed at the start of the range, because a rule may be longer than the screen.
     const selection = { anchor: Math.min(to, end), head: Math.min(from, end) };
     this.#view.dispatch({
       selection,

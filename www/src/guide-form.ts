@@ -1,4 +1,4 @@
-// A form for the inputs of a guide: a control for each, and the values as literals of fixtures.
+// A form for the inputs of a guide. Each input has a control. The values are literals as in fixtures.
 import { h } from "./dom";
 import { control, type Control } from "./form";
 import type { Hint, Hints } from "./guide-hints";
@@ -35,7 +35,7 @@ function codeOf(literal: string): string {
   return /[\w.-]+::[\w.()-]+/.exec(literal)?.[0] ?? literal;
 }
 
-/** Selects an option of a list. A missing option is added, since any value may be given. */
+/** Selects an option of a list. Adds a missing option, because a case may contain any value. */
 function select(element: HTMLElement, value: string, label: string): void {
   if (!(element instanceof HTMLSelectElement)) {
     if (element instanceof HTMLInputElement) element.value = value;
@@ -133,7 +133,7 @@ function moment(language: string): Field {
   return { ...made, set };
 }
 
-/** Returns the choices that the guide mentions, then those that only templates have. */
+/** Returns the choices that the guide mentions, then those that only the templates define. */
 function options(input: GuideInput, hint: Hint | undefined): GuideInput["options"] {
   const own = input.options ?? [];
   const known = new Set(own.map(({ literal }) => codeOf(literal)));
@@ -165,8 +165,8 @@ function made(input: GuideInput, hint: Hint | undefined, language: string): Fiel
 }
 
 /**
- * Lets a field return a literal as it was given until its controls change: a date has no time, and a
- * time its own zone, which the control cannot show.
+ * Makes a field return the literal that was set, until the user changes a control. A control may show
+ * less than the literal: it adds a time to a date, and it does not show a zone.
  */
 function exact(field: Field): Field {
   let given: string | null = null;
@@ -183,7 +183,7 @@ function exact(field: Field): Field {
   };
 }
 
-/** Converts a value as a trace shows it to a literal; `null` if the form has no choice for it. */
+/** Converts a value in the form of a trace to a literal; `null` if the form lacks this choice. */
 function literalOf(input: GuideInput, hint: Hint | undefined, value: string): string | null {
   if (input.control === "quantity") return value.replace(/^(\S+) /, "$1,");
   if (input.control === "proportion") return value.replace("/", ",");
@@ -285,7 +285,7 @@ export class GuideForm {
     ) as Record<string, string>;
   }
 
-  /** Returns the time of evaluation, or `null` for the present. */
+  /** Returns the time of evaluation, or `null` for the current time. */
   now(): string | null {
     return this.#now.literal();
   }

@@ -103,7 +103,7 @@ export function hintsFrom(
   return found;
 }
 
-/** The web templates of a repository, read once for each state of its data. */
+/** The web templates of a repository. They are read again only if the data were exchanged. */
 export class Hinting {
   readonly #engine: Engine;
   #of = "";
@@ -113,7 +113,7 @@ export class Hinting {
     this.#engine = engine;
   }
 
-  /** Returns the hints for a guide. Without templates, or if they cannot be read, there are none. */
+  /** Returns the hints for a guide; empty if there are no templates or if they cannot be read. */
   async hints(of: string, guide: DescribedGuide, language: string): Promise<Hints> {
     if (this.#of !== of) {
       this.#of = of;

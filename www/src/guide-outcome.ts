@@ -1,5 +1,5 @@
-// The outcome of a guide: results, cards, the reason why each rule fired or not, the data that were
-// read.
+// The outcome of a run of a guide: results, cards, the reason why each rule fired or did not fire,
+// and the data that the run read.
 import { view } from "./cell";
 import { h } from "./dom";
 import { list, members, text, type Members } from "./guide-text";
@@ -145,7 +145,10 @@ function drawCard(card: Members): HTMLElement {
   );
 }
 
-/** Draws a link. Only web addresses become links, because a guide is a file of any origin. */
+/**
+ * Draws a link. Only web addresses become links: a guide may come from an untrusted author, and could
+ * contain a `javascript:` address.
+ */
 function drawLink(link: Members): HTMLElement {
   const url = text(link["url"]);
   const label = text(link["label"]) || url;
@@ -198,7 +201,7 @@ function drawNote(note: Members): HTMLElement {
   );
 }
 
-/** Draws a rule with its conditions. They show why a rule did not fire. */
+/** Draws a rule with the values of its conditions, which show why the rule did not fire. */
 function drawRule(rule: Members): HTMLElement {
   const fired = rule["fired"] === true;
   const set = list(rule["set"]).map((variable) => valued(members(variable)));

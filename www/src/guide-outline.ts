@@ -1,5 +1,5 @@
 // The outline of a guide's text, in JSON (GDL2) or ODIN (GDL1): bindings, elements, rules and terms
-// with their positions. It is read from the tokens alone, so a text with errors has one, too.
+// with their positions. It is read from the tokens alone, so a text with syntax errors has an outline.
 
 /** A named member of the text: its path from the root, and the position of its name. */
 interface Member {
@@ -89,7 +89,7 @@ export function idOf(text: string): { id: string; from: number; to: number } | n
   return null;
 }
 
-/** Returns the id of the next version of a guide that is not taken: `Demo.v1`, `Demo.v2`, … */
+/** Returns the id of the next version of a guide that is not in use: `Demo.v1`, `Demo.v2`, … */
 export function nextVersion(id: string, taken: (id: string) => boolean): string {
   const found = /^(.*\.v)(\d+)/.exec(id);
   const [base, last] = found ? [found[1] ?? "", Number(found[2])] : [`${id}.v`, 1];

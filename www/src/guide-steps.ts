@@ -9,12 +9,12 @@ import { Fault, reasonOf } from "./fault";
 
 /** The selected guide. */
 export interface Current {
-  /** The id under which it is listed. */
+  /** The id in the list of guides. */
   id: string;
   title: string;
   text: string;
   /** The identity of the data, see `Contents`. */
-  of: string;
+  identity: string;
 }
 
 /** The functions of the view that the steps call. */
@@ -35,7 +35,7 @@ export interface StepsHost {
   rename(id: string): void;
 }
 
-/** The steps of the guide view, with the place of their messages. */
+/** The steps of the guide view, and the element with their messages. */
 export class GuideSteps {
   readonly messages = h("div", { id: "guide-messages", class: "messages", "aria-live": "polite" });
   readonly #engine: Engine;
@@ -49,17 +49,17 @@ export class GuideSteps {
   }
 
   /**
-   * Changes the stored guides, unless the source is no longer that of the step. Returns the former
-   * text of the removed one; `undefined` if it failed.
+   * Removes and stores a guide, unless the user has selected another source since the step started.
+   * Returns the text of the removed guide, `null` without one, and `undefined` if the step failed.
    */
   async #exchange(
     what: string,
-    { remove, add, of }: { remove: string | null; add: string | null; of: string },
+    { remove, add, identity }: { remove: string | null; add: string | null; identity: string },
     done: () => void,
   ): Promise<string | null | undefined> {
     try {
       return await this.#change(what, async () => {
-        if (this.#host.current().of !== of) throw new Fault("sourceChanged");
+        if (this.#host.current().identity !== identity) throw new Fault("sourceChanged");
         const former = await this.#engine.call("exchangeGuide", { remove, add });
         done();
         return former;
@@ -72,7 +72,7 @@ export class GuideSteps {
 
   /** Stores the text under its id. A stored guide with this id is replaced, after a confirmation. */
   async store(): Promise<void> {
-    const { id: listed, text, title, of } = this.#host.current();
+    const { id: listed, text, title, identity } = this.#host.current();
     const id = idOf(text)?.id;
     if (!id) return this.say(texts.guide.noId, true);
     const isStored = this.#host.isStored(id);
@@ -83,7 +83,7 @@ export class GuideSteps {
       no: texts.guide.replaceNo,
     };
     if (isStored && !(await confirmed(question))) return;
-    const step = { remove: isStored ? id : null, add: text, of };
+    const step = { remove: isStored ? id : null, add: text, identity };
     const former = await this.#exchange(texts.guide.storing, step, () => {
       const now = this.#host.current();
       this.#host.drop(listed);
@@ -93,12 +93,16 @@ export class GuideSteps {
     });
     if (former === undefined) return;
     const words = former === null ? texts.guide.stored({ id }) : texts.guide.replaced({ id });
-    this.say(words, false, () => void this.#unstore(id, former, { id, text, title, of }));
+    this.say(words, false, () => void this.#unstore(id, former, { id, text, title, identity }));
   }
 
-  /** Undoes that a text was stored. The text is a draft then, so it is not lost. */
-  async #unstore(id: string, former: string | null, { text, title, of }: Current): Promise<void> {
-    const step = { remove: id, add: former, of };
+  /** Undoes the storing of a text. The text becomes a draft, so it is not lost. */
+  async #unstore(
+    id: string,
+    former: string | null,
+    { text, title, identity }: Current,
+  ): Promise<void> {
+    const step = { remove: id, add: former, identity };
     const done = await this.#exchange(texts.guide.takingBack, step, () => {
       if (!this.#host.draft(id)) this.#host.keep(id, title, text);
     });
@@ -113,7 +117,7 @@ export class GuideSteps {
     if (!id) return this.say(texts.guide.noId, true);
     const next = nextVersion(id, (one) => this.#host.isStored(one));
     this.#host.rename(next);
-    // The draft is now that of the new version.
+    // The draft moves to the id of the new version.
     this.#host.drop(listed);
     this.#host.keep(next, title, this.#host.current().text);
     await this.#host.select(next);
@@ -122,7 +126,7 @@ export class GuideSteps {
 
   /** Removes the stored guide, after a confirmation. */
   async remove(): Promise<void> {
-    const { id, of } = this.#host.current();
+    const { id, identity } = this.#host.current();
     const question = {
       title: texts.guide.removeTitle({ id }),
       about: this.#host.draft(id) ? texts.guide.removeAboutDraft : texts.guide.removeAbout,
@@ -130,26 +134,26 @@ export class GuideSteps {
       no: texts.guide.removeNo,
     };
     if (!(await confirmed(question))) return;
-    const step = { remove: id, add: null, of };
+    const step = { remove: id, add: null, identity };
     const former = await this.#exchange(texts.guide.removing, step, () => undefined);
     if (typeof former !== "string") return;
     const undo = async () => {
-      const back = { remove: null, add: former, of };
+      const back = { remove: null, add: former, identity };
       const done = await this.#exchange(texts.guide.takingBack, back, () => this.#host.choose(id));
       if (done !== undefined) this.say(texts.guide.storedAgain({ id }));
     };
     this.say(texts.guide.removed({ id }), false, () => void undo());
   }
 
-  /** Forgets the draft, which can be undone. */
+  /** Discards the draft. This can be undone. */
   async discard(): Promise<void> {
-    const { of, id } = this.#host.current();
+    const { identity, id } = this.#host.current();
     const draft = this.#host.draft(id);
     if (!draft) return;
     this.#host.drop(id);
     await this.#host.select(id);
     const undo = async () => {
-      if (this.#host.current().of !== of) return;
+      if (this.#host.current().identity !== identity) return;
       this.#host.keep(draft.id, draft.title, draft.text);
       await this.#host.select(draft.id);
       this.say(texts.guide.draftBack(draft));
@@ -163,7 +167,7 @@ export class GuideSteps {
       ? h("button", { id: "guide-undo", type: "button", onclick: undo }, texts.frame.undo)
       : null;
     this.messages.replaceChildren(h("p", { class: isBad ? "bad" : "good" }, words, " ", button));
-    // The pressed button may be disabled or gone.
+    // The pressed button may be disabled or removed by now, so that the focus is lost.
     const active = document.activeElement;
     if (button && (active === document.body || active?.matches(":disabled"))) button.focus();
   }

@@ -1,4 +1,4 @@
-// Fixtures of guides: each finds its guide by id, all cases are run and shown in one table.
+// Fixtures of guides. Each fixture names its guide by id. All cases run, and are shown in one table.
 import { h } from "./dom";
 import { EngineError } from "./engine";
 import { drawProblems } from "./guide-about";
@@ -6,7 +6,7 @@ import { BLANK } from "./guide-blank";
 import type { GuideProblem, TestedGuide } from "./guide-text";
 import { texts } from "./texts";
 import { reasonOf } from "./fault";
-import { keepFixtures, keptFixtures, type FixtureFile } from "./guide-drafts";
+import { storeFixtures, storedFixtures, type FixtureFile } from "./guide-drafts";
 
 /** The maximum number of cases that are drawn at once. */
 const DRAWN = 200;
@@ -23,7 +23,7 @@ export interface FixtureHost {
   use(id: string, literals: [string, string][], now: string | null): void;
 }
 
-/** The outcome of a file. */
+/** A fixture file with the outcome of its run. */
 interface Report {
   file: FixtureFile;
   /** The id of its guide; empty if there is none. */
@@ -71,22 +71,22 @@ export class Fixtures {
     if (place === this.#place) return;
     this.#place = place;
     this.#runs += 1;
-    [this.#files, this.#reports] = [keptFixtures(place), []];
+    [this.#files, this.#reports] = [storedFixtures(place), []];
     [this.#only, this.#drawn, this.#isKept] = ["", DRAWN, true];
     this.#draw();
   }
 
-  /** Runs the fixtures that were not run yet, because the pane is shown. */
+  /** Shows the pane, and runs the fixtures that were not run yet. */
   async show(): Promise<void> {
     if (this.#files.some((file) => !this.#reports.some((report) => report.file === file)))
       await this.#run((report) => !report);
   }
 
   #keep(): void {
-    this.#isKept = keepFixtures(this.#place ?? null, this.#files);
+    this.#isKept = storeFixtures(this.#place ?? null, this.#files);
   }
 
-  /** Adds fixture files and runs all. A file with a known name replaces the former one. */
+  /** Adds fixture files and runs all. A file replaces an earlier file of the same name. */
   async run(files: FixtureFile[]): Promise<void> {
     const names = new Set(files.map(({ name }) => name));
     this.#files = [...this.#files.filter(({ name }) => !names.has(name)), ...files];
@@ -101,7 +101,7 @@ export class Fixtures {
     await this.#run((report) => !report || !!report.failure || guides.includes(report.guide));
   }
 
-  /** Runs the files without report, and those whose last report is stale. */
+  /** Runs the files without a report, and those whose guide has changed since their report. */
   async #run(stale: (report: Report | undefined) => boolean): Promise<void> {
     const mine = (this.#runs += 1);
     const former = new Map(this.#reports.map((report) => [report.file, report]));

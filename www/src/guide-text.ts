@@ -1,4 +1,4 @@
-// The JSON of the engine about guides: types, and readers for the parts that are only drawn.
+// The JSON that the engine returns about guides: types, and functions that read untyped parts.
 import { NumberText, type Json } from "./json";
 import type { GuideDescription } from "../package/types";
 import type { Diagnostic } from "./protocol";

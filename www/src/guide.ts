@@ -1,5 +1,5 @@
-// The guide view: select, open or write a guide, run it on a patient or a form, read outcome and
-// source, edit and test it.
+// The guide view. The user selects, opens or writes a guide, runs the guide on a patient or on the
+// values of a form, and edits and tests it.
 import { debounced, h, languageName, rove, save, type Change } from "./dom";
 import { EngineError, type Engine } from "./engine";
 import { drawAbout, drawProblems } from "./guide-about";
@@ -86,26 +86,26 @@ export class GuideView {
   readonly #tabs: HTMLElement;
   readonly #card = h("section", { class: "card guide-result", "aria-label": texts.guide.the });
   /** The identity of the data, see `Contents`. */
-  #of = "";
+  #identity = "";
   readonly #destination = h("small", { id: "guide-destination" });
   /** The identity of the data and the number of own writes. */
   #state = "";
   #stored: Guide[] = [];
   #chosen = "";
-  /** The guide that is shown. Empty for none. */
+  /** The text of the displayed guide; empty without a guide. */
   #text = "";
   /** The stored text of the selected guide; `null` if it is not stored. */
   #base: string | null = null;
-  /** Counts the descriptions and the runs. Only the latest is shown. */
+  /** The numbers of the latest description and run. Answers to earlier ones are ignored. */
   #descriptions = 0;
   #runs = 0;
-  /** The number of files that are being opened. Nothing runs meanwhile. */
+  /** The number of files that are being opened. No guide and no fixture runs until it is 0. */
   #opening = 0;
-  /** The number of running changes of the screen. */
+  /** The number of running changes of the display. */
   #changes = 0;
-  /** Counts the runs on the form. Only the latest is shown. */
+  /** The number of the latest run on the form. Answers to earlier runs are ignored. */
   #tries = 0;
-  /** Whether the form was run, so that it runs again when it or the text changes. */
+  /** Whether the guide ran on the form. After that, it runs again at each change of form or text. */
   #isLive = false;
   readonly #checkSoon = debounced(CHECK_AFTER, () => void this.#check());
   readonly #trySoon = debounced(RUN_AFTER, () => void this.#try());
@@ -160,7 +160,7 @@ export class GuideView {
         id: this.#chosen,
         title: this.#described?.concept ?? this.#chosen,
         text: this.#text,
-        of: this.#of,
+        identity: this.#identity,
       }),
       isStored: (id) => this.#isStored(id),
       destination: () => this.#destination.textContent ?? "",
@@ -223,7 +223,7 @@ export class GuideView {
       event.preventDefault();
       void this.#try();
     });
-    // An author also tries values out of range.
+    // Without validation by the browser, because an author also tests values out of range.
     this.#form.noValidate = true;
     this.#form.addEventListener("input", () => {
       this.#isLive = true;
@@ -237,7 +237,7 @@ export class GuideView {
   }
 
   #show(pane: Pane): void {
-    // Beside the text, the form shows the effect of each change.
+    // While the text is edited, the form is visible as well, and shows the effect of each change.
     const isShown = (name: string) => name === pane || (pane === "edit" && name === "form");
     for (const [name, element] of Object.entries(this.#panes)) element.hidden = !isShown(name);
     this.#card.dataset["pane"] = pane;
@@ -252,17 +252,17 @@ export class GuideView {
   }
 
   /**
-   * Shows the content of the repository. Entered values and open parts stay, the
-   * outcome of other data does not.
+   * Shows the content of the repository. Entered values and open parts stay. The outcome of a run is
+   * removed if the data were exchanged.
    */
-  async load({ of, place, added }: Contents, patients: Patient[]): Promise<void> {
-    if (this.#of !== of) {
+  async load({ identity, place, added }: Contents, patients: Patient[]): Promise<void> {
+    if (this.#identity !== identity) {
       this.#outcome.replaceChildren();
-      // An undo of one source must not change another.
+      // The undo buttons of the messages are about the former source, and must not change this one.
       this.#steps.messages.replaceChildren();
     }
-    this.#of = of;
-    this.#state = `${of} ${added}`;
+    this.#identity = identity;
+    this.#state = `${identity} ${added}`;
     this.#drafts.open(place);
     this.#tests.open(place);
     this.#destination.textContent = destinationOf(place);
@@ -382,7 +382,7 @@ export class GuideView {
     }
   }
 
-  /** Shows whether the same text is stored now. */
+  /** Updates the buttons after a change of the stored guides: the text may be a stored one now. */
   #renew(): void {
     this.#allowSteps();
     const offered = this.#about.querySelector("#store-guide") !== null;
@@ -390,7 +390,7 @@ export class GuideView {
       this.#drawAbout(this.#described);
   }
 
-  /** Allows the steps that the state of the text permits. */
+  /** Enables the buttons of the steps that the state of the text permits. */
   #allowSteps(): void {
     const id = idOf(this.#text)?.id ?? "";
     this.#edit.allow({
@@ -415,8 +415,8 @@ export class GuideView {
   }
 
   /**
-   * Draws the guide in a language. Empty selects its own. The values of a form are kept if it is
-   * given.
+   * Draws the guide in a language; empty selects the guide's own language. The values of `form`, if
+   * present, are copied to the new form.
    */
   async #describe(language: string, before: GuideForm | null): Promise<void> {
     const description = (this.#descriptions += 1);
@@ -506,7 +506,7 @@ export class GuideView {
   /** Keeps an edited text as a draft, and checks it after a pause. */
   #edited(text: string): void {
     this.#text = text;
-    // Without any guide, the text is the beginning of one.
+    // If no guide is selected, the user is typing a new one.
     if (this.#chosen === "") this.#chosen = idOf(text)?.id || texts.guide.new;
     const was = this.#drafts.find(this.#chosen);
     if (text === this.#base) this.#drafts.drop(this.#chosen);
@@ -642,7 +642,7 @@ export class GuideView {
     await this.#tests.run(fixtures);
   }
 
-  /** Keeps an opened guide as a draft. Returns its id, or `null` if the text is not a guide. */
+  /** Stores an opened guide as a draft. Returns its id, or `null` if the text is not a guide. */
   async #openGuide(name: string, content: string): Promise<string | null> {
     try {
       const { id, concept } = await this.#engine.call("describeGuide", {
@@ -657,7 +657,7 @@ export class GuideView {
     }
   }
 
-  /** Draws the problems of a file that is not a guide, which can be edited if it is close to one. */
+  /** Draws the problems of a file that is not a guide. A text with located problems can be edited. */
   #drawRefused(name: string, content: string, error: unknown): HTMLElement {
     const problems = error instanceof EngineError ? (error.diagnostics as GuideProblem[]) : [];
     const words =

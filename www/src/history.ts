@@ -16,8 +16,8 @@ interface Saved {
 }
 
 /**
- * Reads a list from the storage. Another version may have written it, so unexpected items make it
- * empty.
+ * Reads a list from the storage. Returns an empty list if an item has an unexpected form, because
+ * another version of the page may have stored it.
  */
 function read<T>(key: string, is: (item: unknown) => item is T): T[] {
   try {
@@ -41,7 +41,7 @@ const isSaved = (item: unknown): item is Saved =>
   Object.values((item as Saved).values ?? {}).every(isText);
 
 /** Summarizes a query in one line: its columns without the common parts. */
-function gist(q: string): string {
+function oneLine(q: string): string {
   return q.replaceAll(/--.*$/gm, "").replaceAll(/\s+/g, " ").trim().slice(0, 160);
 }
 
@@ -52,7 +52,8 @@ export class History {
   #recent = read(RECENT, isText);
   #saved = read(SAVED, isSaved);
   /**
-   * The list before the last query was removed or replaced, so that this can be undone until the list changes.
+   * The lists before the last query was removed or replaced. The user can restore them until a list
+   * changes again.
    */
   #before: {
     key: typeof SAVED | typeof RECENT;
@@ -80,7 +81,7 @@ export class History {
     return this.#saved.some((other) => other.name === name);
   }
 
-  /** Saves a query with values under a name. The same name replaces it, which can be undone. */
+  /** Saves a query with values under a name. A query with this name is replaced; this can be undone. */
   save(name: string, q: string, values: Record<string, string>): void {
     const kept = Object.keys(values).length > 0 ? { name, q, values } : { name, q };
     const former = this.#saved.find((other) => other.name === name);
@@ -102,7 +103,7 @@ export class History {
       ),
     );
     const recent = this.#recent.map((q) =>
-      this.#item(h("code", {}, gist(q)), { q, values: {} }, texts.query.forgetThis, () =>
+      this.#item(h("code", {}, oneLine(q)), { q, values: {} }, texts.query.forgetThis, () =>
         this.#forget(RECENT, q),
       ),
     );

@@ -1,5 +1,5 @@
 import { Fault } from "./fault";
-// Files from various sources: chosen, dropped, in folders, in archives.
+// The files that the user chooses or drops, including those in folders and archives.
 declare const ZIP_URL: string;
 
 /** A file with its text. */
@@ -8,12 +8,12 @@ export interface TextFile {
   text(): Promise<string>;
 }
 
-/** Files beside others that have no content for a repository. */
+/** Files that operating systems add to folders. They have no content for a repository. */
 const JUNK = /(^|\/)(\.|__MACOSX|Thumbs\.db)/;
 
 /** Returns all files of a drop, including those in folders. */
 export async function dropped(transfer: DataTransfer): Promise<File[]> {
-  // The list is valid during the event only, so entries are read before anything is awaited.
+  // The browser clears the list after the event, so the entries are read before the first `await`.
   const entries = [...transfer.items]
     .map((item) => item.webkitGetAsEntry())
     .filter((entry) => entry !== null);
@@ -31,7 +31,7 @@ async function within(entry: FileSystemEntry): Promise<File[]> {
   const reader = (entry as FileSystemDirectoryEntry).createReader();
   const found: FileSystemEntry[] = [];
   for (;;) {
-    // A reader returns up to a hundred entries at a time, and none at the end.
+    // Chromium returns at most a hundred entries for each call, and an empty list at the end.
     const some = await new Promise<FileSystemEntry[]>((resolve, reject) =>
       reader.readEntries(resolve, reject),
     );

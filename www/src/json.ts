@@ -1,9 +1,9 @@
-// JSON that keeps every digit: numbers stay the text that was sent.
+// A JSON parser that keeps every digit: numbers stay texts, as in the source.
 //
 // `JSON.parse` with access to the source text could replace `parse`, but not the scanner below it:
 // `indexResult` and `resultPage` need the positions of cells and rows. Runtimes without that access
 // (Safari before 18.4, Firefox before 135, Node 20) would still need `parse`, and the unit tests run
-// in Node 20. So there is one parser, of twenty lines on top of the scanner.
+// in Node 20. So the page has one parser for all, of twenty lines on top of the scanner.
 
 /** A number with its original digits. */
 export class NumberText {
@@ -125,7 +125,7 @@ export function indexResult(text: string): {
   let used = 0;
   let rows = 0;
   const cell = (start: number, end: number) => {
-    // Doubling keeps the cost per cell constant. A typed array needs no object per cell.
+    // The size is unknown in advance. Doubling the array keeps the amortized cost of a cell constant.
     if (used + 2 > cells.length) {
       const larger = new Uint32Array(cells.length * 2);
       larger.set(cells);

@@ -1,5 +1,5 @@
-// The language of the page: the stored choice, or else the first language of the browser that the
-// page has. English is part of the page, the others are loaded.
+// The language of the page: the stored choice, or else the first preferred language of the browser
+// for which the page has texts. English is part of the page, other languages are loaded.
 import { remember, remembered } from "./remember";
 
 /** The files with the texts of the other languages, by code. */

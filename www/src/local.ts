@@ -1,10 +1,10 @@
-// The repository of one realm (the page's worker, or the Service Worker): the module, and the data
-// set that this origin works with.
+// The repository of one realm (the page's worker, or the Service Worker): the wasm module, and the
+// current data set of the origin.
 //
-// Each realm has its own instance. They hold the same data because both follow the same journal. A
-// writer holds the lock and has read the journal first.
+// Each realm has its own instance of the module. The instances have the same data, because each one
+// applies the same journal. A writer first takes the lock and applies the new lines of the journal.
 import init, { Samples as Loading, type InitOutput, type Repository } from "aqlite-wasm";
-import { Kept, breathe, reads, type Answer } from "./kept";
+import { JournaledRepository, nextTask, reads, type Answer } from "./journaled";
 import { DataSets } from "./persist";
 import type { Contents, DataSet, Progress, Replacement, Samples } from "./protocol";
 import { refusal } from "./remote";
@@ -24,7 +24,7 @@ const FIRST = "Sample patients";
 export const LOCAL = "local/";
 
 /** A request of the REST interface. */
-export interface Asked {
+export interface RestRequest {
   method: string;
   url: string;
   headers: Record<string, string>;
@@ -40,11 +40,11 @@ export interface Files {
   base: URL;
   wasm: Promise<Response>;
   samples: () => Promise<Response>;
-  /** Whether this realm makes checkpoints behind writes. */
+  /** Whether this realm makes checkpoints after writes. */
   compacts: boolean;
 }
 
-/** The part of a line of an export that the next page needs. */
+/** The part of a line of an export that identifies the position of the line. */
 interface Exported {
   record: {
     contribution?: { uid: { value: string } };
@@ -55,14 +55,14 @@ interface Exported {
   };
 }
 
-/** Returns the position behind a record, for `after`: a contribution or a definition. */
+/** Returns the position of a record for the parameter `after` of an export. */
 function positionOf({ record }: Exported): string {
   const { contribution, definition = "", name = "", version = "" } = record;
   return contribution?.uid.value ?? `${definition}/${name}/${version}`;
 }
 
-/** Receives the progress of a long work, and may end it by throwing. */
-export type Watch = (progress: Progress) => void;
+/** Receives the progress of a long operation. It may end the operation by throwing. */
+export type WorkObserver = (progress: Progress) => void;
 
 /**
  * The time in milliseconds during which a removed data set can be restored. The next start after
@@ -84,7 +84,7 @@ export type Send = (
 /** An open repository. */
 export class Local {
   readonly sets: DataSets;
-  readonly #kept: Kept;
+  readonly #journaled: JournaledRepository;
   readonly #module: InitOutput;
   readonly #files: Files;
   readonly #base: string;
@@ -95,7 +95,7 @@ export class Local {
     this.#base = new URL(LOCAL, files.base).href;
     this.#module = module;
     this.sets = sets;
-    this.#kept = new Kept(
+    this.#journaled = new JournaledRepository(
       this.#base,
       sets,
       async () => (await sets.current()) ?? "",
@@ -109,13 +109,13 @@ export class Local {
    */
   static async open(
     from: Files,
-    watch: Watch = () => undefined,
+    watch: WorkObserver = () => undefined,
     changed: () => void = () => undefined,
   ): Promise<Local> {
     const start = performance.now();
     const realms = new BroadcastChannel("aqlite");
     realms.onmessage = changed;
-    // Some browsers forbid storage in private windows. Everything works then, but nothing is kept.
+    // Some browsers forbid storage in private windows. The data are then in memory only.
     const files = opfs("aqlite").then((root) =>
       DataSets.open(root ?? new MemoryRoot(), () => realms.postMessage(null)),
     );
@@ -124,14 +124,14 @@ export class Local {
     // If erasing fails now, a later start repeats it.
     await sets.purge(Date.now() - RESTORABLE).catch(() => undefined);
     if ((await sets.current()) === null) await sets.alone(() => local.#first(watch));
-    // The first call that needs the data reports that they cannot be read. Another set can be
-    // opened.
-    await local.#kept.current(() => undefined, reading(watch)).catch(() => undefined);
+    // If the data cannot be read, the start succeeds: the first call that needs the data reports
+    // the error, and the user can still open another set.
+    await local.#journaled.current(() => undefined, reading(watch)).catch(() => undefined);
     local.#milliseconds = performance.now() - start;
     return local;
   }
 
-  async #first(watch: Watch): Promise<void> {
+  async #first(watch: WorkObserver): Promise<void> {
     if ((await this.sets.current()) !== null) return;
     const begun = (await this.sets.list()).find(({ name }) => name === FIRST);
     const id = begun?.id ?? (await this.sets.create(FIRST));
@@ -139,24 +139,24 @@ export class Local {
     await this.sets.choose(id);
   }
 
-  /** The identity of the data up to the position that was followed, see `Contents`. */
-  get of(): string {
-    const { id, generation } = this.#kept.journal;
+  /** The identity of the data up to the applied position of the journal, see `Contents`. */
+  get identity(): string {
+    const { id, generation } = this.#journaled.journal;
     return `${id} ${generation}`;
   }
 
-  /** The repository. It is valid until the next await. */
+  /** The repository. It is valid until the next `await`, which may replace it. */
   get repository(): Repository {
-    return this.#kept.repository;
+    return this.#journaled.repository;
   }
 
   /** Runs on data that contain all writes of the other realm. */
   current<T>(run: () => T | Promise<T>): Promise<T> {
-    return this.#kept.current(run);
+    return this.#journaled.current(run);
   }
 
   /** Replaces the whole data set by sample patients. */
-  async #fill(id: string, samples: Samples, watch: Watch): Promise<void> {
+  async #fill(id: string, samples: Samples, watch: WorkObserver): Promise<void> {
     const definitions = await this.#files.samples();
     if (!definitions.ok) throw new Fault("samplesMissing", { status: definitions.status });
     const { templates, guides } = (await definitions.json()) as {
@@ -172,7 +172,7 @@ export class Local {
     );
     const start = performance.now();
     try {
-      await this.#kept.replace(id, samples, async () => {
+      await this.#journaled.replace(id, samples, async () => {
         const more = this.repository.load_samples(loading, STEP);
         watch({
           what: "makingPatients",
@@ -180,7 +180,7 @@ export class Local {
           of: samples.compositions,
           milliseconds: performance.now() - start,
         });
-        await breathe();
+        await nextTask();
         return more;
       });
     } finally {
@@ -194,12 +194,14 @@ export class Local {
   }
 
   /** Answers a request of the REST interface and stores its writes. */
-  handle(asked: Asked): Promise<Answer> {
+  handle(asked: RestRequest): Promise<Answer> {
     const run = () => this.#carryOut(asked);
-    return reads(asked.method, asked.url) ? this.#kept.current(run) : this.#kept.writing(run);
+    return reads(asked.method, asked.url)
+      ? this.#journaled.current(run)
+      : this.#journaled.writing(run);
   }
 
-  #carryOut({ method, url, headers, body }: Asked): Answer {
+  #carryOut({ method, url, headers, body }: RestRequest): Answer {
     return JSON.parse(
       this.repository.handle(
         method,
@@ -216,8 +218,8 @@ export class Local {
    * Exports everything as newline-delimited JSON with digests, the input of `POST v1/admin/import`
    * and `import`.
    */
-  export(watch: Watch): Promise<Blob> {
-    return this.#kept.current(async () => {
+  export(watch: WorkObserver): Promise<Blob> {
+    return this.#journaled.current(async () => {
       const [parts, start, of] = [[] as string[], performance.now(), this.#compositions()];
       for (let after = "", done = 0; ;) {
         const { body } = this.#administer({
@@ -238,7 +240,7 @@ export class Local {
         });
         if (last.record.end) return new Blob(parts, { type: "application/x-ndjson" });
         after = positionOf(last);
-        await breathe();
+        await nextTask();
       }
     });
   }
@@ -248,7 +250,7 @@ export class Local {
    * their repository accepted with findings are accepted here, too.
    */
   import(text: string): Promise<string[]> {
-    return this.#kept.writing(() => {
+    return this.#journaled.writing(() => {
       const headers = { "content-type": "application/x-ndjson" };
       const { status, body } = this.#administer({
         method: "POST",
@@ -256,18 +258,18 @@ export class Local {
         headers,
         body: text,
       });
-      // The whole is refused if it is too long.
+      // Imported in one request, which is refused as a whole if it is too long.
       if (status >= 300) throw refusal(status, body);
       return refusedLines(body);
     });
   }
 
   /**
-   * Adds a composition with all of its findings, as a system that had accepted it. Returns the
-   * number of findings.
+   * Adds a composition in spite of its findings, as an import from a system that had accepted it.
+   * Returns the number of findings.
    */
   load(ehr: string, text: string): Promise<number> {
-    return this.#kept.writing(() => {
+    return this.#journaled.writing(() => {
       // The version gets an id of its own: the uid of the document may be that of a stored one.
       const { uid: _, ...data } = JSON.parse(text) as Record<string, unknown>;
       const line = { ehr_id: ehr, version_uid: `${crypto.randomUUID()}::files::1`, data };
@@ -293,8 +295,9 @@ export class Local {
         ? Promise.resolve(answer.body)
         : Promise.reject(refusal(answer.status, answer.body));
     };
-    // Writes of a run that fails are stored as well: the repository has them.
-    const done = await this.#kept.writing(() =>
+    // If `run` fails, its writes so far are stored as well: the repository in memory has applied
+    // them, and must stay equal to the journal.
+    const done = await this.#journaled.writing(() =>
       run(send).then(
         (value) => ({ value }),
         (error: unknown) => ({ error }),
@@ -304,7 +307,7 @@ export class Local {
     return done.value;
   }
 
-  #administer(asked: Asked): Answer {
+  #administer(asked: RestRequest): Answer {
     this.repository.admin = true;
     try {
       return this.#carryOut(asked);
@@ -321,15 +324,15 @@ export class Local {
    * Replaces the sample patients in every realm. If the set contains writes of the user, the new
    * patients get a data set of their own, so that nothing is lost.
    */
-  generate(samples: Samples, watch: Watch): Promise<Contents> {
+  generate(samples: Samples, watch: WorkObserver): Promise<Contents> {
     return this.#made(() =>
-      this.#kept.journal.added > 0
+      this.#journaled.journal.added > 0
         ? this.#beside(samples, watch)
-        : this.#fill(this.#kept.journal.id, samples, watch),
+        : this.#fill(this.#journaled.journal.id, samples, watch),
     );
   }
 
-  async #beside(samples: Samples, watch: Watch): Promise<void> {
+  async #beside(samples: Samples, watch: WorkObserver): Promise<void> {
     const name = `${samples.compositions} compositions of ${samples.ehrs} patients, seed ${samples.seed}`;
     const same = (await this.sets.list()).filter((set) => set.name.startsWith(name)).length;
     const id = await this.sets.create(same > 0 ? `${name} (${same + 1})` : name);
@@ -346,7 +349,7 @@ export class Local {
   async startOver(): Promise<Replacement> {
     const replacement = { discarded: "", current: "" };
     await this.#made(async () => {
-      replacement.discarded = this.#kept.journal.id;
+      replacement.discarded = this.#journaled.journal.id;
       replacement.current = await this.sets.create(
         `Sample patients, begun ${new Date().toISOString()}`,
       );
@@ -369,21 +372,21 @@ export class Local {
   /** Undoes the user's writes of a set behind the first `to`, if there are still `from` of them. */
   undo({ set, from, to }: { set: string; from: number; to: number }): Promise<Contents> {
     return this.#made(async () => {
-      const { id, added } = this.#kept.journal;
+      const { id, added } = this.#journaled.journal;
       if (id !== set) throw new Fault("otherSetOpen");
       if (added !== from) throw new Fault("moreWritten");
-      await this.#kept.journal.undo(to);
+      await this.#journaled.journal.undo(to);
     });
   }
 
   /** Runs a function that creates other data. If it fails, the previous data stay. */
   #made(run: () => Promise<void>): Promise<Contents> {
-    return this.#kept.alone(async () => {
+    return this.#journaled.alone(async () => {
       const start = performance.now();
       try {
         await run();
       } finally {
-        await this.#kept.follow();
+        await this.#journaled.follow();
       }
       this.#milliseconds = performance.now() - start;
       return this.#contents();
@@ -391,17 +394,17 @@ export class Local {
   }
 
   /** Selects another data set in every realm. */
-  async choose(id: string, watch: Watch): Promise<Contents> {
+  async choose(id: string, watch: WorkObserver): Promise<Contents> {
     const start = performance.now();
     await this.sets.choose(id);
-    await this.#kept.current(() => undefined, reading(watch));
+    await this.#journaled.current(() => undefined, reading(watch));
     this.#milliseconds = performance.now() - start;
     return this.contents();
   }
 
   /** Returns the content of the data set. */
   contents(): Promise<Contents> {
-    return this.#kept.current(() => this.#contents());
+    return this.#journaled.current(() => this.#contents());
   }
 
   #count(q: string): number {
@@ -418,9 +421,9 @@ export class Local {
       set: set ?? null,
       ehrs: this.#count("SELECT COUNT(e/ehr_id/value) AS n FROM EHR e"),
       compositions: this.#compositions(),
-      of: this.of,
-      samples: this.#kept.journal.samples,
-      added: this.#kept.journal.added,
+      identity: this.identity,
+      samples: this.#journaled.journal.samples,
+      added: this.#journaled.journal.added,
       memory: this.#module.memory.buffer.byteLength,
       milliseconds: this.#milliseconds,
     };
@@ -438,7 +441,7 @@ export function refusedLines(body: string): string[] {
     .map(({ line, message }) => errors.refusedLine({ line, reason: message ?? errors.refused() }));
 }
 
-function reading(watch: Watch): (done: number, of: number) => void {
+function reading(watch: WorkObserver): (done: number, of: number) => void {
   const start = performance.now();
   return (done, of) =>
     watch({

@@ -13,7 +13,7 @@ import { setLabels } from "./labels";
 import { PatientView } from "./patients";
 import { Queries } from "./queries";
 import { remember, remembered } from "./remember";
-import { ResultView, type Asked } from "./results";
+import { ResultView, type ParameterizedQuery } from "./results";
 import { SourceChoice } from "./source";
 import { TemplateView } from "./templates";
 import { offerUpdates } from "./update";
@@ -30,14 +30,14 @@ const VIEWS = ["query", "templates", "guide", "patients", "data"] as const;
 const ISSUES = "https://github.com/aqlite/aqlite/issues/new";
 const apple = /Mac|iP(hone|ad)/.test(navigator.platform);
 
-/** The maximum number of rows that a server returns by default. */
+/** The number of rows to which a server limits a result by default. */
 const PAGE = 10_000;
 await loadTexts();
 
 /** The state before a change of the language; `null` after an ordinary load. */
 const before = resumed();
 let problems: Diagnostic[] = [];
-/** Whether a server answers, not this browser. */
+/** Whether a server is the source of answers, not this browser. */
 let elsewhere = false;
 
 const engine = new Engine(WORKER_URL, {
@@ -76,9 +76,9 @@ const source = new SourceChoice(engine, {
     byId("notice").hidden = true;
     return change(texts.frame.connecting, connect);
   },
-  connected: ({ place, of }) => {
+  connected: ({ place, identity }) => {
     elsewhere = place !== null;
-    renewResult(of);
+    renewResult(identity);
   },
   failed: notify,
 });
@@ -103,12 +103,12 @@ const editor = new Editor(byId("editor"), firstQuery() ?? "", {
 const builder = new Builder(engine, editor);
 const queries = new Queries(editor, { values: parameterTexts, shown: showQuery });
 
-/** The beginning of the names of parameter values in a link. */
+/** The prefix of the names of parameter values in a link. */
 const VALUE = "value.";
 
 /**
- * Reads the fragment of a link: the query and the form of its result. It never contains data. It
- * has the values of parameters, which may concern a person, only by the choice of the user.
+ * Reads the fragment of a link: the query and the form of its result. A link never contains data. It
+ * contains the values of parameters only if the user chose so, because they may concern a person.
  */
 function linked(): URLSearchParams {
   return new URLSearchParams(location.hash.slice(1));
@@ -145,9 +145,9 @@ function firstQuery(): string | null {
   return linked().get("q") ?? remembered("sessionStorage", "aqlite-query");
 }
 
-/** Draws the surroundings of the query of another tab, and renews its result. */
+/** Draws parameters and result after the choice of another tab, and runs its query again if needed. */
 function showQuery(values: Record<string, string>, hasRun: boolean): void {
-  // The answer to a query of the former tab is not shown any more.
+  // An answer to a query of the former tab may still arrive. The new number makes the page ignore it.
   runs += 1;
   byId("stop").hidden = true;
   results.busy = false;
@@ -189,7 +189,7 @@ function notify(title: string, why: string, ...actions: HTMLElement[]): void {
   notice.classList.remove("news");
   const closed = () => {
     notice.hidden = true;
-    // The button is gone: the focus goes to the control above which the notice was.
+    // The pressed button is removed, so the focus moves to the control below the notice.
     byId("source").focus();
   };
   const close = h("button", { type: "button", onclick: closed }, texts.frame.close);
@@ -213,17 +213,17 @@ function crashed(why: string): void {
   void refresh();
 }
 
-/** The last change of the data. Changes run one after another, and each ends when it is drawn. */
+/** The end of the last change of the data. Changes run one after another, each until it is drawn. */
 let last: Promise<unknown> = Promise.resolve();
 /** The number of running and waiting changes. */
 let changes = 0;
-/** Counts the readings of the data. Only the latest is drawn. */
+/** The number of the latest reading of the data. Earlier ones are not drawn any more. */
 let readings = 0;
 /** The identity of the data that are drawn, see `Contents`. `null` before the first. */
 let drawn: string | null = null;
 
 /**
- * Changes the data after all earlier changes, and draws the result. The state is "busy" until then.
+ * Changes the data after all earlier changes, and draws them. The page shows "busy" until then.
  */
 function change<T>(what: string, run: () => Promise<T>): Promise<T> {
   changes += 1;
@@ -253,7 +253,7 @@ function changed(): void {
   catchUp();
 }
 
-/** Draws the writes of others: once for several writes, and only while the page is visible. */
+/** Draws the writes of other realms: once for several writes, and only while the page is visible. */
 function catchUp(): void {
   if (!document.hidden) last = last.then(() => (stale && !elsewhere ? refresh() : undefined));
 }
@@ -273,7 +273,7 @@ async function refresh(): Promise<void> {
     elsewhere = contents.place !== null;
     setLabels(patients);
     results.relabel();
-    renewResult(contents.of);
+    renewResult(contents.identity);
     await Promise.all([
       builder.load(contents, templates),
       data.show(contents, templates, patients),
@@ -293,20 +293,24 @@ async function refresh(): Promise<void> {
   }
 }
 
-/** Shows that the content of the source is not known. */
+/** Shows that the content of the source could not be read. */
 function unreadable(error: unknown): void {
   state("bad", error instanceof Error ? error.message : texts.frame.notAvailable);
   data.unknown(source.place);
-  // A data set of this browser may be another one than that of the result. A server has one only.
-  if (results.of !== null && results.of !== source.place)
+  // The result stays only if the same server returned it. In this browser, the user may have switched
+  // to another data set since.
+  if (results.identity !== null && results.identity !== source.place)
     results.instead(words(texts.query.noResult, texts.query.noResultAbout));
   results.held = false;
 }
 
 /** Repeats the query when the data were exchanged, unless the user is writing another query. */
-function renewResult(of: string): void {
-  const stale = results.of === null ? drawn !== null && drawn !== of : results.of !== of;
-  drawn = of;
+function renewResult(identity: string): void {
+  const stale =
+    results.identity === null
+      ? drawn !== null && drawn !== identity
+      : results.identity !== identity;
+  drawn = identity;
   if (!stale) return;
   const untouched = results.asked === null || results.asked === editor.text;
   results.instead(words(texts.query.otherData, texts.query.otherDataAbout));
@@ -321,7 +325,7 @@ function parameterNames(q: string): string[] {
   return [...new Set([...bare.matchAll(/\$(\w+)/g)].map((found) => found[1] ?? ""))];
 }
 
-/** Draws a field for each parameter, with the values of the former fields or the given ones. */
+/** Draws a field for each parameter. The values of present fields are kept unless new ones are passed. */
 function drawParameters(values = parameterTexts()): void {
   const box = byId("parameters");
   const names = parameterNames(editor.text);
@@ -354,8 +358,9 @@ function parameterTexts(): Record<string, string> {
 }
 
 /**
- * Returns the values of the fields. Quoted texts, lists, true and false are JSON. A bare text takes
- * the type of the other side of its comparison. Empty fields stay unbound.
+ * Returns the values of the fields. Quoted texts, lists, true and false are read as JSON. Any other
+ * text gets the type of the other operand of its comparison. The parameter of an empty field stays
+ * unbound.
  */
 function parameters(): Record<string, unknown> {
   const filled = Object.entries(parameterTexts()).filter(([, text]) => text.trim() !== "");
@@ -372,7 +377,7 @@ function parameterValue(text: string): unknown {
   return { text: text.trim() };
 }
 
-/** Runs a query of another view. The focus follows to its result. */
+/** Runs a query of another view in the query view, and moves the focus to its result. */
 function askHere(q: string, values: Record<string, string> = {}): void {
   openView("query");
   editor.text = q;
@@ -381,14 +386,14 @@ function askHere(q: string, values: Record<string, string> = {}): void {
   void run();
 }
 
-/** Counts the runs. Only the latest is shown. */
+/** The number of the latest run. Answers to earlier runs are ignored. */
 let runs = 0;
 
 /** The time in milliseconds between two readings of the clock of a running query. */
 const TICK = 100;
 
 /** Runs the query of the editor, or reads a further page of the displayed result. */
-async function run(page?: { asked: Asked; from: PageStart }): Promise<void> {
+async function run(page?: { asked: ParameterizedQuery; from: PageStart }): Promise<void> {
   const mine = (runs += 1);
   const stop = byId("stop");
   const slow = setTimeout(() => (stop.hidden = mine !== runs), 300);
@@ -409,14 +414,19 @@ async function run(page?: { asked: Asked; from: PageStart }): Promise<void> {
   stop.hidden = true;
   results.busy = false;
   show();
-  // Its data were replaced meanwhile, or the source answers again.
+  // The data were replaced during the run, or a source that did not answer before has answered now.
   const isAway = byId("state").dataset["state"] === "bad";
-  if (changes === 0 && results.of !== null && drawn !== null && (results.of !== drawn || isAway))
+  if (
+    changes === 0 &&
+    results.identity !== null &&
+    drawn !== null &&
+    (results.identity !== drawn || isAway)
+  )
     last = last.then(refresh);
 }
 
 /** Runs a query. Returns the function that shows its answer or error. */
-async function answered(asked: Asked, from: PageStart | null): Promise<() => void> {
+async function answered(asked: ParameterizedQuery, from: PageStart | null): Promise<() => void> {
   const { q } = asked;
   if (q.trim() === "")
     return () => results.instead(words(texts.query.nothingToRun, texts.query.nothingToRunAbout));
@@ -424,7 +434,8 @@ async function answered(asked: Asked, from: PageStart | null): Promise<() => voi
   try {
     const answer = await engine.call("query", { ...asked, from });
     const total = performance.now() - start;
-    // A server that reports no further rows has cut the result if it has exactly one page of rows.
+    // Some servers do not report that they cut a result. If it has exactly the default number of
+    // rows, the page warns that there may be more.
     const cut =
       answer.next === null &&
       (answer.more || (elsewhere && answer.rows === PAGE && !/\blimit\b/i.test(q)));
@@ -489,12 +500,12 @@ function drawProblem(problem: Diagnostic): HTMLElement {
   );
 }
 
-/** The text to which the displayed problems belong. */
+/** The query text to which the displayed problems belong. */
 let checked = "";
 
 /**
- * Removes the problems of an earlier text: the engine checks the present one only when the running
- * query is answered.
+ * Removes the problems of an earlier text. The worker answers one call after another, so it checks
+ * the present text only after the running query.
  */
 function clearStaleProblems(): void {
   if (checked === editor.text) return;
@@ -541,7 +552,7 @@ async function format(): Promise<void> {
   const q = editor.text;
   try {
     const formatted = await engine.call("format", { q });
-    // A text that was changed meanwhile stays.
+    // The user may have changed the text since the problem was drawn. Such a text stays.
     if (q === editor.text && formatted !== q) editor.text = formatted;
   } catch {
     editor.check();
@@ -785,7 +796,8 @@ async function start(): Promise<void> {
   const answer = editor.text.trim() === "" && first ? choose(first) : run();
   last = answer.then(refresh);
   await last;
-  // Only after the first answer, because fetching the files for the cache would delay it.
+  // The Service Worker is registered after the first answer, which the download of the cached files
+  // would delay.
   await prepareOffline();
 }
 

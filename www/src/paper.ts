@@ -1,4 +1,4 @@
-// A composition as a readable document: names and values, with the place of a cell marked.
+// A composition as a readable document: names and values. The value of a selected cell is marked.
 import { view } from "./cell";
 import { h } from "./dom";
 import { NumberText, print, type Json } from "./json";
@@ -53,11 +53,11 @@ function readable(text: string): string {
   return text.replace(/^(\d{4}-\d\d-\d\d)T(?=\d\d:)/, "$1 ");
 }
 
-/** A value of a document. */
+/** A value of a document that a reader sees. */
 export interface Fact {
-  /** The place of the value, unique in its document and the same in other versions. */
+  /** The path of the value. It is unique in the document, and equal in other versions. */
   key: string;
-  /** The names of the nodes around it, and its own. */
+  /** The names of the nodes around the value, and its own name. */
   names: string[];
   text: string;
 }
@@ -66,7 +66,7 @@ export interface Fact {
 export function facts(document: Json): Fact[] {
   const found: Fact[] = [];
   const keys = new Map<string, number>();
-  // The same place may occur several times: in a list, and in repeated groups.
+  // The same path may occur several times, in lists and in repeated groups. A number makes it unique.
   const unique = (key: string) => {
     const before = keys.get(key) ?? 0;
     keys.set(key, before + 1);

@@ -15,7 +15,7 @@ const LISTED = 500;
 const FORMS = ["document", "changes", "tree"] as const;
 type Form = (typeof FORMS)[number];
 
-/** An opened composition with the texts of its versions, as far as they were read. */
+/** An opened composition, with the texts of those versions that were read. */
 interface Opened {
   ehr: string;
   listed: Listed;
@@ -38,7 +38,7 @@ function readable(time: string): string {
   return time.replace("T", " ").replace(/^(.{16}):\d\d(?:[.,]\d+)?/, "$1");
 }
 
-/** Marks the chosen radio button of a group, which alone is in the order of Tab. */
+/** Marks the chosen radio button of a group. Only this button is reached by the Tab key. */
 function mark(group: HTMLElement, chosen: string): void {
   const buttons = [...group.querySelectorAll<HTMLElement>("[role=radio]")];
   const at = Math.max(
@@ -99,7 +99,7 @@ export class PatientView {
   #listed: Listed[] = [];
   #opened: Opened | null = null;
   #form: Form = "document";
-  /** Counts the readings of timelines and of documents. Only the latest is shown. */
+  /** The numbers of the latest readings of a timeline and of a document. Earlier ones are ignored. */
   #readings = 0;
   #openings = 0;
 
@@ -171,9 +171,9 @@ export class PatientView {
   }
 
   /** Receives the content of the repository. It is read when the view is open. */
-  async load({ of, added }: Contents, patients: Patient[]): Promise<void> {
-    const isSame = this.#state.startsWith(`${of}\n`);
-    this.#state = `${of}\n${added}`;
+  async load({ identity, added }: Contents, patients: Patient[]): Promise<void> {
+    const isSame = this.#state.startsWith(`${identity}\n`);
+    this.#state = `${identity}\n${added}`;
     this.#patients = patients;
     if (!isSame) this.#forget();
     this.#drawList();

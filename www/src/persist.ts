@@ -8,18 +8,21 @@
 //   await sets.remove(id)             erases a set, except the current one
 //   await sets.discard(id)            hides a set until `restore(id)`, or until `purge` erases it
 //   await sets.choose(id)             selects the set of this origin, for all tabs and Service Workers
-//   const journal = sets.journal(id)  its writes: `follow` reads new ones, `append` adds,
-//                                     `rewrite` and `undo` replace
+//   const journal = sets.journal(id)  the writes of a set: `follow` reads new ones, `append` adds
+//                                     one, `rewrite` and `undo` replace all
 //   await sets.alone(run)             admits one writer at a time among all realms of the origin
 //
 // On disk, `index.json` names the sets. Each set has a folder with segments `generation-number.log`.
-// A line is one write. A line without its end is ignored, so a write is stored as a whole or not at
-// all. A replacement of everything is a new generation, which becomes valid when the index names it.
+// A line is one write. A line without a line end is ignored, so a write is stored as a whole or not
+// at all. A replacement of all content is a new generation. It becomes valid when the index, which is
+// replaced atomically, names it.
 //
-// A checkpoint `generation-id.checkpoint` has everything that the lines before it have made. It
-// becomes valid when the index names it. A realm opens the newest one and reads the lines behind it.
-// The two newest starting points stay, so each line is kept twice, and undo finds those of the last
-// ten minutes. Segments before the oldest starting point are removed.
+// A checkpoint `generation-id.checkpoint` has the same content as all lines before it. It becomes
+// valid when the index names it. A realm opens the newest checkpoint and applies the lines after it.
+//
+// A starting point is a checkpoint, or the beginning of the journal. The two newest starting points
+// stay, so that a damaged checkpoint loses nothing. So do those from which the writes of the last ten
+// minutes can be undone. Segments before the oldest starting point are removed.
 import { exclusively, type Folder, type Reader, type Root } from "./storage";
 import type { DataSet, Samples } from "./protocol";
 import { Fault } from "./fault";
@@ -43,7 +46,7 @@ interface Entry {
   checkpoints?: Checkpoint[] | undefined;
   /** Whether the lines before the oldest checkpoint were removed. */
   isShortened?: boolean | undefined;
-  /** The newest segment that follows a checkpoint. Earlier ones may be short. */
+  /** The first segment after the newest checkpoint. Earlier segments may end before their maximum. */
   reached?: number | undefined;
 }
 
@@ -51,7 +54,7 @@ interface Entry {
 interface Checkpoint {
   /** The name of its file. */
   file: string;
-  /** The position of its head, and the end of the file. */
+  /** The position of the head in the file, and the size of the file, in bytes. */
   head: number;
   bytes: number;
   /** The number of lines before it. */
@@ -72,14 +75,14 @@ export interface Stored {
   read: Reader;
 }
 
-/** A position in the journal from which a repository can be made: its beginning, or a checkpoint. */
+/** A starting point: a position of the journal at which a repository can be opened. */
 interface Start {
   checkpoint: Checkpoint | undefined;
   lines: number;
   segment: number;
 }
 
-/** Returns the positions from which the repository of a set can be made, the oldest first. */
+/** Returns the starting points of a set, the oldest first. */
 function startsOf({ checkpoints = [], isShortened = false }: Entry): Start[] {
   const made = checkpoints.map((checkpoint) => ({
     checkpoint,
@@ -95,20 +98,20 @@ interface Index {
   sets: Record<string, Entry>;
 }
 
-/** The version of the file format, and that of an index with checkpoints. */
+/** The versions of the file format: without, and with checkpoints in the index. */
 const FORMAT = 1;
 const WITH_CHECKPOINTS = 2;
 /** The time in milliseconds during which the writes before a checkpoint can be undone. */
 const UNDOABLE = 600_000;
-/** The bytes of a journal behind the last checkpoint after which another one is due. */
+/** The minimum bytes of a journal after the last checkpoint at which another checkpoint is due. */
 const LONG = 2 << 20;
 const INDEX = "index.json";
 const NEWLINE = 10;
-/** The number of bytes that are read at once. */
+/** The number of bytes that are read or written at once. */
 const PIECE = 4 << 20;
-/** The maximum size of a segment that is copied at each write. */
+/** The maximum size of a segment in a store that copies the whole file at each write. */
 const SEGMENT = 1 << 20;
-/** The maximum size of a segment that is written in place. */
+/** The maximum size of a segment in a store that writes in place. */
 const LONG_SEGMENT = 64 << 20;
 
 /** The error about a data set that another tab has removed. */
@@ -269,7 +272,8 @@ export class DataSets {
     return exclusively("aqlite/index", async () => {
       const index = await this.#index();
       const result = change(index);
-      // Releases without checkpoints must not take a shortened journal for the whole.
+      // A release without checkpoints would read a shortened journal as the whole content. The higher
+      // version makes such a release refuse the index.
       const hasCheckpoints = Object.values(index.sets).some((set) => set.checkpoints?.length);
       index.format = hasCheckpoints ? WITH_CHECKPOINTS : FORMAT;
       await this.#root.replace(INDEX, new TextEncoder().encode(JSON.stringify(index)));
@@ -322,9 +326,9 @@ export class Journal {
   #opened: Promise<Folder> | undefined;
   /** The position of the next read and write. Generation 0 means that nothing was read. */
   #at = startOf(0);
-  /** The bytes behind the checkpoint. */
+  /** The bytes of the journal after the checkpoint. */
   #tail = 0;
-  /** The bytes of the checkpoint. */
+  /** The bytes of the checkpoint; 0 without one. */
   #before = 0;
   #base = 0;
   #samples: Samples | null = null;
@@ -359,20 +363,24 @@ export class Journal {
     return this.#at.lines - this.#base;
   }
 
-  /** A text that differs for different positions. */
+  /** A text that identifies the position: equal texts mean equal content. */
   get position(): string {
     const { generation, file, segment, bytes } = this.#at;
     return [this.id, generation, file, segment, bytes].join(" ");
   }
 
-  /** Whether the journal behind the last checkpoint is so long that another one pays. */
+  /**
+   * Whether another checkpoint is due. A checkpoint has the whole content, so writing one pays only
+   * after new lines of at least an eighth of its size.
+   */
   get isLong(): boolean {
     return this.#tail > Math.max(LONG, this.#before / 8);
   }
 
   /**
    * Passes the new writes to `repeat` in whole lines, with the approximate total `of` in bytes.
-   * Calls `anew` first if the content was replaced, or there is a new checkpoint, which it opens.
+   * Calls `anew` first if the content was replaced or if there is a new checkpoint. `anew` opens the
+   * checkpoint, or starts empty without one.
    */
   async follow(
     anew: (stored: Stored | undefined) => void,
@@ -413,7 +421,8 @@ export class Journal {
   }
 
   /**
-   * Gives up a checkpoint whose file cannot be read. Returns false if nothing else has its content.
+   * Drops a checkpoint whose file cannot be read. Returns false, and drops nothing, if there is no
+   * earlier starting point.
    */
   async giveUp(file: string): Promise<boolean> {
     this.forget();
@@ -459,8 +468,8 @@ export class Journal {
   }
 
   /**
-   * Makes a checkpoint of the present position valid. The realm must be alone, and have followed.
-   * With `erases`, nothing before it is kept.
+   * Makes a checkpoint of the present position valid. The caller must hold the lock and have applied
+   * all lines. With `erases`, all earlier lines and checkpoints are removed.
    */
   async complete(written: Written, erases = false): Promise<void> {
     const { lines, segment } = this.#at;
@@ -474,7 +483,7 @@ export class Journal {
     await this.#drop();
   }
 
-  /** Removes the files of dropped starting points, and incomplete ones. */
+  /** Removes the files that the index does not need: of dropped starting points, and incomplete ones. */
   async #drop(): Promise<void> {
     const set = await this.#entry();
     const kept = new Set(set.checkpoints?.map(({ file }) => file));
@@ -484,7 +493,7 @@ export class Journal {
       if (name.endsWith(".log") ? name < oldest : !kept.has(name)) await folder.remove(name);
   }
 
-  /** Adds a line. The realm must be alone, and have followed. */
+  /** Adds a line. The caller must hold the lock and have applied all lines. */
   async append(line: Uint8Array): Promise<void> {
     const at = this.#at;
     const longest = this.#root.inPlace ? LONG_SEGMENT : SEGMENT;
@@ -495,7 +504,7 @@ export class Journal {
     this.#tail += line.length;
   }
 
-  /** Replaces everything by what `fill` writes: sample patients. When it fails, all stays as it was. */
+  /** Replaces all content by the lines that `fill` writes. If `fill` fails, nothing changes. */
   rewrite(
     samples: Samples | null,
     fill: (write: (line: Uint8Array) => Promise<void>) => Promise<void>,
@@ -506,7 +515,7 @@ export class Journal {
     );
   }
 
-  /** Replaces everything by a checkpoint of sample patients. The repository has to follow. */
+  /** Replaces all content by a checkpoint of sample patients. The caller must then call `follow`. */
   async rewriteAsCheckpoint(samples: Samples | null, next: () => Promise<Piece>): Promise<void> {
     const made = { lines: 0, segment: 1, made: Date.now() };
     let written: Written | undefined;
@@ -522,11 +531,11 @@ export class Journal {
     this.forget();
   }
 
-  /** Takes back the own writes behind this number of them. The repository has to follow. */
+  /** Undoes the user's writes after the first `added` ones. The caller must then call `follow`. */
   async undo(added: number): Promise<void> {
     const set = await this.#entry();
     const kept = set.base + added;
-    // From the oldest starting point, so that earlier writes can be taken back afterwards too.
+    // From the oldest possible starting point, so that earlier writes can still be undone afterwards.
     const start = startsOf(set).find(({ lines }) => lines <= kept);
     if (!start) throw new Fault("undoExpired");
     const from = startOf(set.generation, start);
@@ -580,7 +589,7 @@ export class Journal {
     await this.#clean(generation);
   }
 
-  /** Removes the segments of other generations: replaced ones, and incomplete ones. */
+  /** Removes the segments of other generations, which were replaced or never completed. */
   async #clean(generation: number): Promise<void> {
     const folder = await this.#folder();
     for (const name of await folder.names())
@@ -620,7 +629,7 @@ export class Journal {
   }
 }
 
-/** A position in the journal. `file` is that of the checkpoint from which the repository was made. */
+/** A position in the journal. `file` is the checkpoint from which the repository was opened. */
 interface Position {
   generation: number;
   file: string | undefined;
@@ -634,7 +643,7 @@ function startOf(generation: number, start?: Start): Position {
   return { generation, file: checkpoint?.file, segment, bytes: 0, lines };
 }
 
-/** A piece of the file of a checkpoint. The last one is its head. */
+/** A piece of the file of a checkpoint. The last piece is the head. */
 export interface Piece {
   piece: Uint8Array;
   isHead: boolean;
@@ -652,8 +661,8 @@ export class Damaged extends Error {
 }
 
 /**
- * Drops starting points that nothing needs: all but the two newest, and those from which writes of
- * the last minutes can be undone. With `erases` all but the newest.
+ * Drops the starting points that are no longer needed. The two newest stay, and those from which
+ * writes of the last minutes can be undone. With `erases`, only the newest stays.
  */
 function dropStarts(set: Entry, erases: boolean): void {
   const starts = startsOf(set);

@@ -93,7 +93,7 @@ function connected(layer: Layer, dense: boolean): uPlot.Series.PathBuilder {
 function dateNames(): Required<uPlot.DateNames> {
   const names = (count: number, options: Intl.DateTimeFormatOptions) => {
     const format = new Intl.DateTimeFormat(texts.language, { ...options, timeZone: "UTC" });
-    // The first of January 2023 is a Sunday.
+    // The first day of January 2023 is a Sunday, the first weekday of uPlot.
     return Array.from({ length: count }, (_, at) =>
       format.format(options.month ? Date.UTC(2023, at, 1) : Date.UTC(2023, 0, at + 1)),
     );
@@ -167,7 +167,7 @@ export function drawLines(
   };
 }
 
-/** Returns the index of the first point at or behind `x`. */
+/** Returns the index of the first point with at least this `x`. */
 function firstFrom(points: Point[], x: number): number {
   let [low, high] = [0, points.length];
   while (low < high) {

@@ -13,7 +13,7 @@ import type { FaultText } from "./fault";
 import type { DescribedGuide, TestedGuide } from "./guide-text";
 import type { Texts } from "./texts";
 
-/** The progress of a long call. `what` is the key of its name in the catalogue. */
+/** The progress of a long call. `what` is the key of the call's name in the catalogue of texts. */
 export interface Progress extends Omit<CoreProgress, "what"> {
   what: keyof Texts["frame"]["working"];
 }
@@ -31,11 +31,11 @@ export interface DataSet {
   name: string;
   /** Milliseconds since 1970. */
   created: number;
-  /** The bytes that it occupies in the storage of this browser. */
+  /** The bytes of the data set in the storage of this browser. */
   bytes: number;
   /** The parameters of its sample patients; `null` without any. */
   samples: Samples | null;
-  /** Whether this origin works with it. */
+  /** Whether it is the current data set of this origin. */
   current: boolean;
 }
 
@@ -53,7 +53,7 @@ export interface Contents {
    * The identity of the data: equal for two moments if nothing was removed, replaced or exchanged
    * between them.
    */
-  of: string;
+  identity: string;
   /** The number of writes of the user. */
   added: number;
   /** Bytes of the wasm memory. */
@@ -87,11 +87,11 @@ export interface Explained extends Omit<Explanation, "diagnostics"> {
   milliseconds: number;
 }
 
-/** The beginning of a page of a result that is too large to be shown at once. */
+/** The start of a page of a result that is too large to be shown at once. */
 export interface PageStart {
   /** The index of its first row in the whole result. */
   offset: number;
-  /** The number of rows that were small enough before; `null` for the default. */
+  /** The number of rows of the previous page that was not too large; `null` for the default. */
   fetch: number | null;
   /** The token of the state from which all pages are read. */
   snapshot: string | null;
@@ -108,10 +108,10 @@ export interface Result {
   more: boolean;
   /** The index of the first row in the whole result. */
   offset: number;
-  /** The next page; `null` if there is none, or if the source cannot return it. */
+  /** The start of the next page; `null` on the last page, and if the source has no pages. */
   next: PageStart | null;
-  /** The identity of its data, as in `Contents`. */
-  of: string;
+  /** The identity of the data of the result, as in `Contents`. */
+  identity: string;
   /** Time in the engine, in milliseconds. */
   milliseconds: number;
 }
@@ -122,9 +122,9 @@ export interface Guide {
   title: string;
 }
 
-/** A finding about a document. */
+/** A problem of a document. */
 export interface Problem {
-  /** The rule that it breaks, such as `VAL0203`. */
+  /** The code of the broken rule, such as `VAL0203`. */
   rule: string;
   path: string;
   message: string;
@@ -178,130 +178,143 @@ export const TIMELINE = 200;
 
 /** The calls with their arguments and results. */
 export interface Calls {
-  connect: { takes: Server | null; gives: Contents };
-  /** Selects a server that answered before, without a request. It may be away now. */
-  resume: { takes: Server; gives: null };
-  contents: { takes: null; gives: Contents };
-  templates: { takes: null; gives: string[] };
-  /** A template for people, in a language if it has it (empty: its own). */
-  describe: { takes: { template: string; language: string }; gives: TemplateDescription | null };
+  connect: { argument: Server | null; result: Contents };
+  /** Selects a server that answered before, without a request: it may not answer now. */
+  resume: { argument: Server; result: null };
+  contents: { argument: null; result: Contents };
+  templates: { argument: null; result: string[] };
+  /** A template as a tree with names, in a language if the template has it (empty: its own). */
+  describe: {
+    argument: { template: string; language: string };
+    result: TemplateDescription | null;
+  };
   /**
    * The composition that contains a cell of a result (JSON text), or `null`. Fails if the data are
    * no longer those of the result.
    */
   document: {
-    takes: {
+    argument: {
       q: string;
       parameters: Record<string, unknown>;
-      of: string;
+      identity: string;
       row: number;
       column: number;
     };
-    gives: string | null;
+    result: string | null;
   };
   /**
-   * Every composition behind the rows of a result, once, one per line. Fails if the data are no
-   * longer those of the result.
+   * The compositions from which the rows of a result come: each one once, one per line. Fails if the
+   * data are no longer those of the result.
    */
   documents: {
-    takes: { q: string; parameters: Record<string, unknown>; of: string; format: DocumentFormat };
-    gives: { text: string; count: number };
+    argument: {
+      q: string;
+      parameters: Record<string, unknown>;
+      identity: string;
+      format: DocumentFormat;
+    };
+    result: { text: string; count: number };
   };
   /**
    * The rows of a query with the EHR id as an additional last column, or `null` if rows may belong
    * to several EHRs. Fails if the data are no longer those of the result.
    */
   withEhrs: {
-    takes: { q: string; parameters: Record<string, unknown>; of: string };
-    gives: Result | null;
+    argument: { q: string; parameters: Record<string, unknown>; identity: string };
+    result: Result | null;
   };
   /** A template as a web template (JSON text). */
-  webTemplate: { takes: string; gives: string };
+  webTemplate: { argument: string; result: string };
   /** Commits a composition in the format FLAT. Returns its version uid. */
-  addFlat: { takes: { ehr: string; template: string; text: string }; gives: string };
+  addFlat: { argument: { ehr: string; template: string; text: string }; result: string };
   /** The rows of a query: all of them, or those of a page. */
   query: {
-    takes: { q: string; parameters: Record<string, unknown>; from: PageStart | null };
-    gives: Result;
+    argument: { q: string; parameters: Record<string, unknown>; from: PageStart | null };
+    result: Result;
   };
-  explain: { takes: { q: string; parameters: Record<string, unknown> }; gives: Explained };
-  diagnose: { takes: { q: string }; gives: Diagnostic[] };
-  complete: { takes: { q: string; offset: number }; gives: Completions };
-  hover: { takes: { q: string; offset: number }; gives: Hover | null };
-  format: { takes: { q: string }; gives: string };
-  guides: { takes: null; gives: Guide[] };
-  patients: { takes: null; gives: Patient[] };
+  explain: { argument: { q: string; parameters: Record<string, unknown> }; result: Explained };
+  diagnose: { argument: { q: string }; result: Diagnostic[] };
+  complete: { argument: { q: string; offset: number }; result: Completions };
+  hover: { argument: { q: string; offset: number }; result: Hover | null };
+  format: { argument: { q: string }; result: string };
+  guides: { argument: null; result: Guide[] };
+  patients: { argument: null; result: Patient[] };
   /** The compositions of a patient from a position on, the latest first, at most `TIMELINE`. */
-  compositions: { takes: { ehr: string; offset: number }; gives: Listed[] };
+  compositions: { argument: { ehr: string; offset: number }; result: Listed[] };
   /** The versions of a composition, the first one first. */
-  versions: { takes: { ehr: string; uid: string }; gives: Version[] };
+  versions: { argument: { ehr: string; uid: string }; result: Version[] };
   /** A version of a composition (JSON text). */
-  version: { takes: { ehr: string; uid: string }; gives: string };
+  version: { argument: { ehr: string; uid: string }; result: string };
   /** The text of a guide as stored. */
-  guideText: { takes: string; gives: string };
+  guideText: { argument: string; result: string };
   /**
-   * Removes a stored guide, stores a text, or replaces the one by the other. Returns the former
-   * text, with which it can be undone. If it fails, nothing has changed.
+   * Removes a stored guide, stores a text, or replaces a guide by a text. Returns the removed text,
+   * with which the step can be undone. If the call fails, nothing has changed.
    */
-  exchangeGuide: { takes: { remove: string | null; add: string | null }; gives: string | null };
+  exchangeGuide: { argument: { remove: string | null; add: string | null }; result: string | null };
   /** A guide in a language (empty: its own). */
-  describeGuide: { takes: { text: string; language: string }; gives: DescribedGuide };
+  describeGuide: { argument: { text: string; language: string }; result: DescribedGuide };
   /** A guide as GDL2 in JSON, or as ODIN. */
-  printGuide: { takes: { text: string; syntax: "json" | "odin" }; gives: string };
+  printGuide: { argument: { text: string; syntax: "json" | "odin" }; result: string };
   /** A run of a stored guide on a patient. */
   runGuide: {
-    takes: { guide: string; ehr: string; language: string };
-    gives: { text: string; milliseconds: number };
+    argument: { guide: string; ehr: string; language: string };
+    result: { text: string; milliseconds: number };
   };
   /**
-   * A run on a patient of a guide that is not stored: its queries run in the repository, its rules
-   * in the module.
+   * A run on a patient of a guide that is not stored. The queries run in the repository, which may
+   * be on a server, and the rules in the module.
    */
   runGuideText: {
-    takes: { text: string; ehr: string; language: string };
-    gives: { text: string; milliseconds: number };
+    argument: { text: string; ehr: string; language: string };
+    result: { text: string; milliseconds: number };
   };
   /**
    * A run on a form, whose values are literals by variable. `now` is the time of evaluation; `null`
-   * for the present.
+   * for the current time.
    */
   tryGuide: {
-    takes: { text: string; inputs: Record<string, string>; language: string; now: string | null };
-    gives: { text: string; milliseconds: number };
+    argument: {
+      text: string;
+      inputs: Record<string, string>;
+      language: string;
+      now: string | null;
+    };
+    result: { text: string; milliseconds: number };
   };
-  testGuide: { takes: { text: string; fixture: string }; gives: TestedGuide };
-  generate: { takes: Samples; gives: Contents };
-  /** Adds a file. Returns false for a document of a patient without `ehr`. */
-  add: { takes: { name: string; text: string; ehr: string | null }; gives: boolean };
-  /** The findings that would refuse a composition. Empty for other files. */
-  problems: { takes: { name: string; text: string }; gives: Problem[] };
-  /** Adds a composition (canonical JSON) with all of its findings. Returns their number. */
-  load: { takes: { ehr: string; text: string }; gives: number };
-  /** Creates an EHR, with this id of its subject unless it is `null`. Returns its id. */
-  newEhr: { takes: string | null; gives: string };
+  testGuide: { argument: { text: string; fixture: string }; result: TestedGuide };
+  generate: { argument: Samples; result: Contents };
+  /** Adds a file. Returns false if it is a document of a patient and `ehr` is absent. */
+  add: { argument: { name: string; text: string; ehr: string | null }; result: boolean };
+  /** The problems for which a composition would be refused; empty for other files. */
+  problems: { argument: { name: string; text: string }; result: Problem[] };
+  /** Adds a composition (canonical JSON) in spite of its problems. Returns their number. */
+  load: { argument: { ehr: string; text: string }; result: number };
+  /** Creates an EHR for the subject with this id; `null` for an EHR without subject. Returns its id. */
+  newEhr: { argument: string | null; result: string };
   /** Replaces the current data set by a new one of sample patients. Returns both ids. */
-  startOver: { takes: null; gives: Replacement };
+  startOver: { argument: null; result: Replacement };
   /** Undoes `startOver`. */
-  bringBack: { takes: Replacement; gives: Contents };
+  bringBack: { argument: Replacement; result: Contents };
   /**
-   * Undoes the user's writes of a set behind the first `to`. Fails unless there are `from` of them,
-   * because others were made meanwhile.
+   * Undoes the user's writes of a set after the first `to`. Fails unless the set has `from` writes:
+   * otherwise the call would also undo writes that were made meanwhile.
    */
-  undo: { takes: { set: string; from: number; to: number }; gives: Contents };
+  undo: { argument: { set: string; from: number; to: number }; result: Contents };
   /** The data sets of this browser, the oldest first. */
-  sets: { takes: null; gives: DataSet[] };
+  sets: { argument: null; result: DataSet[] };
   /** Creates an empty data set and selects it. */
-  createSet: { takes: string; gives: Contents };
+  createSet: { argument: string; result: Contents };
   /** Selects the data set with this id, in all tabs. */
-  openSet: { takes: string; gives: Contents };
-  renameSet: { takes: { id: string; name: string }; gives: null };
-  /** Removes a data set that is not in use. `restoreSet` restores it for some minutes. */
-  removeSet: { takes: string; gives: null };
-  restoreSet: { takes: string; gives: null };
+  openSet: { argument: string; result: Contents };
+  renameSet: { argument: { id: string; name: string }; result: null };
+  /** Removes a data set that is not in use. For some minutes, `restoreSet` can restore it. */
+  removeSet: { argument: string; result: null };
+  restoreSet: { argument: string; result: null };
   /** Exports the data set as newline-delimited JSON with digests. */
-  export: { takes: null; gives: Blob };
+  export: { argument: null; result: Blob };
   /** Imports an export. Returns its errors. */
-  import: { takes: string; gives: string[] };
+  import: { argument: string; result: string[] };
 }
 
 /** Ends the call with this id as soon as possible. */
@@ -338,8 +351,8 @@ export interface Failure {
   keys: Misplaced[];
   /** Problems of the query text, if it is the cause. */
   diagnostics: Diagnostic[];
-  /** The text of the error in the catalogue; `null` for a text of the core or of a server. */
+  /** The key of the text in the catalogue; `null` if the core or a server wrote the text. */
   fault: FaultText | null;
-  /** Whether the instance is lost, so that the worker must be replaced. */
+  /** Whether the wasm instance is unusable, so that the worker must be replaced. */
   fatal: boolean;
 }

@@ -20,9 +20,9 @@ interface Query {
 
 /** The functions of the page that the tabs call. */
 export interface QueriesHost {
-  /** Returns the texts in the fields of the parameters. */
+  /** Returns the texts of the parameter fields. */
   values(): Record<string, string>;
-  /** Another query is shown, with these values. Its result is computed again if it had one. */
+  /** Called when another query is shown, with its values. `hasRun`: it had a result before. */
   shown(values: Record<string, string>, hasRun: boolean): void;
 }
 
@@ -36,7 +36,7 @@ const isStored = (item: unknown): item is { name: string; text: string } =>
   typeof (item as Query).name === "string" &&
   typeof (item as Query).text === "string";
 
-/** Reads the stored tabs. Another version may have written them, so unexpected ones are left out. */
+/** Reads the stored tabs, without those of an unexpected form: another version may have stored them. */
 function read(): { queries: Query[]; current: number } {
   try {
     const found = JSON.parse(remembered("sessionStorage", KEY) ?? "{}") as Record<string, unknown>;
@@ -64,7 +64,7 @@ export class Queries {
     this.#editor = editor;
     this.#host = host;
     ({ queries: this.#queries, current: this.#current } = read());
-    // A link replaces no query: it opens a tab of its own.
+    // The query of a link opens in its own tab, so it replaces no query.
     if (this.#shown.text !== "" && this.#shown.text !== editor.text) this.#push(editor.text);
     this.#listen();
     this.#draw();
@@ -84,7 +84,7 @@ export class Queries {
     byId("query-naming-form").addEventListener("submit", () => this.#named());
   }
 
-  /** The query was run, so its result is computed again when its tab is shown. */
+  /** Records that the query was run: when its tab is shown again, the query runs again. */
   ran(): void {
     this.#shown.hasRun = true;
   }
@@ -123,7 +123,7 @@ export class Queries {
     (this.#list.children[this.#current] as HTMLElement | undefined)?.focus();
   }
 
-  /** Puts the displayed text and values back into their query. */
+  /** Copies text and values from the editor and the fields into the displayed query. */
   #leave(): void {
     const shown = this.#shown;
     shown.text = this.#editor.text;
@@ -148,7 +148,7 @@ export class Queries {
     if (hadFocus) this.#focus();
   }
 
-  /** Adds a query behind the others, with a name that none of them has. */
+  /** Adds a query after the others, with an unused name. */
   #push(text: string): void {
     const names = new Set(this.#queries.map(({ name }) => name));
     let number = this.#queries.length + 1;
@@ -188,7 +188,7 @@ export class Queries {
     this.#shown.name = name;
     this.#draw();
     this.keep();
-    // The dialog returns the focus to a tab that was drawn again.
+    // The dialog returns the focus to the button of the tab, which was replaced by a new one.
     this.#dialog.addEventListener("close", () => this.#focus(), { once: true });
   }
 

@@ -1,5 +1,5 @@
-// Changes of a query by the builder: columns are added and removed with the class expressions that
-// they need. Everything else in the text stays as the user wrote it.
+// The changes that the builder makes in a query. It adds and removes columns, with the class
+// expressions that they need. Everything else in the text stays as the user wrote it.
 import { FUNCTIONS, KEYWORDS, LITERALS } from "./aql-words";
 import {
   isRequired,
@@ -17,9 +17,9 @@ export interface Step {
   name: string;
   /** The predicate that selects it: its id, with a name if siblings share the id. */
   predicate: string;
-  /** The path of the selected value from here on, without a leading slash. */
+  /** The path from the archetype to the selected attribute, without a leading slash. */
   rest: string;
-  /** The path of the whole data value from here on. */
+  /** The path from the archetype to the whole data value. */
   whole: string;
 }
 
@@ -46,7 +46,7 @@ const LONGEST = 40;
 
 const compact = (predicate: string | null) => predicate?.replaceAll(/\s*,\s*/g, ",") ?? null;
 
-/** Returns the class expressions around one and itself, the outermost first. */
+/** Returns a class expression and those around it, the outermost first. */
 function lineage(found: ClassExpression): ClassExpression[] {
   return found.above ? [...lineage(found.above), found] : [found];
 }
@@ -67,7 +67,7 @@ function stepOf(value: Value, found: ClassExpression): number {
   return at;
 }
 
-/** Whether everything below a class expression can be in a document of the template. */
+/** Whether documents of the template can contain all archetypes below a class expression. */
 function fits(value: Value, query: QueryText, found: ClassExpression): boolean {
   return query.classes.every(
     (one) =>
@@ -100,7 +100,7 @@ export function columnsOf(query: QueryText, value: Value): Column[] {
   });
 }
 
-/** Returns the path of a value with the variable that a query binds, or else `c`. */
+/** Returns the path of a value behind the variable of the query, or behind `c` if none is bound. */
 export function pathIn(query: QueryText | null, value: Value): string {
   const bound = query && innermost(query, value);
   return bound?.found.variable
@@ -108,7 +108,7 @@ export function pathIn(query: QueryText | null, value: Value): string {
     : `c/${value.steps[0].rest}`;
 }
 
-/** Returns `text` with insertions. Those at one place keep their order. */
+/** Returns `text` with insertions. Insertions at the same place keep their order. */
 function inserted(text: string, insertions: { at: number; text: string }[]): string {
   const sorted = [...insertions].sort((a, b) => a.at - b.at);
   let end = 0;
@@ -135,7 +135,7 @@ function groupOf(query: QueryText, found: Containment): Group | null {
   return tops.map(search).find((group) => group !== null) ?? null;
 }
 
-/** Returns the parentheses around a part that would otherwise take what follows it. */
+/** Returns the parentheses around a part whose CONTAINS would otherwise include the text after it. */
 function wrapping(part: Containment): { at: number; text: string }[] {
   const isOpen = isBare(part) && (part.kind === "OR" || (part.kind === "class" && part.below));
   return isOpen
@@ -273,12 +273,12 @@ function withoutColumn(query: QueryText, column: Column): string {
     : cut(query.text, before?.to ?? column.from, column.to);
 }
 
-/** Removes what a class expression contains, and its parentheses, which it needs no more. */
+/** Removes CONTAINS with everything that a class expression contains, and the needless parentheses. */
 function withoutContains(text: string, { from, ownEnd, outer }: ClassExpression): string {
   return text.slice(0, outer.from) + text.slice(from, ownEnd) + text.slice(outer.to);
 }
 
-/** Removes a class expression without others below it. Returns `null` where that is not possible. */
+/** Removes a class expression that contains no other. Returns `null` if that is not possible. */
 function withoutClass(query: QueryText, found: ClassExpression): string | null {
   const { text } = query;
   const group = groupOf(query, found);
@@ -298,20 +298,20 @@ function withoutClass(query: QueryText, found: ClassExpression): string | null {
     : cut(text, before?.outer.to ?? found.outer.from, found.outer.to);
 }
 
-/** Removes a class expression and those around it that nothing needs any more. */
+/** Removes a class expression, and those around it that no other part of the query needs. */
 function withoutUnused(text: string, variable: string): string {
   const query = readQuery(text);
   const found = query?.classes.find((one) => one.variable === variable);
   if (!query || !found?.above || found.below || !isRequired(query, found)) return text;
   if (query.words.filter((word) => word.text === variable).length > 1) return text;
-  // Without its only COMPOSITION, a query would have a row of each EHR.
+  // The last COMPOSITION stays: without it, the query would return a row for each EHR.
   if (!found.above.above && !groupOf(query, found)) return text;
   const left = withoutClass(query, found);
   if (left === null) return text;
   return found.above.variable ? withoutUnused(left, found.above.variable) : left;
 }
 
-/** Whether a query is the one with which the builder begins, without a value. */
+/** Whether a query is the initial query of the builder without its value. */
 function isBlank({ columns, classes, text, fromEnd }: QueryText): boolean {
   const aliases = columns.map(({ alias }) => alias).join();
   return (
@@ -322,7 +322,7 @@ function isBlank({ columns, classes, text, fromEnd }: QueryText): boolean {
 }
 
 /**
- * Removes the columns of a value, and class expressions that nothing needs any more. Returns `null`
+ * Removes the columns of a value, and the class expressions that only they needed. Returns `null`
  * if the rest of the query needs a column.
  */
 export function withoutValue(query: QueryText, value: Value): string | null {

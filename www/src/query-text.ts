@@ -16,12 +16,12 @@ export interface ClassExpression {
   /** The text in the square brackets, without white space around it. */
   predicate: string | null;
   from: number;
-  /** The end of the class name, behind which a variable is inserted. */
+  /** The end of the class name, where a variable can be inserted. */
   nameEnd: number;
   /** The end of the class with its predicate, without CONTAINS. */
   ownEnd: number;
   to: number;
-  /** The start and end with parentheses around it. */
+  /** Start and end, with the parentheses around the expression. */
   outer: Outer;
   below: Containment | null;
   /** Whether `below` is excluded by NOT CONTAINS. */
@@ -58,7 +58,7 @@ export interface Column {
 export interface QueryText {
   text: string;
   columns: Column[];
-  /** Whether a further column changes which rows there are: DISTINCT, TOP or an aggregate. */
+  /** Whether another column would change the number of rows: DISTINCT, TOP or an aggregate. */
   isSummary: boolean;
   from: Containment;
   /** The end of the FROM clause. */
@@ -106,7 +106,7 @@ function ahead(all: Token[], at: number, isEnd: (token: Token) => boolean): numb
   return all.length;
 }
 
-/** Reads the class expressions of FROM. CONTAINS takes everything to its right. */
+/** Reads the class expressions of FROM. The operand of CONTAINS is everything to its right. */
 class ContainmentReader {
   readonly #text: string;
   readonly #all: Token[];
@@ -119,7 +119,7 @@ class ContainmentReader {
     this.#at = at;
   }
 
-  /** The index of the first token that is not read. */
+  /** The index of the first token that is not read yet. */
   get at(): number {
     return this.#at;
   }

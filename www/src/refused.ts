@@ -1,4 +1,4 @@
-// The files that were refused: their problems by rule with counts, a report as a file, and adding
+// The refused files: their problems by rule with counts, a report as a file, and a button that adds
 // compositions in spite of their problems.
 import { h, save } from "./dom";
 import { textField } from "./export";
@@ -9,9 +9,9 @@ import { texts } from "./texts";
 /** A file that was refused. */
 export interface Refused {
   file: TextFile;
-  /** The problems of its content; a single one without rule and path for other reasons. */
+  /** The problems of the content. For any other reason, a single problem without rule and path. */
   problems: Problem[];
-  /** The patient for its composition, so that it can be added in spite of its problems. */
+  /** The patient of the composition, if it can be added in spite of its problems. */
   ehr: (() => Promise<string>) | null;
 }
 
@@ -29,7 +29,7 @@ interface Fold {
   places: { file: string; problem: Problem }[];
 }
 
-/** Folds problems by rule, those of most places first. Problems without a rule by message. */
+/** Groups problems by rule, or by message without a rule. The group with most places comes first. */
 export function folded(refused: Refused[]): Fold[] {
   const folds = new Map<string, Fold>();
   for (const { file, problems } of refused) {
@@ -50,7 +50,7 @@ export function folded(refused: Refused[]): Fold[] {
   return [...folds.values()].sort((a, b) => b.places.length - a.places.length);
 }
 
-/** Replaces what differs between messages of one kind: quoted words, numbers of lines. */
+/** Replaces the parts that differ between messages of one kind: quoted words, line numbers. */
 function general(message: string): string {
   const [line = ""] = message.split("\n");
   // The core writes English, the page its own language.
@@ -78,7 +78,7 @@ function languageOf({ rule }: Pick<Problem, "rule">): string | null {
   return rule === "" ? null : "en";
 }
 
-/** Returns the rule of a fold with its first message. */
+/** Returns the rule of a group with its first message. */
 function titleOf({ rule, messages }: Fold): string {
   const [first = ""] = messages;
   const count = messages.size - 1;

@@ -1,5 +1,5 @@
-// Small texts that this browser stores beside the data. Without permission nothing is stored, and
-// nothing else fails.
+// Small texts in the storage of this browser, outside of the data sets. If the user forbids storage,
+// nothing is stored, and the page works on.
 
 type Place = "localStorage" | "sessionStorage";
 

@@ -9,24 +9,27 @@ import { errors } from "./texts/en/errors";
 /** The maximum number of templates that are fetched for their names. */
 const TEMPLATES = 40;
 
-/** The number of rows after which the rest is left to a further call. */
+/** The number of rows after which a call stops. Another call reads the rest. */
 const MOST_ROWS = 100_000;
 
 /** A server, reached by its REST interface. */
 export class Remote {
   readonly #base: string;
   readonly #authorization: string | null;
-  /** A repository with the server's templates, for the names in completion and hover. */
+  /** A repository in memory with the templates of the server, for names in completion and hover. */
   readonly labels: Repository;
-  /** A repository with all templates of the server, else without any, to compare queries with. */
+  /**
+   * A repository for the warnings about a query. It has all templates of the server, or none: a
+   * template that was not fetched may permit the paths that all others lack.
+   */
   lint: Repository;
   readonly #opened = performance.now();
-  /** The identity of its data, see `Contents`. */
-  readonly of: string;
+  /** The identity of the data of the server, see `Contents`. */
+  readonly identity: string;
 
   private constructor({ base, authorization }: Server) {
     this.#base = base.replace(/\/+$/, "");
-    this.of = this.#base;
+    this.identity = this.#base;
     this.#authorization = authorization;
     this.labels = new Repository(this.#base, false);
     this.lint = new Repository(this.#base, false);
@@ -40,7 +43,7 @@ export class Remote {
     return remote;
   }
 
-  /** Returns a server that answered before. Its templates follow, if it answers now. */
+  /** Returns a server that answered before, at once. Its templates are loaded if it answers now. */
   static resume(server: Server): Remote {
     const remote = new Remote(server);
     void remote.#fetchTemplates().catch(() => undefined);
@@ -68,7 +71,7 @@ export class Remote {
       );
       if ((JSON.parse(answer) as { status: number }).status === 201) read += 1;
     }
-    // A template that is absent here may permit what all others do not.
+    // With an incomplete set of templates, warnings would be wrong: see `lint`.
     if (read === listed.length) this.lint = this.labels;
   }
 
@@ -93,7 +96,7 @@ export class Remote {
     }
     if (response.headers.has("aqlite-answered-by"))
       throw new Fault("ownData", { base: this.#base });
-    // The login page of a gateway has status 200, but it is not an answer of the request.
+    // The login page of a gateway has status 200. It is not an answer of the server.
     if (response.ok && response.headers.get("content-type")?.startsWith("text/html"))
       throw new Fault("webPage", { base: this.#base });
     return response;
@@ -190,7 +193,7 @@ export class Remote {
       set: null,
       ehrs: await this.#count("SELECT COUNT(e/ehr_id/value) AS n FROM EHR e"),
       compositions: await this.#count("SELECT COUNT(*) AS n FROM EHR e CONTAINS COMPOSITION c"),
-      of: this.of,
+      identity: this.identity,
       samples: null,
       added: 0,
       memory: 0,

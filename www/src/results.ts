@@ -19,18 +19,18 @@ declare const CHART_URL: string;
 const FORMS = ["table", "chart", "json", "explain"] as const;
 type Form = (typeof FORMS)[number];
 
-/** The key of the choice whether CSV begins with a byte order mark. */
+/** The key of the stored choice whether CSV starts with a byte order mark. */
 const BOM = "aqlite-csv-bom";
 
 /** The maximum number of rows that are drawn as JSON. */
 const DRAWN = 200;
 
 /** A query with its parameters. */
-export type Asked = Pick<Call, "q" | "parameters">;
+export type ParameterizedQuery = Pick<Call, "q" | "parameters">;
 
 /** Returns the JSON text of the document that contains a cell of an answer. */
 export type Documents = (
-  asked: Asked & { of: string; row: number; column: number },
+  asked: ParameterizedQuery & { identity: string; row: number; column: number },
 ) => Promise<string | null>;
 
 /** The functions of the page that the card calls. */
@@ -41,13 +41,13 @@ export interface ResultHost {
   document: Documents;
   /** Fetches every document behind the rows of a result, one per line. */
   documents(
-    asked: Asked & { of: string; format: DocumentFormat },
+    asked: ParameterizedQuery & { identity: string; format: DocumentFormat },
   ): Promise<{ text: string; count: number }>;
   /** Fetches the rows again, with the EHR id of each in a last column. */
-  withEhrs(asked: Asked & { of: string }): Promise<Result | null>;
+  withEhrs(asked: ParameterizedQuery & { identity: string }): Promise<Result | null>;
   /** Shows another page of a result. */
-  page(asked: Asked, from: PageStart): void;
-  explain(asked: Asked): Promise<Explained>;
+  page(asked: ParameterizedQuery, from: PageStart): void;
+  explain(asked: ParameterizedQuery): Promise<Explained>;
   /** Selects a place of the query in the editor. */
   show(place: Place): void;
 }
@@ -57,16 +57,16 @@ export class ResultView {
   readonly #box = byId("result");
   readonly #detail = new Detail();
   readonly #host: ResultHost;
-  #asked: Asked = { q: "", parameters: {} };
+  #asked: ParameterizedQuery = { q: "", parameters: {} };
   #result: Result | undefined;
   #grid: Grid | undefined;
   #form: Form = "table";
-  /** Counts the explanations. Only the latest is shown. */
+  /** The number of the latest explanation. Answers to earlier requests are ignored. */
   #explanations = 0;
   readonly #mark = h("input", { id: "csv-bom", type: "checkbox" });
-  /** The beginnings of the pages before the displayed one. */
+  /** The starts of the pages before the displayed one. */
   #pages: PageStart[] = [];
-  /** Whether the data are changing, so that the result may be of other data soon. */
+  /** Whether the data are changing, so that the result may soon be outdated. */
   #held = false;
   /** The message that is shown instead of a result. */
   #refusal: HTMLElement | undefined;
@@ -124,7 +124,7 @@ export class ResultView {
     try {
       const { text, count: number } = await this.#host.documents({
         ...this.#asked,
-        of: result.of,
+        identity: result.identity,
         format,
       });
       if (number > 0)
@@ -135,7 +135,7 @@ export class ResultView {
     }
   }
 
-  /** Saves CSV, with a byte order mark on request: some spreadsheets read other letters without. */
+  /** Saves CSV, on request with a byte order mark, without which some spreadsheets misread UTF-8. */
   #saveCsv(): void {
     const mark = this.#mark.checked ? "\ufeff" : "";
     this.#save("result.csv", "text/csv;charset=utf-8", (result) => mark + csv(result));
@@ -161,11 +161,11 @@ export class ResultView {
   }
 
   /** The identity of the data of the displayed result, see `Contents`; `null` without one. */
-  get of(): string | null {
-    return this.#result?.of ?? null;
+  get identity(): string | null {
+    return this.#result?.identity ?? null;
   }
 
-  /** Forbids exports while the data change: the rows may not be those of the selected data. */
+  /** Disables exports while the data change: the rows may not belong to the selected data. */
   set held(held: boolean) {
     this.#held = held;
     this.#allowExports();
@@ -181,7 +181,7 @@ export class ResultView {
   /**
    * Shows the answer to a query. `total` is the time until it arrived, `note` an additional remark.
    */
-  answer(asked: Asked, result: Result, total: number, note = ""): void {
+  answer(asked: ParameterizedQuery, result: Result, total: number, note = ""): void {
     this.#asked = asked;
     this.#result = result;
     this.#refusal = undefined;
@@ -207,7 +207,7 @@ export class ResultView {
   /** Shows how long a query has been running, in place of the summary of the former result. */
   elapsed(milliseconds: number): void {
     const summary = byId("summary");
-    // The status is announced once, and the clock never.
+    // Screen readers announce the status once. The clock beside it is hidden from them.
     const { running } = texts.results;
     if (summary.textContent !== running) summary.textContent = running;
     byId("elapsed").textContent = texts.results.seconds({ seconds: milliseconds / 1000 });
@@ -338,7 +338,7 @@ export class ResultView {
     else this.#drawTable(result);
   }
 
-  /** Shows a result without rows, and then the part of the query that removed the last ones. */
+  /** Shows a result without rows, and then the part of the query that removed the last rows. */
   async #drawNothing(result: Result): Promise<void> {
     this.say(texts.results.noRows, texts.results.noRowsAbout);
     const { q, parameters } = this.#asked;
@@ -394,10 +394,10 @@ export class ResultView {
     const shown = ehrColumn(result);
     if (shown) return shown;
     try {
-      const wider = await this.#host.withEhrs({ ...this.#asked, of: result.of });
+      const wider = await this.#host.withEhrs({ ...this.#asked, identity: result.identity });
       return wider && ehrsBeside(result, wider);
     } catch {
-      // The data changed, or a server refused: the patients are not known.
+      // The data have changed, or the server refused. The chart then shows no patients.
       return null;
     }
   }
@@ -411,7 +411,13 @@ export class ResultView {
         path,
         text: cellText(result, row, column),
       },
-      () => this.#host.document({ ...asked, of: result.of, row: result.offset + row, column }),
+      () =>
+        this.#host.document({
+          ...asked,
+          identity: result.identity,
+          row: result.offset + row,
+          column,
+        }),
       () => this.#grid?.focus(),
       byKeyboard,
     );

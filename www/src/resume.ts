@@ -1,6 +1,6 @@
-// The state of the page that a change of the language keeps over the reload: the view, the source
-// and the values of parameters. It is stored for the moment of the reload only, because a value may
-// concern a person. A token is never stored.
+// The state that survives the reload after a change of the language: the view, the source and the
+// values of parameters. It is stored only during the reload, because a value may concern a person. A
+// token is never stored.
 import { forget, remember, remembered } from "./remember";
 
 const KEY = "aqlite-resume";
@@ -15,7 +15,7 @@ export interface Resumed {
   server: string | null;
   /** Whether the server is that of the page. */
   isOwn: boolean;
-  /** Whether the server was asked with a token, which the user must enter again. */
+  /** Whether requests to the server had a token. The user must enter the token again. */
   hadToken: boolean;
 }
 

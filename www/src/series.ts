@@ -38,8 +38,8 @@ const ISO =
   /^(\d{4})(?:-?(\d\d)(?:-?(\d\d))?)?(?:T(\d\d)(?::?(\d\d)(?::?(\d\d)(?:[.,](\d+))?)?)?(Z|[+-]\d\d(?::?\d\d)?)?)?$/;
 
 /**
- * Returns the seconds since 1970 of an ISO 8601 date or date-time. Missing parts count from their
- * beginning, a missing zone is UTC.
+ * Returns the seconds since 1970 of an ISO 8601 date or date-time. A partial time means its start,
+ * for instance January for a year. A time without a zone is UTC.
  */
 export function seconds(text: string): number | null {
   const found = ISO.exec(text);
@@ -92,10 +92,10 @@ function texts(result: Result, column: number): string[] {
   return Array.from({ length: result.rows }, (_, row) => cellText(result, row, column));
 }
 
-/** Returns the times of a column, if it contains times. */
+/** Returns the times of a column in seconds since 1970; `null` if it does not contain times. */
 function times(result: Result, column: number): Measure[] {
   const values = texts(result, column).map(timeOf);
-  // Ten other values before the first time: the column does not contain times.
+  // A column that starts with ten other values does not contain times.
   if (values.slice(0, 10).every((value) => value === null)) return [];
   return [{ name: result.columns[column]?.name ?? "", kind: "time", values, unit: "", column }];
 }
@@ -129,13 +129,13 @@ export function measures(result: Result): Measure[] {
 export interface Grouping {
   name: string;
   /** The text of each row; `null` without one. */
-  of: (string | null)[];
+  keys: (string | null)[];
   groups: string[];
 }
 
 /** Returns the distinct texts in natural order. */
-function distinct(of: (string | null)[]): string[] {
-  const groups = [...new Set(of.filter((text) => text !== null))];
+function distinct(keys: (string | null)[]): string[] {
+  const groups = [...new Set(keys.filter((text) => text !== null))];
   return groups.sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
 }
 
@@ -145,17 +145,17 @@ export function isEhrId(path: string | null): boolean {
 }
 
 /**
- * Returns the columns of texts that differ between rows, those with the fewest texts first. The ids
- * of EHRs are left out, because the patients of the rows are known otherwise.
+ * Returns the columns of texts with at least two distinct texts, those with the fewest first. Columns
+ * of EHR ids are left out, because the chart groups by patient separately.
  */
 export function groupings(result: Result): Grouping[] {
   const found = result.columns.flatMap(({ name, path }, column): Grouping[] => {
     if (isEhrId(path)) return [];
     const cells = texts(result, column).map((text) => view(text));
-    const of = cells.map(({ kind, text }) => (kind === "text" ? text : null));
-    const groups = distinct(of);
-    const named = of.every((text) => text === null || seconds(text) === null);
-    return named && groups.length > 1 ? [{ name, of, groups }] : [];
+    const keys = cells.map(({ kind, text }) => (kind === "text" ? text : null));
+    const groups = distinct(keys);
+    const named = keys.every((text) => text === null || seconds(text) === null);
+    return named && groups.length > 1 ? [{ name, keys, groups }] : [];
   });
   return found.sort((a, b) => a.groups.length - b.groups.length);
 }
@@ -229,7 +229,7 @@ export function lines(
   });
 }
 
-/** Draws lines between points only below this number of points of all lines. */
+/** The number of points from which on a chart draws no lines between points. */
 const JOINED = 12_000;
 
 /** Whether a chart has so many points that lines between them would hide each other. */

@@ -24,8 +24,8 @@ function slug(name: string): string {
 }
 
 /**
- * A data set in the list. The line stays while others change, so that a name that is being typed
- * stays, too.
+ * The line of a data set in the list. Updates reuse the line, because the user may be typing a name
+ * in it.
  */
 interface Line {
   element: HTMLElement;
@@ -89,7 +89,7 @@ export class SetsCard {
     );
   }
 
-  /** Shows the data sets. With a server selected, there are none to show. */
+  /** Shows the data sets; none while a server is selected. */
   async show(contents: Contents): Promise<void> {
     this.element.hidden = contents.set === null;
     if (contents.set === null) return;

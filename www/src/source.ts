@@ -14,9 +14,9 @@ const OTHER = "other";
 
 /** The functions of the page that the choice calls. */
 export interface SourceHost {
-  /** Runs a connection, which returns whether it succeeded, after all earlier changes. */
+  /** Runs `connect` after all earlier changes of the data. Returns whether `connect` succeeded. */
   change(connect: () => Promise<boolean>): Promise<unknown>;
-  /** Another source was selected, and has this content. */
+  /** Called when another source was selected, with its content. */
   connected(contents: Contents): void;
   /** Shows the reason of a failure. */
   failed(title: string, why: string): void;
@@ -71,7 +71,7 @@ export class SourceChoice {
     return URL.canParse(asked) ? new URL(asked).host : asked;
   }
 
-  /** Describes that a choice was not reached, so the former one still answers. */
+  /** Describes that the chosen source does not answer, so that the former source stays selected. */
   #notReached(choice: string): string {
     const [host, former] = [this.#hostOf(choice), this.#hostOf(this.#chosen)];
     const { frame } = texts;
@@ -86,7 +86,7 @@ export class SourceChoice {
     return this.#chosen === OWN;
   }
 
-  /** Whether the selected server is asked with a token. */
+  /** Whether requests to the selected server have a token. */
   get hasToken(): boolean {
     return (this.#server(this.#chosen)?.authorization ?? null) !== null;
   }
@@ -120,7 +120,7 @@ export class SourceChoice {
     void this.#connect(NAMED, { base: field("server-base"), authorization });
   }
 
-  /** Keeps a named server in the list. */
+  /** Adds a server to the choices. */
   #name(server: Server | null): void {
     this.#named = server;
     this.#option.textContent =

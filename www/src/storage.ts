@@ -9,8 +9,8 @@ export interface Folder {
   /** Returns the bytes between two positions, or up to the end. */
   read(name: string, from: number, to?: number): Promise<Uint8Array>;
   /**
-   * Writes at a position of a file, which is created if necessary. The file ends behind the written
-   * bytes.
+   * Writes at a position of a file, which is created if necessary. The written bytes become the end of
+   * the file.
    */
   write(name: string, at: number, bytes: Uint8Array): Promise<void>;
   /** Replaces a file atomically. */
@@ -20,7 +20,7 @@ export interface Folder {
   reader(name: string): Promise<Reader>;
 }
 
-/** Returns the bytes of a file between two positions. Throws if it cannot be read any more. */
+/** Returns the bytes of a file between two positions. Throws if the file is no longer readable. */
 export type Reader = (from: number, to: number) => Uint8Array;
 
 /** The maximum size of a file that is read at once. Parts of longer ones are read on request. */
@@ -33,7 +33,7 @@ export interface Root extends Folder {
   /** Returns a folder, which is created if necessary. */
   folder(name: string): Promise<Folder>;
   removeFolder(name: string): Promise<void>;
-  /** Whether the cost of `write` is independent of the size of the file. */
+  /** Whether `write` changes the file in place, so that its cost does not depend on the file's size. */
   readonly inPlace: boolean;
 }
 
@@ -53,8 +53,8 @@ export async function opfs(name: string): Promise<Root | null> {
 }
 
 /**
- * The lock of all files. While a file is replaced, it cannot be read and may be missing for a
- * moment.
+ * The name of the lock of all files. It is needed for reading, too: a browser may remove a file for a
+ * moment while it replaces the file.
  */
 const FILES = "aqlite/files";
 
@@ -166,7 +166,7 @@ export function readerOf(bytes: Uint8Array): Reader {
 /** The function of dedicated workers that the DOM types of the page lack. */
 declare const FileReaderSync: new () => { readAsArrayBuffer(blob: Blob): ArrayBuffer };
 
-/** A reader that keeps the last block of the file, because parts of one query are neighbours. */
+/** A reader that caches the last block of the file: the parts that a query reads are neighbors. */
 function inBlocks(file: File): Reader {
   const sync = new FileReaderSync();
   const read = (from: number, to: number) =>
@@ -249,7 +249,7 @@ class MemoryFolder implements Folder {
   }
 }
 
-/** Files in memory, lost at the end of the realm. */
+/** Files in memory. They are lost when the tab, worker or process ends. */
 export class MemoryRoot extends MemoryFolder implements Root {
   readonly inPlace = false;
   readonly #folders = new Map<string, Folder>();

@@ -6,7 +6,7 @@
 // header `aqlite-answered-by: service-worker`. Every other request, including the interfaces `v1`,
 // `rest/openehr/v1` and `cds-services` of a server, is left to the browser. Its outcome is that of
 // the network, including failures.
-import { NotKept, responseOf, type Answer } from "./kept";
+import { NotStored, responseOf, type Answer } from "./journaled";
 import { Local, LOCAL } from "./local";
 
 declare const WASM_URL: string;
@@ -57,8 +57,8 @@ async function install(): Promise<void> {
     await caches.delete(cacheName);
     throw error;
   }
-  // A Service Worker that answers in place of an absent server confirms writes that no server has,
-  // so it is replaced at once.
+  // Earlier releases had a Service Worker that answered at `v1` if the server did not. It confirmed
+  // writes that no server received, so it is replaced at once.
   if (await replacesSubstituting()) await scope.skipWaiting();
 }
 
@@ -146,7 +146,7 @@ function problem(status: number, error: string, message: string): Answer {
   };
 }
 
-/** Returns the text of a body, which may be compressed by gzip: the module reads text alone. */
+/** Returns the text of a body, which may be compressed by gzip. The module cannot decompress. */
 async function textOf(request: Request): Promise<string> {
   const isGzip = request.headers.get("content-encoding")?.trim().toLowerCase() === "gzip";
   if (!isGzip || request.body === null) return request.text();
@@ -181,7 +181,8 @@ async function answered(request: Request): Promise<Response> {
   } catch (error) {
     if (error instanceof Foreign) answer = problem(403, "Forbidden", error.message);
     else if (error instanceof Undecodable) answer = problem(400, "Bad Request", error.message);
-    else if (error instanceof NotKept) answer = problem(507, "Insufficient Storage", error.message);
+    else if (error instanceof NotStored)
+      answer = problem(507, "Insufficient Storage", error.message);
     else {
       opened = undefined;
       answer = problem(
@@ -202,7 +203,7 @@ function fileOf({ method, url }: Request): string | null {
   const { pathname, search } = new URL(url);
   const path = pathname === `${base.pathname}index.html` ? base.pathname : pathname;
   if (files.has(path)) return path === base.pathname || search === "" ? path : null;
-  // The file may be of the previous version: the stamp in its name identifies the content.
+  // A file of a previous version may be requested. The digest in the name identifies its content.
   const name = path.startsWith(base.pathname) ? path.slice(base.pathname.length) : "";
   return STAMPED.test(name) && search === "" ? path : null;
 }

@@ -1,4 +1,5 @@
-// Results as tables of Arrow and Parquet: a chunk and a module that are loaded for the first table.
+// Results as tables of Arrow and Parquet. This chunk and its wasm module are loaded for the first
+// table.
 import init, { table } from "aqlite-arrow-wasm";
 
 declare const TABLES_MODULE_URL: string;

@@ -4,12 +4,12 @@ import type { Engine } from "./engine";
 import type { Patient } from "./protocol";
 import { Fault } from "./fault";
 
-/** The values of the choices that create a patient for each key. */
+/** The choices that create a patient for each folder, file name or subject. */
 export const BY_FOLDER = "by folder";
 export const BY_FILE = "by file";
 export const BY_SUBJECT = "by subject";
 
-/** Returns the id of the first subject that a document names, or `null`. */
+/** Returns the id of the first subject in a document, or `null`. */
 function subjectOf(text: string): string | null {
   const json = /"subject"\s*:\s*\{[^{}]*"external_ref"\s*:\s*\{/.exec(text);
   const part = json ? text.slice(json.index, json.index + 2000) : "";
@@ -21,10 +21,10 @@ function subjectOf(text: string): string | null {
 export class Target {
   readonly #engine: Engine;
   readonly #choice: string;
-  /** The EHRs by label, and those that were created, by their key. */
+  /** The ids of EHRs: of existing ones by label, of those created for this drop by key. */
   readonly #ehrs: Map<string, string>;
 
-  /** `choice` is the id of an EHR, empty for a new one, or a way to find one. */
+  /** `choice` is the id of an EHR, empty for a new EHR, or one of the choices above. */
   constructor(engine: Engine, choice: string, patients: Patient[]) {
     this.#engine = engine;
     this.#choice = choice;
@@ -72,7 +72,7 @@ export class Target {
     try {
       await this.#engine.call("add", { name, text, ehr });
     } catch (error) {
-      // A server cannot take a patient back: the next document of this drop uses it.
+      // A server cannot remove the new EHR. The next document of this drop uses it.
       if (before?.set) {
         this.#ehrs.delete(key);
         const [set, to] = [before.set.id, before.added];

@@ -1,5 +1,5 @@
 // The templates view: the content of a template, a query from each of its nodes, and a form.
-import { asked, holds, merged, name, query } from "./described";
+import { selectedPath, holds, merged, name, query } from "./described";
 import { h, languageName, rove, type Change } from "./dom";
 import { EngineError, type Engine } from "./engine";
 import { Form } from "./form";
@@ -50,13 +50,13 @@ export class TemplateView {
   readonly #panes: Record<string, HTMLElement>;
   #described: TemplateDescription | undefined;
   #entered: Form | undefined;
-  /** The entered values while the form is drawn again in another language. */
+  /** The entered values, while the form is drawn again in another language. */
   readonly #drafts = new Map<string, Map<string, string>>();
   readonly #destination = h("p", { id: "form-destination", class: "quiet" });
   /** The template on the screen, and its source. */
   #shown = "";
   #where = "";
-  /** Counts the openings. Only the latest is shown. */
+  /** The number of the latest opened template. Answers about earlier ones are ignored. */
   #opens = 0;
 
   constructor(root: HTMLElement, engine: Engine, host: TemplateHost) {
@@ -202,7 +202,7 @@ export class TemplateView {
   /** Shows the selected template in a language. Empty selects that of the page, else its own. */
   async #open(language: string): Promise<void> {
     const [template, opening] = [this.#templates.value, (this.#opens += 1)];
-    // What was typed stays, also while another template or another repository is shown.
+    // The entered values are stored by template and source, so they survive the choice of another.
     if (this.#entered) this.#drafts.set(this.#shown, this.#entered.texts());
     this.#described = undefined;
     this.#entered = undefined;
@@ -321,7 +321,7 @@ export class TemplateView {
       {
         class: "node",
         draggable: "true",
-        title: [node.description, `c${asked(node)}`].filter(Boolean).join("\n"),
+        title: [node.description, `c${selectedPath(node)}`].filter(Boolean).join("\n"),
       },
       h("strong", {}, name(node)),
       " ",
@@ -331,7 +331,7 @@ export class TemplateView {
     );
     line.addEventListener("dragstart", (event) => {
       event.stopPropagation();
-      event.dataTransfer?.setData("text/plain", `c${asked(node)}`);
+      event.dataTransfer?.setData("text/plain", `c${selectedPath(node)}`);
     });
     return line;
   }

@@ -1,6 +1,6 @@
 // The texts of the page in its language. `texts/en` is their source and their type.
 //
-// A bundle that is loaded on demand has a copy of this module: the page hands it the texts.
+// A bundle that is loaded on demand has its own copy of this module. The page must set its texts, too.
 import type { texts as english } from "./texts/en";
 
 /** The texts of one language. */
@@ -26,7 +26,10 @@ export function setTexts(selected: Texts): void {
   fractions = new Intl.NumberFormat(selected.language, { maximumFractionDigits: 2 });
 }
 
-/** Formats a date as the reader writes it: in the region of the browser if its language fits. */
+/**
+ * Formats a date. The region is that of the browser if its language is the selected one: `en-GB` and
+ * `en-US` differ in the order of day and month.
+ */
 export function dateOf(time: number): string {
   const { language } = texts;
   const own = navigator.languages.find((one) => one.split("-")[0] === language);

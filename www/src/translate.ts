@@ -1,4 +1,5 @@
-// The texts of index.html: English by the build, replaced here in another language.
+// The texts of index.html. The build inserts the English ones. This module replaces them by those of
+// another language.
 import { byId, quoted } from "./dom";
 import { languageCodes, ownName, selectLanguage, selectedLanguage, textsUrl } from "./language";
 import { setTexts, texts, type Texts } from "./texts";

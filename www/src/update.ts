@@ -1,4 +1,4 @@
-// New versions of the page: offered, never forced.
+// The notice about a new version of the page. The user decides when the page loads the new version.
 import { h } from "./dom";
 import { texts } from "./texts";
 
@@ -11,7 +11,7 @@ export function offerUpdates(registration: ServiceWorkerRegistration, notice: HT
   };
   const watch = () => registration.installing?.addEventListener("statechange", offer);
   registration.addEventListener("updatefound", watch);
-  // A version may have been found before this call.
+  // The browser may have found the version before this call.
   watch();
   offer();
 }

@@ -58,7 +58,7 @@ export function label(node: WebNode, language: string): string {
   );
 }
 
-/** Returns the description of a node in a language, else in any. */
+/** Returns the description of a node in a language, or else in any language. */
 export function meaning(node: WebNode, language: string): string {
   return (
     node.localizedDescriptions?.[language] ??

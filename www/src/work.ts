@@ -1,4 +1,4 @@
-// A long work: its progress as a bar and in words, and a button to cancel it.
+// The progress of a long operation, as a bar and in words, with a button that cancels the operation.
 import { h } from "./dom";
 import type { Progress } from "./protocol";
 import { texts } from "./texts";
@@ -9,7 +9,7 @@ export function describeProgress({ what, done, of, milliseconds }: Progress): st
   return texts.frame.progressed({ what: texts.frame.working[what], done, of, speed });
 }
 
-/** A bar that is visible while something runs. */
+/** A bar that is visible while an operation runs. */
 export class Work {
   readonly #bar = h("progress", { max: 1, "aria-label": texts.frame.progress });
   readonly #words = h("span", { class: "work-words", role: "status" });
@@ -22,7 +22,7 @@ export class Work {
     this.#cancel,
   );
 
-  /** Runs something that can be observed and cancelled. */
+  /** Runs an operation that reports progress and can be cancelled. */
   async run<T>(
     what: (report: (progress: Progress) => void, signal: AbortSignal) => Promise<T>,
   ): Promise<T> {

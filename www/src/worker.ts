@@ -1,4 +1,5 @@
-// The dedicated worker. It owns the module and the data, so that the page never waits.
+// The dedicated worker of the page. It owns the wasm module and the data, so the page stays responsive
+// while a query runs.
 import {
   describeGuide,
   documentQuery,
@@ -13,7 +14,7 @@ import type { DescribedGuide, TestedGuide } from "./guide-text";
 import { body } from "./code";
 import { destination } from "./destination";
 import { indexResult, resultPage } from "./json";
-import { Local, refusedLines, type Send, type Watch } from "./local";
+import { Local, refusedLines, type Send, type WorkObserver } from "./local";
 import { refusal, Refusal, Remote } from "./remote";
 import { TIMELINE } from "./protocol";
 import type {
@@ -57,8 +58,8 @@ const cancelled = new Set<number>();
 /** The minimum time in milliseconds between two progress messages. */
 const SILENCE = 100;
 
-/** Reports the progress of a call, and ends it when it was cancelled. */
-function watch(id: number): Watch {
+/** Reports the progress of a call, and throws if the call was cancelled. */
+function watch(id: number): WorkObserver {
   let reportedAt = performance.now();
   return (progress) => {
     if (cancelled.delete(id)) throw new Fault("cancelled");
@@ -70,10 +71,10 @@ function watch(id: number): Watch {
 
 type Handlers = {
   [K in keyof Calls]: (
-    argument: Calls[K]["takes"],
+    argument: Calls[K]["argument"],
     local: Local,
-    watch: Watch,
-  ) => Promise<Calls[K]["gives"]> | Calls[K]["gives"];
+    watch: WorkObserver,
+  ) => Promise<Calls[K]["result"]> | Calls[K]["result"];
 };
 
 const PATIENTS =
@@ -138,14 +139,14 @@ interface Answered {
   /** Time in the engine, or of a server including the network, in milliseconds. */
   milliseconds: number;
   /** The identity of the data, see `Contents`. */
-  of: string;
+  identity: string;
 }
 
-function same(of: string, expected: string | undefined): void {
-  if (expected !== undefined && expected !== of) throw new Fault("otherData");
+function requireSame(identity: string, expected: string | undefined): void {
+  if (expected !== undefined && expected !== identity) throw new Fault("otherData");
 }
 
-/** Runs a query. Fails if `expected` is given and the data are others. */
+/** Runs a query. Fails if `expected` is present and is not the identity of the data. */
 async function ask(
   local: Local,
   q: string,
@@ -154,18 +155,18 @@ async function ask(
 ): Promise<Answered> {
   const server = remote;
   if (server) {
-    same(server.of, expected);
-    return { ...(await server.query(q, parameters)), of: server.of };
+    requireSame(server.identity, expected);
+    return { ...(await server.query(q, parameters)), identity: server.identity };
   }
   return local.current(() => {
-    same(local.of, expected);
+    requireSame(local.identity, expected);
     const start = performance.now();
     const text = local.repository.query(q, JSON.stringify(parameters), new Date().toISOString());
-    return { text, more: false, milliseconds: performance.now() - start, of: local.of };
+    return { text, more: false, milliseconds: performance.now() - start, identity: local.identity };
   });
 }
 
-/** The number of rows of the first attempt at a page. A page of large objects has fewer. */
+/** The number of rows of the first attempt at a page. If the rows are too large, fewer are tried. */
 const PAGE = 20_000;
 
 /** Whether the rows of a query are too large to be returned at once. */
@@ -190,7 +191,7 @@ async function page(
   const server = remote;
   if (server) {
     const answer = await server.query(q, parameters, from ?? undefined);
-    return { ...answer, offset: from?.offset ?? 0, of: server.of };
+    return { ...answer, offset: from?.offset ?? 0, identity: server.identity };
   }
   if (from) return localPage(local, q, parameters, from);
   try {
@@ -201,7 +202,7 @@ async function page(
   }
 }
 
-/** Reads a page by the REST interface, which names the state for the next one. */
+/** Reads a page by the REST interface, which returns the snapshot for the next page. */
 async function localPage(
   local: Local,
   q: string,
@@ -209,7 +210,7 @@ async function localPage(
   { offset, fetch, snapshot }: PageStart,
 ): Promise<Page> {
   const start = performance.now();
-  const of = local.of;
+  const identity = local.identity;
   for (let rows = fetch ?? PAGE; ; rows = Math.floor(rows / 4)) {
     try {
       const window = { offset, fetch: rows, ...(snapshot === null ? {} : { snapshot }) };
@@ -222,28 +223,28 @@ async function localPage(
       const token = typeof meta["_snapshot"] === "string" ? meta["_snapshot"] : null;
       const more = count === rows;
       const next = more ? { offset: offset + count, fetch: rows, snapshot: token } : null;
-      return { text, more, offset, next, of, milliseconds: performance.now() - start };
+      return { text, more, offset, next, identity, milliseconds: performance.now() - start };
     } catch (error) {
       if (!isTooLarge(error) || rows < 4) throw error;
     }
   }
 }
 
-function explained(local: Local, { q, parameters }: Calls["explain"]["takes"]): Promise<string> {
+function explained(local: Local, { q, parameters }: Calls["explain"]["argument"]): Promise<string> {
   if (remote) return remote.explain(q, parameters);
   return local.current(() =>
     local.repository.explain(q, JSON.stringify(parameters), new Date().toISOString()),
   );
 }
 
-/** Returns the first column of a query that belongs to a document. */
+/** Returns the index of the first column of a query whose cells belong to a document. */
 function firstPath(q: string): number {
   for (let column = 0; column < 50; column += 1)
     if (documentQuery(q, column) !== undefined) return column;
   return 0;
 }
 
-/** The roots of the web templates of a repository, by template, as far as they were read. */
+/** A cache: the root ids of web templates, by source and template id. */
 const roots = new Map<string, string>();
 
 /**
@@ -251,7 +252,7 @@ const roots = new Map<string, string>();
  * name of the file must contain the id of one.
  */
 async function templateOf(local: Local, name: string, root: string): Promise<string> {
-  const where = remote?.of ?? local.of;
+  const where = remote?.identity ?? local.identity;
   const found: string[] = [];
   const ids = await handlers.templates(null, local, () => undefined);
   for (const id of ids) {
@@ -282,7 +283,7 @@ function isKnown(labels: Remote["labels"], text: string): boolean {
 
 /** Returns the findings of the model and of the template about a composition. */
 function problemsOf(local: Local, text: string): Problem[] {
-  // Templates of a server that were not fetched are not known here: the server decides then.
+  // This worker may not have fetched all templates of the server. The server checks the rest.
   if (remote && !isKnown(remote.labels, text)) return [];
   const found = JSON.parse((remote?.labels ?? local.repository).validate(text)) as {
     severity: string;
@@ -343,7 +344,7 @@ async function exchanged(
 const handlers: Handlers = {
   connect: async (server, local) => {
     const next = server && (await Remote.open(server));
-    // If this fails, nothing changes.
+    // If this first step fails, nothing has changed.
     const contents = await (next ?? local).contents();
     remote = next;
     return contents;
@@ -363,18 +364,18 @@ const handlers: Handlers = {
     JSON.parse(
       (remote?.labels ?? local.repository).describe(template, language),
     ) as TemplateDescription | null,
-  document: async ({ q, parameters, of, row, column }, local) => {
+  document: async ({ q, parameters, identity, row, column }, local) => {
     const asked = documentQuery(q, column, row);
     if (asked === undefined) return null;
-    const { text } = await ask(local, asked, parameters, of);
+    const { text } = await ask(local, asked, parameters, identity);
     const { cells } = indexResult(text);
     return cells.length === 0 ? null : text.slice(cells.at(-2), cells.at(-1));
   },
-  documents: async ({ q, parameters, of, format }, local) => {
+  documents: async ({ q, parameters, identity, format }, local) => {
     const labels = remote?.labels;
     const asked = documentQuery(q, firstPath(q));
     if (asked === undefined) return { text: "", count: 0 };
-    const { text } = await ask(local, asked, parameters, of);
+    const { text } = await ask(local, asked, parameters, identity);
     const { cells, columns } = indexResult(text);
     const documents = new Set<string>();
     for (let at = 2 * (columns.length - 1); at < cells.length; at += 2 * columns.length)
@@ -385,11 +386,11 @@ const handlers: Handlers = {
     );
     return { text: lines.map((line) => `${line}\n`).join(""), count: lines.length };
   },
-  withEhrs: async ({ q, parameters, of }, local) => {
+  withEhrs: async ({ q, parameters, identity }, local) => {
     const asked = patientQuery(q);
     if (asked === undefined) return null;
-    const { text, more, milliseconds } = await ask(local, asked, parameters, of);
-    const about = { more, offset: 0, next: null, of, milliseconds };
+    const { text, more, milliseconds } = await ask(local, asked, parameters, identity);
+    const about = { more, offset: 0, next: null, identity, milliseconds };
     return { text, ...indexResult(text), ...about } satisfies Result;
   },
   webTemplate: (id, local) =>
@@ -511,7 +512,7 @@ const handlers: Handlers = {
     for (const { id, aql } of bindings) {
       if (aql === null) continue;
       const answer = await ask(local, aql, { ehr_id: ehr }, from);
-      from = answer.of;
+      from = answer.identity;
       answers[id] = answer.text;
     }
     return {
@@ -521,19 +522,25 @@ const handlers: Handlers = {
   },
   generate: (samples, local, watch) => local.generate(samples, watch),
   add: async ({ name, text, ehr }, local) => {
-    const { of, path, type, root } = destination(name, text);
-    if (of === "ehr" && !ehr) return false;
+    const { scope, path, type, root } = destination(name, text);
+    if (scope === "ehr" && !ehr) return false;
     const template = root === undefined ? "" : await templateOf(local, name, root);
     const query = template ? `?templateId=${encodeURIComponent(template)}` : "";
-    await rest(local, "POST", of === "ehr" ? `ehr/${ehr}/${path}${query}` : `${of}/${path}`, text, {
-      "content-type": type,
-      prefer: "return=minimal",
-    });
+    await rest(
+      local,
+      "POST",
+      scope === "ehr" ? `ehr/${ehr}/${path}${query}` : `${scope}/${path}`,
+      text,
+      {
+        "content-type": type,
+        prefer: "return=minimal",
+      },
+    );
     return true;
   },
   problems: ({ name, text }, local) => {
-    const { of, root } = destination(name, text);
-    return of === "ehr" && root === undefined ? problemsOf(local, text) : [];
+    const { scope, root } = destination(name, text);
+    return scope === "ehr" && root === undefined ? problemsOf(local, text) : [];
   },
   load: ({ ehr, text }, local) => local.load(ehr, text),
   newEhr: async (subject, local) => {
@@ -610,7 +617,11 @@ let turned: Promise<unknown> = opened;
 async function carryOut({ id, call, argument }: Request): Promise<unknown> {
   await turned;
   if (remote && OF_THIS_BROWSER.has(call)) throw new Fault("serverChosen");
-  const handler = handlers[call] as (argument: unknown, local: Local, watch: Watch) => unknown;
+  const handler = handlers[call] as (
+    argument: unknown,
+    local: Local,
+    watch: WorkObserver,
+  ) => unknown;
   return handler(argument, await opened, watch(id));
 }
 

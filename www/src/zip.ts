@@ -1,10 +1,10 @@
-// Archives. Loaded when the first one is opened.
+// ZIP archives. The module is loaded when the user opens the first archive.
 import { unzipSync } from "fflate";
 
-/** The maximum size of the unpacked files in bytes. A small archive may unpack to any size. */
+/** The maximum size of the unpacked files in bytes. A small archive may expand to any size. */
 const LARGEST = 512 * 1024 * 1024;
 
-/** Returns the files of an archive by name. `tooLarge` makes the error about more megabytes. */
+/** Returns the files of an archive by name. `tooLarge` creates the error about the maximum size. */
 export function unzip(
   bytes: Uint8Array,
   tooLarge: (megabytes: number) => Error,

@@ -125,6 +125,7 @@ impl DataSet {
     fn rows_of_segment(&self, number: usize, plan: &Plan, now: &str) -> Result<ResultSet, Failure> {
         let opened = self.segments.get(number);
         let opened = opened.ok_or_else(|| damaged("a segment is absent"))?;
+        // A copy without parts: the parts that this run loads are freed with it.
         let batch = opened.segment.without_parts(&opened.batch);
         let batch = batch.map_err(damaged)?;
         loop {
@@ -137,6 +138,7 @@ impl DataSet {
             if is_interrupted() {
                 return Err(Failure::Interrupted);
             }
+            // A run that read an absent part but wants none would repeat forever.
             if self.load_into(&batch, number, &batch.wanted())? == 0 {
                 return Err(damaged("a part of a segment is absent"));
             }
@@ -295,12 +297,14 @@ impl DataSet {
             .iter()
             .map(|ehr| gathering.numbers.get(ehr).copied())
             .collect();
+        // No document of this segment belongs to a wanted EHR, so its parts need not be loaded.
         if ehrs.iter().all(Option::is_none) {
             return Ok(());
         }
         let batch = self.complete(number)?;
         for doc in batch.docs() {
             let owner = ehrs.get(doc.ehr as usize).copied().flatten();
+            // A version that occurs twice in the files is read once, from its first occurrence.
             let is_repeated = self
                 .catalog
                 .repeated
@@ -334,6 +338,7 @@ impl DataSet {
         };
         let state = aqlite::document::SegmentState {
             superseded: &self.catalog.superseded,
+            // The rows of EHRs in the gathered batch have the flag `is_queryable`.
             unqueryable: &[],
         };
         let whole = segment.renewed(batch, &state).map_err(damaged)?;

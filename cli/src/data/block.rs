@@ -100,6 +100,7 @@ pub fn read(unit: &Unit, first: u64, shared: &Shared<'_>) -> Result<Block, Strin
             let files = shared.files.get(range.clone()).unwrap_or_default();
             for (number, file) in (0..).zip(files) {
                 builder.add_file(file, first + number * DOCUMENTS_OF_FILE);
+                // False means that the user has pressed Ctrl-C.
                 if !(shared.advance)(file.size) {
                     break;
                 }
@@ -112,6 +113,7 @@ pub fn read(unit: &Unit, first: u64, shared: &Shared<'_>) -> Result<Block, Strin
             line,
         } => {
             if let Some(file) = shared.files.get(*file) {
+                // An error of reading is a problem of this file. Other blocks go on.
                 let read = builder.add_lines(file, (*start, *length), *line, first);
                 if let Err(error) = read {
                     builder.add_problem(file, 0, ("CLI0001", error.to_string()));
@@ -279,6 +281,7 @@ impl<'b> Builder<'b> {
                 .root()
                 .and_then(|root| root.text_at(Attr::IS_QUERYABLE));
             if let Some(facts) = self.ehrs.get_mut(ehr) {
+                // A missing or malformed flag counts as true, as in the default status.
                 facts.is_queryable = queryable != Some("false");
                 facts.has_status = true;
             }
@@ -303,6 +306,8 @@ impl<'b> Builder<'b> {
             object: object_hash(&uid.object_id),
             number: uid.number,
             ordinal,
+            // All statuses of an EHR without a uid get the same derived one. The newest of them
+            // counts.
             is_unique: kind != ObjectKind::EhrStatus,
         });
         let row = DocRow {
@@ -344,6 +349,7 @@ impl<'b> Builder<'b> {
         let line = origin.line.unwrap_or_else(|| line_of(text, finding));
         let is_error = finding.severity == Severity::Error;
         let message = finding.one_line();
+        // The code has a column of its own in a problem.
         let message = message
             .strip_suffix(&format!(" ({})", finding.code))
             .unwrap_or(&message);

@@ -91,6 +91,8 @@ impl<'r> Reader<'r> {
     /// Returns the template of a text in a simplified format: the root of its keys names it.
     fn template_of(self, text: &str) -> Result<&'r LoadedTemplate, Finding> {
         let members = members(text).map_err(|problem| json::finding(text, problem))?;
+        // The first key that is not context determines the template: `encounter` of
+        // `encounter/vitals:0/…`.
         let mut keys = members.iter().map(|(key, _)| key.as_ref());
         let is_content = |key: &&str| *key != "ctx" && !key.starts_with("ctx/");
         let root = keys.find(is_content).unwrap_or_default();
@@ -116,6 +118,7 @@ fn read_json(text: &str) -> Result<Tree, Vec<Finding>> {
 /// Returns whether the outermost object of a JSON text names its class.
 fn names_class(text: &str) -> bool {
     let first = text.trim_start_matches('{').trim_start();
+    // Usually `_type` is the first member, so the other members need not be scanned.
     first.starts_with("\"_type\"")
         || members(text).is_ok_and(|all| all.iter().any(|(key, _)| key == "_type"))
 }
@@ -168,6 +171,7 @@ pub fn read_version(text: &str) -> Result<Document, Vec<Finding>> {
 /// Returns the data of a VERSION with its uid. Those of an IMPORTED_VERSION are in its item.
 fn data_of(version: NodeRef<'_>) -> Option<Document> {
     let uid = version.text_along(&[Attr::UID, Attr::VALUE]);
+    // An IMPORTED_VERSION wraps an ORIGINAL_VERSION.
     let version = version.get(Attr::ITEM).unwrap_or(version);
     let data = version.get(Attr::DATA)?;
     let uid = uid.or_else(|| version.text_along(&[Attr::UID, Attr::VALUE]));
@@ -187,6 +191,7 @@ fn bulk_line(text: &str) -> Result<Vec<Document>, Vec<Finding>> {
         if name != "composition" {
             return false;
         }
+        // Parsed while the line is scanned, so the text of the composition is scanned once.
         found = json::read_next(scanner, Cls::COMPOSITION);
         found.is_some()
     });

@@ -147,6 +147,7 @@ pub fn list(arguments: &[String], endings: &[&str]) -> Result<Vec<SourceFile>, F
             lister.add(path)?;
             continue;
         }
+        // A shell on Windows does not expand patterns, and quoted ones arrive unexpanded elsewhere.
         let pattern = glob::glob(argument)
             .map_err(|error| Failure::Usage(format!("`{argument}` is no pattern: {error}")))?;
         let mut found: Vec<PathBuf> = pattern.flatten().collect();
@@ -155,6 +156,7 @@ pub fn list(arguments: &[String], endings: &[&str]) -> Result<Vec<SourceFile>, F
                 "`{argument}` names no file or folder"
             )));
         }
+        // The order of a directory depends on the file system. Equal data must have equal ordinals.
         found.sort();
         found.iter().try_for_each(|path| lister.add(path))?;
     }
@@ -209,12 +211,15 @@ impl Lister<'_> {
         }
         paths.sort();
         for path in paths {
+            // Such as `.git`, and files of editors.
             if is_hidden(&path) {
                 continue;
             }
             let metadata = metadata(&path)?;
             if metadata.is_dir() {
                 let name = name_of(&path);
+                // Only the first folder below the argument names the patient, however deep a file
+                // lies.
                 self.add_folder(&path, Some(patient.unwrap_or(&name)), depth - 1)?;
             } else if self.is_listed(&path) {
                 let own = || folder_of(&path);
@@ -283,6 +288,8 @@ fn name_of(path: &Path) -> String {
 fn folder_of(path: &Path) -> String {
     let folder = path.parent().unwrap_or(Path::new(""));
     let name = name_of(folder);
+    // `a.json` and `../a.json` have no name of a folder in the path, so it is read from the file
+    // system.
     if !name.is_empty() && name != ".." {
         return name;
     }

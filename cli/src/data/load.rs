@@ -59,6 +59,8 @@ pub fn load(
 ) -> Result<Catalog, Failure> {
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let collected = thread::scope(|scope| {
+        // Bounded: the planner must not run far ahead of the readers. Two tasks for each thread
+        // keep all of them busy.
         let (planned, tasks) = sync_channel::<Task>(threads * 2);
         let (done, blocks) = channel::<(usize, Result<Block, String>)>();
         scope.spawn(move || plan(shared.files, &planned));
@@ -67,6 +69,7 @@ pub fn load(
             let (tasks, done) = (std::sync::Arc::clone(&tasks), done.clone());
             scope.spawn(move || work(&tasks, &done, shared));
         }
+        // Without these clones, the channels close when the threads end.
         drop((done, tasks));
         collect(&blocks, writer, progress)
     });
@@ -135,6 +138,8 @@ impl Planner<'_> {
             unit,
         };
         self.number += 1;
+        // Ordinals are reserved for the maximum number of documents, so they do not depend on the
+        // content of other files.
         self.next += ordinals;
         self.planned.send(task).is_ok()
     }
@@ -164,6 +169,7 @@ impl Planner<'_> {
         });
         // A file that cannot be read is a block of its own, which reports it.
         if read.is_err() || length > 0 {
+            // A length of 1 makes the reader open the file, and report the error.
             goes_on &= send(start, length.max(1), first, lines.max(1));
         }
         goes_on
@@ -212,6 +218,7 @@ fn work(
             return;
         };
         let block = block::read(&task.unit, task.first, shared);
+        // Asks whether the user has stopped, without progress.
         let is_over = !(shared.advance)(0);
         if done.send((task.number, block)).is_err() || is_over {
             return;
@@ -226,6 +233,7 @@ fn collect(
 ) -> Result<Collected, Failure> {
     let mut collected = Collected::default();
     loop {
+        // The timeout only redraws the progress.
         match blocks.recv_timeout(Duration::from_millis(100)) {
             Ok((number, block)) => {
                 let block = block.map_err(Failure::Data)?;
@@ -307,6 +315,7 @@ impl Collected {
         self.problems.sort_by_key(|(number, _)| *number);
         self.versions.sort_by_key(|version| version.ordinal);
         let precedence = Precedence::of(&self.versions);
+        // Default statuses have smaller ordinals, and are no documents of the user.
         let documents = self.versions.iter().filter(|v| v.ordinal >= FIRST).count() as u64;
         Ok(Catalog {
             ehrs: in_order(self.ehrs),
@@ -336,6 +345,7 @@ fn add_statuses(
     let without = |ehr: &&EhrFacts| !ehr.has_status;
     let ehrs = in_order(collected.ehrs.clone());
     let ehrs: Vec<&EhrFacts> = ehrs.iter().filter(without).collect();
+    // Ordinals below `FIRST` are reserved for default statuses, which so precede all documents.
     let mut first = 1;
     let mut made = Vec::new();
     for chunk in ehrs.chunks(DOCUMENTS) {

@@ -116,8 +116,10 @@ impl Owners {
             return None;
         }
         let path = file.shown();
+        // A mapping names files without `./`, which a shell may add.
         let path = path.strip_prefix("./").unwrap_or(&path);
         let name = file.path.file_name().unwrap_or_default().to_string_lossy();
+        // Exact names precede patterns, and a path precedes a bare file name.
         if let Some(owner) = self.exact.get(path).or_else(|| self.exact.get(&*name)) {
             return Some(owner);
         }
@@ -160,6 +162,8 @@ impl Columns {
         let subject = field(self.subject).map(|id| (id.to_owned(), namespace.to_owned()));
         let ehr_id = match (field(self.ehr), &subject) {
             (Some(id), _) => ehr_id(id),
+            // Documents of one subject get one EHR, whatever their folders are. The zero byte
+            // separates the two parts unambiguously.
             (None, Some((id, namespace))) => derived_id(&format!("{namespace}\u{0}{id}")),
             (None, None) => return Err(String::from("neither an EHR nor a subject is named")),
         };

@@ -57,6 +57,7 @@ impl DataSet {
         let files = files::list(&options.data, files::DATA)?;
         let index = Index::of(options, &files);
         if let Some((store, catalog)) = index.as_ref().and_then(Index::open)
+            // A damaged index file is no error: the files are read again.
             && let Ok(set) = DataSet::assemble(&files, store, catalog, true)
         {
             return Ok(set);
@@ -121,6 +122,8 @@ impl DataSet {
         if let Some(index) = index
             && let Some(writer) = index.writer()
         {
+            // An index of files that may still change could become stale while its fingerprint
+            // stays.
             let keep = !is_recent(files, started);
             match read(files, &owners, writer, (index.fingerprint, keep)) {
                 // A full disk, for example: memory suffices for an answer.
@@ -203,6 +206,7 @@ fn read(
         .collect();
     progress::check()?;
     let (templates, _) = read_templates(files, &found);
+    // `found` is ascending, because the files were numbered in order.
     let documents: Vec<SourceFile> = (0..)
         .zip(files)
         .filter(|(at, _)| found.binary_search(at).is_err())
@@ -314,6 +318,7 @@ fn is_recent(files: &[SourceFile], started: SystemTime) -> bool {
         since(Duration::from_secs(2)),
     );
     files.iter().any(|file| {
+        // A time without a fraction suggests a file system that counts whole seconds.
         let is_coarse = file.modified % 1_000_000_000 == 0;
         let bound = if is_coarse { coarse } else { fine };
         bound.is_none_or(|bound| file.modified >= bound)
@@ -342,6 +347,8 @@ impl Index {
         };
         let here = std::env::current_dir().ok()?;
         let mut name = Hash::default();
+        // The arguments may be relative paths, so the working directory is a part of the name. The
+        // name does not depend on the content: changed files replace their index file.
         name.add_path(&here);
         options
             .data
@@ -405,6 +412,7 @@ impl Hash {
     }
 
     fn finish(&self) -> u128 {
+        // Two seeds result in two independent halves.
         let (high, low) = (XxHash64::oneshot(1, &self.0), XxHash64::oneshot(2, &self.0));
         u128::from(high) << 64 | u128::from(low)
     }

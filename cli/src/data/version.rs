@@ -85,6 +85,7 @@ impl Versions {
     pub fn around(&self, mut data: Tree, uid: &VersionUid, time: &str) -> Tree {
         let mut tree = self.envelope.clone();
         let contribution = [Attr::CONTRIBUTION, Attr::ID, Attr::VALUE];
+        // Files have no contributions. The id of the object stands in, so that it is stable.
         set(&mut tree, &contribution, &uid.object_id);
         let committed = [Attr::COMMIT_AUDIT, Attr::TIME_COMMITTED, Attr::VALUE];
         set(&mut tree, &committed, time);

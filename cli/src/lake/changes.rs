@@ -177,6 +177,7 @@ impl<'c> Changes<'c> {
             while let Some(row) = all.get(end)
                 && Keys::of(*row, &columns)?.uid == keys.uid
             {
+                // A sum does not depend on the order of the rows, which a query does not fix.
                 digest = digest.wrapping_add(buffer.of(*row, columns.keys));
                 end += 1;
             }
@@ -203,6 +204,8 @@ impl<'c> Changes<'c> {
         let id = ObjectId::of(id);
         if let Some(position) = self.context.known.find(&id) {
             let seen = self.seen.get_mut(position);
+            // The rows of an object are compared as a whole, so they must be adjacent. Objects
+            // without an entry in the index are checked in `Objects::with`.
             if seen.is_none_or(|seen| std::mem::replace(seen, true)) {
                 return Err(Failure::Data(format!(
                     "the rows of the object {id} do not follow one another"
@@ -352,11 +355,13 @@ impl<'c> Changes<'c> {
         let known = self.context.known;
         let is_gone = |position: usize| self.seen.get(position) == Some(&false);
         let present = |position: usize, id: &ObjectId| {
+            // Without a digest, an earlier sync has already written that the object is deleted.
             let entry = known.entry(position).filter(|entry| entry.digest.is_some());
             entry
                 .filter(|_| is_gone(position))
                 .map(|entry| (id.clone(), *entry))
         };
+        // If only touched objects were read, the absence of the other objects means nothing.
         let mut gone: Vec<(ObjectId, ObjectEntry)> = match touched {
             None => (0..)
                 .zip(known.iter())
@@ -375,6 +380,8 @@ impl<'c> Changes<'c> {
         let deletions = source.deletions(&|| self.ehrs_of(&gone, source))?;
         for (id, entry) in &mut gone {
             entry.digest = None;
+            // An object may also leave a view because its new version does not match the query. It
+            // keeps the version of its last rows then.
             if let Some(Deletion { version, committed }) = deletions.get(&id.to_string()) {
                 entry.version = *version;
                 entry.committed = micros_of(committed).or(entry.committed);
@@ -396,6 +403,7 @@ impl<'c> Changes<'c> {
             .collect();
         let mut ehrs: Vec<String> = match self.context.pseudonyms {
             None => shown.into_iter().map(str::to_owned).collect(),
+            // Pseudonyms cannot be inverted, so those of all EHRs are compared.
             Some(pseudonyms) => {
                 let all = source.ehrs()?.into_iter();
                 all.filter(|ehr| shown.contains(pseudonyms.of_ehr(ehr).as_str()))
@@ -496,6 +504,7 @@ impl<'r> Keys<'r> {
     fn of(row: Row<'r>, columns: &Columns) -> Result<Keys<'r>, Failure> {
         let key = |index: usize| match row.get(columns.keys + index) {
             Some(Cell::Text(text)) => Ok(text),
+            // The time of commit may be unknown.
             Some(Cell::Null) if index == 2 => Ok(""),
             _ => Err(Failure::Data(String::from(
                 "a row names no EHR or no version: the repository does not tell them",

@@ -40,6 +40,7 @@ impl Columns {
             if name == "ehr_id" && path.ends_with("/ehr_id/value") {
                 continue;
             }
+            // Many readers of tables ignore the case of column names.
             if let Some(other) = all.iter().find(|one| one.name.eq_ignore_ascii_case(&name)) {
                 return Err(Failure::Data(format!(
                     "the view `{view}` has the column `{name}`, and the dataset has `{}` already: name it otherwise by AS",

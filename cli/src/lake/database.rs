@@ -58,6 +58,7 @@ impl LakeDatabase {
     /// # Errors
     /// If it cannot be read, or is of another release.
     pub fn open(path: &str) -> Result<LakeDatabase, Failure> {
+        // Nothing stays in memory between queries: each sync reads every segment once.
         let opened = database::read_only(Path::new(path), Some((0, PARTS)));
         let (database, repository) =
             opened.map_err(|error| Failure::Data(format!("{path}: {error:#}")))?;
@@ -128,6 +129,8 @@ impl LakeDatabase {
     /// If the database cannot be read.
     pub fn touched(&self, since: &Watermark) -> Result<Option<HashMap<String, String>>, Failure> {
         let now = self.watermark()?;
+        // After a removal or a change of `is_queryable`, new versions alone do not explain the
+        // difference.
         let Some(version) = since.version.filter(|_| now.others == since.others) else {
             return Ok(None);
         };

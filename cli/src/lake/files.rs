@@ -43,6 +43,7 @@ impl Removed {
             Some(Cell::Text(id)) => ids.contains(*id),
             _ => false,
         };
+        // The first columns of each file are `ehr_id` and `object_id` (`columns::LAKE`).
         is(0, &self.ehrs) || is(1, &self.objects)
     }
 }
@@ -141,6 +142,7 @@ impl<'w> FileWriter<'w> {
         let written = file.writer.write_cells(cells.iter().copied());
         written.map_err(|error| failure(&error))?;
         file.rows += 1;
+        // The writer encodes whole batches, so it has new bytes only at the end of one.
         if !file.rows.is_multiple_of(BATCH_ROWS as u64) {
             return Ok(());
         }
@@ -194,6 +196,7 @@ impl<'w> FileWriter<'w> {
         let mut outcome = Ok(());
         let read = each_row(TableFormat::Parquet, bytes, &mut |row| {
             outcome = self.rewrite_row(row, removed, &file.name);
+            // Returning false ends the reading. The error of the row precedes that of the reader.
             outcome.is_ok()
         });
         outcome?;

@@ -60,12 +60,14 @@ pub fn write(
     change: &TableChange<'_>,
 ) -> Result<IcebergState, Failure> {
     let mut state = before.clone();
+    // Columns of another type are another table for Iceberg, which allows few changes of types.
     if state.uuid.is_empty() || change.is_new_schema {
         state.uuid = uuid::Uuid::new_v4().to_string();
     }
     let files = match change.added {
         Some(added) => added,
         None => {
+            // Older snapshots would show removed rows, and their files are deleted after the sync.
             (state.snapshots, state.manifests) = (Vec::new(), Vec::new());
             change.all
         }
@@ -90,6 +92,7 @@ pub fn write(
     });
     let excess = state.snapshots.len().saturating_sub(SNAPSHOTS);
     state.snapshots.drain(..excess);
+    // Snapshot, sequence number and metadata version all are the number of the sync.
     state.version = change.sync;
     let metadata = metadata(storage, change.view, &state, &schema);
     let text = serde_json::to_vec_pretty(&metadata);
@@ -140,6 +143,7 @@ fn write_manifest(
 /// Returns the entry of an added file.
 fn entry(storage: &Storage, sync: u64, file: &DataFile) -> Avro {
     record([
+        // Status 1 is ADDED, and content 0 is DATA (Iceberg specification, "Manifests").
         ("status", Avro::Int(1)),
         ("snapshot_id", optional(sync)),
         ("sequence_number", optional(sync)),
@@ -234,6 +238,7 @@ fn long(number: u64) -> Avro {
 }
 
 fn optional(number: u64) -> Avro {
+    // The schemas declare an optional field as the union `[null, long]`. Branch 1 is `long`.
     Avro::Union(1, Box::new(long(number)))
 }
 
@@ -255,6 +260,7 @@ fn metadata(storage: &Storage, view: &str, state: &IcebergState, schema: &Value)
         "schemas": [schema],
         "default-spec-id": 0,
         "partition-specs": [{"spec-id": 0, "fields": []}],
+        // Iceberg assigns ids of partition fields from 1000 on. The table has no partitions.
         "last-partition-id": 999,
         "default-sort-order-id": 0,
         "sort-orders": [{"order-id": 0, "fields": []}],

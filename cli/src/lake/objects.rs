@@ -56,6 +56,7 @@ impl ObjectId {
     pub fn of(text: &str) -> ObjectId {
         let mut canonical = Uuid::encode_buffer();
         match Uuid::try_parse(text) {
+            // Other spellings of a UUID stay texts, so that each id is printed back as it was.
             Ok(uuid) if uuid.hyphenated().encode_lower(&mut canonical) == text => {
                 ObjectId::Uuid(uuid.into_bytes())
             }

@@ -26,6 +26,7 @@ impl Pseudonyms {
     pub fn read(path: &Path) -> Result<Pseudonyms, Failure> {
         let failed = |problem: String| Failure::Data(format!("{}: {problem}", path.display()));
         let bytes = std::fs::read(path).map_err(|error| failed(error.to_string()))?;
+        // Editors and `openssl rand -hex` end the file with a line end.
         let key = bytes.trim_ascii();
         if key.len() < KEY {
             let problem =
@@ -37,6 +38,7 @@ impl Pseudonyms {
 
     /// Returns the fingerprint of the key, which reveals nothing of it.
     pub fn fingerprint(&self) -> String {
+        // This text has no prefix with a zero byte, so it is never the input of a pseudonym.
         self.hash("aqlite lake key")
             .get(..16)
             .unwrap_or_default()
@@ -45,6 +47,8 @@ impl Pseudonyms {
 
     /// Returns the pseudonym of an EHR: a UUID of version 8 (RFC 9562).
     pub fn of_ehr(&self, ehr_id: &str) -> String {
+        // The prefix separates the two kinds of ids: an EHR and a subject with the same id get
+        // different pseudonyms.
         self.uuid(&format!("ehr\u{0}{ehr_id}"))
     }
 
@@ -64,6 +68,7 @@ impl Pseudonyms {
         [
             part(0, 8),
             part(8, 12),
+            // The first 8 is the version, the second one the variant of RFC 9562.
             &format!("8{}", part(13, 16)),
             &format!("8{}", part(17, 20)),
             part(20, 32),

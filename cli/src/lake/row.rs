@@ -139,6 +139,7 @@ impl Digest {
                 Cell::Null => self.bytes.push(b'n'),
                 Cell::Boolean(flag) => self.bytes.push(if flag { b't' } else { b'f' }),
                 Cell::Number(number) => {
+                    // The digits as written: 1.0 and 1.00 are different values of a dataset.
                     self.number.clear();
                     number.write(&mut self.number);
                     add(&mut self.bytes, b'0', &self.number);

@@ -81,6 +81,7 @@ impl Source {
             return Err(Failure::Usage(String::from(problem)));
         }
         Ok(match Repository::open(&options.data, server)? {
+            // The database is opened again without the REST service, which limits rows and time.
             Some(Repository::Database(_)) => {
                 let path = options.data.first().map_or("", String::as_str);
                 Source::Database(Box::new(LakeDatabase::open(path)?))
@@ -238,6 +239,7 @@ impl Source {
             let (object, version) = object_and_version(&uid);
             if found
                 .get(object)
+                // An object may be deleted, restored and deleted again. The last deletion counts.
                 .is_none_or(|other| other.version < version)
             {
                 found.insert(object.to_owned(), Deletion { version, committed });
@@ -320,6 +322,8 @@ fn send_pages(server: &Repository, query: &str, sink: &mut dyn RowSink) -> Resul
     let mut held: Vec<Vec<Cell<String>>> = Vec::new();
     let columns = server.pages(&query, &mut |page| {
         held.extend(page.rows);
+        // Without a snapshot, the order of the rows is unknown: all of them are collected, and
+        // sorted below. The last page needs no cut.
         if page.snapshot.is_none() || !page.has_more {
             return Ok(());
         }

@@ -151,6 +151,7 @@ impl LakeState {
         let failed = |problem: String| Failure::Data(format!("{}: {problem}", storage.url(STATE)));
         let value: serde_json::Value =
             serde_json::from_slice(&bytes).map_err(|error| failed(error.to_string()))?;
+        // Checked before the other members, which another form may not have.
         if value.get("form") != Some(&FORM.into()) {
             let problem = "the lake is of another release: write it anew in another place";
             return Err(failed(String::from(problem)));

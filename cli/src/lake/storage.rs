@@ -60,6 +60,7 @@ impl Storage {
         let store = LocalFileSystem::new_with_prefix(&folder);
         let store = store
             .map_err(|error| failure(&error))?
+            // Deletions leave empty folders in place.
             .with_automatic_cleanup(false);
         let url = format!("file://{}", folder.display());
         Storage::new(Arc::new(store), Key::default(), url, Some(lock(&folder)?))
@@ -201,6 +202,7 @@ impl Storage {
             .unwrap_or_else(PoisonError::into_inner)
             .clone();
         let mode = match version {
+            // A local folder has no conditional writes. Its lock excludes other syncs.
             _ if self.lock.is_some() => PutMode::Overwrite,
             Some(version) => PutMode::Update(version),
             None => PutMode::Create,
@@ -245,6 +247,7 @@ impl Storage {
         for entry in entries {
             let path = entry?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy();
+            // `LocalFileSystem` writes to `NAME#NUMBER`, and renames the file when it is complete.
             let suffix = name.rsplit_once('#').map_or("", |(_, suffix)| suffix);
             if !suffix.is_empty() && suffix.bytes().all(|byte| byte.is_ascii_digit()) {
                 std::fs::remove_file(&path)?;
@@ -297,6 +300,8 @@ impl Storage {
 fn lock(folder: &Path) -> Result<File, Failure> {
     let path = folder.join(LOCK);
     let mut options = OpenOptions::new();
+    // The operating system releases the lock when the process ends, even if it is killed. The file
+    // itself stays.
     let opened = options.write(true).create(true).truncate(false).open(&path);
     let file = opened.map_err(|error| Failure::Data(format!("{}: {error}", path.display())))?;
     match file.try_lock() {

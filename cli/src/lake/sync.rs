@@ -69,6 +69,7 @@ pub fn run(options: &SyncOptions) -> Result<Outcome, Failure> {
     let views = views_of(options, &source)?;
     let storage = Storage::open(&options.to)?;
     let mut state = LakeState::read(&storage)?;
+    // A lake must not mix ids and pseudonyms, or pseudonyms of two keys: rows could not be joined.
     check_key(&mut state, pseudonyms.as_ref())?;
     if !options.dry_run {
         clean(&storage, &state)?;
@@ -123,6 +124,7 @@ fn clean(storage: &Storage, state: &LakeState) -> Result<(), Failure> {
     let mut folders = vec![String::from("_aqlite/objects")];
     for (view, of_view) in &state.views {
         named.extend(of_view.names(view));
+        // The last sync may have been killed between its state and the hint of a table.
         iceberg::publish(storage, view, of_view)?;
         folders.push(format!("{view}/data"));
         folders.push(format!("{view}/metadata"));
@@ -206,6 +208,7 @@ impl<'l> Lake<'l> {
                 committed.outcome = outcome;
             }
             if committed.outcome.is_err() {
+                // An empty queue ends the other threads after their present view.
                 return lock(&self.queue).clear();
             }
         }
@@ -237,6 +240,8 @@ impl<'l> Lake<'l> {
         let mut committed = lock(&self.committed);
         if let Some(after) = after {
             committed.state.views.insert(view.name.clone(), after);
+            // Each view is committed when it is complete, so a later failure keeps the earlier
+            // views.
             committed.state.write(self.storage)?;
             if let Some(after) = committed.state.views.get(&view.name) {
                 iceberg::publish(self.storage, &view.name, after)?;

@@ -58,6 +58,7 @@ impl ViewSync<'_> {
         let touched = self.source.touched(before.watermark.as_ref())?;
         let known = before.read_objects(self.storage)?;
         let removed = self.removed(&known, touched.as_ref())?;
+        // The removed objects leave the index first, so that they are not reported as deleted.
         let known = match removed.is_empty() {
             true => known,
             false => known.without(&removed),
@@ -129,6 +130,7 @@ impl ViewSync<'_> {
     /// Returns what is removed from the dataset: EHRs that the data do not have any more, and objects
     /// that were removed physically from EHRs that exist.
     fn removed(&self, known: &Objects, touched: Option<&Touched>) -> Result<Removed, Failure> {
+        // `touched` is present only if nothing but new versions changed since the last sync.
         if touched.is_some() || known.ehrs() == 0 {
             return Ok(Removed::default());
         }
@@ -137,6 +139,7 @@ impl ViewSync<'_> {
             present = present.iter().map(|ehr| pseudonyms.of_ehr(ehr)).collect();
         }
         let ehrs = known.absent_ehrs(&present);
+        // A wrong or empty data source must not erase the lake.
         if known.ehrs() == ehrs.len() && !self.may_remove_all {
             return Err(Failure::Data(format!(
                 "the data have none of the {} EHRs of the lake: are they the right data? --allow-empty removes all rows",
@@ -181,6 +184,7 @@ impl ViewSync<'_> {
             sync: context.sync,
             schema: writer.schema(),
             all: &all,
+            // After a rewrite, the snapshots start again with all files.
             added: (rewritten == 0).then_some(added.as_slice()),
             is_new_schema,
         };

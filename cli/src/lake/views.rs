@@ -185,6 +185,7 @@ impl Builder<'_> {
 
     /// Adds the table of a repeated node.
     fn add_repeated(&mut self, node: &WebNode, table: usize, path: &str, names: &[&str]) -> usize {
+        // The inner table inherits the keys of the outer one, so that the two can be joined.
         let (outer, mut keys) = match self.tables.get(table) {
             Some(outer) => (outer.name.clone(), outer.keys.clone()),
             None => (String::new(), Vec::new()),
@@ -265,9 +266,11 @@ fn parts_of(mut leaves: &[Key]) -> Vec<&[Key]> {
     while !leaves.is_empty() {
         let mut conditions = 0;
         let fits = |leaf: &&Key| {
+            // A name is enclosed by two quotes, so a predicate with a name counts three times.
             conditions += leaf.path.matches(['[', '\'']).count();
             conditions <= CONDITIONS
         };
+        // At least one leaf, so that the loop ends even if a single path exceeds the limit.
         let count = leaves.iter().take(COLUMNS).take_while(fits).count().max(1);
         let (part, rest) = leaves.split_at(count.min(leaves.len()));
         parts.push(part);

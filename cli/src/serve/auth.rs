@@ -65,6 +65,7 @@ impl Gate {
     /// Authenticates the caller of a request by its headers.
     pub async fn authenticate(&self, head: &Request) -> Authenticated {
         let (answer, answered) = oneshot::channel();
+        // Only the headers are sent to the thread, not the body.
         let headers = Request {
             headers: head.headers.clone(),
             ..Request::default()

@@ -83,6 +83,8 @@ pub fn backup(options: &BackupOptions) -> anyhow::Result<()> {
     for file in [&files.database, &files.log] {
         ensure!(file.exists(), "{} does not exist", file.display());
     }
+    // A folder of this name is incomplete. The rename at the end makes the backup visible as a
+    // whole.
     let unfinished = out.with_added_extension("tmp");
     fs::create_dir_all(&unfinished).with_context(|| format!("{}", unfinished.display()))?;
     if let Err(error) = copy_all(&files, &unfinished) {
@@ -164,6 +166,7 @@ fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
     let mut target = Connection::open(to).with_context(|| format!("{}", to.display()))?;
     // An open transaction keeps its snapshot, so that the copy need not begin again after a write.
     source.execute_batch("BEGIN")?;
+    // BEGIN alone takes no snapshot: SQLite takes it at the first read.
     source.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
     let copying = Backup::new(&source, &mut target)?;
     let is_shown = std::io::stderr().is_terminal();
@@ -178,6 +181,7 @@ fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
         match step {
             StepResult::Done => break,
             StepResult::More => {}
+            // Busy or locked: another process holds a lock for a moment.
             _ => sleep(PAUSE),
         }
     }
@@ -190,6 +194,7 @@ fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
 /// Executes statements on a copy.
 fn change(path: &Path, statements: &str) -> anyhow::Result<()> {
     let connection = Connection::open(path)?;
+    // Freed pages are overwritten, as in the served database.
     connection.pragma_update(None, "secure_delete", "ON")?;
     until_interrupted(&connection, || connection.execute_batch(statements))
 }

@@ -33,6 +33,7 @@ impl FileBlobs {
         let unfinished = path.with_added_extension(UNFINISHED);
         let mut file = File::create(&unfinished)?;
         file.write_all(bytes)?;
+        // Before the rename: otherwise a crash could leave the final name on an incomplete file.
         file.sync_all()?;
         fs::rename(&unfinished, &path)?;
         // The new name is durable when its folder is.

@@ -74,11 +74,13 @@ impl IncomingBody {
         let end = Instant::now() + WHOLE;
         let mut body = Vec::new();
         let read = async {
+            // One byte more than the limit suffices to show that the body is too long.
             let full = limit.saturating_add(1);
             while self.next(&mut body, full).await? && body.len() <= limit {}
             Ok(())
         };
         let read = timeout_at(end, read).await;
+        // The time is over, which counts as a broken connection.
         let read = read.unwrap_or(Err(Unread(GzipError::Malformed)));
         // Also after an error: the connection stays usable only if the body was read.
         self.pass(limit).await;

@@ -44,6 +44,7 @@ where
         let set = stream.set_nodelay(true);
         let accepted = self.inner.accept(stream, service);
         Box::pin(async move {
+            // An error makes axum-server close the connection without an answer.
             let permit = permit.map_err(|_| io::Error::other("too many connections"))?;
             set?;
             let (stream, service) = accepted.await?;

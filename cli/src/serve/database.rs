@@ -58,6 +58,8 @@ impl Files {
         let file = OpenOptions::new()
             .write(true)
             .create(true)
+            // The lock is on the open file, not on its existence, so a killed process leaves no
+            // lock.
             .truncate(false)
             .open(&self.lock)
             .with_context(|| format!("{shown}"))?;
@@ -139,6 +141,8 @@ pub fn read_only(
     let database = Sqlite::read_only(&files.database)?;
     let applied = applied(database.connection()).context("it is no repository")?;
     ensure!(
+        // Reading needs exactly the schema of this release, and a read-only connection cannot
+        // migrate.
         applied.iter().eq(MIGRATIONS.iter().map(|(name, _)| name)),
         "the database is of another release: `aqlite serve` of this one migrates older ones"
     );
@@ -213,6 +217,7 @@ pub fn migrate(connection: &mut Connection, migrations: Migrations) -> anyhow::R
         .iter()
         .find(|a| !migrations.iter().any(|m| m.0 == *a))
     {
+        // A newer schema may have rules that this release would break.
         bail!("the database is of a newer release: this one has no migration {newer}");
     }
     for (name, text) in migrations {

@@ -88,6 +88,7 @@ impl Environment for RequestEnvironment {
         Box::pin(async move {
             // With the longer patience: the request is in progress, and turns are short.
             let permit = thread.permit(&key, Work::Turn, true).await?;
+            // Other tasks run before the turn begins, so a chain of turns cannot starve them.
             tokio::task::yield_now().await;
             Some(Turn::new(permit))
         })

@@ -71,6 +71,7 @@ async fn handle(
     let Some(head) = head(&server, &parts, peer) else {
         return StatusCode::BAD_REQUEST.into_response();
     };
+    // hyper knows from the headers that a request has no body.
     let body = (!body.is_end_stream()).then_some(body);
     let route = route_class(&head.path);
     let (answer, answered) = oneshot::channel();
@@ -86,6 +87,7 @@ async fn handle(
         server.metrics.record_answer(route, status.as_u16(), time);
         return unavailable();
     }
+    // The channel closes without an answer if the service thread has ended.
     answered.await.unwrap_or_else(|_| unavailable())
 }
 
@@ -99,6 +101,7 @@ fn unavailable() -> Response {
 /// Converts the head of a request; `None` if it names no host, which only HTTP/1.0 allows.
 fn head(server: &Server, parts: &Parts, peer: SocketAddr) -> Option<service::Request> {
     let authority = match parts.version {
+        // HTTP/2 has the host in the pseudo-header `:authority`, which is a part of the URI here.
         Version::HTTP_2 => parts.uri.authority().map(|a| a.as_str()),
         _ => parts.headers.get(HOST).and_then(|host| host.to_str().ok()),
     };
@@ -113,7 +116,10 @@ fn head(server: &Server, parts: &Parts, peer: SocketAddr) -> Option<service::Req
         true => forwarded(&parts.headers),
         false => None,
     };
+    // A dual-stack socket shows IPv4 addresses as IPv6 (`::ffff:192.0.2.1`). One client must have
+    // one address.
     let address = address.unwrap_or_else(|| peer.ip().to_canonical().to_string());
+    // `headers` has removed this header of the client, so the value is trustworthy.
     head.headers.push((ADDRESS.to_owned(), address));
     identify(&mut head);
     Some(head)

@@ -147,6 +147,7 @@ impl Lines {
     /// Returns the next lines, about [`CHUNK`] bytes; none at the end.
     fn chunk(&mut self) -> std::io::Result<Vec<u8>> {
         let mut chunk = Vec::new();
+        // Whole lines only: the last line may exceed CHUNK.
         while chunk.len() < CHUNK && self.line(&mut chunk)? {}
         Ok(chunk)
     }
@@ -165,6 +166,7 @@ fn piece(lines: &Arc<Mutex<Lines>>, first: Vec<u8>) -> Body {
                 let length = length.saturating_add(chunk.len());
                 Some((Ok(Bytes::from(chunk)), length))
             }
+            // With the maximum length, the stream ends after the error.
             Some(Err(error)) => Some((Err(error), BYTES)),
         })
     });
@@ -185,6 +187,7 @@ impl LoadOptions {
         let read = || lines.lock().unwrap_or_else(PoisonError::into_inner);
         let mut client = HttpClient::connect(&self.base, &self.server.trust).await?;
         loop {
+            // The number of the first line is read before its chunk advances it.
             let (first, chunk) = {
                 let mut lines = read();
                 (lines.next, lines.chunk()?)
@@ -192,6 +195,7 @@ impl LoadOptions {
             if chunk.is_empty() {
                 break;
             }
+            // The body reads further lines while the answers of the first ones arrive.
             let request = self.request(first, piece(&lines, chunk))?;
             let response = client.send(request).await?;
             let status = response.status();
@@ -230,6 +234,7 @@ impl LoadOptions {
 impl Answers {
     /// Adds the complete lines of a text, and removes them from it.
     fn add_lines(&mut self, text: &mut Vec<u8>) -> anyhow::Result<()> {
+        // A part of the answer may end within a line. Its beginning stays for the next part.
         let end = text.iter().rposition(|byte| *byte == b'\n');
         let complete: Vec<u8> = text.drain(..end.map_or(0, |end| end + 1)).collect();
         let mut lines = complete.split(|byte| *byte == b'\n');

@@ -70,6 +70,7 @@ async fn run(
     let (mut last, mut compacted) = (metrics.batches(), Instant::now());
     while tokio::time::timeout(PERIOD, stop.changed()).await.is_err() {
         let batches = metrics.batches();
+        // Nothing was written since the last check, so compaction disturbs no writer.
         let is_quiet = std::mem::replace(&mut last, batches) == batches;
         // Without a write since the last compaction, no segment can have become due.
         if seen != Some(batches) && (is_quiet || compacted.elapsed() >= BUSY_PERIOD) {
@@ -80,6 +81,7 @@ async fn run(
             (seen, compacted) = (Some(batches), Instant::now());
         }
         if now() >= night {
+            // Set before the work, so that a night that fails is not repeated at once.
             night = next_night(now());
             maintain(repository, retention).await;
         }
@@ -88,6 +90,7 @@ async fn run(
 
 /// Returns the time of the next night after a time.
 fn next_night(now: i64) -> i64 {
+    // The number of whole nights since 1970, plus one.
     (now - NIGHT).div_euclid(DAY) * DAY + DAY + NIGHT
 }
 

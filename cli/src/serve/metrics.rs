@@ -38,6 +38,7 @@ pub struct Metrics {
 
 /// Returns a histogram of times from 0.1 ms to 26 s.
 fn seconds() -> Histogram {
+    // 0.1 ms times 2 to the power of 18 is 26.2 s.
     Histogram::new(exponential_buckets(0.000_1, 2.0, 19))
 }
 
@@ -150,6 +151,7 @@ impl Metrics {
     /// # Errors
     /// If a figure cannot be written.
     pub fn text(&self) -> Result<String, std::fmt::Error> {
+        // Read on demand: the other figures are counted as they occur.
         self.memory.set(resident_bytes().unwrap_or_default());
         let mut text = String::new();
         encode(&mut text, &self.registry)?;
@@ -160,6 +162,8 @@ impl Metrics {
 /// Returns the class of routes of a path. No part of a path becomes a label: it may name a patient.
 pub fn route_class(path: &str) -> &'static str {
     const CLASSES: [(&str, &str); 9] = [
+        // The first match counts, so `/definition/query` is `query`, and `/ehr/bulk` is `bulk`
+        // because it precedes `/ehr`.
         ("/query", "query"),
         ("/gdl", "guide"),
         ("/cds-services", "guide"),

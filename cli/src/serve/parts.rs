@@ -27,6 +27,7 @@ type SentText = Result<Bytes, IncompleteBody>;
 /// Returns a response whose body begins with that of `first`, and the sender of the rest. One part
 /// waits while the next one is made.
 fn streamed(first: service::Response) -> (Response, mpsc::Sender<SentText>, Bytes) {
+    // The capacity limits the memory: a slow client stops the computation of further parts.
     let (sender, mut receiver) = mpsc::channel(1);
     let begun = Bytes::from(first.body);
     let head = service::Response {
@@ -82,6 +83,8 @@ impl PartOrder {
     pub async fn is_next(&self) -> bool {
         let earlier = self.earlier.take();
         if let Some(earlier) = earlier {
+            // A dropped sender means that the earlier part was lost, so this one must not be
+            // committed.
             self.goes_on.set(earlier.await.unwrap_or(false));
         }
         self.goes_on.get()
@@ -233,6 +236,7 @@ impl Reader {
         // Waiting requests run, even if the next part has already arrived.
         yield_now().await;
         while self.parts.is_short() {
+            // Each step appends about `AHEAD` bytes.
             let full = self.parts.buffer().len().saturating_add(AHEAD);
             match self.body.next(self.parts.buffer(), full).await {
                 Ok(goes_on) => self.parts.record_arrival(goes_on),

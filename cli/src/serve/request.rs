@@ -155,6 +155,8 @@ impl ActiveRequest {
         let key = key(&caller, head);
         if has_body {
             let caller = caller.as_ref();
+            // Before the body is read: an unauthorized caller must not make the server store a long
+            // body.
             let screened = thread.service.screen(head, caller, &mut Machine).await;
             screened.map_err(refused)?;
         }
@@ -257,6 +259,7 @@ impl ActiveRequest {
     /// Responds to the request, or to the rows that follow those of its last response. Heavy work
     /// has a heavy permit meanwhile.
     pub async fn answer(&self, request: &service::Request) -> service::Response {
+        // A request that is answered in parts may still hold the room of its last part.
         self.room.take();
         // Room for a long body before it is parsed.
         let mut environment = self.environment(request, None);

@@ -42,6 +42,8 @@ impl Sqlite {
     /// # Errors
     /// If the file cannot be opened.
     pub fn read_only(path: &Path) -> rusqlite::Result<Sqlite> {
+        // A read-only handle cannot create the shared-memory file of WAL mode. `query_only` forbids
+        // writes instead. No mutex: each connection stays in one thread.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let reader = Connection::open_with_flags(path, flags)?;
         reader.pragma_update(None, "query_only", "ON")?;
@@ -61,6 +63,7 @@ impl Sqlite {
     fn read(&self, statements: &[Statement]) -> rusqlite::Result<Option<Vec<Vec<Row>>>> {
         let prepared = statements
             .iter()
+            // SQLite itself decides by the compiled statement whether it only reads.
             .map(|statement| self.reader.prepare_cached(&statement.sql))
             .collect::<rusqlite::Result<Vec<_>>>()?;
         // `PRAGMA optimize` counts as a read, but it writes statistics.
@@ -73,6 +76,8 @@ impl Sqlite {
         // One statement is one snapshot already.
         let transaction = match statements {
             [_] => None,
+            // All statements of a batch must see the same state. `unchecked`, because the
+            // connection is shared by `Rc`; batches do not nest.
             _ => Some(self.reader.unchecked_transaction()?),
         };
         let rows = prepared

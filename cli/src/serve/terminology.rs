@@ -43,6 +43,7 @@ impl FhirServer {
             true => Unreachable::Failed(error),
             false => Unreachable::Late,
         })?;
+        // Errors are not cached, because they may be temporary.
         if answer.status == 200 {
             self.keep(&url, &answer.body);
         }
@@ -62,6 +63,7 @@ impl FhirServer {
         let mut responses = self.responses.borrow_mut();
         let held: usize = responses.values().map(|(_, body)| body.len()).sum();
         if held + body.len() > ROOM {
+            // All are dropped at once, because the order of use is not recorded.
             responses.clear();
         }
         if body.len() <= ROOM {

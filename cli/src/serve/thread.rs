@@ -100,6 +100,8 @@ impl Peers {
 
 /// Sends a job, and counts it as a request of its thread.
 fn enqueue(jobs: &mpsc::Sender<Job>, active: &AtomicUsize, job: Job) -> bool {
+    // Counted before sending: the thread may subtract it before `try_send` returns. The number is
+    // only a hint for balancing, so no stronger ordering is needed.
     active.fetch_add(1, Ordering::Relaxed);
     let is_sent = jobs.try_send(job).is_ok();
     if !is_sent {
@@ -115,6 +117,7 @@ impl Pool {
     /// # Errors
     /// If a database cannot be opened or a thread cannot be started.
     pub fn start(count: usize, setup: &Setup) -> anyhow::Result<(Pool, Vec<JoinHandle<()>>)> {
+        // A full channel refuses requests, so the queue of a thread is bounded.
         let channels: Vec<_> = (0..count.max(1)).map(|_| mpsc::channel(HELD)).collect();
         let (senders, receivers): (Vec<_>, Vec<_>) = channels.into_iter().unzip();
         let handle = |jobs| Handle {
@@ -123,6 +126,8 @@ impl Pool {
         };
         let handles: Arc<[Handle<mpsc::Sender<Job>>]> = senders.into_iter().map(handle).collect();
         let peer = |handle: &Handle<mpsc::Sender<Job>>| Handle {
+            // A strong sender in each thread would keep the channels of all threads open, and no
+            // thread would end.
             jobs: handle.jobs.downgrade(),
             active: Arc::clone(&handle.active),
         };
@@ -197,6 +202,7 @@ async fn run(setup: Setup, mut jobs: mpsc::Receiver<Job>, active: Arc<AtomicUsiz
             }
         }
     }
+    // The pool was dropped. Requests in progress are still answered.
     while running.join_next().await.is_some() {}
 }
 
@@ -245,6 +251,7 @@ impl ServiceThread {
         let permit = self.admission.enter(key, work, environment::now())?;
         let until = environment::now() + work.patience(is_begun);
         loop {
+            // Created before the check, so that a permit that is returned in between is noticed.
             let freed = self.freed.notified();
             if permit.is_admitted(environment::now()) {
                 return Some(permit);

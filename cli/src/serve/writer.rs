@@ -117,6 +117,8 @@ fn run(connection: &Connection, batches: &Receiver<Batch>, metrics: &Metrics) {
         let mut bytes = first.bytes();
         let mut group = vec![first];
         while group.len() < GROUP && bytes < GROUP_BYTES {
+            // Only batches that wait already join the group: the first one is not delayed for
+            // others.
             let Ok(next) = batches.try_recv() else { break };
             bytes = bytes.saturating_add(next.bytes());
             group.push(next);
@@ -139,6 +141,8 @@ fn close(connection: &Connection) {
 /// Executes a group of batches in one transaction, and answers each after the commit.
 fn commit(connection: &Connection, group: Vec<Batch>) {
     let mut waiting = Vec::with_capacity(group.len());
+    // IMMEDIATE takes the write lock now. Otherwise a later statement could fail because another
+    // process writes.
     let mut error = connection.execute_batch("BEGIN IMMEDIATE").err();
     for batch in group {
         if error.is_some() || batch.answer.is_closed() {
@@ -165,6 +169,8 @@ fn commit(connection: &Connection, group: Vec<Batch>) {
     }
     for (sender, answer) in waiting {
         let answer = match (&committed, answer) {
+            // The transaction was not committed, so a batch that succeeded alone has failed as
+            // well. A batch with an error of its own keeps that error.
             (Err(error), Ok(_)) => Err(SqlError::Failed(error.to_string())),
             (_, answer) => answer,
         };
@@ -182,6 +188,8 @@ fn member(connection: &Connection, statements: &[Statement]) -> rusqlite::Result
         .collect::<rusqlite::Result<Vec<_>>>();
     if answers.is_err() && !connection.is_autocommit() {
         connection
+            // ROLLBACK TO keeps the savepoint on the stack, so the RELEASE below is needed in any
+            // case.
             .prepare_cached("ROLLBACK TO member")?
             .execute([])?;
     }

@@ -75,6 +75,7 @@ fn is_version(value: &str) -> bool {
 }
 
 fn document_of(value: &str) -> Result<Tree, Failure> {
+    // Otherwise the error would only say that VERSION is no LOCATABLE.
     if is_version(value) {
         return Err(Failure::bad_request(
             "`data` is a VERSION: a load takes the document inside it, under `version_uid`; commit an IMPORTED_VERSION by a CONTRIBUTION, or import an export by `admin/import`",

@@ -23,12 +23,14 @@ impl<R: Repository> Service<R> {
         caller: Result<&'a Caller, &Denied>,
         trail: &AccessTrail,
     ) -> Result<&'a Caller, Failure> {
+        // This also protects an open service, which knows no callers: see `origin`.
         check_host(request, &self.config)?;
         let caller = match self.config.auth {
             Auth::Refuse => return Err(Denied::unconfigured().failure()),
             Auth::Open => &self.everyone,
             Auth::Known => caller.map_err(Denied::failure)?,
         };
+        // Set here, so that the record of a request that is rejected below names its caller.
         trail.set_caller(caller);
         check_origin(request, &self.config)?;
         check_permission(found, caller)?;

@@ -186,6 +186,7 @@ impl Caller {
     pub fn narrowed(self, scopes: &str, ehr: Option<&str>, roles_known: bool) -> Caller {
         let scopes: Vec<Scope> = of_text(scopes).filter(|s| !s.is_internal()).collect();
         let ehr = ehr.map(str::to_ascii_lowercase);
+        // Other scopes, such as `openid`, grant and restrict nothing here.
         if scopes.is_empty() {
             return Caller { ehr, ..self };
         }
@@ -279,6 +280,7 @@ impl Caller {
             permission.letter()
         );
         let failure = Failure::new(403, message);
+        // A caller with a password has no issuer, and the challenge is about tokens.
         if self.issuer.is_empty() {
             failure
         } else {
@@ -291,6 +293,7 @@ impl Caller {
 
     /// Returns the caller as the committer of a change: a PARTY_IDENTIFIED as canonical JSON.
     pub(crate) fn party(&self) -> String {
+        // A name identifies a person only together with its issuer.
         let known = !self.issuer.is_empty();
         let party = Party {
             name: Some(self.label.clone().unwrap_or_else(|| self.name.clone())),

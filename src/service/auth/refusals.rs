@@ -94,6 +94,7 @@ impl<R: Repository> Service<R> {
     /// Records a request that was rejected before authentication. A failure of the log does not
     /// change the response, which has no data: the request is counted, and the count written later.
     pub(super) async fn record_refusal(&self, access: AccessRecord, now: i64) {
+        // Written first, so that a count never includes a request of a later window.
         let mut entries = self.refusals.due(now, false);
         if self.refusals.is_sample(now) {
             entries.push(AccessRecord {

@@ -89,6 +89,7 @@ impl<'a> BulkLine<'a> {
         for (name, json) in members.map_err(|problem| malformed("line", text, problem))? {
             match &*name {
                 "ehr_id" => ehr_id = json::text(json).filter(|id| is_uuid(id)),
+                // A second content falls through to the error below.
                 "composition" | "contribution" | "ehr_status" if content.is_none() => {
                     content = Some(LineContent { name, json });
                 }
@@ -125,6 +126,7 @@ impl<R: Repository> Service<R> {
             uuids: line_uuids(call),
             ..Load::default()
         };
+        // The preconditions of the commits name the cached templates.
         call.templates.borrow_mut().rely_on(Facts::Cached);
         for line in numbered(call)? {
             self.add_sent(call, &mut load, line).await;
@@ -132,6 +134,7 @@ impl<R: Repository> Service<R> {
         }
         self.flush(&mut load.lines).await;
         self.commit_optimistic_lines(call, &mut load).await;
+        // The facts are stored ones now, so a line is retried once at most.
         let retried = std::mem::take(&mut load.lines.retried);
         if !retried.is_empty() {
             for line in numbered(call)?.filter(|line| retried.contains(&line.number)) {
@@ -219,13 +222,18 @@ impl<R: Repository> Service<R> {
             ehr_id: line.ehr_id.clone(),
             contribution_uid: None,
         });
+        // With a key, the ids of the line follow from it: a repeated line would write the same
+        // object, which the database rejects.
         let object_id = key.map_or_else(|| call.new_uuid(), |key| uuid_beside(key));
         let mut set = self.bulk_change_set(call, line, object_id, load).await?;
+        // The key becomes the uid of the contribution, unless the client chose one. Then the key is
+        // stored beside it.
         set.idempotency = key.cloned().filter(|_| set.contribution_uid.is_some());
         set.contribution_uid = set.contribution_uid.or_else(|| key.cloned());
         let created = set.changes.first().map(|change| change.uid.to_string());
         let (commit, _) = self.ready(call, set).await?;
         if let Some(ehr) = &commit.new_ehr {
+            // Later lines may write to this EHR before it is committed.
             load.ehrs.insert(ehr.ehr_id.clone(), Rc::new(ehr.clone()));
         }
         Ok(ReadyLine {

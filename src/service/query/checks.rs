@@ -22,6 +22,7 @@ pub(super) fn status_of(diagnostics: &[crate::diag::Diagnostic]) -> u16 {
     diagnostics
         .iter()
         .map(|d| of_code(d.code))
+        // An error of the client comes first: with it, another run would fail too.
         .min()
         .unwrap_or(400)
 }
@@ -84,6 +85,7 @@ fn each_uid(
 
 fn check_version_uid(text: &str, system_id: &str, status: u16) -> Result<(), Failure> {
     let problem = match VersionUid::parse(text) {
+        // The short forms name versions of any system.
         _ if is_uuid(text) || without_system(text) => return Ok(()),
         Some(uid) if uid.system_id == system_id => return Ok(()),
         Some(uid) => format!(

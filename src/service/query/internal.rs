@@ -50,6 +50,7 @@ impl<R: Repository> Service<R> {
         };
         let plans = self.own_plans(call, queries, parameters, named.as_deref());
         let plans = plans.await?;
+        // Each batch removes the EHRs that it has from this list.
         let mut missing = named.clone().unwrap_or_default();
         let scan = scan_of(&plans, named);
         let now = iso(call.now);
@@ -190,6 +191,7 @@ impl EachRow<'_, '_, '_, '_> {
             match progress {
                 Progress::Paused => return Progress::Paused,
                 Progress::More => self.goes_on = true,
+                // The queries behind this one may need more batches.
                 Progress::Enough => {}
             }
             self.at += 1;
@@ -211,6 +213,7 @@ impl EachRow<'_, '_, '_, '_> {
 
 impl BatchSink for EachRow<'_, '_, '_, '_> {
     fn take(&mut self, batch: &Batch) -> Progress {
+        // A batch is sent again after each pause, and was counted the first time.
         if self.at == 0 {
             self.missing.retain(|id| batch.ehr_number(id).is_none());
         }

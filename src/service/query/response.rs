@@ -82,6 +82,7 @@ impl<R: Repository> Service<R> {
                 let bytes = next.saturating_add(2 * PIECE);
                 reserve(call, answer, held, bytes, &mut out).await?;
             }
+            // A row that does not fit is not written at all. The check below then fails.
             if start.saturating_add(next) <= limit {
                 rows = result.write_piece(&format, rows, (start + PIECE, limit), &mut out);
             }
@@ -130,6 +131,7 @@ impl<R: Repository> Service<R> {
         answer: &QueryResult,
         out: &mut String,
     ) {
+        // The URL of a POST does not contain the query, which is in its body.
         if call.request.method != "POST" {
             let _ = write!(out, r#""_href":{},"#, quoted(&href(call)));
         }
@@ -195,6 +197,7 @@ async fn reserve(
 /// Returns the bytes to reserve for the remaining rows, estimated from those so far: doubling the
 /// text would take twice as much memory.
 fn bytes_of_rest(written: usize, rows: usize, all: usize, limit: usize) -> usize {
+    // On 32 bits the product would overflow `usize`.
     let foretold = (written as u64).saturating_mul(all as u64) / rows.max(1) as u64;
     let room = usize::try_from(foretold)
         .unwrap_or(limit)
@@ -208,6 +211,7 @@ fn without_variable(path: &str) -> &str {
     let mut depth = 0_u32;
     for (at, c) in path.char_indices() {
         match c {
+            // A predicate of an archetype or a name may have slashes.
             '[' => depth += 1,
             ']' => depth = depth.saturating_sub(1),
             '/' if depth == 0 => return path.get(at..).unwrap_or("/"),

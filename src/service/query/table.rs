@@ -45,6 +45,7 @@ impl<R: Repository> Service<R> {
         };
         let is_last = part.is_last(wanted.requested.request, wanted.answer);
         match state.pass {
+            // The whole result is one part, so that it is not read twice.
             Pass::Observe if part.sent == 0 && is_last => self.write_whole(call, wanted).await,
             Pass::Observe => self.observe_part(call, wanted, (state, is_last)).await,
             Pass::Write => self.write_part(call, wanted, (state, is_last)).await,
@@ -125,6 +126,7 @@ impl<R: Repository> Service<R> {
             next = end;
             out.extend(writer.take());
             self.check_size(out.len())?;
+            // The bytes of the result, of the written table and of the row group in progress.
             let held = held.saturating_add(out.capacity() + writer.held_bytes());
             answer.share.hold(held, call.clock())?;
             call.pause().await;
@@ -186,6 +188,7 @@ pub(super) fn disposition(requested: RequestedQuery<'_>, table: Table) -> String
     let name = requested
         .stored
         .map_or_else(|| String::from("result"), qualified_name);
+    // The name of a stored query may have characters that end a quoted string or a path.
     let is_plain = |c: &char| c.is_ascii_alphanumeric() || "-._".contains(*c);
     let name: String = name
         .chars()

@@ -35,10 +35,12 @@ impl<'a> After<'a> {
         let Some(after) = after else {
             return Ok(After::Nothing);
         };
+        // No uid of a contribution has a slash.
         let Some((word, definition)) = after.split_once('/') else {
             return Ok(After::Contribution(after));
         };
         let kind = KINDS.iter().position(|(known, _)| *known == word);
+        // The last slash separates the version, because a name may have slashes too.
         let position = kind.zip(definition.rsplit_once('/'));
         let (kind, (name, version)) = position.ok_or_else(|| {
             Failure::bad_request(
@@ -100,10 +102,13 @@ impl<R: Repository> Service<R> {
                 if after.is_some_and(|after| !after.precedes(index, &listed)) {
                     continue;
                 }
+                // The first record of a page may be larger than a page, so that an export always
+                // advances.
                 if !out.is_empty() && out.len().saturating_add(listed.bytes) > PAGE_BYTES {
                     return Ok(false);
                 }
                 let found = self.definition(kind, &listed.name, &listed.version);
+                // The definition may have been removed after the list was read.
                 if let Some(found) = found.await? {
                     add_record(out, &definition_record(word, &found));
                     call.pause().await;

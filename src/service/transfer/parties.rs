@@ -80,6 +80,7 @@ impl<R: Repository> Service<R> {
         let mut followed = match self.followed_parties(call, &queue).await {
             Ok(followed) => followed,
             Err(failure) => {
+                // Nothing was committed, so that every line of the queue has the same answer.
                 for line in queue {
                     lines.refuse(line.sent.number, &failure);
                 }
@@ -141,6 +142,7 @@ impl<R: Repository> Service<R> {
                 self.check_followed_class(call, &Owner::Demographic, version, followed)
                     .await?;
             }
+            // Later lines may follow this version, although it is not committed yet.
             followed.add_created(&party.object_id, party.class);
         }
         Ok(())

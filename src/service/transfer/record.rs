@@ -85,6 +85,7 @@ fn record_of(line: &str) -> Result<&str, Failure> {
         }
     }
     let record = record.ok_or_else(|| Failure::bad_request("the line has no `record`"))?;
+    // The digest is of the raw text of the record, so any change of white space counts too.
     if digest.as_deref() != Some(&digest_of_text(record)) {
         return Err(Failure::bad_request(
             "the record does not have the digest that the line gives: it was altered on its way",
@@ -245,6 +246,8 @@ pub(super) fn contribution_record(found: &Contribution) -> String {
 /// Encodes the tags of a contribution: pairs of a target and its tags. `None` if it has none.
 fn tags_json(found: &Contribution) -> Option<String> {
     let own = |v: &Version, list: &TagList| {
+        // Only a first version exports the tags of its object, so that no later version exports
+        // them again.
         list.target == v.version_uid || (v.preceding.is_none() && list.target == v.object_id)
     };
     let lists = found

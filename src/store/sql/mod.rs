@@ -104,6 +104,7 @@ impl<S: Sql> Repository for SqlRepository<S> {
             _ => self.prepare(&commits).await.ok().flatten(),
         };
         match earlier.await {
+            // The statements were prepared while the earlier commits were written.
             true => self.write_commits(&commits, prepared).await,
             false => not_written(commits.len()),
         }

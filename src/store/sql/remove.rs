@@ -273,6 +273,7 @@ fn removal_statements(
 impl<S: Sql> SqlRepository<S> {
     /// Removes an EHR with everything in it.
     pub(super) async fn remove_ehr(&self, ehr_id: &str) -> Result<bool, StoreError> {
+        // This is the ehr_id of row 0, which belongs to the demographic service.
         if ehr_id.is_empty() {
             return Ok(false);
         }
@@ -348,6 +349,8 @@ impl<S: Sql> SqlRepository<S> {
         let mut answers = self.batch(batch.to_vec()).await?;
         let generation = Fields::of_only(answers.next()?)?.number()?;
         let mut ends = Fields::of_only(answers.next()?)?;
+        // Rows are searched up to these ids in steps. The transaction that removes the layouts
+        // searches the later ones itself.
         let ends = [ends.number()?, ends.number()?];
         let mut layouts = answers
             .next()?

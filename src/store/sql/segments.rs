@@ -171,6 +171,7 @@ impl Source {
             return None;
         }
         match (scan.kinds.is_empty(), scan.empty_ehrs) {
+            // Without a kind of document the scan reads EHRs alone.
             (true, true) => Some(Source::Ehrs),
             (_, false) if !scan.whole_ehrs => Some(Source::Versions),
             _ => is_joined(scan).then_some(Source::Versions),
@@ -210,6 +211,7 @@ impl SegmentScan {
     pub fn covered(&self) -> Option<u64> {
         let mut end = 0;
         for Opened { held, .. } in &self.segments {
+            // Ids begin with 1. A gap ends the range, because its versions are rows only.
             if held.first != end + 1 {
                 return None;
             }
@@ -232,6 +234,7 @@ impl SegmentScan {
                 let value = held
                     .segment
                     .place(part)
+                    // No value has this number, so that loading the part fails and rows are read.
                     .map_or(u32::MAX, |place| place.value);
                 files.entry((number, value)).or_default().push(part);
             }
@@ -378,6 +381,8 @@ impl Segments {
     /// The statement that lists EHRs which population queries do not read, beyond those of a state
     /// that is known, from an id on.
     fn unqueryable(&self, known: Option<Snapshot>, after: u64) -> Statement {
+        // No database has this number of deletions, so that all EHRs are listed if no state is
+        // known.
         let (ehr, version, removals) = known.map_or((0, NO_BOUND, NO_BOUND), |state| {
             (state.ehr, state.version, state.removals)
         });
@@ -400,6 +405,7 @@ impl Segments {
     ) -> SegmentScan {
         let cache = self.cache(source);
         let overlay = cache.borrow_mut().renew(known, state, &listed, news);
+        // The overlay lacks changes to a segment of an older state, so that its rows are read.
         let known: Vec<&Listed> = listed.iter().filter(|l| overlay.knows(l)).collect();
         let blobs = BlobReads::default();
         let heads = stream::iter(known).map(|listed| self.head(cache, listed, &blobs));
@@ -407,6 +413,7 @@ impl Segments {
         cache.borrow().make_room(self.memory.0);
         let opened = found.into_iter().filter_map(|held| {
             let held = held?;
+            // Another query may have read a newer state while this one waited for the heads.
             let keeps = cache.borrow().is_newest(&overlay);
             let batch = self.readable(&held.blob, held.batch(&overlay, keeps).ok())?;
             Some(Opened {
@@ -457,6 +464,7 @@ impl Segments {
     /// The content of a blob. One that is damaged, or of another release, stays so.
     fn readable<T>(&self, blob: &str, content: Option<T>) -> Option<T> {
         if content.is_none() {
+            // This counts as the last try, as another one would find the same bytes.
             self.miss(blob, MISSES);
         }
         content
@@ -499,6 +507,8 @@ impl Segments {
             if self.has_room(scan, &files) {
                 self.load(scan, files).await;
             } else {
+                // First try without the parts that earlier queries loaded, then one segment at a
+                // time, and at last without segments, by rows.
                 self.drop_parts(scan);
                 if std::mem::replace(&mut is_alone, true) {
                     match self.send_in_turn(scan, sink).await {
@@ -607,6 +617,7 @@ impl Segments {
         let lost: BTreeSet<usize> = outcomes.filter_map(std::future::ready).collect().await;
         scan.blobs = blobs.get();
         if scan.keeps {
+            // The batch of later queries may be another one, of a newer state.
             for Opened { held, batch, .. } in &scan.segments {
                 held.keep_parts(batch);
             }
@@ -715,6 +726,8 @@ impl<S: Sql> SqlRepository<S> {
         };
         if source == Source::Versions {
             let next = |last| segments.superseded(last, state.version);
+            // The first page has no upper bound, as its batch reads the newest state. Later pages
+            // are read in later transactions and must end with this state.
             let list = self.read_lists(segments.listed, superseded, next);
             [news.superseded] = list.await?;
         }

@@ -116,6 +116,7 @@ impl Statement {
 
     /// Returns the parameters of each execution.
     pub fn executions(&self) -> impl Iterator<Item = &[SqlValue]> {
+        // A size of 0 would panic. Without parameters there is nothing to repeat either.
         let further = self.repeated.chunks(self.params.len().max(1));
         std::iter::once(self.params.as_slice()).chain(further)
     }
@@ -164,6 +165,7 @@ impl SqlError {
         let found = message
             .split_once(" constraint failed: ")
             .and_then(|(before, after)| {
+                // The last word is the kind: of `NOT NULL` it is `NULL`.
                 let kind = before.rsplit([' ', ':']).next()?;
                 let columns = after.split([':', ';', '\n']).next()?.trim();
                 Some(format!("{kind} {columns}"))
@@ -189,6 +191,8 @@ impl fmt::Display for SqlError {
 impl From<SqlError> for StoreError {
     fn from(error: SqlError) -> StoreError {
         match error {
+            // The callers handle the constraints that they expect. Any other one would fail again,
+            // so the error does not ask the client to try again, as `Unavailable` does.
             SqlError::Constraint(_) => StoreError::Failed(error.to_string()),
             SqlError::Failed(why) => StoreError::Unavailable(why),
         }

@@ -1,12 +1,13 @@
-// D1 in a process of its own, as in Cloudflare: miniflare runs it in the process of the worker, whose memory would include it.
+// D1 in a process of its own, as at Cloudflare. miniflare runs D1 in the process of the worker, so that
+// the memory of D1 would count as memory of the worker.
 import { Miniflare } from "miniflare";
 
-/** The header by which the process of the worker names a database. */
+/** The header with the name of the database in requests of the worker's process. */
 const DATABASE = "x-database";
 /** A binding of miniflare with this prefix is the service of the database itself. */
 const RAW = "__D1_BETA__";
 
-/** Starts the databases, whose names in the worker are the keys of `databases`, in a process of their own. */
+/** Starts the databases in a process of their own. The keys of `databases` are the names of the bindings. */
 export async function startDatabases(databases, d1Persist) {
   const named = Object.entries(databases).map(([name, id]) => [`${RAW}${name}`, id]);
   const runtime = new Miniflare({
@@ -31,7 +32,7 @@ export async function startDatabases(databases, d1Persist) {
 
 const service = (name) => `apart:${name}`;
 
-/** The plugin of miniflare: bindings as the runtime makes them for D1, whose service is at an address. */
+/** The plugin of miniflare. It creates D1 bindings whose service is at an address. */
 export const plugins = {
   apart: {
     options: { parse: (options) => options },

@@ -1,22 +1,26 @@
-// Requests that are small and cost much: compressed bodies, templates, guides and queries. Each entry is one attack.
+// Small requests with a high cost: compressed bodies, templates, guides and queries. Each entry is one
+// attack.
 //
 // | member | meaning |
 // |---|---|
 // | `item` | the class of the attack, as the threat model of docs/security.md names it |
-// | `prepare` | stores what the attack needs; its result is handed to `attack` |
+// | `prepare` | stores the data that the attack needs; its result is the argument of `attack` |
 // | `attack` | sends the requests; resolves to the answers |
-// | `expected` | the statuses that the answers may have |
+// | `expected` | the permitted statuses of the answers |
 // | `holds` | a further check of the answers |
 import assert from "node:assert/strict";
 import { constants, crc32, deflateRawSync } from "node:zlib";
 import { V1, ITS } from "../server.mjs";
 import { composition, newEhr, template } from "./host.mjs";
 
-/** The long variant has the sizes of the attack that was found; the short one those that already fail without a defence. */
+/**
+ * The sizes of the attacks. The long ones are those of the attacks as they were found. The short ones are
+ * the smallest that fail without the defence.
+ */
 export const LONG = process.env.AQLITE_ATTACK === "long";
 const sized = (short, long) => (LONG ? long : short);
 
-/** The compressed form of `bytes` times one byte, made without ever holding them. */
+/** Returns the gzip form of one byte repeated `bytes` times, without allocating the expanded text. */
 export function gzipBomb(bytes, byte = 0) {
   const block = Buffer.alloc(1_000_000, byte);
   const blocks = Math.ceil(bytes / block.length);
@@ -46,7 +50,7 @@ const query = (host, q, more = {}, options = {}) =>
 export const store = (host, text) =>
   host.send("POST", `${ITS}/definition/template/adl1.4`, { body: text, type: "application/xml" });
 
-/** The template with other occurrences of its POINT_EVENT. */
+/** Returns the template with other occurrences of its POINT_EVENT. */
 const occurrences = (
   id,
   lower,
@@ -64,7 +68,7 @@ export const many = (count, make) => Array.from({ length: count }, (_, index) =>
 const ELEMENT =
   /<children xsi:type="C_COMPLEX_OBJECT">\s*<rm_type_name>ELEMENT<\/rm_type_name>[\s\S]*?<\/attributes>\s*<\/children>/;
 
-/** The template with `count` optional ELEMENTs instead of one; `code` returns the code of each. */
+/** Returns the template with `count` optional ELEMENTs instead of one. `code` returns the code of each. */
 const wide = (id, count, code) =>
   template(id, (text) => {
     const [element] = ELEMENT.exec(text);
@@ -77,7 +81,7 @@ const wide = (id, count, code) =>
     );
   });
 
-/** A composition with `count` ELEMENTs instead of one. */
+/** Returns a composition with `count` ELEMENTs instead of one. */
 const crowded = (id, count, code) =>
   composition(id, (document) => {
     const tree = document.content[0].data.events[0].data;
@@ -95,7 +99,7 @@ async function committed(host, id, text, documents) {
   return answers;
 }
 
-/** A guide that doubles a text `times` times. */
+/** Returns a guide that doubles a text `times` times. */
 const doubling = (id, times, first = "'aaaaaaaaaa'") =>
   JSON.stringify({
     id,
@@ -159,7 +163,7 @@ async function generated(host, id, text) {
   return answers;
 }
 
-/** `depth` times an opening text and a closing one. */
+/** Returns an opening text `depth` times, and then a closing text `depth` times. */
 const nested = (open, close, depth) => open.repeat(depth) + close.repeat(depth);
 
 export const bombs = [
@@ -714,7 +718,7 @@ export const bombs = [
           ),
         ),
       ),
-    // The first rows of a join are found without the others.
+    // The answer has one page of rows. The engine may find them before the join exceeds a limit.
     expected: [200, 408, 413, 429, 503],
   },
   {

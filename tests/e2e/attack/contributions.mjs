@@ -1,4 +1,4 @@
-// Contributions with as many versions as are accepted, and long bodies in XML. Entries as in `bombs.mjs`.
+// Contributions with the maximum number of versions, and long bodies in XML. Entries as in `bombs.mjs`.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ const audit = (code) => JSON.parse(file("audit.json").replace("249", code));
 const post = (host, path, body) =>
   host.send("POST", `${ITS}/${path}`, { body: JSON.stringify(body), keep: 1_000 });
 
-/** A VERSION behind another one; a first one if `preceding` is undefined. */
+/** Returns a VERSION after `preceding`; a first version if `preceding` is undefined. */
 const version = (code, preceding, data) => ({
   _type: "ORIGINAL_VERSION",
   ...(preceding && {
@@ -30,7 +30,7 @@ const version = (code, preceding, data) => ({
 const contribute = (host, owner, versions) =>
   post(host, `${owner}contribution`, { audit: audit("249"), versions });
 
-/** As many persons as a contribution may have; returns their version uids. */
+/** Creates the maximum number of persons in one contribution. Returns their version uids. */
 async function persons(host) {
   const ids = many(MOST, () => crypto.randomUUID());
   const versions = ids.map((id) => ({

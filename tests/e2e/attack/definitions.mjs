@@ -1,4 +1,5 @@
-// Requests whose cost follows from a large definition or a large body, many of them at once. The members of an entry are those of bombs.mjs.
+// Many concurrent requests whose cost results from a large definition or a large body. Entries as in
+// `bombs.mjs`.
 import assert from "node:assert/strict";
 import { V1, ITS } from "../server.mjs";
 import { LONG, many, post, store } from "./bombs.mjs";
@@ -23,7 +24,7 @@ const terms = (first, count, length) =>
       `<term_definitions code="at${first + index}"><items id="text">${`t${index}`.padEnd(length, "é")}</items><items id="description">${"d".repeat(length)}</items></term_definitions>`,
   ).join("");
 
-/** The template with further items beside its ELEMENT, and further terms. */
+/** Returns the template with further items beside its ELEMENT, and further terms. */
 const grown = (id, more, words) =>
   template(id, (text) =>
     text
@@ -34,7 +35,7 @@ const grown = (id, more, words) =>
       .replace(/<term_definitions code="at0004">/, (all) => words + all),
   );
 
-/** CLUSTERs three levels deep, twelve on each, with nine ELEMENTs that may have any value in each. */
+/** CLUSTERs on three levels, twelve on each level. Each has nine ELEMENTs, with any type of value. */
 const bushy = (id) => {
   let inner = many(9, (index) => object("ELEMENT", `at${1_000 + index}`)).join("");
   for (let level = 0; level < 3; level += 1) {
@@ -46,7 +47,10 @@ const bushy = (id) => {
   return grown(id, inner, terms(1_000, 9, 4));
 };
 
-/** ELEMENTs with the same hundreds of codes, whose terms are long: its web template has them for each. */
+/**
+ * ELEMENTs with the same hundreds of codes and long terms. The web template repeats the terms in each
+ * ELEMENT.
+ */
 const worded = (id) =>
   grown(
     id,
@@ -54,7 +58,7 @@ const worded = (id) =>
     terms(1_000, 60, 4) + terms(9_000, 1_200, 300),
   );
 
-/** About 5 MB that may be stored: a thousand ELEMENTs, and the terms of each. */
+/** A template of about 5 MB, which is accepted: a thousand ELEMENTs, each with terms. */
 const long = (id) =>
   grown(
     id,
@@ -65,10 +69,10 @@ const long = (id) =>
 const ofTemplate = (host, id, path = "", headers = {}) =>
   host.send("GET", `${ITS}/definition/template/adl1.4/${id}${path}`, { headers });
 
-/** A body of unknown members. */
+/** A body with unknown members. */
 const unknown = (count) => `{${many(count, (index) => `"k${index}":1`).join()}}`;
 
-/** A composition of about `bytes` bytes with `make(index)` as its links. */
+/** Returns a composition of about `bytes` bytes. Its links are `make(index)`. */
 const linked = (count) =>
   JSON.stringify(
     composition("weight.en.v2", (document) => {

@@ -1,4 +1,5 @@
-// The worker in a workerd of its own, without a proxy before it, with its resident memory and the latency of its neighbours observed.
+// The worker in its own workerd, without a proxy. The host measures the resident memory of the process,
+// and the latency of another client (the neighbour).
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
@@ -12,20 +13,21 @@ import { startDatabases } from "./apart.mjs";
 /**
  * The bounds that hold during and after every attack: milliseconds, and bytes above the idle process.
  *
- * The strict bounds are measured by `cargo xtask soak --only attack` on a machine that does nothing else. The test command
- * runs on shared machines, where a neighbour waits for other programs too. Its bounds are wider: they still fail for
+ * The strict bounds apply to `cargo xtask soak --only attack`, on a machine without other work. The test command
+ * runs on shared machines, where a neighbour also waits for other programs. Its bounds are wider: they still fail for
  * an attack that blocks the worker or keeps its memory.
  *
- * Where other programs take a part of the processors during the attack, the latency is divided by the part that is left
- * (at least a fifth). What the worker and this test use is not counted as taken by others.
+ * If other programs use a part of the processors during the attack, the permitted latency is divided by the
+ * remaining part (at least a fifth). Use by the worker and by this test does not count as use by others.
  */
 const STRICT = process.env.AQLITE_ATTACK === "long";
 export const CALM = {
   latency: STRICT ? 1_000 : 4_000,
   memory: STRICT ? 200_000_000 : 300_000_000,
-  // An instance that grew by less than 72 MiB is kept, beside it what V8 has not collected yet.
+  // An instance that grew by less than 72 MiB is not replaced. The rest is garbage that V8 has not
+  // collected yet.
   kept: STRICT ? 150_000_000 : 250_000_000,
-  giveBack: Number(process.env.AQLITE_ATTACK_PATIENCE ?? 60_000),
+  release: Number(process.env.AQLITE_ATTACK_PATIENCE ?? 60_000),
 };
 
 /** The longest time that a single request may take, in milliseconds. */
@@ -47,7 +49,7 @@ function runtimes() {
     .map(Number);
 }
 
-/** A line of `/proc/PID/status`, in bytes; 0 where the process is gone. */
+/** Returns a line of `/proc/PID/status` in bytes; 0 if the process has ended. */
 export function memoryOf(pid, line = "VmRSS") {
   try {
     return (
@@ -62,7 +64,10 @@ export function memoryOf(pid, line = "VmRSS") {
   }
 }
 
-/** Clock ticks that processors were busy, those that they had, and those that the process `pid` and this one used. */
+/**
+ * Returns clock ticks since the start of the machine: the busy ones of all processors, all of them, and
+ * those that the process `pid` and this process used.
+ */
 function ticks(pid) {
   const [, ...all] = readFileSync("/proc/stat", "utf8")
     .split("\n", 1)[0]
@@ -85,29 +90,32 @@ function ticks(pid) {
   };
 }
 
-/** The part of the processors that was left to the worker and this process since `before`, from a fifth to 1. */
+/** Returns the part of the processors that other programs left since `before`, from a fifth to 1. */
 function partLeft(before, after) {
   const all = Math.max(1, after.all - before.all);
   const others = after.busy - before.busy - (after.own - before.own);
   return Math.min(1, Math.max(0.2, 1 - others / all));
 }
 
-/** Sets the highest resident size that the kernel remembers of a process (`VmHWM`) to its present size. */
+/** Resets the maximum resident size that the kernel records for a process (`VmHWM`) to the present size. */
 function forgetPeak(pid) {
   try {
     writeFileSync(`/proc/${pid}/clear_refs`, "5");
   } catch {
-    // The samples of the neighbour remain.
+    // Without permission, the memory samples of the neighbour are the only measurement.
   }
 }
 
 export const megabytes = (bytes) => `${Math.round(bytes / 1e6)} MB`;
 
-/** The ids of databases by their names in the worker. */
+/** The ids of the databases, by the names of their bindings. */
 const idsOf = (databases) =>
   Object.fromEntries(Object.entries(databases).map(([name, of]) => [name, of.id ?? of]));
 
-/** A running worker. Start one after the other: a new process is recognized by its absence before. */
+/**
+ * A running worker. Start workers one after another: the new workerd process is the one that did not
+ * exist before the start.
+ */
 export class Host {
   static async start(name, variables = { AUTH: "none" }, { fetchMock, apart = false } = {}) {
     const host = new Host();
@@ -159,7 +167,7 @@ export class Host {
     assert.ok(this.pid, "the process of workerd was not found");
   }
 
-  /** Ends the process and starts another one on the same state, whose memory is that of a fresh one. */
+  /** Ends the process and starts another one on the same state, with fresh memory. */
   async restart() {
     await this.runtime.dispose();
     await this.databases?.runtime.dispose();
@@ -167,8 +175,9 @@ export class Host {
   }
 
   /**
-   * Sends a request as it is: no header is added but `Content-Type` beside a body. `stall` milliseconds pass between the two halves
-   * of the body. Every answer is read whole; `bytes` is its length, `text` its first part.
+   * Sends a request. Adds no header except `Content-Type` for a body. `stall` is the time in milliseconds
+   * between the two halves of the body. The whole answer is read. `bytes` is its length, `text` its first
+   * part.
    */
   send(
     method,
@@ -229,7 +238,7 @@ export class Host {
     });
   }
 
-  /** Sends a request whose status must be one of `statuses`; returns the answer. */
+  /** Sends a request. The status must be one of `statuses`. Returns the answer. */
   async expect(statuses, method, path, options) {
     const answer = await this.send(method, path, options);
     const wanted = [statuses].flat();
@@ -240,7 +249,7 @@ export class Host {
     return answer;
   }
 
-  /** Sends lines of JSON; returns the outcome of each. */
+  /** Sends lines of JSON. Returns the outcome of each line. */
   async lines(path, lines, options = {}) {
     const body = lines
       .map((line) => (typeof line === "string" ? line : JSON.stringify(line)))
@@ -257,14 +266,14 @@ export class Host {
       .map((line) => JSON.parse(line));
   }
 
-  /** Remembers the present memory as that of the idle process. */
+  /** Records the present memory as that of the idle process. */
   async settle() {
     for (let i = 0; i < 5; i += 1) await this.expect(200, "GET", "/health");
     await new Promise((resolve) => setTimeout(resolve, 300));
     this.idle = memoryOf(this.pid);
   }
 
-  /** Executes `attack` while a neighbour requests `/health`. Returns its result and the observations of the neighbour. */
+  /** Executes `attack` while a neighbour requests `/health`. Returns its result and the measurements. */
   async observe(attack) {
     forgetPeak(this.pid);
     const neighbour = new Worker(new URL("neighbour.mjs", import.meta.url), {
@@ -293,13 +302,13 @@ export class Host {
     };
   }
 
-  /** Waits until the process has given its memory back; returns the milliseconds, or `Infinity` after a minute. */
-  async givesBack(allowed = CALM.kept) {
+  /** Waits until the process has released its memory. Returns the milliseconds; `Infinity` after a minute. */
+  async waitForRelease(allowed = CALM.kept) {
     const started = performance.now();
     for (;;) {
       const passed = performance.now() - started;
       if (memoryOf(this.pid) - this.idle <= allowed) return passed;
-      if (passed > CALM.giveBack) return Infinity;
+      if (passed > CALM.release) return Infinity;
       await new Promise((resolve) => setTimeout(resolve, 1_000));
       await this.send("GET", "/health");
     }
@@ -311,7 +320,7 @@ export class Host {
     return answer?.status === 200;
   }
 
-  /** Ends the process; one that is busy is killed. */
+  /** Ends the process. Kills it if it does not end by itself. */
   async stop() {
     if (!(await this.isAlive())) process.kill(this.pid, "SIGKILL");
     await this.runtime.dispose();
@@ -319,8 +328,8 @@ export class Host {
   }
 }
 
-/** Fails unless the neighbours were served in time and the memory stayed within its bound and was given back. */
-export function assertCalm({ seen, givenBack }, bounds = CALM) {
+/** Fails unless neighbours were served in time, and memory stayed within its bound and was released. */
+export function assertCalm({ seen, releasedAfter }, bounds = CALM) {
   const problems = [];
   const latency = bounds.latency / seen.left;
   if (seen.worst > latency)
@@ -333,18 +342,18 @@ export function assertCalm({ seen, givenBack }, bounds = CALM) {
     problems.push(
       `resident memory grew by ${megabytes(seen.memory)}, at most ${megabytes(bounds.memory)} are allowed`,
     );
-  if (givenBack === Infinity)
+  if (releasedAfter === Infinity)
     problems.push(`${megabytes(seen.kept)} above the idle process were not given back in a minute`);
   assert.deepEqual(problems, [], problems.join("\n"));
 }
 
-/** The templates of `tests/cases/template/small.opt` under another id, changed by `change`. */
+/** Returns the template `tests/cases/template/small.opt` under another id, changed by `change`. */
 export function template(id, change = (text) => text) {
   const text = readFileSync(join(root, "tests/cases/template/small.opt"), "utf8");
   return change(text.replace("<template_id><value>weight.en.v2<", `<template_id><value>${id}<`));
 }
 
-/** The composition of `tests/cases/rest/weight.json`, as if of template `id`. */
+/** Returns the composition of `tests/cases/rest/weight.json` with `id` as its template. */
 export function composition(id = "weight.en.v2", change = () => {}) {
   const document = JSON.parse(readFileSync(join(root, "tests/cases/rest/weight.json"), "utf8"));
   document.archetype_details.template_id.value = id;
@@ -352,7 +361,7 @@ export function composition(id = "weight.en.v2", change = () => {}) {
   return document;
 }
 
-/** Creates an EHR; returns its id. */
+/** Creates an EHR. Returns its id. */
 export async function newEhr(host, headers = {}) {
   const ehrId = crypto.randomUUID();
   await host.expect(201, "PUT", `${V1}/ehr/${ehrId}`, {
@@ -361,5 +370,5 @@ export async function newEhr(host, headers = {}) {
   return ehrId;
 }
 
-/** The uid in the `ETag` of an answer. */
+/** Returns the uid in the `ETag` of an answer. */
 export const uidOf = (answer) => answer.headers.etag.replaceAll('"', "");

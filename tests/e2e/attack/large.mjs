@@ -1,18 +1,18 @@
-// Reads of a few documents of nine megabytes, and queries whose rows are wide. Entries as in `bombs.mjs`.
+// Reads of documents of nine megabytes, and queries with large rows. Entries as in `bombs.mjs`.
 import { ITS, V1, sample } from "../server.mjs";
 import { LONG } from "./bombs.mjs";
 import { newEhr } from "./host.mjs";
 
-/** Documents of an EHR, and characters of each (two bytes a character). */
+/** The number of documents of an EHR, and the characters of each document (two bytes a character). */
 const [DOCUMENTS, CHARACTERS] = LONG ? [32, 4_500_000] : [8, 4_500_000];
 
 const query = (host, q, more = {}) =>
   host.send("POST", `${V1}/query/aql`, { body: JSON.stringify({ q, ...more }), keep: 1_000 });
 
-/** The EHRs with large documents, by host: they are stored once. */
+/** The EHRs with large documents, by host: the attacks share them. */
 const stored = new WeakMap();
 
-/** An EHR with large compositions, of which the first has several versions. */
+/** Creates an EHR with large compositions. The first one has several versions. */
 async function largeEhr(host) {
   if (stored.has(host)) return stored.get(host);
   const ehrId = await newEhr(host);

@@ -1,7 +1,9 @@
-// Attacks on the memory of a fresh process: long texts, by many requests at once. Entries as in `bombs.mjs`, but `prepare` returns the
-// attack, and the process is started again before it. `most` are the bytes of resident memory above the idle process that the attack
-// may take, and `kept` those after a minute, where the database is in a process of its own, as in Cloudflare. The goal is 200 MB.
-// Larger bounds hold what docs/security.md measures.
+// Attacks on the memory of a fresh process: long texts in many concurrent requests.
+//
+// Entries as in `bombs.mjs`, but `prepare` returns the attack, and the process is restarted before it.
+// `most` is the maximum of resident bytes above the idle process during the attack. `kept` is the maximum
+// a minute later. Both hold if the database is in its own process, as at Cloudflare. The goal is 200 MB.
+// Larger bounds correspond to measurements in docs/security.md.
 import assert from "node:assert/strict";
 import { ITS, V1 } from "../server.mjs";
 import { LONG, many } from "./bombs.mjs";
@@ -15,7 +17,7 @@ const storeTemplate = (host) =>
     type: "application/xml",
   });
 
-/** Loads `count` compositions whose ELEMENT has a name of `length` characters. */
+/** Loads `count` compositions. The name of their ELEMENT has `length` characters. */
 async function loadLongNames(host, count, length) {
   const document = composition(undefined, ({ content: [observation] }) => {
     observation.data.events[0].data.items[0].name.value = "x".repeat(length);
@@ -32,7 +34,7 @@ async function loadLongNames(host, count, length) {
 const SEARCH =
   "SELECT count(*) FROM EHR e CONTAINS COMPOSITION c CONTAINS ELEMENT a WHERE a/name/value LIKE '*y*'";
 
-/** Sends a request `count` times at once, as often as `waves` says: those of a wave that find no place are refused. */
+/** Sends `waves` waves of `count` concurrent requests. Requests of a wave without a permit are refused. */
 async function inWaves(waves, count, send) {
   const answers = [];
   for (let wave = 0; wave < waves; wave += 1)
@@ -40,7 +42,7 @@ async function inWaves(waves, count, send) {
   return answers;
 }
 
-/** A composition in XML whose name has `length` characters, the first of them as given. */
+/** Returns a composition in XML. Its name starts with `first`, and has `length` characters. */
 async function longXml(host, ehrId, length, first) {
   const made = await host.expect(201, "POST", `${ITS}/ehr/${ehrId}/composition`, {
     body: JSON.stringify(composition()),
@@ -117,7 +119,8 @@ export const memory = [
     item: "memory",
     title: "32 queries with LIKE on 600 compositions of 300 kB, the first after a start",
     most: 200_000_000,
-    // The time of a query ends it where other programs take the processors: it would read less.
+    // If other programs use the processors, a time limit would end the query early, so that it reads
+    // less.
     variables: { LIMIT_QUERY_MS: "60000" },
     prepare: async (host) => {
       await storeTemplate(host);

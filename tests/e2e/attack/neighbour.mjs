@@ -1,10 +1,11 @@
-// A client beside an attack, in a thread of its own: it requests `/health` and samples the memory of the server until it receives the message to stop.
+// A client beside an attack, in its own thread. It requests `/health` and samples the memory of the
+// server until it receives the message to stop.
 import { readFileSync } from "node:fs";
 import { request } from "node:http";
 import { parentPort, workerData } from "node:worker_threads";
 
 const { port, pid } = workerData;
-/** Milliseconds between two requests, and after which a request counts as lost. */
+/** The milliseconds between two requests, and the timeout of a request. */
 const [PAUSE, LOST] = [75, 20_000];
 const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 const latencies = [];
@@ -12,7 +13,7 @@ const refused = [];
 let peak = 0;
 let goesOn = true;
 
-/** Asks once, on a connection of its own; resolves to the status, or the error's code. */
+/** Sends one request on a new connection. Resolves to the status, or to the code of the error. */
 function ask() {
   return new Promise((resolve) => {
     const sent = request(
@@ -36,7 +37,7 @@ const sampler = setInterval(() => {
     const resident = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
     peak = Math.max(peak, Number(resident ?? 0) * 1024);
   } catch {
-    // The process is gone: the requests tell.
+    // The process has ended. The failing requests report this.
   }
 }, 25);
 parentPort.once("message", () => (goesOn = false));

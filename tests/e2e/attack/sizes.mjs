@@ -1,4 +1,4 @@
-// Reads and writes of objects that are large or many, by many requests at once. Entries as in `bombs.mjs`.
+// Concurrent reads and writes of large objects, or of many objects. Entries as in `bombs.mjs`.
 import assert from "node:assert/strict";
 import { ITS, V1, sample } from "../server.mjs";
 import { LONG, many, post } from "./bombs.mjs";
@@ -17,7 +17,7 @@ const once = (prepare) => {
   };
 };
 
-/** An EHR with one composition of nine megabytes, whose first text has `CHARACTERS` characters. */
+/** Creates an EHR with one composition of nine megabytes. Its first text has `CHARACTERS` characters. */
 const CHARACTERS = 4_500_000;
 const withDocument = once(async (host) => {
   const ehrId = await newEhr(host);
@@ -38,7 +38,7 @@ const audit = (description = "x") => ({
   description: { _type: "DV_TEXT", value: description },
 });
 
-/** An EHR with a contribution of `count` compositions whose audits have `length` characters. */
+/** Creates an EHR with a contribution of `count` compositions. Their audits have `length` characters. */
 async function contributed(host, count, length) {
   await host.expect([201, 409], "POST", `${ITS}/definition/template/adl1.4`, {
     body: template("weight.en.v2"),
@@ -59,7 +59,7 @@ async function contributed(host, count, length) {
   return { ehrId, made };
 }
 
-/** Stores value sets, each given by its address and what it includes. */
+/** Stores value sets. Each is given by its URL and its inclusions. */
 async function valueSets(host, sets) {
   const answers = [];
   for (const [url, include] of sets)

@@ -1,8 +1,9 @@
-// A client program over the types that openapi-typescript makes of `/openapi.json`: the compiler must accept every line of it, and refuse those that are marked.
+// A client program with the types that openapi-typescript generates from `/openapi.json`. The compiler
+// must accept every line, and reject the lines that are marked with @ts-expect-error.
 import createClient from "openapi-fetch";
 import type { components, paths } from "./schema";
 
-/** The findings of a round of the client. */
+/** The results of one run of the client. */
 export interface Round {
   ehr: string;
   stored: string[];
@@ -15,7 +16,7 @@ function given<T>(value: T | undefined, what: string): T {
   return value;
 }
 
-/** The JSON form of an answer, which could have been XML or CSV. */
+/** Returns the JSON form of an answer, whose type also permits XML and CSV. */
 function json<T>(data: T): Exclude<T, string | undefined> {
   if (typeof data !== "object") throw new Error("the answer is no JSON");
   return data as Exclude<T, string | undefined>;
@@ -67,7 +68,7 @@ export async function round(
   };
 }
 
-/** Calls that the types refuse. */
+/** Calls that the compiler must reject. */
 export function refused(client: ReturnType<typeof createClient<paths>>): unknown[] {
   return [
     // @ts-expect-error There is no such path.

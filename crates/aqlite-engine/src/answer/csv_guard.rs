@@ -96,7 +96,7 @@ fn is_in(ranges: &[RangeInclusive<char>], c: char) -> bool {
     ranges.iter().any(|range| range.contains(&c))
 }
 
-/// The text with an apostrophe before each piece that a spreadsheet would run.
+/// Returns the text with an apostrophe before each piece that a spreadsheet would execute.
 pub(super) fn guarded(text: &str) -> Cow<'_, str> {
     if !pieces(text).any(is_run) && !begins_with_control(text) {
         return Cow::Borrowed(text);
@@ -111,11 +111,11 @@ pub(super) fn guarded(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Returns whether this is texts without a character that separates cells, quotes, calls or
-/// combines: all others are written in quotes.
+/// Returns whether a text has no character that separates cells, quotes, calls a function or
+/// combines operands. All other texts are written in quotes.
 ///
-/// Behind a number in the first cell of a line a reader that splits at `;` sees one cell, such as
-/// `-1,2+A1`. A quote ends a formula there.
+/// If the first cell of a line is a number, a reader that splits at `;` may see it and the next
+/// text as one cell, such as `-1,2+A1`. A quote before the text ends a formula there.
 pub(super) fn is_plain(text: &str) -> bool {
     text.chars().all(|c| {
         c.is_alphanumeric() || matches!(c, ' ' | '_' | '.' | '-' | ':' | '/' | '#' | '[' | ']')
@@ -127,7 +127,7 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
     text.split_inclusive(SEPARATORS)
 }
 
-/// Returns whether a spreadsheet would run the piece as a cell.
+/// Returns whether a spreadsheet would execute the piece as a formula.
 fn is_run(piece: &str) -> bool {
     let first = piece.trim_start_matches(is_trimmed).chars().next();
     first.is_some_and(|c| SIGNS.contains(&c) || is_in(&DASHES, c))

@@ -351,6 +351,7 @@ impl FunctionEntry {
         let repeated = |p: &&'static FormalParameter| p.occurrence == Occurrence::Repeated;
         self.parameters
             .get(argument)
+            // Arguments behind the last parameter belong to it, if it is repeated.
             .or_else(|| self.parameters.last().filter(repeated))
     }
 

@@ -106,6 +106,7 @@ fn key(temporal: Temporal) -> Key {
 }
 
 fn bits(number: f64) -> u64 {
+    // -0.0 + 0.0 is 0.0, so both zeros have the same bits.
     (number + 0.0).to_bits()
 }
 
@@ -188,6 +189,7 @@ impl Members {
             match test(list) {
                 Some(true) => return Some(true),
                 Some(false) => {}
+                // Unknown, unless another list has the value.
                 None => found = None,
             }
         }
@@ -215,6 +217,7 @@ impl List {
         let found = !number.is_nan()
             && (sets.numbers.contains(&bits(number))
                 || sets.untyped_numbers.contains(&bits(number)));
+        // The comparison of NaN with a number is unknown, as in `compare`.
         let comparable = !number.is_nan() || !(sets.has_number || sets.has_untyped());
         truth(
             found,

@@ -231,13 +231,13 @@ impl CachedLayout {
 
 /// The decision tree of a step: inner branches test presence bitmaps, outer ones hold variants.
 pub(super) struct DecisionTree {
-    /// The branches of each test: absent, then present. Before the first one is nothing
-    /// to ask: all come in by its "no".
+    /// The branches of each test: absent, then present. The first element is no test: all rows
+    /// enter the tree by its branch for absent.
     tree: RefCell<Vec<[Branch; 2]>>,
     known: Cell<usize>,
 }
 
-/// A place in the tree: behind the "no" (false) or the "yes" (true) to the question of a number.
+/// A branch of the tree: the number of its test, and whether the bit of the row is present.
 pub(super) type BranchId = (usize, bool);
 
 /// A branch of the decision tree.
@@ -245,7 +245,7 @@ pub(super) type BranchId = (usize, bool);
 pub(super) enum Branch {
     /// The layout variant of the rows that reach this branch.
     LayoutVariant(Rc<LayoutVariant>),
-    /// The number of a question, and its bitmap.
+    /// The number of a test, and its bitmap.
     Test(usize, u32),
     /// A branch that no row has reached.
     #[default]
@@ -268,14 +268,14 @@ impl DecisionTree {
     /// Returns a branch.
     pub fn at(&self, (number, is_present): BranchId) -> Branch {
         match self.tree.borrow().get(number) {
-            Some([no, yes]) => (if is_present { yes } else { no }).clone(),
+            Some([absent, present]) => (if is_present { present } else { absent }).clone(),
             None => Branch::Nothing,
         }
     }
 
-    fn put(&self, (number, is_present): BranchId, standing: Branch) {
-        if let Some([no, yes]) = self.tree.borrow_mut().get_mut(number) {
-            *(if is_present { yes } else { no }) = standing;
+    fn put(&self, (number, is_present): BranchId, branch: Branch) {
+        if let Some([absent, present]) = self.tree.borrow_mut().get_mut(number) {
+            *(if is_present { present } else { absent }) = branch;
         }
     }
 
@@ -385,8 +385,8 @@ mod tests {
             let known: Vec<&Rc<LayoutVariant>> = tree
                 .iter()
                 .flatten()
-                .filter_map(|standing| {
-                    if let Branch::LayoutVariant(variant) = standing {
+                .filter_map(|branch| {
+                    if let Branch::LayoutVariant(variant) = branch {
                         Some(variant)
                     } else {
                         None

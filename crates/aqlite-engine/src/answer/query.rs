@@ -58,6 +58,7 @@ impl Query {
             None => (u64::MAX, 0),
         };
         self.window = Some(Window::First {
+            // The rows of LIMIT that earlier pages have are not counted again.
             limit: rows.min(limit.saturating_sub(offset)),
             offset: start.saturating_add(offset),
         });
@@ -287,6 +288,7 @@ impl LikePattern {
     pub fn new(items: Vec<LikeItem>) -> LikePattern {
         let bytes = |item: &LikeItem| match item {
             LikeItem::Text(text) => text.len(),
+            // A character has at least one byte.
             LikeItem::One => 1,
             LikeItem::Any => 0,
         };

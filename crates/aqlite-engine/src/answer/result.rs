@@ -23,7 +23,7 @@ pub struct ResultSet {
 pub enum ResultFormat {
     /// A JSON array of arrays.
     Json,
-    /// A JSON object a line, with these names of members.
+    /// One JSON object on each line, with these names of members.
     Ndjson(Vec<String>),
     /// Lines of CSV.
     Csv(CsvOptions, CsvColumns),
@@ -241,6 +241,7 @@ impl ResultSet {
 
     /// Appends the rows as a JSON array of arrays.
     pub fn write_rows(&self, out: &mut String) {
+        // A guess: a cell has 12 bytes.
         out.reserve(self.rows.len() * self.columns.len() * 12);
         ResultFormat::Json.begin(out);
         self.write_piece(&ResultFormat::Json, 0, (usize::MAX, usize::MAX), out);
@@ -401,8 +402,8 @@ impl ResultBuffer {
         }));
     }
 
-    /// Keeps these rows only, in this order, and no text that none of them names. All of them must
-    /// be in the buffer.
+    /// Removes all rows except these, which follow in this order, and all texts that none of these
+    /// rows names. All of them must be in the buffer.
     pub fn keep(&mut self, rows: impl Iterator<Item = u32>) {
         let mut kept = ResultBuffer {
             words: self.words.clone(),
@@ -417,6 +418,7 @@ impl ResultBuffer {
                     if let CellRef::Word(_) = held {
                         *held
                     } else {
+                        // The other texts are dropped with the old dictionary.
                         kept.hold(&self.cell(*held))
                     }
                 })
@@ -426,8 +428,8 @@ impl ResultBuffer {
         *self = kept;
     }
 
-    /// Of the rows from this one on keeps some only, in this order. All of them must be in the
-    /// buffer.
+    /// Removes the rows from `start` on, except for `rows`, which follow in this order. All of them
+    /// must be in the buffer.
     pub fn keep_behind(&mut self, start: usize, rows: &[u32]) {
         let kept: Vec<CellRef> = rows
             .iter()
@@ -493,6 +495,7 @@ impl CellRef {
             Column::Number(numbers) => match numbers.at(at)? {
                 Number::Decimal(value, decimals) => Some(CellRef::Decimal(value, decimals)),
                 Number::Token(token) => Some(CellRef::Token(own.number_of(token))),
+                // No stored column has computed numbers.
                 Number::Computed(_) => None,
             },
             Column::Boolean(flags) => Some(CellRef::Boolean(*flags.get(at as usize)?)),

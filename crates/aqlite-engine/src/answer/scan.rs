@@ -90,6 +90,8 @@ impl Scan {
             other.kinds.contains(&composition),
         ) {
             (true, true) => either(&self.archetypes, &other.archetypes),
+            // Archetypes select compositions only, so those of a scan without compositions do not
+            // count.
             (true, false) => self.archetypes,
             (false, _) => other.archetypes.clone(),
         };
@@ -114,6 +116,7 @@ impl Scan {
 fn either(one: &[ArchetypeGroup], other: &[ArchetypeGroup]) -> Vec<ArchetypeGroup> {
     let (Some(ArchetypeGroup(one)), Some(ArchetypeGroup(other))) = (one.first(), other.first())
     else {
+        // One of the scans reads compositions of any archetype.
         return Vec::new();
     };
     let mut ids = one.clone();

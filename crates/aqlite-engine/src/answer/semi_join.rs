@@ -105,6 +105,8 @@ impl<'q> Sides<'q> {
             members: Vec::new(),
         };
         sides.collect(inner).filter(|()| ehr.class == Cls::EHR)?;
+        // A row of the join is repeated for each document of a class expression: without the
+        // expression it comes once.
         let may_drop = ignores_repetition(query) && sides.members.iter().all(|side| side.is_single);
         if may_drop {
             for side in &mut sides.members {
@@ -120,6 +122,7 @@ impl<'q> Sides<'q> {
                 self.collect(left)?;
                 self.collect(right)
             }
+            // No branch of a choice must exist, so none of them restricts the EHRs.
             Source::Or(..) => None,
             Source::Class(expr) => {
                 let mut variables = Vec::new();
@@ -194,6 +197,7 @@ impl Side<'_> {
     /// Returns the query for an object of each document that can be joined, and the paths that it
     /// reads; `None` if it would have too many.
     fn alone(&self, query: &Query) -> Option<(Query, Vec<usize>)> {
+        // The index of the path to the object, which is added behind those of the query.
         let object = query.paths.len();
         if object >= MAX_PATHS {
             return None;
@@ -209,6 +213,7 @@ impl Side<'_> {
             .collect();
         read.sort_unstable();
         read.dedup();
+        // The greatest index, so the list remains in order.
         read.push(object);
         let mut paths = query.paths.clone();
         paths.push(IdentifiedPath {
@@ -221,6 +226,7 @@ impl Side<'_> {
             from: Source::Class(Box::new(self.expr.clone())),
             variables: query.variables.clone(),
             paths,
+            // No condition with EXISTS decides about one class expression: see `decides`.
             exists: Vec::new(),
             select: vec![Column {
                 name: String::from("object"),

@@ -60,9 +60,9 @@ const INTERVAL: &str = "DV_INTERVAL";
 /// The options of CSV.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CsvOptions {
-    /// Writes texts so that no spreadsheet takes one for a formula, whatever separator it splits
-    /// at: an apostrophe before what would begin one, and quotes around every text that is not
-    /// plain. Numbers are never touched.
+    /// Writes texts so that no spreadsheet reads one of them as a formula, whatever separator the
+    /// spreadsheet expects: an apostrophe precedes a text that would begin a formula, and quotes
+    /// surround every text that is not plain. Numbers are never changed.
     pub guard: bool,
 }
 
@@ -89,6 +89,7 @@ impl ResultSet {
     /// The names of the columns, each of its own: alias, path, or `#` and the number.
     pub fn column_names(&self) -> Vec<String> {
         let named = |(i, column): (usize, &super::result::ResultColumn)| match &column.path {
+            // The name of a column without alias is its number from 0.
             Some(path) if column.name == format!("#{i}") => path.clone(),
             _ => column.name.clone(),
         };
@@ -124,8 +125,8 @@ impl ResultSet {
         self.written(&ResultFormat::Csv(options, self.csv_columns()))
     }
 
-    /// A JSON object a row and line, its members named as the columns of
-    /// [`ResultSet::column_names`]; cells as in JSON results.
+    /// The table as one JSON object on a line for each row. The members have the names of
+    /// [`ResultSet::column_names`], and the cells are those of JSON results.
     pub fn to_ndjson(&self) -> String {
         self.written(&ResultFormat::Ndjson(self.column_names()))
     }
@@ -175,6 +176,7 @@ pub(super) fn write_ndjson(names: &[String], row: Row<'_>, most: usize, out: &mu
         out.push(if i > 0 { ',' } else { '{' });
         quote_into(out, name);
         out.push(':');
+        // The caller rejects a result that is larger, so the rest of the row is not written.
         if out.len() > most {
             return;
         }
@@ -208,6 +210,7 @@ fn in_order(mut found: Vec<String>) -> Vec<String> {
             .iter()
             .flat_map(|(_, parts)| *parts)
             .position(|p| *p == end);
+        // All parts of the lower end of an interval come before those of the upper one.
         (part.starts_with(".upper"), of_class.map_or(0, |p| p + 1))
     };
     order::sort_by_key(&mut found, |part| place(part));
@@ -262,10 +265,11 @@ fn of_object<'a>(json: &'a str, prefix: &str) -> Option<Spread<'a>> {
     )
 }
 
-/// The value at a way of members.
-fn member<'a>(json: &'a str, way: &str) -> Option<Field<'a>> {
+/// The value at a path of members, separated by dots.
+fn member<'a>(json: &'a str, path: &str) -> Option<Field<'a>> {
     let mut at = json;
-    for step in way.split('.') {
+    // The members are scanned again at each step: no object is parsed as a whole.
+    for step in path.split('.') {
         at = members(at)
             .ok()?
             .into_iter()
@@ -276,6 +280,7 @@ fn member<'a>(json: &'a str, way: &str) -> Option<Field<'a>> {
         Token::String(text) => Field::Text(text),
         Token::Number(_) | Token::Boolean(_) => Field::Plain(at.into()),
         Token::Null => Field::Null,
+        // An object or list at the end of the path is written as its JSON.
         _ => Field::Text(at.into()),
     })
 }
@@ -289,6 +294,7 @@ fn line<'a>(fields: impl Iterator<Item = Field<'a>>, options: CsvOptions, out: &
             Field::Text(text) => write_text(&text, options, out),
         }
     }
+    // RFC 4180 requires CR LF, also on systems with another line end.
     out.push_str("\r\n");
 }
 

@@ -219,6 +219,7 @@ impl Batch {
             .get_or_init(|| self.list_ehrs())
             .get(ehr_id)
             .copied()
+            // The list still has removed EHRs.
             .filter(|number| self.has_ehr(*number))
     }
 

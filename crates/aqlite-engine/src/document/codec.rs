@@ -23,6 +23,7 @@ impl ByteWriter {
     }
 
     fn number(&mut self, mut number: u64) {
+        // The highest bit of a byte means that another group follows.
         while number > 0x7f {
             self.0.push(number as u8 | 0x80);
             number >>= 7;
@@ -37,7 +38,9 @@ impl ByteWriter {
 
     /// Writes a list of numbers in the width of the greatest one.
     fn numbers(&mut self, numbers: impl ExactSizeIterator<Item = u64> + Clone) {
+        // The OR of all numbers has as many bits as the greatest one.
         let greatest = numbers.clone().fold(0, |all, number| all | number);
+        // The width is 0 if all numbers are 0.
         let width = (u64::BITS - greatest.leading_zeros()).div_ceil(8) as usize;
         self.number(numbers.len() as u64);
         self.0.push(width as u8);
@@ -187,6 +190,7 @@ macro_rules! number {
 }
 
 fn zigzag(number: i64) -> u64 {
+    // 0, -1, 1, -2 become 0, 1, 2, 3: the lowest bit is the sign.
     (number << 1 ^ number >> 63) as u64
 }
 
@@ -285,6 +289,7 @@ impl<T: Codec, const LENGTH: usize> Codec for [T; LENGTH] {
     }
 
     fn read(from: &mut ByteReader<'_>) -> Option<[T; LENGTH]> {
+        // No length is stored, because the type has it.
         let items = (0..LENGTH).map(|_| T::read(from));
         items.collect::<Option<Vec<T>>>()?.try_into().ok()
     }

@@ -53,6 +53,7 @@ impl Form {
             at = *end;
         }
         let layout = Arc::clone(&self.packed.root().layout);
+        // The text behind the last leaf value must be the same too.
         if self.json.get(at..)? != rest {
             return None;
         }
@@ -70,6 +71,7 @@ impl Form {
 fn read_leaf<'a>(own: &str, rest: &mut &'a str) -> Option<&'a str> {
     let (value, behind) = match rest.strip_prefix('"').filter(|_| own.starts_with('"')) {
         Some(inner) => {
+            // A value that ends at a backslash has an escape, and no quote follows it.
             let (value, behind) = inner.split_at_checked(inner.find(['"', '\\'])?)?;
             (value, behind.strip_prefix('"')?)
         }

@@ -151,6 +151,7 @@ pub(super) fn is_constant(place: Place, kind: Kind, text: &str, known: &dyn Know
     match (kind, place.attr) {
         (Kind::Number, Attr::PRECISION | Attr::TYPE) => SMALL_NUMBERS.contains(&text),
         (Kind::Number, _) => false,
+        // Of the booleans, only the flags of the bounds of an interval describe structure.
         (Kind::Boolean, _) => place.class == Cls::DV_INTERVAL,
         (_, Attr::ARCHETYPE_NODE_ID) => {
             is_short_code(text)
@@ -194,6 +195,7 @@ fn is_code_of(role: Attr, attr: Attr, text: &str) -> bool {
 
 /// Returns whether this is a node code of one short number.
 fn is_short_code(text: &str) -> bool {
+    // Two letters precede the digits: `at0004`.
     is_node_code(text) && text.len() <= 2 + MOST_DIGITS && !text.contains('.')
 }
 
@@ -210,6 +212,7 @@ pub(super) fn cut_elements(list: NodeRef<'_>) -> Vec<bool> {
         .map(|e| (e.kind(), e.class(), e.text_at(Attr::ARCHETYPE_NODE_ID)))
         .collect();
     let repeats =
+        // The key of an element equals itself, so it repeats if there is a second one.
         |key| keys.len() > 1 && keys.iter().filter(|other| *other == key).nth(1).is_some();
     keys.iter()
         .map(|key| key.0 == Kind::Object && (key.1.is_a(Cls::CONTENT_ITEM) || repeats(key)))

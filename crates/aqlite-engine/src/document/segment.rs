@@ -243,9 +243,9 @@ impl Batch {
 
     /// Returns the numbers of the absent parts that were read, ascending.
     ///
-    /// What was computed from the batch is valid only if it made no [`absent_reads`]. Otherwise the
-    /// parts must be loaded ([`Segment::load`]) and the computation repeated. A part that was absent
-    /// is missing here if another computation has loaded it since.
+    /// A result that was computed from the batch is valid only if the computation made no
+    /// [`absent_reads`]. Otherwise the parts must be loaded ([`Segment::load`]) and the computation
+    /// repeated. A part that was absent is missing here if another computation has loaded it since.
     ///
     /// [`absent_reads`]: super::absent_reads
     pub fn wanted(&self) -> Vec<u32> {

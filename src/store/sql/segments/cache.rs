@@ -154,6 +154,7 @@ impl Held {
     /// # Errors
     /// If the head is damaged.
     pub fn batch(&self, overlay: &Overlay, keeps: bool) -> Result<Rc<Batch>, &'static str> {
+        // The overlay is of all segments, in ascending order: this part of it is of this segment.
         let from = overlay.superseded.partition_point(|id| *id < self.first);
         let to = overlay.superseded.partition_point(|id| *id <= self.last);
         let superseded = overlay.superseded.get(from..to).unwrap_or_default();
@@ -267,11 +268,14 @@ impl Cache {
         news: News,
     ) -> Rc<Overlay> {
         let is_listed = |blob: &String| listed.iter().any(|listed| listed.blob == *blob);
+        // A running query has its own reference to a segment that is dropped here.
         self.held.retain(|blob, _| is_listed(blob));
         let oldest = listed.iter().map(|listed| listed.state).min();
         let overlay = match known.state {
             None => Rc::new(Overlay::since(oldest.unwrap_or(0), news)),
             Some(before) => {
+                // After a physical deletion the database lists all unqueryable EHRs, as those in
+                // the overlay may be among the deleted ones.
                 let is_removed = before.removals != state.removals;
                 if !is_removed && news.is_empty() {
                     known.overlay

@@ -155,6 +155,7 @@ impl Range {
     fn unwritten(listed: &[Listed], newest: u64, (least, most): (u64, u64)) -> Option<Range> {
         let (mut end, mut gap_end) = (0, newest);
         for listed in listed {
+            // A segment that was lost or removed leaves a gap.
             if listed.first > end + 1 {
                 gap_end = listed.first - 1;
                 break;
@@ -162,6 +163,8 @@ impl Range {
             end = listed.last;
         }
         let (first, most) = (end + 1, end + most);
+        // A gap is filled whatever its size: the segments behind it do not count as covered while
+        // it is there.
         let is_gap = gap_end < newest;
         (gap_end >= first && (is_gap || gap_end - end >= least)).then_some(Range {
             first,
@@ -175,11 +178,15 @@ impl Range {
     fn merged(listed: &[Listed], (least, most): (u64, u64)) -> Option<Range> {
         let mut tier = least;
         while tier < most {
+            // Only segments with fewer versions take part in a tier, so that a large segment is not
+            // written again for a few small ones.
             tier = tier.saturating_mul(FACTOR as u64).min(most);
             let range = (0..listed.len()).find_map(|at| {
                 let run = run_of(listed.get(at..).unwrap_or_default(), tier, most);
                 let (first, last) = (run.first()?.first, run.last()?.last);
                 let memory: u64 = run.iter().map(|segment| segment.memory).sum();
+                // Fewer than FACTOR segments are merged if they fill three quarters of a limit, as
+                // few others would fit.
                 let fills = last + 1 - first > most / 4 * 3 || memory > BYTES as u64 / 4 * 3;
                 let is_large = run.len() > 1 && fills;
                 (run.len() >= FACTOR || is_large).then_some(Range { first, last })
@@ -329,10 +336,12 @@ impl<S: Sql> SqlRepository<S> {
             Source::Ehrs => ehrs.len(),
         };
         let memory = batch.encoding_bytes() as u64;
+        // The encoded segment is a second copy, and storing it waits for the blob store.
         drop(batch);
         let files = encoded.values.len() as u64;
         let values: usize = encoded.values.iter().map(Vec::len).sum();
         let bytes = (values + encoded.head.len()) as u64;
+        // Whatever stops this compaction, the blobs are collected as garbage after the lease.
         let begin = Statement::new(BEGIN).bind(blob).bind(files);
         self.rows(begin.bind(now + LEASE)).await?;
         segments.store(blob, encoded.head, encoded.values).await?;

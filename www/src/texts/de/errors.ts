@@ -58,7 +58,7 @@ export const errors: Texts["errors"] = {
   setUnnamed: () => "ein Datensatz braucht einen Namen",
   setNameTaken: ({ name }) =>
     `einen Datensatz \`${name}\` gibt es schon: wählen Sie einen anderen Namen`,
-  notKept: ({ reason }) =>
+  notStored: ({ reason }) =>
     `das konnte nicht gespeichert werden und wurde deshalb nicht ausgeführt: ${reason}`,
   fileGone: ({ name }) => `die Datei ${name} gibt es nicht mehr`,
   fileDamaged: ({ file, reason }) =>

@@ -54,7 +54,7 @@ export const errors = {
   setUnnamed: () => "a data set needs a name",
   setNameTaken: ({ name }: { name: string }) =>
     `there is a data set \`${name}\` already: choose another name`,
-  notKept: ({ reason }: { reason: string }) =>
+  notStored: ({ reason }: { reason: string }) =>
     `this could not be kept, so it was not done: ${reason}`,
   fileGone: ({ name }: { name: string }) => `the file ${name} is gone`,
   fileDamaged: ({ file, reason }: { file: string; reason: string }) =>

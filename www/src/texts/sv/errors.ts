@@ -53,7 +53,7 @@ export const errors: Texts["errors"] = {
   setGone: () => "datamängden finns inte längre",
   setUnnamed: () => "en datamängd behöver ett namn",
   setNameTaken: ({ name }) => `det finns redan en datamängd \`${name}\`: välj ett annat namn`,
-  notKept: ({ reason }) => `detta kunde inte sparas och utfördes därför inte: ${reason}`,
+  notStored: ({ reason }) => `detta kunde inte sparas och utfördes därför inte: ${reason}`,
   fileGone: ({ name }) => `filen ${name} finns inte längre`,
   fileDamaged: ({ file, reason }) =>
     `filen ${file} i den här datamängden är skadad (${reason}), och ingen annan fil har dess innehåll: öppna en annan datamängd och importera en export av den här`,

@@ -263,6 +263,7 @@ impl<'p, 'b> Binder<'p, 'b> {
             ..begun
         };
         let mut number = 0;
+        // The outcome is in `search`. The flow only ends the enumeration.
         let _ = self.each(expr, parent, &mut |node, below| {
             let is_open = number == begun.done && begun.is_open;
             number += 1;
@@ -361,6 +362,7 @@ impl<'p, 'b> Binder<'p, 'b> {
         match &expr.contains {
             Contains::Nothing => next(a),
             Contains::Some(source) => self.bind_in(source, (below, extent), a, next),
+            // The listing has only candidates that passed this test.
             Contains::None(_) if extent != Extent::All => next(a),
             Contains::None(_) => match self.contains(expr, below) {
                 Some(true) => next(a),

@@ -114,6 +114,7 @@ pub(super) struct Taken(Cell<u64>);
 impl Taken {
     /// Notes that a path was taken.
     pub fn note(&self, path: ExecutionPath) {
+        // There must be no more than 64 paths.
         self.0.set(self.0.get() | 1 << path as u32);
     }
 

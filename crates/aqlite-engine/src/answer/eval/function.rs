@@ -23,6 +23,7 @@ fn evaluate<'a>(function: Function, arguments: &[Value<'a>], now: &str) -> Optio
             substring(
                 &text(0)?,
                 number(1)?,
+                // A length that is NULL makes the result NULL. An absent one does not.
                 if arguments.len() > 2 {
                     Some(number(2)?)
                 } else {
@@ -38,6 +39,7 @@ fn evaluate<'a>(function: Function, arguments: &[Value<'a>], now: &str) -> Optio
                 .into(),
         ),
         Function::ConcatWs => Value::Text(
+            // A text that is NULL is left out together with its separator.
             (1..arguments.len())
                 .filter_map(text)
                 .collect::<Vec<Cow<'_, str>>>()
@@ -97,6 +99,7 @@ pub(super) fn units(function: Function, bytes: usize) -> u64 {
 
 /// Returns the position of a text in another, from 1; 0 if it does not occur.
 fn position(part: &str, text: &str) -> f64 {
+    // `at` counts bytes, and the result counts characters.
     text.find(part).map_or(0.0, |at| {
         (text.chars().count() - text.get(at..).map_or(0, |rest| rest.chars().count()) + 1) as f64
     })
@@ -123,10 +126,12 @@ fn substring(text: &str, from: f64, length: Option<f64>) -> Option<String> {
 /// Half away from zero, to a number of decimals (negative: tens, hundreds), on the decimal digits
 /// as people write them.
 fn round(number: f64, decimals: f64) -> f64 {
+    // No double has digits beyond these places: the greatest is about 1.8e308, the least 5e-324.
     let decimals = decimals.clamp(-400.0, 400.0) as i32;
     let shifted =
         |number: f64, by: i32| number::parse(&format!("{}e{by}", number::shortest(number)));
     match shifted(number, decimals) {
+        // A double of this size, about 2^53, has no fraction that could be rounded.
         Some(shifted) if shifted.abs() >= 9e15 => number,
         moved => moved
             .and_then(|n| shifted(n.round(), -decimals))

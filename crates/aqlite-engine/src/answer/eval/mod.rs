@@ -118,6 +118,7 @@ impl Budget {
     /// The most rows that the paths of one variable may give in one document.
     fn rows_of_variable(&self, plan: &Plan) -> usize {
         self.rows
+            // A row has a node for each of `width` paths and variables.
             .min(BYTES_OF_VARIABLE.min(self.bytes) / (plan.width * size_of::<Node>()))
             .max(1)
     }
@@ -234,6 +235,7 @@ impl<'p> Run<'p> {
         (budget, work): (Budget, Rc<Work>),
         stopped: &'p dyn Fn() -> bool,
     ) -> Run<'p> {
+        // The plain evaluation is the reference for semi-joins too, so it uses none.
         let semi_join = plan.semi_join.as_deref().filter(|_| !budget.plain);
         let plan = semi_join.map_or(plan, |semi_join| &semi_join.plan);
         Run {
@@ -325,6 +327,7 @@ impl<'p> Run<'p> {
         while let Some(task) = open.pop() {
             match task.evaluate(self, batch, &last_ehr, &mut open) {
                 Ok(()) if self.is_full() => return None,
+                // There is no pause after the last task: the batch is complete.
                 Ok(()) if !self.work.is_due() || open.is_empty() => {}
                 Ok(()) | Err(Halt::Paused) if (self.stopped)() => {
                     self.failure = Some(QueryError::Stopped);

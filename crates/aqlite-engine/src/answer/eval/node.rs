@@ -30,6 +30,7 @@ impl Node {
     }
 
     pub fn is_none(self) -> bool {
+        // The table of `Fragment::NONE`.
         self.fragment.table == u32::MAX
     }
 }
@@ -191,6 +192,8 @@ impl<'b> View<'b> {
             .filter(|asked| asked.fragment == fragment)
             .map(|asked| asked.tests.borrow_mut())
         {
+            // A recorded test is no difference: the result applies to all fragments with its
+            // outcome.
             Some(mut tests) if !tests.contains(&(bitmap, has)) => tests.push((bitmap, has)),
             Some(_) => {}
             None => self.note_difference(),
@@ -340,6 +343,7 @@ impl<'b> View<'b> {
         visit: &mut dyn FnMut(Node) -> bool,
     ) -> bool {
         match table.layout().item(item).map(|i| i.kind) {
+            // Each fragment has its own number of rows of a group.
             Some(ItemKind::Group(group)) => {
                 self.note_difference();
                 self.batch
@@ -365,6 +369,7 @@ impl<'b> View<'b> {
                 .map(Node::root)
         };
         match EHR_REFERENCES.contains(&attr).then(references).flatten() {
+            // The object with the references has none of its own, which ends the recursion.
             Some(references) if references != node => self.each(references, attr, visit),
             _ => true,
         }
@@ -416,6 +421,7 @@ impl<'b> View<'b> {
         out: &mut String,
     ) {
         let before = out.len();
+        // The stored form is the root: the standard form of the item is made from it too.
         self.batch.write_json(fragment, 0, out);
         match out.get(before..).and_then(standard) {
             Some(standard) => {
@@ -434,6 +440,7 @@ impl<'b> View<'b> {
             .and_then(|status| self.single(status, Attr::UID))
             .and_then(|uid| self.text_at(uid, Attr::VALUE));
         if let Some(uid) = uid {
+            // The closing brace of the EHR. The reference is its last member.
             out.pop();
             out.push_str(",\"ehr_status\":{\"_type\":\"OBJECT_REF\",\"id\":{\"_type\":\"OBJECT_VERSION_ID\",\"value\":");
             quote_into(out, uid);

@@ -43,6 +43,7 @@ impl<'b> View<'b> {
             Some(Leaf::Number(number)) => Value::Number(number),
             Some(Leaf::Boolean(flag)) => Value::Boolean(flag),
             Some(Leaf::Text(text)) => match self.holder(node) {
+                // Only the value of a temporal class is a time, not a text of another attribute.
                 Some((class, Attr::VALUE)) => TemporalKind::for_class(class)
                     .map_or(Value::Text(text.into()), |kind| {
                         Value::Temporal(kind, text.into())
@@ -66,6 +67,7 @@ impl<'b> View<'b> {
                 self.number_at(node, Attr::NUMERATOR),
                 self.number_at(node, Attr::DENOMINATOR),
             ) {
+                // Without a quotient the proportion cannot be compared.
                 (Some(n), Some(d)) if d != 0.0 => Value::Number(n / d),
                 _ => Value::Object,
             },
@@ -141,6 +143,7 @@ pub(super) fn member(value: &Value<'_>, members: &Members) -> Option<bool> {
         Value::Text(text) => members.has_text(text),
         Value::Temporal(kind, text) => members.has_temporal(*kind, text),
         Value::TemporalObject(kind, text) => members.has_temporal_object(*kind, text),
+        // Such a text has the type of the member that it is compared with.
         Value::Untyped(_) => one_by_one(value, members),
         Value::Null | Value::Object | Value::TextObject(_) => members.is_empty().then_some(false),
     }
@@ -193,6 +196,7 @@ pub(super) fn compare(left: &Value<'_>, op: CompareOp, right: &Value<'_>) -> Opt
         (other, Value::Untyped(text)) => compare(other, op, &typed(text, other)),
         (Value::Number(a), Value::Number(b)) => a.partial_cmp(b).map(|o| holds(op, o)),
         (Value::Boolean(a), Value::Boolean(b)) if equality => Some(holds(op, a.cmp(b))),
+        // Texts of different lengths differ, and no byte of them is read.
         (Value::Text(a), Value::Text(b)) if equality && a.len() != b.len() => {
             Some(op == CompareOp::Ne)
         }
@@ -212,6 +216,7 @@ fn compare_temporal(left: &Value<'_>, op: CompareOp, right: &Value<'_>) -> Optio
             CompareOp::Ne => x.same(y).map(|same| !same),
             _ => x.floor_order(y).map(|order| holds(op, order)),
         },
+        // Values of two axes, such as a date and a duration, have no order.
         (Some(_), Some(_)) => None,
         _ if matches!(left, Value::TemporalObject(..))
             || matches!(right, Value::TemporalObject(..)) =>

@@ -21,8 +21,8 @@ pub(super) struct ChildrenOfStep {
     pub(super) children: Vec<ChildRows>,
 }
 
-/// The child rows in one table that are of one layout variant, each with the number of its whole
-/// and the row in that one's table.
+/// The child rows in one table that are of one layout variant, each with an index into
+/// [`Search::parents`] and the row of its parent in the table of that entry.
 pub(super) struct ChildRows {
     pub(super) table: u32,
     pub(super) variant: Rc<LayoutVariant>,
@@ -31,7 +31,8 @@ pub(super) struct ChildRows {
 }
 
 impl ChildrenOfStep {
-    /// The number of the child rows that are of the same layout variant as one.
+    /// Returns the index of the child rows with the layout variant of `child`, and adds an entry for
+    /// a new variant.
     fn variant_of(
         &mut self,
         by: &ByTemplate<'_, '_>,
@@ -63,7 +64,7 @@ impl ChildrenOfStep {
         Some(self.children.len() - 1)
     }
 
-    /// Lays a child row to those of its layout variant.
+    /// Adds a child row to those of its layout variant.
     fn collect(&mut self, at: usize, child: Fragment, of: (u32, u32)) -> Result<(), Abort> {
         let children = self.children.get_mut(at);
         let children =
@@ -126,6 +127,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
                     .and_then(|children| children.variant.rows())
                     .map(|rows| !rows.is_empty())
             };
+            // A child row has no layout variant, or one whose rows depend on further data.
             if found.len() < children.len() || found.iter().any(|at| gives(at).is_none()) {
                 walked.push(row);
             } else if !found.iter().any(|at| gives(at) == Some(true)) {

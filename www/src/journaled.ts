@@ -1,5 +1,6 @@
-// A repository that follows the journal of a data set. It contains the writes of other realms, and
-// its own writes are stored. Behind writes it makes checkpoints, so that opening stays fast.
+// A repository over the journal of a data set. It applies the writes of other realms (page, workers,
+// Service Worker), and appends its own writes to the journal. After many writes it makes a
+// checkpoint, so that opening the data set stays fast.
 import { Repository } from "aqlite-wasm";
 import { Damaged, type DataSets, type Journal, type Piece, type Stored } from "./persist";
 import { exclusively } from "./storage";
@@ -25,12 +26,12 @@ export function responseOf({ status, headers, body }: Answer, method: string): R
 }
 
 /** The error of a write that could not be stored and was undone. */
-export class NotKept extends Fault<"notKept"> {
-  override readonly name = "NotKept";
+export class NotStored extends Fault<"notStored"> {
+  override readonly name = "NotStored";
 }
 
-/** Lets messages in. A `setTimeout` would wait for milliseconds. */
-export function breathe(): Promise<void> {
+/** Waits for the next task, so that messages are handled. `setTimeout` would wait for milliseconds. */
+export function nextTask(): Promise<void> {
   if (typeof MessageChannel === "undefined") return new Promise((resolve) => setTimeout(resolve));
   return new Promise((resolve) => {
     const { port1, port2 } = new MessageChannel();
@@ -44,7 +45,7 @@ export function breathe(): Promise<void> {
 
 const READS = new Set(["GET", "HEAD", "OPTIONS"]);
 
-/** Whether a request cannot change anything. It then needs no lock. */
+/** Whether a request cannot change data. Such a request needs no lock. */
 export function reads(method: string, url: string): boolean {
   return (
     READS.has(method) ||
@@ -55,18 +56,18 @@ export function reads(method: string, url: string): boolean {
 }
 
 /** Receives the progress of reading a data set: bytes read, and their approximate total. */
-export type Reading = (done: number, of: number) => void;
+export type ReadProgress = (done: number, of: number) => void;
 
 /** The time in milliseconds after the last write at which a checkpoint is begun. */
 const IDLE = 2000;
-/** The same after checkpoints that could not be made, at most. */
+/** The maximum of this time. It doubles after each checkpoint that failed. */
 const MOST_PATIENCE = 300_000;
 
-/** The number of sample compositions from which on they are stored as a checkpoint. */
+/** The minimum number of sample compositions that are stored as a checkpoint, not as a journal. */
 const MANY = 2000;
 
 /** The repository and its journal in one realm. */
-export class Kept {
+export class JournaledRepository {
   repository: Repository;
   readonly sets: DataSets;
   readonly #base: string;
@@ -76,14 +77,14 @@ export class Kept {
   #busy: Promise<unknown> = Promise.resolve();
   /** The file of the checkpoint from which the repository was opened. */
   #file: string | undefined;
-  /** The number of physical deletions that no file has the texts of. */
+  /** The number of physical deletions before the checkpoint was made: no file has their texts. */
   #erased = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #patience = IDLE;
 
   /**
    * `base` is the address before `v1` of the interface. `which` returns the id of the data set. With
-   * `compacts`, this realm makes checkpoints behind writes of all realms.
+   * `compacts`, this realm makes checkpoints after writes of any realm.
    */
   constructor(base: string, sets: DataSets, which: () => Promise<string>, compacts = true) {
     this.#base = base;
@@ -100,7 +101,8 @@ export class Kept {
   }
 
   /**
-   * Runs one function after another: nothing may come between a write and its place in the journal.
+   * Runs one function after another. No other function of this realm may run between a write and
+   * the moment when the write is in the journal.
    */
   #inTurn<T>(run: () => Promise<T>): Promise<T> {
     const result = this.#busy.then(run, run);
@@ -109,7 +111,7 @@ export class Kept {
   }
 
   /** Runs on data that contain all writes of other realms. */
-  current<T>(run: () => T | Promise<T>, reading?: Reading): Promise<T> {
+  current<T>(run: () => T | Promise<T>, reading?: ReadProgress): Promise<T> {
     return this.#inTurn(async () => {
       for (;;) {
         await this.follow(reading);
@@ -119,13 +121,14 @@ export class Kept {
           if ("error" in outcome) throw outcome.error;
           return outcome.value;
         }
-        // Nothing that was computed is valid, and nothing was stored.
+        // A part of the checkpoint could not be read, so the outcome is not valid. Nothing was
+        // stored. The loop repeats the run on a recovered repository.
         await this.#recover(failure);
       }
     });
   }
 
-  /** Forgets a checkpoint that cannot be read. Fails if nothing else has its content. */
+  /** Drops a checkpoint that cannot be read. Fails if no earlier starting point has its content. */
   async #recover(failure: string, file = this.#file): Promise<void> {
     if (file !== undefined && (await this.#journal.giveUp(file))) return;
     this.#journal.forget();
@@ -147,7 +150,7 @@ export class Kept {
   }
 
   /** Applies the writes of other realms. The caller must hold the turn. */
-  async follow(reading: Reading = () => undefined): Promise<void> {
+  async follow(reading: ReadProgress = () => undefined): Promise<void> {
     const id = await this.#which();
     if (id !== this.#journal.id) this.#journal = this.sets.journal(id);
     let done = 0;
@@ -205,14 +208,14 @@ export class Kept {
       this.#patience = IDLE;
     };
     const failed = () => {
-      // It is tried again, but not at the cost of the device if the storage is full.
+      // The next attempt waits longer: if the storage is full, frequent attempts only cost energy.
       this.#patience = Math.min(2 * this.#patience, MOST_PATIENCE);
     };
     const timer: unknown = (this.#timer = setTimeout(() => {
       this.#timer = undefined;
       void this.compact().then(compacted, failed);
     }, this.#patience));
-    // A process of Node does not wait for it.
+    // In Node, this timer must not keep the process alive.
     (timer as { unref?: () => void }).unref?.();
   }
 
@@ -223,8 +226,8 @@ export class Kept {
   }
 
   /**
-   * Makes a checkpoint if the journal behind the last one is long, in short steps between other
-   * work. A write of any realm makes it void.
+   * Makes a checkpoint if the journal after the last one is long. The work is done in short steps
+   * between other work. Fails if any realm writes meanwhile.
    */
   compact(): Promise<void> {
     return exclusively("aqlite/compact", async () => {
@@ -243,7 +246,7 @@ export class Kept {
       const next = pieces(repository, (step) =>
         this.#inTurn(async () => {
           check();
-          await breathe();
+          await nextTask();
           return step();
         }),
       );
@@ -256,7 +259,7 @@ export class Kept {
     });
   }
 
-  /** Removes texts that were deleted physically from all files. */
+  /** Replaces all files by a checkpoint, which does not contain the physically deleted texts. */
   async #erase(): Promise<void> {
     const now = <T>(step: () => T) => Promise.resolve(step());
     const written = await this.#journal.save(pieces(this.repository, now));
@@ -271,7 +274,7 @@ export class Kept {
       await this.#journal.append(line);
     } catch (error) {
       this.#journal.forget();
-      throw new NotKept("notKept", { reason: reasonOf(error) });
+      throw new NotStored("notStored", { reason: reasonOf(error) });
     }
     if (this.#holdsDeleted) await this.#erase();
     else if (this.#journal.isLong) this.#later();
@@ -293,11 +296,12 @@ export class Kept {
   ): Promise<void> {
     this.#journal = this.sets.journal(id);
     if ((samples?.compositions ?? 0) >= MANY) {
-      // No line of a journal is written, which would take longer and more space.
+      // The repository records no journal: many lines would take longer and more space than a
+      // checkpoint.
       this.#adopt(new Repository(this.#base, false));
       while (await fill());
       const turn = async <T>(step: () => T) => {
-        await breathe();
+        await nextTask();
         return step();
       };
       await this.#journal.rewriteAsCheckpoint(samples, pieces(this.repository, turn));
