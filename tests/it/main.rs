@@ -17,6 +17,7 @@ mod contributions;
 mod dependencies;
 mod error_codes;
 mod faults;
+mod features;
 mod gdl;
 mod gdl_damaged;
 mod gdl_records;
