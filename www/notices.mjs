@@ -1,23 +1,39 @@
 // The file of third-party notices: every npm package and every Rust crate that is part of a build,
 // with its licence.
 //
+// The builds of page and npm package call `notices`. For a program of Rust alone:
+// `node www/notices.mjs --package aqlite-cli --target x86_64-unknown-linux-gnu --out FILE`.
+//
 // The packages are those that esbuild read, and their dependencies. The crates are those that Cargo
-// resolves for the module, without build scripts and procedural macros, whose code is not part of
-// it. A part without a licence text stops the build, unless its licence is Apache-2.0.
+// resolves for the target, without build scripts and procedural macros, whose code is not part of
+// the result. A part without a licence text stops the build, unless its licence is Apache-2.0.
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { readFile, readdir } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { readFile, readdir, writeFile } from "node:fs/promises";
+import { dirname, join, relative, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
 
 /** The name of the file in a build. */
 export const NOTICES = "THIRD_PARTY_NOTICES.txt";
-/** The crates of the modules. */
-const CRATES = ["aqlite-wasm", "aqlite-arrow-wasm"];
+/**
+ * A binary: its crates in this workspace, and the target that they are compiled for.
+ * @typedef {{ crates: string[], target: string }} Binary
+ */
+/** The modules of page and npm package. */
+const MODULES = {
+  crates: ["aqlite-wasm", "aqlite-arrow-wasm"],
+  target: "wasm32-unknown-unknown",
+};
 const LICENCE_FILE = /^(licen[cs]e|copying|copyright|notice|unlicense)/i;
+/** Source files with such a name, which contain code. */
+const CODE_FILE = /\.(rs|c|h|py|sh|html)$/i;
+/** Folders of a crate that are not compiled into what depends on it. */
+const NOT_LINKED = /^(tests?|benche?s?|examples|fuzz|doc|docs)[/\\]/i;
 
 /**
- * A part of a build that others wrote.
- * @typedef {{ kind: string, name: string, version: string, license: string, source: string, folder: string }} Part
+ * A part of a build that others wrote. Only crates have `authors`.
+ * @typedef {{ kind: string, name: string, version: string, license: string, source: string, folder: string, authors?: string[] }} Part
  */
 
 /**
@@ -61,15 +77,15 @@ function cargo(root, args) {
 }
 
 /**
- * Returns name and version of the crates below the modules, with their features alone:
+ * Returns name and version of the crates below a binary, with their features alone:
  * `serde v1.0.0`.
  */
-function linked(root) {
+function linked(root, { crates, target }) {
   const tree = cargo(root, [
     "tree",
-    ...CRATES.flatMap((name) => ["--package", name]),
+    ...crates.flatMap((name) => ["--package", name]),
     "--target",
-    "wasm32-unknown-unknown",
+    target,
     "--edges",
     "normal,no-proc-macro",
     "--prefix",
@@ -79,9 +95,9 @@ function linked(root) {
   return new Set(tree.split("\n").map((line) => line.split(" ", 2).join(" ")));
 }
 
-/** Returns the crates that are linked into the modules of browsers. */
-export function cratesOf(root) {
-  const isLinked = linked(root);
+/** Returns the foreign crates that are linked into a binary. */
+export function cratesOf(root, binary) {
+  const isLinked = linked(root, binary);
   const { packages, resolve } = JSON.parse(
     cargo(root, [
       "metadata",
@@ -89,14 +105,14 @@ export function cratesOf(root) {
       "1",
       "--locked",
       "--filter-platform",
-      "wasm32-unknown-unknown",
+      binary.target,
     ]),
   );
   const byId = new Map(packages.map((one) => [one.id, one]));
   const nodes = new Map(resolve.nodes.map((node) => [node.id, node]));
   const seen = new Set();
   const waiting = packages
-    .filter(({ name, source }) => CRATES.includes(name) && source === null)
+    .filter(({ name, source }) => binary.crates.includes(name) && source === null)
     .map(({ id }) => id);
   for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {
     if (seen.has(id) || byId.get(id).targets.some(({ kind }) => kind.includes("proc-macro")))
@@ -111,13 +127,14 @@ export function cratesOf(root) {
       .filter(({ source }) => source !== null)
       // The metadata have the features of all crates of the workspace together.
       .filter(({ name, version }) => isLinked.has(`${name} v${version}`))
-      .map(({ name, version, license, repository, manifest_path }) => ({
+      .map(({ name, version, license, repository, manifest_path, authors }) => ({
         kind: "Rust crate",
         name,
         version,
         license,
         source: repository ?? `https://crates.io/crates/${name}`,
         folder: dirname(manifest_path),
+        authors,
       }))
   );
 }
@@ -132,25 +149,55 @@ function chosen(files, license) {
   return mayBeMit && mit.length > 0 ? mit : files;
 }
 
-/** Returns the text of a part. Some crates name Apache-2.0 without its text, which is always the same. */
-async function licenceOf({ kind, name, license, folder }, root) {
-  const files = chosen(
-    (await readdir(folder)).filter((file) => LICENCE_FILE.test(file)).sort(),
-    license ?? "",
-  );
-  if (files.length === 0 && kind === "Rust crate" && /\bApache-2\.0\b/.test(license ?? ""))
+/** Returns the licence files of a folder, for a crate also those of its folders of linked code. */
+async function licenceFiles({ kind, folder }) {
+  const isCrate = kind === "Rust crate";
+  const entries = await readdir(folder, { withFileTypes: true, recursive: isCrate });
+  return entries
+    .filter((entry) => entry.isFile() && LICENCE_FILE.test(entry.name))
+    .map((entry) => relative(folder, join(entry.parentPath ?? entry.path, entry.name)))
+    .filter((file) => !NOT_LINKED.test(file) && !CODE_FILE.test(file))
+    .sort();
+}
+
+/** Returns the terms of MIT, without a line of copyright. */
+async function termsOfMit(root) {
+  const own = await readFile(join(root, "LICENSE-MIT"), "utf8");
+  return own.slice(own.indexOf("Permission is hereby granted")).trim();
+}
+
+/**
+ * Returns the text of a crate without a licence file, or undefined. The texts of Apache-2.0 and MIT
+ * are always the same. The holders of the copyright of MIT are the authors in the manifest.
+ */
+async function namedLicence({ kind, license, authors }, root) {
+  if (kind !== "Rust crate") return undefined;
+  if (/\bApache-2\.0\b/.test(license))
     return (await readFile(join(root, "LICENSE-APACHE"), "utf8")).trim();
-  if (!license || files.length === 0)
-    throw new Error(`${kind} ${name} in ${folder}: no licence${license ? " text" : ""}`);
+  if (!/\bMIT\b/.test(license) || authors.length === 0) return undefined;
+  return `Copyright (c) ${authors.join(", ")}\n\n${await termsOfMit(root)}`;
+}
+
+/** Returns the text of a part. */
+async function licenceOf(part, root) {
+  const { kind, name, license, folder } = part;
+  if (!license) throw new Error(`${kind} ${name} in ${folder}: no licence`);
+  const all = await licenceFiles(part);
+  // A text in a folder is that of code from elsewhere, which has no part in the choice.
+  const isOwn = (file) => dirname(file) === ".";
+  const files = [...chosen(all.filter(isOwn), license), ...all.filter((file) => !isOwn(file))];
+  if (files.length === 0) {
+    const text = await namedLicence(part, root);
+    if (text === undefined) throw new Error(`${kind} ${name} in ${folder}: no licence text`);
+    return text;
+  }
   const texts = await Promise.all(files.map((file) => readFile(join(folder, file), "utf8")));
   return texts.map((text) => text.replaceAll("\r\n", "\n").trim()).join("\n\n");
 }
 
-/** The standard library is linked into every module. */
+/** The standard library is linked into every binary. */
 async function standardLibrary(root) {
   const [, version] = cargo(root, ["version"]).split(" ");
-  const own = await readFile(join(root, "LICENSE-MIT"), "utf8");
-  const terms = own.slice(own.indexOf("Permission is hereby granted"));
   const words =
     "Copyright (c) The Rust Project Developers (see https://thanks.rust-lang.org). Notices of its own parts: https://doc.rust-lang.org/stable/COPYRIGHT-library.html";
   return {
@@ -159,14 +206,17 @@ async function standardLibrary(root) {
     version,
     license: "MIT OR Apache-2.0",
     source: "https://github.com/rust-lang/rust",
-    text: `${words}\n\n${terms.trim()}`,
+    text: `${words}\n\n${await termsOfMit(root)}`,
   };
 }
 
-/** Returns the text of the file for these npm packages and the crates of the module. */
-export async function notices(packages, root) {
+/**
+ * Returns the text of the file for these npm packages and the crates of a binary, the modules if no
+ * other is given.
+ */
+export async function notices(packages, root, binary = MODULES) {
   const parts = await Promise.all(
-    [...packages, ...cratesOf(root)].map(async (part) => ({
+    [...packages, ...cratesOf(root, binary)].map(async (part) => ({
       ...part,
       text: await licenceOf(part, root),
     })),
@@ -188,3 +238,20 @@ function grouped(parts) {
   for (const part of parts) byText.set(part.text, [...(byText.get(part.text) ?? []), part]);
   return byText;
 }
+
+/** Writes the notices of a binary of this workspace, as the arguments of the program name it. */
+async function main() {
+  const { values } = parseArgs({
+    options: {
+      package: { type: "string", multiple: true },
+      target: { type: "string" },
+      out: { type: "string" },
+    },
+  });
+  const { package: crates, target, out } = values;
+  if (!crates || !target || !out) throw new Error("expected --package, --target and --out");
+  const root = dirname(dirname(fileURLToPath(import.meta.url)));
+  await writeFile(resolve(out), await notices([], root, { crates, target }));
+}
+
+if (process.argv[1] && resolve(process.argv[1]) === fileURLToPath(import.meta.url)) await main();

@@ -36,16 +36,16 @@ export function packages(folder) {
   );
 }
 
-/** Returns the crates below the module of browsers, as Cargo prints them. */
-export function crates() {
+/** The crates of the modules of browsers. */
+const MODULES = ["aqlite-wasm", "aqlite-arrow-wasm"];
+
+/** Returns the foreign crates below crates of the workspace, the modules of browsers if none are given. */
+export function crates(below = MODULES, target = "wasm32-unknown-unknown") {
   const asked = [
     "tree",
-    "--package",
-    "aqlite-wasm",
-    "--package",
-    "aqlite-arrow-wasm",
+    ...below.flatMap((name) => ["--package", name]),
     "--target",
-    "wasm32-unknown-unknown",
+    target,
     "--edges",
     "normal,no-proc-macro",
     "--prefix",
@@ -61,7 +61,7 @@ export function crates() {
   const lines = stdout
     .trim()
     .split("\n")
-    .filter((line) => !line.includes("(/") && !line.includes("(proc-macro)"));
+    .filter((line) => line !== "" && !line.includes("(/") && !line.includes("(proc-macro)"));
   return [...new Set(lines)].map((line) => `${line.replace(" v", " ")} (Rust crate, `);
 }
 

@@ -35,6 +35,9 @@ const FILES: [&str; 8] = [
     "LICENSE-MIT",
 ];
 
+/// The files that every crate contains. Both licences require their text with each copy.
+const REQUIRED: [&str; 3] = ["README.md", "LICENSE-APACHE", "LICENSE-MIT"];
+
 /// Packs all crates without an upload, as `cargo publish` does, and checks their files. The packed
 /// crates are not compiled: the workspace compiles the same files, and the public automation
 /// compiles the packed ones.
@@ -63,7 +66,7 @@ fn check_files(name: &str, folders: &[&str], files: &str) -> Result<(), String> 
             .lines()
             .any(|file| file.replace('\\', "/").starts_with(wanted))
     };
-    let mut wanted = folders.iter().chain([&"README.md"]);
+    let mut wanted = folders.iter().chain(&REQUIRED);
     wanted
         .find(|wanted| !has(wanted))
         .map_or(Ok(()), |missing| Err(format!("{name} lacks {missing}")))
@@ -74,18 +77,19 @@ mod tests {
     use super::check_files;
 
     #[test]
-    fn a_file_of_the_tests_or_a_missing_readme_is_an_error() {
+    fn a_file_of_the_tests_or_a_missing_readme_or_licence_is_an_error() {
         let check = |files: &str| check_files("aqlite-rm", &["src/"], files);
-        assert_eq!(check("Cargo.toml\nREADME.md\nsrc/lib.rs"), Ok(()));
-        assert!(
-            check("README.md\nsrc/lib.rs\ntests/it/main.rs")
-                .unwrap_err()
-                .contains("tests/it")
+        let required = "README.md\nLICENSE-APACHE\nLICENSE-MIT";
+        assert_eq!(
+            check(&format!("Cargo.toml\n{required}\nsrc/lib.rs")),
+            Ok(())
         );
-        assert!(
-            check("Cargo.toml\nsrc/lib.rs")
-                .unwrap_err()
-                .contains("README.md")
-        );
+        let more = check(&format!("{required}\nsrc/lib.rs\ntests/it/main.rs"));
+        assert!(more.unwrap_err().contains("tests/it"));
+        for missing in required.lines() {
+            let others = required.replace(missing, "Cargo.toml");
+            let error = check(&format!("{others}\nsrc/lib.rs")).unwrap_err();
+            assert_eq!(error, format!("aqlite-rm lacks {missing}"));
+        }
     }
 }
