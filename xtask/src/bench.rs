@@ -4,7 +4,7 @@
 
 use crate::figures::{Measured, short};
 use crate::options::Options;
-use crate::process::{cargo, command, corpus, run_keeping};
+use crate::process::{cargo, command, corpus, output_of, run_keeping};
 use crate::tools::{WASI, browser, npm_packages, target};
 use crate::{bundle, readme, sample};
 
@@ -19,8 +19,13 @@ pub fn run_task(args: &[String]) -> Result<(), String> {
     let part = ["worker", "page"]
         .into_iter()
         .find(|part| options.has(part));
+    let mut origin = origin();
     match (options.given("from"), part) {
-        (Some(file), _) => measured.take(&kept(file)?),
+        (Some(file), _) => {
+            let lines = kept(file)?;
+            origin = lines.iter().find(|line| line.starts_with(ORIGIN)).cloned();
+            measured.take(&lines);
+        }
         (None, Some("worker")) => worker(compositions, &mut measured)?,
         (None, Some(_)) => page(&options, compositions, &mut measured)?,
         (None, None) => core(&options, compositions, &mut measured)?,
@@ -31,13 +36,28 @@ pub fn run_task(args: &[String]) -> Result<(), String> {
     };
     let shown = measured.figures()?;
     println!(
-        "\n{tables}{}\n{} goals reached, {} missed",
-        shown.text, shown.reached, shown.missed
+        "\n{}\n\n{tables}{}\n{} goals reached, {} missed",
+        origin.as_deref().unwrap_or_default(),
+        shown.text,
+        shown.reached,
+        shown.missed
     );
     if options.has("readme") {
-        write_readme(part, &tables, &shown.text)?;
+        let origin = origin.ok_or("the commit of the figures is unknown")?;
+        let dated = |text: &str| format!("{origin}\n\n{}", text.trim_start());
+        write_readme(part, &dated(&tables), &dated(&shown.text))?;
     }
     Ok(())
+}
+
+/// The begin of the sentence that dates figures.
+const ORIGIN: &str = "Measured with the code of ";
+
+/// Returns the sentence that dates figures: the present commit and its day. `None` outside of a
+/// repository of Git.
+fn origin() -> Option<String> {
+    let commit = output_of(&mut command("git", &["log", "-1", "--format=%h of %cs"]))?;
+    Some(format!("{ORIGIN}commit {}.", commit.trim()))
 }
 
 /// Writes the tables and the figures of a part into the documentation.

@@ -190,6 +190,53 @@ fn reached(value: f64, unit: &str, goal: &str) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::{Measured, reached, short};
+    use crate::process::root;
+    use std::fs;
+
+    /// Returns the rows of the tables of `docs/benchmark.md` below the title of a section of
+    /// figures, as cells: name, measured value, goal, outcome.
+    fn rows_below<'p>(page: &'p str, title: &str) -> Vec<Vec<&'p str>> {
+        let (before, after) = title.split_once(" N ").unwrap_or((title, ""));
+        let mut lines = page.lines();
+        lines
+            .by_ref()
+            .find(|line| line.starts_with(before) && line.ends_with(&format!("{after}:")));
+        lines
+            .skip(3)
+            .take_while(|line| line.starts_with('|'))
+            .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
+            .collect()
+    }
+
+    #[test]
+    fn the_page_has_each_figure_with_its_goal_and_outcome() {
+        let read = |name: &str| fs::read_to_string(root().join(name)).unwrap();
+        let (page, figures) = (read("docs/benchmark.md"), read("benches/figures.tsv"));
+        let mut sections = figures.split("\n\n").skip(1).peekable();
+        assert!(sections.peek().is_some());
+        for section in sections {
+            let (title, lines) = section.split_once('\n').unwrap();
+            let rows = rows_below(&page, title);
+            let wanted: Vec<Vec<&str>> = lines.lines().map(|l| l.split('\t').collect()).collect();
+            let pairs = |from: &[Vec<&str>], goal: usize| -> Vec<(String, String)> {
+                from.iter()
+                    .map(|cells| (cells[0].to_owned(), cells[goal].to_owned()))
+                    .collect()
+            };
+            assert_eq!(pairs(&rows, 2), pairs(&wanted, 3), "{title}");
+            for row in rows {
+                assert_eq!(row[3], outcome(row[1], row[2]), "{title}: {row:?}");
+            }
+        }
+    }
+
+    /// Returns the outcome that a table must state for a measured value and a goal, both as printed.
+    fn outcome(measured: &str, goal: &str) -> &'static str {
+        let number = measured.split(['/', ' ']).next().unwrap_or_default();
+        let value = number.replace(',', "").parse();
+        let outcome = value.ok().and_then(|value| reached(value, "", goal));
+        outcome.map_or("", |reached| if reached { "reached" } else { "missed" })
+    }
 
     #[test]
     fn figures_are_ratios_of_what_was_measured() {
