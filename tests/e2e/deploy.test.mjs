@@ -2,7 +2,16 @@
 // docs/deploy.md promises.
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
-import { copyFileSync, mkdirSync, readFileSync } from "node:fs";
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import {
@@ -13,15 +22,21 @@ import { Issuer } from "./issuer.mjs";
 import { V1, freshState, root, startServed, startWith } from "./server.mjs";
 
 const config = readFileSync(join(root, "wrangler.toml"), "utf8");
+const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 
-test("wrangler accepts the deployment without a warning", () => {
-  const args = ["deploy", "--dry-run", "--outdir", join(root, "target/e2e/deploy")];
+/** Runs `wrangler deploy --dry-run`, with more arguments for another configuration. */
+function dryRun(...more) {
+  const args = ["deploy", "--dry-run", "--outdir", join(root, "target/e2e/deploy"), ...more];
   const env = { ...process.env, CI: "1", NO_COLOR: "1", WRANGLER_SEND_METRICS: "false" };
-  const run = spawnSync(join(root, "node_modules/.bin/wrangler"), args, {
+  return spawnSync(join(root, "node_modules/.bin/wrangler"), args, {
     cwd: root,
     encoding: "utf8",
     env,
   });
+}
+
+test("wrangler accepts the deployment without a warning", () => {
+  const run = dryRun();
   const told = run.stdout + run.stderr;
   assert.equal(run.status, 0, told);
   assert.doesNotMatch(told, /WARNING|ERROR|✘|▲/, told);
@@ -50,6 +65,84 @@ test("a first deployment can create its bindings and write their ids into the co
   assert.deepEqual(
     written.map((binding) => binding.migrations_dir),
     ["migrations", "migrations-log", undefined],
+  );
+});
+
+test("the bucket that the page on deployment adds is bound by the next deployment", (context) => {
+  const page = readFileSync(join(root, "docs/deploy.md"), "utf8");
+  const [bucket] = /^\[\[r2_buckets\]\]\n(?:\w+ = ".*"\n)+/m.exec(page);
+  // Paths of a configuration are relative to its folder.
+  const altered = join(root, "wrangler.bucket.toml");
+  writeFileSync(altered, `${config}\n${bucket}`);
+  context.after(() => rmSync(altered));
+  const run = dryRun("--config", altered);
+  assert.equal(run.status, 0, run.stdout + run.stderr);
+  assert.match(run.stdout, /env\.SEGMENTS/);
+});
+
+/**
+ * Runs a script of package.json with programs that only note their calls. Returns these calls.
+ * `programs` has the text of each program.
+ */
+function runScript(name, programs) {
+  const folder = mkdtempSync(join(tmpdir(), "aqlite-script-"));
+  const notes = join(folder, "calls");
+  writeFileSync(notes, "");
+  for (const [program, text] of Object.entries(programs)) {
+    const path = join(folder, program);
+    writeFileSync(path, `#!/bin/sh\n${text.replaceAll("NOTES", notes)}\n`);
+    chmodSync(path, 0o755);
+  }
+  const run = spawnSync("/bin/sh", ["-c", manifest.scripts[name]], {
+    cwd: folder,
+    encoding: "utf8",
+    env: { PATH: `${folder}:/usr/bin:/bin`, HOME: folder },
+  });
+  return { status: run.status, calls: readFileSync(notes, "utf8").trim().split("\n") };
+}
+
+test("the scripts that Cloudflare runs build, deploy and then migrate every database", () => {
+  const { d1_databases: databases } = readRawConfig({
+    config: join(root, "wrangler.toml"),
+  }).rawConfig;
+  const migrations = databases.map(({ binding }) => `d1 migrations apply ${binding} --remote`);
+  const note = 'echo "$@" >> NOTES';
+  assert.deepEqual(runScript("migrate", { wrangler: note }).calls, migrations);
+  const npm = 'echo "npm $@" >> NOTES';
+  assert.deepEqual(runScript("deploy", { wrangler: note, npm }).calls, [
+    "deploy",
+    "npm run migrate",
+  ]);
+  const refused = runScript("deploy", { wrangler: `${note}; exit 3`, npm });
+  assert.deepEqual(refused, { status: 3, calls: ["deploy"] });
+  assert.deepEqual(runScript("build", { cargo: note }).calls, ["xtask build"]);
+});
+
+test("the build installs Rust where it is absent, as in the image of Cloudflare", (context) => {
+  if (
+    spawnSync("/bin/sh", ["-c", "command -v cargo"], { env: { PATH: "/usr/bin:/bin" } }).status ===
+    0
+  )
+    return context.skip("cargo is a program of the system");
+  // The installer of rustup puts cargo into the home folder.
+  const cargo = "printf '#!/bin/sh\\necho installed \"$@\" >> NOTES\\n' > $HOME/.cargo/bin/cargo";
+  const installer = `mkdir -p $HOME/.cargo/bin; ${cargo}; chmod +x $HOME/.cargo/bin/cargo`;
+  const curl = `cat <<'END'\n${installer}\nEND`;
+  assert.deepEqual(runScript("build", { curl }).calls, ["installed xtask build"]);
+});
+
+test("the button deploys this repository, and each binding that it asks for has a description", () => {
+  const [, repository] = /^repository = "(.+)"$/m.exec(
+    readFileSync(join(root, "Cargo.toml"), "utf8"),
+  );
+  const button = `\n[deploy-button]: https://deploy.workers.cloudflare.com/?url=${repository}\n`;
+  for (const page of ["README.md", "docs/deploy.md"])
+    assert.ok(readFileSync(join(root, page), "utf8").includes(button), page);
+  const { rawConfig } = readRawConfig({ config: join(root, "wrangler.toml") });
+  const bindings = [...rawConfig.d1_databases, ...rawConfig.kv_namespaces];
+  assert.deepEqual(
+    Object.keys(manifest.cloudflare.bindings).sort(),
+    [...bindings.map(({ binding }) => binding), ...Object.keys(rawConfig.vars)].sort(),
   );
 });
 
