@@ -106,6 +106,12 @@ def check_tables(lake, snapshots):
     return found
 
 
+def read_by_duckdb(lake, python):
+    """Reads the Iceberg tables with DuckDB itself, in the environment of its extensions."""
+    program = [python, ROOT / "tests/tables/iceberg.py", lake.lake, lake.folder / "moved"]
+    subprocess.run(program, check=True)
+
+
 def check_bucket(lake):
     """Writes the lake to a bucket of a local server of S3, and reads one of its tables."""
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
@@ -141,6 +147,8 @@ def check_bucket(lake):
 
 def main():
     program, sample, folder = map(Path, sys.argv[1:4])
+    # Another Python, with an older DuckDB. Its path is not resolved: a link to it names its packages.
+    with_extensions = sys.argv[4]
     lake = Lake(program.resolve(), sample, folder.resolve())
     lake.sync(lake.lines[: len(lake.lines) * 2 // 3])
     lake.sync(lake.lines)
@@ -149,6 +157,7 @@ def main():
     first, second = weights.snapshots()
     counts = [len(weights.scan(snapshot_id=one.snapshot_id).to_arrow()) for one in (first, second)]
     assert counts[0] < counts[1], counts
+    read_by_duckdb(lake, with_extensions)
     run_scripts(lake)
 
     gone = json.loads(lake.lines[0])["ehr_id"]
@@ -156,6 +165,7 @@ def main():
     assert check_tables(lake, snapshots=2) >= 10
     rewritten = lake.table(SCRIPTS["polars_pressures.py"])
     assert len(rewritten.snapshots()) == 1, "snapshots expire after a removal"
+    read_by_duckdb(lake, with_extensions)
     holding = [path for path in lake.lake.rglob("*") if path.is_file() and gone.encode() in path.read_bytes()]
     assert not holding, holding
     run_scripts(lake)

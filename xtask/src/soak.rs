@@ -148,8 +148,8 @@ fn tables(options: &Options) -> Result<(), String> {
     run(&mut command(&python, &["tests/tables/check.py", TABLES]))
 }
 
-/// Runs the scripts of docs/analytics.md on a lake of the sample, and reads its tables in pyiceberg and
-/// DuckDB.
+/// Runs the scripts of docs/analytics.md on a lake of the sample, and reads its Iceberg tables in
+/// pyiceberg, and in DuckDB with its extension for Iceberg.
 fn lake(_: &Options) -> Result<(), String> {
     run(&mut cargo(&["build", "--quiet", "--package", "aqlite-cli"]))?;
     let sample = root().join("target/tables/sample");
@@ -159,9 +159,12 @@ fn lake(_: &Options) -> Result<(), String> {
     arguments.extend([String::from("--out"), folder.into_owned()]);
     sample::gen_data(&arguments)?;
     let python = python_with("target/tables/venv", "tests/tables/requirements.txt")?;
+    let extensions = "tests/tables/iceberg_requirements.txt";
+    let with_extensions = python_with("target/tables/iceberg-venv", extensions)?;
     let mut scripts = command(&python, &["tests/tables/lake.py"]);
     scripts.arg(root().join("target/debug/aqlite")).arg(&sample);
-    run(scripts.arg(root().join("target/tables/lake")))
+    scripts.arg(root().join("target/tables/lake"));
+    run(scripts.arg(with_extensions))
 }
 
 /// Runs the packed npm package in Deno, Bun and Next.
