@@ -492,6 +492,7 @@ impl<R: Repository> Service<R> {
                     TerminologyError::Late(why) => (504, why),
                     TerminologyError::Refused(why) => (400, why),
                     TerminologyError::Absent(why) | TerminologyError::Failed(why) => (502, why),
+                    other => (500, other.to_string()),
                 };
                 Failure::new(status, format!("guide {}: `is_a`: {why}", guide.guide().id))
             })

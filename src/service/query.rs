@@ -342,13 +342,14 @@ impl<R: Repository> Service<R> {
             | QueryError::TooManyCombinations(_)
             | QueryError::TooLarge(_) => Failure::bad_request(error.to_string()),
             QueryError::TooMuchWork(_) => Failure::new(408, error.to_string()),
-            QueryError::Broken(_) => Failure::new(500, error.to_string()),
             QueryError::Stopped => Failure::new(
                 408,
                 format!(
                     "the query took longer than {seconds} s; narrow it by an EHR, an archetype or a template"
                 ),
             ),
+            // A broken invariant, and each error that a later engine adds.
+            _ => Failure::new(500, error.to_string()),
         }
     }
 

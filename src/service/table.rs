@@ -14,16 +14,14 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Returns the name of the form in entity tags. A new release keeps it.
-    pub fn name(self) -> &'static str {
-        match (self.format, self.times) {
-            (TableFormat::Arrow, Times::Instant) => "arrow",
-            (TableFormat::Arrow, Times::Text) => "arrow;times=text",
-            (TableFormat::Arrow, Times::Both) => "arrow;times=both",
-            (TableFormat::Parquet, Times::Instant) => "parquet",
-            (TableFormat::Parquet, Times::Text) => "parquet;times=text",
-            (TableFormat::Parquet, Times::Both) => "parquet;times=both",
+    /// Returns the name of the form in entity tags: `arrow`, `parquet;times=text`. A new release
+    /// keeps it.
+    pub fn name(self) -> String {
+        let format = self.format.name();
+        if self.times == Times::default() {
+            return format.to_owned();
         }
+        format!("{format};times={}", self.times.name())
     }
 }
 

@@ -285,6 +285,7 @@ fn with_members(text: &str, shape: Shape, missing: &[&str]) -> String {
                     .map(|m| m.replacen('"', "\"ctx/", 1))
                     .collect::<Vec<_>>()
                     .join(","),
+                _ => panic!("no context of {shape:?} is tested"),
             };
             let is_empty = text[at + 1..].trim_start().starts_with('}');
             format!(

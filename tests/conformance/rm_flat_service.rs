@@ -250,6 +250,7 @@ fn media_type(shape: Shape) -> &'static str {
     match shape {
         Shape::Flat => "application/openehr.wt.flat+json",
         Shape::Structured | Shape::StrictStructured => "application/openehr.wt.structured+json",
+        _ => panic!("no media type of {shape:?} is tested"),
     }
 }
 

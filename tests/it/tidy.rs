@@ -66,6 +66,10 @@ const RUST: [&str; 10] = [
     "examples",
 ];
 
+/// The enums of options that a caller chooses from. `Auth` is none of them: a host must decide on
+/// each of its variants.
+const OPTIONS: [&str; 4] = ["ResultFormat", "Shape", "TableFormat", "Times"];
+
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -292,4 +296,39 @@ fn the_source_has_no_unfinished_parts() {
         }
     }
     assert_none(&complaints);
+}
+
+#[test]
+fn public_errors_and_options_may_get_further_variants() {
+    let mut open_enums = Vec::new();
+    let mut problems = Vec::new();
+    for path in LIBRARIES.iter().flat_map(|folder| sources(folder, &["rs"])) {
+        let text = fs::read_to_string(&path).unwrap();
+        let mut attributes = Vec::new();
+        for line in text.lines() {
+            let declared = line.strip_prefix("pub enum ");
+            let name = declared.and_then(|rest| rest.split([' ', '<']).next());
+            if let Some(name) = name.filter(|n| n.ends_with("Error") || OPTIONS.contains(n)) {
+                open_enums.push(name.to_owned());
+                if !attributes.contains(&"#[non_exhaustive]") {
+                    problems.push(format!("{}: {name} is exhaustive", shown(&path)));
+                }
+                let implementation = format!("impl std::error::Error for {name} {{}}");
+                if name.ends_with("Error") && !text.contains(&implementation) {
+                    problems.push(format!("{}: {name} is no std::error::Error", shown(&path)));
+                }
+            }
+            match line.starts_with("#[") {
+                true => attributes.push(line),
+                false => attributes.clear(),
+            }
+        }
+    }
+    assert_eq!(problems, Vec::<String>::new());
+    for name in OPTIONS
+        .iter()
+        .chain(&["QueryError", "TerminologyError", "ViewError"])
+    {
+        assert!(open_enums.iter().any(|found| found == name), "{name}");
+    }
 }

@@ -74,7 +74,26 @@ fn check_files(name: &str, folders: &[&str], files: &str) -> Result<(), String> 
 
 #[cfg(test)]
 mod tests {
-    use super::check_files;
+    use super::{CRATES, check_files};
+    use crate::process::root;
+    use std::fs;
+
+    #[test]
+    fn the_workflows_name_each_published_crate() {
+        let read = |name: &str| fs::read_to_string(root().join(".github/workflows").join(name));
+        let names = CRATES.map(|(name, _)| name);
+        let published = read("release.yml").unwrap();
+        assert!(published.contains(&format!("for crate in {}; do", names.join(" "))));
+        // A program has no public interface.
+        let compared = read("test.yml").unwrap();
+        let words: Vec<&str> = compared.split_whitespace().collect();
+        let compared: Vec<&str> = words
+            .windows(2)
+            .filter(|pair| pair[0] == "--package")
+            .map(|pair| pair[1])
+            .collect();
+        assert_eq!(compared, names[..names.len() - 1]);
+    }
 
     #[test]
     fn a_file_of_the_tests_or_a_missing_readme_or_licence_is_an_error() {

@@ -101,7 +101,7 @@ impl SyncView {
                 report::show(&aql, shown, &found);
                 Failure::Data(format!("`{shown}` is no valid query"))
             }
-            ViewError::Rule(rule) => Failure::Data(format!("{shown}: {rule}")),
+            other => Failure::Data(format!("{shown}: {other}")),
         })?;
         Ok(SyncView { name, aql, query })
     }

@@ -38,6 +38,7 @@ pub enum TerminologyAnswer {
 
 /// The failure of a terminology request.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TerminologyError {
     /// No source answers for this service. The text is the remedy.
     Absent(String),

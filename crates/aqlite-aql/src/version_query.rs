@@ -24,6 +24,7 @@ pub const VERSION_KEYS: usize = 3;
 
 /// The reason why a query is no view.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum ViewError {
     /// The errors of the text.
     Text(Vec<Diagnostic>),
@@ -42,6 +43,8 @@ impl fmt::Display for ViewError {
         }
     }
 }
+
+impl std::error::Error for ViewError {}
 
 /// Returns a query with the rows of `text`, and [`VERSION_KEYS`] more columns: the id of the EHR, the
 /// uid of the version, and the time of its commit. The clause ORDER BY is removed, because the rows

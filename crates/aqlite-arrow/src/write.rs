@@ -30,6 +30,7 @@ const GROUP_BYTES: usize = 32 << 20;
 
 /// A format of tables.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[non_exhaustive]
 pub enum TableFormat {
     /// The stream format of Apache Arrow, without compression.
     #[default]
@@ -39,6 +40,14 @@ pub enum TableFormat {
 }
 
 impl TableFormat {
+    /// Returns the short name: `arrow`, `parquet`. A later release keeps it.
+    pub fn name(self) -> &'static str {
+        match self {
+            TableFormat::Arrow => "arrow",
+            TableFormat::Parquet => "parquet",
+        }
+    }
+
     /// Returns the media type.
     pub fn media_type(self) -> &'static str {
         match self {
@@ -58,6 +67,7 @@ impl TableFormat {
 
 /// The form of columns whose values are all complete date-times with a zone.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[non_exhaustive]
 pub enum Times {
     /// Points in time.
     #[default]
@@ -66,6 +76,17 @@ pub enum Times {
     Text,
     /// Points in time, and a second column with the texts.
     Both,
+}
+
+impl Times {
+    /// Returns the value of the parameter `times` of media types. A later release keeps it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Times::Instant => "instant",
+            Times::Text => "text",
+            Times::Both => "both",
+        }
+    }
 }
 
 /// The options of a table.

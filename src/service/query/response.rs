@@ -16,6 +16,7 @@ use crate::document::short_digest;
 use crate::store::canonical::quoted;
 use crate::store::repository::Repository;
 use serde_json::json;
+use std::borrow::Cow;
 use std::fmt::Write;
 
 /// Bytes of a result that are written between two pauses.
@@ -34,12 +35,12 @@ impl<R: Repository> Service<R> {
         revision: u64,
     ) -> String {
         let format = match requested.format {
-            NegotiatedFormat::Json => "json",
-            NegotiatedFormat::Csv(options) if options.guard => "csv",
-            NegotiatedFormat::Csv(_) => "csv;guard=off",
-            NegotiatedFormat::Ndjson => "ndjson",
+            NegotiatedFormat::Json => Cow::from("json"),
+            NegotiatedFormat::Csv(options) if options.guard => Cow::from("csv"),
+            NegotiatedFormat::Csv(_) => Cow::from("csv;guard=off"),
+            NegotiatedFormat::Ndjson => Cow::from("ndjson"),
             #[cfg(feature = "arrow")]
-            NegotiatedFormat::Table(table) => table.name(),
+            NegotiatedFormat::Table(table) => Cow::from(table.name()),
         };
         let page = self.config.limits.fetch_default;
         let archetypes = if self.config.exact_archetypes {

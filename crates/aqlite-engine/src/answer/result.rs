@@ -20,6 +20,7 @@ pub struct ResultSet {
 
 /// The format in which rows of a result are written.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum ResultFormat {
     /// A JSON array of arrays.
     Json,

@@ -20,6 +20,7 @@ fn may_be_blank(suffix: &str) -> bool {
 
 /// The formats, and their variants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Shape {
     /// One object of keys: paths of segments, with a suffix.
     Flat,

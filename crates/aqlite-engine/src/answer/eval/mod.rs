@@ -126,6 +126,7 @@ impl Budget {
 
 /// Why a run was given up; there is never a partial answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum QueryError {
     /// More rows than the budget allows.
     TooManyRows(usize),
