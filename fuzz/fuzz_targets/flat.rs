@@ -30,9 +30,12 @@ mod measure;
 
 fuzz_target!(|text: &str| {
     LazyLock::force(&TEMPLATES);
-    measure::within_bounds("a document in a simplified format", text.len(), || {
-        round_trip(text)
-    });
+    // Three templates, two shapes, and for each of two makers four passes behind the first.
+    measure::BODIES.repeated(3 * 2 * 9).slower(10).check(
+        "a document in a simplified format",
+        text.len(),
+        || round_trip(text),
+    );
 });
 
 fn round_trip(text: &str) {

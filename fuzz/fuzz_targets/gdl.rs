@@ -30,14 +30,18 @@ static SAMPLE: LazyLock<CompiledGuide> =
     LazyLock::new(|| gdl::parse(AROUND).expect("the sample is a guide").compile());
 
 fuzz_target!(|text: &str| {
-    measure::within_bounds("a guide", text.len(), || {
-        if !guide(text) && !suite(text) {
-            text.lines()
-                .take(8)
-                .filter(|line| line.len() < 1000)
-                .for_each(statement);
-        }
-    });
+    // A guide is read, printed in both syntaxes, and run with and without data: ten passes.
+    measure::GUIDES
+        .repeated(10)
+        .slower(10)
+        .check("a guide", text.len(), || {
+            if !guide(text) && !suite(text) {
+                text.lines()
+                    .take(8)
+                    .filter(|line| line.len() < 1000)
+                    .for_each(statement);
+            }
+        });
 });
 
 fn now() -> Moment {

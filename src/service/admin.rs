@@ -15,6 +15,10 @@
 //! | `audit` | an AUDIT_DETAILS with committer and description; the server sets time and system |
 //! | `data` | the document, without the VERSION around it; absent for a deletion |
 //!
+//! Lines are committed as they are read, each contribution in a transaction of its own: a load may be
+//! longer than any transaction. The first error ends the load; its response states the number of
+//! lines that are stored (`SVC0301`), and the client sends the others again.
+//!
 //! Versions follow their predecessors as in any commit. A document comes from a system that has
 //! accepted it. Findings of the model or of its template are therefore reported (`findings` of the
 //! response, the first hundred) and do not reject it, if its classes and attributes are those of
@@ -33,7 +37,7 @@ use super::error::Failure;
 use super::http::{Request, Response};
 use super::identity::{check_data_uid, check_deletable};
 use super::ids::{Target, VersionUid, check_system_id, is_uuid};
-use super::route::{self, RouteTarget};
+use super::route::{self, Operation, RouteTarget};
 use super::template::ALL;
 use super::versioned::missing;
 use super::{Environment, Service};
@@ -42,7 +46,9 @@ use crate::document::ObjectKind;
 use crate::rm::class::Cls;
 use crate::rm::tree::Tree;
 use crate::store::repository::{DefinitionKind, Repository, StoreError, VersionSelector};
+use aqlite_rm::order;
 use serde_json::{Value, json};
+use std::ops::RangeInclusive;
 
 /// The maximum number of findings that a load reports.
 const FINDINGS: usize = 100;
@@ -97,14 +103,14 @@ impl<R: Repository> Service<R> {
         call: &Call<'_>,
         records: &mut dyn Iterator<Item = Result<Record, Failure>>,
     ) -> Result<Response, Failure> {
-        let (mut pending, mut found, mut loaded): (Option<ChangeSet>, Vec<Value>, usize) =
-            (None, Vec::new(), 0);
+        let (mut pending, mut found): (Option<ChangeSet>, Vec<Value>) = (None, Vec::new());
+        let (mut loaded, mut stored): (usize, usize) = (0, 0);
         for record in records {
             loaded += 1;
             if loaded.is_multiple_of(PAUSE) {
                 call.pause().await;
             }
-            let at_line = |f: Failure| f.within(&format!("line {loaded}"));
+            let at_line = |f: Failure| stopped(f, loaded..=loaded, stored);
             let (next, findings) = self
                 .load_record(call, record.map_err(at_line)?)
                 .await
@@ -120,14 +126,17 @@ impl<R: Repository> Service<R> {
                     Some(set)
                 }
                 Some(set) => {
-                    self.commit(call, set).await.map_err(at_line)?;
+                    let committed = self.commit(call, set).await;
+                    committed.map_err(|f| stopped(f, stored + 1..=loaded - 1, stored))?;
+                    stored = loaded - 1;
                     Some(next)
                 }
                 None => Some(next),
             };
         }
         if let Some(set) = pending {
-            self.commit(call, set).await?;
+            let committed = self.commit(call, set).await;
+            committed.map_err(|f| stopped(f, stored + 1..=loaded, stored))?;
         }
         Ok(Response::json(
             200,
@@ -150,10 +159,14 @@ impl<R: Repository> Service<R> {
                 "the parameter `ehr_id` is missing: name the EHRs to delete; POST /admin/reset removes everything",
             ));
         }
-        for id in ids {
-            let ehr = self.ehr_with_id(id).await?;
+        // All are looked up before the first is deleted: a request that ends in an error has
+        // changed nothing.
+        for id in &ids {
+            self.ehr_with_id(id).await?;
+        }
+        for id in &ids {
             self.repository
-                .delete_ehr(&ehr.ehr_id)
+                .delete_ehr(id)
                 .await
                 .map_err(Failure::of_store)?;
         }
@@ -323,19 +336,44 @@ impl<R: Repository> Service<R> {
     }
 }
 
-/// Returns the EHRs that a request names: by its path, or for all of them by parameters, each of
-/// which may be a list with commas.
-fn named_ehrs<'c>(call: &'c Call<'_>) -> Vec<&'c str> {
+/// Returns the EHRs that an operation of an administrator names besides its path, in lower case and
+/// each once: for a deletion or an export those of the parameter `ehr_id`, which may be a list with
+/// commas.
+pub(super) fn ehrs_of_parameters(call: &Call<'_>) -> Vec<String> {
+    let reads_parameter = match call.operation {
+        Operation::AdminDeleteEhr => call.param(0) == ALL,
+        Operation::Export => true,
+        _ => false,
+    };
+    let listed = call
+        .request
+        .query
+        .iter()
+        .filter(|(key, _)| reads_parameter && key == "ehr_id")
+        .flat_map(|(_, value)| value.split(','))
+        .map(|id| id.trim().to_ascii_lowercase());
+    order::distinct(listed.filter(|id| !id.is_empty()))
+}
+
+/// Returns the EHRs that a deletion names.
+fn named_ehrs(call: &Call<'_>) -> Vec<String> {
     match call.param(0) {
-        ALL => call
-            .request
-            .query
-            .iter()
-            .filter(|(key, _)| key == "ehr_id")
-            .flat_map(|(_, value)| value.split(','))
-            .map(str::trim)
-            .collect(),
-        one => vec![one],
+        ALL => ehrs_of_parameters(call),
+        one => vec![one.to_ascii_lowercase()],
+    }
+}
+
+/// Adds to an error of a load the lines that it concerns, and the number of lines that are stored:
+/// lines are committed as they are read, so the earlier ones remain.
+fn stopped(failure: Failure, lines: RangeInclusive<usize>, stored: usize) -> Failure {
+    let (first, last) = (lines.start(), lines.end());
+    let failure = match first == last {
+        true => failure.within(&format!("line {first}")),
+        false => failure.within(&format!("lines {first} to {last}")),
+    };
+    match stored {
+        0 => failure,
+        stored => failure.after_lines(stored),
     }
 }
 

@@ -17,7 +17,7 @@ use super::negotiate::{choose, json_body};
 use super::query::{EhrSelection, RowVisitor};
 use crate::aql::{Parameter, RowValue};
 use crate::gdl::CompiledGuide;
-use crate::gdl::cards::cards;
+use crate::gdl::cards::{cards, notes_card};
 use crate::rm::json::{self, elements, members};
 use crate::store::repository::{Definition, Repository};
 use aqlite_rm::order;
@@ -65,7 +65,9 @@ impl<R: Repository> Service<R> {
         let run = ran.stages.first().and_then(|runs| runs.first());
         // No cards would mean that nothing is to be said about the patient.
         let run = run.ok_or_else(no_ehr)?;
-        let cards = cards(&guide, &run.run, &language, &mut || call.new_uuid());
+        let mut new_uuid = || call.new_uuid();
+        let mut cards = cards(&guide, &run.run, &language, &mut new_uuid);
+        cards.extend(notes_card(&guide, &run.run, &language, &mut new_uuid));
         Ok(Response::json(200, json!({ "cards": cards })))
     }
 

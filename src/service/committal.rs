@@ -164,8 +164,8 @@ impl CommitMetadata {
     /// Reads the committal headers of a request, in both spellings.
     ///
     /// # Errors
-    /// 400 for a header that cannot be parsed, an unknown part or code, and a character that XML
-    /// 1.0 cannot carry.
+    /// 400 for a header that cannot be parsed, an unknown part or code, two different codes of one
+    /// attribute, and a character that XML 1.0 cannot carry.
     pub fn of_headers(request: &Request) -> Result<CommitMetadata, Failure> {
         let mut stated = CommitMetadata::default();
         let mut party = Party::default();
@@ -214,10 +214,10 @@ impl CommitMetadata {
         let key = key.strip_suffix(".value").unwrap_or(key);
         match (group, key) {
             ("openehr-version", "lifecycle_state" | "lifecycle_state.code_string") => {
-                self.lifecycle = Some(lifecycle(value)?)
+                self.lifecycle = Some(agreed(lifecycle(value)?, self.lifecycle)?)
             }
             ("openehr-audit-details", "change_type" | "change_type.code_string") => {
-                self.change_type = Some(change_type(value)?)
+                self.change_type = Some(agreed(change_type(value)?, self.change_type)?)
             }
             ("openehr-audit-details", "description") => {
                 self.description = Some(object(&[("_type", "DV_TEXT"), ("value", value)]))
@@ -248,7 +248,7 @@ impl CommitMetadata {
     /// Reads an AUDIT_DETAILS.
     ///
     /// # Errors
-    /// 400 for an unknown change type, and for a committer or description that breaks a rule of the
+    /// 400 for an unknown change type, or one that its rubric contradicts, and for a committer or description that breaks a rule of the
     /// Reference Model.
     pub fn of_audit(node: NodeRef<'_>) -> Result<CommitMetadata, Failure> {
         check_parts(node, "audit", &[Attr::COMMITTER, Attr::DESCRIPTION])?;
@@ -420,18 +420,35 @@ pub(crate) fn check_parts(node: NodeRef<'_>, what: &str, stored: &[Attr]) -> Res
     }
 }
 
-/// Returns the code of a DV_CODED_TEXT, or the code of its rubric if the code is missing or
-/// unknown, because some clients use other codes for the states. `None` if the text is empty.
+/// Returns the code of a DV_CODED_TEXT, or that of its rubric if it has no code. `None` if it has
+/// neither.
+///
+/// The rubric may be in any language, so an unknown one is accepted beside a code.
+///
+/// # Errors
+/// 400 for an unknown code, and for the rubric of another code.
 fn sent_code(
     coded: NodeRef<'_>,
     find: fn(&str) -> Result<Code, Failure>,
 ) -> Option<Result<Code, Failure>> {
     let rubric = coded.text_at(Attr::VALUE);
-    let Some(code) = coded.text_along(&[Attr::DEFINING_CODE, Attr::CODE_STRING]) else {
+    let code = coded.text_along(&[Attr::DEFINING_CODE, Attr::CODE_STRING]);
+    let Some(code) = code.filter(|code| !code.trim().is_empty() || rubric.is_none()) else {
         return rubric.map(find);
     };
-    // The error is about the code, which the client meant to be decisive.
-    Some(find(code).or_else(|failure| rubric.and_then(|rubric| find(rubric).ok()).ok_or(failure)))
+    let by_rubric = rubric.and_then(|rubric| find(rubric).ok());
+    Some(find(code).and_then(|code| agreed(code, by_rubric)))
+}
+
+/// Returns a code, unless the other source states another one.
+fn agreed(code: Code, other: Option<Code>) -> Result<Code, Failure> {
+    match other {
+        Some(other) if other != code => Err(Failure::bad_request(format!(
+            "`{}` ({}) and `{}` ({}) contradict each other: send one of them",
+            code.code, code.rubric, other.code, other.rubric
+        ))),
+        _ => Ok(code),
+    }
 }
 
 /// Finds a change type by code or rubric.
@@ -583,6 +600,14 @@ mod tests {
         for (name, value) in [
             ("openEHR-VERSION.lifecycle_state", "code_string=\"1\""),
             ("openEHR-VERSION.lifecycle_state", "code_string=\"523\""),
+            (
+                "openEHR-VERSION.lifecycle_state",
+                "code_string=\"532\", value=\"incomplete\"",
+            ),
+            (
+                "openEHR-AUDIT_DETAILS.change_type",
+                "code_string=\"777\", value=\"modification\"",
+            ),
             ("openEHR-AUDIT_DETAILS.committer", "name=\"open"),
             ("openEHR-AUDIT_DETAILS.colour", "red"),
         ] {

@@ -280,6 +280,21 @@ impl Failure {
         self
     }
 
+    /// Adds the number of lines that were stored before the error, and the line from which to send
+    /// again.
+    pub fn after_lines(mut self, stored: usize) -> Failure {
+        let next = stored + 1;
+        let lines = match stored {
+            1 => String::from("line 1 is stored"),
+            _ => format!("lines 1 to {stored} are stored"),
+        };
+        let text = format!("{lines}: send again from line {next}");
+        self.message = format!("{}; {text}", self.message);
+        let mut error = coded(text, "SVC0301");
+        error.insert("_line".into(), next.into());
+        self.with_error(error)
+    }
+
     /// Replaces 422 by 400, for operations whose OpenAPI document in ITS-REST does not list 422.
     pub fn into_bad_request(mut self) -> Failure {
         // Other statuses have their own meaning and stay.

@@ -536,6 +536,8 @@ impl<R: Repository> Service<R> {
         );
         // A parameter that occurs twice could be read in two ways by two programs.
         call.check_unambiguous()?;
+        let named = admin::ehrs_of_parameters(&call);
+        named.iter().for_each(|ehr_id| trail.add_ehr(ehr_id));
         // The first part of a long result has recorded the access.
         #[cfg(feature = "server")]
         if request.part.is_none() {

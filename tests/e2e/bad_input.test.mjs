@@ -1,6 +1,7 @@
 // Bad input in workerd: each request gets an error with the right status, never a 500, and writes
 // nothing.
 import assert from "node:assert/strict";
+import { request } from "node:http";
 import { after, before, test } from "node:test";
 import { ITS, V1, freshState, sample, start, uploadTemplates } from "./server.mjs";
 
@@ -132,6 +133,32 @@ test("a text that is nested 10,000 levels deep is refused", async () => {
     body: deep("<a>", "</a>"),
     type: "application/xml",
   });
+});
+
+test("a committer that is not UTF-8, which the runtime replaces", async () => {
+  // The client of Node writes the characters of a header as bytes of ISO 8859-1.
+  const send = (name) =>
+    new Promise((resolve, reject) => {
+      const headers = {
+        "openEHR-AUDIT_DETAILS.committer": `name="${name}"`,
+        "content-length": 0,
+        connection: "close",
+      };
+      const path = `${ITS}/ehr`;
+      request({ host: "127.0.0.1", port: server.port, method: "POST", path, headers }, (answer) => {
+        let text = "";
+        answer.setEncoding("utf8");
+        answer.on("data", (part) => (text += part));
+        answer.on("end", () => resolve({ status: answer.statusCode, text }));
+      })
+        .on("error", reject)
+        .end();
+    });
+  const refused = await send("\u00c5sa");
+  assert.equal(refused.status, 400, refused.text);
+  assert.match(refused.text, /not UTF-8/);
+  const utf8 = Buffer.from("\u00c5sa").toString("latin1");
+  assert.equal((await send(utf8)).status, 201);
 });
 
 test("no refused request has written anything", async () => {

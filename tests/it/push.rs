@@ -1,5 +1,6 @@
-//! Predicates in queries change how much is read, never the result of a guide. Every predicate is
-//! tested alone and with every other, on values of every kind and time, with and without pushdown.
+//! Predicates in queries change how much is read, never the result of a guide or its notes. Every
+//! predicate is tested alone and with every other, on values of every kind and time, with and
+//! without pushdown.
 
 use crate::gdl_records::{add_composition, rows};
 use aqlite::document::{Batch, EhrRow, LayoutStore};
@@ -50,7 +51,7 @@ const TIMES: [&str; 8] = [
     "2025-01-01T00:00:00Z",
 ];
 
-const PREDICATES: [&str; 43] = [
+const PREDICATES: [&str; 46] = [
     "PATH != null",
     "PATH == null",
     "PATH/value/magnitude > 5",
@@ -63,6 +64,9 @@ const PREDICATES: [&str; 43] = [
     "5 <= PATH",
     "PATH == 5,kg",
     "PATH >= 5,kg",
+    "PATH > 4000,g",
+    "PATH >= 5,kg && PATH != null && /data/events/time != null",
+    "/data/events/time > 2023-02-28T11:00:00Z && PATH < 5,lb",
     "PATH < 30,d",
     "PATH <= 1,mo",
     "PATH != 5,kg",
@@ -162,42 +166,36 @@ fn guide(predicates: &[&str]) -> CompiledGuide {
     guide
 }
 
-/// Returns the values that the guide would read, and the number of rows that the query returned.
+/// Returns the values that the guide would read with the notes of the run, and the number of rows
+/// that the query returned.
 fn seen(
     guide: &CompiledGuide,
     query: &BindingQuery,
     records: &Batch,
     now: Moment,
-) -> (Vec<Instance>, usize) {
+) -> ((Vec<Instance>, Vec<String>), usize) {
     let rows = rows(&query.aql, Some(EHR), records);
     let count = rows.len();
     let instances = vec![query.instances(rows, now)];
-    let chosen = guide
-        .select(
-            0,
-            &RunInput {
-                instances: &instances,
-                clock: now.into(),
-                language: "en",
-                options: Options::default(),
-                terminology: None,
-            },
-        )
-        .unwrap();
-    (
-        chosen
-            .into_iter()
-            .map(|i| instances[0][i].clone())
-            .collect(),
-        count,
-    )
+    let input = RunInput {
+        instances: &instances,
+        clock: now.into(),
+        language: "en",
+        options: Options::default(),
+        terminology: None,
+    };
+    let chosen = guide.select(0, &input).unwrap().into_iter();
+    let chosen = chosen.map(|i| instances[0][i].clone()).collect();
+    let notes = guide.run(&input).unwrap().notes.into_iter();
+    let notes = notes.map(|note| format!("{}: {}", note.statement, note.reason));
+    ((chosen, notes.collect()), count)
 }
 
 #[test]
 fn pushdown_changes_only_the_work() {
     let (records, now) = (records(), Moment::parse(NOW, 0).unwrap());
     let all = values().len() * TIMES.len();
-    let mut fewer = 0;
+    let (mut fewer, mut noted) = (0, 0);
     for (i, first) in PREDICATES.iter().enumerate() {
         for second in &PREDICATES[i..] {
             let guide = guide(&[first, second]);
@@ -211,9 +209,11 @@ fn pushdown_changes_only_the_work() {
                 pushed.aql
             );
             fewer += usize::from(read < all);
+            noted += usize::from(!expected.1.is_empty());
         }
     }
     assert!(fewer > 500, "{fewer} of the pairs read less");
+    assert!(noted > 500, "{noted} of the pairs have notes");
 }
 
 #[test]
@@ -234,8 +234,9 @@ fn pushed_predicates_are_conditions_of_the_query() {
     );
     assert_eq!(
         condition("PATH >= 5,kg"),
-        "(NOT EXISTS oP/value/units OR (oP/value/units='kg' AND oP/value/magnitude>=5))"
+        "(NOT EXISTS oP/value/units OR oP/value/units!='kg' OR oP/value/magnitude>=5)"
     );
+    assert_eq!(condition("PATH > 2024-01-01"), "");
     let time = "o/data[at0001]/events[at0002]/time>='2023-02-28T11:00:00Z'";
     assert_eq!(
         condition("/data/events/time >= ($currentDateTime.value-1,a)"),

@@ -1,6 +1,6 @@
 //! Bodies: canonical JSON and XML, FLAT and STRUCTURED, read, validated and written.
 
-use crate::measure::within_bounds;
+use crate::measure::BODIES;
 use aqlite::rm::class::Cls;
 use aqlite::rm::{json, validate, xml};
 use aqlite::template::flat::{self, Maker, Shape};
@@ -64,7 +64,7 @@ fn json_bodies() {
         ),
     ];
     for (what, text) in bodies {
-        within_bounds(what, text.len(), || {
+        BODIES.check(what, text.len(), || {
             let Ok(tree) = json::read(&text, Cls::ANY) else {
                 return;
             };
@@ -127,7 +127,7 @@ fn xml_bodies() {
         ),
     ];
     for (what, text) in bodies {
-        within_bounds(what, text.len(), || {
+        BODIES.check(what, text.len(), || {
             drop(xml::read(&text, Cls::COMPOSITION))
         });
     }
@@ -189,7 +189,7 @@ fn flat_bodies() {
     ];
     for (what, text) in bodies {
         for shape in [Shape::Flat, Shape::Structured] {
-            within_bounds(what, text.len(), || {
+            BODIES.check(what, text.len(), || {
                 let Ok(tree) = flat::read(&text, shape, &template, &web, NOW) else {
                     return;
                 };
@@ -211,7 +211,7 @@ fn lists_against_templates() {
     let many = wide(4_000);
     for text in [SMALL.to_owned(), unique] {
         let template = Template::parse(&text).unwrap();
-        within_bounds("members that must differ", many.len(), || {
+        BODIES.check("members that must differ", many.len(), || {
             let tree = json::read(&many, Cls::COMPOSITION).unwrap();
             let _ = template::validate(tree.root().unwrap(), &template);
         });

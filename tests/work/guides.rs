@@ -1,6 +1,6 @@
 //! Guides: read, compiled, run.
 
-use crate::measure::{allocated, within_bounds};
+use crate::measure::{GUIDES, allocated, processor_time};
 use crate::random::Random;
 use aqlite::gdl::{
     self, CompiledGuide, Exceeded, Limit, Limits, Options, Run, RunInput, fixture, suite::Suite,
@@ -188,7 +188,7 @@ fn named_bombs() {
     for (what, guide, given, limit) in bombs() {
         let text = guide.to_string();
         let mut ended = None;
-        within_bounds(what, text.len(), || {
+        GUIDES.check(what, text.len(), || {
             ended = run(&compiled(&text), given).err()
         });
         assert_eq!(ended.as_ref().map(|e| e.limit), limit, "{what}: {ended:?}");
@@ -314,7 +314,7 @@ fn long_texts() {
         ),
     ];
     for (what, text) in texts {
-        within_bounds(what, text.len(), || {
+        GUIDES.check(what, text.len(), || {
             if let Ok(guide) = gdl::parse(&text) {
                 let _ = run(&guide.compile(), 1);
             }
@@ -326,7 +326,7 @@ fn long_texts() {
             .map(|i| format!("- id: case {i}\n  input:\n    \"1\":\n      gt0003: x\n"))
             .collect::<String>()
     );
-    within_bounds("a fixture with many cases", yaml.len(), || {
+    GUIDES.check("a fixture with many cases", yaml.len(), || {
         drop(Suite::read(&yaml))
     });
     let keys = format!(
@@ -335,7 +335,7 @@ fn long_texts() {
             .map(|i| format!("      gt{i}: x\n"))
             .collect::<String>()
     );
-    within_bounds("a fixture with many keys", keys.len(), || {
+    GUIDES.check("a fixture with many keys", keys.len(), || {
         drop(Suite::read(&keys))
     });
 }
@@ -466,13 +466,13 @@ fn guides_that_are_hard_to_check() -> [(&'static str, String); 6] {
 /// Lookups during the check of a guide use indexes, and its problems are bounded.
 fn hard_to_check() {
     for (what, text) in guides_that_are_hard_to_check() {
-        let started = std::time::Instant::now();
+        let started = processor_time();
         let mut problems = 0;
         let bytes = allocated(|| {
             let compiled = gdl::parse(&text).map(|guide| guide.compile());
             problems = compiled.map_or(0, |guide| guide.problems.len());
         });
-        let time = started.elapsed();
+        let time = processor_time().saturating_sub(started);
         if std::env::var_os("AQLITE_WORK_FIGURES").is_some() {
             println!(
                 "{what}: {} bytes, {bytes} allocated, {time:?}, {problems} problems",
@@ -528,7 +528,7 @@ fn random_guides() {
             .chain((0..random.below(200)).map(|_| random.pick(&STATEMENTS).to_owned()))
             .collect();
         let (text, given) = (guide(&actions).to_string(), random.below(200));
-        within_bounds(&format!("round {round}"), text.len(), || {
+        GUIDES.check(&format!("round {round}"), text.len(), || {
             ended += usize::from(run(&compiled(&text), given).is_err())
         });
     }

@@ -1,58 +1,147 @@
 //! Bounds on the work for one input: bytes allocated in all, including freed ones, and time.
 //!
-//! Allocation is counted over the whole process, so nothing else may run. The constants are
-//! generous: they distinguish a linear cost from a quadratic or exponential one, not a fast reader
-//! from a slow one.
+//! Allocation is counted over the whole process, so nothing else may run. Each kind of input has
+//! bounds of its own: a fixed part for small inputs, and a part for each byte, which distinguishes a
+//! linear cost from a quadratic or exponential one. `AQLITE_WORK_FIGURES` prints the figures of each
+//! input and, for each kind, the fixed part that the inputs would need. The constants are about
+//! three times that in bytes and ten times that in time.
+
+#![allow(
+    dead_code,
+    reason = "each fuzz target includes this file and needs one of the bounds"
+)]
 
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// The bytes that may be allocated for any input, and for each byte of it. An example of the
-/// maximum size allocates some hundred megabytes in all, most of them freed at once, because each
-/// value is tried against its constraint.
-const BYTES: (usize, usize) = (2_000_000_000, 1_000);
+/// The bounds on the work for an input.
+#[derive(Clone, Copy)]
+pub struct Bounds {
+    /// The bytes that may be allocated for any input.
+    pub bytes: usize,
+    /// The bytes that may be allocated for each byte of the input.
+    pub bytes_for_each: usize,
+    /// The processor time for any input. It also bounds loops that allocate nothing.
+    pub time: Duration,
+    /// The processor time for 1,000 bytes of the input.
+    pub time_for_thousand: Duration,
+}
 
-/// The time for any input, and for 1,000 bytes of it. It also bounds loops that allocate nothing.
-const TIME: (Duration, Duration) = (Duration::from_secs(20), Duration::from_millis(10));
+/// Templates: read, described and used for validation.
+pub const TEMPLATES: Bounds = Bounds {
+    bytes: 100_000_000,
+    bytes_for_each: 400,
+    time: Duration::from_secs(1),
+    time_for_thousand: Duration::from_millis(2),
+};
+
+/// Examples of a template, and what is made of them. The size of an example depends on the limits
+/// of templates, not on the length of the template. An example of the maximum size allocates some
+/// hundred megabytes in all, most of them freed at once, because each value is tried against its
+/// constraint.
+pub const EXAMPLES: Bounds = Bounds {
+    bytes: 2_000_000_000,
+    bytes_for_each: 1_000,
+    time: Duration::from_secs(5),
+    time_for_thousand: Duration::from_millis(10),
+};
+
+/// Guides: read, checked and run within their limits.
+pub const GUIDES: Bounds = Bounds {
+    bytes: 200_000_000,
+    bytes_for_each: 200,
+    time: Duration::from_secs(5),
+    time_for_thousand: Duration::from_millis(2),
+};
+
+/// Queries: parsed, formatted, completed and planned.
+pub const QUERIES: Bounds = Bounds {
+    bytes: 5_000_000,
+    bytes_for_each: 2_200,
+    time: Duration::from_millis(500),
+    time_for_thousand: Duration::from_millis(20),
+};
+
+/// Bodies in canonical and simplified formats: read, validated and written.
+pub const BODIES: Bounds = Bounds {
+    bytes: 1_000_000,
+    bytes_for_each: 300,
+    time: Duration::from_millis(500),
+    time_for_thousand: Duration::from_millis(1),
+};
+
+impl Bounds {
+    /// Returns the bounds of a build that is so many times slower, such as one with sanitizers.
+    pub fn slower(self, times: u32) -> Bounds {
+        Bounds {
+            time: self.time * times,
+            time_for_thousand: self.time_for_thousand * times,
+            ..self
+        }
+    }
+
+    /// Returns the bounds of work that reads or writes an input so many times.
+    pub fn repeated(self, times: u32) -> Bounds {
+        let count = usize::try_from(times).unwrap_or(usize::MAX);
+        Bounds {
+            bytes: self.bytes * count,
+            bytes_for_each: self.bytes_for_each * count,
+            ..self.slower(times)
+        }
+    }
+
+    /// Runs some work on an input of `length` bytes.
+    ///
+    /// # Panics
+    ///
+    /// The work exceeded the bounds.
+    pub fn check(self, what: &str, length: usize, work: impl FnOnce()) {
+        let (region, started) = (Region::new(ALLOCATOR), processor_time());
+        work();
+        let (change, time) = (region.change(), processor_time().saturating_sub(started));
+        let grown = usize::try_from(change.bytes_reallocated).unwrap_or_default();
+        let bytes = change.bytes_allocated + grown;
+        let thousands = u32::try_from(length / 1_000).unwrap_or(u32::MAX);
+        if std::env::var_os("AQLITE_WORK_FIGURES").is_some() {
+            println!(
+                "{what}: {length} bytes, {bytes} allocated, {time:?}; beyond its length {} and {:?}",
+                bytes.saturating_sub(self.bytes_for_each * length),
+                time.saturating_sub(self.time_for_thousand * thousands)
+            );
+        }
+        let most = self.bytes + self.bytes_for_each * length;
+        assert!(
+            bytes <= most,
+            "{what}: {bytes} bytes were allocated for an input of {length}, expected at most {most}"
+        );
+        let most = self.time + self.time_for_thousand * thousands;
+        assert!(
+            time <= most,
+            "{what}: {time:?} for an input of {length} bytes, expected at most {most:?}"
+        );
+    }
+}
+
+/// Returns the processor time of this thread, which other processes do not change. Where the system
+/// has no such file (it is one of Linux), the time since the first call.
+pub fn processor_time() -> Duration {
+    static STARTED: LazyLock<Instant> = LazyLock::new(Instant::now);
+    let started = *STARTED;
+    std::fs::read_to_string("/proc/thread-self/schedstat")
+        .ok()
+        .and_then(|text| text.split(' ').next()?.parse().ok())
+        .map_or_else(|| started.elapsed(), Duration::from_nanos)
+}
 
 /// Returns the bytes that some work allocates in all, including freed ones.
-#[allow(
-    dead_code,
-    reason = "the fuzz targets include this file and need only the bounds"
-)]
 pub fn allocated(work: impl FnOnce()) -> usize {
     let region = Region::new(ALLOCATOR);
     work();
     let change = region.change();
     change.bytes_allocated + usize::try_from(change.bytes_reallocated).unwrap_or_default()
-}
-
-/// Runs some work on an input of `length` bytes.
-///
-/// # Panics
-///
-/// The work exceeded a linear bound of the length of the input.
-pub fn within_bounds(what: &str, length: usize, work: impl FnOnce()) {
-    let (region, started) = (Region::new(ALLOCATOR), Instant::now());
-    work();
-    let (change, time) = (region.change(), started.elapsed());
-    let grown = usize::try_from(change.bytes_reallocated).unwrap_or_default();
-    let bytes = change.bytes_allocated + grown;
-    let most = BYTES.0 + BYTES.1 * length;
-    assert!(
-        bytes <= most,
-        "{what}: {bytes} bytes were allocated for an input of {length}, expected at most {most}"
-    );
-    let most = TIME.0 + TIME.1 * u32::try_from(length / 1_000).unwrap_or(u32::MAX);
-    assert!(
-        time <= most,
-        "{what}: {time:?} for an input of {length} bytes, expected at most {most:?}"
-    );
-    if std::env::var_os("AQLITE_WORK_FIGURES").is_some() {
-        println!("{what}: {length} bytes, {bytes} allocated, {time:?}");
-    }
 }

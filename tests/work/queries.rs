@@ -1,6 +1,6 @@
 //! Queries: read, checked, planned.
 
-use crate::measure::{allocated, within_bounds};
+use crate::measure::{QUERIES, allocated};
 use aqlite::aql::{
     NoLabels, Parameter, Parameters, QueryOptions, Terminology, TerminologyAnswer, TerminologyCall,
     TerminologyError, complete, diagnose, explain, format, parse, prepare, print,
@@ -250,7 +250,7 @@ pub fn all() {
         ),
     ];
     for (what, query) in &queries {
-        within_bounds(what, query.len(), || {
+        QUERIES.check(what, query.len(), || {
             let (ast, _) = parse(query);
             let _ = ast.as_ref().map(print);
             let _ = (

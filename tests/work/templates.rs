@@ -1,6 +1,6 @@
 //! Templates: read, measured, and all artefacts derived from them.
 
-use crate::measure::within_bounds;
+use crate::measure::{EXAMPLES, TEMPLATES};
 use crate::random::Random;
 use aqlite::rm::class::Cls;
 use aqlite::rm::json;
@@ -338,9 +338,16 @@ fn bombs_of_lists() -> Vec<Bomb> {
     ]
 }
 
-/// Derives every artefact that the service makes of a template.
-fn derive(template: &Template) {
+/// Derives the artefacts of a template whose size depends on its length.
+fn describe(template: &Template) {
     let _ = template.texts();
+    let _ = WebTemplate::of(template);
+    let weight = json::read(WEIGHT, Cls::ANY).unwrap();
+    let _ = validate(weight.root().unwrap(), template);
+}
+
+/// Derives the examples of a template, and what the service makes of them.
+fn derive_examples(template: &Template) {
     for kind in [ExampleKind::Minimal, ExampleKind::Full] {
         let _ = example(template, kind, None, NOW);
     }
@@ -360,17 +367,22 @@ fn derive(template: &Template) {
             let _ = flat::read(&written.text, shape, template, &web, NOW);
         }
     }
-    let weight = json::read(WEIGHT, Cls::ANY).unwrap();
-    let _ = validate(weight.root().unwrap(), template);
 }
 
 fn check(what: &str, text: &str) -> Result<Template, ()> {
     let mut read = Err(());
-    within_bounds(what, text.len(), || {
+    TEMPLATES.check(what, text.len(), || {
         read = Template::parse(text).map_err(drop);
-        read.iter().for_each(derive);
-        Template::parse_opt2(text).iter().for_each(derive);
+        read.iter().for_each(describe);
     });
+    let mut read_opt2 = Err(());
+    TEMPLATES.check(what, text.len(), || {
+        read_opt2 = Template::parse_opt2(text).map_err(drop);
+        read_opt2.iter().for_each(describe);
+    });
+    for template in read.iter().chain(&read_opt2) {
+        EXAMPLES.check(what, text.len(), || derive_examples(template));
+    }
     read
 }
 

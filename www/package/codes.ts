@@ -120,6 +120,7 @@ export type DiagnosticCode =
   | "SVC0202"
   | "SVC0203"
   | "SVC0204"
+  | "SVC0301"
   | "SVC0601"
   | "TPL0101"
   | "TPL0102"

@@ -139,12 +139,23 @@ fn identify(head: &mut service::Request) {
 /// Returns the headers of a request, without the one that only this server may set.
 fn headers(headers: &HeaderMap) -> Vec<(String, String)> {
     let own = |name: &HeaderName| name.as_str().eq_ignore_ascii_case(ADDRESS);
-    let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
     headers
         .iter()
         .filter(|(name, _)| !own(name))
         .map(|(name, value)| (name.as_str().to_owned(), text(value)))
         .collect()
+}
+
+/// Returns the text of a header: UTF-8, or ISO 8859-1 if the bytes are not UTF-8.
+///
+/// Older clients send ISO 8859-1, the encoding of HTTP before RFC 7230. Its 256 characters are the
+/// first ones of Unicode, so every byte has a character.
+fn text(value: &HeaderValue) -> String {
+    let bytes = value.as_bytes();
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => bytes.iter().copied().map(char::from).collect(),
+    }
 }
 
 /// Returns the address that the proxy has added: the last one. Clients may have sent the others.
@@ -211,6 +222,15 @@ mod tests {
         sent.insert("cf-connecting-ip", HeaderValue::from_static("10.0.0.1"));
         sent.insert("accept", HeaderValue::from_static("*/*"));
         assert_eq!(headers(&sent), [("accept".to_owned(), "*/*".to_owned())]);
+    }
+
+    #[test]
+    fn header_that_is_not_utf8_is_read_as_iso_8859_1() {
+        let read = |bytes: &[u8]| text(&HeaderValue::from_bytes(bytes).unwrap());
+        assert_eq!(read("name=\"Åsa\"".as_bytes()), "name=\"Åsa\"");
+        assert_eq!(read(b"name=\"\xc5sa\""), "name=\"Åsa\"");
+        // Both encodings in one value: all of it is ISO 8859-1.
+        assert_eq!(read(b"\xc3\x85 \xc5\xff"), "Ã\u{85} Åÿ");
     }
 
     #[test]

@@ -1,9 +1,10 @@
-//! The advice of a guide as cards of CDS Hooks 2.0: the cards of its rules, and one card for
-//! results and resources that no rule shows.
+//! The advice of a guide as cards of CDS Hooks 2.0: the cards of its rules, one card for results and
+//! resources that no rule shows, and one card for data that could not be evaluated.
 
 use super::compile::CompiledGuide;
 use super::fill::readable;
 use super::run::{CardOut, LinkOut, Run};
+use super::trace::Note;
 use super::value::Value;
 use serde_json::{Map, Value as Json, json};
 
@@ -24,6 +25,50 @@ pub fn cards(
         .collect();
     cards.extend(results_card(compiled, run, language, new_uuid));
     cards
+}
+
+/// Returns a card with the notes of the run, if it has any, for responses that have cards alone.
+///
+/// A rule whose condition could not be computed has not fired. Without this card, the response
+/// would look like that of a guide that has nothing to say about the patient.
+pub fn notes_card(
+    compiled: &CompiledGuide,
+    run: &Run,
+    language: &str,
+    new_uuid: &mut dyn FnMut() -> String,
+) -> Option<Json> {
+    if run.notes.is_empty() {
+        return None;
+    }
+    let concept = concept(compiled, language);
+    let line = |note: &Note| match note.statement.as_str() {
+        "" => format!("- {}: {}\n", note.place, note.reason),
+        statement => format!("- {}, `{statement}`: {}\n", note.place, note.reason),
+    };
+    let parts = CardParts {
+        summary: &within_summary(concept, ": not all of the data could be evaluated"),
+        detail: Some(run.notes.iter().map(line).collect()),
+        indicator: "warning",
+        suggestions: Vec::new(),
+        links: Vec::new(),
+    };
+    Some(parts.into_json(&[("label", Some(&concept.to_owned()))], new_uuid))
+}
+
+/// Returns the name of the guide in a language.
+fn concept<'g>(compiled: &'g CompiledGuide, language: &str) -> &'g str {
+    let guide = compiled.guide();
+    guide.term(&guide.concept, language).unwrap_or(&guide.id)
+}
+
+/// Joins a name and a message to a summary. A name that is too long is cut, the message never.
+fn within_summary(name: &str, message: &str) -> String {
+    let room = SUMMARY.saturating_sub(message.chars().count());
+    if name.chars().count() <= room {
+        return format!("{name}{message}");
+    }
+    let short: String = name.chars().take(room.saturating_sub(1)).collect();
+    format!("{short}…{message}")
 }
 
 fn rule_card(card: &CardOut, new_uuid: &mut dyn FnMut() -> String) -> Json {
@@ -96,7 +141,7 @@ fn results_card(
     if found.is_empty() && suggestions.is_empty() {
         return None;
     }
-    let concept = guide.term(&guide.concept, language).unwrap_or(&guide.id);
+    let concept = concept(compiled, language);
     let lines = found.iter();
     let lines: String = lines
         .map(|(name, text)| format!("- {name}: {text}\n"))
@@ -175,4 +220,17 @@ fn cut(text: &str) -> (String, Option<String>) {
     }
     let short: String = text.chars().take(SUMMARY - 1).collect();
     (format!("{short}…"), Some(text.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_name_leaves_room_for_the_message() {
+        assert_eq!(within_summary("Weight", ": unclear"), "Weight: unclear");
+        let summary = within_summary(&"ä".repeat(SUMMARY), ": unclear");
+        assert_eq!(summary.chars().count(), SUMMARY);
+        assert!(summary.ends_with("ä…: unclear"));
+    }
 }

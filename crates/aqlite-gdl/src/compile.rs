@@ -220,7 +220,7 @@ impl<'g> Compiler<'g> {
 
     fn predicates(&mut self, binding: &'g Binding) {
         let (mut filters, mut best) = (Vec::new(), Vec::new());
-        for condition in &binding.predicates {
+        for (source, condition) in binding.predicates.iter().enumerate() {
             self.span = condition.span;
             match &condition.expr {
                 Some(Expr::Best(max, path, _)) => {
@@ -229,12 +229,16 @@ impl<'g> Compiler<'g> {
                         max: *max,
                         column,
                         attribute,
+                        source,
                     });
                 }
-                other => {
-                    let op = other.as_ref().map(|e| self.expr(e));
-                    filters.push(Predicate::Filter(op));
+                Some(expr) => {
+                    for conjunct in conjuncts(expr) {
+                        let op = Some(self.expr(conjunct));
+                        filters.push(Predicate::Filter { op, source });
+                    }
                 }
+                None => filters.push(Predicate::Filter { op: None, source }),
             }
         }
         filters.append(&mut best);
@@ -658,6 +662,19 @@ fn rules_by_priority(guide: &Guide) -> Vec<RulePlan> {
         card_values: Vec::new(),
     };
     order.into_iter().map(plan).collect()
+}
+
+/// Returns the operands of an AND of any depth, in the order of the text; any other expression is
+/// its own operand.
+fn conjuncts(expr: &Expr) -> Vec<&Expr> {
+    let (mut rest, mut found) = (vec![expr], Vec::new());
+    while let Some(expr) = rest.pop() {
+        match expr {
+            Expr::Binary(Operator::And, a, b) => rest.extend([b.as_ref(), a.as_ref()]),
+            other => found.push(other),
+        }
+    }
+    found
 }
 
 /// Splits `/…/items[at0004]/value/magnitude`, `/…/items[at0004]/value` or `/symbol/value.value`

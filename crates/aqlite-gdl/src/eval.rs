@@ -17,7 +17,8 @@ const MAX_NOTES: usize = 100;
 /// The statement that is being executed, for notes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
-    Predicate(usize),
+    /// A predicate: the index of the binding, and that of the predicate in the guide.
+    Predicate(usize, usize),
     PreCondition(usize),
     DefaultAction(usize),
     When(usize, usize),
@@ -27,6 +28,17 @@ pub(crate) enum Place {
     Data(usize),
     Outputs,
     Trace,
+}
+
+/// A statement that has no value, and the reason.
+pub(crate) type RunNote = (Place, EvalError);
+
+/// Adds a note, unless it was added before: a predicate fails on many instances alike. Notes beyond
+/// `MAX_NOTES` are dropped.
+pub(crate) fn add_note(notes: &mut Vec<RunNote>, note: RunNote) {
+    if notes.len() < MAX_NOTES && !notes.contains(&note) {
+        notes.push(note);
+    }
 }
 
 /// The values of one variable, oldest first.
@@ -58,7 +70,7 @@ pub(crate) struct Machine<'a> {
     /// The number of rules that have fired; the first rule has 1.
     pub turn: u32,
     pub place: Cell<Place>,
-    pub notes: RefCell<Vec<(Place, EvalError)>>,
+    pub notes: RefCell<Vec<RunNote>>,
     /// The consumption of the run. Once it exceeds a limit, every operation returns null at once,
     /// and the run ends without a result.
     pub budget: Budget,
@@ -165,13 +177,14 @@ impl<'a> Machine<'a> {
         })
     }
 
-    /// Adds a note with the reason why the current statement has no value. Notes beyond `MAX_NOTES`
-    /// are dropped.
+    /// Adds a note with the reason why the current statement has no value.
     pub fn add_note(&self, error: EvalError) {
-        let mut notes = self.notes.borrow_mut();
-        if notes.len() < MAX_NOTES {
-            notes.push((self.place.get(), error));
-        }
+        self.keep_note((self.place.get(), error));
+    }
+
+    /// Adds a note of another statement.
+    pub fn keep_note(&self, note: RunNote) {
+        add_note(&mut self.notes.borrow_mut(), note);
     }
 
     /// Evaluates an operation. Paths of predicates read `instance`.

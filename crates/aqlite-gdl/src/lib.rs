@@ -40,6 +40,7 @@ mod push;
 mod reach;
 mod read;
 mod run;
+mod select;
 pub mod stored;
 mod subsume;
 pub mod suite;

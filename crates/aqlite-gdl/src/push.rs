@@ -1,8 +1,12 @@
 //! Predicates of a binding as conditions of its query (predicate pushdown).
 //!
-//! A condition excludes only rows for which the predicate cannot be true. The predicate is still
+//! A condition excludes only rows for which the predicate is false or a value is missing. A row that
+//! the predicate cannot compare passes: the run reports it in a note. The predicate is still
 //! evaluated on the rows that return. Pushdown therefore changes how much is read, never the
-//! result. Values of unexpected classes pass (`NOT EXISTS …`).
+//! result or its notes. Values of unexpected classes pass (`NOT EXISTS …`).
+//!
+//! The time of an ELEMENT is not pushed: AQL cannot state that a value is no time, and the
+//! comparison of such a value has a note.
 //!
 //! `max` and `min` are not pushed: AQL cannot express the first of equal instants, partial times,
 //! and the exclusion of the future. `is_a` is not pushed, because it needs a terminology.
@@ -13,10 +17,8 @@ use super::compile::{Attribute, CompiledGuide, split_path};
 use super::expr::ast::{Expr, Operator};
 use super::time::{Clock, Moment, TimeUnit};
 use super::value::{Coded, Quantity, Value, integer};
+use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::number;
-
-/// The earliest moment behind all times of day, which are stored as moments of 1970-01-01.
-const BEHIND_TIMES_OF_DAY: i64 = 3 * 86_400_000;
 
 impl CompiledGuide {
     /// Returns the conditions for the rows of a binding, to be joined by AND. `place` returns the
@@ -110,11 +112,11 @@ impl Pusher<'_> {
             (Operator::Unequal, Some(Value::Null), Attribute::Whole) => {
                 Some(format!("EXISTS {column}"))
             }
-            (_, Some(Value::Moment(m)), Attribute::Whole | Attribute::Value) => {
-                timed(&column, operator, m.millis, is_element)
+            (_, Some(Value::Moment(m)), Attribute::Whole | Attribute::Value) if is_time(base) => {
+                timed(&column, operator, m.millis)
             }
-            (_, Some(Value::Millis(ms)), Attribute::Whole | Attribute::Value) => {
-                integer(ms).and_then(|ms| timed(&column, operator, ms, is_element))
+            (_, Some(Value::Millis(ms)), Attribute::Whole | Attribute::Value) if is_time(base) => {
+                integer(ms).and_then(|ms| timed(&column, operator, ms))
             }
             // The conditions below name attributes of data values, which only elements have.
             _ if !is_element => None,
@@ -160,15 +162,16 @@ fn number(column: &str, operator: Operator, n: f64) -> Option<String> {
 /// Builds the condition for a quantity with one unit. Units of time are converted by the guide, so
 /// they get no condition.
 fn quantity(column: &str, operator: Operator, q: &Quantity) -> Option<String> {
-    // A quantity of another unit compares as unknown, so its rows can be excluded.
     if q.unit.is_empty() || TimeUnit::parse(&q.unit).is_some() {
         return None;
     }
     let units = format!("{column}/units");
+    // A quantity of another unit does not compare. Its row passes, so that the run has a note with
+    // both units.
     Some(unless_absent(
         &units,
         &format!(
-            "({units}='{}' AND {})",
+            "{units}!='{}' OR {}",
             quoted(&q.unit),
             number(column, operator, q.magnitude)?
         ),
@@ -187,20 +190,27 @@ fn coded(column: &str, code: &Coded) -> String {
     )
 }
 
+/// Whether a path ends in an attribute that is a DV_DATE_TIME in every class that has it.
+fn is_time(path: &str) -> bool {
+    let attr = path.rsplit('/').next().and_then(Attr::parse);
+    attr.is_some_and(|attr| {
+        let mut types = Cls::all()
+            .filter_map(|class| Some(class.attr(attr)?.ty))
+            .peekable();
+        types.peek().is_some() && types.all(|ty| ty == Cls::DV_DATE_TIME)
+    })
+}
+
 /// Builds the condition for a time. Guides count milliseconds, AQL compares the stored text: the
 /// bounds are those of the whole millisecond.
-fn timed(column: &str, operator: Operator, millis: i64, is_element: bool) -> Option<String> {
+fn timed(column: &str, operator: Operator, millis: i64) -> Option<String> {
     let at = |ms: i64| Moment::from_millis(ms, 0).text();
     let next = millis.checked_add(1)?;
     match operator {
-        Operator::Greater | Operator::GreaterOrEqual
-            if !is_element || millis > BEHIND_TIMES_OF_DAY =>
-        {
-            Some(format!("{column}>='{}'", at(millis)))
-        }
-        Operator::Less if !is_element => Some(format!("{column}<'{}'", at(millis))),
-        Operator::LessOrEqual if !is_element => Some(format!("{column}<'{}'", at(next))),
-        Operator::Equal if !is_element => Some(format!(
+        Operator::Greater | Operator::GreaterOrEqual => Some(format!("{column}>='{}'", at(millis))),
+        Operator::Less => Some(format!("{column}<'{}'", at(millis))),
+        Operator::LessOrEqual => Some(format!("{column}<'{}'", at(next))),
+        Operator::Equal => Some(format!(
             "({column}>='{}' AND {column}<'{}')",
             at(millis),
             at(next)

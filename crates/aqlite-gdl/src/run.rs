@@ -2,7 +2,7 @@
 
 use super::bind::{DataInstance, Instance};
 use super::budget::{Exceeded, FRAME, Limits, OUTPUT_FRAME, Spent, json_size, size};
-use super::compile::{Attribute, BindingHead, BindingPlan, CompiledGuide, Predicate, RulePlan};
+use super::compile::{BindingHead, BindingPlan, CompiledGuide, RulePlan};
 use super::eval::{Machine, Place};
 use super::fill;
 use super::guide::{Card, Direction, Link, SuggestedAction};
@@ -330,46 +330,11 @@ impl CompiledGuide {
             .filter_map(|column| Some((column.path.clone(), value_at(resource, &column.path)?)))
             .collect()
     }
-
-    /// Returns the indexes of the instances of a binding that its predicates keep. A run would read
-    /// the same ones.
-    ///
-    /// # Errors
-    ///
-    /// The predicates exceed a limit of the run.
-    pub fn select(&self, binding: usize, input: &RunInput<'_>) -> Result<Vec<usize>, Exceeded> {
-        let machine = Machine::new(self, input);
-        let selected = machine.select_instances(binding);
-        machine.check_budget().map(|()| selected)
-    }
-
-    /// Returns the index of the last instance that the predicates of each of these bindings keep,
-    /// and the consumption.
-    ///
-    /// # Errors
-    ///
-    /// The predicates exceed a limit of the run.
-    pub fn select_last(
-        &self,
-        bindings: impl Iterator<Item = usize>,
-        input: &RunInput<'_>,
-    ) -> Result<(Vec<Option<usize>>, Spent), Exceeded> {
-        let machine = Machine::new(self, input);
-        let mut last = Vec::new();
-        for binding in bindings {
-            if !machine.budget.work(1) {
-                break;
-            }
-            last.push(machine.select_instances(binding).last().copied());
-        }
-        machine.check_budget()?;
-        Ok((last, machine.budget.spent()))
-    }
 }
 
 impl Machine<'_> {
     /// Returns the limit that the run has exceeded, if any, with the place of the last statement.
-    fn check_budget(&self) -> Result<(), Exceeded> {
+    pub(crate) fn check_budget(&self) -> Result<(), Exceeded> {
         let Some((limit, most)) = self.budget.excess() else {
             return Ok(());
         };
@@ -424,32 +389,6 @@ impl Machine<'_> {
                 slot.push(value.clone());
             }
         }
-    }
-
-    pub(crate) fn select_instances(&self, binding: usize) -> Vec<usize> {
-        let instances = self.input.instances_of(binding);
-        let mut kept: Vec<usize> = (0..instances.len()).collect();
-        self.place.set(Place::Predicate(binding));
-        let plan = self.guide.bindings.get(binding);
-        for predicate in plan.into_iter().flat_map(|p| &p.predicates) {
-            if !self.budget.work(kept.len()) {
-                break;
-            }
-            match predicate {
-                Predicate::Filter(op) => {
-                    kept.retain(|i| self.test(*op, instances.get(*i)) == Some(true))
-                }
-                Predicate::Best {
-                    max,
-                    column,
-                    attribute,
-                } => {
-                    let moment = |i: &usize| moment_at(instances.get(*i)?, *column, *attribute);
-                    kept = best_of(&kept, *max, moment).into_iter().collect();
-                }
-            }
-        }
-        kept
     }
 
     fn check_pre_conditions(&mut self, record: &mut trace::Record) -> bool {
@@ -741,36 +680,6 @@ fn input_as_output(plan: &BindingPlan, instance: &Instance) -> Output {
         value: v.clone(),
     });
     Output::from_binding(plan, values.collect())
-}
-
-/// Returns the moment in a column of an instance, in milliseconds.
-fn moment_at(instance: &Instance, column: usize, attribute: Attribute) -> Option<i64> {
-    let value = instance.values.get(column)?;
-    match super::calc::attribute(value, attribute) {
-        Ok(Value::Moment(moment)) => Some(moment.millis),
-        _ => None,
-    }
-}
-
-/// Returns the instance with the latest or earliest moment. Instances without one are not chosen.
-fn best_of(
-    instances: &[usize],
-    is_latest: bool,
-    moment: impl Fn(&usize) -> Option<i64>,
-) -> Option<usize> {
-    let mut best: Option<(i64, usize)> = None;
-    for i in instances {
-        let Some(found) = moment(i) else { continue };
-        // Strict comparisons: of equal moments the first instance wins.
-        let is_better = best.is_none_or(|(ms, _)| match is_latest {
-            true => found > ms,
-            false => found < ms,
-        });
-        if is_better {
-            best = Some((found, *i));
-        }
-    }
-    best.map(|(_, i)| i)
 }
 
 fn link(link: &Link) -> LinkOut {

@@ -343,7 +343,7 @@ pub(crate) fn place_and_statement<'a>(machine: &Machine<'a>, place: Place) -> (S
     let rule_id = |i: usize| rule(i).map_or("?", |r| &r.id);
     let binding_id = |i: usize| guide.bindings.get(i).map_or("?", |b| &b.id);
     let name = match place {
-        Place::Predicate(i) => format!("predicates of {}", binding_id(i)),
+        Place::Predicate(i, _) => format!("predicates of {}", binding_id(i)),
         Place::PreCondition(_) => String::from("pre-conditions"),
         Place::DefaultAction(_) => String::from("default actions"),
         Place::When(i, _) | Place::Then(i, _) => format!("rule {}", rule_id(i)),
@@ -353,6 +353,11 @@ pub(crate) fn place_and_statement<'a>(machine: &Machine<'a>, place: Place) -> (S
         Place::Trace => String::from("trace"),
     };
     let statement = match place {
+        Place::Predicate(b, i) => guide
+            .bindings
+            .get(b)
+            .and_then(|b| b.predicates.get(i))
+            .map(|c| &c.text),
         Place::PreCondition(i) => guide.pre_conditions.get(i).map(|c| &c.text),
         Place::DefaultAction(i) => guide.default_actions.get(i).map(|s| &s.text),
         Place::When(r, i) => rule(r).and_then(|r| r.when.get(i)).map(|c| &c.text),

@@ -157,6 +157,27 @@ fn open_service_refuses_another_host_name() {
 }
 
 #[test]
+fn committer_in_iso_8859_1_is_stored_like_one_in_utf8() {
+    let folder = Folder::new("encodings");
+    let server = Server::open(&folder);
+    for name in ["Åsa".as_bytes(), b"\xc5sa"] {
+        let mut stream = TcpStream::connect(&server.authority).unwrap();
+        let head = format!(
+            "POST {ITS}/ehr HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Length: 0\r\nopenEHR-AUDIT_DETAILS.committer: name=\"",
+            server.authority
+        );
+        let request = [head.as_bytes(), name, b"\"\r\n\r\n"].concat();
+        stream.write_all(&request).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 201 "), "{answer}");
+    }
+    let named = "SELECT count(*) AS n FROM EHR e CONTAINS VERSION v CONTAINS EHR_STATUS s WHERE v/commit_audit/committer/name='Åsa'";
+    assert_eq!(server.count(named), 2);
+    server.stop();
+}
+
+#[test]
 fn a_second_server_on_the_same_database_is_refused() {
     let folder = Folder::new("twice");
     let server = Server::open(&folder);

@@ -75,14 +75,20 @@ pub(crate) struct Column {
 /// A predicate of a binding.
 #[derive(Clone, Debug)]
 pub(crate) enum Predicate {
-    /// Keeps the instances for which the condition is true. A condition that cannot be read keeps
-    /// none.
-    Filter(Option<OpId>),
+    /// Keeps the instances for which the condition is true: one operand of the AND of a predicate.
+    Filter {
+        /// The operation. `None` for a condition that cannot be read: it keeps nothing.
+        op: Option<OpId>,
+        /// The index of the predicate in its binding.
+        source: usize,
+    },
     /// Keeps the instance with the greatest (or least) point in time.
     Best {
         max: bool,
         column: usize,
         attribute: Attribute,
+        /// The index of the predicate in its binding.
+        source: usize,
     },
 }
 

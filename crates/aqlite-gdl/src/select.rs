@@ -1,0 +1,145 @@
+//! Selection of instances by the predicates of a binding.
+
+use super::bind::Instance;
+use super::budget::{Exceeded, Spent};
+use super::calc;
+use super::compile::{Attribute, CompiledGuide, Predicate};
+use super::eval::{Machine, Place, RunNote, add_note};
+use super::run::RunInput;
+use super::value::Value;
+
+impl CompiledGuide {
+    /// Returns the indexes of the instances of a binding that its predicates keep. A run would read
+    /// the same ones.
+    ///
+    /// # Errors
+    ///
+    /// The predicates exceed a limit of the run.
+    pub fn select(&self, binding: usize, input: &RunInput<'_>) -> Result<Vec<usize>, Exceeded> {
+        let machine = Machine::new(self, input);
+        let selected = machine.select_instances(binding);
+        machine.check_budget().map(|()| selected)
+    }
+
+    /// Returns the index of the last instance that the predicates of each of these bindings keep,
+    /// and the consumption.
+    ///
+    /// # Errors
+    ///
+    /// The predicates exceed a limit of the run.
+    pub fn select_last(
+        &self,
+        bindings: impl Iterator<Item = usize>,
+        input: &RunInput<'_>,
+    ) -> Result<(Vec<Option<usize>>, Spent), Exceeded> {
+        let machine = Machine::new(self, input);
+        let mut last = Vec::new();
+        for binding in bindings {
+            if !machine.budget.work(1) {
+                break;
+            }
+            last.push(machine.select_instances(binding).last().copied());
+        }
+        machine.check_budget()?;
+        Ok((last, machine.budget.spent()))
+    }
+}
+
+impl Machine<'_> {
+    /// Returns the indexes of the instances of a binding that its predicates keep.
+    pub(crate) fn select_instances(&self, binding: usize) -> Vec<usize> {
+        let instances = self.input.instances_of(binding);
+        let plan = self.guide.bindings.get(binding);
+        let predicates = plan.map(|p| p.predicates.as_slice()).unwrap_or_default();
+        // The notes of one instance are gathered apart, because another predicate may make them
+        // irrelevant.
+        let earlier = self.notes.take();
+        let mut relevant = Vec::new();
+        let mut kept: Vec<usize> = (0..instances.len()).collect();
+        kept.retain(|i| self.passes(binding, predicates, instances.get(*i), &mut relevant));
+        self.notes.replace(earlier);
+        relevant.into_iter().for_each(|note| self.keep_note(note));
+        for predicate in predicates {
+            let Predicate::Best {
+                max,
+                column,
+                attribute,
+                source,
+            } = predicate
+            else {
+                continue;
+            };
+            self.place.set(Place::Predicate(binding, *source));
+            if !self.budget.work(kept.len()) {
+                break;
+            }
+            let moment = |i: &usize| moment_at(instances.get(*i)?, *column, *attribute);
+            kept = best_of(&kept, *max, moment).into_iter().collect();
+        }
+        kept
+    }
+
+    /// Returns whether all filters are true for an instance.
+    ///
+    /// Appends to `relevant` the notes of comparisons that could have changed the result: the notes
+    /// of an instance, unless a filter excludes it that could be computed. The queries of the guide
+    /// leave out the instances of such filters ([`CompiledGuide::pushed`]), and the notes must not
+    /// depend on that.
+    fn passes(
+        &self,
+        binding: usize,
+        predicates: &[Predicate],
+        instance: Option<&Instance>,
+        relevant: &mut Vec<RunNote>,
+    ) -> bool {
+        let (mut passes, noted) = (true, relevant.len());
+        for predicate in predicates {
+            let Predicate::Filter { op, source } = predicate else {
+                continue;
+            };
+            self.place.set(Place::Predicate(binding, *source));
+            if !self.budget.work(1) {
+                return false;
+            }
+            let result = self.test(*op, instance);
+            let notes = self.notes.take();
+            if result == Some(false) || (result.is_none() && notes.is_empty()) {
+                relevant.truncate(noted);
+                return false;
+            }
+            passes &= result.is_some();
+            notes.into_iter().for_each(|note| add_note(relevant, note));
+        }
+        passes
+    }
+}
+
+/// Returns the moment in a column of an instance, in milliseconds.
+fn moment_at(instance: &Instance, column: usize, attribute: Attribute) -> Option<i64> {
+    let value = instance.values.get(column)?;
+    match calc::attribute(value, attribute) {
+        Ok(Value::Moment(moment)) => Some(moment.millis),
+        _ => None,
+    }
+}
+
+/// Returns the instance with the latest or earliest moment. Instances without one are not chosen.
+fn best_of(
+    instances: &[usize],
+    is_latest: bool,
+    moment: impl Fn(&usize) -> Option<i64>,
+) -> Option<usize> {
+    let mut best: Option<(i64, usize)> = None;
+    for i in instances {
+        let Some(found) = moment(i) else { continue };
+        // Strict comparisons: of equal moments the first instance wins.
+        let is_better = best.is_none_or(|(ms, _)| match is_latest {
+            true => found > ms,
+            false => found < ms,
+        });
+        if is_better {
+            best = Some((found, *i));
+        }
+    }
+    best.map(|(_, i)| i)
+}
