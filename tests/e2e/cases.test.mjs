@@ -39,11 +39,14 @@ test("the cases of the REST interface hold in workerd", async () => {
   const hosts = Object.entries(servers)
     .map(([kind, { port }]) => `${kind}=127.0.0.1:${port}`)
     .join(" ");
+  // The packages that the calling command has compiled: others would compile the core again.
+  const packages = process.env.AQLITE_TEST_PACKAGES ?? "--package aqlite";
   const args = [
     "test",
     "--quiet",
     "--profile",
     "checked",
+    ...packages.split(" "),
     "--test",
     "it",
     "--",

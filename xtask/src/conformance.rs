@@ -61,15 +61,7 @@ fn table(lines: &[String]) -> String {
 
 /// Returns the command that runs all suites. Arguments select some of them.
 pub fn command() -> Command {
-    process::cargo(&[
-        "test",
-        "--quiet",
-        "--profile",
-        "checked",
-        "--test",
-        "conformance",
-        "--",
-    ])
+    process::checked_tests(&["--test", "conformance", "--"])
 }
 
 /// Returns the corpus as arguments. Prints that the tests are skipped if there is none.

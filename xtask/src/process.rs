@@ -34,6 +34,15 @@ pub fn corpus(named: Option<&str>) -> Result<Option<PathBuf>, String> {
 pub fn command(program: impl AsRef<std::ffi::OsStr>, args: &[&str]) -> Command {
     let mut command = Command::new(program);
     command.args(args).current_dir(root());
+    // Cargo describes the package of this program in variables. Build scripts that read a variable of
+    // the same name, as that of `ring` does, would run again whenever another program calls cargo.
+    for (name, _) in std::env::vars_os() {
+        let is_of_package =
+            |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+        if name.to_str().is_some_and(is_of_package) {
+            command.env_remove(name);
+        }
+    }
     command
 }
 
@@ -43,6 +52,21 @@ pub fn cargo(args: &[&str]) -> Command {
         std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()),
         args,
     )
+}
+
+/// The packages of all tests in the profile `checked`. Cargo unites the features of dependencies over
+/// the selected packages, so each selection compiles the core once more.
+pub const PACKAGES: [&str; 3] = ["--workspace", "--exclude", "aqlite-bench"];
+
+/// The variable with [`PACKAGES`] for tests that call cargo themselves.
+pub const PACKAGES_VARIABLE: &str = "AQLITE_TEST_PACKAGES";
+
+/// Returns `cargo test` in the profile `checked`.
+pub fn checked_tests(args: &[&str]) -> Command {
+    let profile = ["test", "--quiet", "--profile", "checked"];
+    let mut tests = cargo(&[&profile, &PACKAGES[..], args].concat());
+    tests.env(PACKAGES_VARIABLE, PACKAGES.join(" "));
+    tests
 }
 
 /// Formats a command as a person would type it.

@@ -5,7 +5,9 @@ use std::process::Command;
 use std::time::Instant;
 
 use crate::options::Options;
-use crate::process::{cargo, command, root, run_keeping};
+use crate::process::{
+    PACKAGES, PACKAGES_VARIABLE, cargo, checked_tests, command, root, run_keeping,
+};
 use crate::tools::{
     WASI, WASM, browser, bundlers, duckdb, find_browser, npm_packages, npm_program, target,
     wasm_test_runner,
@@ -108,23 +110,11 @@ fn mutants(action: &str, options: &[&str]) -> Command {
 /// Runs unit tests, the integration binary, documentation examples and the corpus with the
 /// optimization of releases. Returns the step of the npm packages.
 fn native(report: &mut Report, corpus: &[String]) -> Step {
-    let checked =
-        |more: &[&str]| cargo(&[&["test", "--quiet", "--profile", "checked"], more].concat());
     report.step(
         "native tests",
-        checked(&[
-            "--workspace",
-            "--exclude",
-            "aqlite-bench",
-            "--lib",
-            "--bins",
-            "--test",
-            "it",
-            "--test",
-            "work",
-        ]),
+        checked_tests(&["--lib", "--bins", "--test", "it", "--test", "work"]),
     );
-    report.step("documentation examples", checked(&["--doc"]));
+    report.step("documentation examples", checked_tests(&["--doc"]));
     report.work("crates as packages", &[], publish::check);
     let packages = report.work("npm packages", &[], npm_packages);
     scripts(report, &packages);
@@ -279,6 +269,7 @@ fn node_tests(folder: &str) -> Result<Command, String> {
         "node",
         &["--test", "--test-reporter=tap", "--test-concurrency=2"],
     );
+    node.env(PACKAGES_VARIABLE, PACKAGES.join(" "));
     node.args(files.iter().map(|name| Path::new(folder).join(name)));
     if let Some(found) = find_browser() {
         node.env("CHROMIUM", found.chromium);

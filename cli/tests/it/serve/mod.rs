@@ -74,11 +74,22 @@ fn test_of_the_core(target: &str) -> Command {
         name if name == "debug" => String::from("dev"),
         name => name.into_owned(),
     };
+    // The packages that the calling command has compiled: others would compile the core again.
+    let packages = std::env::var("AQLITE_TEST_PACKAGES");
+    let packages = packages.as_deref().unwrap_or("--package aqlite");
     let mut command = Command::new(env!("CARGO"));
     command
         .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
         .args(["test", "--quiet", "--profile", &profile])
-        .args(["--package", "aqlite", "--test", target, "--"]);
+        .args(packages.split(' '))
+        .args(["--test", target, "--"]);
+    // Cargo describes the package of this test in variables, which build scripts read too.
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(&name);
+        }
+    }
     command
 }
 
