@@ -1,7 +1,17 @@
 // The worker in real workerd, by `wrangler dev`, for tests. A test can start the worker, send requests,
 // stop the worker, and start it again on the same state.
 import { spawn, spawnSync } from "node:child_process";
-import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -33,17 +43,55 @@ function housed(state) {
   return { ...quiet, TMPDIR, WRANGLER_LOG_PATH };
 }
 
-/** Creates an empty state folder under target/, and applies the migrations. */
-export function freshState(name) {
-  const state = join(root, "target/e2e", name);
-  rmSync(state, { recursive: true, force: true });
-  mkdirSync(state, { recursive: true });
+/** Applies the migrations to the databases of a state folder, by the command of a deployment. */
+function migrate(state) {
   for (const database of ["DB", "LOG"]) {
     const args = ["d1", "migrations", "apply", database, "--local", "--persist-to", state];
     const applied = spawnSync(wrangler, args, { cwd: root, env: housed(state), encoding: "utf8" });
     if (applied.status !== 0)
       throw new Error(`migrations failed:\n${applied.stdout}\n${applied.stderr}`);
   }
+}
+
+/** The digest of everything that decides how databases look after the migrations. */
+function digestOfMigrations() {
+  const digest = createHash("sha256");
+  const folders = ["migrations", "migrations-log"];
+  const scripts = folders.flatMap((folder) =>
+    readdirSync(join(root, folder))
+      .sort()
+      .map((name) => join(folder, name)),
+  );
+  for (const name of [...scripts, "wrangler.toml", "package-lock.json"])
+    digest.update(`${name}\0`).update(readFileSync(join(root, name)));
+  return digest.digest("hex").slice(0, 16);
+}
+
+/**
+ * The folder of databases with the migrations applied, which every state folder is a copy of. It is
+ * made once for each text of the migrations, because wrangler takes seconds for them.
+ */
+function migrated() {
+  const folder = join(root, "target/e2e-migrated", digestOfMigrations());
+  if (existsSync(folder)) return folder;
+  const own = `${folder}-${process.pid}`;
+  migrate(own);
+  try {
+    renameSync(own, folder);
+  } catch (error) {
+    // A test file that runs at the same time was faster.
+    if (!existsSync(folder)) throw error;
+    rmSync(own, { recursive: true });
+  }
+  return folder;
+}
+
+/** An empty state folder under target/, with the migrations applied. */
+export function freshState(name) {
+  const state = join(root, "target/e2e", name);
+  rmSync(state, { recursive: true, force: true });
+  mkdirSync(state, { recursive: true });
+  cpSync(join(migrated(), "v3"), join(state, "v3"), { recursive: true });
   return state;
 }
 
