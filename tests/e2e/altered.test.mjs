@@ -37,7 +37,7 @@ after(() => server.stop());
 /** Executes SQL on the database while no worker runs. */
 async function altered(sql) {
   await server.stop();
-  execute(state, sql);
+  await execute(state, sql);
   server = await start(state, { AUTH: "none", ADMIN: "true" });
 }
 

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { readFileSync, readdirSync } from "node:fs";
 import { recordOf } from "../../xtask/transfer.mjs";
-import { ITS, V1, freshState, sample, start, uploadTemplates } from "./server.mjs";
+import { ITS, V1, freshState, sample, startDev, uploadTemplates } from "./server.mjs";
 
 const COMMITS = Number(process.env.COMMITS ?? 1_000);
 const KILLS = Number(process.env.KILLS ?? 15);
@@ -130,7 +130,7 @@ async function verify(server) {
 }
 
 async function open() {
-  const server = await start(state, { AUTH: "none", ADMIN: "true" });
+  const server = await startDev(state, { AUTH: "none", ADMIN: "true" });
   servers.push(server);
   return server;
 }

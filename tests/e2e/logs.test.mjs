@@ -171,7 +171,7 @@ test("a day of work, with every kind of failure, leaves none of its content in t
   await settled();
   await server.stop();
   earlier = server.log;
-  execute(state, "ALTER TABLE version RENAME TO lost");
+  await execute(state, "ALTER TABLE version RENAME TO lost");
   server = await start(state, vars);
   const failed = await send("POST", `/ehr/${ehrId}/composition`, {
     body: JSON.stringify(composition),

@@ -4,7 +4,7 @@ import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { Issuer } from "./issuer.mjs";
-import { ITS, V1, execute, freshState, root, start, startWith } from "./server.mjs";
+import { ITS, V1, execute, freshState, root, start, startDev, startWith } from "./server.mjs";
 
 const EHR = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
 let issuer;
@@ -78,14 +78,14 @@ test("each access of an authenticated caller is recorded, and writes in the tran
 
 test("the database refuses to change entries and to remove young ones", async () => {
   await server.stop();
-  assert.throws(() => execute(state, "DELETE FROM access_log", "LOG"), /kept for the days/);
-  assert.throws(() => execute(state, "UPDATE access_log SET who = 'x'", "LOG"), /never changed/);
-  execute(
+  await assert.rejects(execute(state, "DELETE FROM access_log", "LOG"), /kept for the days/);
+  await assert.rejects(execute(state, "UPDATE access_log SET who = 'x'", "LOG"), /never changed/);
+  await execute(
     state,
     "INSERT INTO access_log (time, who, issuer, operation, status, request_id) VALUES ('2001-01-01T00:00:00.000Z', 'old', '', '', 200, '')",
     "LOG",
   );
-  execute(state, "DELETE FROM access_log WHERE who = 'old'", "LOG");
+  await execute(state, "DELETE FROM access_log WHERE who = 'old'", "LOG");
   server = await start(state, { ...issuer.variables, AUTH: "jwt" });
   assert.ok((await entries("&who=ann")).length > 8);
 });
@@ -108,12 +108,12 @@ test("the nightly event removes entries older than LOG_RETENTION_DAYS", async ()
       201,
     );
     await retained.stop();
-    execute(
+    await execute(
       folder,
       "INSERT INTO access_log (time, who, issuer, operation, status, request_id) VALUES ('2026-01-01T00:00:00.000Z', 'older', '', '', 200, '')",
       "LOG",
     );
-    retained = await start(folder, vars, ["--config", `${folder}.toml`]);
+    retained = await startDev(folder, vars, ["--config", `${folder}.toml`]);
     assert.equal((await listed("older")).length, 1);
     const answer = await retained.send("GET", "/cdn-cgi/handler/scheduled?cron=17+3+*+*+*");
     assert.equal(answer.status, 200, answer.text);

@@ -1,5 +1,4 @@
-// The worker in real workerd, by `wrangler dev`, for tests. A test can start the worker, send requests,
-// stop the worker, and start it again on the same state.
+// The worker in real workerd, for tests: it is started, receives requests, is stopped, and is started again on the same state.
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import {
@@ -95,37 +94,27 @@ export function freshState(name) {
   return state;
 }
 
-/** Executes SQL on a database directly. The worker must not run meanwhile. */
-export function execute(state, sql, database = "DB") {
-  const args = [
-    "d1",
-    "execute",
-    database,
-    "--local",
-    "--persist-to",
-    state,
-    "--yes",
-    "--command",
-    sql,
-  ];
-  const done = spawnSync(wrangler, args, { cwd: root, env: housed(state), encoding: "utf8" });
-  if (done.status !== 0) throw new Error(`${sql}:\n${done.stdout}\n${done.stderr}`);
+/** Executes a statement in a database behind the back of the worker, which must not run meanwhile. */
+export async function execute(state, sql, database = "DB") {
+  const { Miniflare, NoOpLog, options } = await describedWorker();
+  const runtime = new Miniflare({
+    modules: true,
+    script: "export default {}",
+    d1Databases: options.d1Databases,
+    d1Persist: join(state, "v3/d1"),
+    log: new NoOpLog(),
+  });
+  try {
+    await (await runtime.getD1Database(database)).prepare(sql).run();
+  } finally {
+    await runtime.dispose();
+  }
 }
 
-/** A running worker. */
-class Server {
-  constructor(child) {
-    this.child = child;
-    this.port = undefined;
-    this.log = "";
-    this.exited = new Promise((resolve) => child.once("exit", resolve));
-    for (const stream of [child.stdout, child.stderr])
-      stream.on("data", (bytes) => (this.log += bytes));
-  }
-
-  get isAlive() {
-    return this.child.exitCode === null && this.child.signalCode === null;
-  }
+/** A client of a running worker, and the lines that the worker has written. */
+class Client {
+  port = undefined;
+  log = "";
 
   /** Sends a request, and returns status, headers, text and (if it is JSON) the parsed body. */
   async send(method, path, { headers = {}, body, type = "application/json" } = {}) {
@@ -165,6 +154,21 @@ class Server {
       await new Promise((resolve) => setTimeout(resolve, 100));
     if (!pattern.test(this.log)) throw new Error(`the server never wrote ${pattern}:\n${this.log}`);
   }
+}
+
+/** A worker that another process runs. */
+class Server extends Client {
+  constructor(child) {
+    super();
+    this.child = child;
+    this.exited = new Promise((resolve) => child.once("exit", resolve));
+    for (const stream of [child.stdout, child.stderr])
+      stream.on("data", (bytes) => (this.log += bytes));
+  }
+
+  get isAlive() {
+    return this.child.exitCode === null && this.child.signalCode === null;
+  }
 
   /** Ends the server and the processes that it started. */
   async stop(signal = "SIGTERM") {
@@ -177,13 +181,83 @@ class Server {
   }
 }
 
+/** A worker whose workerd this process has started. */
+class Hosted extends Client {
+  isAlive = true;
+
+  constructor(runtime) {
+    super();
+    this.runtime = runtime;
+  }
+
+  /** Ends workerd. */
+  async stop() {
+    this.isAlive = false;
+    await this.runtime.dispose();
+  }
+}
+
+/** The options of miniflare for the worker, as wrangler.toml describes it. */
+let described;
+
+async function describedWorker() {
+  if (described) return described;
+  // Both packages read these variables when they are loaded.
+  Object.assign(process.env, quiet, {
+    WRANGLER_LOG: "none",
+    WRANGLER_LOG_PATH: join(root, "target/e2e/log"),
+    X_LOCAL_EXPLORER: "false",
+  });
+  const { Miniflare, NoOpLog } = await import("miniflare");
+  const { unstable_getMiniflareWorkerOptions: optionsOf } = await import("wrangler");
+  const { workerOptions, main } = optionsOf(join(root, "wrangler.toml"));
+  const modules = [
+    { type: "ESModule", path: main },
+    { type: "CompiledWasm", path: join(dirname(main), "aqlite_worker_bg.wasm") },
+  ];
+  const modulesRoot = dirname(main);
+  const options = { ...workerOptions, name: "aqlite", modulesRules: undefined, modulesRoot };
+  described = { Miniflare, NoOpLog, options: { ...options, modules } };
+  return described;
+}
+
 /**
- * Starts the worker on a state folder and waits until it answers. `more` are further arguments of
- * `wrangler dev`.
+ * Starts the worker on a state folder, in a workerd of this process, without a proxy before it. A
+ * start of `wrangler dev` takes five times the processor time.
  */
-export async function start(state, vars = { AUTH: "none" }, more = []) {
-  // With port 0, the system assigns a free port. A port that was found free before the start may belong
-  // to another program by then, and the test would talk to that program.
+export async function start(state, vars = { AUTH: "none" }) {
+  const { Miniflare, NoOpLog, options } = await describedWorker();
+  const persisted = (kind) => join(state, "v3", kind);
+  let server;
+  const runtime = new Miniflare({
+    workers: [{ ...options, bindings: { ...options.bindings, ...vars } }],
+    host: "127.0.0.1",
+    port: 0,
+    cf: false,
+    telemetry: { enabled: false },
+    unsafeLocalExplorer: false,
+    log: new NoOpLog(),
+    handleStructuredLogs: ({ message }) => {
+      server.log += `${message}\n`;
+    },
+    d1Persist: persisted("d1"),
+    kvPersist: persisted("kv"),
+    cachePersist: persisted("cache"),
+  });
+  server = new Hosted(runtime);
+  try {
+    server.port = (await runtime.ready).port;
+    if (await answers(server)) return server;
+  } catch (error) {
+    server.log += String(error);
+  }
+  await server.stop();
+  throw new Error(`the worker did not start:\n${server.log}`);
+}
+
+/** Starts the worker on a state folder by `wrangler dev`, and waits until it answers. `more` are further arguments. */
+export async function startDev(state, vars = { AUTH: "none" }, more = []) {
+  // The system gives the ports as they are bound: one looked for beforehand may be another program's by then, which answers in our place.
   const ports = ["--ip", "127.0.0.1", "--port", "0", "--inspector-port", "0"];
   const args = [
     "dev",
@@ -302,7 +376,7 @@ export function startWith(name, change, vars) {
       .replaceAll('"dist/', '"../../dist/')
       .replaceAll('"migrations', '"../../migrations'),
   );
-  return start(state, vars, ["--config", file]);
+  return startDev(state, vars, ["--config", file]);
 }
 
 /** The generated sample: templates as text, guides as text, compositions as `{ehr_id, composition}`. */

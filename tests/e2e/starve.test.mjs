@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { V1, freshState, sample, start, uploadTemplates } from "./server.mjs";
+import { V1, freshState, sample, startDev, uploadTemplates } from "./server.mjs";
 
 /** The maximum wait of a neighbour, in milliseconds. */
 const PATIENCE = 1_000;
@@ -53,7 +53,7 @@ async function beside(bomb) {
 }
 
 before(async () => {
-  server = await start(freshState("starve"), { AUTH: "none" });
+  server = await startDev(freshState("starve"), { AUTH: "none" });
   await uploadTemplates(server, data);
   const ehrs = [...new Set(data.compositions.map((each) => each.ehr_id))];
   const lines = (all) => all.map((line) => JSON.stringify(line)).join("\n");

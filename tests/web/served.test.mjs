@@ -2,7 +2,7 @@
 // at `/local/v1`.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { freshState, start } from "../e2e/server.mjs";
+import { freshState, startDev } from "../e2e/server.mjs";
 import { browse, offlineReady, open, ready, row, run, settled, expect } from "./page.mjs";
 
 const COUNT = "SELECT COUNT(e/ehr_id/value) AS n FROM EHR e";
@@ -26,8 +26,8 @@ function ask(page, method, path, body) {
   );
 }
 
-test("the server answers at its address only while it runs; the module answers equally at its own address", async () => {
-  const server = await start(freshState("page"));
+test("the server answers at its address only while it runs; the module answers equally at its own", async () => {
+  const server = await startDev(freshState("page"));
   const browser = await browse();
   try {
     const page = await open(browser, `http://127.0.0.1:${server.port}/`);
@@ -75,7 +75,7 @@ test("the server answers at its address only while it runs; the module answers e
 });
 
 test("the server of the page can be selected as source", async () => {
-  const server = await start(freshState("source"));
+  const server = await startDev(freshState("source"));
   const browser = await browse();
   try {
     const page = await open(browser, `http://127.0.0.1:${server.port}/`);

@@ -308,8 +308,8 @@ export class Host {
     for (;;) {
       const passed = performance.now() - started;
       if (memoryOf(this.pid) - this.idle <= allowed) return passed;
-      if (passed > CALM.release) return Infinity;
-      await new Promise((resolve) => setTimeout(resolve, 1_000));
+      if (passed > CALM.giveBack) return Infinity;
+      await new Promise((resolve) => setTimeout(resolve, 250));
       await this.send("GET", "/health");
     }
   }
