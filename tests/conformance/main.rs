@@ -77,7 +77,11 @@ mod tables;
 
 use corpus::Corpus;
 use report::Case;
+use std::collections::BTreeMap;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver};
+use std::thread::available_parallelism;
 
 /// The function that runs a suite.
 type Suite = fn(&Corpus) -> Vec<Case>;
@@ -129,18 +133,73 @@ fn main() -> ExitCode {
     if let Some(address) = &corpus.via {
         println!("suites of the service run against {address}");
     }
-    let mut good = true;
-    for (name, run) in SUITES
+    let wanted = SUITES
         .iter()
-        .filter(|(name, _)| Options::wants(&options.suites, name))
-    {
-        good &= report::print_report(name, &run(&corpus));
-    }
-    if good {
+        .filter(|(name, _)| Options::wants(&options.suites, name));
+    if run_all(&wanted.collect::<Vec<_>>(), &corpus) {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
     }
+}
+
+/// The stack of a suite: that of a main thread, because some cases are nested deeply.
+const STACK: usize = 8 << 20;
+
+/// Runs suites at the same time, and prints their reports in order. Suites that share a server run
+/// one after another, because each replaces its data. Returns whether all suites are as expected.
+fn run_all(suites: &[&(&str, Suite)], corpus: &Corpus) -> bool {
+    let threads = match corpus.via {
+        Some(_) => 1,
+        None => available_parallelism().map_or(1, usize::from),
+    };
+    let next = AtomicUsize::new(0);
+    let (sender, results) = mpsc::channel();
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            let (next, sender) = (&next, sender.clone());
+            let work = move || {
+                while let Some((at, (_, run))) = taken(suites, next) {
+                    // The receiver lives until all threads have ended.
+                    drop(sender.send((at, run(corpus))));
+                }
+            };
+            let thread = std::thread::Builder::new().stack_size(STACK);
+            if let Err(error) = thread.spawn_scoped(scope, work) {
+                eprintln!("no thread for the suites: {error}");
+                return false;
+            }
+        }
+        drop(sender);
+        print_in_order(suites, &results)
+    })
+}
+
+/// Returns the next suite that no thread has taken, and its position.
+fn taken<'s>(
+    suites: &[&'s (&'s str, Suite)],
+    next: &AtomicUsize,
+) -> Option<(usize, &'s (&'s str, Suite))> {
+    let at = next.fetch_add(1, Ordering::Relaxed);
+    suites.get(at).map(|suite| (at, *suite))
+}
+
+/// Prints the report of each suite when those before it are printed. Returns whether all are as
+/// expected.
+fn print_in_order(suites: &[&(&str, Suite)], results: &Receiver<(usize, Vec<Case>)>) -> bool {
+    let mut waiting = BTreeMap::new();
+    let mut is_good = true;
+    let mut printed = 0;
+    for (at, cases) in results {
+        waiting.insert(at, cases);
+        while let Some(cases) = waiting.remove(&printed) {
+            if let Some((name, _)) = suites.get(printed) {
+                is_good &= report::print_report(name, &cases);
+            }
+            printed += 1;
+        }
+    }
+    is_good && printed == suites.len()
 }
 
 #[derive(Default)]
