@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use crate::bindings::{self, BindingsFor};
-use crate::process::{cargo, command, output_of, root, run, run_silently};
+use crate::process::{Examples, cargo, command, example, output_of, root, run, run_silently};
 use crate::stamp::unless_fresh;
 use crate::tools::{WASM, npm_packages, npm_program, target};
 
@@ -70,6 +71,9 @@ fn module(name: &str, profile: &str, options: &[&str], folder: &str) -> Result<(
 /// Builds the module that writes tables of Arrow and Parquet, for the page and the npm package. It
 /// is loaded for the first table only, so it is compiled for size.
 fn module_of_tables() -> Result<(), String> {
+    /// Held while the module is built. The page and the package may be built at the same time.
+    static BUILDING: Mutex<()> = Mutex::new(());
+    let _building = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = "target/arrow-wasm";
     let inputs = [&CORE[..], &["www/arrow"]].concat();
     let written = root().join(folder).join("aqlite_arrow_wasm.js");
@@ -125,6 +129,11 @@ fn pack(packed: &Path) -> Result<(), String> {
 
 /// Builds the page if it changed. Its own build script bundles it.
 pub fn page() -> Result<(), String> {
+    page_by(Examples::Quick)
+}
+
+/// Builds the page if it changed, with the OpenAPI document of a program with these settings.
+pub fn page_by(examples: Examples) -> Result<(), String> {
     // For a small first load: compiled for size, and without the parts that only servers need.
     let options = ["--no-default-features"];
     module("module of the page", "wasm", &options, "target/www-wasm")?;
@@ -140,7 +149,7 @@ pub fn page() -> Result<(), String> {
             core: "target/www-wasm",
             tables: "target/arrow-wasm",
         };
-        bundle_page(modules, "dist/www", &openapi()?)
+        bundle_page(modules, "dist/www", &openapi(examples)?)
     })
 }
 
@@ -163,13 +172,12 @@ pub fn bundle_page(modules: PageModules<'_>, out: &str, openapi: &str) -> Result
 
 /// Writes the OpenAPI document of the REST interface, by an example program of the core. Returns
 /// the file name.
-fn openapi() -> Result<String, String> {
+fn openapi(examples: Examples) -> Result<String, String> {
     let file = root().join("target/openapi.json");
-    let mut program = cargo(&["run", "--quiet", "--example", "openapi"]);
-    let printed = program
-        .stderr(std::process::Stdio::inherit())
+    let printed = example("openapi", examples)?
+        .stderr(Stdio::inherit())
         .output()
-        .map_err(|e| format!("cargo: {e}"))?;
+        .map_err(|e| format!("openapi: {e}"))?;
     if !printed.status.success() {
         return Err(format!(
             "the OpenAPI document could not be written: {}",

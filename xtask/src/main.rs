@@ -12,6 +12,7 @@ mod figures;
 mod gdl_test;
 mod gen_rm;
 mod http;
+mod node_tests;
 mod options;
 mod process;
 mod progress;

@@ -69,6 +69,28 @@ pub fn checked_tests(args: &[&str]) -> Command {
     tests
 }
 
+/// The compiler settings of the example programs of the core. They write data for other steps.
+#[derive(Clone, Copy)]
+pub enum Examples {
+    /// Those of development: the core is compiled quickly.
+    Quick,
+    /// Those of the tests, which have compiled the core already.
+    OfTests,
+}
+
+/// Compiles an example program of the core. Returns the command that runs it.
+pub fn example(name: &str, examples: Examples) -> Result<Command, String> {
+    let Examples::OfTests = examples else {
+        return Ok(cargo(&["run", "--quiet", "--example", name, "--"]));
+    };
+    let profile = ["build", "--quiet", "--profile", "checked"];
+    run(&mut cargo(
+        &[&profile, &PACKAGES[..], &["--example", name]].concat(),
+    ))?;
+    let program = format!("target/checked/examples/{name}");
+    Ok(command(root().join(program), &[]))
+}
+
 /// Formats a command as a person would type it.
 fn shown(command: &Command) -> String {
     let program = Path::new(command.get_program())

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::http::{Answer, send};
 use crate::options::Options;
-use crate::process::{cargo, root, run};
+use crate::process::{Examples, example, root, run};
 use crate::stamp::unless_fresh;
 
 const FOLDER: &str = "target/sample";
@@ -32,17 +32,23 @@ pub fn gen_data(args: &[String]) -> Result<(), String> {
         options.value("seed", "1"),
         &out,
         options.has("bulk"),
+        Examples::Quick,
     )
 }
 
 /// Writes the sample of the tests: some dozen patients.
 pub fn generate() -> Result<(), String> {
+    generate_by(Examples::Quick)
+}
+
+/// Writes the sample of the tests by a program with these settings.
+pub fn generate_by(examples: Examples) -> Result<(), String> {
     let folder = root().join(FOLDER);
     unless_fresh(
         "sample",
         &["src/samples", "examples/gen_data.rs"],
         &folder,
-        || write("36", "240", "1", &folder, false),
+        || write("36", "240", "1", &folder, false, examples),
     )
 }
 
@@ -63,6 +69,7 @@ pub fn of(compositions: &str) -> Result<PathBuf, String> {
                 "1",
                 &folder,
                 false,
+                Examples::Quick,
             )
         },
     )?;
@@ -75,8 +82,8 @@ fn write(
     seed: &str,
     out: &Path,
     has_bulk: bool,
+    examples: Examples,
 ) -> Result<(), String> {
-    let program = ["run", "--quiet", "--example", "gen_data", "--"];
     let options = [
         "--ehrs",
         ehrs,
@@ -86,8 +93,9 @@ fn write(
         seed,
         "--out",
     ];
-    let mut command = cargo(&[&program[..], &options].concat());
-    run(command.arg(out).args(has_bulk.then_some("--bulk")))
+    let mut command = example("gen_data", examples)?;
+    command.args(options).arg(out);
+    run(command.args(has_bulk.then_some("--bulk")))
 }
 
 /// Loads the sample of a folder into a server that has no EHR. Returns a message about the outcome.

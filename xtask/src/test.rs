@@ -1,18 +1,14 @@
 //! `cargo xtask test`: all tests in one command.
 
-use std::path::Path;
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::options::Options;
-use crate::process::{
-    PACKAGES, PACKAGES_VARIABLE, cargo, checked_tests, command, root, run_keeping,
-};
+use crate::process::{Examples, cargo, checked_tests, command, root, run_keeping};
 use crate::tools::{
-    WASI, WASM, browser, bundlers, duckdb, find_browser, npm_packages, npm_program, target,
-    wasm_test_runner,
+    WASI, WASM, browser, bundlers, duckdb, npm_packages, npm_program, target, wasm_test_runner,
 };
-use crate::{bundle, conformance, docs, publish, sample};
+use crate::{bundle, conformance, docs, node_tests, publish, sample};
 
 /// The library crates, whose unit tests also run inside wasm.
 const LIBRARIES: [&str; 6] = [
@@ -34,6 +30,9 @@ struct Report {
     counts: Vec<String>,
     failed: Vec<String>,
 }
+
+/// A build: the name of its step, the steps that it needs, and its function.
+type Build<'b> = (&'static str, &'b [&'b Step], fn() -> Result<(), String>);
 
 /// A step that was finished, or skipped because a step that it needs had failed.
 struct Step {
@@ -225,57 +224,37 @@ fn in_wasm(test: &str) -> Result<Command, String> {
     Ok(tests)
 }
 
-/// Tests the worker in workerd and the page in Chromium.
+/// Tests the worker in workerd, the page in Chromium and the npm package.
 fn hosts(report: &mut Report, packages: &Step, chromium: &Step) {
-    let worker = report.work("worker", &[packages], bundle::worker);
-    let page = report.work("page", &[packages], bundle::page);
-    let package = report.work("package", &[packages], bundle::package);
-    let sample = report.work("sample", &[], sample::generate);
+    let bundlers = report.work("bundlers", &[packages], bundlers);
+    let needs: &[&Step] = &[packages];
+    let [worker, page, package] = report.at_once([
+        ("worker", needs, bundle::worker),
+        ("page", needs, || bundle::page_by(Examples::OfTests)),
+        ("package", needs, bundle::package),
+    ]);
+    let sample = report.work("sample", &[], || sample::generate_by(Examples::OfTests));
     let site = report.work("documentation site", &[], docs::build);
-    report.tests("types of the page", &[&page], || {
-        Ok(command(
-            npm_program("tsc"),
-            &["--noEmit", "--project", "www/tsconfig.json"],
-        ))
-    });
     report.tests("size of worker and page", &[&worker, &page], || {
         Ok(command("node", &["tests/e2e/size.mjs"]))
     });
-    report.tests("worker in workerd", &[&worker, &page, &sample], || {
-        node_tests("tests/e2e")
-    });
-    report.tests(
-        "page in Chromium",
-        &[&worker, &page, &sample, &site, chromium],
-        || node_tests("tests/web"),
-    );
-    let bundlers = report.work("bundlers", &[packages], bundlers);
-    report.tests(
-        "package in Node, Chromium, workerd and bundlers",
-        &[&package, &bundlers, chromium],
-        || node_tests("tests/package"),
-    );
+    report.node_tests(&[
+        ("worker in workerd", "tests/e2e", &[&worker, &page, &sample]),
+        (
+            "page in Chromium",
+            "tests/web",
+            &[&worker, &page, &sample, &site, chromium],
+        ),
+        (
+            "package in Node, Chromium, workerd and bundlers",
+            "tests/package",
+            &[&package, &bundlers, chromium],
+        ),
+    ]);
 }
 
-fn node_tests(folder: &str) -> Result<Command, String> {
-    let entries = std::fs::read_dir(root().join(folder)).map_err(|e| format!("{folder}: {e}"))?;
-    let mut files: Vec<String> = entries
-        .flatten()
-        .map(|e| e.file_name().to_string_lossy().into_owned())
-        .collect();
-    files.retain(|name| name.ends_with(".test.mjs"));
-    files.sort();
-    let mut node = command(
-        "node",
-        &["--test", "--test-reporter=tap", "--test-concurrency=2"],
-    );
-    node.env(PACKAGES_VARIABLE, PACKAGES.join(" "));
-    node.args(files.iter().map(|name| Path::new(folder).join(name)));
-    if let Some(found) = find_browser() {
-        node.env("CHROMIUM", found.chromium);
-    }
-    Ok(node)
-}
+/// The name of a step, its folder of tests in JavaScript, and the steps that it needs.
+type Suite<'s> = (&'static str, &'static str, &'s [&'s Step]);
 
 fn heading(name: &str) {
     println!("\n==== {name}");
@@ -318,6 +297,45 @@ impl Report {
         step
     }
 
+    /// Runs the tests of several suites in one pool of processes, unless a step that they need has
+    /// failed. Many tests wait for a browser or a server, and those of another suite run meanwhile.
+    fn node_tests(&mut self, suites: &[Suite<'_>]) {
+        let mut folders = Vec::new();
+        for (name, folder, needs) in suites {
+            if self.can_run(name, needs) {
+                println!("{name}: {folder}");
+                folders.push(*folder);
+            }
+        }
+        if !folders.is_empty() {
+            self.tests("worker, page and package", &[], || {
+                node_tests::command_of(&folders)
+            });
+        }
+    }
+
+    /// Calls functions at the same time, except those whose needs have failed. A build uses one
+    /// processor for its last phase, the optimization of the whole program.
+    fn at_once<const N: usize>(&mut self, builds: [Build<'_>; N]) -> [Step; N] {
+        let builds = builds.map(|(name, needs, work)| (name, self.can_run(name, needs), work));
+        heading(&builds.map(|(name, ..)| name).join(", "));
+        let outcomes = std::thread::scope(|scope| {
+            let running = builds.map(|(_, can_run, work)| {
+                can_run.then(|| {
+                    let started = Instant::now();
+                    scope.spawn(move || (work(), started.elapsed()))
+                })
+            });
+            running.map(|build| build.map(|thread| thread.join()))
+        });
+        let mut outcomes = outcomes.into_iter();
+        builds.map(|(name, ..)| match outcomes.next().flatten() {
+            Some(Ok((outcome, elapsed))) => self.ended(name, elapsed, outcome),
+            Some(Err(_)) => self.ended(name, Duration::ZERO, Err(format!("{name} panicked"))),
+            None => Step { name, is_ok: false },
+        })
+    }
+
     /// Calls a function, unless a step that it needs has failed.
     fn work(
         &mut self,
@@ -325,6 +343,17 @@ impl Report {
         needs: &[&Step],
         work: impl FnOnce() -> Result<(), String>,
     ) -> Step {
+        if !self.can_run(name, needs) {
+            return Step { name, is_ok: false };
+        }
+        heading(name);
+        let started = Instant::now();
+        let outcome = work();
+        self.ended(name, started.elapsed(), outcome)
+    }
+
+    /// Returns whether all needs of a step are met. If not, the report names the others.
+    fn can_run(&mut self, name: &str, needs: &[&Step]) -> bool {
         let missing: Vec<_> = needs
             .iter()
             .filter(|step| !step.is_ok)
@@ -335,15 +364,21 @@ impl Report {
                 "         NOT RUN  {name} (needs: {})",
                 missing.join(", ")
             ));
-            return Step { name, is_ok: false };
         }
-        heading(name);
-        let started = Instant::now();
-        let outcome = work();
+        missing.is_empty()
+    }
+
+    /// Adds the outcome of a step to the report.
+    fn ended(
+        &mut self,
+        name: &'static str,
+        elapsed: Duration,
+        outcome: Result<(), String>,
+    ) -> Step {
         let word = if outcome.is_ok() { "ok" } else { "FAILED" };
         self.steps.push(format!(
             "{:>6.1} s  {word:7}  {name}",
-            started.elapsed().as_secs_f64()
+            elapsed.as_secs_f64()
         ));
         if let Err(message) = &outcome {
             println!("{message}");
@@ -393,6 +428,30 @@ mod tests {
         );
         assert!(
             report.steps[3].ends_with("NOT RUN  what comes of them (needs: worker in workerd)"),
+            "{:?}",
+            report.steps
+        );
+    }
+
+    #[test]
+    fn builds_at_once_are_reported_in_order() {
+        let mut report = Report::default();
+        let packages = report.work("packages", &[], || Err("no network".to_owned()));
+        let steps = report.at_once([
+            ("worker", &[], || Err("the disk is full".to_owned())),
+            ("page", &[], || panic!("a fault")),
+            ("package", &[&packages], || panic!("it was run")),
+            ("site", &[], || Ok(())),
+        ]);
+        assert_eq!(steps.map(|step| step.is_ok), [false, false, false, true]);
+        assert_eq!(report.failed, ["packages", "worker", "page"]);
+        let is_of = |line: &String, name: &str| line.ends_with(name);
+        assert!(report.steps.iter().any(|line| is_of(line, "ok       site")));
+        assert!(
+            report
+                .steps
+                .iter()
+                .any(|line| is_of(line, "NOT RUN  package (needs: packages)")),
             "{:?}",
             report.steps
         );
