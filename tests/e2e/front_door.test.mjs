@@ -14,6 +14,7 @@ import { request } from "node:http";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { constants, deflateRawSync, gzipSync } from "node:zlib";
+import { partLeft, ticks } from "./attack/processors.mjs";
 import { Issuer } from "./issuer.mjs";
 import {
   ITS,
@@ -101,11 +102,13 @@ function bomb(megabytes, text) {
 }
 
 /**
- * Executes a function while a neighbour requests /health. Returns its result, the longest wait of the
- * neighbour, and the maximum memory of the server.
+ * Executes a function while a neighbour requests /health. Returns its result, the neighbour's longest wait and the highest memory.
+ * The wait is multiplied by the part of the processors that other programs leave, as the bounds of the attacks are divided by it.
  */
 async function watched(run, of = server) {
   const idle = memory(of);
+  const used = () => ticks(...processes(of).map(({ pid }) => pid));
+  const before = used();
   let [longest, highest, done] = [0, idle, false];
   const neighbour = (async () => {
     while (!done) {
@@ -118,7 +121,7 @@ async function watched(run, of = server) {
   })();
   const answer = await run().finally(() => (done = true));
   await neighbour;
-  return { answer, longest, growth: highest - idle };
+  return { answer, longest: longest * partLeft(before, used()), growth: highest - idle };
 }
 
 const figures = [];

@@ -9,6 +9,7 @@ import { Miniflare } from "miniflare";
 import { unstable_getMiniflareWorkerOptions } from "wrangler";
 import { V1, freshState, root } from "../server.mjs";
 import { startDatabases } from "./apart.mjs";
+import { partLeft, ticks } from "./processors.mjs";
 
 /**
  * The bounds that hold during and after every attack: milliseconds, and bytes above the idle process.
@@ -64,40 +65,7 @@ export function memoryOf(pid, line = "VmRSS") {
   }
 }
 
-/**
- * Returns clock ticks since the start of the machine: the busy ones of all processors, all of them, and
- * those that the process `pid` and this process used.
- */
-function ticks(pid) {
-  const [, ...all] = readFileSync("/proc/stat", "utf8")
-    .split("\n", 1)[0]
-    .trim()
-    .split(/\s+/)
-    .map(Number);
-  const [user, nice, system, idle, wait, irq, soft, steal] = all;
-  const used = (id) => {
-    try {
-      const fields = /\) (.*)$/s.exec(readFileSync(`/proc/${id}/stat`, "utf8"))[1].split(" ");
-      return Number(fields[11]) + Number(fields[12]);
-    } catch {
-      return 0;
-    }
-  };
-  return {
-    busy: user + nice + system + irq + soft + steal,
-    all: user + nice + system + idle + wait + irq + soft + steal,
-    own: used(pid) + used(process.pid),
-  };
-}
-
-/** Returns the part of the processors that other programs left since `before`, from a fifth to 1. */
-function partLeft(before, after) {
-  const all = Math.max(1, after.all - before.all);
-  const others = after.busy - before.busy - (after.own - before.own);
-  return Math.min(1, Math.max(0.2, 1 - others / all));
-}
-
-/** Resets the maximum resident size that the kernel records for a process (`VmHWM`) to the present size. */
+/** Sets the highest resident size that the kernel remembers of a process (`VmHWM`) to its present size. */
 function forgetPeak(pid) {
   try {
     writeFileSync(`/proc/${pid}/clear_refs`, "5");
