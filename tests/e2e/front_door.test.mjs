@@ -102,8 +102,11 @@ function bomb(megabytes, text) {
 }
 
 /**
- * Executes a function while a neighbour requests /health. Returns its result, the neighbour's longest wait and the highest memory.
- * The wait is multiplied by the part of the processors that other programs leave, as the bounds of the attacks are divided by it.
+ * Executes a function while a neighbour requests /health. Returns its result, the longest wait of the
+ * neighbour, and the maximum memory of the server.
+ *
+ * The wait is multiplied by the part of the processors that other programs left, as the bounds of the
+ * attacks are divided by it.
  */
 async function watched(run, of = server) {
   const idle = memory(of);

@@ -1,4 +1,5 @@
-// The worker in real workerd, for tests: it is started, receives requests, is stopped, and is started again on the same state.
+// The worker in real workerd, for tests. A test can start the worker, send requests, stop the worker,
+// and start it again on the same state.
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import {
@@ -94,7 +95,7 @@ export function freshState(name) {
   return state;
 }
 
-/** Executes a statement in a database behind the back of the worker, which must not run meanwhile. */
+/** Executes a statement in a database directly. The worker must not run meanwhile. */
 export async function execute(state, sql, database = "DB") {
   const { Miniflare, NoOpLog, options } = await describedWorker();
   const runtime = new Miniflare({
@@ -255,9 +256,13 @@ export async function start(state, vars = { AUTH: "none" }) {
   throw new Error(`the worker did not start:\n${server.log}`);
 }
 
-/** Starts the worker on a state folder by `wrangler dev`, and waits until it answers. `more` are further arguments. */
+/**
+ * Starts the worker on a state folder by `wrangler dev`, and waits until it answers. `more` are further
+ * arguments.
+ */
 export async function startDev(state, vars = { AUTH: "none" }, more = []) {
-  // The system gives the ports as they are bound: one looked for beforehand may be another program's by then, which answers in our place.
+  // With port 0, the system assigns a free port. A port that was found free before the start may belong
+  // to another program by then, and the test would talk to that program.
   const ports = ["--ip", "127.0.0.1", "--port", "0", "--inspector-port", "0"];
   const args = [
     "dev",

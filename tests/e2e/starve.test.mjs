@@ -7,8 +7,8 @@ import { partLeft, ticks } from "./attack/processors.mjs";
 import { V1, freshState, sample, startDev, uploadTemplates } from "./server.mjs";
 
 /**
- * Milliseconds that a neighbour may wait. They are divided by the part of the processors that other
- * programs leave, as the bounds of the attacks are.
+ * The maximum wait of a neighbour, in milliseconds. It is divided by the part of the processors that
+ * other programs left, as the bounds of the attacks are.
  */
 const PATIENCE = 1_000;
 /** The maximum bytes by which the memory of the server's processes may exceed that of the idle state. */
@@ -18,7 +18,7 @@ const data = sample();
 let server;
 let idle;
 
-/** The runtime, without the proxy of the development server in front of it: ids and resident bytes. */
+/** Returns ids and resident bytes of the runtime, without the proxy of the development server. */
 function runtime() {
   const found = { pids: [], bytes: 0 };
   for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {

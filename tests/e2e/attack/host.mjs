@@ -65,7 +65,7 @@ export function memoryOf(pid, line = "VmRSS") {
   }
 }
 
-/** Sets the highest resident size that the kernel remembers of a process (`VmHWM`) to its present size. */
+/** Resets the maximum resident size that the kernel records for a process (`VmHWM`) to the present size. */
 function forgetPeak(pid) {
   try {
     writeFileSync(`/proc/${pid}/clear_refs`, "5");

@@ -1,7 +1,10 @@
 // The part of the processors that other programs leave to a server and its test. Bounds on latency are corrected by it.
 import { readFileSync } from "node:fs";
 
-/** Clock ticks that processors were busy, those that they had, and those that the processes `pids` and this one used. */
+/**
+ * Returns clock ticks since the start of the machine: the busy ones of all processors, all of them, and
+ * those that the processes `pids` and this process used.
+ */
 export function ticks(...pids) {
   const [, ...all] = readFileSync("/proc/stat", "utf8")
     .split("\n", 1)[0]
@@ -24,7 +27,7 @@ export function ticks(...pids) {
   };
 }
 
-/** The part of the processors that was left to the worker and this process since `before`, from a fifth to 1. */
+/** Returns the part of the processors that other programs left since `before`, from a fifth to 1. */
 export function partLeft(before, after) {
   const all = Math.max(1, after.all - before.all);
   const others = after.busy - before.busy - (after.own - before.own);
