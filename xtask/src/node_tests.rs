@@ -20,8 +20,8 @@ pub fn command_of(folders: &[&str]) -> Result<Command, String> {
         files.extend(test_files(folder)?);
     }
     longest_first(&mut files, &durations());
-    // One file more than processors: most tests wait for a browser or a server at times.
-    let count = available_parallelism().map_or(2, usize::from) + 1;
+    // One file for each processor. With more, tests of latency measure the other tests.
+    let count = available_parallelism().map_or(2, usize::from);
     let durations = root().join(DURATIONS);
     let folder = durations.parent().unwrap_or(&durations);
     fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
