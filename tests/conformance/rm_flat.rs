@@ -277,15 +277,13 @@ fn with_members(text: &str, shape: Shape, missing: &[&str]) -> String {
         }
         Some(at) => {
             let members = match shape {
-                Shape::Structured | Shape::StrictStructured => {
-                    format!("\"ctx\":{{{}}}", missing.join(","))
-                }
                 Shape::Flat => missing
                     .iter()
                     .map(|m| m.replacen('"', "\"ctx/", 1))
                     .collect::<Vec<_>>()
                     .join(","),
-                _ => panic!("no context of {shape:?} is tested"),
+                // All other shapes are trees.
+                _ => format!("\"ctx\":{{{}}}", missing.join(",")),
             };
             let is_empty = text[at + 1..].trim_start().starts_with('}');
             format!(
