@@ -76,7 +76,7 @@ pub const BODIES: Bounds = Bounds {
 };
 
 impl Bounds {
-    /// Returns the bounds of a build that is so many times slower, such as one with sanitizers.
+    /// Returns the bounds of a slower build, such as one with sanitizers.
     pub fn slower(self, times: u32) -> Bounds {
         Bounds {
             time: self.time * times,
@@ -85,7 +85,7 @@ impl Bounds {
         }
     }
 
-    /// Returns the bounds of work that reads or writes an input so many times.
+    /// Returns the bounds of work that reads or writes an input several times.
     pub fn repeated(self, times: u32) -> Bounds {
         let count = usize::try_from(times).unwrap_or(usize::MAX);
         Bounds {

@@ -190,14 +190,12 @@ fn coded(column: &str, code: &Coded) -> String {
     )
 }
 
-/// Whether a path ends in an attribute that is a DV_DATE_TIME in every class that has it.
+/// Whether a path ends in an attribute that is a DV_DATE_TIME, such as the `time` of an EVENT.
 fn is_time(path: &str) -> bool {
     let attr = path.rsplit('/').next().and_then(Attr::parse);
     attr.is_some_and(|attr| {
-        let mut types = Cls::all()
-            .filter_map(|class| Some(class.attr(attr)?.ty))
-            .peekable();
-        types.peek().is_some() && types.all(|ty| ty == Cls::DV_DATE_TIME)
+        let mut types = Cls::all().filter_map(|class| Some(class.attr(attr)?.ty));
+        types.any(|ty| ty == Cls::DV_DATE_TIME)
     })
 }
 
