@@ -34,8 +34,8 @@ pub struct Bounds {
 
 /// Templates: read, described and used for validation.
 pub const TEMPLATES: Bounds = Bounds {
-    bytes: 100_000_000,
-    bytes_for_each: 400,
+    bytes: 400_000_000,
+    bytes_for_each: 200,
     time: Duration::from_secs(1),
     time_for_thousand: Duration::from_millis(2),
 };
