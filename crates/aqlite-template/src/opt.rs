@@ -1,14 +1,16 @@
-//! OptReader of operational templates of ADL 1.4 (`Template.xsd`).
+//! Reader of operational templates of ADL 1.4 (`Template.xsd`).
 //!
 //! It accepts deviations of real files whose meaning is clear: elements out of order, unknown
 //! elements, white space, prefixes, missing occurrences. It is strict about the elements that
 //! identify a template.
 
+mod sections;
+
 use super::limits::Gauge;
 use super::pattern::Pattern;
 use super::tree::{
-    Annotation, ArchetypeRoot, Attribute, Binding, Cardinality, Constraint, DefaultValue, Interval,
-    Leaves, Multiplicity, Node, OrdinalItem, QuantityItem, Template, Term, Validity, semantic,
+    Annotation, ArchetypeRoot, Attribute, Binding, Cardinality, Constraint, Interval, Leaves,
+    Multiplicity, Node, OrdinalItem, QuantityItem, Template, Term, Validity, semantic,
 };
 use super::xml::{Document, Xml};
 use aqlite_rm::class::{Attr, Cls};
@@ -16,6 +18,7 @@ use aqlite_rm::diag::Diagnostic;
 use aqlite_rm::number::TextForm;
 use aqlite_rm::order;
 use aqlite_rm::time::TemporalKind;
+use sections::{annotations, defaults, leaves, view_constraints};
 use std::collections::{HashMap, HashSet};
 
 const TOP: [&str; 15] = [
@@ -699,83 +702,6 @@ fn code_set(xml: Xml<'_>, name: &str) -> Constraint {
         reference: xml.text_along(&[name]).unwrap_or_default().to_owned(),
     }
 }
-
-fn annotations(xml: Xml<'_>) -> Vec<Annotation> {
-    let path = xml.attribute("path").unwrap_or_default();
-    xml.all("items")
-        .map(|i| Annotation {
-            path: path.to_owned(),
-            key: i.attribute("id").unwrap_or_default().to_owned(),
-            text: i.text().to_owned(),
-        })
-        .collect()
-}
-
-/// Reads the hints for forms of the section `view`. Web templates show them as annotations.
-fn view_constraints(xml: Xml<'_>) -> Vec<Annotation> {
-    let path = xml.attribute("path").unwrap_or_default();
-    let hint = |item: Xml<'_>| Annotation {
-        path: path.to_owned(),
-        key: format!("view:{}", item.attribute("id").unwrap_or_default()),
-        text: item.text_along(&["value"]).unwrap_or_default().to_owned(),
-    };
-    xml.all("items").map(hint).collect()
-}
-
-/// Reads the default values of the section `constraints`.
-fn defaults(xml: Xml<'_>) -> Vec<DefaultValue> {
-    let value = |attribute: Xml<'_>| {
-        let path = attribute
-            .text_along(&["differential_path"])
-            .unwrap_or_default()
-            .split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" ");
-        let name = attribute
-            .text_along(&["rm_attribute_name"])
-            .unwrap_or_default();
-        let child = attribute.child("children")?;
-        let class = child
-            .text_along(&["rm_type_name"])
-            .and_then(|name| class_named(name.trim()));
-        Some(DefaultValue {
-            path: format!("{path}/{name}"),
-            class,
-            leaves: leaves(child.child("default_value")?),
-        })
-    };
-    xml.all("attributes").filter_map(value).collect()
-}
-
-/// Returns the texts in an element with the path of element names that leads to them.
-fn leaves(xml: Xml<'_>) -> Leaves {
-    fn walk(xml: Xml<'_>, path: &str, into: &mut Leaves) {
-        let mut is_leaf = true;
-        for child in xml.children() {
-            is_leaf = false;
-            let path = if path.is_empty() {
-                child.name().to_owned()
-            } else {
-                format!("{path}/{}", child.name())
-            };
-            if path.len() <= LEAF_PATH {
-                walk(child, &path, into);
-            }
-        }
-        if is_leaf {
-            into.push((path.to_owned(), xml.text().to_owned()));
-        }
-    }
-    let mut found = Leaves::new();
-    walk(xml, "", &mut found);
-    found
-}
-
-/// The maximum length in bytes of the path of a leaf. Classes of the Reference Model need much
-/// less.
-///
-/// Each leaf has a copy of its path, so long names of nested elements would multiply.
-const LEAF_PATH: usize = 500;
 
 /// Returns an entry of the description's details.
 fn detail<'d>(root: Xml<'d>, id: &str) -> Option<&'d str> {
