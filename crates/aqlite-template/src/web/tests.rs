@@ -37,3 +37,40 @@ fn a_small_template_as_a_web_template() {
         Some(1000.0)
     );
 }
+
+/// Returns the annotations of the three sections of a template with more elements at its end.
+fn annotations_with(elements: &str) -> Vec<Option<serde_json::Value>> {
+    let text = include_str!("../../../../tests/cases/template/named.opt");
+    let text = text.replace("</template>", &format!("{elements}</template>"));
+    let template = Template::parse(&text).unwrap();
+    let web = WebTemplate::of(&template).to_json(&template);
+    let web: serde_json::Value = serde_json::from_str(&web).unwrap();
+    let sections = web.pointer("/tree/children").unwrap().as_array().unwrap();
+    let sections = sections.iter().filter(|c| c["rmType"] == "SECTION");
+    sections.map(|s| s.get("annotations").cloned()).collect()
+}
+
+#[test]
+fn annotation_belongs_to_the_first_node_of_its_path() {
+    let section = "/content[openEHR-EHR-SECTION.topic.v1";
+    let annotation = |name: &str| {
+        format!(
+            r#"<annotations path="[openEHR-EHR-COMPOSITION.report.v1]{section}{name}]"><items id="source">ward</items></annotations>"#
+        )
+    };
+    let note = Some(serde_json::json!({ "source": "ward" }));
+    let (first, second) = (note.clone(), note);
+    assert_eq!(annotations_with(&annotation("")), [first, None, None]);
+    for name in [" and name/value='Second'", ", 'Second'"] {
+        let found = annotations_with(&annotation(name));
+        assert_eq!(found, [None, second.clone(), None], "{name}");
+    }
+}
+
+#[test]
+fn hints_of_views_are_annotations() {
+    let view = r#"<view><constraints path="/content[openEHR-EHR-SECTION.topic.v1 and name/value='First']">
+        <items id="pass_through"><value>true</value></items></constraints></view>"#;
+    let hint = Some(serde_json::json!({ "view:pass_through": "true" }));
+    assert_eq!(annotations_with(view), [hint, None, None]);
+}
