@@ -1,5 +1,5 @@
-//! Copies of the tables of AQL: the words that the page highlights, and the tables of functions in
-//! `docs/aql.md`. `AQLITE_BLESS=1` writes them; otherwise a copy that is not current fails.
+//! Copies of the tables of AQL: words and aggregate functions in the page, and the tables of
+//! functions in `docs/aql.md`. `AQLITE_BLESS=1` writes them; otherwise a copy that is not current fails.
 
 use aqlite::aql::query::{AggregateFunction, Function, FunctionGroup};
 use aqlite::aql::{BOOLEANS, Keyword, NoLabels, WordKind, complete, hover};
@@ -50,10 +50,12 @@ fn page_highlights_the_vocabulary() {
     let literals = of_kind(WordKind::Literal).chain(BOOLEANS.map(str::to_owned));
     // CONTAINS is an operator and a function.
     let functions = of_kind(WordKind::Function).chain(["CONTAINS".to_owned()]);
+    let aggregates = AggregateFunction::ALL.iter().map(|f| f.name().to_owned());
     let text = [
         constant("KEYWORDS", &of_kind(WordKind::Keyword).collect::<Vec<_>>()),
         constant("LITERALS", &literals.collect::<Vec<_>>()),
         constant("FUNCTIONS", &functions.collect::<Vec<_>>()),
+        constant("AGGREGATES", &aggregates.collect::<Vec<_>>()),
     ];
     compare("www/src/aql-words.ts", "\n\n", "\u{0}", &text.join("\n"));
 }

@@ -13,6 +13,7 @@ async function load(name) {
 
 const { columnsOf, firstQuery, pathIn, withoutValue, withValue } = await load("query-build");
 const { readQuery } = await load("query-text");
+const { AGGREGATES } = await load("aql-words");
 
 const step = (name, predicate, rest) => ({ name, predicate, rest: `${rest}/m`, whole: rest });
 const archetypes = new Set(["R.x", "O.a", "O.b", "K.c", "O.b,'Left'"]);
@@ -102,8 +103,9 @@ test("a class below OR or NOT CONTAINS cannot have a column", () => {
 });
 
 test("queries that count or have no EHR are refused", () => {
+  const aggregates = AGGREGATES.map((name) => query(IN_C, `${name}(e/ehr_id/value) AS n`));
   for (const text of [
-    query(IN_C, "COUNT(e/ehr_id/value) AS n"),
+    ...aggregates,
     query(IN_C, "DISTINCT e/ehr_id/value"),
     query("OBSERVATION o[O.b]", "o/data/w"),
   ])

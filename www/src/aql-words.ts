@@ -55,3 +55,5 @@ export const FUNCTIONS = [
   "current_timezone",
   "contains",
 ];
+
+export const AGGREGATES = ["count", "min", "max", "sum", "avg"];

@@ -1,6 +1,8 @@
 // The structure of an AQL text that the builder changes: the columns of SELECT and the class
 // expressions of FROM, with their places. The engine decides whether a text is valid.
 
+import { AGGREGATES } from "./aql-words";
+
 /** A token, with its place in the text. */
 interface Token {
   text: string;
@@ -71,7 +73,6 @@ export interface QueryText {
 
 const TOKEN =
   /--.*|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\$\w+|[A-Za-z_]\w*|-?\d+(?:\.\d+)?|\s+|[^]/g;
-const AGGREGATES = new Set(["count", "min", "max", "sum", "avg"]);
 const CLAUSES = new Set(["where", "order", "limit", "offset"]);
 
 const lower = (token: Token | undefined) => token?.text.toLowerCase() ?? "";
@@ -248,7 +249,7 @@ function read(text: string): QueryText {
   if (next && !CLAUSES.has(lower(next))) throw new Error("FROM is followed by something else");
   const last = all[reader.at - 1] as Token;
   const isAggregate = listed.some(
-    (token, at) => AGGREGATES.has(lower(token)) && listed[at + 1]?.text === "(",
+    (token, at) => AGGREGATES.includes(lower(token)) && listed[at + 1]?.text === "(",
   );
   return {
     ...{ text, columns: columns(text, listed), isSummary: isDistinct || isAggregate },

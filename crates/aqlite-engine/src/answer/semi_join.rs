@@ -273,11 +273,10 @@ fn ignores_repetition(query: &Query) -> bool {
             ColumnValue::Aggregate(aggregate) => Some(aggregate),
             ColumnValue::Expr(_) => None,
         });
-    let ignores = |aggregate: &Aggregate| {
-        matches!(
-            aggregate,
-            Aggregate::CountDistinct(_) | Aggregate::Min(_) | Aggregate::Max(_)
-        )
+    // Every function is named: one that counts repetitions would lose rows as `true`.
+    let ignores = |aggregate: &Aggregate| match aggregate {
+        Aggregate::CountDistinct(_) | Aggregate::Min(_) | Aggregate::Max(_) => true,
+        Aggregate::CountRows | Aggregate::Count(_) | Aggregate::Sum(_) | Aggregate::Avg(_) => false,
     };
     match aggregates.next() {
         Some(first) => ignores(first) && aggregates.all(ignores),

@@ -28,6 +28,7 @@ pub(super) struct Accumulator {
     seen: HashSet<String>,
     /// The approximate bytes of the collections above, for the budget of memory.
     kept_bytes: usize,
+    /// A value without an order was added: MIN and MAX are NULL.
     unordered: bool,
 }
 
@@ -200,9 +201,10 @@ impl Accumulator {
         self.add(aggregate, view, scratch, order, rows.held);
     }
 
-    /// Returns the approximate bytes that the accumulator keeps, those of the best value included.
+    /// Returns the approximate bytes that the accumulator keeps, those of the best value and of the
+    /// sum included.
     pub fn bytes(&self) -> usize {
-        self.kept_bytes + self.best.as_ref().map_or(0, Best::bytes)
+        self.kept_bytes + self.best.as_ref().map_or(0, Best::bytes) + self.sum.bytes()
     }
 
     /// Adds a row; `held` is the number of bytes that the rest of the query holds.

@@ -26,6 +26,11 @@ const LOWEST: i32 = -1075;
 const PIECE: usize = 1024;
 
 impl Sum {
+    /// Returns the bytes of memory of the lists.
+    pub fn bytes(&self) -> usize {
+        self.limbs.capacity() * size_of::<i128>() + self.waiting.capacity() * size_of::<f64>()
+    }
+
     /// Adds numbers.
     pub fn add_all(&mut self, numbers: &[f64]) {
         let (pieces, rest) = numbers.as_chunks::<PIECE>();
@@ -221,6 +226,17 @@ mod tests {
         let mut sum = Sum::default();
         numbers.iter().for_each(|n| sum.add(*n));
         sum.value()
+    }
+
+    #[test]
+    fn bytes_are_those_of_the_lists() {
+        let mut sum = Sum::default();
+        assert_eq!(sum.bytes(), 0);
+        sum.add(1.0);
+        let limbs = sum.bytes();
+        assert!(limbs >= size_of::<i128>(), "{limbs}");
+        sum.add_all(&[1.0; 100]);
+        assert!(sum.bytes() >= limbs + 100 * size_of::<f64>());
     }
 
     #[test]
