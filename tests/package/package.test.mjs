@@ -8,7 +8,7 @@ import { after, before, test } from "node:test";
 import { tableFromIPC } from "apache-arrow";
 import { parquetReadObjects } from "hyparquet";
 import { pathToFileURL } from "node:url";
-import { start } from "../e2e/server.mjs";
+import { startDev } from "../e2e/server.mjs";
 import { browse, expect } from "../web/page.mjs";
 import { assertNotices, crates, packages } from "../web/parts.mjs";
 import { serve } from "../web/server.mjs";
@@ -655,7 +655,7 @@ test("the README's worker runs in workerd", async () => {
     join(house, "wrangler.toml"),
     'name = "readme"\nmain = "workerd.mjs"\ncompatibility_date = "2025-04-01"\nsend_metrics = false\n',
   );
-  const server = await start(join(house, "state"), {}, ["--config", join(house, "wrangler.toml")]);
+  const server = await startDev(join(house, "state"), {}, ["--config", join(house, "wrangler.toml")]);
   try {
     const { status, text, json } = await server.send(
       "GET",
