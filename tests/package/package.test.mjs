@@ -655,7 +655,10 @@ test("the README's worker runs in workerd", async () => {
     join(house, "wrangler.toml"),
     'name = "readme"\nmain = "workerd.mjs"\ncompatibility_date = "2025-04-01"\nsend_metrics = false\n',
   );
-  const server = await startDev(join(house, "state"), {}, ["--config", join(house, "wrangler.toml")]);
+  const server = await startDev(join(house, "state"), {}, [
+    "--config",
+    join(house, "wrangler.toml"),
+  ]);
   try {
     const { status, text, json } = await server.send(
       "GET",
