@@ -622,6 +622,7 @@ export class GuideView {
   async #openAll(files: TextFile[]): Promise<void> {
     const fixtures: { name: string; text: string }[] = [];
     const guides: string[] = [];
+    const pane = this.#card.dataset["pane"];
     for (const file of files) {
       const content = await file.text();
       if (/\.ya?ml$/i.test(file.name) || /^\s*guidelines:/m.test(content))
@@ -635,7 +636,9 @@ export class GuideView {
     if (last !== undefined) {
       await this.#select(last);
       await this.#tests.changed(guides);
-      if (this.#panes.edit.hidden) this.#show("about");
+      // A pane that the user chose meanwhile stays.
+      const isSame = this.#card.dataset["pane"] === pane;
+      if (isSame && this.#panes.edit.hidden) this.#show("about");
     }
     if (fixtures.length === 0) return;
     this.#show("tests");
