@@ -37,9 +37,10 @@ async function open(address, options, use) {
     if (!isOwn && !request.url().startsWith(server.address)) problems.push(request.url());
   });
   page.on("requestfailed", (request) => problems.push(`failed: ${request.url()}`));
-  await page.goto(address);
+  // A page loads its icon and the search index after its load event. Leaving it earlier would make
+  // these requests fail.
+  await page.goto(address, { waitUntil: "networkidle" });
   const result = await use(page);
-  // A page loads the search index after its load event. Closing would make that request fail.
   await page.waitForLoadState("networkidle");
   await context.close();
   assert.deepEqual(problems, []);
