@@ -36,10 +36,15 @@ async function open(address, options, use) {
     const isOwn = ["file:", "data:"].includes(new URL(request.url()).protocol);
     if (!isOwn && !request.url().startsWith(server.address)) problems.push(request.url());
   });
-  page.on("requestfailed", (request) => problems.push(`failed: ${request.url()}`));
-  // A page loads its icon and the search index after its load event. Leaving it earlier would make
-  // these requests fail.
-  await page.goto(address, { waitUntil: "networkidle" });
+  page.on("requestfailed", (request) => {
+    // A page that is left aborts what it still loads: its icon, the search index.
+    const reason = request.failure()?.errorText;
+    if (reason !== "net::ERR_ABORTED") problems.push(`${reason}: ${request.url()}`);
+  });
+  page.on("response", (response) => {
+    if (response.status() >= 400) problems.push(`${response.status()}: ${response.url()}`);
+  });
+  await page.goto(address);
   const result = await use(page);
   await page.waitForLoadState("networkidle");
   await context.close();
