@@ -191,10 +191,11 @@ class Hosted extends Client {
     this.runtime = runtime;
   }
 
-  /** Ends workerd. */
+  /** Ends workerd. Further calls wait for the same end: miniflare would fail at a second one. */
   async stop() {
     this.isAlive = false;
-    await this.runtime.dispose();
+    this.ended ??= this.runtime.dispose();
+    await this.ended;
   }
 }
 
