@@ -7,7 +7,7 @@ use super::http::{self, Server};
 use super::memory::Memory;
 use super::metrics::Metrics;
 use super::options::{Options, Settings};
-use super::system::{self, Hangups};
+use super::system::{Hangups, StopSignals};
 use super::thread::{Pool, Setup};
 use super::{log, maintenance, page, sample};
 use anyhow::{Context, anyhow};
@@ -133,8 +133,10 @@ async fn serve(
     if let Some(address) = options.metrics {
         serve_metrics(address, metrics).await?;
     }
+    // Before the address is printed: a manager that reads it may stop the server at once.
+    let signals = StopSignals::new()?;
     greet(&server, address, auth);
-    let served = listen(options, listener, http::routes(server)).await;
+    let served = listen(options, (listener, signals), http::routes(server)).await;
     // Receivers that are gone need no signal.
     let _ = stop.send(true);
     tokio::task::spawn_blocking(move || {
@@ -177,10 +179,14 @@ async fn serve_metrics(address: SocketAddr, metrics: Arc<Metrics>) -> anyhow::Re
 }
 
 /// Accepts connections until a signal to stop, and then waits for the running requests.
-async fn listen(options: &Options, listener: TcpListener, routes: Router) -> anyhow::Result<()> {
+async fn listen(
+    options: &Options,
+    (listener, signals): (TcpListener, StopSignals),
+    routes: Router,
+) -> anyhow::Result<()> {
     listener.set_nonblocking(true)?;
     let handle = Handle::new();
-    let stopping = tokio::spawn(stop(handle.clone()));
+    let stopping = tokio::spawn(stop(signals, handle.clone()));
     let service = routes.into_make_service_with_connect_info::<SocketAddr>();
     let served = match (&options.tls_cert, &options.tls_key) {
         (Some(cert), Some(key)) => {
@@ -227,8 +233,8 @@ fn bound(builder: &mut Builder<TokioExecutor>) {
 }
 
 /// Waits for a signal to stop, and stops the server.
-async fn stop(handle: Handle<SocketAddr>) -> std::io::Result<()> {
-    system::stopped().await?;
+async fn stop(signals: StopSignals, handle: Handle<SocketAddr>) -> std::io::Result<()> {
+    signals.received().await?;
     log::action("stopping");
     handle.graceful_shutdown(Some(GRACE));
     Ok(())

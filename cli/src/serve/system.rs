@@ -3,29 +3,49 @@
 use std::io;
 use std::path::Path;
 
-/// Waits for a signal to stop: SIGTERM or SIGINT.
-///
-/// # Errors
-/// If the system does not deliver signals to this process.
-#[cfg(unix)]
-pub async fn stopped() -> io::Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
-    Ok(())
+/// The signals to stop: SIGTERM and SIGINT; Ctrl-C on systems without them.
+pub struct StopSignals {
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
 }
 
-/// Waits for Ctrl-C.
-///
-/// # Errors
-/// If the system does not deliver signals to this process.
-#[cfg(not(unix))]
-pub async fn stopped() -> io::Result<()> {
-    tokio::signal::ctrl_c().await
+impl StopSignals {
+    /// Receives the signals from now on. Before, they end the process.
+    ///
+    /// # Errors
+    /// If the system does not deliver signals to this process.
+    #[cfg_attr(
+        not(unix),
+        allow(clippy::unnecessary_wraps, reason = "as on other systems")
+    )]
+    pub fn new() -> io::Result<StopSignals> {
+        #[cfg(unix)]
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(StopSignals {
+            #[cfg(unix)]
+            terminate: signal(SignalKind::terminate())?,
+            #[cfg(unix)]
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    /// Waits for one of the signals.
+    #[cfg(unix)]
+    pub async fn received(mut self) -> io::Result<()> {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+        Ok(())
+    }
+
+    /// Waits for Ctrl-C.
+    #[cfg(not(unix))]
+    pub async fn received(self) -> io::Result<()> {
+        tokio::signal::ctrl_c().await
+    }
 }
 
 /// The SIGHUPs of this process. There are none on systems without this signal.
