@@ -45,11 +45,8 @@ async fn run(database: &SqlRepository<D1>, milliseconds: u64) -> Result<(), Stor
 
 /// Does the work of a night: writes absent and outdated segments again, and those that are due.
 pub async fn nightly(database: &SqlRepository<D1>) -> Result<(), StoreError> {
-    for blob in database.find_lost_segments().await? {
-        log::log_problem("segment that is absent", &blob);
-    }
-    database.compact_for(NIGHTLY, &HOST).await?;
-    database.rewrite_outdated_for(NIGHTLY, &HOST).await
+    let absent = |blob: &str| log::log_problem("segment that is absent", &blob);
+    database.renew_segments(NIGHTLY, &HOST, absent).await
 }
 
 const HOST: CompactionHost<'static> = CompactionHost {

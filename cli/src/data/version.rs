@@ -85,7 +85,7 @@ impl Versions {
     pub fn around(&self, mut data: Tree, uid: &VersionUid, time: &str) -> Tree {
         let mut tree = self.envelope.clone();
         let contribution = [Attr::CONTRIBUTION, Attr::ID, Attr::VALUE];
-        // Files have no contributions. The id of the object stands in, so that it is stable.
+        // Files have no contributions. The id of the object is their id: it is the same in each run.
         set(&mut tree, &contribution, &uid.object_id);
         let committed = [Attr::COMMIT_AUDIT, Attr::TIME_COMMITTED, Attr::VALUE];
         set(&mut tree, &committed, time);

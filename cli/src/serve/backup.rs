@@ -75,7 +75,7 @@ pub struct RestoreOptions {
 ///
 /// # Errors
 /// If the folder exists, a copy fails or is damaged, or the user presses Ctrl-C. Then the folder is
-/// not created, and what was copied is removed.
+/// not created, and the copied files are removed.
 pub fn backup(options: &BackupOptions) -> anyhow::Result<()> {
     let files = Files::beside(&options.db);
     let out = &options.out;
@@ -114,7 +114,7 @@ fn copy_all(files: &Files, folder: &Path) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// If the repository exists or is served, the backup is damaged, or the user presses Ctrl-C. Then
-/// what was copied is removed.
+/// the copied files are removed.
 pub fn restore(options: &RestoreOptions) -> anyhow::Result<()> {
     let files = Files::beside(&options.db);
     let _lock = files.lock()?;

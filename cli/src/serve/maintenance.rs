@@ -97,19 +97,12 @@ fn next_night(now: i64) -> i64 {
 async fn maintain(repository: &SqlRepository<Sqlite>, retention: u32) {
     let before = service::days_before(now(), retention);
     let removed = repository.maintain(&before, retention, NIGHTLY_STEPS).await;
-    match removed.and(renew_segments(repository).await) {
+    let absent = |blob: &str| log::problem("segment that is absent", &blob);
+    let renewed = repository.renew_segments(AT_NIGHT, &HOST, absent).await;
+    match removed.and(renewed) {
         Ok(()) => log::action("maintenance"),
         Err(error) => log::problem("maintenance", &error),
     }
-}
-
-/// Writes segments again that are absent, or whose versions were superseded to a large part.
-async fn renew_segments(repository: &SqlRepository<Sqlite>) -> Result<(), StoreError> {
-    for blob in repository.find_lost_segments().await? {
-        log::problem("segment that is absent", &blob);
-    }
-    compact(repository, AT_NIGHT).await?;
-    repository.rewrite_outdated_for(AT_NIGHT, &HOST).await
 }
 
 /// Writes segments until none is due. Begins none after `milliseconds` have passed.

@@ -108,6 +108,16 @@ impl Issuer {
         }
     }
 
+    /// Returns the variables of a server that accepts the tokens of this issuer.
+    fn variables(&self) -> [(&str, &str); 4] {
+        [
+            ("AUTH", "jwt"),
+            ("JWT_ISSUER", "https://id.example.org"),
+            ("JWT_AUDIENCE", "cdr"),
+            ("JWT_KEYS", &self.keys),
+        ]
+    }
+
     /// Returns the credentials of a caller.
     fn token(&self, claims: &Value) -> String {
         let part = |value: &Value| BASE64URL_NOPAD.encode(value.to_string().as_bytes());
@@ -122,13 +132,7 @@ impl Issuer {
 #[test]
 fn tokens_of_the_issuer_are_accepted_until_they_expire() {
     let (folder, issuer) = (Folder::new("tokens"), Issuer::start());
-    let variables = [
-        ("AUTH", "jwt"),
-        ("JWT_ISSUER", "https://id.example.org"),
-        ("JWT_AUDIENCE", "cdr"),
-        ("JWT_KEYS", issuer.keys.as_str()),
-    ];
-    let server = Server::start(&folder, &[], &variables);
+    let server = Server::start(&folder, &[], &issuer.variables());
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap()
@@ -156,13 +160,7 @@ fn tokens_of_the_issuer_are_accepted_until_they_expire() {
 #[test]
 fn announced_descriptions_of_the_interface_exist() {
     let (folder, issuer) = (Folder::new("announced"), Issuer::start());
-    let variables = [
-        ("AUTH", "jwt"),
-        ("JWT_ISSUER", "https://id.example.org"),
-        ("JWT_AUDIENCE", "cdr"),
-        ("JWT_KEYS", issuer.keys.as_str()),
-    ];
-    let server = Server::start(&folder, &[], &variables);
+    let server = Server::start(&folder, &[], &issuer.variables());
     let get = |path: &str| server.send("GET", path, "");
     let read = |answer: &Response| serde_json::from_slice::<Value>(&answer.body).expect("JSON");
     let configuration = read(&get("/.well-known/smart-configuration"));

@@ -17,11 +17,29 @@ use futures_util::{StreamExt, stream};
 /// written. Each superseded version belongs to the segment with the least `last` from its id on.
 const OUTDATED: &str = "SELECT s.first, s.last
     FROM version v JOIN segment s ON s.last = (SELECT min(last) FROM segment WHERE last >= v.id)
-    WHERE v.successor > (SELECT coalesce(min(state), 9007199254740991) FROM segment)
+    WHERE v.successor > (SELECT min(state) FROM segment)
       AND v.successor > s.state AND v.id >= s.first
     GROUP BY s.id HAVING 10 * count(*) > s.versions ORDER BY s.first LIMIT 1";
 
 impl<S: Sql> SqlRepository<S> {
+    /// Does the work of a night: passes the blob of each absent segment to `absent`, and writes
+    /// absent, due and outdated segments. Begins none after `milliseconds` have passed, which apply
+    /// to due and to outdated segments each.
+    ///
+    /// # Errors
+    /// If the database or the blob store does not answer.
+    pub async fn renew_segments(
+        &self,
+        milliseconds: u64,
+        host: &CompactionHost<'_>,
+        absent: impl Fn(&str),
+    ) -> Result<(), StoreError> {
+        let lost = self.find_lost_segments().await?;
+        lost.iter().for_each(|blob| absent(blob));
+        self.compact_for(milliseconds, host).await?;
+        self.rewrite_outdated_for(milliseconds, host).await
+    }
+
     /// Finds the segments whose heads are absent from the blob store. The next compaction of this
     /// repository writes them again. Returns the identifiers of their blobs.
     ///
