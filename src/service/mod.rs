@@ -158,6 +158,7 @@ use controlled::DocumentChange;
 use definition_cache::DefinitionCache;
 use error::Failure;
 use negotiate::ContentCoding;
+use query::RecentPlans;
 use query_memory::QueryMemory;
 use route::{Operation, RouteTarget};
 
@@ -374,6 +375,7 @@ pub struct Service<R> {
     #[cfg(feature = "server")]
     refusals: RefusalCounts,
     query_memory: QueryMemory,
+    recent_plans: RecentPlans,
     /// The caller of an open service.
     everyone: Caller,
 }
@@ -390,6 +392,7 @@ impl<R: Repository> Service<R> {
             #[cfg(feature = "server")]
             refusals: RefusalCounts::default(),
             query_memory: QueryMemory::default(),
+            recent_plans: RecentPlans::default(),
             everyone: Caller::everyone(),
         }
     }

@@ -3,11 +3,13 @@
 mod checks;
 mod internal;
 mod parts;
+mod recent_plans;
 mod response;
 #[cfg(feature = "arrow")]
 mod table;
 
 pub(crate) use internal::{EhrSelection, RowVisitor};
+pub(super) use recent_plans::RecentPlans;
 
 use super::Service;
 use super::call::Call;
@@ -31,6 +33,7 @@ use crate::store::scan::{Progress, Scan, Snapshot};
 use checks::{check_uids, reads_clock, status_of};
 use serde_json::Value;
 use std::fmt::Write;
+use std::rc::Rc;
 
 /// The header that reports rows after the page, for bodies that cannot.
 const MORE: &str = "Aqlite-More";
@@ -383,8 +386,9 @@ impl<R: Repository> Service<R> {
         let of_part = part.as_ref().map(|part| part.page(request)).transpose()?;
         let request = of_part.as_ref().unwrap_or(request);
         let default_page = self.window(request, &mut query);
-        let plan = aql::plan(query, request.ehr.as_deref(), self.config.exact_archetypes)
-            .map_err(|d| Failure::in_text(status_of(&d), "query", q, &d))?;
+        let (ehr, exact) = (request.ehr.as_deref(), self.config.exact_archetypes);
+        let plan = self.recent_plans.plan(query, ehr, exact);
+        let plan = plan.map_err(|d| Failure::in_text(status_of(&d), "query", q, &d))?;
         Ok(PreparedQuery {
             plan,
             default_page,
@@ -471,7 +475,9 @@ impl<R: Repository> Service<R> {
         while run.close() == Progress::Paused {
             call.pause().await;
         }
-        let mut result = run.finish().map_err(|error| self.run_failure(&error))?;
+        let result = run.finish();
+        self.recent_plans.keep(Rc::clone(&plan));
+        let mut result = result.map_err(|error| self.run_failure(&error))?;
         let more = cut_to_page(&mut result, default_page);
         Ok(QueryResult {
             result,
@@ -575,7 +581,7 @@ impl BatchSink for OneQuery<'_, '_, '_> {
 
 /// A query that is ready to run.
 struct PreparedQuery {
-    plan: Plan,
+    plan: Rc<Plan>,
     /// The size of the default page, if that is requested.
     default_page: Option<u64>,
     /// Whether only the data can change the result: the query reads no clock and no terminology.

@@ -5,16 +5,18 @@
 //! rows` the rows as JSON arrays, one per line, in order. `---- unordered` compares them as a
 //! multiset, `---- error CODE` expects a refusal of the query. A line `with:` above the query sets
 //! a parameter (`with: $name = "text"`; `{"text": "5"}` as a URL does), restricts it to one EHR
-//! (`with: ehr e1`) or disables specialization (`with: exact`). A line that starts with `#` is a
-//! comment. Every case is also run by the reference.
+//! (`with: ehr e1`), disables specialization (`with: exact`) or demands that the query takes an
+//! execution path (`with: path sum of a column`; [`ExecutionPath::ALL`] has the names). A line that
+//! starts with `#` is a comment. Every case is also run by the reference.
 
 mod case;
 
 use super::notation::Repository;
 use super::reference;
 use aqlite::aql::query::{AggregateFunction, Function, ValueType};
-use aqlite::aql::{QueryOptions, check, lint, parse, prepare, prepare_tree};
-use case::{Case, read};
+use aqlite::aql::{Budget, QueryOptions, check, lint, parse, prepare, prepare_tree};
+use aqlite::document::Batch;
+use case::{Case, read, run_within};
 
 pub use case::{NOW, run, run_plan, traced};
 
@@ -131,6 +133,21 @@ fn results_of_aggregates_have_the_declared_type() {
 }
 
 impl Case {
+    /// Checks that an uninterrupted run takes the execution paths that the case demands.
+    fn check_paths(&self, options: &QueryOptions<'_>, batch: &Batch) -> Result<(), String> {
+        if self.paths.is_empty() {
+            return Ok(());
+        }
+        let query = &self.query;
+        let plan = prepare(query, &self.parameters, options).map_err(|d| format!("{d:?}"))?;
+        let (_, taken) = run_within(&plan, &[batch], Budget::default())?;
+        let is_taken = |name: &&String| taken.iter().any(|path| path.name() == name.as_str());
+        match self.paths.iter().find(|name| !is_taken(name)) {
+            Some(missing) => Err(format!("  {query}\n  takes {taken:?}, not `{missing}`")),
+            None => Ok(()),
+        }
+    }
+
     fn check(&self) -> Result<(), String> {
         let repository = Repository::read(&self.data)?;
         let batch = repository.batch();
@@ -150,6 +167,7 @@ impl Case {
         }
         let plain = run(&self.query, &self.parameters, &options, &[&batch], true)?;
         let mut found = run(&self.query, &self.parameters, &options, &[&batch], false)?;
+        self.check_paths(&options, &batch)?;
         if found != plain {
             return Err(format!(
                 "  {}\n  plain {plain:#?}\n  optimised {found:#?}",

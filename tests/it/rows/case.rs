@@ -17,6 +17,8 @@ pub struct Case {
     pub parameters: Parameters,
     pub ehr: Option<String>,
     pub exact: bool,
+    /// The names of execution paths that the query must take.
+    pub paths: Vec<String>,
     pub error: Option<String>,
     pub expected: Vec<String>,
     pub unordered: bool,
@@ -59,32 +61,37 @@ pub fn run_plan(
     batches: &[&Batch],
     plain: bool,
 ) -> Result<(Vec<String>, Vec<ExecutionPath>), String> {
-    let go_on = || false;
-    // Some queries read the data in parts of a few documents, others in one.
-    let part = if query.len().is_multiple_of(2) {
-        3
-    } else {
-        Budget::default().part
-    };
-    // Some queries are interrupted as often as possible.
-    let piece = if query.len().is_multiple_of(3) {
-        Budget::default().piece
-    } else {
-        1 + query.len() as u64
-    };
-    let mut run = Run::new(
-        plan,
-        NOW,
-        Budget {
-            plain,
-            rows: 20_000,
-            slice: 2,
-            part,
-            piece,
-            ..Budget::default()
+    let usual = Budget::default();
+    let length = query.len();
+    let budget = Budget {
+        plain,
+        rows: 20_000,
+        slice: 2,
+        // Some queries read the data in parts of a few documents, others in one.
+        part: if length.is_multiple_of(2) {
+            3
+        } else {
+            usual.part
         },
-        &go_on,
-    );
+        // Some queries are interrupted as often as possible.
+        piece: if length.is_multiple_of(3) {
+            usual.piece
+        } else {
+            1 + length as u64
+        },
+        ..usual
+    };
+    run_within(plan, batches, budget)
+}
+
+/// Returns the rows of a plan within a budget, and the execution paths that produced them.
+pub fn run_within(
+    plan: &Plan,
+    batches: &[&Batch],
+    budget: Budget,
+) -> Result<(Vec<String>, Vec<ExecutionPath>), String> {
+    let go_on = || false;
+    let mut run = Run::new(plan, NOW, budget, &go_on);
     for batch in batches {
         if !run.push(batch) {
             break;
@@ -164,8 +171,16 @@ impl Case {
                 parameter(&serde_json::from_str(value).expect("JSON")),
             )),
             (None, None) if text == "exact" => self.exact = true,
+            (None, None) if text.starts_with("path ") => self.demand(&text["path ".len()..]),
             _ => panic!("{}: with: {text}", self.title),
         }
+    }
+
+    /// Demands that the query takes an execution path.
+    fn demand(&mut self, path: &str) {
+        let known = ExecutionPath::ALL.iter().any(|known| known.name() == path);
+        assert!(known, "{}: no execution path `{path}`", self.title);
+        self.paths.push(path.to_owned());
     }
 }
 

@@ -283,6 +283,24 @@ impl Plan {
         &self.scan
     }
 
+    /// Returns whether archetype ids are compared by equality only.
+    pub fn is_exact(&self) -> bool {
+        self.exact
+    }
+
+    /// Returns whether this is the plan of a query without an EHR among the arguments of [`plan`].
+    pub fn is_of(&self, query: &Query, exact: bool) -> bool {
+        self.scan.ehr().is_none() && self.exact == exact && self.query == *query
+    }
+
+    /// Returns the number of layouts about which the plan has cached results of earlier runs.
+    pub fn cached_layouts(&self) -> usize {
+        let semi_join = self.semi_join.as_ref().map(|join| &join.plan);
+        let others = self.counting.as_deref().into_iter().chain(semi_join);
+        let others: usize = others.map(Plan::cached_layouts).sum();
+        self.plan_cache.len() + others
+    }
+
     /// The checked query.
     pub fn query(&self) -> &Query {
         &self.query

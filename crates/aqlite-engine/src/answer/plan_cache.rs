@@ -4,6 +4,7 @@ use super::plan::PathSet;
 use crate::document::{ItemKind, Layout, Table};
 use hashbrown::HashMap;
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::fmt;
 use std::rc::Rc;
 use std::sync::{Arc, Weak};
@@ -11,12 +12,15 @@ use std::sync::{Arc, Weak};
 /// The largest number of cached layouts. A full cache is emptied.
 const MAX_LAYOUTS: usize = 1 << 16;
 
+/// The largest number of cached lists of anchor tables. The oldest one gives way to a new one.
+const MAX_ANCHOR_TABLES: usize = 256;
+
 /// The cache of a plan, by layout, and by batch schema.
 #[derive(Default)]
 pub(super) struct PlanCache {
     by_address: RefCell<HashMap<usize, Rc<CachedLayout>>>,
-    /// By variable.
-    anchor_tables: RefCell<Vec<(usize, Rc<AnchorTables>)>>,
+    /// By variable and batch schema, the newest one last.
+    anchor_tables: RefCell<VecDeque<(usize, Rc<AnchorTables>)>>,
 }
 
 /// The tables of one batch schema to whose fragments a variable can be bound.
@@ -142,9 +146,12 @@ impl PlanCache {
         });
         Rc::clone(plan_cache)
     }
-}
 
-impl PlanCache {
+    /// Returns the number of cached layouts.
+    pub fn len(&self) -> usize {
+        self.by_address.borrow().len()
+    }
+
     /// Returns the tables to whose fragments a variable can be bound; computed once for each batch
     /// schema.
     pub fn anchor_tables(
@@ -165,9 +172,10 @@ impl PlanCache {
         known.unwrap_or_else(|| {
             let found = Rc::new(find());
             let mut anchor_tables = self.anchor_tables.borrow_mut();
-            // Only one schema is kept for each variable.
-            anchor_tables.retain(|(of, _)| *of != variable);
-            anchor_tables.push((variable, Rc::clone(&found)));
+            if anchor_tables.len() >= MAX_ANCHOR_TABLES {
+                anchor_tables.pop_front();
+            }
+            anchor_tables.push_back((variable, Rc::clone(&found)));
             found
         })
     }

@@ -68,13 +68,13 @@ impl Best {
 
 /// The rows of a block, as an accumulator adds them.
 #[derive(Clone, Copy)]
-struct BlockRows<'r, 'b> {
-    view: View<'b>,
-    block: &'r Block<'b>,
+pub(super) struct BlockRows<'r, 'b> {
+    pub view: View<'b>,
+    pub block: &'r Block<'b>,
     /// The order of the first place of the batch.
-    start: u64,
+    pub start: u64,
     /// The bytes that everything but the accumulator holds.
-    held: usize,
+    pub held: usize,
 }
 
 /// The numbers of a path in the rows of a block.
@@ -82,17 +82,15 @@ pub(super) type PathNumbers<'b> = (usize, Cow<'b, [f64]>);
 
 impl Accumulator {
     /// Adds all rows of a block: whole columns where the aggregate is of numbers, else row by row.
-    /// `known` has the numbers of the path that the previous aggregate read, `held` is the number of
-    /// bytes that the rest of the query holds.
+    /// `known` has the numbers of the path that the previous aggregate read.
     pub fn add_block<'b>(
         &mut self,
         aggregate: &Aggregate,
-        view: View<'b>,
-        block: &Block<'b>,
-        (start, held): (u64, usize),
+        rows: BlockRows<'_, 'b>,
         scratch: &mut [Node],
         known: &mut Option<PathNumbers<'b>>,
     ) {
+        let BlockRows { view, block, .. } = rows;
         let Some(path) = aggregate.path() else {
             return self.count_block(view, block.rows.len() as u64);
         };
@@ -110,20 +108,17 @@ impl Accumulator {
                 (path, block.rows.of(numbers))
             });
         }
-        let rows = BlockRows {
-            view,
-            block,
-            start,
-            held,
+        let Some((_, values)) = known else {
+            return self.add_each(aggregate, rows, scratch);
         };
-        match (aggregate, known) {
-            (Aggregate::Sum(_) | Aggregate::Avg(_), Some((_, values))) => {
-                self.add_sum(rows, path, values)
-            }
-            (Aggregate::Min(_) | Aggregate::Max(_), Some((_, values))) => {
+        match aggregate {
+            Aggregate::Sum(_) | Aggregate::Avg(_) => self.add_sum(rows, path, values),
+            Aggregate::Min(_) | Aggregate::Max(_) => {
                 self.add_extreme(aggregate, rows, values, scratch)
             }
-            _ => self.add_each(aggregate, rows, scratch),
+            Aggregate::CountRows | Aggregate::Count(_) | Aggregate::CountDistinct(_) => {
+                self.add_each(aggregate, rows, scratch)
+            }
         }
     }
 

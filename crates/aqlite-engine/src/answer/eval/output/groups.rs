@@ -1,7 +1,7 @@
 //! Groups and aggregates.
 
 use super::{Order, Output};
-use crate::answer::eval::accumulator::{Accumulator, order_at};
+use crate::answer::eval::accumulator::{Accumulator, BlockRows, order_at};
 use crate::answer::eval::block::Block;
 use crate::answer::eval::cells::{constant_cell, identity, plain_cell};
 use crate::answer::eval::condition::ConditionEvaluator;
@@ -34,17 +34,8 @@ impl Output {
         block: &Block<'b>,
         scratch: &mut [Node],
     ) {
-        let start = self.taken;
-        let query = &evaluator.plan.query;
-        let (mut held, mut known) = (self.grouped_bytes, None);
-        let first_of = self.first_of.clone();
-        for (aggregate, accumulator) in computed(query, &first_of, self.single_group(query)) {
-            held -= accumulator.bytes().min(held);
-            let place = (start, held);
-            accumulator.add_block(aggregate, evaluator.view, block, place, scratch, &mut known);
-            held += accumulator.bytes();
-        }
-        self.grouped_bytes = held;
+        let group = self.only_group(&evaluator.plan.query);
+        self.add_block_to(evaluator, group, block, scratch);
     }
 
     /// Adds one row, with its position in the batch, to the only group.
@@ -55,33 +46,83 @@ impl Output {
         place: (u32, u64),
     ) {
         let order = order_at(self.taken, place);
-        let query = &evaluator.plan.query;
-        evaluator.view.count(ROW * query.select.len() as u64);
-        let (mut held, first_of) = (self.grouped_bytes, self.first_of.clone());
-        for (aggregate, accumulator) in computed(query, &first_of, self.single_group(query)) {
-            held -= accumulator.bytes().min(held);
-            accumulator.add(aggregate, evaluator.view, row, order, held);
-            held += accumulator.bytes();
-        }
-        self.grouped_bytes = held;
+        let group = self.only_group(&evaluator.plan.query);
+        self.add_row_to(evaluator, group, row, order);
     }
 
     /// Counts rows into the one group of a query whose aggregates read no path.
     pub fn fold_count(&mut self, query: &Query, view: View<'_>, rows: u64) {
-        let first_of = self.first_of.clone();
-        for (_, accumulator) in computed(query, &first_of, self.single_group(query)) {
+        let group = self.only_group(query);
+        self.update(query, group, |_, accumulator, _| {
             accumulator.count_block(view, rows);
-        }
+        });
     }
 
-    fn single_group(&mut self, query: &Query) -> &mut [Accumulator] {
+    /// Returns the number of the one group of a query without keys, which is created before its
+    /// first row.
+    fn only_group(&mut self, query: &Query) -> usize {
         if self.groups.is_empty() {
             self.groups.push(empty_group(query));
         }
-        // The group was added above, so the default is never used.
-        self.groups
-            .first_mut()
-            .map_or(&mut [], |group| &mut group.sums)
+        0
+    }
+
+    /// Adds one row to a group.
+    fn add_row_to<'p: 'b, 'b>(
+        &mut self,
+        evaluator: ConditionEvaluator<'p, 'b>,
+        group: usize,
+        row: &[Node],
+        order: Order,
+    ) {
+        let (query, view) = (&evaluator.plan.query, evaluator.view);
+        view.count(ROW * query.select.len() as u64);
+        self.update(query, group, |aggregate, accumulator, held| {
+            accumulator.add(aggregate, view, row, order, held);
+        });
+    }
+
+    /// Adds all rows of a block to a group.
+    fn add_block_to<'p: 'b, 'b>(
+        &mut self,
+        evaluator: ConditionEvaluator<'p, 'b>,
+        group: usize,
+        block: &Block<'b>,
+        scratch: &mut [Node],
+    ) {
+        let (view, start, mut known) = (evaluator.view, self.taken, None);
+        self.update(
+            &evaluator.plan.query,
+            group,
+            |aggregate, accumulator, held| {
+                let rows = BlockRows {
+                    view,
+                    block,
+                    start,
+                    held,
+                };
+                accumulator.add_block(aggregate, rows, scratch, &mut known);
+            },
+        );
+    }
+
+    /// Updates each computed accumulator of a group, and the bytes of all groups. `add` also
+    /// receives the number of bytes that everything but the accumulator holds.
+    fn update(
+        &mut self,
+        query: &Query,
+        group: usize,
+        mut add: impl FnMut(&Aggregate, &mut Accumulator, usize),
+    ) {
+        let Some(group) = self.groups.get_mut(group) else {
+            self.broken = Some(NO_GROUP);
+            return;
+        };
+        for (aggregate, accumulator) in computed(query, &self.first_of, &mut group.sums) {
+            self.grouped_bytes = self.grouped_bytes.saturating_sub(accumulator.bytes());
+            add(aggregate, accumulator, self.grouped_bytes);
+            self.grouped_bytes += accumulator.bytes();
+        }
     }
 
     /// Adds one row to its group. `keys` are its keys of ORDER BY.
@@ -96,21 +137,10 @@ impl Output {
         if has_keys(query) {
             evaluator.view.note(ExecutionPath::Groups);
         }
-        let number = self.group_of(evaluator, row, keys, order);
-        evaluator.view.count(ROW * query.select.len() as u64);
         // Without room for the keys the run ends.
-        let Some(number) = number else { return };
-        let Some(group) = self.groups.get_mut(number) else {
-            self.broken = Some(NO_GROUP);
-            return;
-        };
-        let mut held = self.grouped_bytes;
-        for (aggregate, accumulator) in computed(query, &self.first_of, &mut group.sums) {
-            held -= accumulator.bytes().min(held);
-            accumulator.add(aggregate, evaluator.view, row, order, held);
-            held += accumulator.bytes();
+        if let Some(group) = self.group_of(evaluator, row, keys, order) {
+            self.add_row_to(evaluator, group, row, order);
         }
-        self.grouped_bytes = held;
     }
 
     /// Returns the paths by which a query is grouped; `None` for a query without aggregates, or
@@ -165,21 +195,10 @@ impl Output {
         let order_keys = query.order.iter();
         let order_keys = order_keys.map(|by| order_key(evaluator, &by.key, scratch));
         let (keys, order) = (order_keys.collect(), order_at(start, place_of(first)));
-        let number = self.group_of(evaluator, scratch, keys, order);
         // Without room for the keys the run ends.
-        let Some(number) = number else { return };
-        let Some(group) = self.groups.get_mut(number) else {
-            self.broken = Some(NO_GROUP);
-            return;
-        };
-        let (mut held, mut known) = (self.grouped_bytes, None);
-        for (aggregate, accumulator) in computed(query, &self.first_of, &mut group.sums) {
-            held -= accumulator.bytes().min(held);
-            let place = (start, held);
-            accumulator.add_block(aggregate, evaluator.view, part, place, scratch, &mut known);
-            held += accumulator.bytes();
+        if let Some(group) = self.group_of(evaluator, scratch, keys, order) {
+            self.add_block_to(evaluator, group, part, scratch);
         }
-        self.grouped_bytes = held;
     }
 
     /// Returns the number of the group of a row, which is created if it is new; `None` if its keys
