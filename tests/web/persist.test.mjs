@@ -189,8 +189,8 @@ test("a torn write is discarded, and the next one is stored", () =>
       const root = await (await navigator.storage.getDirectory()).getDirectoryHandle("aqlite");
       for await (const folder of root.values()) {
         if (folder.kind !== "directory") continue;
-        const names = (await Array.fromAsync(folder.keys())).sort();
-        const handle = await folder.getFileHandle(names.at(-1));
+        const names = (await Array.fromAsync(folder.keys())).filter((n) => n.endsWith(".log"));
+        const handle = await folder.getFileHandle(names.sort().at(-1));
         const stream = await handle.createWritable({ keepExistingData: true });
         await stream.truncate((await handle.getFile()).size - 300);
         await stream.close();
@@ -208,14 +208,16 @@ test("a torn write is discarded, and the next one is stored", () =>
 
 test("an unreadable data set is reported, and another one can be opened", () =>
   onOrigin(async (page, call) => {
+    await call("add", await composition(call));
     const { set } = await call("createSet", "Good");
     const [broken] = (await call("sets", null)).filter(({ id }) => id !== set.id);
     await page.evaluate(async (id) => {
       const folder = await (
         await (await navigator.storage.getDirectory()).getDirectoryHandle("aqlite")
       ).getDirectoryHandle(id);
-      const [name] = await Array.fromAsync(folder.keys());
-      const stream = await (await folder.getFileHandle(name)).createWritable();
+      const names = await Array.fromAsync(folder.keys());
+      const journal = names.find((name) => name.endsWith(".log"));
+      const stream = await (await folder.getFileHandle(journal)).createWritable();
       await stream.write("nonsense\n");
       await stream.close();
     }, broken.id);

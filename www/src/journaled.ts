@@ -1,6 +1,7 @@
 // A repository over the journal of a data set. It applies the writes of other realms (page, workers,
 // Service Worker), and appends its own writes to the journal. After many writes it makes a
 // checkpoint, so that opening the data set stays fast.
+import type { Samples } from "./protocol";
 import { Repository } from "aqlite-wasm";
 import { Damaged, type DataSets, type Journal, type Piece, type Stored } from "./persist";
 import { exclusively } from "./storage";
@@ -62,9 +63,6 @@ export type ReadProgress = (done: number, of: number) => void;
 const IDLE = 2000;
 /** The maximum of this time. It doubles after each checkpoint that failed. */
 const MOST_PATIENCE = 300_000;
-
-/** The minimum number of sample compositions that are stored as a checkpoint, not as a journal. */
-const MANY = 2000;
 
 /** The repository and its journal in one realm. */
 export class JournaledRepository {
@@ -286,35 +284,20 @@ export class JournaledRepository {
   }
 
   /**
-   * Replaces the data set with this id by the writes of `fill`, step by step until it returns
-   * false. The caller must hold the lock.
+   * Replaces the data set with this id by sample patients, which `fill` makes step by step until it
+   * returns false. They are stored as a checkpoint, which opens faster than a journal of as many
+   * lines. The caller must hold the lock.
    */
-  async replace(
-    id: string,
-    samples: Journal["samples"],
-    fill: () => Promise<boolean>,
-  ): Promise<void> {
+  async replace(id: string, samples: Samples, fill: () => Promise<boolean>): Promise<void> {
     this.#journal = this.sets.journal(id);
-    if ((samples?.compositions ?? 0) >= MANY) {
-      // The repository records no journal: many lines would take longer and more space than a
-      // checkpoint.
-      this.#adopt(new Repository(this.#base, false));
-      while (await fill());
-      const turn = async <T>(step: () => T) => {
-        await nextTask();
-        return step();
-      };
-      await this.#journal.rewriteAsCheckpoint(samples, pieces(this.repository, turn));
-      return;
-    }
-    this.empty();
-    await this.#journal.rewrite(samples, async (write) => {
-      for (let more = true; more;) {
-        more = await fill();
-        const line = this.repository.written();
-        if (line) await write(line);
-      }
-    });
+    // The repository records no journal.
+    this.#adopt(new Repository(this.#base, false));
+    while (await fill());
+    const turn = async <T>(step: () => T) => {
+      await nextTask();
+      return step();
+    };
+    await this.#journal.rewriteAsCheckpoint(samples, pieces(this.repository, turn));
   }
 }
 

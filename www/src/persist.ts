@@ -504,19 +504,8 @@ export class Journal {
     this.#tail += line.length;
   }
 
-  /** Replaces all content by the lines that `fill` writes. If `fill` fails, nothing changes. */
-  rewrite(
-    samples: Samples | null,
-    fill: (write: (line: Uint8Array) => Promise<void>) => Promise<void>,
-  ): Promise<void> {
-    return this.#renew(
-      () => fill((line) => this.append(line)),
-      (entry) => Object.assign(entry, { samples, base: this.#at.lines }),
-    );
-  }
-
   /** Replaces all content by a checkpoint of sample patients. The caller must then call `follow`. */
-  async rewriteAsCheckpoint(samples: Samples | null, next: () => Promise<Piece>): Promise<void> {
+  async rewriteAsCheckpoint(samples: Samples, next: () => Promise<Piece>): Promise<void> {
     const made = { lines: 0, segment: 1, made: Date.now() };
     let written: Written | undefined;
     await this.#renew(
