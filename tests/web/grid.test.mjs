@@ -40,6 +40,27 @@ const saved = async (page, button) => {
   return readFile(await download.path(), "utf8");
 };
 
+test("patients beyond the listed ones have labels, and are found by them", () =>
+  onGrid(async (page) => {
+    await page.click("#tab-data");
+    await page.fill("#ehrs", "700");
+    await page.fill("#compositions", "700");
+    await page.click("#generate");
+    await expect(page.locator("#state-text")).toHaveText(/^[5-9]\d\d patients/);
+    await page.click("#tab-query");
+    await run(
+      page,
+      "SELECT e/ehr_id/value AS ehr, e/ehr_status/subject/external_ref/id/value AS subject FROM EHR e ORDER BY subject DESC",
+    );
+    const last = page.locator('[role=gridcell][data-row="0"]');
+    const subject = await last.nth(1).textContent();
+    await expect(last.nth(0).locator(".g-label")).toHaveText(subject);
+    await page.click(".grid-filter");
+    // No other row shows this label.
+    await page.getByLabel("Filter ehr").fill(subject);
+    await expect(page.locator("[role=gridcell] .g-label")).toHaveCount(1);
+  }, 1440));
+
 for (const width of [390, 1440]) {
   test(`a click or a tap opens any cell, and a patient has a label beside the id: ${width}`, () =>
     onGrid(async (page) => {

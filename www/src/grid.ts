@@ -220,8 +220,8 @@ export class Grid {
       const { width } = this.#measure(name, at);
       this.#widths[at + 1] = Math.max(this.#widths[at + 1] ?? 0, width);
     });
-    this.#size();
-    this.draw(true);
+    // Filters and orders compare labels too.
+    this.#arrange();
   }
 
   /** Returns the label of the patient of a cell with the id of an EHR, or `null`. */

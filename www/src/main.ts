@@ -9,7 +9,7 @@ import { GuideView } from "./guide";
 import { History } from "./history";
 import { examples, type Example } from "./examples";
 import type { Diagnostic, PageStart } from "./protocol";
-import { setLabels } from "./labels";
+import { readLabels, setLabels } from "./labels";
 import { PatientView } from "./patients";
 import { Queries } from "./queries";
 import { remember, remembered } from "./remember";
@@ -59,6 +59,10 @@ const results = new ResultView({
   explain: (asked) => engine.call("explain", asked),
   show: (place) => editor.show(place),
 });
+readLabels(
+  (ehrs) => engine.call("patientsOf", { ehrs }),
+  () => results.relabel(),
+);
 const history = new History((q, values) => {
   editor.text = q;
   enterValues(values);

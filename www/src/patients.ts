@@ -4,13 +4,17 @@ import { h, rove, save } from "./dom";
 import type { Engine } from "./engine";
 import { parse, print } from "./json";
 import { facts, Paper } from "./paper";
-import { TIMELINE, type Contents, type Listed, type Patient, type Version } from "./protocol";
+import {
+  LISTED,
+  TIMELINE,
+  type Contents,
+  type Listed,
+  type Patient,
+  type Version,
+} from "./protocol";
 import { tree } from "./tree";
 import { texts } from "./texts";
 import { languageOf, reasonOf } from "./fault";
-
-/** The maximum number of patients that a server or this browser lists. */
-const LISTED = 500;
 
 const FORMS = ["document", "changes", "tree"] as const;
 type Form = (typeof FORMS)[number];

@@ -173,6 +173,9 @@ export interface Replacement {
 /** The formats of saved compositions. */
 export type DocumentFormat = "JSON" | "FLAT" | "STRUCTURED";
 
+/** The maximum number of patients that are listed. */
+export const LISTED = 500;
+
 /** The number of compositions that are listed at once. */
 export const TIMELINE = 200;
 
@@ -239,6 +242,8 @@ export interface Calls {
   format: { argument: { q: string }; result: string };
   guides: { argument: null; result: Guide[] };
   patients: { argument: null; result: Patient[] };
+  /** The patients with these EHRs. */
+  patientsOf: { argument: { ehrs: string[] }; result: Patient[] };
   /** The compositions of a patient from a position on, the latest first, at most `TIMELINE`. */
   compositions: { argument: { ehr: string; offset: number }; result: Listed[] };
   /** The versions of a composition, the first one first. */

@@ -7,7 +7,7 @@ import { cellText, csv, ndjson, table, TABLES } from "./export";
 import { Grid } from "./grid";
 import { languageOf, reasonOf } from "./fault";
 import { parse, print } from "./json";
-import { nameOf } from "./labels";
+import { completeLabels, nameOf } from "./labels";
 import { drawExplanation } from "./explanation";
 import type { DocumentFormat, Explained, PageStart, Place, Result } from "./protocol";
 import { remember, remembered } from "./remember";
@@ -383,6 +383,7 @@ export class ResultView {
       new URL(CHART_URL, document.baseURI).href
     )) as typeof import("./chart");
     const ehrs = await this.#ehrsOf(result);
+    await completeLabels(ehrs ?? []);
     if (this.#result !== result || this.#form !== "chart") return;
     const drawn = chart(result, { ehrs, name: nameOf }, texts);
     if (drawn) this.#box.replaceChildren(drawn);

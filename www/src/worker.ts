@@ -16,7 +16,7 @@ import { destination } from "./destination";
 import { indexResult, resultPage } from "./json";
 import { Local, refusedLines, type Send, type WorkObserver } from "./local";
 import { refusal, Refusal, Remote } from "./remote";
-import { TIMELINE } from "./protocol";
+import { LISTED, TIMELINE } from "./protocol";
 import type {
   Calls,
   Cancel,
@@ -77,8 +77,8 @@ type Handlers = {
   ) => Promise<Calls[K]["result"]> | Calls[K]["result"];
 };
 
-const PATIENTS =
-  "SELECT e/ehr_id/value AS ehr, e/ehr_status/subject/external_ref/id/value AS subject FROM EHR e ORDER BY subject, ehr LIMIT 500";
+const SUBJECTS =
+  "SELECT e/ehr_id/value AS ehr, e/ehr_status/subject/external_ref/id/value AS subject FROM EHR e";
 
 const COMPOSITIONS =
   "SELECT c/uid/value AS uid, c/name/value AS name, c/context/start_time/value AS time, c/archetype_details/template_id/value AS template, c/composer/name AS composer FROM EHR e CONTAINS COMPOSITION c WHERE e/ehr_id/value = $ehr ORDER BY time DESC, uid";
@@ -144,6 +144,14 @@ interface Answered {
 
 function requireSame(identity: string, expected: string | undefined): void {
   if (expected !== undefined && expected !== identity) throw new Fault("otherData");
+}
+
+/** Returns the patients of a query for EHRs and their subjects. */
+async function patients(local: Local, q: string): Promise<Patient[]> {
+  const { rows } = JSON.parse((await ask(local, q, {})).text) as {
+    rows: [string, string | null][];
+  };
+  return rows.map(([ehr, subject]) => ({ ehr: String(ehr), label: String(subject ?? ehr) }));
 }
 
 /** Runs a query. Fails if `expected` is present and is not the identity of the data. */
@@ -454,13 +462,10 @@ const handlers: Handlers = {
   },
   testGuide: ({ text, fixture }) =>
     JSON.parse(testGuide(text, fixture, new Date().toISOString())) as TestedGuide,
-  patients: async (_, local) => {
-    const found = JSON.parse((await ask(local, PATIENTS, {})).text) as {
-      rows: [string, string | null][];
-    };
-    return found.rows.map(
-      ([ehr, subject]) => ({ ehr: String(ehr), label: String(subject ?? ehr) }) satisfies Patient,
-    );
+  patients: (_, local) => patients(local, `${SUBJECTS} ORDER BY subject, ehr LIMIT ${LISTED}`),
+  patientsOf: ({ ehrs }, local) => {
+    const ids = ehrs.map((ehr) => `'${ehr.replace(/[\\']/g, "\\$&")}'`);
+    return patients(local, `${SUBJECTS} WHERE e/ehr_id/value matches {${ids.join(", ")}}`);
   },
   compositions: async ({ ehr, offset }, local) => {
     const { text } = await ask(local, `${COMPOSITIONS} LIMIT ${TIMELINE} OFFSET ${offset}`, {
