@@ -123,6 +123,7 @@ impl<R: Repository> Service<R> {
             "documents_scanned": touched.scanned,
             "shapes": touched.layouts,
             "matching": touched.matching.iter().map(layout).collect::<Value>(),
+            "left_out": trial.left_out,
             "work": trial.work,
             "rows": outcome.ok(),
             "error": outcome.err(),

@@ -13,6 +13,8 @@ pub(super) struct Trial {
     pub result: Result<ResultSet, String>,
     /// Units of work.
     pub work: u64,
+    /// The rows that zone maps left out.
+    pub left_out: u64,
     /// The data that it read, if they were to be recorded.
     pub touched: Touched,
     /// The reads of the repository.
@@ -57,7 +59,7 @@ impl<R: Repository> Service<R> {
         while run.close() == Progress::Paused {
             (host.pause)().await;
         }
-        let work = run.work();
+        let (work, left_out) = (run.work(), run.left_out());
         let result = match reading.refusal {
             None => run.finish().map_err(|error| error.to_string()),
             Some(StopReason::Late) => Err(QueryError::Stopped.to_string()),
@@ -66,6 +68,7 @@ impl<R: Repository> Service<R> {
         Ok(Trial {
             result,
             work,
+            left_out,
             touched: touched.unwrap_or_default(),
             reads,
         })

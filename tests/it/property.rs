@@ -260,11 +260,11 @@ impl Case {
                         Some(union) => vec![union],
                         None => batches.iter().map(Rc::as_ref).collect(),
                     };
-                    run_plan(&text, &plan, &batches, plain).map(|(rows, _)| rows)
+                    run_plan(&text, &plan, &batches, plain)
                 };
                 match from_segments(&segments, answer) {
                     Err(message) if message.contains("more than") => return Outcome::TooMuch,
-                    Ok(found) if found == expected => {}
+                    Ok((found, paths)) if found == expected => taken.extend(paths),
                     other => {
                         return Outcome::Differs(format!(
                             "reference {expected:#?}\nsegments, plain: {plain} {other:#?}"

@@ -684,3 +684,35 @@ fn what_a_query_reads_is_counted() {
     assert_eq!((lost.segments, lost.rows, lost.blobs), (0, 4, 0));
     assert_eq!(lost.absent_segments, cold.segments);
 }
+
+/// The head of a segment has the ranges of its columns.
+#[test]
+fn comparison_that_no_value_passes_loads_no_column() {
+    let mut place = Place::new(3);
+    done(place.plain.commit(creation(EHRS[0], None)));
+    for object in ["a", "b", "c", "d"] {
+        let draft = Draft {
+            ehr: EHRS[0],
+            ..Draft::composition(object, 1)
+        };
+        done(place.plain.commit(draft.commit()));
+    }
+    while place.compact(0) == Some(Compaction::Written) {}
+    let path = "o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude";
+    let scanned = |isolate: usize, comparison: &str| {
+        let query = format!(
+            "SELECT {path} AS m FROM OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2] WHERE {path} {comparison}"
+        );
+        scanned(&place.isolates[isolate], &query)
+    };
+    // Each value is 120.5.
+    let beyond = scanned(1, "> 120.6");
+    let within = scanned(2, ">= 120.5");
+    assert_eq!((beyond.rows.len(), within.rows.len()), (0, 4));
+    assert!(
+        beyond.reads.part_bytes < within.reads.part_bytes,
+        "{:?} and {:?}",
+        beyond.reads,
+        within.reads
+    );
+}

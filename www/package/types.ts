@@ -95,6 +95,8 @@ export interface Explanation extends Parsed {
       rows: number;
     };
     documents_scanned: number;
+    /** The rows that a comparison excluded by the range of their column, without reading the column. */
+    left_out: number;
     shapes: number;
     rows: number | null;
     error: string | null;

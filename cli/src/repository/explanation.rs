@@ -89,6 +89,9 @@ fn write_run(run: &Value, out: &mut impl Write) -> Result<(), Failure> {
         count("batches"),
         count("segments")
     )?;
+    if count("left_out") > 0 {
+        writeln!(out, "  {} rows left out by zone maps", count("left_out"))?;
+    }
     let work = count("work");
     match (number("rows"), run.get("error").and_then(Value::as_str)) {
         (Some(rows), _) => writeln!(out, "  {rows} rows, {work} units of work")?,

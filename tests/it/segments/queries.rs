@@ -1,7 +1,7 @@
 //! The queries of the tests of segments.
 
 /// Queries of all strategies that may read segments, and some that may not.
-pub const QUERIES: [&str; 28] = [
+pub const QUERIES: [&str; 31] = [
     "SELECT count(*) AS n FROM COMPOSITION c",
     "SELECT c/uid/value AS uid FROM COMPOSITION c",
     "SELECT c FROM COMPOSITION c LIMIT 3",
@@ -30,6 +30,9 @@ pub const QUERIES: [&str; 28] = [
     JOINED[9],
     JOINED[10],
     JOINED[11],
+    "SELECT count(*) AS n FROM OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2] WHERE o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude > 120.6",
+    "SELECT count(*) AS n FROM OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2] WHERE o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude <= 120.5",
+    "SELECT o/data[at0001]/events[at0006]/time/value AS t FROM OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2] WHERE o/data[at0001]/events[at0006]/time/value < '2000-01-01'",
 ];
 
 /// Queries that join documents of an EHR, or ask for EHRs without some.

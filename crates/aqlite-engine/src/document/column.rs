@@ -3,6 +3,7 @@
 
 use super::part::Part;
 use super::text_index::TextIndex;
+use super::zone::Zone;
 use aqlite_rm::number;
 use aqlite_rm::time::{Temporal, TemporalKind};
 use aqlite_rm::tree::Kind;
@@ -134,6 +135,18 @@ impl Column {
                 .filter(|begin| **begin & 1 == 0 && **begin != NO_MOMENT)
                 .map(|begin| begin >> 1),
             _ => None,
+        }
+    }
+
+    /// Returns the range of the values, for columns that are compared by their order.
+    pub(super) fn zone(&self) -> Option<Zone> {
+        match self {
+            Column::Number(numbers) => Zone::of_numbers(&numbers.values),
+            Column::Moment(moments) => {
+                let rows = 0..moments.begins.len() as u32;
+                Zone::of_moments(rows.map(|row| self.begin(row)))
+            }
+            Column::Text(_) | Column::Boolean(_) => None,
         }
     }
 

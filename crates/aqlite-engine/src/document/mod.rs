@@ -20,6 +20,7 @@ mod part_file;
 mod rule;
 mod segment;
 mod text_index;
+mod zone;
 
 pub use batch::{
     Batch, Bitmap, ColumnView, Container, Doc, DocRow, DocState, EhrRow, Fragment, ObjectKind,
@@ -39,3 +40,4 @@ pub use segment::{
     share_parts, unsealed,
 };
 pub use text_index::TextIndex;
+pub use zone::Zone;

@@ -17,6 +17,7 @@ use super::column::{Column, Dictionary, PAGE, Page, Words};
 use super::digest::fnv;
 use super::layout::Item;
 use super::part::Part;
+use super::zone::Zone;
 use super::{Batch, Layout};
 use aqlite_rm::class::{Attr, Cls};
 use bitcode::{Decode, Encode};
@@ -26,7 +27,7 @@ use std::sync::Arc;
 use twox_hash::XxHash64;
 
 /// The first bytes of a head. The last one is the version of the form.
-const MAGIC: [u8; 4] = *b"AQS\x05";
+const MAGIC: [u8; 4] = *b"AQS\x06";
 
 /// Bytes after which a value is complete.
 const VALUE: usize = 256 << 10;
@@ -86,6 +87,7 @@ pub struct PastState<'s> {
 pub struct Segment {
     head: Head,
     layouts: Vec<Arc<super::Layout>>,
+    zones: Vec<Arc<[Option<Zone>]>>,
     docs: Docs,
     schema_id: u64,
     /// The number of the first table of its batches.
@@ -106,6 +108,8 @@ struct Head {
     fragments: u32,
     words: u32,
     tables: Vec<StoredTable>,
+    /// The range of the values of each column, table by table.
+    zones: Vec<Vec<Option<Zone>>>,
     /// Structure and columns of each table, then the pages of words, then the places of documents.
     parts: Vec<PartPlace>,
 }
@@ -231,6 +235,7 @@ impl Batch {
             fragments: self.fragments,
             words,
             tables: self.tables.iter().map(StoredTable::of).collect(),
+            zones: self.tables.iter().map(zones_of).collect(),
             parts,
         }
     }
@@ -439,6 +444,12 @@ fn path_of(layout: &Layout, mut item: u32) -> Vec<&'static str> {
     path
 }
 
+/// Returns the range of the values of each column of a table.
+fn zones_of(table: &Table) -> Vec<Option<Zone>> {
+    let columns = table.columns.iter();
+    columns.map(|column| column.present()?.zone()).collect()
+}
+
 impl StoredTable {
     fn of(table: &Table) -> StoredTable {
         let (root_id, archetype) = table.root();
@@ -549,15 +560,21 @@ impl Segment {
         if head.parts.len() != parts + (head.words as usize).div_ceil(PAGE) + 1 {
             return Err(DAMAGED);
         }
+        let leaves = layouts.iter().map(|layout| layout.leaves().len());
+        if !leaves.eq(head.zones.iter().map(Vec::len)) {
+            return Err(DAMAGED);
+        }
         // Takes the encoded documents, so that memory holds one form only.
         let docs = std::mem::take(&mut head.docs).docs()?;
         // The layouts were decoded above, so their stored form is dropped.
         for table in &mut head.tables {
             table.layout = StoredLayout::default();
         }
+        let zones = std::mem::take(&mut head.zones);
         Ok(Segment {
             docs,
             layouts,
+            zones: zones.into_iter().map(Arc::from).collect(),
             head,
             schema_id: super::batch::new_schema_id(),
             base: 0,
@@ -606,9 +623,11 @@ impl Segment {
         batch.fragments = self.head.fragments;
         batch.root_ids.clone_from(&self.head.root_ids);
         batch.schema_id = self.schema_id;
-        for (table, layout) in self.head.tables.iter().zip(&self.layouts) {
+        let layouts = self.layouts.iter().zip(&self.zones);
+        for (table, (layout, zones)) in self.head.tables.iter().zip(layouts) {
             let root = (table.root_id, table.archetype);
-            let mut late = Table::late(Arc::clone(layout), root, table.rows);
+            let zones = Arc::clone(zones);
+            let mut late = Table::late(Arc::clone(layout), root, table.rows, zones);
             let origins = table.origins.iter();
             late.origins = origins
                 .map(|(table, group)| (self.base.saturating_add(*table), *group))

@@ -8,6 +8,7 @@ use crate::answer::query::{
 use crate::answer::reads::Reads;
 use aqlite_rm::class::Cls;
 use aqlite_rm::number;
+use aqlite_rm::time::{Temporal, TemporalKind};
 
 /// The parts of FROM that the anchor scan distinguishes.
 #[derive(Debug)]
@@ -96,6 +97,19 @@ pub(super) struct Conjunct<'p> {
     pub paths: Option<Vec<usize>>,
     /// The path, operator and number of a comparison of a path with a number.
     pub number: Option<(usize, CompareOp, f64)>,
+    /// The path, operator and beginning of a comparison of a path with a text that is a date or a
+    /// date-time, in microseconds since 0001-01-01T00:00Z.
+    pub moment: Option<(usize, CompareOp, i64)>,
+}
+
+/// The path, operator and beginning of a comparison of these.
+fn moment_test(condition: &Condition) -> Option<(usize, CompareOp, i64)> {
+    let Condition::Compare(Expr::Path(path), op, Expr::Literal(Literal::Text(text))) = condition
+    else {
+        return None;
+    };
+    let moment = Temporal::parse_literal(TemporalKind::DateTime, text)?;
+    Some((*path, *op, moment.earliest))
 }
 
 /// The path, operator and number of a comparison of these.
@@ -128,6 +142,7 @@ impl<'p> Anchors<'p> {
                     condition,
                     paths,
                     number: number_test(condition),
+                    moment: moment_test(condition),
                 });
                 taken += 1;
             }

@@ -9,7 +9,7 @@ use super::selection::{Numbers, Selection};
 use super::templates::Abort;
 use crate::answer::plan_cache::{Cells, ProjectedCell};
 use crate::answer::query::CompareOp;
-use crate::document::{Column, ColumnView, Fragment, ItemKind, Table};
+use crate::document::{Column, ColumnView, Fragment, ItemKind, Table, Zone};
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 use std::rc::Rc;
@@ -93,6 +93,33 @@ impl<'b> Block<'b> {
                 self.retain_by_word(column_view, conjunct, evaluator, scratch, go_on)
             }
             Reads::Anything => self.retain_each(conjunct, evaluator, scratch, go_on),
+        }
+    }
+
+    /// Removes all rows, and returns true, if a conjunct compares a column with a value that no value
+    /// of the column passes, by the range of its values. No column need be loaded then.
+    pub fn leave_out(&mut self, conjuncts: &[Conjunct<'_>], view: View<'_>) -> bool {
+        let is_left_out = conjuncts.iter().any(|conjunct| self.is_beyond(conjunct));
+        if is_left_out {
+            view.note(ExecutionPath::ZoneMap);
+            self.keep(|_, _| false);
+        }
+        is_left_out
+    }
+
+    /// Returns whether no value of a column passes a conjunct, by the range of its values.
+    fn is_beyond(&self, conjunct: &Conjunct<'_>) -> bool {
+        let numbers = conjunct.number.map(|(path, ..)| path);
+        let path = numbers.or(conjunct.moment.map(|(path, ..)| path));
+        let zone = path.and_then(|path| self.table.zone(projected_cell(&self.cells, path)?.leaf?));
+        match (zone, conjunct.number, conjunct.moment) {
+            (Some(Zone::Numbers(least, greatest)), Some((_, op, limit)), _) => {
+                is_beyond((least, greatest), op, limit)
+            }
+            (Some(Zone::Moments(first, last)), _, Some((_, op, limit))) => {
+                is_beyond((first, last), op, limit)
+            }
+            _ => false,
         }
     }
 
@@ -510,5 +537,16 @@ pub(super) fn project_cells(row: &mut [Node], cells: &[ProjectedCell], fragment:
                 item: projected_cell.item,
             };
         }
+    }
+}
+
+/// Returns whether no value of a range passes a comparison. A value that equals an end of the range
+/// is never left out: two date-times with the same beginning may differ.
+fn is_beyond<T: PartialOrd>((least, greatest): (T, T), op: CompareOp, limit: T) -> bool {
+    match op {
+        CompareOp::Lt | CompareOp::Le => least > limit,
+        CompareOp::Gt | CompareOp::Ge => greatest < limit,
+        CompareOp::Eq => least > limit || greatest < limit,
+        CompareOp::Ne => false,
     }
 }

@@ -89,6 +89,8 @@ execution_paths! {
     NumbersGathered = "numbers row by row",
     /// A comparison of a column of numbers with a number.
     CompareColumn = "predicate over a column of numbers",
+    /// A comparison that no row of a block passes, by the range of the values of the column.
+    ZoneMap = "block left out by its zone map",
     /// A predicate that holds for all rows of a block or for none.
     PredicateOnce = "predicate once a block",
     /// A predicate over a column of texts, once for each different text.

@@ -437,6 +437,12 @@ impl<'p> Run<'p> {
         self.work.spent()
     }
 
+    /// The rows that a comparison excluded by the range of the values of their column, without
+    /// reading the column.
+    pub fn left_out(&self) -> u64 {
+        self.work.left_out()
+    }
+
     /// Bytes that rows, groups and what decides their order take of the memory of the host, about:
     /// lists grow ahead of what they hold.
     pub fn footprint(&self) -> usize {

@@ -583,6 +583,11 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             done,
             ..
         } = search;
+        let rows = block.rows.len();
+        if block.leave_out(conjuncts, self.view()) {
+            self.work.leave_out(rows);
+            return Ok(());
+        }
         for conjunct in *conjuncts {
             block.retain(conjunct, self.evaluator(), scratch, &mut || {
                 self.bear_costs(0)?;

@@ -52,6 +52,8 @@ pub(super) struct Work {
     /// Is set once the run would have held more.
     is_too_large: Cell<bool>,
     spent: Cell<u64>,
+    /// The rows that zone maps left out.
+    left_out: Cell<u64>,
     /// Units between two pauses.
     piece: u64,
     /// The units at which the next pause is due.
@@ -83,6 +85,7 @@ impl Work {
             most,
             is_too_large: Cell::new(false),
             spent: Cell::new(0),
+            left_out: Cell::new(0),
             piece,
             pause_at: Cell::new(piece),
             is_fresh: Cell::new(true),
@@ -98,6 +101,16 @@ impl Work {
     /// Units spent so far.
     pub fn spent(&self) -> u64 {
         self.spent.get()
+    }
+
+    /// Counts rows that zone maps left out.
+    pub fn leave_out(&self, rows: usize) {
+        self.left_out.set(self.left_out.get() + rows as u64);
+    }
+
+    /// Returns the number of rows that zone maps left out.
+    pub fn left_out(&self) -> u64 {
+        self.left_out.get()
     }
 
     /// Units between two pauses.

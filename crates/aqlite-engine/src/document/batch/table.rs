@@ -10,6 +10,7 @@ use crate::document::column::{Column, Dictionary, Leaf, Words, push};
 use crate::document::layout::{Item, ItemKind, Layout};
 use crate::document::merge::{InitialPresence, merge};
 use crate::document::part::Part;
+use crate::document::zone::Zone;
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::tree::Kind;
 use std::sync::{Arc, OnceLock};
@@ -28,6 +29,8 @@ pub struct Table {
     rows: u32,
     pub(in crate::document) structure: Part<Structure>,
     pub(in crate::document) columns: Vec<Part<Column>>,
+    /// The range of the values of each column of a segment; empty for tables that can grow.
+    zones: Arc<[Option<Zone>]>,
     /// The presence bitmap of each column; `None` if all rows have a value.
     column_presence: Vec<Option<u32>>,
     /// The rows of documents that no population query reads, ascending.
@@ -119,6 +122,7 @@ impl Table {
             rows: 0,
             structure: Part::default(),
             columns: Vec::new(),
+            zones: Arc::default(),
             column_presence: Vec::new(),
             hidden: OnceLock::from(Vec::new()),
             origins: Vec::new(),
@@ -132,6 +136,7 @@ impl Table {
         layout: Arc<Layout>,
         (root_id, archetype): (Option<u32>, Option<u32>),
         rows: u32,
+        zones: Arc<[Option<Zone>]>,
     ) -> Table {
         let columns = layout.leaves().iter().map(|_| Part::absent()).collect();
         Table {
@@ -143,6 +148,7 @@ impl Table {
             rows,
             structure: Part::absent(),
             columns,
+            zones,
             hidden: OnceLock::new(),
             origins: Vec::new(),
         }
@@ -410,6 +416,11 @@ impl Table {
         self.structure
             .get()
             .map_or(&[], |structure| &structure.parent_places)
+    }
+
+    /// Returns the range of the values of a leaf, if the head of the segment has it.
+    pub fn zone(&self, leaf: u32) -> Option<Zone> {
+        self.zones.get(leaf as usize).copied().flatten()
     }
 
     /// Returns the column of a leaf.

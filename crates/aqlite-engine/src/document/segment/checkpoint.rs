@@ -402,7 +402,7 @@ impl Batch {
         for (table, hidden) in head.tables.into_iter().zip(&head.hidden) {
             let layout = Arc::new(table.layout.layout_in(&head.vocabulary)?);
             let root = (table.root_id, table.archetype);
-            let mut opened = Table::late(layout, root, table.rows);
+            let mut opened = Table::late(layout, root, table.rows, Arc::default());
             opened.structure = Part::stored(file, region()?, (table.rows, opened.groups()));
             for column in &mut opened.columns {
                 *column = Part::stored(file, region()?, (0, 0));
