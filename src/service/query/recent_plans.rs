@@ -40,14 +40,17 @@ impl RecentPlans {
 
     /// Keeps a plan after a run.
     pub fn keep(&self, plan: Rc<Plan>) {
-        if plan.scan().ehr().is_some() || plan.cached_layouts() > LAYOUTS {
+        if plan.scan().ehr().is_some() {
             return;
         }
         let mut plans = self.0.borrow_mut();
         // Another request may have kept a plan of the same query meanwhile.
         plans.retain(|kept| !kept.is_of(plan.query(), plan.is_exact()));
-        plans.push_front(plan);
-        plans.truncate(PLANS);
+        // The results of a plan grow with each run.
+        if plan.cached_layouts() <= LAYOUTS {
+            plans.push_front(plan);
+            plans.truncate(PLANS);
+        }
     }
 
     /// Returns the kept plan of a query. It stays kept for requests that come during its run.
