@@ -14,7 +14,7 @@ objects must have the same members.
 
 import json
 import sys
-from datetime import datetime, timezone
+from datetime import date, datetime, timezone
 from decimal import Decimal
 from pathlib import Path
 
@@ -79,7 +79,7 @@ def cell(value, field):
         return struct(value, field)
     if isinstance(value, str):
         return decoded(value) if content == "json" else Decimal(value) if content == "number" else value
-    return value if isinstance(value, datetime) else number(value)
+    return value if isinstance(value, date) else number(value)
 
 
 def same(sent, read):
@@ -87,6 +87,8 @@ def same(sent, read):
     if isinstance(read, datetime):
         zoned = read if read.tzinfo else read.replace(tzinfo=timezone.utc)
         return isinstance(sent, str) and datetime.fromisoformat(sent) == zoned
+    if isinstance(read, date):
+        return sent == read.isoformat()
     return sent == read
 
 

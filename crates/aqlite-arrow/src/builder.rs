@@ -3,12 +3,12 @@
 use crate::TableError;
 use crate::number::{NumberType, integer, token_of, unscaled};
 use crate::object::{CodedClass, DataValue};
-use crate::types::{ColumnType, instant, micros_of};
+use crate::types::{ColumnType, days_of, instant, micros_of};
 use crate::write::Times;
 use aqlite_engine::answer::Cell;
 use aqlite_engine::document::Number;
 use arrow_array::builder::{
-    BooleanBuilder, Decimal128Builder, Float64Builder, Int64Builder, StringBuilder,
+    BooleanBuilder, Date32Builder, Decimal128Builder, Float64Builder, Int64Builder, StringBuilder,
     StringDictionaryBuilder, TimestampMicrosecondBuilder,
 };
 use arrow_array::types::Int32Type;
@@ -26,6 +26,7 @@ pub(crate) enum ColumnBuilder {
     Number(NumberBuilder),
     Text(StringBuilder),
     Time(TimestampMicrosecondBuilder, Option<StringBuilder>),
+    Date(Date32Builder),
     Json(StringBuilder),
     Quantity(Box<QuantityBuilder>),
     Coded(Box<CodedBuilder>),
@@ -44,8 +45,9 @@ impl ColumnBuilder {
                 let texts = (times == Times::Both).then(StringBuilder::new);
                 ColumnBuilder::Time(instants, texts)
             }
+            ColumnType::Date if times != Times::Text => ColumnBuilder::Date(Date32Builder::new()),
             // A column of NULL only has no type of its own. Every reader knows texts.
-            ColumnType::Empty | ColumnType::Text | ColumnType::Time => {
+            ColumnType::Empty | ColumnType::Text | ColumnType::Time | ColumnType::Date => {
                 ColumnBuilder::Text(StringBuilder::new())
             }
             ColumnType::Json => ColumnBuilder::Json(StringBuilder::new()),
@@ -82,6 +84,10 @@ impl ColumnBuilder {
                 instants.append_null();
                 texts.iter_mut().for_each(StringBuilder::append_null);
             }
+            (ColumnBuilder::Date(days), Cell::Text(text)) => {
+                days.append_value(days_of(text).ok_or_else(unexpected)?);
+            }
+            (ColumnBuilder::Date(days), Cell::Null) => days.append_null(),
             (ColumnBuilder::Json(texts), Cell::Null) => texts.append_null(),
             (ColumnBuilder::Json(texts), cell) => {
                 // Values of several types are one column of JSON, in which a text has its quotes.
@@ -112,6 +118,7 @@ impl ColumnBuilder {
                 let texts: Vec<ArrayRef> = texts.collect();
                 [vec![Arc::new(instants.finish()) as ArrayRef], texts].concat()
             }
+            ColumnBuilder::Date(days) => vec![Arc::new(days.finish())],
             ColumnBuilder::Quantity(quantities) => vec![quantities.finish()?],
             ColumnBuilder::Coded(coded) => vec![coded.finish()?],
         })

@@ -4,13 +4,14 @@
 //! points in time are written in UTC.
 
 use crate::object::Other;
+use crate::types::date_of;
 use crate::{AQL, CLASS, CONTENT, TEXT_OF, TableError, TableFormat};
 use aqlite_rm::json::{members, quote_into};
 use aqlite_rm::number::shortest;
 use aqlite_rm::time::{format_utc, from_unix_millis};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Decimal128Type, Float64Type, Int32Type, Int64Type, TimestampMicrosecondType,
+    Date32Type, Decimal128Type, Float64Type, Int32Type, Int64Type, TimestampMicrosecondType,
 };
 use arrow_array::{Array, RecordBatch, StructArray};
 use arrow_ipc::reader::StreamReader;
@@ -143,6 +144,10 @@ fn cell(field: &Field, array: &dyn Array, row: usize) -> Result<String, TableErr
             let micros = array.as_primitive::<TimestampMicrosecondType>().value(row);
             // `format_utc` counts from the year 1, Arrow from 1970.
             format!("\"{}\"", format_utc(micros + from_unix_millis(0)))
+        }
+        DataType::Date32 => {
+            let days = array.as_primitive::<Date32Type>().value(row);
+            format!("\"{}\"", date_of(days))
         }
         DataType::Utf8 => match field.metadata().contains_key(CONTENT) {
             true => array.as_string::<i32>().value(row).to_owned(),

@@ -5,7 +5,7 @@ use crate::object::{CodedClass, DataValue};
 use crate::write::Times;
 use crate::{CLASS, CONTENT, DECIMALS, JSON, NUMBER, PATH, TEXT_OF};
 use aqlite_engine::answer::{Cell, ResultColumn, ResultSet, Row};
-use aqlite_rm::time::{Parts, Temporal, TemporalKind, from_unix_millis};
+use aqlite_rm::time::{Parts, Temporal, TemporalKind, format_utc, from_unix_millis};
 use arrow_schema::{DataType, Field, Fields, TimeUnit};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -46,6 +46,8 @@ pub(crate) enum ColumnType {
     Text,
     /// Date-times that are complete, with a zone.
     Time,
+    /// Dates that are complete, in the extended form.
+    Date,
     /// Objects of class DV_QUANTITY, with facts about their magnitudes.
     Quantity(NumberFacts),
     Coded(CodedClass),
@@ -65,6 +67,11 @@ impl ColumnType {
             (ColumnType::Time, Cell::Text(text)) => {
                 // The rows before were texts too, so the column can still become one of texts.
                 if micros_of(text).is_none() {
+                    *self = ColumnType::Text;
+                }
+            }
+            (ColumnType::Date, Cell::Text(text)) => {
+                if days_of(text).is_none() {
                     *self = ColumnType::Text;
                 }
             }
@@ -98,10 +105,9 @@ impl ColumnType {
                 facts.observe(number);
                 ColumnType::Number(facts)
             }
-            Cell::Text(text) => match micros_of(text) {
-                Some(_) => ColumnType::Time,
-                None => ColumnType::Text,
-            },
+            Cell::Text(text) if micros_of(text).is_some() => ColumnType::Time,
+            Cell::Text(text) if days_of(text).is_some() => ColumnType::Date,
+            Cell::Text(_) => ColumnType::Text,
             Cell::Json(json) => match DataValue::read(json) {
                 Some(DataValue::Quantity(quantity)) => {
                     let mut facts = NumberFacts::default();
@@ -123,15 +129,18 @@ impl ColumnType {
         }
     }
 
-    /// Returns the type in Arrow. Date-times have the type of texts if `times` says so.
+    /// Returns the type in Arrow. Dates and date-times have the type of texts if `times` says so.
     pub fn data_type(&self, times: Times) -> DataType {
         match self {
             ColumnType::Boolean => DataType::Boolean,
             ColumnType::Number(facts) => number_data_type(facts.number_type()),
             ColumnType::Time if times != Times::Text => instant(),
-            ColumnType::Empty | ColumnType::Text | ColumnType::Time | ColumnType::Json => {
-                DataType::Utf8
-            }
+            ColumnType::Date if times != Times::Text => DataType::Date32,
+            ColumnType::Empty
+            | ColumnType::Text
+            | ColumnType::Time
+            | ColumnType::Date
+            | ColumnType::Json => DataType::Utf8,
             ColumnType::Quantity(facts) => DataType::Struct(quantity_fields(facts)),
             ColumnType::Coded(class) => DataType::Struct(coded_fields(*class)),
         }
@@ -255,6 +264,25 @@ pub(crate) fn micros_of(text: &str) -> Option<i64> {
     time.earliest.checked_sub(from_unix_millis(0))
 }
 
+/// The days from 0001-01-01 to 1970-01-01.
+const DAYS_BEFORE_1970: i64 = 719_162;
+const MICROS_OF_DAY: i64 = 86_400_000_000;
+
+/// Returns the days since 1970 of a complete date in the form `YYYY-MM-DD`; `None` for any other
+/// text. The text follows from the number again.
+pub(crate) fn days_of(text: &str) -> Option<i32> {
+    let is_extended = text.len() == 10 && text.bytes().nth(4) == Some(b'-');
+    let date = is_extended.then(|| Temporal::parse(TemporalKind::Date, text))??;
+    let days = date.earliest.div_euclid(MICROS_OF_DAY) - DAYS_BEFORE_1970;
+    i32::try_from(days).ok()
+}
+
+/// Returns the text of a date by its days since 1970.
+pub(crate) fn date_of(days: i32) -> String {
+    let begin = (i64::from(days) + DAYS_BEFORE_1970) * MICROS_OF_DAY;
+    format_utc(begin).chars().take(10).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -315,6 +343,37 @@ mod tests {
                 ColumnType::Text,
                 "{partial}"
             );
+        }
+    }
+
+    #[test]
+    fn dates_are_days_only_if_all_are_complete() {
+        let whole = Cell::Text("2024-02-29");
+        assert_eq!(type_of(&[whole, Cell::Null, whole]), ColumnType::Date);
+        for other in [
+            "2024-02",
+            "20240229",
+            "2023-02-29",
+            "2024-02-29T00:00:00Z",
+            "2024-2-290",
+        ] {
+            let other = Cell::Text(other);
+            assert_eq!(type_of(&[whole, other]), ColumnType::Text, "{other:?}");
+            assert_eq!(type_of(&[other, whole]), ColumnType::Text, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn dates_count_days_from_1970() {
+        for (text, days) in [
+            ("1970-01-01", 0),
+            ("1969-12-31", -1),
+            ("2000-03-01", 11_017),
+            ("0001-01-01", -719_162),
+            ("9999-12-31", 2_932_896),
+        ] {
+            assert_eq!(days_of(text), Some(days), "{text}");
+            assert_eq!(date_of(days), text);
         }
     }
 

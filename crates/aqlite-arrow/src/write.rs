@@ -396,6 +396,7 @@ mod tests {
             (&["1e-400"], "Utf8"),
             (&["\"a\""], "Utf8"),
             (&["\"2024-02-29T12:00:00Z\""], "Timestamp(µs, \"UTC\")"),
+            (&["\"2024-02-29\""], "Date32"),
             (&["{\"_type\":\"DV_TEXT\"}", "1"], "Utf8"),
         ] {
             assert_eq!(data_type(cells), expected, "{cells:?}");

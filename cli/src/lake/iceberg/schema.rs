@@ -42,6 +42,7 @@ fn type_of(data_type: &DataType) -> Value {
         DataType::Boolean => json!("boolean"),
         DataType::Int64 => json!("long"),
         DataType::Float64 => json!("double"),
+        DataType::Date32 => json!("date"),
         // Times are points in time, stored in UTC.
         DataType::Timestamp(..) => json!("timestamptz"),
         DataType::Decimal128(digits, decimals) => json!(format!("decimal({digits},{decimals})")),
