@@ -182,3 +182,24 @@ fn every_default_in_the_table_is_that_of_the_code() {
         );
     }
 }
+
+/// The units of `docs/rest.md` are those of the engine.
+#[test]
+fn the_units_of_work_are_documented() {
+    let page = read("docs/rest.md");
+    for (operation, name) in [
+        ("a byte of an object's JSON", "BYTE"),
+        ("a condition of a row", "TEST"),
+        (
+            "a candidate of a class expression, or a node that a path reaches",
+            "STEP",
+        ),
+        ("a cell that is made, compared or hashed", "CELL"),
+        ("a row, and each of its aggregates", "ROW"),
+    ] {
+        let units = constant("crates/aqlite-engine/src/answer/eval/work.rs", name);
+        let units = units.unwrap_or_else(|| panic!("work.rs has no constant {name}"));
+        let row = format!("| {operation} | {units} |");
+        assert!(page.contains(&row), "docs/rest.md lacks `{row}`");
+    }
+}
