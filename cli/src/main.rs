@@ -21,6 +21,7 @@ mod serve;
 mod server_options;
 mod shell;
 mod template;
+mod transfer;
 
 use clap::{Parser, Subcommand};
 use outcome::{Failure, Outcome};
@@ -63,6 +64,10 @@ enum Command {
     Restore(backup::RestoreOptions),
     /// Load a file of lines into a server
     Load(load::LoadOptions),
+    /// Export the content of a server to a file
+    Export(transfer::ExportOptions),
+    /// Import the file of an export into a server
+    Import(transfer::ImportOptions),
     /// Write completions for a shell
     Completions(completions::Options),
     /// Write the manual page
@@ -91,6 +96,8 @@ fn run(command: Command) -> Result<Outcome, Failure> {
         Command::Backup(options) => succeeded(backup::backup(&options)),
         Command::Restore(options) => succeeded(backup::restore(&options)),
         Command::Load(options) => succeeded(load::load(&options)),
+        Command::Export(options) => transfer::export(&options),
+        Command::Import(options) => transfer::import(&options),
         Command::Completions(options) => completions::run(&options),
         Command::Man(options) => man::run(&options),
     }

@@ -23,7 +23,7 @@ use ureq::Agent;
 const MOUNT: &str = "/rest/openehr/v1";
 
 /// Bytes of an answer of a server.
-const LONGEST: u64 = 1_000_000_000;
+pub const LONGEST: u64 = 1_000_000_000;
 
 /// Rows of a page: the first number behind a page of the server's own size, and each next one after
 /// a refusal of the one before it.
@@ -305,7 +305,7 @@ impl Repository {
 }
 
 /// Returns a text as a segment of a path.
-fn encoded(text: &str) -> String {
+pub fn encoded(text: &str) -> String {
     let mut out = String::new();
     for byte in text.bytes() {
         match byte {
@@ -456,16 +456,10 @@ fn in_process(page: &PageRequest) -> Request {
 
 impl Server {
     fn new(url: &str, options: &ServerOptions) -> Result<Server, Failure> {
-        let tls = options.trust.of_agent();
-        let tls = tls.map_err(|error| Failure::Usage(format!("{error:#}")))?;
-        let agent = Agent::config_builder()
-            .http_status_as_error(false)
-            .tls_config(tls)
-            .build();
         Ok(Server {
             base: with_mount(url, MOUNT),
             authorization: options.authorization(),
-            agent: agent.into(),
+            agent: options.trust.agent()?,
         })
     }
 
@@ -552,7 +546,7 @@ impl ResultPage {
 }
 
 /// Returns the failure of a refusal, with the message of its body, or the whole body.
-fn refusal(status: u16, body: &str) -> Failure {
+pub fn refusal(status: u16, body: &str) -> Failure {
     let error = json::value(body).ok();
     let message = error.as_ref().and_then(|error| error.get("message"));
     let message = message.and_then(Value::as_str);

@@ -1,5 +1,6 @@
 //! The options of commands that send requests to a server.
 
+use crate::outcome::Failure;
 use anyhow::{Context, ensure};
 use clap::Args;
 use rustls::pki_types::CertificateDer;
@@ -7,6 +8,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::ConfigVerifierExt;
 use std::path::{Path, PathBuf};
+use ureq::Agent;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
 /// The options of a command that may send requests to a server.
@@ -54,7 +56,7 @@ impl TrustOptions {
     ///
     /// # Errors
     /// If the file cannot be read, or has no certificate.
-    pub fn of_agent(&self) -> anyhow::Result<TlsConfig> {
+    fn of_agent(&self) -> anyhow::Result<TlsConfig> {
         install_cryptography();
         let roots = match &self.cacert {
             None => RootCerts::PlatformVerifier,
@@ -65,6 +67,20 @@ impl TrustOptions {
             }
         };
         Ok(TlsConfig::builder().root_certs(roots).build())
+    }
+
+    /// Returns an agent whose answers have any status.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] if the file cannot be read, or has no certificate.
+    pub fn agent(&self) -> Result<Agent, Failure> {
+        let tls = self.of_agent();
+        let tls = tls.map_err(|error| Failure::Usage(format!("{error:#}")))?;
+        let agent = Agent::config_builder()
+            .http_status_as_error(false)
+            .tls_config(tls)
+            .build();
+        Ok(agent.into())
     }
 
     /// Returns the configuration of a connection.

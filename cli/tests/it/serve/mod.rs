@@ -12,6 +12,7 @@ mod secure;
 mod segments;
 pub mod server;
 mod smoke;
+mod transfer;
 
 use super::program::corpus;
 use server::{Folder, ITS, PROGRAM, Server, compositions, text};
