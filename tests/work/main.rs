@@ -20,6 +20,7 @@ mod bodies;
 mod guides;
 mod measure;
 mod queries;
+mod runs;
 mod templates;
 
 /// Runs every part in turn, because nothing else may allocate meanwhile. `AQLITE_WORK` selects one
@@ -27,11 +28,12 @@ mod templates;
 #[test]
 fn work_is_bounded_by_the_length_of_the_input() {
     let only = std::env::var("AQLITE_WORK").ok();
-    let parts: [(&str, fn()); 4] = [
+    let parts: [(&str, fn()); 5] = [
         ("templates", templates::all),
         ("guides", guides::all),
         ("queries", queries::all),
         ("bodies", bodies::all),
+        ("runs", runs::all),
     ];
     for (name, part) in parts
         .into_iter()

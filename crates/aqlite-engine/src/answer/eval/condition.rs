@@ -130,7 +130,8 @@ impl<'p: 'b, 'b> ConditionEvaluator<'p, 'b> {
                 // The result of CONCAT is as long as all its arguments: its work is counted before it
                 // is made.
                 if self.view.work().is_some_and(|work| {
-                    !work.compare(STEP + function::units(*function, bytes), &mut 0)
+                    let units = function::units(*function, arguments.len(), bytes);
+                    !work.compare(units, &mut 0)
                 }) {
                     return Value::Null;
                 }

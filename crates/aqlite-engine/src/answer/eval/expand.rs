@@ -549,7 +549,7 @@ impl<'p, 'b> Expander<'p, 'b> {
 
     /// The paths that are alive at an instance; `None` when no path cares for it.
     fn passing(self, step: &TrieNode, instance: Node, alive: &PathSet) -> Option<PathSet> {
-        self.view.count(STEP);
+        self.view.count(STEP + step.paths.len() as u64);
         let mut passing = PathSet::default();
         for (path, predicate) in &step.paths {
             if alive.contains(*path)
@@ -588,6 +588,9 @@ impl<'p, 'b> Expander<'p, 'b> {
 
     fn expand(self, trie: &Trie, at: usize, node: Node, alive: &PathSet) -> Rows {
         let mut rows = Rows::single(self.plan.width);
+        // Two nodes of a row are written in about the time of one unit.
+        let of_row = self.plan.width as u64 / 2;
+        self.view.count(of_row);
         let Some(step) = trie.nodes.get(at) else {
             return rows;
         };
@@ -605,7 +608,7 @@ impl<'p, 'b> Expander<'p, 'b> {
             let below = self.below(trie, *kid, node, alive);
             if !below.is_empty() {
                 rows.product(&below, self.most);
-                self.view.count(STEP * rows.len() as u64);
+                self.view.count((STEP + of_row) * rows.len() as u64);
             } else if step.mode == Mode::Chain {
                 return Rows::none(self.plan.width);
             }
@@ -628,7 +631,7 @@ impl<'p, 'b> Expander<'p, 'b> {
                     rows.append(self.expand(trie, kid, instance, &passing));
                 }
                 // One row more than allowed is sufficient to notice the excess.
-                rows.len() <= self.most
+                rows.len() <= self.most && self.view.bounds_overdue()
             },
         );
         rows

@@ -1,7 +1,7 @@
 //! Single-row functions (AQL § 3.9.2–3.9.4): NULL in, NULL out; positions count characters from 1.
 
 use super::value::Value;
-use super::work::BYTE;
+use super::work::{BYTE, STEP};
 use crate::answer::query::{Function, ValueType};
 use aqlite_rm::number;
 use aqlite_rm::time::TemporalKind;
@@ -87,14 +87,19 @@ fn printed<'v>(value: &'v Value<'_>) -> Option<Cow<'v, str>> {
     }
 }
 
-/// Returns the units of work of a call whose texts have `bytes` bytes. Functions that only search a
-/// text pass each byte about once; the others copy it.
-pub(super) fn units(function: Function, bytes: usize) -> u64 {
+/// The units of work of ROUND: it writes and reads two numbers as decimal texts.
+const ROUNDING: u64 = 1_024;
+
+/// Returns the units of work of a call with this number of arguments, whose texts have `bytes` bytes.
+/// Functions that only search a text pass each byte about once; the others copy it.
+pub(super) fn units(function: Function, arguments: usize, bytes: usize) -> u64 {
     let bytes = bytes as u64;
-    match function {
+    let of_function = match function {
         Function::Length | Function::Contains | Function::Position => bytes / 2,
+        Function::Round => ROUNDING,
         _ => bytes * BYTE,
-    }
+    };
+    STEP * (1 + arguments as u64) + of_function
 }
 
 /// Returns the position of a text in another, from 1; 0 if it does not occur.

@@ -113,6 +113,11 @@ impl<'b> View<'b> {
         self.work.is_none_or(|work| work.has_room(bytes))
     }
 
+    /// Ends the run when too much was spent since a pause became due; false when the run is over.
+    pub fn bounds_overdue(self) -> bool {
+        self.work.is_none_or(Work::bounds_overdue)
+    }
+
     /// Returns whether the run is over.
     pub fn is_over(self) -> bool {
         self.work.is_some_and(Work::is_over)

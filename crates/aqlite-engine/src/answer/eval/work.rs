@@ -35,6 +35,10 @@ const COMPARISON: u64 = 1 << 25;
 /// because nothing can pause in the middle of a row.
 pub(super) const TERMS: u64 = 67_108_864;
 
+/// Units that may be spent after a pause is due, while the paths of one fragment are followed: nothing
+/// can pause there. A fragment that takes more ends the run.
+const OVERDUE: u64 = 33_554_432;
+
 /// Bytes of compared texts for one unit: equal texts are compared eight bytes and more at a time.
 const COMPARED: u64 = 8;
 
@@ -136,6 +140,14 @@ impl Work {
     /// Ends the run when one row took more than its terms may; false when the run is over.
     pub fn bounds_terms(&self, units: u64) -> bool {
         if units > TERMS {
+            self.exhaust();
+        }
+        !self.is_over()
+    }
+
+    /// Ends the run when too much was spent since a pause became due; false when the run is over.
+    pub fn bounds_overdue(&self) -> bool {
+        if self.spent.get().saturating_sub(self.pause_at.get()) > OVERDUE {
             self.exhaust();
         }
         !self.is_over()
