@@ -32,6 +32,19 @@ pub(super) fn of(object: NodeRef<'_>, node: &Node) -> Fit {
     }
 }
 
+/// The number of comparisons with the only constraint of an attribute: id and class.
+pub(super) const ONLY: usize = 8;
+
+/// Returns the constraint of an attribute that has one only, unless it is a slot.
+///
+/// Most attributes have one constraint. An index would cost more than the comparison with it.
+pub(super) fn only_node(attribute: &Attribute) -> Option<&Node> {
+    match attribute.children.as_slice() {
+        [only] if !matches!(only.constraint, Constraint::Slot { .. }) => Some(only),
+        _ => None,
+    }
+}
+
 /// An index of the constraints below one attribute by the ids of objects.
 ///
 /// Comparing each member of a list with each constraint would be quadratic.

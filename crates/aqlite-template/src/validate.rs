@@ -326,23 +326,21 @@ impl<'a> Check<'a> {
         if attr == Attr::VALUE && there.is_none() && is_null() {
             return;
         }
-        let values: Vec<NodeRef<'a>> = object.values(attr).collect();
-        self.existence(object.class(), attribute, values.len());
+        let first = object.values(attr).next();
+        self.existence(object.class(), attribute, usize::from(first.is_some()));
         self.at(Step::Attribute(&attribute.name), |check| {
-            match values.first() {
-                _ if definition.card.is_list() => {
-                    check.members(&values, attribute, there.is_some())
-                }
-                Some(value) => check.single(*value, attribute),
-                None => {}
+            if definition.card.is_list() {
+                let values: Vec<NodeRef<'a>> = object.values(attr).collect();
+                check.members(&values, attribute, there.is_some());
+            } else if let Some(value) = first {
+                check.single(value, attribute);
             }
         });
     }
 
-    /// Checks that an attribute is there or absent. Drafts may lack any part, so they are not
-    /// checked.
-    fn existence(&mut self, class: Cls, attribute: &Attribute, values: usize) {
-        let count = values.min(1);
+    /// Checks that an attribute is there or absent: `count` is 1 or 0. Drafts may lack any part, so
+    /// they are not checked.
+    fn existence(&mut self, class: Cls, attribute: &Attribute, count: usize) {
         let violated = attribute.existence.filter(|e| !e.contains(count));
         let Some(existence) = violated.filter(|_| !self.is_draft) else {
             return;
@@ -384,13 +382,8 @@ impl<'a> Check<'a> {
         // Counted while the members are assigned: the choice among equal candidates depends on the
         // counts.
         let mut counts = vec![0_usize; attribute.children.len()];
-        let siblings = self.siblings(attribute);
         for (i, value) in values.iter().enumerate() {
-            let candidates = siblings.candidates(*value);
-            if !self.spend(siblings.cost(*value, &candidates)) {
-                return None;
-            }
-            let chosen = siblings.choose(*value, &candidates, &counts);
+            let chosen = self.choose(*value, attribute, &counts)?;
             if let Some(count) = chosen.and_then(|index| counts.get_mut(index)) {
                 *count += 1;
             }
@@ -402,6 +395,25 @@ impl<'a> Check<'a> {
             });
         }
         Some(counts)
+    }
+
+    /// Returns the index of the constraint for a member of a list, if there is one; `None` if the
+    /// check was ended. `counts` has the number of members of each constraint so far.
+    fn choose(
+        &mut self,
+        value: NodeRef<'a>,
+        attribute: &'a Attribute,
+        counts: &[usize],
+    ) -> Option<Option<usize>> {
+        if let Some(only) = fit::only_node(attribute) {
+            let is_chosen = fit::of(value, only) != Fit::No;
+            return self.spend(fit::ONLY).then_some(is_chosen.then_some(0));
+        }
+        let siblings = self.siblings(attribute);
+        let candidates = siblings.candidates(value);
+        let cost = siblings.cost(value, &candidates);
+        self.spend(cost)
+            .then(|| siblings.choose(value, &candidates, counts))
     }
 
     fn occurrences(&mut self, node: &'a Node, count: usize) {
@@ -458,10 +470,17 @@ impl<'a> Check<'a> {
     /// Checks a single value. One alternative must match; otherwise the findings of the nearest one
     /// are reported.
     fn single(&mut self, value: NodeRef<'a>, attribute: &'a Attribute) {
-        let siblings = self.siblings(attribute);
+        if attribute.children.is_empty() {
+            return;
+        }
         // Every alternative may be compared with the whole value, so the cost is charged in
         // advance.
-        let cost = siblings.cost(value, &siblings.candidates(value));
+        let cost = if fit::only_node(attribute).is_some() {
+            fit::ONLY
+        } else {
+            let siblings = self.siblings(attribute);
+            siblings.cost(value, &siblings.candidates(value))
+        };
         if !self.spend(cost.saturating_add(attribute.children.len())) {
             return;
         }
@@ -470,7 +489,6 @@ impl<'a> Check<'a> {
             return;
         };
         match all.iter().min_by_key(|(weight, _)| *weight) {
-            None if attribute.children.is_empty() => {}
             None => self.no_alternative(value, attribute),
             Some(_) if value.class() == Cls::ISM_TRANSITION => self.transition(value, &all),
             Some((_, nearest)) => self.findings.extend(nearest.iter().cloned()),
