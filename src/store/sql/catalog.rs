@@ -181,17 +181,39 @@ impl LayoutIds {
     }
 }
 
-/// Makes profiles. Reads each layout once.
+/// Makes profiles. Reads each layout once, and each list of layouts: the documents of a load have few
+/// of them.
 #[derive(Default)]
-pub(super) struct ProfileBuilder<'s>(HashMap<*const Layout, Option<Vec<&'s str>>>);
+pub(super) struct ProfileBuilder<'s> {
+    archetypes: HashMap<*const Layout, Option<Vec<&'s str>>>,
+    /// The positions of the profiles, by kind and layouts.
+    positions: HashMap<(ObjectKind, Vec<*const Layout>), usize>,
+    profiles: Vec<Profile>,
+}
 
 impl<'s> ProfileBuilder<'s> {
-    /// Returns the profile of a document of these layouts.
-    pub(super) fn profile(&mut self, kind: ObjectKind, layouts: &'s [Arc<Layout>]) -> Profile {
+    /// Returns the position of the profile of a document of these layouts.
+    pub(super) fn add(&mut self, kind: ObjectKind, layouts: &'s [Arc<Layout>]) -> usize {
+        let key = (kind, layouts.iter().map(Arc::as_ptr).collect());
+        if let Some(position) = self.positions.get(&key) {
+            return *position;
+        }
+        let (profile, position) = (self.profile(kind, layouts), self.profiles.len());
+        self.profiles.push(profile);
+        self.positions.insert(key, position);
+        position
+    }
+
+    /// Returns the profiles by their positions. Several may be equal.
+    pub(super) fn profiles(&self) -> &[Profile] {
+        &self.profiles
+    }
+
+    fn profile(&mut self, kind: ObjectKind, layouts: &'s [Arc<Layout>]) -> Profile {
         let mut held = Some(Vec::new());
         for layout in layouts {
             let archetypes = self
-                .0
+                .archetypes
                 .entry(Arc::as_ptr(layout))
                 .or_insert_with(|| prune::archetypes_of(layout));
             held = held

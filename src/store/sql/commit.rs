@@ -1,7 +1,7 @@
 //! Commits: a change set is one batch, and constraints of the database guard it.
 
 use super::SqlRepository;
-use super::catalog::{EncodedDocument, Profile, ProfileBuilder};
+use super::catalog::{EncodedDocument, ProfileBuilder};
 use super::chunked::ChunkedText;
 use super::read::{EHR, known_texts};
 use super::rows::{Cell, CollectedRows, Insert, InsertedRows, RowCells, RowForm, RowText};
@@ -220,7 +220,8 @@ impl<S: Sql> SqlRepository<S> {
         }
     }
 
-    /// Returns the statements of change sets, in order, and the stored columns of each version.
+    /// Returns the statements of change sets, in order, and the stored columns of each version of a
+    /// single one.
     async fn statements(
         &self,
         commits: &[Commit],
@@ -240,15 +241,19 @@ impl<S: Sql> SqlRepository<S> {
             .intern_layouts(layouts.iter().chain(&layouts_of_contributions).flatten())
             .await?;
         let mut profiler = ProfileBuilder::default();
-        let profiles: Vec<Profile> = versions()
+        let positions: Vec<usize> = versions()
             .zip(&layouts)
-            .map(|(v, layouts)| profiler.profile(v.kind, layouts))
+            .map(|(v, layouts)| profiler.add(v.kind, layouts))
             .collect();
-        let mut of_version = layouts.iter().zip(self.intern_profiles(&profiles).await?);
+        let ids = self.intern_profiles(profiler.profiles()).await?;
+        let profiles = positions.iter().map(|at| ids.get(*at).copied());
+        let profiles: Option<Vec<u64>> = profiles.collect();
+        let mut of_version = layouts.iter().zip(profiles.ok_or_else(unexpected)?);
         let mut statements = CommitStatements::new(match S::REPEATS {
             true => RowForm::Repeated,
             false => RowForm::List,
         });
+        statements.keeps_columns = commits.len() == 1;
         let mut columns = Vec::new();
         for (commit, (contribution, layouts)) in commits
             .iter()
@@ -413,7 +418,7 @@ impl<S: Sql> SqlRepository<S> {
 /// generation of these.
 pub(super) struct PreparedBatch {
     batch: Vec<Statement>,
-    /// The stored columns of each version.
+    /// The stored columns of each version, if there is one change set.
     columns: Vec<Option<StoredColumns>>,
 }
 
@@ -427,6 +432,8 @@ struct CommitStatements {
     contributions: InsertedRows,
     versions: PendingVersions,
     accesses: InsertedRows,
+    /// Whether the stored columns of each version are returned. Those of a load are not kept.
+    keeps_columns: bool,
     /// The templates that an earlier change set of the batch has as preconditions. They hold for the
     /// transaction, so a change set with the same ones need not name them again.
     checked: Vec<TemplateState>,
@@ -535,6 +542,7 @@ impl CommitStatements {
             contributions: rows(&CONTRIBUTE),
             versions: PendingVersions::default(),
             accesses: rows(&super::access::INSERT_QUEUED),
+            keeps_columns: false,
             checked: Vec::new(),
         }
     }
@@ -665,8 +673,8 @@ impl CommitStatements {
         }
         let layouts = encoded.layouts.unwrap_or_default();
         let (checksum, chunks) = (&encoded.checksum, document.chunk_count());
-        let columns = StoredColumns::of(&layouts, checksum, &document.first, chunks);
-        Ok(columns)
+        let columns = || StoredColumns::of(&layouts, checksum, &document.first, chunks);
+        Ok(self.keeps_columns.then(columns).flatten())
     }
 }
 

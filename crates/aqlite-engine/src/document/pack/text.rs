@@ -29,7 +29,8 @@ impl Packed {
             id_of,
             known,
             strings: 0,
-            first: HashMap::new(),
+            // About one text in twelve bytes, so that the table hardly grows.
+            first: HashMap::with_capacity(self.text.len() / 12),
             out,
         };
         writer.fragment(&self.root)?;
