@@ -1,7 +1,7 @@
 //! Reading the documents of a range of ids into one batch, which becomes a segment.
 
 use super::BatchBuilder;
-use super::page::{BY_EHR, BY_PROFILE, PageBounds, PageSize, page};
+use super::page::{BY_EHR, BY_ID, BY_PROFILE, PageBounds, PageSize, page};
 use super::rows::{ScanPage, ScanRow};
 use crate::document::Batch;
 use crate::store::repository::{Sink, StoreError};
@@ -33,7 +33,12 @@ impl<S: Sql> SqlRepository<S> {
         sink: Sink<'_>,
     ) -> Result<Option<GatheredBatch>, StoreError> {
         let matching = self.catalog.matching(scan);
-        let query = if scan.empty_ehrs { BY_EHR } else { BY_PROFILE };
+        let query = match scan {
+            _ if scan.empty_ehrs => BY_EHR,
+            // A scan for a segment selects almost every document of the range.
+            _ if scan.unqueryable => BY_ID,
+            _ => BY_PROFILE,
+        };
         let (mut size, mut builder) = (
             PageSize::ALL,
             BatchBuilder {

@@ -35,8 +35,8 @@ macro_rules! page {
     ($from:literal, $condition:literal, $rest:literal, $order:literal, $outer:literal) => {
         concat!(
             "SELECT p.found, p.size, e.id AS ehr, e.ehr_id, e.system_id, e.time_created, ",
-            queryable!(),
-            " OR ?8 AS is_queryable, v.id AS ordinal, v.kind, v.object, v.system, v.number, v.time_committed,
+            "?8 OR ", queryable!(),
+            " AS is_queryable, v.id AS ordinal, v.kind, v.object, v.system, v.number, v.time_committed,
                v.successor IS NULL OR v.successor > ?6 AS latest, v.lifecycle = '523' AS deleted, v.shapes, v.digest, v.chunks, v.document
              FROM (SELECT ehr, id, size, sum(size) OVER (ORDER BY ", $order, " ROWS UNBOUNDED PRECEDING) AS total, count(*) OVER () AS found
                FROM (SELECT e.id AS ehr, v.id AS id, coalesce(",
@@ -46,9 +46,9 @@ macro_rules! page {
             " AND (?3 OR ((v.successor IS NULL OR v.successor > ?6) AND v.lifecycle <> '523')) AND ",
             $condition,
             $rest,
-            " AND ?11 >= 0 AND ?12 >= 0 AND (",
+            " AND ?11 >= 0 AND ?12 >= 0 AND (?8 OR ",
             queryable!(),
-            " OR ?8) ORDER BY ", $order, " LIMIT ?7)) p
+            ") ORDER BY ", $order, " LIMIT ?7)) p
              CROSS JOIN ehr e ON e.id = p.ehr LEFT JOIN version v ON v.id = p.id
              WHERE p.total <= ?10 OR p.total = p.size ORDER BY ", $outer
         )
@@ -94,6 +94,16 @@ pub(super) const NEW_OF_EHRS: &str = page!(
 /// Documents of a range of ids, selected by their profiles.
 pub(super) const BY_PROFILE: &str = page!(
     "json_each(?1) s CROSS JOIN version v CROSS JOIN ehr e WHERE v.profile = s.value AND v.id > ?4 AND v.id <= ?5",
+    "e.id = v.ehr",
+    " AND e.id > 0",
+    "id",
+    "p.id"
+);
+
+/// Documents of a range of ids of which most are selected. They are read in the order of their ids,
+/// without a search by profile and without sorting.
+pub(super) const BY_ID: &str = page!(
+    "version v CROSS JOIN ehr e WHERE v.id > ?4 AND v.id <= ?5 AND v.profile IN (SELECT value FROM json_each(?1))",
     "e.id = v.ehr",
     " AND e.id > 0",
     "id",
