@@ -18,8 +18,16 @@ use tokio::sync::watch;
 const PERIOD: Duration = Duration::from_secs(2);
 
 /// The time between two compactions while others write. A longer one makes fewer segments, which
-/// are merged less often: in a load, compaction takes as much work as a third of the load.
+/// are merged less often.
 const BUSY_PERIOD: Duration = Duration::from_secs(10);
+
+/// Versions written in a [`PERIOD`] from which the writing is a load: 2,000 a second.
+const LOAD: u64 = 4_000;
+
+/// Versions that wait for a segment during a load. Compaction takes as much work as a third of the
+/// load, so it begins when there are enough for three segments of the largest size, or at the end of
+/// the load. Population queries read the rows of these versions meanwhile.
+const LOAD_WAITING: u64 = 98_304;
 
 /// Milliseconds after which no further segment of one check is begun.
 const AT_ONCE: u64 = 20_000;
@@ -67,24 +75,52 @@ async fn run(
 ) {
     // Different from every count, so that the first check compacts.
     let (mut seen, mut night) = (None, next_night(now()));
-    let (mut last, mut compacted) = (metrics.batches(), Instant::now());
+    let mut pace = Pace {
+        batches: metrics.batches(),
+        waiting: 0,
+        compacted: Instant::now(),
+    };
     while tokio::time::timeout(PERIOD, stop.changed()).await.is_err() {
         let batches = metrics.batches();
-        // Nothing was written since the last check, so compaction disturbs no writer.
-        let is_quiet = std::mem::replace(&mut last, batches) == batches;
+        // A failure is reported by the compaction, which reads the same tables.
+        let waiting = repository.waiting_versions().await.unwrap_or_default();
         // Without a write since the last compaction, no segment can have become due.
-        if seen != Some(batches) && (is_quiet || compacted.elapsed() >= BUSY_PERIOD) {
+        if pace.is_due(batches, waiting, Instant::now()) && seen != Some(batches) {
             match compact(repository, AT_ONCE).await {
                 Ok(()) => metrics.record_compaction(),
                 Err(error) => log::problem("compaction", &error),
             }
-            (seen, compacted) = (Some(batches), Instant::now());
+            (seen, pace.compacted) = (Some(batches), Instant::now());
         }
         if now() >= night {
             // Set before the work, so that a night that fails is not repeated at once.
             night = next_night(now());
             maintain(repository, retention).await;
         }
+    }
+}
+
+/// The state of the last check, by which the pace of the writers is known.
+struct Pace {
+    /// Batches that wrote.
+    batches: u64,
+    /// Versions that waited for a segment.
+    waiting: u64,
+    /// The end of the last compaction.
+    compacted: Instant,
+}
+
+impl Pace {
+    /// Records a check, and returns whether segments are to be written.
+    fn is_due(&mut self, batches: u64, waiting: u64, now: Instant) -> bool {
+        let written = waiting.saturating_sub(std::mem::replace(&mut self.waiting, waiting));
+        // Nothing was written since the last check, so compaction disturbs no writer.
+        let is_quiet = std::mem::replace(&mut self.batches, batches) == batches;
+        is_quiet
+            || match written >= LOAD {
+                true => waiting >= LOAD_WAITING,
+                false => now.duration_since(self.compacted) >= BUSY_PERIOD,
+            }
     }
 }
 
@@ -122,6 +158,25 @@ const HOST: CompactionHost<'static> = CompactionHost {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn compaction_waits_for_the_end_of_a_load_or_for_many_versions() {
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let mut pace = Pace {
+            batches: 0,
+            waiting: 0,
+            compacted: start,
+        };
+        assert!(pace.is_due(0, 0, at(2)), "nothing is written");
+        assert!(!pace.is_due(1, 100, at(4)), "others write");
+        assert!(pace.is_due(2, 200, at(10)), "for a long time");
+        assert!(!pace.is_due(3, 200 + LOAD, at(12)), "a load");
+        assert!(pace.is_due(4, LOAD_WAITING, at(14)), "that is long");
+        pace.compacted = at(15);
+        assert!(!pace.is_due(5, LOAD, at(16)), "after a compaction");
+        assert!(pace.is_due(5, LOAD, at(18)), "the load is over");
+    }
 
     #[test]
     fn night_is_the_next_seventeen_minutes_past_three() {

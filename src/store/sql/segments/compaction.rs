@@ -116,6 +116,8 @@ impl Source {
     }
 }
 
+/// The number of versions behind the last segment. Ids without a version count too.
+const WAITING: &str = "SELECT (SELECT coalesce(max(id), 0) FROM version) - (SELECT coalesce(max(last), 0) FROM segment) AS waiting";
 const END: &str = "DELETE FROM segment_garbage WHERE blob = ?1
     AND (EXISTS (SELECT 1 FROM segment WHERE blob = ?1) OR EXISTS (SELECT 1 FROM ehr_segment WHERE blob = ?1))";
 const GARBAGE: &str =
@@ -263,6 +265,14 @@ impl<S: Sql> SqlRepository<S> {
                 return self.collect_garbage(now).await;
             }
         }
+    }
+
+    /// Returns the number of versions that wait for a segment: a population query reads their rows.
+    ///
+    /// # Errors
+    /// If the database does not answer.
+    pub async fn waiting_versions(&self) -> Result<u64, StoreError> {
+        Fields::of_only(self.rows(Statement::new(WAITING)).await?)?.number()
     }
 
     /// Writes one segment, if rows are waiting for it. `blob` is a new identifier, `now` in
