@@ -1,4 +1,5 @@
-//! `aqlite load`: sends a file of lines to the bulk route of a server, in pieces.
+//! `aqlite load`: sends a file of lines to the bulk route of a server, in pieces if that is on
+//! another machine.
 //!
 //! Answers are read while lines are sent, so the server works on many lines at a time. Each piece
 //! has the same idempotency key and the number of its first line. So a load that broke off is
@@ -9,16 +10,19 @@ use crate::progress::{self, Interrupted, Progress};
 use crate::server_options::{ServerOptions, with_mount};
 use anyhow::{Context, bail, ensure};
 use axum::body::{Body, Bytes};
-use axum::http::Request;
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
+use axum::http::{Request, Uri};
 use clap::Args;
 use futures_util::{StreamExt, stream};
+use serde::Deserialize;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bytes of the lines of one request. Servers and proxies limit the bytes of a body.
+/// Bytes of the lines of one request to another machine, where a proxy may limit the bytes of a
+/// body.
 const BYTES: usize = 50_000_000;
 
 /// Bytes of lines that are read at a time.
@@ -74,6 +78,14 @@ struct Answers {
     last: u64,
 }
 
+/// The answer to a line, or the reason why the server has ended the load.
+#[derive(Deserialize)]
+struct LineAnswer {
+    line: Option<u64>,
+    status: Option<u64>,
+    message: Option<String>,
+}
+
 /// Sends a file.
 ///
 /// # Errors
@@ -84,7 +96,7 @@ pub fn load(options: &LoadOptions) -> anyhow::Result<()> {
     let file = File::open(&options.file).with_context(|| format!("{shown}"))?;
     let total = file.metadata()?.len();
     let mut lines = Lines {
-        reader: BufReader::new(file),
+        reader: BufReader::with_capacity(CHUNK, file),
         next: 1,
         bytes: 0,
     };
@@ -146,19 +158,31 @@ impl Lines {
 
     /// Returns the next lines, about [`CHUNK`] bytes; none at the end.
     fn chunk(&mut self) -> std::io::Result<Vec<u8>> {
-        let mut chunk = Vec::new();
+        let mut chunk = Vec::with_capacity(CHUNK * 2);
         // Whole lines only: the last line may exceed CHUNK.
         while chunk.len() < CHUNK && self.line(&mut chunk)? {}
         Ok(chunk)
     }
 }
 
-/// Returns a body of `first` and the lines that follow it, up to [`BYTES`].
-fn piece(lines: &Arc<Mutex<Lines>>, first: Vec<u8>) -> Body {
+/// Returns the bytes of the lines of one request to a server.
+///
+/// A server has nothing to do from the last answer of a request to the first lines of the next one.
+/// One on this machine therefore gets the whole file in one request.
+fn piece_bytes(base: &str) -> usize {
+    let uri = base.parse::<Uri>().ok();
+    let host = uri.as_ref().and_then(Uri::host).unwrap_or_default();
+    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    let is_local = host == "localhost" || address.is_ok_and(|address| address.is_loopback());
+    if is_local { usize::MAX } else { BYTES }
+}
+
+/// Returns a body of `first` and the lines that follow it, of about `most` bytes.
+fn piece(lines: &Arc<Mutex<Lines>>, first: Vec<u8>, most: usize) -> Body {
     let (lines, length) = (Arc::clone(lines), first.len());
     let rest = stream::unfold(length, move |length| {
         let chunk =
-            (length < BYTES).then(|| lines.lock().unwrap_or_else(PoisonError::into_inner).chunk());
+            (length < most).then(|| lines.lock().unwrap_or_else(PoisonError::into_inner).chunk());
         std::future::ready(match chunk {
             None => None,
             Some(Ok(chunk)) if chunk.is_empty() => None,
@@ -167,7 +191,7 @@ fn piece(lines: &Arc<Mutex<Lines>>, first: Vec<u8>) -> Body {
                 Some((Ok(Bytes::from(chunk)), length))
             }
             // With the maximum length, the stream ends after the error.
-            Some(Err(error)) => Some((Err(error), BYTES)),
+            Some(Err(error)) => Some((Err(error), most)),
         })
     });
     let first = stream::once(std::future::ready(Ok(Bytes::from(first))));
@@ -185,6 +209,7 @@ impl LoadOptions {
         let mut shown = lines.bytes;
         let lines = Arc::new(Mutex::new(lines));
         let read = || lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let most = piece_bytes(&self.base);
         let mut client = HttpClient::connect(&self.base, &self.server.trust).await?;
         loop {
             // The number of the first line is read before its chunk advances it.
@@ -196,7 +221,7 @@ impl LoadOptions {
                 break;
             }
             // The body reads further lines while the answers of the first ones arrive.
-            let request = self.request(first, piece(&lines, chunk))?;
+            let request = self.request(first, piece(&lines, chunk, most))?;
             let response = client.send(request).await?;
             let status = response.status();
             let mut received = response.into_body().into_data_stream();
@@ -246,27 +271,46 @@ impl Answers {
 
     /// Adds the answer of a line. One without a line number ends the load.
     fn add(&mut self, answer: &str) -> anyhow::Result<()> {
-        let parsed: serde_json::Value = serde_json::from_str(answer)?;
-        let number = |name: &str| parsed.get(name).and_then(serde_json::Value::as_u64);
-        match (number("line"), number("status")) {
-            (Some(line), Some(status)) => {
-                self.last = line;
-                match status {
-                    201 => self.created += 1,
-                    200 => self.known += 1,
-                    _ => self.refuse(line, &parsed),
-                }
-                Ok(())
-            }
-            _ => bail!("the server has ended the load: {answer}"),
+        let LineAnswer {
+            line,
+            status,
+            message,
+        } = serde_json::from_str(answer)?;
+        let (Some(line), Some(status)) = (line, status) else {
+            bail!("the server has ended the load: {answer}");
+        };
+        self.last = line;
+        match status {
+            201 => self.created += 1,
+            200 => self.known += 1,
+            _ => self.refuse(line, &message.unwrap_or_default()),
         }
+        Ok(())
     }
 
-    fn refuse(&mut self, line: u64, answer: &serde_json::Value) {
+    fn refuse(&mut self, line: u64, message: &str) {
         self.refused += 1;
         if self.refused <= SHOWN {
-            let message = answer.get("message").and_then(serde_json::Value::as_str);
-            eprintln!("line {line}: {}", message.unwrap_or_default());
+            eprintln!("line {line}: {message}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn server_on_this_machine_gets_a_file_in_one_request() {
+        for base in [
+            "http://127.0.0.1:8080/v1",
+            "http://localhost:8080",
+            "http://[::1]/v1",
+        ] {
+            assert_eq!(piece_bytes(base), usize::MAX, "{base}");
+        }
+        for base in ["https://cdr.example.org", "http://192.0.2.1:8080/v1", "x y"] {
+            assert_eq!(piece_bytes(base), BYTES, "{base}");
         }
     }
 }
