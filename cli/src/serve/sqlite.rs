@@ -4,7 +4,7 @@
 use super::writer::Writer;
 use aqlite::store::sql::{Row, Sql, SqlError, SqlValue, Statement};
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
-use rusqlite::{CachedStatement, Connection, OpenFlags, ToSql, params_from_iter};
+use rusqlite::{Connection, OpenFlags, ToSql, params_from_iter};
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
@@ -61,17 +61,15 @@ impl Sqlite {
 
     /// Returns the rows of statements that only read; `None` if one of them writes.
     fn read(&self, statements: &[Statement]) -> rusqlite::Result<Option<Vec<Vec<Row>>>> {
-        let prepared = statements
-            .iter()
-            // SQLite itself decides by the compiled statement whether it only reads.
-            .map(|statement| self.reader.prepare_cached(&statement.sql))
-            .collect::<rusqlite::Result<Vec<_>>>()?;
-        // `PRAGMA optimize` counts as a read, but it writes statistics.
-        let is_pragma = |statement: &Statement| statement.sql.starts_with("PRAGMA");
-        if prepared.iter().any(|statement| !statement.readonly())
-            || statements.iter().any(is_pragma)
-        {
-            return Ok(None);
+        for statement in statements {
+            // `PRAGMA optimize` counts as a read, but it writes statistics.
+            let is_pragma = statement.sql.starts_with("PRAGMA");
+            // SQLite itself decides by the compiled statement whether it only reads. The statement
+            // returns to the cache at once: a batch may have one text many times, and while one
+            // copy is held, the next one would be compiled again.
+            if is_pragma || !self.reader.prepare_cached(&statement.sql)?.readonly() {
+                return Ok(None);
+            }
         }
         // One statement is one snapshot already.
         let transaction = match statements {
@@ -80,10 +78,9 @@ impl Sqlite {
             // connection is shared by `Rc`; batches do not nest.
             _ => Some(self.reader.unchecked_transaction()?),
         };
-        let rows = prepared
-            .into_iter()
-            .zip(statements)
-            .map(|(prepared, statement)| rows(prepared, statement))
+        let rows = statements
+            .iter()
+            .map(|statement| execute(&self.reader, statement))
             .collect::<rusqlite::Result<Vec<_>>>()?;
         transaction.map_or(Ok(()), rusqlite::Transaction::commit)?;
         Ok(Some(rows))
@@ -121,10 +118,7 @@ pub fn set_cache(connection: &Connection, bytes: usize) -> rusqlite::Result<()> 
 
 /// Executes one statement, as often as it has parameters, and returns its rows.
 pub fn execute(connection: &Connection, statement: &Statement) -> rusqlite::Result<Vec<Row>> {
-    rows(connection.prepare_cached(&statement.sql)?, statement)
-}
-
-fn rows(mut prepared: CachedStatement<'_>, statement: &Statement) -> rusqlite::Result<Vec<Row>> {
+    let mut prepared = connection.prepare_cached(&statement.sql)?;
     let columns = prepared.column_count();
     let mut found = Vec::new();
     for params in statement.executions() {

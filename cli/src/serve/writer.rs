@@ -141,6 +141,9 @@ fn close(connection: &Connection) {
 /// Executes a group of batches in one transaction, and answers each after the commit.
 fn commit(connection: &Connection, group: Vec<Batch>) {
     let mut waiting = Vec::with_capacity(group.len());
+    // A transaction of one batch needs no savepoint, for which SQLite would copy each page that
+    // the batch changes.
+    let (is_only, mut end) = (group.len() == 1, "COMMIT");
     // IMMEDIATE takes the write lock now. Otherwise a later statement could fail because another
     // process writes.
     let mut error = connection.execute_batch("BEGIN IMMEDIATE").err();
@@ -150,7 +153,13 @@ fn commit(connection: &Connection, group: Vec<Batch>) {
             waiting.push((batch.answer, Err(closed())));
             continue;
         }
-        let answer = member(connection, &batch.statements);
+        let answer = match is_only {
+            true => execute_all(connection, &batch.statements),
+            false => member(connection, &batch.statements),
+        };
+        if is_only && answer.is_err() {
+            end = "ROLLBACK";
+        }
         // Some errors (a full disk, no memory) roll back the whole transaction.
         if connection.is_autocommit() {
             error = answer.as_ref().err().map(copy);
@@ -159,7 +168,7 @@ fn commit(connection: &Connection, group: Vec<Batch>) {
     }
     let committed = match error {
         Some(error) => Err(error),
-        None => connection.execute_batch("COMMIT"),
+        None => connection.execute_batch(end),
     };
     if let Err(error) = &committed {
         super::log::problem("commit", error);
@@ -182,10 +191,7 @@ fn commit(connection: &Connection, group: Vec<Batch>) {
 /// Executes one batch as a savepoint.
 fn member(connection: &Connection, statements: &[Statement]) -> rusqlite::Result<Vec<Vec<Row>>> {
     connection.prepare_cached("SAVEPOINT member")?.execute([])?;
-    let answers = statements
-        .iter()
-        .map(|statement| execute(connection, statement))
-        .collect::<rusqlite::Result<Vec<_>>>();
+    let answers = execute_all(connection, statements);
     if answers.is_err() && !connection.is_autocommit() {
         connection
             // ROLLBACK TO keeps the savepoint on the stack, so the RELEASE below is needed in any
@@ -197,6 +203,17 @@ fn member(connection: &Connection, statements: &[Statement]) -> rusqlite::Result
         connection.prepare_cached("RELEASE member")?.execute([])?;
     }
     answers
+}
+
+/// Executes the statements of a batch up to the first one that fails.
+fn execute_all(
+    connection: &Connection,
+    statements: &[Statement],
+) -> rusqlite::Result<Vec<Vec<Row>>> {
+    let statements = statements.iter();
+    statements
+        .map(|statement| execute(connection, statement))
+        .collect()
 }
 
 fn closed() -> SqlError {
@@ -265,6 +282,22 @@ mod tests {
         );
         assert_eq!(answers[2].as_ref().unwrap()[0].len(), 1);
         assert_eq!(ids(&connection), "1,3");
+    }
+
+    #[test]
+    fn batch_that_fails_alone_is_undone() {
+        let connection = database();
+        let answers = group(
+            &connection,
+            &[&["INSERT INTO t VALUES (1)", "INSERT INTO t VALUES (1)"]],
+        );
+        assert_eq!(
+            answers[0],
+            Err(SqlError::Constraint(String::from("UNIQUE t.id")))
+        );
+        assert_eq!(ids(&connection), "");
+        assert!(group(&connection, &[&["INSERT INTO t VALUES (1)"]])[0].is_ok());
+        assert_eq!(ids(&connection), "1");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::store::commit_rules::{self, LatestVersion};
 use crate::store::repository::{
     Commit, Ehr, EhrFlags, Preconditions, Predecessor, StoreError, TemplateState, Version,
 };
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 static CREATE_EHR: Insert = Insert::new(
@@ -424,10 +424,11 @@ pub(super) struct PreparedBatch {
 
 /// The statements of change sets. Rows of one table share a statement until another statement
 /// between them could read or change them.
-struct CommitStatements {
+struct CommitStatements<'c> {
     form: RowForm,
     batch: Vec<Statement>,
-    creates: bool,
+    /// The ids of the EHRs of the collected rows.
+    owners: HashSet<&'c str>,
     ehrs: InsertedRows,
     contributions: InsertedRows,
     versions: PendingVersions,
@@ -530,14 +531,14 @@ impl PendingVersions {
     }
 }
 
-impl CommitStatements {
+impl<'c> CommitStatements<'c> {
     /// Creates a batch without change sets.
-    fn new(form: RowForm) -> CommitStatements {
+    fn new(form: RowForm) -> CommitStatements<'c> {
         let rows = |insert| InsertedRows::new(insert, form);
         CommitStatements {
             form,
             batch: Vec::new(),
-            creates: false,
+            owners: HashSet::new(),
             ehrs: rows(&CREATE_EHR),
             contributions: rows(&CONTRIBUTE),
             versions: PendingVersions::default(),
@@ -553,6 +554,7 @@ impl CommitStatements {
         self.batch.extend(self.contributions.take_statements());
         self.batch.extend(self.versions.take_statements(self.form));
         self.batch.extend(self.accesses.take_statements());
+        self.owners.clear();
     }
 
     fn finish(mut self) -> Vec<Statement> {
@@ -560,14 +562,13 @@ impl CommitStatements {
         self.batch
     }
 
-    /// Creates the EHR if the commit has a new one. Earlier rows are written first, because they
-    /// must not see it.
+    /// Creates the EHR if the commit has a new one. Earlier rows of this EHR are written first,
+    /// because they must not see it. All others may be written after it.
     fn create_ehr(&mut self, commit: &Commit) {
-        if self.creates != commit.new_ehr.is_some() {
-            self.flush();
-            self.creates = !self.creates;
-        }
         if let Some(ehr) = &commit.new_ehr {
+            if self.owners.contains(ehr.ehr_id.as_str()) {
+                self.flush();
+            }
             let created = [&ehr.ehr_id, &ehr.system_id, &ehr.time_created].map(Cell::from);
             self.ehrs
                 .push(&[&created[..], &flags(&ehr.flags())].concat());
@@ -587,7 +588,11 @@ impl CommitStatements {
         }
     }
 
-    fn contribute(&mut self, commit: &Commit, encoded: EncodedDocument) -> Result<(), StoreError> {
+    fn contribute(
+        &mut self,
+        commit: &'c Commit,
+        encoded: EncodedDocument,
+    ) -> Result<(), StoreError> {
         let Preconditions {
             templates,
             predecessor,
@@ -596,6 +601,7 @@ impl CommitStatements {
             // The predecessor may be a version of an earlier commit of this batch.
             self.flush();
         }
+        self.owners.insert(&commit.ehr_id);
         let text = ChunkedText::split(encoded.text);
         self.batch
             .extend(text.insert_chunks(&format!("c/{}", commit.contribution_uid)));
@@ -631,7 +637,7 @@ impl CommitStatements {
 
     fn add_version(
         &mut self,
-        commit: &Commit,
+        commit: &'c Commit,
         version: &Version,
         profile: u64,
         encoded: EncodedDocument,
@@ -639,6 +645,7 @@ impl CommitStatements {
         if self.versions.must_be_written_before(version) {
             self.flush();
         }
+        self.owners.insert(&commit.ehr_id);
         let (_, system, number) =
             commit_rules::split_uid(&version.version_uid).ok_or_else(unexpected)?;
         let document = ChunkedText::split(encoded.text);
