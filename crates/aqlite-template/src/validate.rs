@@ -475,8 +475,10 @@ impl<'a> Check<'a> {
         }
         // Every alternative may be compared with the whole value, so the cost is charged in
         // advance.
-        let cost = if fit::only_node(attribute).is_some() {
-            fit::ONLY
+        let has_id = value.class().is_a(Cls::LOCATABLE);
+        let cost = if !has_id || fit::only_node(attribute).is_some() {
+            // Values without an id are compared by class, and neither with slots nor by name.
+            fit::ONLY.saturating_mul(attribute.children.len())
         } else {
             let siblings = self.siblings(attribute);
             siblings.cost(value, &siblings.candidates(value))

@@ -373,6 +373,11 @@ const CONSTANT: u8 = 4;
 const LEAF: u8 = 7;
 
 impl Key {
+    /// An empty key with room for the structure of an entry.
+    pub fn with_capacity() -> Key {
+        Key(Vec::with_capacity(1_024))
+    }
+
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }

@@ -49,7 +49,8 @@ pub fn pack(node: NodeRef<'_>, known: &dyn Known, layouts: &LayoutStore) -> Pack
     let mut packer = Packer {
         known,
         layouts,
-        text: String::new(),
+        // About a sixth of a document are its leaf values.
+        text: String::with_capacity(node.tree().size() / 6),
         spare: Vec::new(),
     };
     let root = packer.fragment(node);
@@ -67,7 +68,6 @@ struct Packer<'a> {
 }
 
 /// The fragment being packed.
-#[derive(Default)]
 struct Draft {
     key: Key,
     leaves: Vec<(u32, u32)>,
@@ -78,8 +78,10 @@ impl Packer<'_> {
     fn fragment(&mut self, node: NodeRef<'_>) -> PackedFragment {
         let mut draft = Draft {
             // The buffer of a finished fragment is reused.
-            key: self.spare.pop().unwrap_or_default(),
-            ..Draft::default()
+            key: self.spare.pop().unwrap_or_else(Key::with_capacity),
+            // Most fragments have some leaves and few groups.
+            leaves: Vec::with_capacity(16),
+            groups: Vec::new(),
         };
         draft.key.clear();
         self.object(node, None, None, &mut draft);
