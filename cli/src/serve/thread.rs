@@ -84,15 +84,29 @@ struct Handle<S> {
 /// The service threads as one of them sees them. They end while peers are held: only a [`Pool`]
 /// keeps them running.
 #[derive(Clone)]
-pub struct Peers(Arc<[Handle<mpsc::WeakSender<Job>>]>);
+pub struct Peers {
+    handles: Arc<[Handle<mpsc::WeakSender<Job>>]>,
+    /// The number of jobs that were sent. It chooses among threads with equally many requests.
+    sent: Arc<AtomicUsize>,
+}
+
+/// Returns the handle with the fewest requests. Of several ones, threads take turns: `sent` is the
+/// number of choices before this one.
+fn least_busy<S>(handles: &[Handle<S>], sent: usize) -> Option<&Handle<S>> {
+    let first = sent % handles.len().max(1);
+    let (before, from_first) = handles.split_at_checked(first).unwrap_or_default();
+    // The first of several minima is taken.
+    let ordered = from_first.iter().chain(before);
+    ordered.min_by_key(|handle| handle.active.load(Ordering::Relaxed))
+}
 
 impl Peers {
     /// Sends a job to the thread with the fewest requests. Returns false if that thread is full or
     /// has ended.
     #[must_use]
     pub fn send(&self, job: Job) -> bool {
-        let load = |handle: &&Handle<_>| handle.active.load(Ordering::Relaxed);
-        let handle = self.0.iter().min_by_key(load);
+        let sent = self.sent.fetch_add(1, Ordering::Relaxed);
+        let handle = least_busy(&self.handles, sent);
         let sender = handle.and_then(|handle| Some((handle.jobs.upgrade()?, &handle.active)));
         sender.is_some_and(|(jobs, active)| enqueue(&jobs, active, job))
     }
@@ -131,7 +145,10 @@ impl Pool {
             jobs: handle.jobs.downgrade(),
             active: Arc::clone(&handle.active),
         };
-        let peers = Peers(handles.iter().map(peer).collect());
+        let peers = Peers {
+            handles: handles.iter().map(peer).collect(),
+            sent: Arc::default(),
+        };
         let mut threads = Vec::new();
         for (number, (received, handle)) in receivers.into_iter().zip(handles.iter()).enumerate() {
             let active = Arc::clone(&handle.active);
@@ -148,11 +165,8 @@ impl Pool {
     /// Sends a request to the thread with the fewest requests. Returns false if that thread is full.
     #[must_use]
     pub fn send(&self, job: Job) -> bool {
-        let first = self.sent.fetch_add(1, Ordering::Relaxed) % self.handles.len().max(1);
-        let (before, from_first) = self.handles.split_at_checked(first).unwrap_or_default();
-        let load = |handle: &&Handle<_>| handle.active.load(Ordering::Relaxed);
-        // The first of several minima is taken, so idle threads take turns.
-        let Some(handle) = from_first.iter().chain(before).min_by_key(load) else {
+        let sent = self.sent.fetch_add(1, Ordering::Relaxed);
+        let Some(handle) = least_busy(&self.handles, sent) else {
             return false;
         };
         enqueue(&handle.jobs, &handle.active, job)
