@@ -13,6 +13,7 @@ mod opt;
 mod opt2;
 mod reading;
 pub mod tree;
+mod unique;
 mod validate;
 pub mod web;
 mod xml;

@@ -8,12 +8,12 @@
 use super::fit::{self, Fit, Siblings};
 use super::leaf;
 use super::tree::{Attribute, Constraint, Multiplicity, Node, Template};
+use super::unique::has_equals;
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::diag::{Finding, Severity};
 use aqlite_rm::id::is_archetype_id;
 use aqlite_rm::tree::{Kind, NodeRef};
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 
 /// Validates a document against a template and returns all findings. Warnings do not make it
@@ -661,32 +661,6 @@ fn size(finding: &Finding) -> usize {
         .map(String::len)
         .sum::<usize>();
     size_of::<Finding>() + finding.path.len() + finding.message.len() + texts
-}
-
-/// Returns whether two of the objects are equal.
-///
-/// Digests are compared first, because comparing all pairs would be quadratic.
-fn has_equals(values: &[NodeRef<'_>]) -> bool {
-    let mut seen: HashMap<u64, Vec<NodeRef<'_>>> = HashMap::new();
-    values.iter().any(|value| {
-        let mut hasher = DefaultHasher::new();
-        digest(*value, &mut hasher);
-        let alike = seen.entry(hasher.finish()).or_default();
-        let is_there = alike.iter().any(|other| other.same_as(*value));
-        alike.push(*value);
-        is_there
-    })
-}
-
-/// Hashes the content that [`NodeRef::same_as`] compares.
-fn digest(node: NodeRef<'_>, hasher: &mut DefaultHasher) {
-    node.class().number().hash(hasher);
-    node.text().hash(hasher);
-    for child in node.children() {
-        child.attr().map(Attr::name).hash(hasher);
-        digest(child, hasher);
-    }
-    node.children().count().hash(hasher);
 }
 
 /// Formats the path for findings.
