@@ -161,6 +161,7 @@ use negotiate::ContentCoding;
 use query::RecentPlans;
 use query_memory::QueryMemory;
 use route::{Operation, RouteTarget};
+use std::pin::Pin;
 
 /// Clock, random identifiers, time zones and pauses, which the host provides. The core itself is
 /// pure.
@@ -364,6 +365,9 @@ impl Config {
             .any(|allowed| allowed == "*" || allowed == origin)
     }
 }
+
+/// The future of an operation.
+type OperationFuture<'c> = Pin<Box<dyn Future<Output = Result<Response, Failure>> + 'c>>;
 
 /// The service: a repository, a configuration, and caches of immutable data.
 pub struct Service<R> {
@@ -587,63 +591,69 @@ impl<R: Repository> Service<R> {
         }))
     }
 
-    async fn dispatch(&self, call: &Call<'_>) -> Result<Response, Failure> {
+    /// Returns the future of the operation of a request.
+    ///
+    /// Each operation has a future of its own on the heap, which is a function of its own in the
+    /// binary. Awaited here, they would all be part of one function, the largest by far, and each
+    /// request would have the room of the largest operation.
+    fn dispatch<'c>(&'c self, call: &'c Call<'_>) -> OperationFuture<'c> {
         match call.operation {
-            Operation::EhrCreate => self.ehr_create(call).await,
-            Operation::EhrCreateWithId => self.ehr_create_with_id(call).await,
-            Operation::EhrBySubject => self.ehr_by_subject(call).await,
-            Operation::EhrGet => self.ehr_get(call).await,
-            Operation::Create(what) => self.change(call, what, DocumentChange::Create).await,
-            Operation::Read(what) => self.read(call, what).await,
-            Operation::Update(what) => self.change(call, what, DocumentChange::Update).await,
-            Operation::Delete(what) => self.change(call, what, DocumentChange::Delete).await,
-            Operation::Versioned(what, part) => self.versioned(call, what, part).await,
-            Operation::TagsList => self.tags_list(call).await,
-            Operation::TagsGet(what) => self.tags_get(call, what).await,
-            Operation::TagsPut(what) => self.tags_put(call, what).await,
-            Operation::TagsDelete(what) => self.tags_delete(call, what).await,
-            Operation::ContributionCreate => self.contribution_create(call).await,
-            Operation::ContributionList => self.contribution_list(call).await,
-            Operation::ContributionGet => self.contribution_get(call).await,
-            Operation::TemplateUpload => self.template_upload(call).await,
-            Operation::TemplateList => self.template_list(call).await,
-            Operation::TemplateVersions => self.template_versions(call).await,
-            Operation::TemplateGet => self.template_get(call).await,
-            Operation::TemplateExample => self.template_example(call).await,
-            Operation::TemplateWeb => self.template_web(call).await,
-            Operation::QueryList => self.query_list(call).await,
-            Operation::QueryStore => self.query_store(call).await,
-            Operation::QueryDetail => self.query_detail(call).await,
-            Operation::QueryAdHoc => self.query_ad_hoc(call).await,
-            Operation::QueryExplain => self.query_explain(call).await,
-            Operation::QueryStored => self.query_stored(call).await,
-            Operation::ValueSetStore => self.value_set_store(call).await,
-            Operation::ValueSetList => self.value_set_list(call).await,
-            Operation::ValueSetGet => self.value_set_get(call).await,
-            Operation::ValueSetDelete => self.value_set_delete(call).await,
-            Operation::GuideUpload => self.guide_upload(call).await,
-            Operation::GuideList => self.guide_list(call).await,
-            Operation::GuideGet => self.guide_get(call).await,
-            Operation::GuideRun => self.guide_run(call).await,
-            Operation::GuideRunOn => self.guide_run_on(call).await,
+            Operation::EhrCreate => Box::pin(self.ehr_create(call)),
+            Operation::EhrCreateWithId => Box::pin(self.ehr_create_with_id(call)),
+            Operation::EhrBySubject => Box::pin(self.ehr_by_subject(call)),
+            Operation::EhrGet => Box::pin(self.ehr_get(call)),
+            Operation::Create(what) => Box::pin(self.change(call, what, DocumentChange::Create)),
+            Operation::Read(what) => Box::pin(self.read(call, what)),
+            Operation::Update(what) => Box::pin(self.change(call, what, DocumentChange::Update)),
+            Operation::Delete(what) => Box::pin(self.change(call, what, DocumentChange::Delete)),
+            Operation::Versioned(what, part) => Box::pin(self.versioned(call, what, part)),
+            Operation::TagsList => Box::pin(self.tags_list(call)),
+            Operation::TagsGet(what) => Box::pin(self.tags_get(call, what)),
+            Operation::TagsPut(what) => Box::pin(self.tags_put(call, what)),
+            Operation::TagsDelete(what) => Box::pin(self.tags_delete(call, what)),
+            Operation::ContributionCreate => Box::pin(self.contribution_create(call)),
+            Operation::ContributionList => Box::pin(self.contribution_list(call)),
+            Operation::ContributionGet => Box::pin(self.contribution_get(call)),
+            Operation::TemplateUpload => Box::pin(self.template_upload(call)),
+            Operation::TemplateList => Box::pin(self.template_list(call)),
+            Operation::TemplateVersions => Box::pin(self.template_versions(call)),
+            Operation::TemplateGet => Box::pin(self.template_get(call)),
+            Operation::TemplateExample => Box::pin(self.template_example(call)),
+            Operation::TemplateWeb => Box::pin(self.template_web(call)),
+            Operation::QueryList => Box::pin(self.query_list(call)),
+            Operation::QueryStore => Box::pin(self.query_store(call)),
+            Operation::QueryDetail => Box::pin(self.query_detail(call)),
+            Operation::QueryAdHoc => Box::pin(self.query_ad_hoc(call)),
+            Operation::QueryExplain => Box::pin(self.query_explain(call)),
+            Operation::QueryStored => Box::pin(self.query_stored(call)),
+            Operation::ValueSetStore => Box::pin(self.value_set_store(call)),
+            Operation::ValueSetList => Box::pin(self.value_set_list(call)),
+            Operation::ValueSetGet => Box::pin(self.value_set_get(call)),
+            Operation::ValueSetDelete => Box::pin(self.value_set_delete(call)),
+            Operation::GuideUpload => Box::pin(self.guide_upload(call)),
+            Operation::GuideList => Box::pin(self.guide_list(call)),
+            Operation::GuideGet => Box::pin(self.guide_get(call)),
+            Operation::GuideRun => Box::pin(self.guide_run(call)),
+            Operation::GuideRunOn => Box::pin(self.guide_run_on(call)),
             #[cfg(feature = "server")]
-            Operation::Bulk => self.bulk(call).await,
-            Operation::Export => self.export(call).await,
-            Operation::Import => self.import(call).await,
-            Operation::CdsDiscovery => self.cds_discovery(call).await,
-            Operation::CdsCall => self.cds_call(call).await,
-            Operation::AdminLoad => self.admin_load(call).await,
-            Operation::AdminReset => self.admin_reset().await,
-            Operation::AdminDeleteEhr => self.admin_delete_ehr(call).await,
-            Operation::AdminDeleteObject(what) => self.admin_delete_object(call, what).await,
+            Operation::Bulk => Box::pin(self.bulk(call)),
+            Operation::Export => Box::pin(self.export(call)),
+            Operation::Import => Box::pin(self.import(call)),
+            Operation::CdsDiscovery => Box::pin(self.cds_discovery(call)),
+            Operation::CdsCall => Box::pin(self.cds_call(call)),
+            Operation::AdminLoad => Box::pin(self.admin_load(call)),
+            Operation::AdminReset => Box::pin(self.admin_reset()),
+            Operation::AdminDeleteEhr => Box::pin(self.admin_delete_ehr(call)),
+            Operation::AdminDeleteObject(what) => Box::pin(self.admin_delete_object(call, what)),
             Operation::AdminDeleteDefinition(kind) => {
-                self.admin_delete_definition(call, kind).await
+                Box::pin(self.admin_delete_definition(call, kind))
             }
             #[cfg(feature = "server")]
-            Operation::AccessLog => self.access_log(call).await,
+            Operation::AccessLog => Box::pin(self.access_log(call)),
             #[cfg(not(feature = "server"))]
             Operation::Bulk | Operation::AccessLog => {
-                Err(Failure::new(501, "only a server has this operation"))
+                let absent = Failure::new(501, "only a server has this operation");
+                Box::pin(std::future::ready(Err(absent)))
             }
         }
     }
