@@ -17,7 +17,8 @@ use crate::store::canonical::{self};
 use crate::store::repository::{
     Commit, Ehr, EhrFlags, Preconditions, Predecessor, Repository, StoreError, TagList, Version,
 };
-use std::collections::{BTreeSet, HashMap};
+use aqlite_rm::order;
+use std::collections::HashMap;
 
 /// Objects whose latest versions are read by one statement: with documents, a few megabytes.
 pub(crate) const OBJECTS: usize = 50;
@@ -490,8 +491,7 @@ impl<R: Repository> Service<R> {
     ) -> Result<HashMap<String, Option<String>>, Failure> {
         let changed = set.changes.iter().filter(|c| c.preceding.is_some());
         // A contribution may change an object several times.
-        let objects: BTreeSet<&str> = changed.map(|c| c.uid.object_id.as_str()).collect();
-        let objects = Vec::from_iter(objects);
+        let objects = order::distinct(changed.map(|c| c.uid.object_id.as_str()));
         let mut templates = HashMap::new();
         for (number, objects) in objects.chunks(OBJECTS).enumerate() {
             if number > 0 {

@@ -14,7 +14,7 @@ use crate::rm::class::{Attr, Cls};
 use crate::rm::tree::{NodeRef, Tree};
 use crate::store::repository::{BoundedVersion, Repository, VersionMetadata};
 use aqlite_rm::order;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 /// An object before the next member.
 #[derive(Clone)]
@@ -120,9 +120,7 @@ impl<R: Repository> Service<R> {
         versions: &[Tree],
     ) -> Result<FollowedObjects, Failure> {
         let roots = versions.iter().filter_map(Tree::root);
-        let wanted: BTreeSet<String> = roots
-            .filter_map(|root| object_to_read(owner, root))
-            .collect();
+        let wanted = order::distinct(roots.filter_map(|root| object_to_read(owner, root)));
         let wanted: Vec<&str> = wanted.iter().map(String::as_str).collect();
         self.read_all_followed(call, owner, &wanted).await
     }

@@ -14,7 +14,7 @@ use super::super::ids::VersionUid;
 use super::super::owner::Owner;
 use crate::rm::class::Cls;
 use crate::store::repository::{Commit, Repository};
-use std::collections::BTreeSet;
+use aqlite_rm::order;
 
 /// A version of a party with data.
 pub(super) struct PartyVersion {
@@ -119,8 +119,8 @@ impl<R: Repository> Service<R> {
     ) -> Result<FollowedObjects, Failure> {
         let parties = queue.iter().flat_map(|line| &line.contribution.parties);
         let preceding = parties.filter_map(|party| party.preceding.as_ref());
-        let wanted: BTreeSet<&str> = preceding.map(|uid| uid.object_id.as_str()).collect();
-        self.read_all_followed(call, &Owner::Demographic, &Vec::from_iter(wanted))
+        let wanted = order::distinct(preceding.map(|uid| uid.object_id.as_str()));
+        self.read_all_followed(call, &Owner::Demographic, &wanted)
             .await
     }
 

@@ -10,19 +10,18 @@ use crate::query::{
     ShortUid, Source, Step,
 };
 use aqlite_rm::class::{Attr, Cls};
-use std::collections::BTreeSet;
 
-/// The paths of a query that lead to the uid of a version, as indexes into `Query::paths`.
-pub(super) struct UidPaths(BTreeSet<usize>);
+/// The paths of a query that lead to the uid of a version: ascending indexes into `Query::paths`.
+pub(super) struct UidPaths(Vec<usize>);
 
 impl UidPaths {
     /// Collects the paths; `None` if a path starts at a variable that the query does not have.
     pub fn new(query: &Query) -> Option<UidPaths> {
-        let mut found = BTreeSet::new();
+        let mut found = Vec::new();
         for (index, path) in query.paths.iter().enumerate() {
             let class = query.variables.get(path.variable)?.class;
             if class.is_a(Cls::LOCATABLE) && ends_in_uid(&path.steps) {
-                found.insert(index);
+                found.push(index);
             }
         }
         Some(UidPaths(found))
@@ -30,7 +29,7 @@ impl UidPaths {
 
     /// Returns whether a path leads to the uid of a version.
     pub fn contains(&self, path: usize) -> bool {
-        self.0.contains(&path)
+        self.0.binary_search(&path).is_ok()
     }
 }
 

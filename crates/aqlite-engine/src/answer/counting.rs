@@ -5,7 +5,7 @@
 
 use super::query::{Aggregate, Column, ColumnValue, IdentifiedPath, PathUse, Query, Window};
 use aqlite_rm::class::{Attr, Cls};
-use std::collections::BTreeSet;
+use aqlite_rm::order;
 
 /// A query that counts rows, and the paths that it reads.
 pub(super) struct CountingQuery {
@@ -42,15 +42,15 @@ impl CountingQuery {
 /// Returns the paths that decide the number of rows.
 fn counted_paths(query: &Query) -> Vec<usize> {
     let repeated = (0..).zip(&query.paths).filter(|(_, path)| may_repeat(path));
-    let mut counted: BTreeSet<usize> = repeated.map(|(index, _)| index).collect();
+    let mut counted: Vec<usize> = repeated.map(|(index, _)| index).collect();
     if let Some(condition) = &query.condition {
         condition.each_path(&mut |path| {
             if let PathUse::Value(path) = path {
-                counted.insert(path);
+                counted.push(path);
             }
         });
     }
-    counted.into_iter().collect()
+    order::distinct(counted)
 }
 
 /// Returns whether a path may lead to several nodes of one object.

@@ -16,6 +16,7 @@ use super::query::{
 use super::reads::Reads;
 use aqlite_rm::class::Cls;
 use aqlite_rm::diag::Diagnostic;
+use aqlite_rm::order;
 
 /// The plan of a join after the documents that it can join are known.
 #[derive(Debug)]
@@ -207,12 +208,10 @@ impl Side<'_> {
             .map(|condition| (condition, Reads::of(condition, query)))
             .filter(|(_, reads)| self.decides(reads))
             .collect();
-        let mut read: Vec<usize> = conjuncts
+        let paths_of_conjuncts = conjuncts
             .iter()
-            .flat_map(|(_, reads)| reads.paths.iter().copied())
-            .collect();
-        read.sort_unstable();
-        read.dedup();
+            .flat_map(|(_, reads)| reads.paths.iter().copied());
+        let mut read = order::distinct(paths_of_conjuncts);
         // The greatest index, so the list remains in order.
         read.push(object);
         let mut paths = query.paths.clone();

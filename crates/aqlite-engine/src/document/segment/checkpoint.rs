@@ -270,13 +270,16 @@ fn decoded<T: Codec>(bytes: &[u8]) -> Option<T> {
 
 /// Returns the value of a part that [`packed`] has packed.
 fn unpacked<T: Codec>(bytes: &[u8]) -> Result<T, &'static str> {
+    decoded(&decompressed(bytes)?).ok_or(DAMAGED)
+}
+
+fn decompressed(part: &[u8]) -> Result<Vec<u8>, &'static str> {
     // The size comes from a file, so it is checked before memory is allocated.
-    let (size, _) = lz4_flex::block::uncompressed_size(bytes).map_err(|_| DAMAGED)?;
+    let (size, _) = lz4_flex::block::uncompressed_size(part).map_err(|_| DAMAGED)?;
     if size > MOST {
         return Err(DAMAGED);
     }
-    let plain = lz4_flex::decompress_size_prepended(bytes).map_err(|_| DAMAGED)?;
-    decoded(&plain).ok_or(DAMAGED)
+    lz4_flex::decompress_size_prepended(part).map_err(|_| DAMAGED)
 }
 
 fn number_of_state(is_queryable: Option<bool>) -> u8 {
@@ -289,11 +292,14 @@ fn state_of_number(number: u8) -> Option<bool> {
 
 /// Returns a part in its stored form, which must be readable again.
 fn packed<T: Codec>(part: &T) -> Result<Vec<u8>, &'static str> {
-    let plain = encoded(part);
+    compressed(&encoded(part))
+}
+
+fn compressed(plain: &[u8]) -> Result<Vec<u8>, &'static str> {
     if plain.len() > MOST {
         return Err("a part of a checkpoint is too large");
     }
-    Ok(lz4_flex::compress_prepend_size(&plain))
+    Ok(lz4_flex::compress_prepend_size(plain))
 }
 
 /// Returns the bytes of a part: as they are in the last checkpoint, or else as `make` packs them.
