@@ -190,18 +190,22 @@ fn openapi(examples: Examples) -> Result<String, String> {
 
 /// Compiles a crate to a wasm module with a profile.
 ///
-/// The module is the only output. If cargo also wrote the library that tests of the facade link, as
-/// `cargo build` does, it would ignore `lto` of the profile.
+/// In the profile `wasm` the module is the only output. If cargo also wrote the library that tests
+/// of the facade link, as `cargo build` does, it would ignore `lto` of the profile. For the npm
+/// package it shall: with `lto` its module is 17 % larger, and not measurably faster.
 fn compile(package: &str, profile: &str, options: &[&str]) -> Result<(), String> {
-    let mut build = cargo(&["rustc", "--quiet", "--lib", "--crate-type", "cdylib"]);
-    build
-        .args(["--target", WASM, "--profile", profile])
-        .args(["--package", package])
-        .args(options);
+    let of_package = ["--profile", profile, "--package", package];
+    let common = [
+        &["--quiet", "--lib", "--target", WASM],
+        &of_package[..],
+        options,
+    ]
+    .concat();
     if profile == "wasm" {
-        build.arg("--").args(FOR_SIZE);
+        let mut build = cargo(&["rustc", "--crate-type", "cdylib"]);
+        return run(build.args(common).arg("--").args(FOR_SIZE));
     }
-    run(&mut build)
+    run(cargo(&["build"]).args(common))
 }
 
 /// Options of the last step of the compiler, which optimizes all crates together, for small modules.
