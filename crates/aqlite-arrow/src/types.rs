@@ -271,7 +271,7 @@ const MICROS_OF_DAY: i64 = 86_400_000_000;
 /// Returns the days since 1970 of a complete date in the form `YYYY-MM-DD`; `None` for any other
 /// text. The text follows from the number again.
 pub(crate) fn days_of(text: &str) -> Option<i32> {
-    let is_extended = text.len() == 10 && text.bytes().nth(4) == Some(b'-');
+    let is_extended = text.len() == 10 && text.as_bytes().get(4) == Some(&b'-');
     let date = is_extended.then(|| Temporal::parse(TemporalKind::Date, text))??;
     let days = date.earliest.div_euclid(MICROS_OF_DAY) - DAYS_BEFORE_1970;
     i32::try_from(days).ok()
