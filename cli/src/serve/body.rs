@@ -9,8 +9,17 @@ use tokio::time::{Instant, timeout, timeout_at};
 /// The longest time between two pieces of a body.
 const IDLE: Duration = Duration::from_secs(30);
 
-/// The longest time of a body that is read as a whole. A load of lines has no such bound.
+/// The longest time of a body that is read as a whole. A load of lines has no such bound, because
+/// it may be of any length.
 const WHOLE: Duration = Duration::from_secs(300);
+
+/// The time that the server waits for [`PACE_BYTES`] of a body, at most. A load holds the permit of
+/// its request, so it must not last forever.
+const PACE: Duration = Duration::from_secs(300);
+
+/// Bytes of a body, as it was sent, that must arrive within [`PACE`]: 33 in a second. A program
+/// that makes the lines while it sends them meets it with one short composition in a minute.
+const PACE_BYTES: usize = 10_000;
 
 /// A body that cannot be read completely: an error of gzip, or a broken or idle connection.
 pub struct Unread(pub GzipError);
@@ -25,6 +34,38 @@ impl From<GzipError> for Unread {
 pub struct IncomingBody {
     stream: BodyDataStream,
     gunzip: Option<Gunzip>,
+    pace: Pace,
+}
+
+/// The pace of a body: bytes that arrived, and the time that was spent waiting for them.
+struct Pace {
+    limit: Duration,
+    waited: Duration,
+    bytes: usize,
+}
+
+impl Pace {
+    fn new(limit: Duration) -> Pace {
+        Pace {
+            limit,
+            waited: Duration::ZERO,
+            bytes: 0,
+        }
+    }
+
+    /// Returns the time for which the next piece may be awaited.
+    fn rest(&self) -> Duration {
+        self.limit.saturating_sub(self.waited).min(IDLE)
+    }
+
+    /// Records a piece. The time between two reads does not count: the server was busy then.
+    fn record(&mut self, waited: Duration, bytes: usize) {
+        self.waited = self.waited.saturating_add(waited);
+        self.bytes = self.bytes.saturating_add(bytes);
+        if self.bytes >= PACE_BYTES {
+            *self = Pace::new(self.limit);
+        }
+    }
 }
 
 impl IncomingBody {
@@ -33,6 +74,7 @@ impl IncomingBody {
         IncomingBody {
             stream: body.into_data_stream(),
             gunzip: None,
+            pace: Pace::new(PACE),
         }
     }
 
@@ -89,10 +131,14 @@ impl IncomingBody {
 
     /// Returns the next piece as it was sent; `None` at the end.
     async fn chunk(&mut self) -> Result<Option<Bytes>, Unread> {
-        match timeout(IDLE, self.stream.next()).await {
+        let started = Instant::now();
+        match timeout(self.pace.rest(), self.stream.next()).await {
             Ok(None) => Ok(None),
-            Ok(Some(Ok(chunk))) => Ok(Some(chunk)),
-            // The connection is lost or silent, so no client reads the message.
+            Ok(Some(Ok(chunk))) => {
+                self.pace.record(started.elapsed(), chunk.len());
+                Ok(Some(chunk))
+            }
+            // The connection is lost, silent or too slow, so no client reads the message.
             Ok(Some(Err(_))) | Err(_) => Err(Unread(GzipError::Malformed)),
         }
     }
@@ -111,5 +157,56 @@ impl IncomingBody {
             }
         };
         drop(timeout(DISCARD_TIME, all).await);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::stream;
+    use std::convert::Infallible;
+    use tokio::time::sleep;
+
+    /// Reads a body of pieces of `bytes` that arrive each `gap`, `pause` after each read. Returns
+    /// the number of pieces.
+    async fn read(pieces: usize, bytes: usize, gap: Duration, pause: Duration) -> Option<usize> {
+        let sent = stream::iter(0..pieces).then(move |_| async move {
+            sleep(gap).await;
+            Ok::<_, Infallible>(Bytes::from(vec![b' '; bytes]))
+        });
+        let mut body = IncomingBody::new(Body::from_stream(sent));
+        body.pace = Pace::new(LIMIT);
+        let (mut count, mut into) = (0, Vec::new());
+        while body.next(&mut into, usize::MAX).await.ok()? {
+            count += 1;
+            sleep(pause).await;
+        }
+        Some(count)
+    }
+
+    const LIMIT: Duration = Duration::from_millis(400);
+    const GAP: Duration = Duration::from_millis(20);
+
+    #[tokio::test]
+    async fn body_that_trickles_ends_when_its_time_is_over() {
+        let started = Instant::now();
+        assert_eq!(read(1_000, 1, GAP, Duration::ZERO).await, None);
+        let time = started.elapsed();
+        assert!(time >= LIMIT && time < GAP * 1_000, "{time:?}");
+    }
+
+    #[tokio::test]
+    async fn body_that_keeps_the_pace_may_last_longer() {
+        let started = Instant::now();
+        // Two pieces are the bytes of one period.
+        let found = read(60, PACE_BYTES / 2, GAP, Duration::ZERO).await;
+        assert_eq!(found, Some(60));
+        assert!(started.elapsed() > LIMIT * 2);
+    }
+
+    #[tokio::test]
+    async fn time_of_the_server_itself_does_not_count() {
+        let found = read(4, 1, Duration::ZERO, LIMIT / 2).await;
+        assert_eq!(found, Some(4));
     }
 }

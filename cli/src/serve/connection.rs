@@ -1,30 +1,39 @@
-//! The number of connections, and their options.
+//! The number of connections, the time of their first bytes, and their options.
 
 use axum_server::accept::Accept;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Sleep, sleep};
 
 /// Connections at a time. Further ones are closed at once.
 const CONNECTIONS: usize = 4_096;
 
-/// An acceptor that bounds the number of connections of another one.
+/// The first bytes of a connection with HTTP/2 (RFC 9113, section 3.4).
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// An acceptor that bounds the number of connections of another one, and the time of their first
+/// bytes.
 #[derive(Clone)]
 pub struct Bounded<A> {
     inner: A,
     free: Arc<Semaphore>,
+    /// The time from the connection to the bytes that show its protocol.
+    opening_time: Duration,
 }
 
 impl<A> Bounded<A> {
     /// Bounds the connections of an acceptor.
-    pub fn new(inner: A) -> Bounded<A> {
+    pub fn new(inner: A, opening_time: Duration) -> Bounded<A> {
         Bounded {
             inner,
             free: Arc::new(Semaphore::new(CONNECTIONS)),
+            opening_time,
         }
     }
 }
@@ -43,6 +52,7 @@ where
         // Without it, a small part of an answer waits for the acknowledgement of the one before.
         let set = stream.set_nodelay(true);
         let accepted = self.inner.accept(stream, service);
+        let opening = Opening::new(self.opening_time);
         Box::pin(async move {
             // An error makes axum-server close the connection without an answer.
             let permit = permit.map_err(|_| io::Error::other("too many connections"))?;
@@ -50,6 +60,7 @@ where
             let (stream, service) = accepted.await?;
             let stream = Counted {
                 stream,
+                opening: Some(opening),
                 _permit: permit,
             };
             Ok((stream, service))
@@ -57,9 +68,46 @@ where
     }
 }
 
+/// A connection whose protocol is unknown so far.
+///
+/// hyper measures the time of headers only after it has found the protocol. It finds HTTP/1 by the
+/// first byte that differs from the preface of HTTP/2, and HTTP/2 by the whole preface. Before
+/// that, a silent client would keep its connection forever.
+struct Opening {
+    deadline: Pin<Box<Sleep>>,
+    /// Bytes that were read. All of them are a prefix of the preface.
+    received: usize,
+}
+
+impl Opening {
+    fn new(time: Duration) -> Opening {
+        Opening {
+            deadline: Box::pin(sleep(time)),
+            received: 0,
+        }
+    }
+
+    /// Records bytes that were read. Returns whether the protocol is still unknown.
+    fn is_undecided_after(&mut self, bytes: &[u8]) -> bool {
+        let rest = PREFACE.get(self.received..).unwrap_or_default();
+        self.received = self.received.saturating_add(bytes.len());
+        bytes.len() < rest.len() && rest.starts_with(bytes)
+    }
+
+    /// Fails when the time is over. Otherwise the task is woken at that time.
+    fn poll_deadline(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.deadline
+            .as_mut()
+            .poll(context)
+            .map(|()| Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
 /// A connection with its permit, which is returned when the connection is closed.
 pub struct Counted<S> {
     stream: S,
+    /// `None` once the protocol is known: then reads have no deadline here.
+    opening: Option<Opening>,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -69,7 +117,21 @@ impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
+        let this = &mut *self;
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut this.stream).poll_read(context, buffer);
+        let Some(opening) = &mut this.opening else {
+            return read;
+        };
+        if read.is_pending() {
+            return opening.poll_deadline(context);
+        }
+        let bytes = buffer.filled().get(before..).unwrap_or_default();
+        // No bytes are the end of the stream, which hyper handles.
+        if bytes.is_empty() || !opening.is_undecided_after(bytes) {
+            this.opening = None;
+        }
+        read
     }
 }
 
@@ -104,28 +166,4 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use axum_server::accept::DefaultAcceptor;
-    use tokio::net::TcpListener;
-
-    #[tokio::test]
-    async fn connection_over_the_bound_is_refused_until_another_is_closed() {
-        let acceptor = Bounded {
-            inner: DefaultAcceptor::new(),
-            free: Arc::new(Semaphore::new(1)),
-        };
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let connect = || async {
-            let client = TcpStream::connect(address).await.unwrap();
-            let (stream, _) = listener.accept().await.unwrap();
-            (client, acceptor.accept(stream, ()).await)
-        };
-        let (_client, first) = connect().await;
-        assert!(first.is_ok());
-        assert!(connect().await.1.is_err());
-        drop(first);
-        assert!(connect().await.1.is_ok());
-    }
-}
+mod tests;

@@ -29,7 +29,8 @@ use tokio::task::LocalSet;
 /// The time that running requests have after a signal to stop.
 const GRACE: Duration = Duration::from_secs(30);
 
-/// The time within which a client must send the headers of a request.
+/// The time within which a client must send the headers of a request. Of a new connection, it is
+/// also the time from the connection, and the handshake of TLS, to its first bytes.
 const HEADERS_TIME: Duration = Duration::from_secs(20);
 
 /// Bytes of the headers of a request.
@@ -192,13 +193,13 @@ async fn listen(
         (Some(cert), Some(key)) => {
             let tls = tls_of(cert, key).await?;
             let server = axum_server::from_tcp_rustls(listener, tls)?.handle(handle);
-            let mut server = server.map(Bounded::new);
+            let mut server = server.map(|inner| Bounded::new(inner, HEADERS_TIME));
             bound(server.http_builder());
             server.serve(service).await
         }
         _ => {
             let server = axum_server::from_tcp(listener)?.handle(handle);
-            let mut server = server.map(Bounded::new);
+            let mut server = server.map(|inner| Bounded::new(inner, HEADERS_TIME));
             bound(server.http_builder());
             server.serve(service).await
         }
