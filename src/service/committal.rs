@@ -333,15 +333,21 @@ impl CommitMetadata {
         self.audit(change_type).consistent(change_type)
     }
 
+    /// Returns the lifecycle state, if one is stated.
+    pub fn lifecycle(&self) -> Option<Code> {
+        self.lifecycle
+    }
+
     /// Returns the audit of a contribution or of a member of one. The change type determines
-    /// whether it deletes. A deletion has the lifecycle state 523 whatever is stated.
+    /// whether it deletes. A deletion has the lifecycle state 523, also where a header states
+    /// another one for the versions of the request.
     ///
     /// # Errors
     /// 400 if a version that is no deletion has the lifecycle state 523.
     pub fn member_audit(self, default: Code) -> Result<Audit, Failure> {
         let mut audit = self.audit(default);
         let change_type = audit.change_type;
-        // A deletion has only one possible state, so a stated one is not an error.
+        // A header is the default of all members, and some of them may be deletions.
         if change_type == DELETED {
             audit.lifecycle = DELETED;
         }

@@ -4,7 +4,7 @@ use super::Service;
 use super::admission::LARGE;
 use super::call::{Call, ChangedResource};
 use super::commit::{Change, ChangeSet, KEPT, VERSION, class_name};
-use super::committal::{Audit, CREATION, CommitMetadata, DELETED, MODIFICATION, check_parts};
+use super::committal::{Audit, CREATION, Code, CommitMetadata, DELETED, MODIFICATION, check_parts};
 use super::content::{CheckedDocument, Rigor, check_plain, read_part};
 use super::document_class::kind_of;
 use super::error::Failure;
@@ -166,19 +166,19 @@ impl<R: Repository> Service<R> {
         let preceding = preceding
             .map(|uid| VersionUid::read(uid, "preceding_version_uid"))
             .transpose()?;
-        let stated = CommitMetadata::of_version(root)?
-            .or(call.commit_headers()?)
-            .or(contribution);
+        let own = CommitMetadata::of_version(root)?;
+        let own_state = own.lifecycle();
+        let stated = own.or(call.commit_headers()?).or(contribution);
         let audit = stated.member_audit(if preceding.is_some() {
             MODIFICATION
         } else {
             CREATION
         })?;
         check_change_type(&audit, preceding.is_some())?;
-        let data = root
-            .get(Attr::DATA)
-            // Some clients send the deleted document along.
-            .filter(|_| audit.change_type != DELETED);
+        let data = root.get(Attr::DATA);
+        if audit.change_type == DELETED {
+            check_deletion(own_state, data.is_some())?;
+        }
         let kind = match data {
             Some(data) => kind_of(data.class())?,
             None if audit.change_type == DELETED => {
@@ -283,6 +283,22 @@ fn check_change_type(audit: &Audit, follows: bool) -> Result<(), Failure> {
             change.rubric
         ))),
         _ => Ok(()),
+    }
+}
+
+/// Checks a member whose change type is a deletion: it has no data, and no other lifecycle state of
+/// its own. Data would not be stored, so the client would lose them without an error.
+fn check_deletion(own_state: Option<Code>, has_data: bool) -> Result<(), Failure> {
+    if has_data {
+        return Err(Failure::bad_request(
+            "the change type is `523` (deleted), but the version has `data`: a deletion has none; leave `data` out, or state another change type",
+        ));
+    }
+    match own_state.filter(|state| *state != DELETED) {
+        None => Ok(()),
+        Some(Code { code, rubric }) => Err(Failure::bad_request(format!(
+            "the change type is `523` (deleted), but the lifecycle state is `{code}` ({rubric}): the state of a deletion is `523`; state that or leave `lifecycle_state` out, or state another change type"
+        ))),
     }
 }
 
