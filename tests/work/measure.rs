@@ -40,6 +40,14 @@ pub const TEMPLATES: Bounds = Bounds {
     time_for_thousand: Duration::from_millis(2),
 };
 
+/// Templates in ADL 2 text: read. A service does this between two requests, without a pause.
+pub const ADL: Bounds = Bounds {
+    bytes: 400_000_000,
+    bytes_for_each: 200,
+    time: Duration::from_millis(200),
+    time_for_thousand: Duration::from_micros(100),
+};
+
 /// Examples of a template, and what is made of them. The size of an example depends on the limits
 /// of templates, not on the length of the template. An example of the maximum size allocates some
 /// hundred megabytes in all, most of them freed at once, because each value is tried against its

@@ -1,6 +1,6 @@
 //! Templates: read, measured, and all artefacts derived from them.
 
-use crate::measure::{EXAMPLES, TEMPLATES};
+use crate::measure::{ADL, EXAMPLES, TEMPLATES};
 use crate::random::Random;
 use aqlite::rm::class::Cls;
 use aqlite::rm::json;
@@ -386,6 +386,62 @@ fn check(what: &str, text: &str) -> Result<Template, ()> {
     read
 }
 
+/// Returns a template in ADL 2 text, with terms behind those of its root.
+fn adl(definition: &str, terms: &str) -> String {
+    format!(
+        "operational_template (adl_version=2.0.6)\n\topenEHR-EHR-COMPOSITION.bomb.v1.0.0\n\
+         language\n\toriginal_language = <[ISO_639-1::en]>\n\
+         definition\n\tCOMPOSITION[id1] matches {{{definition}}}\n\
+         terminology\n\tterm_definitions = <[\"en\"] = <[\"id1\"] = <text = <\"x\">>{terms}>>\n"
+    )
+}
+
+/// Returns the content of a composition, repeated up to the length of `LIMIT_TEMPLATE`.
+fn adl_content(part: &str) -> String {
+    let all = part.repeat(ADL_LENGTH / part.len());
+    adl(&format!("content matches {{{all}}}"), "")
+}
+
+/// About the default of `LIMIT_TEMPLATE`.
+const ADL_LENGTH: usize = 7_800_000;
+
+/// Reads texts in ADL 2 of many short parts.
+fn adl_bombs() {
+    let filled = |part: &str| part.repeat(ADL_LENGTH / part.len());
+    for (what, text) in [
+        ("blank lines", adl(&filled("\n"), "")),
+        ("lines of a blank", adl(&filled(" \n"), "")),
+        ("lines of a letter", adl("", "") + &filled("l\n")),
+        ("comments", adl(&filled("--\n"), "")),
+        (
+            "lines that are almost keywords",
+            adl("", "") + &filled("rule   \n"),
+        ),
+        (
+            "texts with lines like keywords",
+            adl("", &filled("\"rules\n\"")),
+        ),
+        ("terms", adl("", &filled("[\"id2\"]=<text=<\"a\">>"))),
+        ("values", adl("", &filled("[a]=<1>"))),
+        ("references", adl_content("use_node OBSERVATION[id2] /a\n")),
+        ("objects", adl_content("A[a]")),
+        ("attributes", adl(&filled("a "), "")),
+        (
+            "names of a tuple",
+            adl(&format!("[{}] matches {{}}", filled("a,")), ""),
+        ),
+        (
+            "parts of a multiplicity",
+            adl(
+                &format!("content cardinality matches {{0..*{}}}", filled(";")),
+                "",
+            ),
+        ),
+    ] {
+        ADL.check(what, text.len(), || drop(Template::parse_opt2(&text)));
+    }
+}
+
 fn named_bombs() {
     for (what, text, is_refused) in bombs() {
         let read = check(what, &text);
@@ -539,5 +595,6 @@ fn limits_are_exact() {
 pub fn all() {
     limits_are_exact();
     named_bombs();
+    adl_bombs();
     random_templates();
 }

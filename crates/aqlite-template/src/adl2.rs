@@ -11,11 +11,11 @@
 use super::xml::{Document, Elements, MAX_DEPTH};
 use aqlite_rm::diag::{Diagnostic, Span};
 use nom::branch::alt;
-use nom::bytes::complete::{tag, take_till, take_until, take_while, take_while1};
-use nom::character::complete::{char, multispace1};
+use nom::bytes::complete::{tag, take_until, take_while, take_while1};
+use nom::character::complete::char;
 use nom::combinator::recognize;
 use nom::multi::many0_count;
-use nom::sequence::{delimited, pair, preceded};
+use nom::sequence::{delimited, pair};
 use nom::{IResult, Parser};
 
 mod definition;
@@ -39,6 +39,13 @@ const SECTIONS: [&str; 11] = [
     "rm_overlay",
 ];
 
+/// The length of the shortest of them.
+const SHORTEST: usize = "rules".len();
+
+/// The maximum number of objects of a definition, and of values of ODIN, in one text. Each needs
+/// many times the time and memory of its shortest text.
+const ITEMS: usize = 200_000;
+
 /// Returns whether a text is to be read as ADL rather than XML.
 pub(super) fn is_adl(text: &str) -> bool {
     !text
@@ -58,8 +65,17 @@ pub(super) fn document(source: &str) -> Result<Document<'_>, Diagnostic> {
     let sections = Sections::of(source)?;
     let root = elements.add(None, "operational_template", sections.header)?;
     header(&mut elements, root, source, sections.header)?;
+    let mut items = 0;
     for (keyword, span) in &sections.found {
-        section(&mut elements, root, source, (keyword, *span))?;
+        let mut reader = AdlReader {
+            source,
+            at: span.start,
+            end: span.end,
+            depth: 0,
+            items,
+        };
+        section(&mut elements, root, &mut reader, (keyword, *span))?;
+        items = reader.items;
     }
     Ok(elements.into_document())
 }
@@ -68,15 +84,9 @@ pub(super) fn document(source: &str) -> Result<Document<'_>, Diagnostic> {
 fn section<'a>(
     elements: &mut Elements<'a>,
     root: usize,
-    source: &'a str,
+    reader: &mut AdlReader<'a>,
     (keyword, span): (&str, Span),
 ) -> Result<(), Diagnostic> {
-    let mut reader = AdlReader {
-        source,
-        at: span.start,
-        end: span.end,
-        depth: 0,
-    };
     match keyword {
         "definition" => {
             reader.object(elements, root, "definition")?;
@@ -138,53 +148,68 @@ struct SectionStart {
 }
 
 /// Returns the starts of sections. Keywords count only on a line of their own and outside of texts.
+///
+/// A text of 8 MB may have as many lines as bytes. So a line is compared with the keywords only if
+/// it may be one, and blank lines and comments cost no more than the search of their end.
 fn section_starts(source: &str) -> Vec<SectionStart> {
     let mut starts = Vec::new();
     let (mut at, mut is_in_text) = (0, false);
-    for line in source.split_inclusive('\n') {
-        let mut keywords = SECTIONS.iter().filter(|_| !is_in_text);
-        if let Some(keyword) = keywords.find(|keyword| line.trim_end() == **keyword) {
-            starts.push(SectionStart {
-                keyword,
-                line: at,
-                body: at + line.len(),
-            });
-        }
+    while let Some(rest) = source.get(at..).filter(|rest| !rest.is_empty()) {
+        let length = match rest.as_bytes() {
+            [b'\n', ..] => 1,
+            _ => rest.find('\n').map_or(rest.len(), |end| end + 1),
+        };
+        let line = rest.get(..length).unwrap_or_default();
+        let keyword = if is_in_text { None } else { keyword(line) };
+        starts.extend(keyword.map(|keyword| SectionStart {
+            keyword,
+            line: at,
+            body: at + length,
+        }));
         // Quoted texts of ODIN may span lines, and contain lines that look like keywords.
-        is_in_text = ends_in_text(line, is_in_text);
-        at += line.len();
+        is_in_text = ends_in_text(line.as_bytes(), is_in_text);
+        at += length;
     }
     starts
 }
 
+/// Returns the keyword that a line consists of.
+fn keyword(line: &str) -> Option<&'static str> {
+    let is_possible = line.len() >= SHORTEST && line.starts_with(|c: char| c.is_ascii_lowercase());
+    // Space in front of a keyword is not allowed.
+    let word = is_possible.then(|| line.trim_end())?;
+    SECTIONS.iter().copied().find(|keyword| word == *keyword)
+}
+
 /// Returns whether a line ends inside a quoted text, which may span lines. Comments end with their
 /// line.
-fn ends_in_text(line: &str, mut is_in_text: bool) -> bool {
-    let mut chars = line.chars().peekable();
-    let mut before = ' ';
-    while let Some(c) = chars.next() {
-        match c {
-            '\\' if is_in_text => drop(chars.next()),
-            '"' => is_in_text = !is_in_text,
-            '-' if !is_in_text && chars.peek() == Some(&'-') => return false,
+fn ends_in_text(line: &[u8], mut is_in_text: bool) -> bool {
+    let mut bytes = line.iter();
+    let mut before = b' ';
+    // All symbols are ASCII, whose bytes are no parts of other characters.
+    while let Some(&byte) = bytes.next() {
+        match byte {
+            b'\\' if is_in_text => drop(bytes.next()),
+            b'"' => is_in_text = !is_in_text,
+            b'-' if !is_in_text && bytes.as_slice().first() == Some(&b'-') => return false,
             // A slash starts an expression only directly behind a brace. Elsewhere it is a part of
             // a path.
-            '/' if !is_in_text && before == '{' => skip_expression(&mut chars),
+            b'/' if !is_in_text && before == b'{' => skip_expression(&mut bytes),
             _ => {}
         }
-        if !c.is_whitespace() {
-            before = c;
+        if !byte.is_ascii_whitespace() {
+            before = byte;
         }
     }
     is_in_text
 }
 
 /// Skips a regular expression behind its first slash. It may contain quotes.
-fn skip_expression(chars: &mut impl Iterator<Item = char>) {
-    while let Some(inner) = chars.next() {
+fn skip_expression<'b>(bytes: &mut impl Iterator<Item = &'b u8>) {
+    while let Some(inner) = bytes.next() {
         match inner {
-            '\\' => drop(chars.next()),
-            '/' => return,
+            b'\\' => drop(bytes.next()),
+            b'/' => return,
             _ => {}
         }
     }
@@ -203,6 +228,7 @@ fn header<'a>(
         at: text.len() - text.trim_start_matches('\u{feff}').len(),
         end: span.end,
         depth: 0,
+        items: 0,
     };
     let start = reader.place();
     check_keyword(reader.word(), start)?;
@@ -368,6 +394,8 @@ struct AdlReader<'a> {
     at: usize,
     end: usize,
     depth: usize,
+    /// Objects and values of ODIN that were read, also in earlier sections.
+    items: usize,
 }
 
 fn word(text: &str) -> IResult<&str, &str> {
@@ -378,13 +406,17 @@ fn word(text: &str) -> IResult<&str, &str> {
     .parse(text)
 }
 
-/// Matches white space and comments.
-fn space(text: &str) -> IResult<&str, &str> {
-    recognize(many0_count(alt((
-        multispace1,
-        recognize(preceded(tag("--"), take_till(|c| c == '\n'))),
-    ))))
-    .parse(text)
+/// Returns the length of the white space and comments at the start of a text.
+fn space(text: &str) -> usize {
+    let mut rest = text;
+    loop {
+        rest = rest.trim_ascii_start();
+        if !rest.starts_with("--") {
+            return text.len() - rest.len();
+        }
+        let end = rest.find('\n').unwrap_or(rest.len());
+        rest = rest.get(end..).unwrap_or_default();
+    }
 }
 
 /// Matches a quoted text and keeps its escapes.
@@ -443,9 +475,7 @@ impl<'a> AdlReader<'a> {
     }
 
     fn space(&mut self) {
-        if let Ok((rest, _)) = space(self.rest()) {
-            self.at = self.end - rest.len();
-        }
+        self.at += space(self.rest());
     }
 
     /// Returns the position of the next token.
@@ -511,6 +541,17 @@ impl<'a> AdlReader<'a> {
             None => Ok(()),
             Some(_) => Err(broken(self.place(), "the section goes on behind its end")),
         }
+    }
+
+    /// Counts an object or a value of ODIN.
+    fn count_item(&mut self) -> Result<(), Diagnostic> {
+        self.items += 1;
+        if self.items > ITEMS {
+            let message = format!("the template has more than {ITEMS} objects and values");
+            return Err(Diagnostic::error("TPL0104", self.place(), message)
+                .with_help("split the template, or leave some out"));
+        }
+        Ok(())
     }
 
     fn deeper(&mut self) -> Result<(), Diagnostic> {

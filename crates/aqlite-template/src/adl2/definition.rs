@@ -58,6 +58,7 @@ impl<'a> AdlReader<'a> {
         name: &'static str,
     ) -> Result<(), Diagnostic> {
         self.deeper()?;
+        self.count_item()?;
         self.skip_order()?;
         self.space();
         let start = self.at;
@@ -238,7 +239,11 @@ impl<'a> AdlReader<'a> {
             return Err(broken(place, message));
         }
         let count = if count == "*" { "0..*" } else { count };
-        Ok(parts.fold(count.to_owned(), |all, part| format!("{all}; {part}")))
+        Ok(parts.fold(count.to_owned(), |mut all, part| {
+            all.push_str("; ");
+            all.push_str(part);
+            all
+        }))
     }
 
     /// Reads the inclusions and exclusions of a slot.

@@ -89,6 +89,7 @@ impl AdlReader<'_> {
 
     pub(super) fn odin(&mut self) -> Result<Odin, Diagnostic> {
         self.deeper()?;
+        self.count_item()?;
         if self.eats("(") {
             // Skip the class of the object.
             let place = self.place();
@@ -147,6 +148,7 @@ impl AdlReader<'_> {
                 None => Err(broken(place, "the value is never closed: `>` is missing")),
             };
             all.push(text?);
+            self.count_item()?;
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Tests of the reader of ADL 2.
 
+use super::{ITEMS, document, section_starts};
 use crate::{Template, validate};
 use aqlite_rm::class::Cls;
 use aqlite_rm::json;
@@ -312,4 +313,52 @@ fn truncated_text_does_not_panic() {
         let _ = Template::parse_opt2(&SIZE[..end]);
         let _ = Template::parse_opt2(&format!("{}{{[<\"|{}", &SIZE[..end], &SIZE[end..]));
     }
+}
+
+#[test]
+fn keyword_of_a_section_is_alone_on_its_line_and_outside_of_texts() {
+    let keywords = |text: &str| -> Vec<&str> {
+        let starts = section_starts(text);
+        starts.iter().map(|start| start.keyword).collect()
+    };
+    assert_eq!(
+        keywords("\n\nlanguage\r\n\n\nrules \t\n"),
+        ["language", "rules"]
+    );
+    assert_eq!(keywords("rules"), ["rules"]);
+    for text in ["", "\n", " rules\n", "rules x\n", "rule\n", "ruless\n"] {
+        assert_eq!(keywords(text), [""; 0], "{text:?}");
+    }
+    assert_eq!(
+        keywords("\"\nrules\n\\\"\n\"\ndefinition\n"),
+        ["definition"]
+    );
+    assert_eq!(keywords("-- \"\nrules\n"), ["rules"]);
+    assert_eq!(keywords("{ /\"/}\nrules\n"), ["rules"]);
+    assert_eq!(keywords("ä\"ö\nrules\n"), [""; 0]);
+}
+
+#[test]
+fn start_of_a_section_is_behind_its_line() {
+    let text = "x\n\nlanguage\n\ty\nterminology";
+    let starts = section_starts(text);
+    let found: Vec<(usize, usize)> = starts
+        .iter()
+        .map(|start| (start.line, start.body))
+        .collect();
+    assert_eq!(found, [(3, 12), (15, 26)]);
+}
+
+#[test]
+fn text_with_too_many_values_is_rejected() {
+    let sets = |count: usize| {
+        let members = "\"a\",".repeat(count);
+        let text = format!(
+            "operational_template (adl_version=2.0.6)\n\tx.v1\nterminology\n\tvalue_sets = <[\"ac1\"] = <members = <{members}>>>\n"
+        );
+        document(&text).map(drop).map_err(|problem| problem.code)
+    };
+    // The sets, the set and its members are three values beside the texts.
+    assert_eq!(sets(ITEMS - 3), Ok(()));
+    assert_eq!(sets(ITEMS - 2), Err("TPL0104"));
 }
