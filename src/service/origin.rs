@@ -15,9 +15,9 @@ use super::{Auth, Config, Request};
 /// open service also accepts loopback names, and no others. A request that did not come by a
 /// network has no host, and is accepted.
 ///
-/// Both the address of the request and its header `Host` are checked. They are the same, unless
-/// something before the service has rewritten the address: the local runtime of Cloudflare does so
-/// for any client that sends the header `MF-Original-URL`.
+/// Both the address of the request and its header `Host` are checked. They are the same, unless the
+/// request line has a whole URL, or something before the service has rewritten the address: the
+/// local runtime of Cloudflare does so for any client that sends the header `MF-Original-URL`.
 pub(crate) fn check_host(request: &Request, config: &Config) -> Result<(), Failure> {
     let addressed = [
         authority_of(&request.base_url),
@@ -103,7 +103,7 @@ fn is_own(origin: &str, request: &Request, config: &Config) -> bool {
 }
 
 /// Returns host and port of a base URL.
-fn authority_of(base_url: &str) -> &str {
+pub(super) fn authority_of(base_url: &str) -> &str {
     base_url
         .split_once("://")
         .map_or(base_url, |(_, authority)| authority)

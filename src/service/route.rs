@@ -7,6 +7,7 @@ use super::document_class::Controlled;
 use super::error::Failure;
 use super::http::decode;
 use super::negotiate::Accepted;
+use super::origin::authority_of;
 use crate::document::ObjectKind;
 use crate::store::repository::DefinitionKind;
 
@@ -215,17 +216,30 @@ impl MatchedRoute {
     }
 }
 
-/// Checks that the header Host is an authority (RFC 9112 §3.2). A runtime prepends it to the target
+/// Checks that a request has one header Host at most, and that it and the address of the request are
+/// authorities without a name of a user (RFC 9112 §3.2). A runtime prepends the header to the target
 /// of a request, where a `/` or `?` in it would replace the path of the target.
 fn check_authority(request: &Request) -> Result<(), Failure> {
     let is_of_authority =
         |byte: u8| byte.is_ascii_alphanumeric() || b"-._~%!$&'()*+;=:[]".contains(&byte);
-    match request.header("Host") {
-        Some(host) if !host.bytes().all(is_of_authority) => Err(Failure::bad_request(
-            "the header Host is no host: expected a name or an address, and a port where it has one",
-        )),
-        _ => Ok(()),
+    let is_host = |(name, _): &&(String, String)| name.eq_ignore_ascii_case("Host");
+    if request.headers.iter().filter(is_host).count() > 1 {
+        return Err(Failure::bad_request(
+            "the request has more than one header Host: send one",
+        ));
     }
+    let host = request.header("Host").unwrap_or_default();
+    if !host.bytes().all(is_of_authority) {
+        return Err(Failure::bad_request(
+            "the header Host is no host: expected a name or an address, and a port where it has one",
+        ));
+    }
+    if !authority_of(&request.base_url).bytes().all(is_of_authority) {
+        return Err(Failure::bad_request(
+            "the host of the address is no host: expected a name or an address, and a port where it has one",
+        ));
+    }
+    Ok(())
 }
 
 /// Finds the operation of a request; 400 for an invalid header Host; 404, 405 with Allow, or 501 if

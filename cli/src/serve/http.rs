@@ -98,14 +98,28 @@ fn unavailable() -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, headers, BODY).into_response()
 }
 
-/// Converts the head of a request; `None` if it names no host, which only HTTP/1.0 allows.
-fn head(server: &Server, parts: &Parts, peer: SocketAddr) -> Option<service::Request> {
+/// Returns the host and port that a request is addressed to; `None` if it names none, which only
+/// HTTP/1.0 allows.
+///
+/// HTTP/2 has it in the pseudo-header `:authority`, which is a part of the URI here. In HTTP/1, a
+/// request line with a whole URL precedes the header `Host` (RFC 9112, section 3.2.2). The service
+/// checks both, because the headers stay as they were sent.
+fn authority(parts: &Parts) -> Option<&str> {
+    let host = parts.headers.get(HOST);
+    if parts.version == Version::HTTP_11 && host.is_none() {
+        return None;
+    }
+    let requested = parts.uri.authority().map(|authority| authority.as_str());
     let authority = match parts.version {
-        // HTTP/2 has the host in the pseudo-header `:authority`, which is a part of the URI here.
-        Version::HTTP_2 => parts.uri.authority().map(|a| a.as_str()),
-        _ => parts.headers.get(HOST).and_then(|host| host.to_str().ok()),
+        Version::HTTP_2 => requested,
+        _ => requested.or_else(|| host?.to_str().ok()),
     };
-    let authority = authority.filter(|authority| !authority.is_empty())?;
+    authority.filter(|authority| !authority.is_empty())
+}
+
+/// Converts the head of a request; `None` if it names no host.
+fn head(server: &Server, parts: &Parts, peer: SocketAddr) -> Option<service::Request> {
+    let authority = authority(parts)?;
     let target = parts.uri.path_and_query().map_or("/", |t| t.as_str());
     let mut head = service::Request {
         base_url: format!("{}://{authority}", server.scheme),

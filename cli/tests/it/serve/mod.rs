@@ -154,18 +154,55 @@ fn open_service_on_all_addresses_is_refused() {
 fn open_service_refuses_another_host_name() {
     let folder = Folder::new("rebinding");
     let server = Server::open(&folder);
-    let mut stream = TcpStream::connect(&server.authority).unwrap();
-    stream
-        .write_all(b"GET /v1/definition/query HTTP/1.1\r\nHost: attacker.example\r\nConnection: close\r\n\r\n")
-        .unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    assert!(answer.starts_with("HTTP/1.1 421 "), "{answer}");
-    let mut stream = TcpStream::connect(&server.authority).unwrap();
-    stream.write_all(b"GET /v1/ HTTP/1.0\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    assert!(answer.starts_with("HTTP/1.0 400 "), "{answer}");
+    let own = &server.authority;
+    for (head, status) in [
+        (
+            "GET /v1/definition/query HTTP/1.1\r\nHost: attacker.example",
+            "1.1 421",
+        ),
+        (
+            "GET /v1/definition/query HTTP/1.1\r\nHost: {own}",
+            "1.1 200",
+        ),
+        // The host of a whole URL counts, and the header too.
+        (
+            "GET http://{own}/v1/definition/query HTTP/1.1\r\nHost: {own}",
+            "1.1 200",
+        ),
+        (
+            "GET http://attacker.example/v1/definition/query HTTP/1.1\r\nHost: {own}",
+            "1.1 421",
+        ),
+        (
+            "GET http://{own}/v1/definition/query HTTP/1.1\r\nHost: attacker.example",
+            "1.1 421",
+        ),
+        (
+            "GET http://ann@{own}/v1/definition/query HTTP/1.1\r\nHost: {own}",
+            "1.1 400",
+        ),
+        // HTTP/1.1 requires one header, HTTP/1.0 any host.
+        (
+            "GET /v1/definition/query HTTP/1.1\r\nHost: {own}\r\nHost: {own}",
+            "1.1 400",
+        ),
+        (
+            "GET /v1/definition/query HTTP/1.1\r\nHost: {own}\r\nHost: attacker.example",
+            "1.1 400",
+        ),
+        ("GET http://{own}/v1/definition/query HTTP/1.1", "1.1 400"),
+        ("GET http://{own}/v1/definition/query HTTP/1.0", "1.0 200"),
+        ("GET /v1/ HTTP/1.0", "1.0 400"),
+    ] {
+        let mut stream = TcpStream::connect(own).unwrap();
+        let head = head.replace("{own}", own);
+        let request = format!("{head}\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let expected = format!("HTTP/{status} ");
+        assert!(answer.starts_with(&expected), "{head}: {answer}");
+    }
 }
 
 #[test]
