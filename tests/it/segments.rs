@@ -653,9 +653,9 @@ fn rows_behind_the_segments_come_with_the_manifest() {
     check(&place, 1, 0);
 }
 
-#[test]
-fn what_a_query_reads_is_counted() {
-    let mut place = Place::new(3);
+/// A repository with four compositions of one EHR, of which no segment is written.
+fn place_of_four_documents() -> Place {
+    let place = Place::new(3);
     done(place.plain.commit(creation(EHRS[0], None)));
     for object in ["a", "b", "c", "d"] {
         let draft = Draft {
@@ -664,6 +664,12 @@ fn what_a_query_reads_is_counted() {
         };
         done(place.plain.commit(draft.commit()));
     }
+    place
+}
+
+#[test]
+fn what_a_query_reads_is_counted() {
+    let mut place = place_of_four_documents();
     let query = QUERIES[1];
     let unsegmented = scanned(&place.isolates[0], query).reads;
     assert_eq!((unsegmented.segments, unsegmented.rows), (0, 4));
@@ -688,15 +694,7 @@ fn what_a_query_reads_is_counted() {
 /// The head of a segment has the ranges of its columns.
 #[test]
 fn comparison_that_no_value_passes_loads_no_column() {
-    let mut place = Place::new(3);
-    done(place.plain.commit(creation(EHRS[0], None)));
-    for object in ["a", "b", "c", "d"] {
-        let draft = Draft {
-            ehr: EHRS[0],
-            ..Draft::composition(object, 1)
-        };
-        done(place.plain.commit(draft.commit()));
-    }
+    let mut place = place_of_four_documents();
     while place.compact(0) == Some(Compaction::Written) {}
     let path = "o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude";
     let scanned = |isolate: usize, comparison: &str| {
