@@ -109,17 +109,17 @@ impl<'b> Block<'b> {
 
     /// Returns whether no value of a column passes a conjunct, by the range of its values.
     fn is_beyond(&self, conjunct: &Conjunct<'_>) -> bool {
-        let numbers = conjunct.number.map(|(path, ..)| path);
-        let path = numbers.or(conjunct.moment.map(|(path, ..)| path));
-        let zone = path.and_then(|path| self.table.zone(projected_cell(&self.cells, path)?.leaf?));
-        match (zone, conjunct.number, conjunct.moment) {
-            (Some(Zone::Numbers(least, greatest)), Some((_, op, limit)), _) => {
-                is_beyond((least, greatest), op, limit)
-            }
-            (Some(Zone::Moments(first, last)), _, Some((_, op, limit))) => {
-                is_beyond((first, last), op, limit)
-            }
-            _ => false,
+        let zone = |path: usize| self.table.zone(projected_cell(&self.cells, path)?.leaf?);
+        match (conjunct.number, conjunct.moment) {
+            (Some((path, op, limit)), _) => match zone(path) {
+                Some(Zone::Numbers(least, greatest)) => is_outside((least, greatest), op, limit),
+                _ => false,
+            },
+            (None, Some((path, op, limit))) => match zone(path) {
+                Some(Zone::Moments(first, last)) => is_outside((first, last), op, limit),
+                _ => false,
+            },
+            (None, None) => false,
         }
     }
 
@@ -542,7 +542,7 @@ pub(super) fn project_cells(row: &mut [Node], cells: &[ProjectedCell], fragment:
 
 /// Returns whether no value of a range passes a comparison. A value that equals an end of the range
 /// is never left out: two date-times with the same beginning may differ.
-fn is_beyond<T: PartialOrd>((least, greatest): (T, T), op: CompareOp, limit: T) -> bool {
+fn is_outside<T: PartialOrd>((least, greatest): (T, T), op: CompareOp, limit: T) -> bool {
     match op {
         CompareOp::Lt | CompareOp::Le => least > limit,
         CompareOp::Gt | CompareOp::Ge => greatest < limit,
