@@ -63,7 +63,7 @@ pub const PACKAGES_VARIABLE: &str = "AQLITE_TEST_PACKAGES";
 
 /// Returns `cargo test` in the profile `checked`.
 pub fn checked_tests(args: &[&str]) -> Command {
-    let profile = ["test", "--quiet", "--profile", "checked"];
+    let profile = ["test", "--quiet", "--no-fail-fast", "--profile", "checked"];
     let mut tests = cargo(&[&profile, &PACKAGES[..], args].concat());
     tests.env(PACKAGES_VARIABLE, PACKAGES.join(" "));
     tests

@@ -23,7 +23,7 @@ const LIBRARIES: [&str; 6] = [
 /// The folder into which the suites of AQL write tables of Arrow and Parquet.
 pub const TABLES: &str = "target/tables/cases";
 
-/// The results of the steps: one line each, and the counts of the test runners.
+/// The results of the steps: one line each, the counts of the test runners, and failed tests.
 #[derive(Default)]
 struct Report {
     steps: Vec<String>,
@@ -260,6 +260,17 @@ fn heading(name: &str) {
     println!("\n==== {name}");
 }
 
+/// Returns whether a line belongs to the summary: the number of tests, or a test that failed.
+fn is_summary(line: &str) -> bool {
+    is_count(line) || is_failure(line)
+}
+
+/// Returns whether a line of the test harness of Rust, or of TAP, names a failed test.
+fn is_failure(line: &str) -> bool {
+    (line.starts_with("---- ") && line.ends_with(" ----"))
+        || line.trim_start().starts_with("not ok ")
+}
+
 /// Returns whether a line is the number of tests that a runner prints.
 fn is_count(line: &str) -> bool {
     let starts = [
@@ -289,7 +300,7 @@ impl Report {
         let mut counts = Vec::new();
         let step = self.work(name, needs, || {
             let outcome;
-            (counts, outcome) = run_keeping(&mut command()?, is_count);
+            (counts, outcome) = run_keeping(&mut command()?, is_summary);
             outcome
         });
         self.counts
@@ -406,8 +417,17 @@ impl Report {
 
 #[cfg(test)]
 mod tests {
-    use super::Report;
+    use super::{Report, is_summary};
     use crate::process::command;
+
+    #[test]
+    fn summary_names_failed_tests() {
+        assert!(is_summary("---- service::loads::part_ends stdout ----"));
+        assert!(is_summary("    not ok 2 - a journal is compacted"));
+        assert!(is_summary("# fail 1"));
+        assert!(!is_summary("    ok 1 - a journal is read"));
+        assert!(!is_summary("---- of a text"));
+    }
 
     #[test]
     fn step_behind_a_failed_one_is_not_run() {
