@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { readFileSync, readdirSync } from "node:fs";
-import { recordOf } from "../../xtask/transfer.mjs";
+import { recordOf } from "./transfer.mjs";
 import { ITS, V1, freshState, sample, startDev, uploadTemplates } from "./server.mjs";
 
 const COMMITS = Number(process.env.COMMITS ?? 1_000);

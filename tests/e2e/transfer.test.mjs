@@ -6,7 +6,7 @@ import { readFileSync, rmSync, truncateSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { gzipSync } from "node:zlib";
-import { exportTo, importFrom } from "../../xtask/transfer.mjs";
+import { exportTo, importFrom } from "./transfer.mjs";
 import { ITS, V1, freshState, root, sample, start, uploadTemplates } from "./server.mjs";
 
 const data = sample();

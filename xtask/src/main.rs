@@ -25,7 +25,6 @@ mod soak;
 mod stamp;
 mod test;
 mod tools;
-mod transfer;
 
 use std::process::ExitCode;
 
@@ -88,20 +87,6 @@ const TASKS: &[Task] = &[
       others); the tables of the suites of AQL in pyarrow, Polars and DuckDB (Python), and the scripts of
       docs/analytics.md; the npm package in Deno, Bun and Next; each fuzz target for the given minutes",
         run: soak::run_task,
-    },
-    Task {
-        name: "export",
-        usage: "export FILE [--base http://127.0.0.1:8787/v1] [--ehr EHR_ID]
-      Exports a repository or one EHR as NDJSON with digests, and continues an interrupted export. The variable
-      AQLITE_AUTHORIZATION is sent as the header Authorization.",
-        run: transfer::export,
-    },
-    Task {
-        name: "import",
-        usage: "import FILE [--base http://127.0.0.1:8787/v1] [--findings keep]
-      Imports an export into a repository, and skips stored versions. The variable AQLITE_AUTHORIZATION is sent as the header
-      Authorization. `--findings keep` accepts compositions with errors of the model or of their template.",
-        run: transfer::import,
     },
     Task {
         name: "smoke",

@@ -1,12 +1,8 @@
-// Exports a repository to a file, and imports a file into a repository, over HTTP. `cargo xtask
-// export` and `import` run it.
+// A client of exports and imports, written by docs/rest.md alone. The program `aqlite` has another
+// one, so that each of them would show a mistake of the other.
 //
-// node xtask/transfer.mjs export BASE FILE [EHR_ID]
-// node xtask/transfer.mjs import BASE FILE [FINDINGS]
-//
-// BASE is a mount, such as https://cdr.example.org/v1. AQLITE_AUTHORIZATION is sent as
-// Authorization. Both continue an interrupted run: an export behind the last whole line of the
-// file, an import by skipping existing data.
+// The base is a mount, such as http://127.0.0.1:8787/v1. Both functions continue an interrupted run: an
+// export behind the last whole line of the file, an import by skipping existing data.
 import { createHash } from "node:crypto";
 import {
   appendFileSync,
@@ -19,11 +15,8 @@ import {
   truncateSync,
 } from "node:fs";
 import { createInterface } from "node:readline";
-import { pathToFileURL } from "node:url";
 
 const AT_ONCE = 4_000_000;
-const headers = () =>
-  process.env.AQLITE_AUTHORIZATION ? { authorization: process.env.AQLITE_AUTHORIZATION } : {};
 
 /** Returns the text of the record in a line. Fails unless it has the digest in the line. */
 export function recordOf(line) {
@@ -78,7 +71,7 @@ export async function exportTo(base, file, ehrId) {
       ...(ehrId && { ehr_id: ehrId }),
       ...(record && { after: positionOf(record) }),
     });
-    const answer = await need(await fetch(`${base}/admin/export?${query}`, { headers: headers() }));
+    const answer = await need(await fetch(`${base}/admin/export?${query}`));
     const text = await answer.text();
     const lines = text.trimEnd().split("\n");
     for (const line of lines) record = JSON.parse(recordOf(line));
@@ -101,7 +94,7 @@ export async function importFrom(base, file, findings = "refuse") {
     if (held === "") return;
     const options = {
       method: "POST",
-      headers: { ...headers(), "content-type": "application/x-ndjson" },
+      headers: { "content-type": "application/x-ndjson" },
       body: held,
     };
     const answer = await need(
@@ -128,14 +121,4 @@ export async function importFrom(base, file, findings = "refuse") {
   }
   await send();
   return counts;
-}
-
-if (import.meta.url === pathToFileURL(process.argv[1]).href) {
-  const [, , what, base, file, more] = process.argv;
-  if (what === "export")
-    console.log(`${await exportTo(base, file, more)} records exported to ${file}`);
-  else {
-    const counts = await importFrom(base, file, more);
-    console.log(`${counts.new} records imported, ${counts.there} were there`);
-  }
 }
