@@ -95,30 +95,47 @@ pub(super) struct Conjunct<'p> {
     pub condition: &'p Condition,
     /// The paths that it reads; `None` for one that reads more than paths.
     pub paths: Option<Vec<usize>>,
-    /// The path, operator and number of a comparison of a path with a number.
-    pub number: Option<(usize, CompareOp, f64)>,
-    /// The path, operator and beginning of a comparison of a path with a text that is a date or a
-    /// date-time, in microseconds since 0001-01-01T00:00Z.
-    pub moment: Option<(usize, CompareOp, i64)>,
+    /// The comparison, if it compares a path with a number or a date-time.
+    pub comparison: Option<Comparison>,
 }
 
-/// The path, operator and beginning of a comparison of these.
-fn moment_test(condition: &Condition) -> Option<(usize, CompareOp, i64)> {
-    let Condition::Compare(Expr::Path(path), op, Expr::Literal(Literal::Text(text))) = condition
-    else {
-        return None;
-    };
-    let moment = Temporal::parse_literal(TemporalKind::DateTime, text)?;
-    Some((*path, *op, moment.earliest))
+/// A comparison of a path with a number or a date-time.
+#[derive(Clone, Copy)]
+pub(super) struct Comparison {
+    pub path: usize,
+    pub op: CompareOp,
+    pub bound: Bound,
 }
 
-/// The path, operator and number of a comparison of these.
-fn number_test(condition: &Condition) -> Option<(usize, CompareOp, f64)> {
-    let Condition::Compare(Expr::Path(path), op, Expr::Literal(Literal::Number(token))) = condition
-    else {
-        return None;
-    };
-    Some((*path, *op, number::parse(token)?))
+/// The value that a path is compared with.
+#[derive(Clone, Copy)]
+pub(super) enum Bound {
+    Number(f64),
+    /// The beginning of a text that is a date or a date-time, in microseconds since
+    /// 0001-01-01T00:00Z.
+    Moment(i64),
+}
+
+impl Comparison {
+    /// Returns the comparison that a condition is.
+    fn of(condition: &Condition) -> Option<Comparison> {
+        let Condition::Compare(Expr::Path(path), op, Expr::Literal(literal)) = condition else {
+            return None;
+        };
+        let bound = match literal {
+            Literal::Number(token) => Bound::Number(number::parse(token)?),
+            Literal::Text(text) => {
+                let moment = Temporal::parse_literal(TemporalKind::DateTime, text)?;
+                Bound::Moment(moment.earliest)
+            }
+            _ => return None,
+        };
+        Some(Comparison {
+            path: *path,
+            op: *op,
+            bound,
+        })
+    }
 }
 
 impl<'p> Anchors<'p> {
@@ -141,8 +158,7 @@ impl<'p> Anchors<'p> {
                 conjuncts.push(Conjunct {
                     condition,
                     paths,
-                    number: number_test(condition),
-                    moment: moment_test(condition),
+                    comparison: Comparison::of(condition),
                 });
                 taken += 1;
             }

@@ -1,7 +1,7 @@
 //! Blocks: rows of one row template, tested, folded and shown column by column.
 
 use super::accumulator::EXACT;
-use super::anchors::Conjunct;
+use super::anchors::{Bound, Comparison, Conjunct};
 use super::condition::ConditionEvaluator;
 use super::execution_path::ExecutionPath;
 use super::node::{Node, View};
@@ -73,11 +73,12 @@ impl<'b> Block<'b> {
         scratch: &mut [Node],
         go_on: &mut dyn FnMut() -> Result<(), Abort>,
     ) -> Result<(), Abort> {
-        if let Some((path, op, limit)) = conjunct.number
-            && let Some(numbers) = self.numbers(path)
+        if let Some(comparison) = conjunct.comparison
+            && let Bound::Number(limit) = comparison.bound
+            && let Some(numbers) = self.numbers(comparison.path)
         {
             evaluator.view.note(ExecutionPath::CompareColumn);
-            self.compare(numbers, op, limit);
+            self.compare(numbers, comparison.op, limit);
             return Ok(());
         }
         match self.reads(conjunct) {
@@ -109,17 +110,18 @@ impl<'b> Block<'b> {
 
     /// Returns whether no value of a column passes a conjunct, by the range of its values.
     fn is_beyond(&self, conjunct: &Conjunct<'_>) -> bool {
-        let zone = |path: usize| self.table.zone(projected_cell(&self.cells, path)?.leaf?);
-        match (conjunct.number, conjunct.moment) {
-            (Some((path, op, limit)), _) => match zone(path) {
-                Some(Zone::Numbers(least, greatest)) => is_outside((least, greatest), op, limit),
-                _ => false,
-            },
-            (None, Some((path, op, limit))) => match zone(path) {
-                Some(Zone::Moments(first, last)) => is_outside((first, last), op, limit),
-                _ => false,
-            },
-            (None, None) => false,
+        let Some(Comparison { path, op, bound }) = conjunct.comparison else {
+            return false;
+        };
+        let leaf = projected_cell(&self.cells, path).and_then(|cell| cell.leaf);
+        match (leaf.and_then(|leaf| self.table.zone(leaf)), bound) {
+            (Some(Zone::Numbers(least, greatest)), Bound::Number(limit)) => {
+                is_outside((least, greatest), op, limit)
+            }
+            (Some(Zone::Moments(first, last)), Bound::Moment(limit)) => {
+                is_outside((first, last), op, limit)
+            }
+            _ => false,
         }
     }
 
