@@ -5,7 +5,7 @@ use aqlite::diag::{Diagnostic, Severity, Span};
 use std::io::IsTerminal;
 
 /// A problem of a text: of this program, or of a repository that has checked it.
-pub struct Shown<'d> {
+pub struct ReportedProblem<'d> {
     /// Whether the text is rejected.
     pub is_error: bool,
     /// The code of the rule.
@@ -18,9 +18,9 @@ pub struct Shown<'d> {
     pub help: Option<&'d str>,
 }
 
-impl<'d> From<&'d Diagnostic> for Shown<'d> {
-    fn from(diagnostic: &'d Diagnostic) -> Shown<'d> {
-        Shown {
+impl<'d> From<&'d Diagnostic> for ReportedProblem<'d> {
+    fn from(diagnostic: &'d Diagnostic) -> ReportedProblem<'d> {
+        ReportedProblem {
             is_error: diagnostic.severity == Severity::Error,
             code: diagnostic.code,
             message: &diagnostic.message,
@@ -35,7 +35,7 @@ impl<'d> From<&'d Diagnostic> for Shown<'d> {
 pub fn render_at(
     source: &str,
     (path, line): (&str, usize),
-    shown: &Shown<'_>,
+    shown: &ReportedProblem<'_>,
     is_colored: bool,
 ) -> String {
     let level = match shown.is_error {
@@ -64,11 +64,11 @@ pub fn render_at(
 
 /// Writes some diagnostics on the standard error.
 pub fn show(source: &str, path: &str, found: &[Diagnostic]) {
-    show_all(source, path, found.iter().map(Shown::from));
+    show_all(source, path, found.iter().map(ReportedProblem::from));
 }
 
 /// Writes some problems on the standard error.
-pub fn show_all<'d>(source: &str, path: &str, all: impl IntoIterator<Item = Shown<'d>>) {
+pub fn show_all<'d>(source: &str, path: &str, all: impl IntoIterator<Item = ReportedProblem<'d>>) {
     let is_colored = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     for shown in all {
         eprintln!("{}", render_at(source, (path, 1), &shown, is_colored));

@@ -12,6 +12,7 @@ import { definitions } from "./attack/definitions.mjs";
 import { large } from "./attack/large.mjs";
 import { memory } from "./attack/memory.mjs";
 import { sizes } from "./attack/sizes.mjs";
+import { work } from "./attack/work.mjs";
 import { CALM, Host, assertCalm, megabytes } from "./attack/host.mjs";
 
 /** The number of times that the sample is loaded, each time into EHRs of its own. */
@@ -59,7 +60,7 @@ describe("bombs", () => {
   before(start);
   after(() => host?.stop());
 
-  for (const bomb of [...bombs, ...large, ...definitions, ...sizes, ...contributions]) {
+  for (const bomb of [...bombs, ...large, ...definitions, ...sizes, ...contributions, ...work]) {
     const { item, title, open, prepare, attack } = bomb;
     test(`${item}: ${title}`, { skip: LONG ? false : (open ?? false) }, async (context) => {
       const state = await prepare?.(host);

@@ -3,8 +3,8 @@
 import { confirmed } from "./confirm";
 import { h, quoted, type Change } from "./dom";
 import { EngineError, type Engine } from "./engine";
-import { dropped, textFiles, type TextFile } from "./intake";
-import { drawRefused, type Refused } from "./refused";
+import { dropped, textFiles, type TextFile } from "./input-files";
+import { drawRefused, type Refused } from "./refused-files";
 import type { Contents, Patient, Progress, Replacement, Samples } from "./protocol";
 import { SetsCard } from "./sets";
 import { BY_FILE, BY_FOLDER, BY_SUBJECT, Target } from "./target";
@@ -392,7 +392,7 @@ console.table((await answer.json()).rows);`;
     } catch (error) {
       if (error instanceof EngineError && error.fault?.key === "cancelled")
         this.#messages.replaceChildren(h("p", {}, texts.data.cancelled));
-      else this.#tell(texts.data.notDone, error);
+      else this.#showFault(texts.data.notDone, error);
       return null;
     } finally {
       this.#generate.disabled = false;
@@ -406,7 +406,7 @@ console.table((await answer.json()).rows);`;
     try {
       await this.#change(texts.data.adding, () => this.#addInTurn(files, place));
     } catch (error) {
-      this.#tell(texts.data.notAdded, error);
+      this.#showFault(texts.data.notAdded, error);
     }
   }
 
@@ -517,7 +517,7 @@ console.table((await answer.json()).rows);`;
         if (failed.length > 0) this.#messages.append(drawRefused(failed, null));
       });
     } catch (error) {
-      this.#tell(texts.data.notAdded, error);
+      this.#showFault(texts.data.notAdded, error);
     }
   }
 
@@ -554,7 +554,7 @@ console.table((await answer.json()).rows);`;
     );
   }
 
-  #tell(say: typeof texts.data.notDone, error: unknown): void {
+  #showFault(say: typeof texts.data.notDone, error: unknown): void {
     this.#messages.append(h("p", { class: "bad" }, say({ reason: reasonOf(error) })));
   }
 }

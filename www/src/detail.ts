@@ -1,7 +1,7 @@
 // The panel with one cell: its object as a tree, and the document that contains it.
 import { byId, copy, h, rove } from "./dom";
 import { parse, print } from "./json";
-import { Paper } from "./paper";
+import { Paper } from "./composition-view";
 import { tree } from "./tree";
 import { texts } from "./texts";
 import { languageOf, reasonOf } from "./fault";

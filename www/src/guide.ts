@@ -20,7 +20,7 @@ import {
   type Members,
 } from "./guide-text";
 import { Fixtures } from "./guide-tests";
-import { dropped, textFiles, type TextFile } from "./intake";
+import { dropped, textFiles, type TextFile } from "./input-files";
 import { parse, type Json } from "./json";
 import type { Contents, Guide, Patient } from "./protocol";
 import { destinationOf } from "./source";

@@ -3,7 +3,7 @@
 import { h, rove, save } from "./dom";
 import type { Engine } from "./engine";
 import { parse, print } from "./json";
-import { facts, Paper } from "./paper";
+import { facts, Paper } from "./composition-view";
 import {
   LISTED,
   TIMELINE,

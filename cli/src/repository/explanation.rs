@@ -1,7 +1,7 @@
 //! The explanation of a query by a repository: the answer of `query/aql/explain` for people.
 
 use crate::outcome::{Failure, Outcome};
-use crate::report::{self, Shown};
+use crate::report::{self, ReportedProblem};
 use aqlite::diag::Span;
 use serde_json::Value;
 use std::io::Write;
@@ -19,7 +19,7 @@ pub fn write(
     (text, path): (&str, &str),
     out: &mut impl Write,
 ) -> Result<Outcome, Failure> {
-    let problems: Vec<Shown<'_>> = members(explained, "diagnostics")
+    let problems: Vec<ReportedProblem<'_>> = members(explained, "diagnostics")
         .map(|problem| shown(problem, text))
         .collect();
     let is_wrong = problems.iter().any(|problem| problem.is_error);
@@ -43,13 +43,13 @@ pub fn write(
     Ok(Outcome::Success)
 }
 
-fn shown<'v>(problem: &'v Value, text: &str) -> Shown<'v> {
+fn shown<'v>(problem: &'v Value, text: &str) -> ReportedProblem<'v> {
     let string = |name: &str| problem.get(name).and_then(Value::as_str);
     let offset = |name: &str| {
         let units = problem.get(name).and_then(Value::as_u64);
         byte_of(text, units.unwrap_or_default())
     };
-    Shown {
+    ReportedProblem {
         is_error: string("severity") == Some("error"),
         code: string("code").unwrap_or_default(),
         message: string("message").unwrap_or_default(),

@@ -186,12 +186,12 @@ pub fn response(mut response: service::Response) -> Response {
 }
 
 /// A body with a channel that closes when the body was sent or cannot be.
-struct Held {
+struct SentBody {
     body: Vec<u8>,
     _sending: oneshot::Sender<Infallible>,
 }
 
-impl AsRef<[u8]> for Held {
+impl AsRef<[u8]> for SentBody {
     fn as_ref(&self) -> &[u8] {
         &self.body
     }
@@ -202,7 +202,7 @@ pub fn response_held(
     mut response: service::Response,
     sending: oneshot::Sender<Infallible>,
 ) -> Response {
-    let held = Held {
+    let held = SentBody {
         body: std::mem::take(&mut response.body),
         _sending: sending,
     };

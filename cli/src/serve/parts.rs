@@ -275,7 +275,7 @@ impl Reader {
         let thread = Rc::clone(&self.active.thread);
         spawn_local(async move {
             let response = answered.await.ok();
-            thread.give_back(heavy);
+            thread.return_permit(heavy);
             response
         })
     }

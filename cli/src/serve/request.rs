@@ -130,7 +130,7 @@ impl Drop for ActiveRequest {
             let time = self.started.elapsed();
             self.thread.metrics.record_answer(route, status, time);
         }
-        self.thread.give_back(self.permit.take());
+        self.thread.return_permit(self.permit.take());
     }
 }
 
@@ -196,7 +196,7 @@ impl ActiveRequest {
         let thread = Rc::clone(&self.thread);
         spawn_local(async move {
             drop(timeout(SEND_TIME, sent).await);
-            thread.give_back(Some(room));
+            thread.return_permit(Some(room));
         });
         http::response_held(answer, sending)
     }
@@ -237,7 +237,7 @@ impl ActiveRequest {
                 http::response(self.record(&head, response))
             }
         };
-        self.thread.give_back(permit);
+        self.thread.return_permit(permit);
         response
     }
 
@@ -272,7 +272,7 @@ impl ActiveRequest {
             Err(denied) => return denied,
         };
         let response = self.answer_part(request, None).await;
-        self.thread.give_back(heavy);
+        self.thread.return_permit(heavy);
         response
     }
 

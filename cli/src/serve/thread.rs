@@ -279,7 +279,7 @@ impl ServiceThread {
     }
 
     /// Returns a permit, and lets waiting requests check theirs.
-    pub fn give_back(&self, permit: Option<Permit>) {
+    pub fn return_permit(&self, permit: Option<Permit>) {
         if permit.is_some() {
             drop(permit);
             self.freed.notify_waiters();

@@ -18,7 +18,7 @@ use crate::store::repository::StoreError;
 use crate::store::scan::{Progress, Scan, Snapshot};
 use crate::store::sink::{BatchSink, Pause, ScanReads, Sink, send_among};
 pub(super) use cache::Known;
-use cache::{Cache, Held, Listed, News};
+use cache::{Cache, CachedSegment, Listed, News};
 pub use compaction::{Compaction, CompactionHost};
 use futures_util::stream::{self, StreamExt};
 pub(super) use joined::is_joined;
@@ -132,7 +132,7 @@ pub(super) struct SegmentScan {
 
 /// A segment with its batch in the state of a scan.
 struct Opened {
-    held: Rc<Held>,
+    cached: Rc<CachedSegment>,
     batch: Rc<Batch>,
     /// The numbers in the batch of the EHRs that the scan names, ascending; `None` if it names none.
     ehrs: Option<Vec<u32>>,
@@ -142,9 +142,9 @@ impl Opened {
     /// The segment in the same state without any part, for one query alone; `None` if it is
     /// damaged.
     fn without_parts(&self) -> Option<Opened> {
-        let batch = self.held.segment.without_parts(&self.batch).ok()?;
+        let batch = self.cached.segment.without_parts(&self.batch).ok()?;
         Some(Opened {
-            held: Rc::clone(&self.held),
+            cached: Rc::clone(&self.cached),
             batch: Rc::new(batch),
             ehrs: self.ehrs.clone(),
         })
@@ -203,35 +203,35 @@ impl SegmentScan {
 
     /// The first and the last id of a segment.
     pub fn range(&self, number: usize) -> Option<(u64, u64)> {
-        let held = &self.segments.get(number)?.held;
-        Some((held.first, held.last))
+        let cached = &self.segments.get(number)?.cached;
+        Some((cached.first, cached.last))
     }
 
     /// The newest id of the segments, if they hold all ids up to it.
     pub fn covered(&self) -> Option<u64> {
         let mut end = 0;
-        for Opened { held, .. } in &self.segments {
+        for Opened { cached, .. } in &self.segments {
             // Ids begin with 1. A gap ends the range, because its versions are rows only.
-            if held.first != end + 1 {
+            if cached.first != end + 1 {
                 return None;
             }
-            end = held.last;
+            end = cached.last;
         }
         Some(end)
     }
 
     /// The number of ids that no segment holds, up to `newest`.
     fn missing(&self, newest: u64) -> u64 {
-        let length = |opened: &Opened| opened.held.last + 1 - opened.held.first;
+        let length = |opened: &Opened| opened.cached.last + 1 - opened.cached.first;
         newest.saturating_sub(self.segments.iter().map(length).sum())
     }
 
     /// The parts that were wanted, by segment and by the value that holds them.
     fn wanted(&self) -> BTreeMap<(usize, u32), Vec<u32>> {
         let mut files: BTreeMap<(usize, u32), Vec<u32>> = BTreeMap::new();
-        for (number, Opened { held, batch, .. }) in self.segments.iter().enumerate() {
+        for (number, Opened { cached, batch, .. }) in self.segments.iter().enumerate() {
             for part in batch.wanted() {
-                let value = held
+                let value = cached
                     .segment
                     .place(part)
                     // No value has this number, so that loading the part fails and rows are read.
@@ -259,7 +259,7 @@ impl SegmentScan {
     /// The bytes that parts take when they are loaded.
     fn bytes_of(&self, files: &BTreeMap<(usize, u32), Vec<u32>>) -> usize {
         let memory = |number: usize, part: u32| {
-            let place = self.segments.get(number)?.held.segment.place(part)?;
+            let place = self.segments.get(number)?.cached.segment.place(part)?;
             Some(place.memory as usize)
         };
         let parts = files
@@ -411,13 +411,13 @@ impl Segments {
         let heads = stream::iter(known).map(|listed| self.head(cache, listed, &blobs));
         let found: Vec<_> = heads.buffered(AT_ONCE).collect().await;
         cache.borrow().make_room(self.memory.0);
-        let opened = found.into_iter().filter_map(|held| {
-            let held = held?;
+        let opened = found.into_iter().filter_map(|cached| {
+            let cached = cached?;
             // Another query may have read a newer state while this one waited for the heads.
             let keeps = cache.borrow().is_newest(&overlay);
-            let batch = self.readable(&held.blob, held.batch(&overlay, keeps).ok())?;
+            let batch = self.readable(&cached.blob, cached.batch(&overlay, keeps).ok())?;
             Some(Opened {
-                held,
+                cached,
                 batch,
                 ehrs: None,
             })
@@ -441,15 +441,15 @@ impl Segments {
         cache: &RefCell<Cache>,
         listed: &Listed,
         reads: &BlobReads,
-    ) -> Option<Rc<Held>> {
-        if let Some(held) = cache.borrow().held(&listed.blob) {
-            return Some(held);
+    ) -> Option<Rc<CachedSegment>> {
+        if let Some(cached) = cache.borrow().segment(&listed.blob) {
+            return Some(cached);
         }
         let read = self.blobs.get(&head_key(&listed.blob)).await;
         let head = self.noted(&listed.blob, read)?;
         count_blob(reads, &head);
-        let held = cache.borrow_mut().hold(listed, &head);
-        self.readable(&listed.blob, held)
+        let cached = cache.borrow_mut().add(listed, &head);
+        self.readable(&listed.blob, cached)
     }
 
     /// The bytes of a blob. An absent one may come later.
@@ -594,7 +594,7 @@ impl Segments {
     fn drop_parts(&self, scan: &mut SegmentScan) {
         let cache = self.cache(scan.source).borrow();
         scan.segments.retain_mut(|opened| {
-            let bare = opened.held.without_parts(&opened.batch);
+            let bare = opened.cached.without_parts(&opened.batch);
             let Ok(bare) = bare else { return false };
             cache.forget(&std::mem::replace(&mut opened.batch, bare));
             true
@@ -618,8 +618,8 @@ impl Segments {
         scan.blobs = blobs.get();
         if scan.keeps {
             // The batch of later queries may be another one, of a newer state.
-            for Opened { held, batch, .. } in &scan.segments {
-                held.keep_parts(batch);
+            for Opened { cached, batch, .. } in &scan.segments {
+                cached.keep_parts(batch);
             }
         }
         let mut number = 0;
@@ -637,11 +637,11 @@ impl Segments {
         parts: &[u32],
         reads: &BlobReads,
     ) -> Option<()> {
-        let Opened { held, batch, .. } = opened;
-        let read = self.blobs.get(&value_key(&held.blob, value)).await;
-        let bytes = self.noted(&held.blob, read)?;
+        let Opened { cached, batch, .. } = opened;
+        let read = self.blobs.get(&value_key(&cached.blob, value)).await;
+        let bytes = self.noted(&cached.blob, read)?;
         count_blob(reads, &bytes);
-        self.readable(&held.blob, held.load(batch, parts, &bytes).ok())
+        self.readable(&cached.blob, cached.load(batch, parts, &bytes).ok())
     }
 }
 

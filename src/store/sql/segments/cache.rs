@@ -113,17 +113,17 @@ pub(in crate::store::sql) struct Known {
 }
 
 /// A segment with its head and its loaded parts.
-pub(in crate::store::sql) struct Held {
+pub(in crate::store::sql) struct CachedSegment {
     pub first: u64,
     pub last: u64,
     pub blob: String,
     pub segment: Segment,
     /// Absent until a query reads the segment.
-    shown: RefCell<Option<Shown>>,
+    current: RefCell<Option<BatchInState>>,
 }
 
 /// The batch of a segment in one state.
-struct Shown {
+struct BatchInState {
     batch: Rc<Batch>,
     /// The superseded versions and unqueryable EHRs of which the batch knows.
     superseded: Vec<u64>,
@@ -133,7 +133,7 @@ struct Shown {
 /// Heads and parts of the segments of one database.
 #[derive(Default)]
 pub(super) struct Cache {
-    held: HashMap<String, Rc<Held>>,
+    segments: HashMap<String, Rc<CachedSegment>>,
     /// Batches that were forgotten while a query still reads them.
     forgotten: RefCell<Vec<Weak<Batch>>>,
     known: Known,
@@ -145,7 +145,7 @@ pub(super) struct Cache {
     next_table: u32,
 }
 
-impl Held {
+impl CachedSegment {
     /// Returns the batch in the state of an overlay. Where `keeps`, later queries get it too.
     ///
     /// A query keeps the batch that it got: others may bring the segment to a newer state while it
@@ -162,17 +162,17 @@ impl Held {
             superseded,
             unqueryable: &overlay.unqueryable,
         };
-        let mut shown = self.shown.borrow_mut();
-        let batch = match &*shown {
-            Some(shown) if shown.is_in(superseded, &overlay.unqueryable) => {
-                return Ok(Rc::clone(&shown.batch));
+        let mut current = self.current.borrow_mut();
+        let batch = match &*current {
+            Some(current) if current.is_in(superseded, &overlay.unqueryable) => {
+                return Ok(Rc::clone(&current.batch));
             }
-            Some(shown) => self.segment.renewed(&shown.batch, &state)?,
+            Some(current) => self.segment.renewed(&current.batch, &state)?,
             None => self.segment.batch(&state)?,
         };
         let batch = Rc::new(batch);
         if keeps {
-            *shown = Some(Shown {
+            *current = Some(BatchInState {
                 batch: Rc::clone(&batch),
                 superseded: superseded.to_vec(),
                 unqueryable: Rc::clone(&overlay.unqueryable),
@@ -212,38 +212,40 @@ impl Held {
     /// If the head is damaged.
     pub fn without_parts(&self, batch: &Rc<Batch>) -> Result<Rc<Batch>, &'static str> {
         let bare = Rc::new(self.segment.without_parts(batch)?);
-        if let Some(shown) = &mut *self.shown.borrow_mut()
-            && Rc::ptr_eq(&shown.batch, batch)
+        if let Some(current) = &mut *self.current.borrow_mut()
+            && Rc::ptr_eq(&current.batch, batch)
         {
-            shown.batch = Rc::clone(&bare);
+            current.batch = Rc::clone(&bare);
         }
         Ok(bare)
     }
 
     /// Keeps the parts that a batch of another state has for later queries.
     pub fn keep_parts(&self, batch: &Rc<Batch>) {
-        if let Some(shown) = &*self.shown.borrow()
-            && !Rc::ptr_eq(&shown.batch, batch)
+        if let Some(current) = &*self.current.borrow()
+            && !Rc::ptr_eq(&current.batch, batch)
         {
-            share_parts(batch, &shown.batch);
+            share_parts(batch, &current.batch);
         }
     }
 
     /// Drops the parts for later queries. Returns the batch that has them, which lives as long as
     /// queries read it.
     fn forget_parts(&self) -> Weak<Batch> {
-        let before = self.shown.take();
+        let before = self.current.take();
         before.map_or_else(Weak::new, |before| Rc::downgrade(&before.batch))
     }
 
     /// The bytes of the loaded parts.
     fn late_bytes(&self) -> usize {
-        let shown = self.shown.borrow();
-        shown.as_ref().map_or(0, |shown| shown.batch.late_bytes())
+        let current = self.current.borrow();
+        current
+            .as_ref()
+            .map_or(0, |current| current.batch.late_bytes())
     }
 }
 
-impl Shown {
+impl BatchInState {
     fn is_in(&self, superseded: &[u64], unqueryable: &Rc<[u64]>) -> bool {
         // Most queries find the list of the query before, which has one element for each EHR.
         let is_same = Rc::ptr_eq(&self.unqueryable, unqueryable);
@@ -269,7 +271,7 @@ impl Cache {
     ) -> Rc<Overlay> {
         let is_listed = |blob: &String| listed.iter().any(|listed| listed.blob == *blob);
         // A running query has its own reference to a segment that is dropped here.
-        self.held.retain(|blob, _| is_listed(blob));
+        self.segments.retain(|blob, _| is_listed(blob));
         let oldest = listed.iter().map(|listed| listed.state).min();
         let overlay = match known.state {
             None => Rc::new(Overlay::since(oldest.unwrap_or(0), news)),
@@ -302,23 +304,24 @@ impl Cache {
         Rc::ptr_eq(overlay, &self.known.overlay)
     }
 
-    /// A segment that is held.
-    pub fn held(&self, blob: &str) -> Option<Rc<Held>> {
-        self.held.get(blob).map(Rc::clone)
+    /// Returns a segment whose head was read.
+    pub fn segment(&self, blob: &str) -> Option<Rc<CachedSegment>> {
+        self.segments.get(blob).map(Rc::clone)
     }
 
-    /// Holds a segment whose head was read; `None` where the head is damaged.
-    pub fn hold(&mut self, listed: &Listed, head: &[u8]) -> Option<Rc<Held>> {
+    /// Adds a segment whose head was read. Returns `None` where the head is damaged.
+    pub fn add(&mut self, listed: &Listed, head: &[u8]) -> Option<Rc<CachedSegment>> {
         let segment = self.numbered(Segment::read(head).ok()?);
-        let held = Rc::new(Held {
+        let cached = Rc::new(CachedSegment {
             first: listed.first,
             last: listed.last,
             blob: listed.blob.clone(),
             segment,
-            shown: RefCell::default(),
+            current: RefCell::default(),
         });
-        self.held.insert(listed.blob.clone(), Rc::clone(&held));
-        Some(held)
+        self.segments
+            .insert(listed.blob.clone(), Rc::clone(&cached));
+        Some(cached)
     }
 
     /// Numbers the tables of a segment. After very many segments the numbers begin again; a union of
@@ -335,9 +338,9 @@ impl Cache {
 
     /// Drops all loaded parts if they take more than `kept` bytes.
     pub fn make_room(&self, kept: usize) {
-        let bytes = self.held.values().map(|held| held.late_bytes());
+        let bytes = self.segments.values().map(|cached| cached.late_bytes());
         if bytes.sum::<usize>() > kept {
-            let forgotten = self.held.values().map(|held| held.forget_parts());
+            let forgotten = self.segments.values().map(|cached| cached.forget_parts());
             self.forgotten.borrow_mut().extend(forgotten);
         }
     }

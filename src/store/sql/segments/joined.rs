@@ -66,7 +66,7 @@ impl SegmentScan {
     fn union(&self, behind: &Behind, newest: u64) -> Option<Batch> {
         let segments = self.segments.iter().map(|opened| UnionPart {
             batch: Rc::clone(&opened.batch),
-            ehrs: opened.held.segment.ehrs(),
+            ehrs: opened.cached.segment.ehrs(),
         });
         let behind = UnionPart {
             batch: Rc::clone(&behind.batch),
@@ -155,14 +155,14 @@ impl<S: Sql> SqlRepository<S> {
     pub(in crate::store::sql) async fn send_joined(
         &self,
         segments: &Segments,
-        held: &mut SegmentScan,
+        opened_segments: &mut SegmentScan,
         (scan, (state, reads)): (&Scan, (Snapshot, &mut ScanReads)),
         sink: Sink<'_>,
     ) -> Result<Option<u64>, StoreError> {
-        let covered = held.covered().filter(|covered| *covered > 0);
+        let covered = opened_segments.covered().filter(|covered| *covered > 0);
         let near = covered.filter(|covered| state.version.saturating_sub(*covered) <= BEHIND);
         let Some(covered) = near else {
-            held.segments.clear();
+            opened_segments.segments.clear();
             return Ok(Some(0));
         };
         let bounds = (covered, state.version, state.version);
@@ -180,11 +180,13 @@ impl<S: Sql> SqlRepository<S> {
             ehrs,
         };
         if end >= state.version || covered >= state.version {
-            let sent = segments.send_union(held, (&behind, state.ehr), sink).await;
+            let sent = segments
+                .send_union(opened_segments, (&behind, state.ehr), sink)
+                .await;
             match sent {
                 Some(Sent::All) => return Ok(None),
                 Some(Sent::Needs(documents)) if sink.restart() => {
-                    segments.drop_parts(held);
+                    segments.drop_parts(opened_segments);
                     let scan = (scan, state);
                     self.send_listed(scan, &documents, reads, sink).await?;
                     return Ok(None);
@@ -193,7 +195,7 @@ impl<S: Sql> SqlRepository<S> {
                 None => {}
             }
         }
-        held.segments.clear();
+        opened_segments.segments.clear();
         Ok(sink.restart().then_some(0))
     }
 }

@@ -99,7 +99,7 @@ impl<'s> NamedEhrs<'s> {
             flag.into_iter().for_each(|flag| *flag = true);
         }
         for opened in &mut segments.segments {
-            let ehrs = (0..).zip(opened.held.segment.ehrs());
+            let ehrs = (0..).zip(opened.cached.segment.ehrs());
             let is_named = |id: u64| flags.get(id as usize) == Some(&true);
             let named = ehrs.filter_map(|(number, id)| is_named(*id).then_some(number));
             opened.ehrs = Some(named.collect());

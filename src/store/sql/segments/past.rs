@@ -60,8 +60,8 @@ impl Segments {
             unqueryable: &unqueryable,
         };
         opened.segments.retain_mut(|opened| {
-            let batch = opened.held.in_past(&opened.batch, &past).ok();
-            let batch = batch.filter(|_| opened.held.first <= state.version);
+            let batch = opened.cached.in_past(&opened.batch, &past).ok();
+            let batch = batch.filter(|_| opened.cached.first <= state.version);
             batch.map(|batch| opened.batch = batch).is_some()
         });
         Ok(())

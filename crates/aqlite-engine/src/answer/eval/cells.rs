@@ -13,12 +13,12 @@ use aqlite_rm::json::Scanner;
 use aqlite_rm::number;
 
 /// A constant by table and item, or an object by its node, and what its cells are kept as.
-pub(super) type Shown = Option<(Node, CellRef)>;
+pub(super) type ShownValue = Option<(Node, CellRef)>;
 
 /// Adds a row to a result buffer.
 pub(super) fn append_row<'p: 'b, 'b>(
     result_buffer: &mut ResultBuffer,
-    shown: &mut [Shown],
+    shown: &mut [ShownValue],
     evaluator: ConditionEvaluator<'p, 'b>,
     row: &[Node],
 ) -> u32 {
@@ -41,9 +41,7 @@ pub(super) fn append_row<'p: 'b, 'b>(
         };
         // Nothing pauses in the middle of a row.
         let spent = |work: &Work| work.spent().saturating_sub(before.unwrap_or_default());
-        let goes_on = view
-            .work()
-            .is_none_or(|work| work.bounds_terms(spent(work)));
+        let goes_on = view.work().is_none_or(|work| work.bounds_row(spent(work)));
         if !goes_on || !view.has_room(own.size()) {
             break;
         }
@@ -56,7 +54,7 @@ pub(super) fn node_cell_ref(
     view: View<'_>,
     node: Node,
     own: &mut Dictionary,
-    shown: &mut Shown,
+    shown: &mut ShownValue,
 ) -> CellRef {
     let Fragment { table: number, row } = node.fragment;
     let table = view.batch.stored_table(number);
@@ -88,7 +86,7 @@ pub(super) fn node_cell_ref(
     }
 }
 
-fn shown_as(view: View<'_>, node: Node, own: &mut Dictionary, shown: &mut Shown) -> CellRef {
+fn shown_as(view: View<'_>, node: Node, own: &mut Dictionary, shown: &mut ShownValue) -> CellRef {
     let held = CellRef::of(&cell_of(view, node, &mut String::new()), own);
     *shown = Some((node, held));
     held

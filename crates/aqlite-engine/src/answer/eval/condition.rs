@@ -73,11 +73,7 @@ impl<'p: 'b, 'b> ConditionEvaluator<'p, 'b> {
         let before = spent();
         for term in terms {
             let units = spent().saturating_sub(before);
-            if self
-                .view
-                .work()
-                .is_some_and(|work| !work.bounds_terms(units))
-            {
+            if self.view.work().is_some_and(|work| !work.bounds_row(units)) {
                 return None;
             }
             match self.truth(term, row) {

@@ -3,7 +3,7 @@
 mod groups;
 
 use super::accumulator::order_at;
-use super::cells::{Shown, append_row, node_of};
+use super::cells::{ShownValue, append_row, node_of};
 use super::close::Closing;
 use super::condition::ConditionEvaluator;
 use super::distinct::Distinct;
@@ -55,7 +55,7 @@ pub(super) type Order = (u64, u64, u64);
 pub(super) struct Output {
     result_buffer: ResultBuffer,
     /// The constant that each column showed last.
-    shown: Vec<Shown>,
+    shown: Vec<ShownValue>,
     /// The rows of the result buffer in their order, where they come in order and are sorted by
     /// nothing else.
     ready: Vec<u32>,

@@ -400,7 +400,8 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         };
         match (&variant.expansion, search.trie) {
             (Expansion::Group(over), Some(trie)) => {
-                let (without, walked) = self.collect_parts(search, trie, over, number, &rows)?;
+                let (without, walked) =
+                    self.collect_child_rows(search, trie, over, number, &rows)?;
                 walk(search, trie, &walked)?;
                 search.without.push((number, Rc::clone(&variant), without));
                 search.parents.push((number, variant));
@@ -434,7 +435,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         for without in std::mem::take(&mut search.without) {
             self.give_without(search, without, sink)?;
         }
-        self.give_parts(search, sink)?;
+        self.emit_child_rows(search, sink)?;
         let tested = std::mem::take(&mut search.tested);
         // Nothing of a costly query has been output yet, so it can still be split here.
         self.bear_costs(self.units_of_output(&tested, &search.walked))?;

@@ -28,16 +28,10 @@ pub(super) const CELL: u64 = 32;
 /// Units of a byte of JSON that is written for an object.
 pub(super) const BYTE: u64 = 4;
 
-/// Units that one comparison with a pattern may take; one that takes more ends the run.
-const COMPARISON: u64 = 1 << 25;
-
-/// Units that the terms of one AND or OR may take for one row; a row that takes more ends the run,
-/// because nothing can pause in the middle of a row.
-pub(super) const TERMS: u64 = 67_108_864;
-
-/// Units that may be spent after a pause is due, while the paths of one fragment are followed: nothing
-/// can pause there. A fragment that takes more ends the run.
-const OVERDUE: u64 = 33_554_432;
+/// Units that may be spent where nothing can pause: in one comparison with a pattern, in the
+/// conditions or the cells of one row, and, after a pause is due, in the paths of one fragment. What
+/// takes more ends the run.
+const UNPAUSED: u64 = 33_554_432;
 
 /// Bytes of compared texts for one unit: equal texts are compared eight bytes and more at a time.
 const COMPARED: u64 = 8;
@@ -131,15 +125,16 @@ impl Work {
     pub fn compare(&self, units: u64, so_far: &mut u64) -> bool {
         self.add(units);
         *so_far = so_far.saturating_add(units);
-        if *so_far > COMPARISON {
+        if *so_far > UNPAUSED {
             self.exhaust();
         }
         !self.is_over()
     }
 
-    /// Ends the run when one row took more than its terms may; false when the run is over.
-    pub fn bounds_terms(&self, units: u64) -> bool {
-        if units > TERMS {
+    /// Ends the run when the conditions or the cells of one row took too many units; false when the run
+    /// is over.
+    pub fn bounds_row(&self, units: u64) -> bool {
+        if units > UNPAUSED {
             self.exhaust();
         }
         !self.is_over()
@@ -147,7 +142,7 @@ impl Work {
 
     /// Ends the run when too much was spent since a pause became due; false when the run is over.
     pub fn bounds_overdue(&self) -> bool {
-        if self.spent.get().saturating_sub(self.pause_at.get()) > OVERDUE {
+        if self.spent.get().saturating_sub(self.pause_at.get()) > UNPAUSED {
             self.exhaust();
         }
         !self.is_over()

@@ -77,7 +77,7 @@ impl ChildrenOfStep {
 
 impl Search<'_, '_, '_> {
     /// The child rows of the step that a repeated group leads to.
-    fn parts_of(&mut self, over: &GroupExpansion) -> Option<&mut ChildrenOfStep> {
+    fn children_of(&mut self, over: &GroupExpansion) -> Option<&mut ChildrenOfStep> {
         let at = self
             .steps
             .iter()
@@ -98,7 +98,7 @@ impl Search<'_, '_, '_> {
 impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     /// Adds the child rows of fragments to those of their layout variants. Returns the fragments
     /// whose child rows have no rows, and those that must be walked.
-    pub(super) fn collect_parts(
+    pub(super) fn collect_child_rows(
         &self,
         search: &mut Search<'_, 'p, 'b>,
         trie: &Trie,
@@ -109,7 +109,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         let parent = search.parents.len() as u32;
         let (mut without, mut walked, mut found) = (Vec::new(), Vec::new(), Vec::new());
         let step = search
-            .parts_of(over)
+            .children_of(over)
             .ok_or_else(|| broken("a step of child rows is missing"))?;
         for row in rows.rows().iter().copied() {
             let children = self
@@ -141,7 +141,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         Ok((without, walked))
     }
 
-    pub(super) fn give_parts(
+    pub(super) fn emit_child_rows(
         &self,
         search: &mut Search<'_, 'p, 'b>,
         sink: &mut Sink<'_, 'b>,

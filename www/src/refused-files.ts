@@ -2,7 +2,7 @@
 // compositions in spite of their problems.
 import { h, save } from "./dom";
 import { textField } from "./export";
-import type { TextFile } from "./intake";
+import type { TextFile } from "./input-files";
 import type { Problem } from "./protocol";
 import { texts } from "./texts";
 
