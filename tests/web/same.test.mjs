@@ -28,6 +28,12 @@ async function housed(name, use) {
   }
 }
 
+/** Creates a data set, and removes the others: the page lists the sizes of all sets after each write. */
+async function onlySet(call, name) {
+  await call("createSet", name);
+  for (const { id, current } of await call("sets")) if (!current) await call("removeSet", id);
+}
+
 /** Sends requests from the page, one after another. */
 function ask(page, requests) {
   return page.evaluate(async (requests) => {
@@ -264,7 +270,7 @@ test("the cases of the REST interface get the same answers", LIMIT, () =>
     const found = [];
     let compared = 0;
     for (const { name, text, mount, there } of played) {
-      await call("createSet", name);
+      await onlySet(call, name);
       const here = await play(page, text, mount, LOCAL);
       compared += here.requests.length;
       found.push(...differences(name, there.requests, there.answers, here.answers));
@@ -408,7 +414,7 @@ test(
       const found = [];
       let rows = 0;
       for (const { id, requests, exported, there } of played) {
-        await call("createSet", id);
+        await onlySet(call, id);
         assert.deepEqual(await call("import", exported), [], id);
         const here = await ask(
           page,
