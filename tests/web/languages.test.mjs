@@ -176,13 +176,16 @@ for (const width of [390, 1440])
         await page.locator("#run").click();
         await answered(page);
         await expect(page.locator("#summary")).toHaveText(/^3 rows/);
+        // The labels of patients follow the rows.
+        const labelled = [expect.stringMatching(/^[0-9a-f-]+ P\d+$/)];
+        await expect.poll(() => row(page, 1)).toEqual(labelled);
         const rows = await row(page, 1);
         await page.locator("#as-json").click();
         await speak(page, "de");
         await expect(page.locator("#summary")).toHaveText(/^3 Zeilen · 1 Spalte · \d+,\d ms$/);
         await expect(page.locator("#as-json")).toHaveAttribute("aria-checked", "true");
         await page.locator("#as-table").click();
-        assert.deepEqual(await row(page, 1), rows);
+        await expect.poll(() => row(page, 1)).toEqual(rows);
         await expect(page.locator("#parameters input")).toHaveValue("x");
         await expect(page.locator("#queries [role=tab]")).toHaveText(["Query 1", "Query 2"]);
         assert.equal(await page.evaluate(() => sessionStorage["aqlite-resume"]), undefined);
