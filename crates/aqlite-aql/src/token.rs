@@ -181,6 +181,8 @@ impl BadEscape {
         let help = if matches!(self.found.as_str(), "\\*" | "\\%" | "\\_") {
             let sign = self.found.trim_start_matches('\\');
             format!("a backslash before `{sign}` is written `\\\\{sign}`")
+        } else if self.found == "\\u" {
+            "`\\u` needs four hexadecimal digits; a character above U+FFFF is a surrogate pair, such as `\\uD83D\\uDE00`".to_owned()
         } else {
             "known escapes: `\\' \\\" \\? \\\\ \\a \\b \\f \\n \\r \\t \\v`, `\\uXXXX`; a backslash itself is `\\\\`".to_owned()
         };
@@ -247,7 +249,14 @@ fn escape(text: &str, escapes: Escapes) -> (Option<String>, usize) {
 }
 
 /// Returns the character of `u00e9` or of an octal escape such as `351`, and its length in bytes.
+///
+/// Two escapes `\uD83D\uDE00` that are a surrogate pair of UTF-16 are one character.
 fn numeric_escape(text: &str, first: char) -> Option<(char, usize)> {
+    if first == 'u'
+        && let Some(pair) = surrogate_pair(text)
+    {
+        return Some((pair, PAIR));
+    }
     let (digits, radix, skip) = match first {
         'u' => (text.get(1..5)?, 16, 1),
         '0'..='7' => {
@@ -265,6 +274,25 @@ fn numeric_escape(text: &str, first: char) -> Option<(char, usize)> {
     }
     let value = char::from_u32(u32::from_str_radix(digits, radix).ok()?)?;
     Some((value, skip + digits.len()))
+}
+
+/// The bytes of the escapes of a surrogate pair, without the first backslash.
+const PAIR: usize = r"uD83D\uDE00".len();
+
+/// Returns the character of `uD83D\uDE00`.
+fn surrogate_pair(text: &str) -> Option<char> {
+    let (high, low) = text.get(..PAIR)?.split_once(r"\u")?;
+    let unit = |digits: &str| {
+        let is_hex = digits.len() == 4 && digits.bytes().all(|b| b.is_ascii_hexdigit());
+        is_hex
+            .then(|| u16::from_str_radix(digits, 16).ok())
+            .flatten()
+    };
+    let units = [unit(high.strip_prefix('u')?)?, unit(low)?];
+    let mut characters = char::decode_utf16(units);
+    let first = characters.next()?.ok()?;
+    // Two units are one character only if they are a pair.
+    characters.next().is_none().then_some(first)
 }
 
 fn token(input: &str) -> IResult<&str, TokenKind> {
@@ -674,7 +702,18 @@ mod tests {
         );
         assert_eq!(unescape(r"'a\?b\\*'", Escapes::Pattern).0, r"a\?b\*");
         assert_eq!(tokens(r"'a\*b'").1.len(), 1);
-        assert_eq!(tokens(r"'\ud800'").1.len(), 1);
+        assert_eq!(
+            unescape(r"'\uD83D\uDE00 \ud835\udd38'", Escapes::Text).0,
+            "😀 𝔸"
+        );
+        for lone in [
+            r"'\ud800'",
+            r"'\ude00\ud83d'",
+            r"'\ud83dx'",
+            r"'\ud83d\u00e9'",
+        ] {
+            assert!(!tokens(lone).1.is_empty(), "{lone}");
+        }
     }
 
     #[test]

@@ -22,6 +22,8 @@ pub enum EvalError {
     Types,
     /// The operands are quantities with these two different units. A missing unit is an empty text.
     Units(Arc<str>, Arc<str>),
+    /// `max` or `min` of a predicate found a value that is no time.
+    NoTime,
     /// The result is the logarithm of zero. Rules can compare it, but it cannot be a result of the
     /// guide.
     Infinite,
@@ -50,6 +52,7 @@ impl EvalError {
                     named(right)
                 ));
             }
+            EvalError::NoTime => "`max` and `min` of a predicate compare dates and times only",
             EvalError::Infinite => "the value is infinite: rules compare it, but it is no result",
         })
     }

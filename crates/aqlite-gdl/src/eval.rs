@@ -370,6 +370,10 @@ impl<'a> Machine<'a> {
             }
             _ => {
                 let right = self.comparable(&left, self.eval(b, instance));
+                // A predicate keeps no instance without the value, unlike a rule with `x != y`.
+                if instance.is_some() && (left.is_null() || right.is_null()) {
+                    return Value::Null;
+                }
                 let result = calc::compare(operator, &left, &right, self.input.clock);
                 self.value_or_note(result.map(|t| t.map_or(Value::Null, Value::Boolean)))
             }

@@ -2,7 +2,7 @@
 
 use super::bind::Instance;
 use super::budget::{Exceeded, Spent};
-use super::calc;
+use super::calc::{self, EvalError};
 use super::compile::{Attribute, CompiledGuide, Predicate};
 use super::eval::{Machine, Place, RunNote, add_note};
 use super::run::RunInput;
@@ -73,7 +73,14 @@ impl Machine<'_> {
             if !self.budget.work(kept.len()) {
                 break;
             }
-            let moment = |i: &usize| moment_at(instances.get(*i)?, *column, *attribute);
+            let moment = |i: &usize| {
+                let value = instances.get(*i)?.values.get(*column)?;
+                let moment = moment_of(value, *attribute);
+                if moment.is_none() && !value.is_null() {
+                    self.add_note(EvalError::NoTime);
+                }
+                moment
+            };
             kept = best_of(&kept, *max, moment).into_iter().collect();
         }
         kept
@@ -114,9 +121,8 @@ impl Machine<'_> {
     }
 }
 
-/// Returns the moment in a column of an instance, in milliseconds.
-fn moment_at(instance: &Instance, column: usize, attribute: Attribute) -> Option<i64> {
-    let value = instance.values.get(column)?;
+/// Returns the moment of an attribute of a value, in milliseconds.
+fn moment_of(value: &Value, attribute: Attribute) -> Option<i64> {
     match calc::attribute(value, attribute) {
         Ok(Value::Moment(moment)) => Some(moment.millis),
         _ => None,

@@ -57,12 +57,18 @@ fn evaluate<'a>(function: Function, arguments: &[Value<'a>], now: &str) -> Optio
         Function::CurrentDate => Value::Text(now.get(..10)?.to_owned().into()),
         Function::CurrentTime => Value::Text(now.get(11..19)?.to_owned().into()),
         Function::CurrentDateTime | Function::Now => {
-            Value::Text(format!("{}{}", now.strip_suffix(zone(now))?, difference(now)).into())
+            let time = now.strip_suffix(zone(now))?;
+            // Hosts measure in microseconds; the text has milliseconds.
+            let time = time.get(..MILLISECONDS).unwrap_or(time);
+            Value::Text(format!("{time}{}", difference(now)).into())
         }
         Function::CurrentTimezone => Value::Text(difference(now).to_owned().into()),
     };
     Some(value)
 }
+
+/// The bytes of a date and time with milliseconds, without a time zone.
+const MILLISECONDS: usize = "2026-01-01T00:00:00.000".len();
 
 /// A number that was calculated, if there is one; its zero has no sign.
 fn finite<'a>(number: f64) -> Option<Value<'a>> {
@@ -187,6 +193,20 @@ mod tests {
             ),
             (Some(""), Some(""))
         );
+    }
+
+    #[test]
+    fn the_present_time_has_milliseconds() {
+        for (now, text) in [
+            (
+                "2026-01-02T03:04:05.678912+01:00",
+                "2026-01-02T03:04:05.678+01:00",
+            ),
+            ("2026-01-02T03:04:05.678Z", "2026-01-02T03:04:05.678+00:00"),
+        ] {
+            let value = call(Function::Now, &[], now);
+            assert_eq!(value.as_text(), Some(text));
+        }
     }
 
     #[test]
