@@ -100,7 +100,7 @@ pub(super) static INVARIANTS: &[Invariant] = &[
     rule(
         Cls::DV_INTERVAL,
         "Limits_comparable",
-        "limits of one class and, of dates and times, none within the other",
+        "limits of one class, of one unit and, of dates and times, none within the other",
         |n| both(n, Attr::LOWER, Attr::UPPER).is_none_or(|(l, u)| are_comparable(l, u)),
     ),
     rule(
@@ -178,6 +178,13 @@ pub(super) static INVARIANTS: &[Invariant] = &[
             !is_true(n, Attr::ACCURACY_IS_PERCENT)
                 || number(n, Attr::ACCURACY).is_none_or(|a| (0.0..=100.0).contains(&a))
         },
+    ),
+    // Systems write an accuracy of 0 % where the accuracy is unknown.
+    advice(
+        Cls::DV_AMOUNT,
+        "Accuracy_is_percent_validity",
+        "an accuracy other than 0, for it is a percentage",
+        |n| !is_true(n, Attr::ACCURACY_IS_PERCENT) || number(n, Attr::ACCURACY) != Some(0.0),
     ),
     rule(
         Cls::DV_QUANTITY,
@@ -555,18 +562,20 @@ fn both<'a>(node: NodeRef<'a>, a: Attr, b: Attr) -> Option<(NodeRef<'a>, NodeRef
     Some((node.get(a)?, node.get(b)?))
 }
 
-/// Returns whether two values have the same class and, if dates or times, disjoint or equal
-/// intervals.
+/// Returns whether two values have the same class and, if quantities, the same unit, if proportions,
+/// the same type, if dates or times, disjoint or equal intervals.
 ///
 /// The order of 2021 and 2021-10 is undefined.
 fn are_comparable(a: NodeRef<'_>, b: NodeRef<'_>) -> bool {
-    // Only temporal values can overlap without being equal. Other values need the same class only.
+    let same = |attr| a.text_at(attr) == b.text_at(attr);
+    let is_alike = a.class() == b.class() && same(Attr::UNITS) && same(Attr::TYPE);
+    // Only temporal values can overlap without being equal.
     let (Some(x), Some(y)) = (temporal(a), temporal(b)) else {
-        return a.class() == b.class();
+        return is_alike;
     };
     // The order of two partial values is known only if their intervals are disjoint or equal.
     let is_apart = x.latest < y.earliest || y.latest < x.earliest;
-    a.class() == b.class() && (is_apart || (x.earliest, x.latest) == (y.earliest, y.latest))
+    is_alike && (is_apart || (x.earliest, x.latest) == (y.earliest, y.latest))
 }
 
 fn is_false(node: NodeRef<'_>, attr: Attr) -> bool {
@@ -693,6 +702,22 @@ mod tests {
         (
             r#"{"_type":"DV_INTERVAL","lower":{"_type":"DV_DATE","value":"2021"},"upper":{"_type":"DV_COUNT","magnitude":1}}"#,
             "Limits_comparable",
+        ),
+        (
+            r#"{"_type":"DV_INTERVAL","lower":{"_type":"DV_QUANTITY","magnitude":1,"units":"m"},"upper":{"_type":"DV_QUANTITY","magnitude":2,"units":"kg"}}"#,
+            "Limits_comparable",
+        ),
+        (
+            r#"{"_type":"DV_INTERVAL","lower":{"_type":"DV_QUANTITY","magnitude":1,"units":"m"},"upper":{"_type":"DV_QUANTITY","magnitude":2.0,"units":"m"}}"#,
+            "",
+        ),
+        (
+            r#"{"_type":"DV_QUANTITY","magnitude":1,"units":"m","accuracy":0,"accuracy_is_percent":true}"#,
+            "Accuracy_is_percent_validity",
+        ),
+        (
+            r#"{"_type":"DV_QUANTITY","magnitude":1,"units":"m","accuracy":0,"accuracy_is_percent":false}"#,
+            "",
         ),
         (
             r#"{"_type":"DV_PROPORTION","numerator":1,"denominator":0,"type":0}"#,
