@@ -141,6 +141,8 @@ struct Checker<'a> {
     options: &'a CheckOptions<'a>,
     aliases: &'a [ast::Column],
     variables: Vec<Variable>,
+    /// The number of class expressions around the present one.
+    enclosing: usize,
     /// Variables whose class is unknown. This is reported once, so their paths are not checked.
     unknown_class: Vec<usize>,
     paths: Vec<IdentifiedPath>,
@@ -169,6 +171,7 @@ impl<'a> Checker<'a> {
             options,
             aliases: &ast.select.columns,
             variables: Vec::new(),
+            enclosing: 0,
             unknown_class: Vec::new(),
             paths: Vec::new(),
             exists: Vec::new(),

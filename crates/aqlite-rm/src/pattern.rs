@@ -336,21 +336,20 @@ impl Reader<'_> {
     }
 
     fn repeated(&mut self, mut part: Expr) -> Option<Expr> {
-        while let Some(c) = self.chars.peek().copied() {
+        while let Some(c) = self.chars.next_if(|c| matches!(c, '*' | '+' | '?' | '{')) {
             let (min, max) = match c {
                 '*' => (0, None),
                 '+' => (1, None),
                 '?' => (0, Some(1)),
-                '{' => {
-                    self.chars.next();
-                    let bounds = self.bounds()?;
-                    part = Expr::Repeat(Box::new(part), bounds.0, bounds.1);
-                    continue;
-                }
-                _ => break,
+                _ => self.bounds()?,
             };
-            self.chars.next();
             part = Expr::Repeat(Box::new(part), min, max);
+            // A match covers the whole text, so `*?` matches the same texts as `*`.
+            self.chars.next_if_eq(&'?');
+            // `*+` would give back no character.
+            if matches!(self.chars.peek(), Some('*' | '+')) {
+                return None;
+            }
         }
         Some(part)
     }
@@ -456,6 +455,10 @@ mod tests {
     fn patterns_of_slots_and_texts() {
         for (pattern, text, expected) in [
             (".*", "anything", true),
+            ("a+?b", "b", false),
+            ("a+?b", "aab", true),
+            ("a??b{1,2}?", "bb", true),
+            ("a{2}{2}", "aaaa", true),
             (
                 "openEHR-EHR-CLUSTER\\.device(-[a-zA-Z0-9_]+)*\\.v1",
                 "openEHR-EHR-CLUSTER.device-pump.v1",

@@ -50,14 +50,24 @@ impl Checker<'_> {
         if class.is_none() {
             self.unknown_class.push(variable);
         }
-        let predicate = self.class_predicate(expr, class);
+        let predicate = match self.class_predicate(expr, class) {
+            // Nothing contains an EHR, and no alternative of none is true.
+            Some(_) if class == Some(Cls::EHR) && self.enclosing > 0 => {
+                Some(Some(Predicate::Or(Vec::new())))
+            }
+            predicate => predicate,
+        };
+        self.enclosing += 1;
         let contains = match &expr.contains {
             None => Some(Contains::Nothing),
             Some(contains) if contains.negated => self.source(&contains.inner).map(Contains::None),
             Some(contains) => self.source(&contains.inner).map(Contains::Some),
         };
-        if let (Some(contains), Some(Cls::COMPOSITION)) = (&expr.contains, class) {
-            self.warn_of_roots(&contains.inner);
+        self.enclosing -= 1;
+        match (&expr.contains, class) {
+            (Some(contains), Some(Cls::COMPOSITION)) => self.warn_of_roots(&contains.inner, &ROOTS),
+            (Some(contains), Some(Cls::EHR)) => self.warn_of_roots(&contains.inner, &[Cls::EHR]),
+            _ => {}
         }
         Some(ClassExpr {
             variable,
@@ -102,21 +112,31 @@ impl Checker<'_> {
         self.variables.len() - 1
     }
 
-    /// Warns of classes below COMPOSITION that are roots of documents of their own (AQL § 3.14).
-    fn warn_of_roots(&mut self, inner: &ast::Containment) {
+    /// Warns of classes below COMPOSITION or EHR that are `roots`: no such object contains them (AQL
+    /// § 3.14).
+    fn warn_of_roots(&mut self, inner: &ast::Containment, roots: &[Cls]) {
         let inner = match inner {
             ast::Containment::And(all) | ast::Containment::Or(all) => {
-                return all.iter().for_each(|c| self.warn_of_roots(c));
+                return all.iter().for_each(|c| self.warn_of_roots(c, roots));
             }
             ast::Containment::Class(inner) => inner,
         };
         let class = Cls::parse_any_case(&inner.class.text);
-        if let Some(class) = class.filter(|class| ROOTS.contains(class)) {
-            let message = format!("a COMPOSITION never contains {class}");
-            let help =
-                format!("join them in the EHR: `EHR e CONTAINS (COMPOSITION c AND {class} x)`");
-            self.warn("AQL0604", inner.class.span(), message, help);
-        }
+        let Some(class) = class.filter(|class| roots.contains(class)) else {
+            return;
+        };
+        let (container, help) = match class {
+            Cls::EHR => (
+                "an object",
+                "EHR is the outermost class: `EHR e CONTAINS …`".to_owned(),
+            ),
+            class => (
+                "a COMPOSITION",
+                format!("join them in the EHR: `EHR e CONTAINS (COMPOSITION c AND {class} x)`"),
+            ),
+        };
+        let message = format!("{container} never contains {class}");
+        self.warn("AQL0604", inner.class.span(), message, help);
     }
 
     fn class(&mut self, name: &ast::Name) -> Option<Cls> {
