@@ -116,7 +116,7 @@ impl<'r> DocumentReader<'r, '_> {
             (Cls::DV_TEXT, "other", _) => self.set_leaf(draft, &[Attr::VALUE], text),
             (Cls::DV_CODED_TEXT, "other", _) if index == 0 && web.is_some_and(|w| w.has_other) => {}
             (Cls::DV_ORDINAL | Cls::DV_SCALE, "" | "value", _) => {
-                self.read_ordinal(draft, text, web)
+                self.read_ordinal(draft, text, web, name.is_empty())
             }
             (Cls::PARTICIPATION, "mode", _) => draft.put(Attr::MODE, mode(text)),
             (Cls::PARTICIPATION, name, None) if is_party(name) => {}
@@ -180,24 +180,47 @@ impl<'r> DocumentReader<'r, '_> {
     }
 
     /// Reads a coded text from one text: `code`, `code::text`, `terminology::code::text`, or the
-    /// text alone.
+    /// text alone. The values of the suffixes have been read before.
     fn read_coded(&mut self, draft: &mut Draft<'r>, text: &'r str, web: Option<&'r WebNode>) {
+        const CODE: &[Attr] = &[Attr::DEFINING_CODE, Attr::CODE_STRING];
+        const TERMINOLOGY: &[Attr] = &[Attr::DEFINING_CODE, Attr::TERMINOLOGY_ID, Attr::VALUE];
         let parts: Vec<&'r str> = text.splitn(3, "::").collect();
         match parts.as_slice() {
             [terminology, code, label] => {
-                let label = Some(Cow::Borrowed(*label));
-                put_code(draft, (*terminology).into(), (*code).into(), label);
+                self.set_leaf(draft, CODE, code);
+                self.set_leaf(draft, TERMINOLOGY, terminology);
+                self.set_leaf(draft, &[Attr::VALUE], label);
             }
             [code, label] => {
-                self.set_leaf(draft, &[Attr::DEFINING_CODE, Attr::CODE_STRING], code);
-                draft.put(Attr::VALUE, Draft::text(*label));
+                self.set_leaf(draft, CODE, code);
+                self.set_leaf(draft, &[Attr::VALUE], label);
             }
+            _ if self.is_text_of(draft, text, web) => {}
             _ => match self.code_with_text(web, text) {
                 Some((terminology, code)) => {
-                    put_code(draft, terminology.into(), code.into(), Some(text.into()));
+                    self.set_leaf(draft, CODE, code);
+                    if draft.text_along(TERMINOLOGY).is_none() {
+                        self.set_leaf(draft, TERMINOLOGY, terminology);
+                    }
+                    self.set_leaf(draft, &[Attr::VALUE], text);
                 }
-                None => self.set_leaf(draft, &[Attr::DEFINING_CODE, Attr::CODE_STRING], text),
+                None => self.set_leaf(draft, CODE, text),
             },
+        }
+    }
+
+    /// Returns whether a coded text has a code, and this text.
+    fn is_text_of(&self, draft: &Draft<'r>, text: &str, web: Option<&'r WebNode>) -> bool {
+        let Some(code) = draft.text_along(&[Attr::DEFINING_CODE, Attr::CODE_STRING]) else {
+            return false;
+        };
+        match draft.text_along(&[Attr::VALUE]) {
+            Some(there) => there == text,
+            None => {
+                let of_template = web.and_then(WebNode::codes).map(|(t, _)| t);
+                self.label(web, of_template.unwrap_or("openehr"), code)
+                    .is_some_and(|label| label == text)
+            }
         }
     }
 
@@ -238,7 +261,16 @@ impl<'r> DocumentReader<'r, '_> {
             .map(Cow::Borrowed)
     }
 
-    fn read_ordinal(&mut self, draft: &mut Draft<'r>, text: &'r str, web: Option<&'r WebNode>) {
+    /// Reads an ordinal or a scale from its number, its code or its text. `is_main` is whether that
+    /// is the main value; it is the text of an item otherwise. The values of the suffixes before
+    /// it have been read.
+    fn read_ordinal(
+        &mut self,
+        draft: &mut Draft<'r>,
+        text: &'r str,
+        web: Option<&'r WebNode>,
+        is_main: bool,
+    ) {
         let list = ordinals(web);
         let code = text.split("::").next().unwrap_or(text);
         let has_text = |item: &&OrdinalItem| {
@@ -251,15 +283,31 @@ impl<'r> DocumentReader<'r, '_> {
         let found = by_number
             .or_else(|| list.iter().find(|i| i.code == code))
             .or_else(|| list.iter().find(has_text));
-        let is_text = found.as_ref().is_none_or(has_text);
         let path = &[Attr::SYMBOL, Attr::DEFINING_CODE, Attr::CODE_STRING];
+        let given = draft.copy_along(path);
+        // Two items may have the same text.
+        let of_given = list
+            .iter()
+            .find(|i| Some(i.code.as_str()) == given.as_deref());
+        let is_of_given = of_given.as_ref().is_some_and(has_text);
+        let found = found.filter(|_| !is_of_given);
+        let is_other = given
+            .as_ref()
+            .is_some_and(|g| found.is_some_and(|i| i.code != *g));
+        let is_text = found.is_none_or(|item| has_text(&item));
+        if is_main && found.is_none() && given.as_deref() == Some(text) {
+            return;
+        }
         if let Some(item) = found
-            && draft.text_along(path).is_none()
+            && (is_main || !is_other)
         {
             self.set_leaf(draft, path, &item.code);
+            if let Some(there) = draft.copy_along(&[Attr::VALUE]).filter(|_| is_main) {
+                self.check_equal(Cls::REAL, &there, &number::shortest(item.value));
+            }
         }
         // The text of an unknown ordinal is kept, so that it can be reported.
-        if is_text {
+        if is_text || (is_other && !is_main) {
             self.set_leaf(draft, &[Attr::SYMBOL, Attr::VALUE], text);
         }
     }
@@ -403,6 +451,7 @@ impl<'r> DocumentReader<'r, '_> {
             let kind = usual_proportion(web).to_string();
             draft.put(Attr::TYPE, Draft::leaf(Cls::INTEGER, kind));
         }
+        self.check_plain_values(Cls::REAL, form);
         if let (None, Some(value)) = (draft.get(Attr::NUMERATOR), plain_value(form)) {
             self.set_leaf(draft, &[Attr::NUMERATOR], value.text());
         }
@@ -579,7 +628,7 @@ fn units_of(web: Option<&WebNode>) -> Option<&[QuantityItem]> {
 }
 
 /// Returns the value without suffix.
-fn plain_value<'f, 't>(form: &'f KeyTree<'t>) -> Option<&'f Value<'t>> {
+pub(super) fn plain_value<'f, 't>(form: &'f KeyTree<'t>) -> Option<&'f Value<'t>> {
     form.value("").or_else(|| form.value("value"))
 }
 

@@ -127,6 +127,14 @@ impl<'a> KeyTree<'a> {
             .map(|given| &given.value)
     }
 
+    /// Iterates over the values, with the main value behind those of suffixes, because it may be
+    /// an abbreviation of several of them.
+    pub fn values_by_suffix(&self) -> impl Iterator<Item = &SuffixValue<'a>> {
+        let start = self.values.partition_point(|given| given.suffix.is_empty());
+        let (main, others) = self.values.split_at_checked(start).unwrap_or_default();
+        others.iter().chain(main)
+    }
+
     /// Iterates over the segments below, each with its instances.
     pub fn segments(&self) -> impl Iterator<Item = (&str, &[SegmentInstance<'a>])> {
         self.parts

@@ -101,6 +101,16 @@ const SPELLINGS: &str = r#"
   => { "_type": "DV_PARSABLE", "value": "a b", "formalism": "text/plain" }
 { "/quantity_value|magnitude": 1, "/quantity_value|unit": "kg", "/quantity_value/_normal_range/lower|magnitude": 0, "/quantity_value/_normal_range/lower|unit": "kg" }
   => { "_type": "DV_QUANTITY", "magnitude": 1, "units": "kg", "normal_range": { "_type": "DV_INTERVAL", "lower": { "_type": "DV_QUANTITY", "magnitude": 0, "units": "kg" }, "lower_unbounded": false, "lower_included": true, "upper_unbounded": true, "upper_included": false } }
+{ "/quantity_value": "1.50", "/quantity_value|magnitude": 1.5, "/quantity_value|unit": "kg", "/quantity_value|units": "kg" }
+  => { "_type": "DV_QUANTITY", "magnitude": 1.5, "units": "kg" }
+{ "/count_value": 5, "/count_value|magnitude": "5.0" }
+  => { "_type": "DV_COUNT", "magnitude": 5 }
+{ "/coded_text_value": "386661006", "/coded_text_value|code": "386661006", "/coded_text_value|value": "Fever", "/coded_text_value|terminology": "SNOMED-CT" }
+  => {"_type": "DV_CODED_TEXT", "value": "Fever", "defining_code": {"_type": "CODE_PHRASE", "terminology_id": {"_type": "TERMINOLOGY_ID", "value": "SNOMED-CT"}, "code_string": "386661006"}}
+{ "/coded_text_value": "Fever", "/coded_text_value|code": "386661006", "/coded_text_value|value": "Fever", "/coded_text_value|terminology": "SNOMED-CT" }
+  => {"_type": "DV_CODED_TEXT", "value": "Fever", "defining_code": {"_type": "CODE_PHRASE", "terminology_id": {"_type": "TERMINOLOGY_ID", "value": "SNOMED-CT"}, "code_string": "386661006"}}
+{ "/identifier_value": "17", "/identifier_value|id": "17" }
+  => { "_type": "DV_IDENTIFIER", "id": "17" }
 { "/count_value|raw": { "_type": "DV_COUNT", "magnitude": 7 } }
   => { "_type": "DV_COUNT", "magnitude": 7 }
 { "/count_value|raw": "{\"@class\":\"DV_COUNT\",\"magnitude\":7}" }
@@ -401,6 +411,26 @@ FLT0107 /duration_value { "/duration_value": "P1D", "/duration_value|day": 2 }
 FLT0107 /count_value { "/count_value|raw": { "_type": "DV_COUNT", "magnitude": 1 }, "/count_value|magnitude": 1 }
 FLT0107 /count_value { "/text_value": "a", "/count_value": 1 }
 FLT0107 /count_value:0 { "/count_value": 1, "encounter/body_weight/events_at0003/weight/count_value": 2 }
+FLT0107 /quantity_value { "/quantity_value|magnitude": 1, "/quantity_value|unit": "kg", "/quantity_value|units": "g" }
+FLT0107 /quantity_value { "/quantity_value": 1, "/quantity_value|magnitude": 2, "/quantity_value|unit": "kg" }
+FLT0107 /quantity_value { "/quantity_value|magnitude": 1, "/quantity_value|unit": "kg", "/quantity_value|unit_system": "a", "/quantity_value|units_system": "b" }
+FLT0107 /text_value { "/text_value": "a", "/text_value|value": "b" }
+FLT0107 /boolean_value { "/boolean_value": true, "/boolean_value|value": false }
+FLT0107 /date_value { "/date_value": "2026-11", "/date_value|value": "2026-12" }
+FLT0107 /duration_value { "/duration_value": "P1D", "/duration_value|value": "P2D" }
+FLT0107 /uri_value { "/uri_value": "urn:a", "/uri_value|value": "urn:b" }
+FLT0107 /parsable_value { "/parsable_value": "a", "/parsable_value|value": "b", "/parsable_value|formalism": "text/plain" }
+FLT0107 /count_value { "/count_value": 3, "/count_value|magnitude": 4 }
+FLT0107 /count_value/_normal_range/lower { "/count_value": 3, "/count_value/_normal_range/lower": 3, "/count_value/_normal_range/lower|magnitude": 4 }
+FLT0107 /identifier_value { "/identifier_value": "17", "/identifier_value|id": "18" }
+FLT0107 /multimedia_value { "/multimedia_value": "urn:a", "/multimedia_value|url": "urn:b", "/multimedia_value|mediatype": "image/png" }
+FLT0107 /multimedia_value { "/multimedia_value": "urn:a", "/multimedia_value|mediatype": "image/png", "/multimedia_value|mimetype": "image/gif" }
+FLT0107 /coded_text_value { "/coded_text_value": "SNOMED-CT::1::A", "/coded_text_value|code": "2", "/coded_text_value|value": "B" }
+FLT0107 /coded_text_value { "/coded_text_value": "1::A", "/coded_text_value|code": "1", "/coded_text_value|value": "B" }
+FLT0107 /coded_text_value { "/coded_text_value": "1", "/coded_text_value|code": "2", "/coded_text_value|value": "B" }
+FLT0107 /proportion_value { "/proportion_value": 12, "/proportion_value|value": 13 }
+FLT0107 /_null_flavour { "/_null_flavour": "271", "/_null_flavour|code": "253" }
+FLT0107 encounter/composer { "encounter/composer": "Berg", "encounter/composer|name": "Dahl" }
 FLT0105 /count_value:99999 { "/count_value:99999": 1 }
 FLT0105 /count_value:-1 { "/count_value:-1": 1 }
 FLT0106 /count_value { "/count_value": {"magnitude": 1} }

@@ -1,7 +1,9 @@
 //! ELEMENTs and their data values.
 
 use super::*;
+use crate::flat::complete::plain_value;
 use crate::flat::form::SuffixValue;
+use aqlite_rm::number;
 
 /// Returns whether a quantity has a unit and nothing else, as a form sends one that is not filled in.
 fn is_unit_alone(form: &KeyTree<'_>) -> bool {
@@ -138,7 +140,7 @@ impl<'r> DocumentReader<'r, '_> {
             return None;
         }
         let mut draft = Draft::object(class);
-        for given in &form.values {
+        for given in form.values_by_suffix() {
             let text = given.value.text();
             self.read_suffix(&mut draft, &given.suffix, given.index, text, web);
         }
@@ -157,6 +159,11 @@ impl<'r> DocumentReader<'r, '_> {
     ) {
         let has_element = web.is_some_and(|w| w.element().is_some());
         for (segment, instances) in form.segments() {
+            // STRUCTURED may omit the bar of a suffix.
+            let unbarred = instances.first().and_then(|part| part.form.only_value());
+            if let Some((there, given)) = form.value_at(segment, 0).zip(unbarred) {
+                self.check_equal(Cls::REAL, there.text(), given.text());
+            }
             let is_of_element = has_element && of_element(draft.class(), segment).is_some();
             if !is_of_element && !segment.starts_with("transient_") && !are_empty(instances) {
                 self.read_value_segment(draft, segment, instances, web, like);
@@ -185,9 +192,15 @@ impl<'r> DocumentReader<'r, '_> {
                 format!("`{segment}` is not allowed here: a value has no segments below it");
             self.refuse("FLT0101", &key, message, &[]);
         }
-        form.value("")
-            .or_else(|| form.value("value"))
-            .and_then(|value| self.read_leaf(class, value.text()))
+        self.check_plain_values(class, form);
+        plain_value(form).and_then(|value| self.read_leaf(class, value.text()))
+    }
+
+    /// Reports a main value that differs from the value of `|value`, its other spelling.
+    pub fn check_plain_values(&mut self, class: Cls, form: &KeyTree<'_>) {
+        if let Some((bare, named)) = form.value("").zip(form.value("value")) {
+            self.check_equal(class, bare.text(), named.text());
+        }
     }
 
     pub(super) fn read_value_segment(
@@ -317,7 +330,8 @@ impl<'r> DocumentReader<'r, '_> {
         None
     }
 
-    /// Sets the leaf at the end of a chain of attributes.
+    /// Sets the leaf at the end of a chain of attributes. The leaf is the position that all
+    /// spellings of a key share, so a different value that is already there is a contradiction.
     pub fn set_leaf(&mut self, draft: &mut Draft<'r>, path: &[Attr], text: &'r str) {
         let Some((attr, rest)) = path.split_first() else {
             return;
@@ -326,8 +340,14 @@ impl<'r> DocumentReader<'r, '_> {
             return;
         };
         if rest.is_empty() && def.ty.is_primitive() {
-            if let Some(leaf) = self.read_leaf(def.ty, text) {
-                draft.put(*attr, leaf);
+            let Some(leaf) = self.read_leaf(def.ty, text) else {
+                return;
+            };
+            match (draft.get(*attr), &leaf) {
+                (Some(Draft::Leaf(class, there)), Draft::Leaf(_, given)) => {
+                    self.check_equal(*class, there, given)
+                }
+                _ => draft.put(*attr, leaf),
             }
             return;
         }
@@ -341,6 +361,22 @@ impl<'r> DocumentReader<'r, '_> {
         }
         if let Some(inner) = draft.get_mut(*attr) {
             self.set_leaf(inner, rest, text);
+        }
+    }
+
+    /// Reports two different values that keys of one position give. Numbers are compared by value.
+    pub fn check_equal(&mut self, class: Cls, there: &str, given: &str) {
+        let is_number = matches!(class, Cls::REAL | Cls::INTEGER | Cls::INTEGER64);
+        let number = |text: &str| number::parse(text).filter(|_| is_number);
+        let is_equal = there == given
+            || number(there)
+                .is_some_and(|a| number(given).is_some_and(|b| a.total_cmp(&b).is_eq()));
+        if !is_equal {
+            let (there, given) = (shown(there), shown(given));
+            let message = format!(
+                "two keys of this position have different values, `{there}` and `{given}`: remove one of them"
+            );
+            self.refuse_here("FLT0107", message, &[]);
         }
     }
 
