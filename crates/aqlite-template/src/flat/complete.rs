@@ -335,6 +335,7 @@ impl<'r> DocumentReader<'r, '_> {
             }
             Cls::DV_INTERVAL => complete_interval(draft),
             Cls::REFERENCE_RANGE => self.complete_range(draft, form, like),
+            Cls::EVENT_CONTEXT => self.fill_event_context(draft),
             Cls::PARTICIPATION => self.complete_participation(draft, form),
             Cls::TERM_MAPPING if draft.get(Attr::MATCH).is_none() => {
                 draft.put(Attr::MATCH, Draft::leaf(Cls::CHARACTER, "?"))

@@ -380,7 +380,7 @@ impl<'r> DocumentReader<'r, '_> {
         });
     }
 
-    fn fill_event_context(&mut self, draft: &mut Draft<'r>) {
+    pub fn fill_event_context(&mut self, draft: &mut Draft<'r>) {
         let time = |time: &'r str| Draft::holding(Cls::DV_DATE_TIME, Attr::VALUE, time);
         default(draft, Attr::START_TIME, || time(self.default_time()));
         // 238 is "other care".

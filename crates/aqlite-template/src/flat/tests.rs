@@ -322,6 +322,46 @@ fn a_facility_of_the_context_has_its_own_scheme() {
 }
 
 #[test]
+fn a_context_without_a_node_is_completed() {
+    let (template, web) = parse_both(SMALL);
+    assert!(web.tree.child("context").is_none());
+    for (key, value, attribute, expected) in [
+        ("context/_location", "ward 3", "/location", "ward 3"),
+        ("_context/_location", "ward 3", "/location", "ward 3"),
+        (
+            "context/_location",
+            "ward 3",
+            "/start_time/value",
+            "2020-01-01T00:00:00Z",
+        ),
+        (
+            "context/_end_time",
+            "2020-01-02",
+            "/setting/value",
+            "other care",
+        ),
+        (
+            "context/start_time",
+            "2019-01-01T00:00:00Z",
+            "/start_time/value",
+            "2019-01-01T00:00:00Z",
+        ),
+        ("context/setting|code", "225", "/setting/value", "home"),
+    ] {
+        let key = format!("encounter/{key}");
+        let members =
+            json!({ "ctx/time": "2020-01-01T00:00:00Z", key.clone(): value, "|magnitude": 1 });
+        let tree = read(&flat(&members), Shape::Flat, &template, &web, NOW)
+            .unwrap_or_else(|f| panic!("{key}: {f:?}"));
+        let document = canonical(&tree);
+        let found = document.pointer(&format!("/context{attribute}"));
+        assert_eq!(found, Some(&json!(expected)), "{key}");
+        assert!(document.pointer("/context/start_time").is_some(), "{key}");
+        assert_round_trip(&tree, &template, &web);
+    }
+}
+
+#[test]
 fn omitted_values_are_completed() {
     let (template, web) = parse_both(SMALL);
     let filled = |members: Value| {
