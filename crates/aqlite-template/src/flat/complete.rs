@@ -3,7 +3,7 @@
 use super::follow::FOLLOWED;
 use super::form::{KeyTree, Value};
 use super::party::{is_identifier, is_party, is_uuid, mode};
-use super::read::{DocumentReader, is_true, uid_class, whole};
+use super::read::{DocumentReader, attr_of, is_true, uid_class, whole};
 use super::{shown, suffix};
 use crate::draft::Draft;
 use crate::tree::{Constraint, Node, OrdinalItem, QuantityItem};
@@ -227,12 +227,26 @@ impl<'r> DocumentReader<'r, '_> {
     /// Returns the code that the template offers with this text.
     fn code_with_text(&self, web: Option<&'r WebNode>, text: &str) -> Option<(&'r str, &'r str)> {
         let web = web?;
+        if attr_of(web) == Attr::CAREFLOW_STEP {
+            return self.step_with_text(text);
+        }
         let (terminology, codes) = web.codes()?;
         let found = codes.iter().find(|c| {
             self.label(Some(web), terminology, c)
                 .is_some_and(|l| l == text)
         })?;
         Some((terminology, found))
+    }
+
+    /// Returns the careflow step with this text, of the transition that is being read.
+    fn step_with_text(&self, text: &str) -> Option<(&'r str, &'r str)> {
+        let transition = self.transition?;
+        let mut steps = transition.transitions.iter().map(|(code, _)| code);
+        let found = steps.find(|code| {
+            self.label(Some(transition), "local", code)
+                .is_some_and(|label| label == text)
+        })?;
+        Some(("local", found))
     }
 
     /// Returns the text of a code: from the openEHR terminology, or from the template in the

@@ -38,6 +38,7 @@ pub(super) fn read_document(
         now: now.unwrap_or_default(),
         is_strict: now.is_some(),
         origin: None,
+        transition: None,
         instructions: None,
         copied: 0,
         path: String::new(),
@@ -66,6 +67,8 @@ pub(super) struct DocumentReader<'r, 'a> {
     pub is_strict: bool,
     /// The origin of the histories being read, if their OBSERVATION states it.
     pub origin: Option<&'r str>,
+    /// The ISM_TRANSITION being read. It knows the codes of its careflow step.
+    pub transition: Option<&'r WebNode>,
     /// The INSTRUCTIONs of the document, collected when the first reference to one is read.
     pub instructions: Option<Rc<Instructions<'r, 'a>>>,
     /// The number of objects of `ctx` that were copied into the document.
@@ -167,6 +170,9 @@ impl<'r> DocumentReader<'r, '_> {
             self.origin = ["history_origin", "data_history_origin"]
                 .iter()
                 .find_map(|name| Some(form.first(name)?.value("")?.text()));
+        }
+        if class == Cls::ISM_TRANSITION {
+            self.transition = Some(web);
         }
         self.read_parts(&mut draft, web, form);
         for given in &form.values {

@@ -653,6 +653,31 @@ fn a_text_beside_a_code_is_a_further_element() {
 }
 
 #[test]
+fn a_careflow_step_is_found_by_its_text() {
+    let (template, web) = parse_both(include_str!("../../../../tests/cases/template/order.opt"));
+    for (suffix, text, code) in [
+        ("|value", "Service started", "at0005"),
+        ("|value", "Service done", "at0006"),
+        ("", "Service done", "at0006"),
+        ("", "at0005", "at0005"),
+    ] {
+        let key = format!("report/service:0/ism_transition/careflow_step{suffix}");
+        let text = json!({ "ctx/territory": "SE", "ctx/composer_self": true, key: text });
+        let tree = read(&text.to_string(), Shape::Flat, &template, &web, NOW)
+            .unwrap_or_else(|f| panic!("{text}: {f:?}"));
+        let step = canonical(&tree)["content"][0]["ism_transition"]["careflow_step"].take();
+        assert_eq!(step["defining_code"]["code_string"], code, "{text}");
+        assert_eq!(step["defining_code"]["terminology_id"]["value"], "local");
+    }
+    let key = "report/service:0/ism_transition/careflow_step|value";
+    let text = json!({ "ctx/territory": "SE", "ctx/composer_self": true, key: "Service lost" });
+    assert_eq!(
+        findings_of(&text.to_string(), Shape::Flat, &template, &web)[0].0,
+        "FLT0108"
+    );
+}
+
+#[test]
 fn a_step_and_its_state_are_a_pair() {
     let (template, web) = parse_both(include_str!("../../../../tests/cases/template/order.opt"));
     for (state, step, text, transition, expected) in [
