@@ -159,7 +159,10 @@ impl<'r> DocumentReader<'r, '_> {
             return None;
         }
         if let Some(raw) = form.value("raw") {
-            return self.read_raw(raw, web.class, form);
+            return match web.class {
+                Cls::ELEMENT => self.read_raw_element(raw, web.last_step(), form),
+                class => self.read_raw(raw, class, form),
+            };
         }
         let class = self.instance_class(web.class, form);
         let mut draft = self.new_object(web.last_step(), class);

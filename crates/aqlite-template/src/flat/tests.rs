@@ -115,6 +115,12 @@ const SPELLINGS: &str = r#"
   => { "_type": "DV_COUNT", "magnitude": 7 }
 { "/count_value|raw": "{\"@class\":\"DV_COUNT\",\"magnitude\":7}" }
   => { "_type": "DV_COUNT", "magnitude": 7 }
+{ "|raw": { "_type": "DV_COUNT", "magnitude": 3 } }
+  => { "_type": "DV_COUNT", "magnitude": 3 }
+{ "|raw": "{\"@class\":\"DV_TEXT\",\"value\":\"rest\"}" }
+  => { "_type": "DV_TEXT", "value": "rest" }
+{ "|raw": { "_type": "ELEMENT", "archetype_node_id": "at0004", "name": { "_type": "DV_TEXT", "value": "Weight" }, "value": { "_type": "DV_COUNT", "magnitude": 3 } } }
+  => { "_type": "DV_COUNT", "magnitude": 3 }
 { "/text_value|raw": "{\"@class\" : \"DV_TEXT\",\"value\":\"@class\"}" }
   => { "_type": "DV_TEXT", "value": "@class" }
 "#;
@@ -471,6 +477,8 @@ FLT0107 /coded_text_value { "/coded_text_value": "1", "/coded_text_value|code": 
 FLT0107 /proportion_value { "/proportion_value": 12, "/proportion_value|value": 13 }
 FLT0107 /_null_flavour { "/_null_flavour": "271", "/_null_flavour|code": "253" }
 FLT0107 encounter/composer { "encounter/composer": "Berg", "encounter/composer|name": "Dahl" }
+FLT0104 / { "|raw": { "_type": "PARTY_SELF" } }
+FLT0107 / { "|raw": { "_type": "DV_COUNT", "magnitude": 3 }, "/count_value": 3 }
 FLT0105 /count_value:99999 { "/count_value:99999": 1 }
 FLT0105 /count_value:-1 { "/count_value:-1": 1 }
 FLT0106 /count_value { "/count_value": {"magnitude": 1} }
@@ -487,7 +495,7 @@ fn every_unusable_key_is_reported() {
         let (code, key, members) = (next(), next(), next());
         let members: Value = serde_json::from_str(&members).unwrap();
         let key = if key.starts_with(['/', '|']) {
-            format!("{AT}{key}")
+            format!("{AT}{}", key.trim_end_matches('/'))
         } else {
             key
         };

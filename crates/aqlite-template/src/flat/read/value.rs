@@ -31,12 +31,7 @@ impl<'r> DocumentReader<'r, '_> {
         let mut element = self.new_object(Some(step), Cls::ELEMENT);
         let bare = entries_of(&element);
         if let Some(raw) = form.value("raw") {
-            let made = self.read_raw(raw, Cls::ANY, form)?;
-            if made.class().is_a(Cls::ITEM) {
-                return Some(made);
-            }
-            element.put(Attr::VALUE, made);
-            return Some(element);
+            return self.read_raw_element(raw, Some(step), form);
         }
         for (segment, instances) in form.segments() {
             if let Some(def) = of_element(kid.class, segment) {
@@ -67,6 +62,26 @@ impl<'r> DocumentReader<'r, '_> {
             || element.get(Attr::FEEDER_AUDIT).is_some()
             || element.get(Attr::LINKS).is_some();
         (is_told && entries_of(&element) != bare).then_some(element)
+    }
+
+    /// Reads canonical JSON in place of an ELEMENT. A data value becomes the value of the ELEMENT.
+    pub(super) fn read_raw_element(
+        &mut self,
+        raw: &Value<'_>,
+        step: Option<&'r Step>,
+        form: &'r KeyTree<'_>,
+    ) -> Option<Draft<'r>> {
+        let made = self.read_raw(raw, Cls::ANY, form)?;
+        let class = made.class();
+        if class.is_a(Cls::ITEM) {
+            return Some(made);
+        }
+        if !class.is_a(Cls::DATA_VALUE) {
+            let message = format!("`|raw` is a {class}, expected an ELEMENT or a data value");
+            self.refuse_here("FLT0104", message, &[]);
+            return None;
+        }
+        Some(self.new_object(step, Cls::ELEMENT).with(Attr::VALUE, made))
     }
 
     /// Reads the values of an attribute of the Reference Model.
