@@ -1,7 +1,7 @@
 //! The section `ctx`: defaults for values that the body omits.
 
 use super::form::{KeyTree, SegmentInstance, Value};
-use super::read::DocumentReader;
+use super::read::{DocumentReader, is_transient};
 use super::shown;
 use aqlite_rm::diag::near;
 use aqlite_rm::order;
@@ -157,6 +157,9 @@ impl DocumentReader<'_, '_> {
             if self.is_full() {
                 break;
             }
+            if is_transient(key) {
+                continue;
+            }
             let name = key.strip_prefix('_').unwrap_or(key);
             match KEYS.iter().find(|known| known.name == name) {
                 Some(known) => self.check_instances(known, key, instances),
@@ -185,6 +188,7 @@ impl DocumentReader<'_, '_> {
         let is_value = |form: &KeyTree<'_>| form.only_value().is_some() || form.is_empty();
         let members = form
             .segments()
+            .filter(|(segment, _)| !is_transient(segment))
             .map(|(segment, below)| (segment, 0, below.iter().all(|part| is_value(&part.form))));
         let values = form.values.iter();
         let values = values.map(|given| (given.suffix.as_ref(), given.index, true));

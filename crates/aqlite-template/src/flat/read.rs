@@ -214,10 +214,11 @@ impl<'r> DocumentReader<'r, '_> {
         }
         let root = self.web.tree.id.as_str();
         for (key, instances) in form.segments() {
-            if are_empty(instances) {
+            let is_known = key == "ctx" || key == root;
+            if are_empty(instances) || (!is_known && is_transient(key)) {
                 continue;
             }
-            if key != "ctx" && key != root {
+            if !is_known {
                 let found = shown(key);
                 let message = format!("keys begin with `{root}` or `ctx`, not with `{found}`");
                 self.refuse("FLT0101", key, message, &[root]);
@@ -262,8 +263,7 @@ impl<'r> DocumentReader<'r, '_> {
         instances: &'r [SegmentInstance<'_>],
     ) {
         let is_absent = || instances.iter().all(|part| is_absent(&part.form));
-        // `transient_` marks values of forms that are not part of the document.
-        if segment.starts_with("transient_") || are_empty(instances) || is_absent() {
+        if is_transient(segment) || are_empty(instances) || is_absent() {
             return;
         }
         if self.read_history_origin(draft, segment, instances) {
@@ -316,7 +316,7 @@ impl<'r> DocumentReader<'r, '_> {
             }
             for (segment, instances) in form
                 .segments()
-                .filter(|(_, instances)| !are_empty(instances))
+                .filter(|(segment, instances)| !is_transient(segment) && !are_empty(instances))
             {
                 reader.read_level_attribute(object, level, segment, instances);
             }
@@ -548,6 +548,12 @@ pub(super) fn whole(text: &str) -> &str {
         }
         _ => text,
     }
+}
+
+/// Returns whether a segment that is no node is ignored: it marks values of a form that are not
+/// part of the document. The id of a node may begin with the same letters.
+pub(super) fn is_transient(segment: &str) -> bool {
+    segment.starts_with("transient_")
 }
 
 fn are_empty(instances: &[SegmentInstance<'_>]) -> bool {

@@ -509,6 +509,36 @@ fn every_unusable_key_is_reported() {
     }
 }
 
+/// Keys that are ignored. `/` starts at the ELEMENT.
+const IGNORED: [&str; 10] = [
+    "transient_a",
+    "transient_a|code",
+    "transient_a:3/weight",
+    "ctx/transient_a",
+    "ctx/transient_a:1|code",
+    "ctx/health_care_facility/transient_a",
+    "encounter/transient_a/weight",
+    "encounter/body_weight/transient_a:2",
+    "encounter/body_weight/_data/transient_a",
+    "/transient_a|unit",
+];
+
+#[test]
+fn transient_keys_are_ignored_at_every_segment() {
+    let (template, web) = parse_both(SMALL);
+    let plain = json!({ "|magnitude": 72.5, "ctx/health_care_facility": "ward" });
+    let read = |members: &Value| {
+        read(&flat(members), Shape::Flat, &template, &web, NOW).map(|tree| canonical(&tree))
+    };
+    let expected = read(&plain).unwrap();
+    for key in IGNORED {
+        let mut members = plain.clone();
+        members[key] = json!("red");
+        let found = read(&members).unwrap_or_else(|f| panic!("{key}: {f:?}"));
+        assert_eq!(found, expected, "{key}");
+    }
+}
+
 #[test]
 fn strict_structured_requires_lists() {
     let (template, web) = parse_both(SMALL);

@@ -180,7 +180,8 @@ impl<'r> DocumentReader<'r, '_> {
                 self.check_equal(Cls::REAL, there.text(), given.text());
             }
             let is_of_element = has_element && of_element(draft.class(), segment).is_some();
-            if !is_of_element && !segment.starts_with("transient_") && !are_empty(instances) {
+            let is_ignored = is_transient(segment) || are_empty(instances);
+            if !is_of_element && !is_ignored {
                 self.read_value_segment(draft, segment, instances, web, like);
             }
         }
@@ -200,7 +201,8 @@ impl<'r> DocumentReader<'r, '_> {
             let message = format!("`|{suffix}` cannot stand here: the value has no suffix");
             self.refuse("FLT0102", &key, message, &[]);
         }
-        for (segment, _) in form.segments().filter(|(segment, _)| !is_main(segment)) {
+        let is_other = |segment: &str| !is_main(segment) && !is_transient(segment);
+        for (segment, _) in form.segments().filter(|(segment, _)| is_other(segment)) {
             let key = format!("{}/{segment}", self.path);
             let segment = shown(segment);
             let message =
