@@ -2,7 +2,7 @@
 
 use crate::data::templates::Templates;
 use crate::outcome::Failure;
-use aqlite::rm::class::Attr;
+use aqlite::rm::class::{Attr, Cls};
 use aqlite::rm::tree::NodeRef;
 use aqlite::rm::{json, xml};
 use aqlite::template::flat::{self, Maker, Shape};
@@ -43,7 +43,7 @@ impl DocumentFormat {
     /// represent.
     ///
     /// # Errors
-    /// [`Failure::Data`] if the document cannot be written as XML, or its template is absent.
+    /// [`Failure::Data`] if the format cannot represent a document of this class, or its template is absent.
     pub fn write(
         self,
         document: NodeRef<'_>,
@@ -72,6 +72,12 @@ fn simplified(
     templates: &Templates,
     dialect: Dialect,
 ) -> Result<(String, Vec<&'static str>), Failure> {
+    let class = document.class();
+    if class != Cls::COMPOSITION {
+        return Err(Failure::Data(format!(
+            "FLAT and STRUCTURED represent a COMPOSITION, and the document is a {class}: write it with --to json or --to xml"
+        )));
+    }
     let id = [Attr::ARCHETYPE_DETAILS, Attr::TEMPLATE_ID, Attr::VALUE];
     let id = document.text_along(&id).unwrap_or_default();
     let found = templates.get(id).ok_or_else(|| {

@@ -13,7 +13,7 @@ use super::templates::Compiled;
 use super::time::iso;
 use crate::diag::Finding;
 use crate::document::ObjectKind;
-use crate::rm::class::Attr;
+use crate::rm::class::{Attr, Cls};
 use crate::rm::tree::{NodeRef, Tree};
 use crate::store::repository::Repository;
 use crate::template::flat::{self, Maker, Shape, Written};
@@ -31,6 +31,13 @@ impl Representation {
         template: &Template,
         web: &WebTemplate,
     ) -> Result<Representation, Failure> {
+        let class = node.class();
+        if class != Cls::COMPOSITION {
+            let message = format!(
+                "the formats FLAT and STRUCTURED represent a COMPOSITION, and the document is a {class}: request JSON or XML"
+            );
+            return Err(Failure::new(406, message));
+        }
         let limit = call.config.limits.result;
         let written = flat::write_within(node, shape, template, web, maker(call)?, limit);
         let Written { text, left } = written

@@ -64,6 +64,29 @@ fn conversion_without_template_names_it() {
 }
 
 #[test]
+fn simplified_formats_of_other_documents_than_compositions_are_refused() {
+    let folder = Folder::new();
+    let list = r#"{"_type":"FOLDER","archetype_node_id":"openEHR-EHR-FOLDER.stays.v1",
+        "name":{"_type":"DV_TEXT","value":"Stays"}}"#;
+    let status = r#"{"_type":"EHR_STATUS","archetype_node_id":"openEHR-EHR-EHR_STATUS.plain.v1",
+        "name":{"_type":"DV_TEXT","value":"Status"},"subject":{"_type":"PARTY_SELF"},
+        "is_queryable":true,"is_modifiable":true}"#;
+    for (class, text) in [("FOLDER", list), ("EHR_STATUS", status)] {
+        folder.write("in.json", text);
+        for to in ["flat", "structured"] {
+            let ran = folder.run(&["convert", "in.json", "--to", to]);
+            assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""), "{class} {to}");
+            let expected = format!(
+                "in.json: FLAT and STRUCTURED represent a COMPOSITION, and the document is a {class}: write it with --to json"
+            );
+            assert!(ran.err.contains(&expected), "{}", ran.err);
+        }
+        let ran = folder.run(&["convert", "in.json", "--to", "json"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+    }
+}
+
+#[test]
 fn example_is_valid_in_each_format() {
     let folder = sample();
     for to in ["json", "xml", "flat", "structured"] {
