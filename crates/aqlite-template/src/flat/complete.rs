@@ -338,6 +338,7 @@ impl<'r> DocumentReader<'r, '_> {
         let class = draft.class();
         match class {
             Cls::DV_CODED_TEXT => self.complete_code(draft, web, at),
+            Cls::DV_STATE => self.complete_state(draft, web),
             Cls::CODE_PHRASE => complete_phrase(draft, at),
             Cls::DV_QUANTITY => self.complete_quantity(draft, web),
             Cls::DV_PROPORTION => self.complete_proportion(draft, form, web),
@@ -403,6 +404,17 @@ impl<'r> DocumentReader<'r, '_> {
                 Some(label) => draft.put(Attr::VALUE, Draft::text(label)),
                 None => self.refuse_code_without_text(&code),
             }
+        }
+    }
+
+    /// Completes the coded text of a state. A state is not the last one unless the sender says so.
+    fn complete_state(&mut self, draft: &mut Draft<'r>, web: Option<&'r WebNode>) {
+        if let Some(mut value) = draft.get(Attr::VALUE).cloned() {
+            self.complete_code(&mut value, web, Attr::VALUE);
+            draft.put(Attr::VALUE, value);
+        }
+        if draft.get(Attr::IS_TERMINAL).is_none() {
+            draft.put(Attr::IS_TERMINAL, Draft::boolean(false));
         }
     }
 

@@ -41,12 +41,19 @@ const SYMBOL_TERMINOLOGY: &[Attr] = &[
     Attr::TERMINOLOGY_ID,
     Attr::VALUE,
 ];
+const STATE_CODE: &[Attr] = &[Attr::VALUE, Attr::DEFINING_CODE, Attr::CODE_STRING];
+const STATE_TERMINOLOGY: &[Attr] = &[
+    Attr::VALUE,
+    Attr::DEFINING_CODE,
+    Attr::TERMINOLOGY_ID,
+    Attr::VALUE,
+];
 const PARTY_ID: &[Attr] = &[Attr::EXTERNAL_REF, Attr::ID, Attr::VALUE];
 const PARTY_SCHEME: &[Attr] = &[Attr::EXTERNAL_REF, Attr::ID, Attr::SCHEME];
 const PARTY_NAMESPACE: &[Attr] = &[Attr::EXTERNAL_REF, Attr::NAMESPACE];
 
 /// All suffixes. If a class has a name twice, the first one applies.
-pub(super) static SUFFIXES: [Suffix; 102] = [
+pub(super) static SUFFIXES: [Suffix; 107] = [
     both(Cls::DV_CODED_TEXT, "code", CODE),
     both(Cls::DV_CODED_TEXT, "value", &[Attr::VALUE]),
     both(Cls::DV_CODED_TEXT, "terminology", TERMINOLOGY),
@@ -59,6 +66,11 @@ pub(super) static SUFFIXES: [Suffix; 102] = [
     both(Cls::DV_TEXT, "", &[Attr::VALUE]),
     read(Cls::DV_TEXT, "value", &[Attr::VALUE]),
     both(Cls::DV_TEXT, "formatting", &[Attr::FORMATTING]),
+    both(Cls::DV_STATE, "code", STATE_CODE),
+    both(Cls::DV_STATE, "value", &[Attr::VALUE, Attr::VALUE]),
+    both(Cls::DV_STATE, "terminology", STATE_TERMINOLOGY),
+    read(Cls::DV_STATE, "terminology_id", STATE_TERMINOLOGY),
+    both(Cls::DV_STATE, "is_terminal", &[Attr::IS_TERMINAL]),
     both(Cls::CODE_PHRASE, "code", &[Attr::CODE_STRING]),
     read(Cls::CODE_PHRASE, "", &[Attr::CODE_STRING]),
     both(

@@ -109,6 +109,12 @@ const SPELLINGS: &str = r#"
   => {"_type": "DV_CODED_TEXT", "value": "Fever", "defining_code": {"_type": "CODE_PHRASE", "terminology_id": {"_type": "TERMINOLOGY_ID", "value": "SNOMED-CT"}, "code_string": "386661006"}}
 { "/coded_text_value": "Fever", "/coded_text_value|code": "386661006", "/coded_text_value|value": "Fever", "/coded_text_value|terminology": "SNOMED-CT" }
   => {"_type": "DV_CODED_TEXT", "value": "Fever", "defining_code": {"_type": "CODE_PHRASE", "terminology_id": {"_type": "TERMINOLOGY_ID", "value": "SNOMED-CT"}, "code_string": "386661006"}}
+{ "/state_value|code": "245", "/state_value|value": "active", "/state_value|terminology": "openehr" }
+  => { "_type": "DV_STATE", "value": { "_type": "DV_CODED_TEXT", "value": "active", "defining_code": { "_type": "CODE_PHRASE", "terminology_id": { "_type": "TERMINOLOGY_ID", "value": "openehr" }, "code_string": "245" } }, "is_terminal": false }
+{ "/state_value|code": "532", "/state_value|terminology": "openehr", "/state_value|is_terminal": true }
+  => { "_type": "DV_STATE", "value": { "_type": "DV_CODED_TEXT", "value": "completed", "defining_code": { "_type": "CODE_PHRASE", "terminology_id": { "_type": "TERMINOLOGY_ID", "value": "openehr" }, "code_string": "532" } }, "is_terminal": true }
+{ "/state_value|code": "x1", "/state_value|value": "In transit" }
+  => { "_type": "DV_STATE", "value": { "_type": "DV_CODED_TEXT", "value": "In transit", "defining_code": { "_type": "CODE_PHRASE", "terminology_id": { "_type": "TERMINOLOGY_ID", "value": "external" }, "code_string": "x1" } }, "is_terminal": false }
 { "/identifier_value": "17", "/identifier_value|id": "17" }
   => { "_type": "DV_IDENTIFIER", "id": "17" }
 { "/count_value|raw": { "_type": "DV_COUNT", "magnitude": 7 } }
@@ -479,6 +485,9 @@ FLT0107 /_null_flavour { "/_null_flavour": "271", "/_null_flavour|code": "253" }
 FLT0107 encounter/composer { "encounter/composer": "Berg", "encounter/composer|name": "Dahl" }
 FLT0104 / { "|raw": { "_type": "PARTY_SELF" } }
 FLT0107 / { "|raw": { "_type": "DV_COUNT", "magnitude": 3 }, "/count_value": 3 }
+FLT0108 /state_value { "/state_value|code": "x1" }
+FLT0108 /state_value { "/state_value|value": "In transit" }
+FLT0107 /state_value { "/state_value|code": "245", "/state_value|terminology": "openehr", "/state_value|terminology_id": "local" }
 FLT0105 /count_value:99999 { "/count_value:99999": 1 }
 FLT0105 /count_value:-1 { "/count_value:-1": 1 }
 FLT0106 /count_value { "/count_value": {"magnitude": 1} }
