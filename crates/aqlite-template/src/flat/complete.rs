@@ -1,9 +1,11 @@
 //! Values: suffixes that are not simple leaves, and missing parts that follow from the template.
 
+mod duration;
+
 use super::follow::FOLLOWED;
 use super::form::{KeyTree, Value};
 use super::party::{is_identifier, is_party, is_uuid, mode};
-use super::read::{DocumentReader, attr_of, is_true, uid_class, whole};
+use super::read::{DocumentReader, attr_of, is_true, uid_class};
 use super::{shown, suffix};
 use crate::draft::Draft;
 use crate::tree::{Constraint, Node, OrdinalItem, QuantityItem};
@@ -12,6 +14,7 @@ use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::diag::near;
 use aqlite_rm::number;
 use aqlite_rm::terminology;
+use duration::is_duration_part;
 use std::borrow::Cow;
 
 /// Attributes whose codes belong to the openEHR terminology.
@@ -48,17 +51,6 @@ const PHRASES: [(Attr, &str); 8] = [
     ),
 ];
 
-/// The parts of a duration by suffix: letter, and whether it follows the `T`.
-const PARTS: [(&str, char, bool); 7] = [
-    ("year", 'Y', false),
-    ("month", 'M', false),
-    ("week", 'W', false),
-    ("day", 'D', false),
-    ("hour", 'H', true),
-    ("minute", 'M', true),
-    ("second", 'S', true),
-];
-
 impl<'r> DocumentReader<'r, '_> {
     /// Chooses the class of a value whose declared class is abstract or has alternatives.
     pub fn choose_class(
@@ -88,7 +80,7 @@ impl<'r> DocumentReader<'r, '_> {
     /// Returns whether a word is a suffix of a class.
     pub fn is_suffix(&self, class: Cls, name: &str) -> bool {
         suffix::named(class, name).is_some()
-            || (class == Cls::DV_DURATION && PARTS.iter().any(|(n, _, _)| *n == name))
+            || (class == Cls::DV_DURATION && is_duration_part(name))
             || name == "other"
     }
 
@@ -109,7 +101,7 @@ impl<'r> DocumentReader<'r, '_> {
         }
         match (class, name, found) {
             (_, "_type" | "raw", _) if index == 0 => {}
-            (Cls::DV_DURATION, name, None) if PARTS.iter().any(|(n, _, _)| *n == name) => {}
+            (Cls::DV_DURATION, name, None) if is_duration_part(name) => {}
             // Handled in `complete`, which has all suffixes of the value.
             (Cls::DV_PROPORTION, "" | "value", _) => {}
             (Cls::DV_CODED_TEXT, "", _) => self.read_coded(draft, text, web),
@@ -531,47 +523,6 @@ impl<'r> DocumentReader<'r, '_> {
         }
     }
 
-    fn complete_duration(&mut self, draft: &mut Draft<'r>, form: &'r KeyTree<'_>) {
-        if draft.get(Attr::VALUE).is_some() {
-            return self.refuse_parts_of_duration(form);
-        }
-        let (mut text, mut is_clock) = (String::from("P"), false);
-        for (name, letter, behind) in PARTS {
-            let Some(value) = form.value(name) else {
-                continue;
-            };
-            let Some(number) = part_of_duration(name, value.text()) else {
-                return self.refuse_part_of_duration(name, value.text());
-            };
-            if behind && !std::mem::replace(&mut is_clock, true) {
-                text.push('T');
-            }
-            text.push_str(number);
-            text.push(letter);
-        }
-        if text.len() > 1 {
-            draft.put(Attr::VALUE, Draft::text(text));
-        }
-    }
-
-    fn refuse_part_of_duration(&mut self, name: &str, text: &str) {
-        let expected = match name {
-            "second" => "a number",
-            _ => "a whole number",
-        };
-        let message = format!("`|{name}` is `{}`, expected {expected}", shown(text));
-        self.refuse_here("FLT0104", message, &[]);
-    }
-
-    /// Reports a part of a duration that is given besides the whole.
-    fn refuse_parts_of_duration(&mut self, form: &KeyTree<'_>) {
-        if let Some((name, ..)) = PARTS.iter().find(|(name, ..)| form.value(name).is_some()) {
-            let message =
-                format!("`|{name}` is given besides the whole duration: remove one of them");
-            self.refuse_here("FLT0107", message, &[]);
-        }
-    }
-
     /// Completes a reference range. In the formats it has the limits of its interval directly.
     fn complete_range(&mut self, draft: &mut Draft<'r>, form: &'r KeyTree<'_>, like: Option<Cls>) {
         if draft.get(Attr::RANGE).is_some() {
@@ -665,16 +616,6 @@ fn usual_proportion(web: Option<&WebNode>) -> i64 {
     // Percent, then ratio, are the most frequent kinds.
     let frequent = [2, 0].into_iter().find(|k| kinds.contains(k));
     frequent.or(kinds.first().copied()).unwrap_or(0)
-}
-
-/// Returns the number of a part of a duration. Only seconds may have a fraction (ISO 8601-1 as
-/// restricted by openEHR BASE).
-fn part_of_duration<'t>(name: &str, text: &'t str) -> Option<&'t str> {
-    let number = whole(text.trim());
-    let (count, fraction) = number.split_once('.').unwrap_or((number, "0"));
-    let is_digits = |t: &str| !t.is_empty() && t.bytes().all(|b| b.is_ascii_digit());
-    let may_have_fraction = name == "second" || !number.contains('.');
-    (is_digits(count) && is_digits(fraction) && may_have_fraction).then_some(number)
 }
 
 /// Sets the number of an ordinal or a scale.

@@ -1,0 +1,77 @@
+//! Durations that are given in parts: `|year`, `|month`, … `|second`.
+
+use super::super::form::KeyTree;
+use super::super::read::{DocumentReader, whole};
+use super::super::shown;
+use crate::draft::Draft;
+use aqlite_rm::class::Attr;
+
+/// The parts of a duration by suffix: letter, and whether it follows the `T`.
+const PARTS: [(&str, char, bool); 7] = [
+    ("year", 'Y', false),
+    ("month", 'M', false),
+    ("week", 'W', false),
+    ("day", 'D', false),
+    ("hour", 'H', true),
+    ("minute", 'M', true),
+    ("second", 'S', true),
+];
+
+/// Returns whether a suffix names a part of a duration.
+pub(super) fn is_duration_part(suffix: &str) -> bool {
+    PARTS.iter().any(|(name, ..)| *name == suffix)
+}
+
+impl<'r> DocumentReader<'r, '_> {
+    /// Puts the parts of a duration together, unless its whole value is given.
+    pub(super) fn complete_duration(&mut self, draft: &mut Draft<'r>, form: &'r KeyTree<'_>) {
+        if draft.get(Attr::VALUE).is_some() {
+            return self.refuse_parts_of_duration(form);
+        }
+        let (mut text, mut is_clock) = (String::from("P"), false);
+        for (name, letter, behind) in PARTS {
+            let Some(value) = form.value(name) else {
+                continue;
+            };
+            let Some(number) = part_of_duration(name, value.text()) else {
+                return self.refuse_part_of_duration(name, value.text());
+            };
+            if behind && !std::mem::replace(&mut is_clock, true) {
+                text.push('T');
+            }
+            text.push_str(number);
+            text.push(letter);
+        }
+        if text.len() > 1 {
+            draft.put(Attr::VALUE, Draft::text(text));
+        }
+    }
+
+    fn refuse_part_of_duration(&mut self, name: &str, text: &str) {
+        let expected = match name {
+            "second" => "a number",
+            _ => "a whole number",
+        };
+        let message = format!("`|{name}` is `{}`, expected {expected}", shown(text));
+        self.refuse_here("FLT0104", message, &[]);
+    }
+
+    /// Reports a part of a duration that is given besides the whole.
+    fn refuse_parts_of_duration(&mut self, form: &KeyTree<'_>) {
+        if let Some((name, ..)) = PARTS.iter().find(|(name, ..)| form.value(name).is_some()) {
+            let message =
+                format!("`|{name}` is given besides the whole duration: remove one of them");
+            self.refuse_here("FLT0107", message, &[]);
+        }
+    }
+}
+
+/// Returns the number of a part of a duration. Only seconds may have a fraction (ISO 8601-1 as
+/// restricted by openEHR BASE).
+fn part_of_duration<'t>(name: &str, text: &'t str) -> Option<&'t str> {
+    let number = whole(text.trim());
+    let (count, fraction) = number.split_once('.').unwrap_or((number, "0"));
+    let is_digits = |t: &str| !t.is_empty() && t.bytes().all(|b| b.is_ascii_digit());
+    let may_have_fraction = name == "second" || !number.contains('.');
+    (is_digits(count) && is_digits(fraction) && may_have_fraction).then_some(number)
+}
