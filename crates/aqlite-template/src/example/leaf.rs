@@ -356,6 +356,7 @@ impl<'t> Place<'t> {
             draft.put(included, Draft::boolean(is_included));
             value.into_iter().for_each(|value| draft.put(attr, value));
         }
+        share_unit(&mut draft, node);
         Ok(draft)
     }
 
@@ -480,4 +481,29 @@ impl<'t> Place<'t> {
         texts.truncate(MOST);
         texts
     }
+}
+
+/// Gives a limit whose unit is not constrained the unit of the other one: limits of different units
+/// do not compare.
+fn share_unit(interval: &mut Draft, node: Option<&Node>) {
+    for (free, other) in [(Attr::UPPER, Attr::LOWER), (Attr::LOWER, Attr::UPPER)] {
+        let unit = interval.get(other).and_then(|limit| limit.get(Attr::UNITS));
+        let unit = unit.cloned();
+        if has_free_unit(node, free)
+            && let (Some(unit), Some(limit)) = (unit, interval.get_mut(free))
+            && limit.class() == Cls::DV_QUANTITY
+        {
+            return limit.put(Attr::UNITS, unit);
+        }
+    }
+}
+
+/// Returns whether the template does not constrain the unit of a limit.
+fn has_free_unit(interval: Option<&Node>, limit: Attr) -> bool {
+    let constrains = |node: &Node| {
+        matches!(&node.constraint, Constraint::Quantity { list, .. } if !list.is_empty())
+            || constrained(Some(node), Attr::UNITS).is_some()
+    };
+    let attribute = constrained(interval, limit);
+    attribute.is_none_or(|attribute| !attribute.children.iter().any(constrains))
 }
