@@ -52,7 +52,10 @@ const queries = {
     ),
   },
   "hundreds of distinct counts": {
-    columns: list(196, (at) => `COUNT(DISTINCT ${weight.replace("items", `items[${code(at)}]`)}) AS a${at}`),
+    columns: list(
+      196,
+      (at) => `COUNT(DISTINCT ${weight.replace("items", `items[${code(at)}]`)}) AS a${at}`,
+    ),
   },
   "thousands of nested function calls": {
     elements: true,
