@@ -12,7 +12,7 @@ mod text;
 use super::tree::{Constraint, Multiplicity, Node, Template};
 use aqlite_rm::class::{Attr, Cls};
 
-pub(super) use input::{blank, proportion_kinds};
+pub(super) use input::{DURATION_FIELDS, blank, proportion_kinds};
 pub(super) use text::JsonText;
 
 /// A web template.

@@ -6,6 +6,7 @@ use super::follow::FOLLOWED;
 use super::form::{KeyTree, Value};
 use super::party::{is_identifier, is_party, is_uuid, mode};
 use super::read::{DocumentReader, attr_of, is_true, uid_class};
+use super::suffix::{CODE, SYMBOL_CODE, SYMBOL_TERMINOLOGY, TERMINOLOGY};
 use super::{shown, suffix};
 use crate::draft::Draft;
 use crate::tree::{Constraint, Node, OrdinalItem, QuantityItem};
@@ -159,8 +160,8 @@ impl<'r> DocumentReader<'r, '_> {
     fn read_code_flag(&mut self, draft: &mut Draft<'r>, code: &'r str) {
         let path: &[Attr] = match draft.class() {
             Cls::CODE_PHRASE => &[Attr::CODE_STRING],
-            Cls::DV_ORDINAL => &[Attr::SYMBOL, Attr::DEFINING_CODE, Attr::CODE_STRING],
-            _ => &[Attr::DEFINING_CODE, Attr::CODE_STRING],
+            Cls::DV_ORDINAL => SYMBOL_CODE,
+            _ => CODE,
         };
         match draft.text_along(path) {
             Some(there) if there != code => {
@@ -174,8 +175,6 @@ impl<'r> DocumentReader<'r, '_> {
     /// Reads a coded text from one text: `code`, `code::text`, `terminology::code::text`, or the
     /// text alone. The values of the suffixes have been read before.
     fn read_coded(&mut self, draft: &mut Draft<'r>, text: &'r str, web: Option<&'r WebNode>) {
-        const CODE: &[Attr] = &[Attr::DEFINING_CODE, Attr::CODE_STRING];
-        const TERMINOLOGY: &[Attr] = &[Attr::DEFINING_CODE, Attr::TERMINOLOGY_ID, Attr::VALUE];
         let parts: Vec<&'r str> = text.splitn(3, "::").collect();
         match parts.as_slice() {
             [terminology, code, label] => {
@@ -203,7 +202,7 @@ impl<'r> DocumentReader<'r, '_> {
 
     /// Returns whether a coded text has a code, and this text.
     fn is_text_of(&self, draft: &Draft<'r>, text: &str, web: Option<&'r WebNode>) -> bool {
-        let Some(code) = draft.text_along(&[Attr::DEFINING_CODE, Attr::CODE_STRING]) else {
+        let Some(code) = draft.text_along(CODE) else {
             return false;
         };
         match draft.text_along(&[Attr::VALUE]) {
@@ -289,7 +288,7 @@ impl<'r> DocumentReader<'r, '_> {
         let found = by_number
             .or_else(|| list.iter().find(|i| i.code == code))
             .or_else(|| list.iter().find(has_text));
-        let path = &[Attr::SYMBOL, Attr::DEFINING_CODE, Attr::CODE_STRING];
+        let path = SYMBOL_CODE;
         let given = draft.copy_along(path);
         // Two items may have the same text.
         let of_given = list
@@ -378,10 +377,10 @@ impl<'r> DocumentReader<'r, '_> {
     }
 
     fn complete_code(&mut self, draft: &mut Draft<'r>, web: Option<&'r WebNode>, at: Attr) {
-        let Some(code) = draft.copy_along(&[Attr::DEFINING_CODE, Attr::CODE_STRING]) else {
+        let Some(code) = draft.copy_along(CODE) else {
             return self.complete_code_of_text(draft, web, at);
         };
-        let given = draft.copy_along(&[Attr::DEFINING_CODE, Attr::TERMINOLOGY_ID, Attr::VALUE]);
+        let given = draft.copy_along(TERMINOLOGY);
         let of_template = web.and_then(WebNode::codes).map(|(t, _)| t);
         let of_template = of_template.filter(|t| !t.is_empty());
         // Clients send many terminologies for null flavours, but the model permits one.
@@ -401,9 +400,8 @@ impl<'r> DocumentReader<'r, '_> {
 
     /// Completes the coded text of a state. A state is not the last one unless the sender says so.
     fn complete_state(&mut self, draft: &mut Draft<'r>, web: Option<&'r WebNode>) {
-        if let Some(mut value) = draft.get(Attr::VALUE).cloned() {
-            self.complete_code(&mut value, web, Attr::VALUE);
-            draft.put(Attr::VALUE, value);
+        if let Some(value) = draft.get_mut(Attr::VALUE) {
+            self.complete_code(value, web, Attr::VALUE);
         }
         if draft.get(Attr::IS_TERMINAL).is_none() {
             draft.put(Attr::IS_TERMINAL, Draft::boolean(false));
@@ -491,14 +489,9 @@ impl<'r> DocumentReader<'r, '_> {
     }
 
     fn complete_ordinal(&mut self, draft: &mut Draft<'r>, web: Option<&'r WebNode>) {
-        let code = draft.copy_along(&[Attr::SYMBOL, Attr::DEFINING_CODE, Attr::CODE_STRING]);
+        let code = draft.copy_along(SYMBOL_CODE);
         let text = draft.copy_along(&[Attr::SYMBOL, Attr::VALUE]);
-        let terminology = draft.copy_along(&[
-            Attr::SYMBOL,
-            Attr::DEFINING_CODE,
-            Attr::TERMINOLOGY_ID,
-            Attr::VALUE,
-        ]);
+        let terminology = draft.copy_along(SYMBOL_TERMINOLOGY);
         let number = draft.text_along(&[Attr::VALUE]).and_then(number::parse);
         let found = ordinals(web).iter().find(|i| match (&code, number) {
             (Some(code), _) => i.code == *code,

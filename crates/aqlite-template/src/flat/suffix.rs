@@ -32,10 +32,11 @@ const fn read(class: Cls, name: &'static str, path: &'static [Attr]) -> Suffix {
     }
 }
 
-const CODE: &[Attr] = &[Attr::DEFINING_CODE, Attr::CODE_STRING];
-const TERMINOLOGY: &[Attr] = &[Attr::DEFINING_CODE, Attr::TERMINOLOGY_ID, Attr::VALUE];
-const SYMBOL_CODE: &[Attr] = &[Attr::SYMBOL, Attr::DEFINING_CODE, Attr::CODE_STRING];
-const SYMBOL_TERMINOLOGY: &[Attr] = &[
+/// The paths of code and terminology of a coded text and, behind SYMBOL, of an ordinal.
+pub(super) const CODE: &[Attr] = &[Attr::DEFINING_CODE, Attr::CODE_STRING];
+pub(super) const TERMINOLOGY: &[Attr] = &[Attr::DEFINING_CODE, Attr::TERMINOLOGY_ID, Attr::VALUE];
+pub(super) const SYMBOL_CODE: &[Attr] = &[Attr::SYMBOL, Attr::DEFINING_CODE, Attr::CODE_STRING];
+pub(super) const SYMBOL_TERMINOLOGY: &[Attr] = &[
     Attr::SYMBOL,
     Attr::DEFINING_CODE,
     Attr::TERMINOLOGY_ID,

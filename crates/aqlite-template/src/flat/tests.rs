@@ -443,60 +443,6 @@ fn findings_of(
     findings.into_iter().map(|f| (f.code, f.path)).collect()
 }
 
-/// Keys that cannot be used, the code of the finding and its key. `/` and `|` start at the ELEMENT.
-const UNUSABLE: &str = r#"
-FLT0103 ctx/colour { "ctx/colour": "red" }
-FLT0103 ctx|colour { "ctx|colour": "red" }
-FLT0102 ctx/language|colour { "ctx/language|colour": "red" }
-FLT0102 ctx/language|colour { "ctx/language/colour": "red" }
-FLT0105 ctx/time:1 { "ctx/time:1": "NOW" }
-FLT0108 ctx/participation_function:1 { "ctx/participation_function:1": "nurse" }
-FLT0105 encounter:1 { "encounter:1/body_weight/comment": "a" }
-FLT0101 visit { "visit/body_weight/comment": "a" }
-FLT0102 |colour { "|colour": "red" }
-FLT0101 encounter/composer/_colour { "encounter/composer/_colour": "red" }
-FLT0102 encounter/composer|identifiers_colour { "encounter/composer|identifiers_colour:0": "red" }
-FLT0104 /count_value { "/count_value|_type": "COLOUR" }
-FLT0104 /count_value { "/count_value|_type": "DV_TEXT" }
-FLT0102 /count_value|raw { "/count_value|raw:1": "{}" }
-FLT0105 /count_value:1 { "/count_value": 1, "/count_value:1": 2 }
-FLT0105 /count_value/_normal_range:1 { "/count_value": 1, "/count_value/_normal_range:1/lower": 2 }
-FLT0107 /duration_value { "/duration_value": "P1D", "/duration_value|day": 2 }
-FLT0107 /count_value { "/count_value|raw": { "_type": "DV_COUNT", "magnitude": 1 }, "/count_value|magnitude": 1 }
-FLT0107 /count_value { "/text_value": "a", "/count_value": 1 }
-FLT0107 /count_value:0 { "/count_value": 1, "encounter/body_weight/events_at0003/weight/count_value": 2 }
-FLT0107 /quantity_value { "/quantity_value|magnitude": 1, "/quantity_value|unit": "kg", "/quantity_value|units": "g" }
-FLT0107 /quantity_value { "/quantity_value": 1, "/quantity_value|magnitude": 2, "/quantity_value|unit": "kg" }
-FLT0107 /quantity_value { "/quantity_value|magnitude": 1, "/quantity_value|unit": "kg", "/quantity_value|unit_system": "a", "/quantity_value|units_system": "b" }
-FLT0107 /text_value { "/text_value": "a", "/text_value|value": "b" }
-FLT0107 /boolean_value { "/boolean_value": true, "/boolean_value|value": false }
-FLT0107 /date_value { "/date_value": "2026-11", "/date_value|value": "2026-12" }
-FLT0107 /duration_value { "/duration_value": "P1D", "/duration_value|value": "P2D" }
-FLT0107 /uri_value { "/uri_value": "urn:a", "/uri_value|value": "urn:b" }
-FLT0107 /parsable_value { "/parsable_value": "a", "/parsable_value|value": "b", "/parsable_value|formalism": "text/plain" }
-FLT0107 /count_value { "/count_value": 3, "/count_value|magnitude": 4 }
-FLT0107 /count_value/_normal_range/lower { "/count_value": 3, "/count_value/_normal_range/lower": 3, "/count_value/_normal_range/lower|magnitude": 4 }
-FLT0107 /identifier_value { "/identifier_value": "17", "/identifier_value|id": "18" }
-FLT0107 /multimedia_value { "/multimedia_value": "urn:a", "/multimedia_value|url": "urn:b", "/multimedia_value|mediatype": "image/png" }
-FLT0107 /multimedia_value { "/multimedia_value": "urn:a", "/multimedia_value|mediatype": "image/png", "/multimedia_value|mimetype": "image/gif" }
-FLT0107 /coded_text_value { "/coded_text_value": "SNOMED-CT::1::A", "/coded_text_value|code": "2", "/coded_text_value|value": "B" }
-FLT0107 /coded_text_value { "/coded_text_value": "1::A", "/coded_text_value|code": "1", "/coded_text_value|value": "B" }
-FLT0107 /coded_text_value { "/coded_text_value": "1", "/coded_text_value|code": "2", "/coded_text_value|value": "B" }
-FLT0107 /proportion_value { "/proportion_value": 12, "/proportion_value|value": 13 }
-FLT0107 /_null_flavour { "/_null_flavour": "271", "/_null_flavour|code": "253" }
-FLT0107 encounter/composer { "encounter/composer": "Berg", "encounter/composer|name": "Dahl" }
-FLT0104 / { "|raw": { "_type": "PARTY_SELF" } }
-FLT0107 / { "|raw": { "_type": "DV_COUNT", "magnitude": 3 }, "/count_value": 3 }
-FLT0108 /state_value { "/state_value|code": "x1" }
-FLT0108 /state_value { "/state_value|value": "In transit" }
-FLT0107 /state_value { "/state_value|code": "245", "/state_value|terminology": "openehr", "/state_value|terminology_id": "local" }
-FLT0105 /count_value:99999 { "/count_value:99999": 1 }
-FLT0105 /count_value:-1 { "/count_value:-1": 1 }
-FLT0106 /count_value { "/count_value": {"magnitude": 1} }
-FLT0104 /count_value { "/count_value": 1.5 }
-FLT0104 /boolean_value { "/boolean_value": "maybe" }
-"#;
-
 #[test]
 fn strict_structured_requires_lists() {
     let (template, web) = parse_both(SMALL);

@@ -22,9 +22,9 @@ const PROPORTIONS: [&str; 5] = [
     "integer_fraction",
 ];
 
-/// The fields of a duration with a pattern in the order of the form: name, letter, whether it
-/// follows the `T`.
-const FIELDS: [(&str, char, bool); 7] = [
+/// The fields of a duration in the order of its text: name, letter, whether it follows the `T`. A form
+/// with a pattern has the same order.
+pub(crate) const DURATION_FIELDS: [(&str, char, bool); 7] = [
     ("year", 'Y', false),
     ("month", 'M', false),
     ("week", 'W', false),
@@ -505,7 +505,7 @@ impl InputWriter<'_, '_> {
             None => OPEN_ORDER,
         };
         for index in order {
-            let Some(field) = FIELDS.get(index) else {
+            let Some(field) = DURATION_FIELDS.get(index) else {
                 continue;
             };
             if pattern.is_none_or(|p| permits(p, field)) {
@@ -585,7 +585,7 @@ impl InputWriter<'_, '_> {
     }
 }
 
-/// Returns the part of a duration with an index of [`FIELDS`], 0 if it is absent.
+/// Returns the part of a duration with an index of [`DURATION_FIELDS`], 0 if it is absent.
 fn duration_part(parts: &DurationParts, index: usize) -> i64 {
     let all = [
         parts.years,
@@ -599,7 +599,7 @@ fn duration_part(parts: &DurationParts, index: usize) -> i64 {
     all.get(index).copied().flatten().unwrap_or(0)
 }
 
-/// Returns whether the pattern of a duration permits a field of [`FIELDS`].
+/// Returns whether the pattern of a duration permits a field of [`DURATION_FIELDS`].
 fn permits(pattern: &str, (_, letter, is_clock): &(&str, char, bool)) -> bool {
     let (days, clock) = pattern.split_once('T').unwrap_or((pattern, ""));
     let part = if *is_clock { clock } else { days };

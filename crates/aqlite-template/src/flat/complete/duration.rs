@@ -4,22 +4,12 @@ use super::super::form::KeyTree;
 use super::super::read::{DocumentReader, whole};
 use super::super::shown;
 use crate::draft::Draft;
+use crate::web::DURATION_FIELDS;
 use aqlite_rm::class::Attr;
-
-/// The parts of a duration by suffix: letter, and whether it follows the `T`.
-const PARTS: [(&str, char, bool); 7] = [
-    ("year", 'Y', false),
-    ("month", 'M', false),
-    ("week", 'W', false),
-    ("day", 'D', false),
-    ("hour", 'H', true),
-    ("minute", 'M', true),
-    ("second", 'S', true),
-];
 
 /// Returns whether a suffix names a part of a duration.
 pub(super) fn is_duration_part(suffix: &str) -> bool {
-    PARTS.iter().any(|(name, ..)| *name == suffix)
+    DURATION_FIELDS.iter().any(|(name, ..)| *name == suffix)
 }
 
 impl<'r> DocumentReader<'r, '_> {
@@ -29,7 +19,7 @@ impl<'r> DocumentReader<'r, '_> {
             return self.refuse_parts_of_duration(form);
         }
         let (mut text, mut is_clock) = (String::from("P"), false);
-        for (name, letter, behind) in PARTS {
+        for (name, letter, behind) in DURATION_FIELDS {
             let Some(value) = form.value(name) else {
                 continue;
             };
@@ -58,7 +48,10 @@ impl<'r> DocumentReader<'r, '_> {
 
     /// Reports a part of a duration that is given besides the whole.
     fn refuse_parts_of_duration(&mut self, form: &KeyTree<'_>) {
-        if let Some((name, ..)) = PARTS.iter().find(|(name, ..)| form.value(name).is_some()) {
+        if let Some((name, ..)) = DURATION_FIELDS
+            .iter()
+            .find(|(name, ..)| form.value(name).is_some())
+        {
             let message =
                 format!("`|{name}` is given besides the whole duration: remove one of them");
             self.refuse_here("FLT0107", message, &[]);
