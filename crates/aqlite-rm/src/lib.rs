@@ -8,6 +8,7 @@ pub mod class;
 #[rustfmt::skip]
 mod class_table;
 pub mod diag;
+pub mod exact;
 pub mod id;
 pub mod imported;
 mod invariant;

@@ -19,7 +19,7 @@ const TIMES: [&str; 6] = [
     "2020-01",
     "2020-01-01T08:00:00.5Z",
 ];
-const LEAVES: [&str; 42] = [
+const LEAVES: [&str; 45] = [
     "1",
     "2",
     "2.0",
@@ -40,6 +40,9 @@ const LEAVES: [&str; 42] = [
     "'PT1H'",
     "count 2",
     "count 9007199254740993",
+    "count 9007199254740992",
+    "count 9007199254740994",
+    "count -9007199254740993",
     "count 10",
     "code at0005 'A'",
     "code at0007 'B'",

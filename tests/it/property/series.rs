@@ -109,7 +109,10 @@ fn composition(layout: &Layout, random: &mut Random, out: &mut String) {
             element(out, "at0004", &format!("{} mm", random.pick(&NUMBERS)));
         }
         let large = random.pick(&[
+            "9007199254740992",
             "9007199254740993",
+            "9007199254740994",
+            "9223372036854775806",
             "9223372036854775807",
             "-9007199254740995",
         ]);

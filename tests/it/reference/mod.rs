@@ -7,6 +7,7 @@
 //! Everything is materialized; too many rows result in no answer.
 
 mod derived;
+mod number;
 mod output;
 mod time;
 mod trie;

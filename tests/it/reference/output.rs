@@ -1,6 +1,7 @@
 //! The steps after WHERE: groups and aggregates, order, distinct rows, window, and the printing of
 //! cells.
 
+use super::number::Number;
 use super::value::{self, Value};
 use super::{At, Row, World, time};
 use aqlite::aql::query::{Aggregate, ColumnValue, Expr, Literal, OrderBy, Window};
@@ -21,7 +22,7 @@ struct Cell {
 
 #[derive(Clone)]
 enum Key {
-    Number(f64),
+    Number(Number),
     Temporal(time::Interval),
     Text(String),
     Boolean(bool),
@@ -149,15 +150,15 @@ fn line<'a>(world: &World<'a>, rows: &[&Row<'a>]) -> Line {
 fn aggregated<'a>(world: &World<'a>, aggregate: &Aggregate, rows: &[&Row<'a>]) -> Cell {
     let present =
         |path: &usize| -> Vec<At<'a>> { rows.iter().filter_map(|row| row[*path]).collect() };
-    let numbers = |path: &usize| -> Vec<f64> {
+    let numbers = |path: &usize| -> Vec<Number> {
         present(path)
             .into_iter()
             .filter_map(|at| Value::of(at).number())
             .collect()
     };
     match aggregate {
-        Aggregate::CountRows => of_number(rows.len() as f64),
-        Aggregate::Count(path) => of_number(present(path).len() as f64),
+        Aggregate::CountRows => of_number(Number::of(rows.len() as f64)),
+        Aggregate::Count(path) => of_number(Number::of(present(path).len() as f64)),
         Aggregate::CountDistinct(path) => {
             let mut all: Vec<String> = present(path)
                 .into_iter()
@@ -165,13 +166,13 @@ fn aggregated<'a>(world: &World<'a>, aggregate: &Aggregate, rows: &[&Row<'a>]) -
                 .collect();
             all.sort();
             all.dedup();
-            of_number(all.len() as f64)
+            of_number(Number::of(all.len() as f64))
         }
-        Aggregate::Sum(path) if !numbers(path).is_empty() => {
-            whole_sum(&present(path)).unwrap_or_else(|| of_number(sum(&parts(&present(path)))))
-        }
+        Aggregate::Sum(path) if !numbers(path).is_empty() => whole_sum(&present(path))
+            .unwrap_or_else(|| of_number(Number::of(sum(&parts(&present(path)))))),
         Aggregate::Avg(path) if !numbers(path).is_empty() => {
-            let average = of_number(sum(&parts(&present(path))) / numbers(path).len() as f64);
+            let sum = sum(&parts(&present(path)));
+            let average = of_number(Number::of(sum / numbers(path).len() as f64));
             let point = if average.json.contains('.') { "" } else { ".0" };
             Cell {
                 json: format!("{}{point}", average.json),
@@ -221,7 +222,7 @@ fn order(a: &Key, b: &Key) -> Ordering {
         _ => (String::new(), 0),
     };
     match (a, b) {
-        (Key::Number(a), Key::Number(b)) => a.partial_cmp(b).unwrap_or(Ordering::Equal),
+        (Key::Number(a), Key::Number(b)) => a.compare(*b).unwrap_or(Ordering::Equal),
         (Key::Temporal(a), Key::Temporal(b)) if a.0 == b.0 => a.cmp(b),
         (Key::Boolean(a), Key::Boolean(b)) => a.cmp(b),
         _ => (rank(a), place(a)).cmp(&(rank(b), place(b))),
@@ -236,12 +237,14 @@ fn null() -> Cell {
     }
 }
 
-fn of_number(number: f64) -> Cell {
-    let number = number + 0.0;
-    // Two shortest notations may be equally near. The engine's printer decides between them.
+fn of_number(number: Number) -> Cell {
     Cell {
-        json: number::shortest(number),
-        identity: format!("number {number}"),
+        // Two shortest notations may be equally near. The engine's printer decides between them.
+        json: match number.beyond_doubles() {
+            Some(whole) => whole.to_string(),
+            None => number::shortest(number.double + 0.0),
+        },
+        identity: format!("number {}", number.identity()),
         key: Key::Number(number),
     }
 }
@@ -328,10 +331,9 @@ fn deep(node: NodeRef<'_>) -> String {
         .children()
         .map(|c| format!("{:?}={}", c.attr(), deep(c)));
     match node.kind() {
-        Kind::Number => node
-            .text()
-            .parse::<f64>()
-            .map_or_else(|_| node.text().to_owned(), |n| (n + 0.0).to_string()),
+        Kind::Number => {
+            Number::parse(node.text()).map_or_else(|| node.text().to_owned(), Number::identity)
+        }
         Kind::Text => quoted(node.text()),
         Kind::Boolean => node.text().to_owned(),
         Kind::Object => format!(
@@ -356,7 +358,7 @@ fn whole_sum(nodes: &[At<'_>]) -> Option<Cell> {
     let sum: i128 = numbers.map(whole).sum::<Option<i128>>()?;
     Some(Cell {
         json: sum.to_string(),
-        ..of_number(sum as f64)
+        ..of_number(Number::of_whole(sum))
     })
 }
 
@@ -364,7 +366,7 @@ fn whole_sum(nodes: &[At<'_>]) -> Option<Cell> {
 /// several.
 fn parts(nodes: &[At<'_>]) -> Vec<f64> {
     let of = |at: &At<'_>| {
-        let number = Value::of(*at).number()?;
+        let number = Value::of(*at).number()?.double;
         let whole = value::digits(*at)
             .and_then(|digits| digits.parse::<i128>().ok())
             .filter(|_| number.abs() > 1e15);

@@ -1,5 +1,6 @@
 //! Values of rows: their types, their comparison, and the functions on them.
 
+use super::number::{Number, round_whole};
 use super::{At, time};
 use aqlite::aql::query::{CompareOp, Function, LikeItem, Literal};
 use aqlite::rm::class::{Attr, Cls};
@@ -10,7 +11,7 @@ use std::cmp::Ordering;
 pub enum Value {
     Null,
     Boolean(bool),
-    Number(f64),
+    Number(Number),
     Text(String),
     /// The text of a stored date, time, date-time or duration: class and text.
     Temporal(Cls, String),
@@ -46,7 +47,7 @@ impl Value {
 
     fn of_object(node: NodeRef<'_>) -> Value {
         let class = node.class();
-        let number_at = |attr| node.text_at(attr).and_then(|t| t.parse::<f64>().ok());
+        let number_at = |attr| node.text_at(attr).and_then(Number::parse);
         let text = || node.text_at(Attr::VALUE).map(str::to_owned);
         let value = match class {
             Cls::DV_QUANTITY | Cls::DV_COUNT => number_at(Attr::MAGNITUDE).map(Value::Number),
@@ -54,8 +55,8 @@ impl Value {
             Cls::DV_PROPORTION => {
                 let ratio = number_at(Attr::NUMERATOR)
                     .zip(number_at(Attr::DENOMINATOR))
-                    .filter(|(_, d)| *d != 0.0);
-                ratio.map(|(n, d)| Value::Number(n / d))
+                    .filter(|(_, d)| d.double != 0.0);
+                ratio.map(|(n, d)| Value::Number(Number::of(n.double / d.double)))
             }
             _ if TEMPORAL.contains(&class) => text().map(|t| Value::TemporalObject(class, t)),
             _ if class.is_a(Cls::DV_TEXT) => text().map(Value::TextObject),
@@ -87,18 +88,18 @@ impl Value {
     }
 
     /// Returns the number that arithmetic reads.
-    pub fn number(&self) -> Option<f64> {
+    pub fn number(&self) -> Option<Number> {
         match self {
             Value::Number(number) => Some(*number),
-            Value::Untyped(text) => text.parse().ok(),
-            Value::TemporalObject(Cls::DV_DURATION, text) => time::seconds(text),
+            Value::Untyped(text) => Number::parse(text),
+            Value::TemporalObject(Cls::DV_DURATION, text) => time::seconds(text).map(Number::of),
             _ => None,
         }
     }
 }
 
 fn number(text: &str) -> Value {
-    text.parse().map_or(Value::Null, Value::Number)
+    Number::parse(text).map_or(Value::Null, Value::Number)
 }
 
 /// Returns the stored digits of a number: of a leaf, or of the number of a whole data value.
@@ -129,7 +130,7 @@ pub fn compare(left: &Value, op: CompareOp, right: &Value) -> Option<bool> {
         | (_, Value::Null | Value::Object | Value::TextObject(_)) => return None,
         (Value::Untyped(text), other) => return compare(&typed(text, other), op, other),
         (other, Value::Untyped(text)) => return compare(other, op, &typed(text, other)),
-        (Value::Number(a), Value::Number(b)) => a.partial_cmp(b)?,
+        (Value::Number(a), Value::Number(b)) => a.compare(*b)?,
         (Value::Boolean(a), Value::Boolean(b)) if equality => a.cmp(b),
         (Value::Text(a), Value::Text(b)) => a.chars().cmp(b.chars()),
         _ => return temporal(left, op, right),
@@ -204,7 +205,7 @@ pub fn call(function: Function, arguments: &[(Value, Option<String>)], now: &str
     let text = |i: usize| {
         let (value, digits) = arguments.get(i)?;
         match value {
-            Value::Number(n) => digits.clone().or_else(|| Some(n.to_string())),
+            Value::Number(n) => digits.clone().or_else(|| Some(n.identity())),
             Value::Boolean(b) => Some(b.to_string()),
             Value::TemporalObject(Cls::DV_DURATION, text) => {
                 time::seconds(text).map(|n| n.to_string())
@@ -213,20 +214,26 @@ pub fn call(function: Function, arguments: &[(Value, Option<String>)], now: &str
         }
     };
     let number = |i: usize| arguments.get(i).and_then(|(value, _)| value.number());
-    let numeric = |n: f64| {
-        n.is_finite()
-            .then_some(Value::Number(if n == 0.0 { 0.0 } else { n }))
+    let double = |i: usize| number(i).map(|number| number.double);
+    let numeric = |n: Number| {
+        n.double
+            .is_finite()
+            .then_some(Value::Number(if n.double == 0.0 {
+                Number::of(0.0)
+            } else {
+                n
+            }))
     };
     match function {
-        Function::Length => numeric(text(0)?.chars().count() as f64),
+        Function::Length => numeric(Number::of(text(0)?.chars().count() as f64)),
         Function::Contains => Some(Value::Boolean(at_index(&text(0)?, &text(1)?).is_some())),
-        Function::Position => {
-            numeric(at_index(&text(1)?, &text(0)?).map_or(0.0, |i| i as f64 + 1.0))
-        }
+        Function::Position => numeric(Number::of(
+            at_index(&text(1)?, &text(0)?).map_or(0.0, |i| i as f64 + 1.0),
+        )),
         Function::Substring => {
-            let (whole, from) = (text(0)?, number(1)?.floor());
+            let (whole, from) = (text(0)?, double(1)?.floor());
             let length = if arguments.len() == 3 {
-                number(2)?
+                double(2)?
             } else {
                 f64::INFINITY
             };
@@ -253,17 +260,21 @@ pub fn call(function: Function, arguments: &[(Value, Option<String>)], now: &str
                     .join(&separator),
             ))
         }
-        Function::Abs => numeric(number(0)?.abs()),
-        Function::Mod => numeric(number(0)? % number(1)?),
-        Function::Ceil => numeric(number(0)?.ceil()),
-        Function::Floor => numeric(number(0)?.floor()),
+        Function::Abs => numeric(number(0)?.map(i128::abs, f64::abs)),
+        Function::Mod => numeric(number(0)?.remainder(number(1)?)),
+        Function::Ceil => numeric(number(0)?.map(|n| n, f64::ceil)),
+        Function::Floor => numeric(number(0)?.map(|n| n, f64::floor)),
         Function::Round => {
             let digits = if arguments.len() == 2 {
-                number(1)?.trunc().clamp(-400.0, 400.0)
+                double(1)?.trunc().clamp(-400.0, 400.0)
             } else {
                 0.0
             };
-            numeric(rounded(number(0)?, digits as i32))
+            let digits = digits as i32;
+            numeric(number(0)?.map(
+                |n| round_whole(n, digits.min(0).unsigned_abs()),
+                |n| rounded(n, digits),
+            ))
         }
         Function::CurrentDate => Some(Value::Text(now[..10].to_owned())),
         Function::CurrentTime => Some(Value::Text(now[11..19].to_owned())),

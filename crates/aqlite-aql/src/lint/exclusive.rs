@@ -7,7 +7,7 @@ use crate::ast;
 use crate::print;
 use crate::query::{CompareOp, Literal};
 use aqlite_rm::diag::{Diagnostic, Span};
-use aqlite_rm::number;
+use aqlite_rm::exact::Exact;
 use aqlite_rm::time::Temporal;
 use std::cmp::Ordering;
 
@@ -199,9 +199,7 @@ fn flattened<'a>(
 /// as a text, where the stored value is none. `None` if they do not.
 fn order_of(a: &Literal, b: &Literal) -> Option<Ordering> {
     match (a, b) {
-        (Literal::Number(a), Literal::Number(b)) => {
-            number::parse(a)?.partial_cmp(&number::parse(b)?)
-        }
+        (Literal::Number(a), Literal::Number(b)) => Exact::parse(a)?.partial_cmp(&Exact::parse(b)?),
         (Literal::Boolean(a), Literal::Boolean(b)) => Some(a.cmp(b)),
         (Literal::Text(a), Literal::Text(b)) => {
             let texts = a.cmp(b);

@@ -6,8 +6,8 @@
 //! name. Version uids are found by the short forms that name them, too.
 
 use super::query::Literal;
+use aqlite_rm::exact::Exact;
 use aqlite_rm::id::is_uuid;
-use aqlite_rm::number;
 use aqlite_rm::time::{Axis, Temporal, TemporalKind};
 use hashbrown::HashSet;
 use std::fmt;
@@ -73,9 +73,9 @@ impl ShortUid {
 #[derive(Clone, Default)]
 struct Sets {
     /// Numbers, by their bits; zero has no sign.
-    numbers: HashSet<u64>,
+    numbers: HashSet<(u64, u64)>,
     /// Numbers that were given as texts of a URL.
-    untyped_numbers: HashSet<u64>,
+    untyped_numbers: HashSet<(u64, u64)>,
     texts: HashSet<Arc<str>>,
     /// Whether there is `false`, `true`, as such and as the text of a URL.
     booleans: [bool; 2],
@@ -103,11 +103,6 @@ type Key = (i64, i64, i64);
 
 fn key(temporal: Temporal) -> Key {
     (temporal.earliest, temporal.latest, temporal.finer)
-}
-
-fn bits(number: f64) -> u64 {
-    // -0.0 + 0.0 is 0.0, so both zeros have the same bits.
-    (number + 0.0).to_bits()
 }
 
 impl Members {
@@ -154,7 +149,7 @@ impl Members {
     }
 
     /// Whether a number is a member; `None` is unknown.
-    pub(super) fn has_number(&self, number: f64) -> Option<bool> {
+    pub(super) fn has_number(&self, number: Exact) -> Option<bool> {
         self.any(|list| list.has_number(number))
     }
 
@@ -212,13 +207,13 @@ impl List {
     }
 
     /// Whether a number is a member; `None` is unknown.
-    fn has_number(&self, number: f64) -> Option<bool> {
+    fn has_number(&self, number: Exact) -> Option<bool> {
         let sets = self.sets();
-        let found = !number.is_nan()
-            && (sets.numbers.contains(&bits(number))
-                || sets.untyped_numbers.contains(&bits(number)));
+        let (is_nan, bits) = (number.double().is_nan(), number.bits());
+        let found =
+            !is_nan && (sets.numbers.contains(&bits) || sets.untyped_numbers.contains(&bits));
         // The comparison of NaN with a number is unknown, as in `compare`.
-        let comparable = !number.is_nan() || !(sets.has_number || sets.has_untyped());
+        let comparable = !is_nan || !(sets.has_number || sets.has_untyped());
         truth(
             found,
             comparable && !(sets.has_null || sets.has_boolean || sets.has_text || sets.not_number),
@@ -363,10 +358,10 @@ impl Sets {
                 self.has_boolean = true;
                 mark(&mut self.booleans, *flag);
             }
-            Literal::Number(text) => match number::parse(text) {
+            Literal::Number(text) => match Exact::parse(text) {
                 Some(number) => {
                     self.has_number = true;
-                    self.numbers.insert(bits(number));
+                    self.numbers.insert(number.bits());
                 }
                 None => self.has_null = true,
             },
@@ -382,8 +377,8 @@ impl Sets {
     /// read as one.
     fn add_untyped(&mut self, text: &Arc<str>) {
         self.texts.insert(Arc::clone(text));
-        match number::parse(text.trim()) {
-            Some(number) => drop(self.untyped_numbers.insert(bits(number))),
+        match Exact::parse(text.trim()) {
+            Some(number) => drop(self.untyped_numbers.insert(number.bits())),
             None => self.not_number = true,
         }
         match text.trim().parse() {

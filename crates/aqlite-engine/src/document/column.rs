@@ -4,6 +4,7 @@
 use super::part::Part;
 use super::text_index::TextIndex;
 use super::zone::Zone;
+use aqlite_rm::exact::Exact;
 use aqlite_rm::number;
 use aqlite_rm::time::{Temporal, TemporalKind};
 use aqlite_rm::tree::Kind;
@@ -329,6 +330,16 @@ impl<S: AsRef<str>> Number<S> {
         match self {
             Number::Decimal(value, _) | Number::Computed(value) => *value,
             Number::Token(token) => number::parse(token.as_ref()).unwrap_or(f64::NAN),
+        }
+    }
+
+    /// The value with what its double lost of the whole part.
+    pub fn exact(&self) -> Exact {
+        match self {
+            Number::Decimal(value, _) | Number::Computed(value) => Exact::from(*value),
+            Number::Token(token) => {
+                Exact::parse(token.as_ref()).unwrap_or_else(|| Exact::from(f64::NAN))
+            }
         }
     }
 

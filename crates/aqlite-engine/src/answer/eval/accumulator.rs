@@ -12,6 +12,7 @@ use super::work::{ROW, of_texts};
 use crate::answer::query::Aggregate;
 use crate::answer::result::Cell;
 use crate::document::Number;
+use aqlite_rm::exact::{Exact, WIDE};
 use aqlite_rm::number::shortest;
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -177,8 +178,8 @@ impl Accumulator {
     /// Returns whether a number cannot be the best.
     fn is_behind(&self, aggregate: &Aggregate, number: f64) -> bool {
         match (self.best.as_ref().map(|best| &best.key), aggregate) {
-            (Some(SortKey::Number(best)), Aggregate::Min(_)) => *best < number,
-            (Some(SortKey::Number(best)), Aggregate::Max(_)) => *best > number,
+            (Some(SortKey::Number(best)), Aggregate::Min(_)) => best.double() < number,
+            (Some(SortKey::Number(best)), Aggregate::Max(_)) => best.double() > number,
             _ => false,
         }
     }
@@ -247,13 +248,13 @@ impl Accumulator {
     /// Adds the number of a node to the sum, if its value is a number.
     #[inline]
     fn add_number(&mut self, view: View<'_>, node: Node) {
-        let Some(number) = view.value(node).as_number() else {
+        let Some(number) = view.value(node).as_number().map(Exact::double) else {
             return;
         };
         self.count += 1;
         self.is_real |= !view.is_integer(node);
         // A double holds every whole number below 2⁵³: of greater ones the digits decide.
-        let digits = if number.abs() < EXACT {
+        let digits = if number.abs() < WIDE {
             None
         } else {
             view.digits(node).and_then(|digits| digits.parse().ok())
@@ -319,14 +320,11 @@ impl Accumulator {
         match (self.cell(aggregate), &self.best) {
             (Cell::Null, _) => SortKey::Null,
             (_, Some(best)) => best.key.clone(),
-            (Cell::Number(number), None) => SortKey::Number(number.value()),
+            (Cell::Number(number), None) => SortKey::Number(number.exact()),
             _ => SortKey::Null,
         }
     }
 }
-
-/// Below this, 2⁵³, a double holds every whole number.
-pub(super) const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// A cell of a number that is a double whatever its value: a whole one with `.0`.
 fn double(number: f64) -> Cell<String> {

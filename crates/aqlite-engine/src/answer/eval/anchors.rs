@@ -7,6 +7,7 @@ use crate::answer::query::{
 };
 use crate::answer::reads::Reads;
 use aqlite_rm::class::Cls;
+use aqlite_rm::exact::WIDE;
 use aqlite_rm::number;
 use aqlite_rm::time::{Temporal, TemporalKind};
 
@@ -123,7 +124,10 @@ impl Comparison {
             return None;
         };
         let bound = match literal {
-            Literal::Number(token) => Bound::Number(number::parse(token)?),
+            // Of greater numbers a column has the nearest doubles only.
+            Literal::Number(token) => {
+                Bound::Number(number::parse(token).filter(|number| number.abs() < WIDE)?)
+            }
             Literal::Text(text) => {
                 let moment = Temporal::parse_literal(TemporalKind::DateTime, text)?;
                 Bound::Moment(moment.earliest)

@@ -1,6 +1,5 @@
 //! Blocks: rows of one row template, tested, folded and shown column by column.
 
-use super::accumulator::EXACT;
 use super::anchors::{Bound, Comparison, Conjunct};
 use super::condition::ConditionEvaluator;
 use super::execution_path::ExecutionPath;
@@ -10,6 +9,7 @@ use super::templates::Abort;
 use crate::answer::plan_cache::{Cells, ProjectedCell};
 use crate::answer::query::CompareOp;
 use crate::document::{Column, ColumnView, Fragment, ItemKind, Table, Zone};
+use aqlite_rm::exact::WIDE;
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 use std::rc::Rc;
@@ -416,7 +416,7 @@ impl<'b> Block<'b> {
     /// too long for a double.
     pub fn exact_numbers(&self, path: usize) -> Option<Numbers<'b>> {
         match self.column_view(path)?.column() {
-            Column::Number(numbers) if numbers.has_long(EXACT) => None,
+            Column::Number(numbers) if numbers.has_long(WIDE) => None,
             _ => self.numbers(path),
         }
     }

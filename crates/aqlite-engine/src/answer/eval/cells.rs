@@ -2,7 +2,6 @@
 
 use super::condition::ConditionEvaluator;
 use super::node::{Node, View};
-use super::sort_key::without_sign_of_zero;
 use super::value::Value;
 use super::work::{Work, of_texts};
 use crate::answer::query::{ColumnValue, Expr, Literal};
@@ -10,7 +9,6 @@ use crate::answer::result::{Cell, CellRef, ResultBuffer};
 use crate::document::{Dictionary, Fragment, ItemKind, Leaf, Number};
 use aqlite_rm::Token;
 use aqlite_rm::json::Scanner;
-use aqlite_rm::number;
 
 /// A constant by table and item, or an object by its node, and what its cells are kept as.
 pub(super) type ShownValue = Option<(Node, CellRef)>;
@@ -144,7 +142,11 @@ pub(super) fn cell_of_literal(literal: &Literal) -> Cell<&str> {
 fn cell_of_value<'c>(value: &Value<'_>, buffer: &'c mut String) -> Cell<&'c str> {
     match value {
         Value::Boolean(flag) => Cell::Boolean(*flag),
-        Value::Number(number) => Cell::computed(*number),
+        Value::Number(number) if number.is_wide() => {
+            *buffer = number.text();
+            Cell::Number(Number::Token(buffer))
+        }
+        Value::Number(number) => Cell::computed(number.double()),
         other => other.as_text().map_or(Cell::Null, |text| {
             buffer.clear();
             buffer.push_str(text);
@@ -200,5 +202,5 @@ pub(super) fn identity(cell: &Cell<&str>, out: &mut String) {
 }
 
 fn number_identity(number: &Number<&str>, out: &mut String) {
-    out.push_str(&number::shortest(without_sign_of_zero(number.value())));
+    out.push_str(&number.exact().without_sign_of_zero().text());
 }

@@ -3,6 +3,7 @@
 use super::value::Value;
 use super::work::{BYTE, STEP};
 use crate::answer::query::{Function, ValueType};
+use aqlite_rm::exact::Exact;
 use aqlite_rm::number;
 use aqlite_rm::time::TemporalKind;
 use std::borrow::Cow;
@@ -15,17 +16,18 @@ pub(super) fn call<'a>(function: Function, arguments: &[Value<'a>], now: &str) -
 fn evaluate<'a>(function: Function, arguments: &[Value<'a>], now: &str) -> Option<Value<'a>> {
     let text = |i: usize| arguments.get(i).and_then(printed);
     let number = |i: usize| arguments.get(i).and_then(Value::as_number);
+    let double = |i: usize| number(i).map(Exact::double);
     let value = match function {
-        Function::Length => Value::Number(text(0)?.chars().count() as f64),
+        Function::Length => finite(Exact::from(text(0)?.chars().count() as f64))?,
         Function::Contains => Value::Boolean(text(0)?.contains(&*text(1)?)),
-        Function::Position => Value::Number(position(&text(0)?, &text(1)?)),
+        Function::Position => finite(Exact::from(position(&text(0)?, &text(1)?)))?,
         Function::Substring => Value::Text(
             substring(
                 &text(0)?,
-                number(1)?,
+                double(1)?,
                 // A length that is NULL makes the result NULL. An absent one does not.
                 if arguments.len() > 2 {
-                    Some(number(2)?)
+                    Some(double(2)?)
                 } else {
                     None
                 },
@@ -47,12 +49,12 @@ fn evaluate<'a>(function: Function, arguments: &[Value<'a>], now: &str) -> Optio
                 .into(),
         ),
         Function::Abs => finite(number(0)?.abs())?,
-        Function::Mod => finite(number(0)? % number(1)?)?,
+        Function::Mod => finite(number(0)?.remainder(number(1)?))?,
         Function::Ceil => finite(number(0)?.ceil())?,
         Function::Floor => finite(number(0)?.floor())?,
         Function::Round => finite(round(
             number(0)?,
-            if arguments.len() > 1 { number(1)? } else { 0.0 },
+            if arguments.len() > 1 { double(1)? } else { 0.0 },
         ))?,
         Function::CurrentDate => Value::Text(now.get(..10)?.to_owned().into()),
         Function::CurrentTime => Value::Text(now.get(11..19)?.to_owned().into()),
@@ -71,8 +73,9 @@ fn evaluate<'a>(function: Function, arguments: &[Value<'a>], now: &str) -> Optio
 const MILLISECONDS: usize = "2026-01-01T00:00:00.000".len();
 
 /// A number that was calculated, if there is one; its zero has no sign.
-fn finite<'a>(number: f64) -> Option<Value<'a>> {
-    number.is_finite().then_some(Value::Number(number + 0.0))
+fn finite<'a>(number: Exact) -> Option<Value<'a>> {
+    let is_finite = number.double().is_finite();
+    is_finite.then_some(Value::Number(number.without_sign_of_zero()))
 }
 
 /// Returns whether an argument is read as a text.
@@ -84,11 +87,11 @@ pub(super) fn takes_text(function: Function, argument: usize) -> bool {
 /// A value as text, as CONCAT and its kin take it: a whole duration is its length in seconds.
 fn printed<'v>(value: &'v Value<'_>) -> Option<Cow<'v, str>> {
     match value {
-        Value::Number(number) => Some(number::shortest(*number).into()),
+        Value::Number(number) => Some(number.text().into()),
         Value::Boolean(flag) => Some(flag.to_string().into()),
-        Value::TemporalObject(TemporalKind::Duration, _) => value
-            .as_number()
-            .map(|number| number::shortest(number).into()),
+        Value::TemporalObject(TemporalKind::Duration, _) => {
+            value.as_number().map(|number| number.text().into())
+        }
         other => other.as_text().map(Cow::Borrowed),
     }
 }
@@ -136,17 +139,24 @@ fn substring(text: &str, from: f64, length: Option<f64>) -> Option<String> {
 
 /// Half away from zero, to a number of decimals (negative: tens, hundreds), on the decimal digits
 /// as people write them.
-fn round(number: f64, decimals: f64) -> f64 {
+fn round(number: Exact, decimals: f64) -> Exact {
     // No double has digits beyond these places: the greatest is about 1.8e308, the least 5e-324.
     let decimals = decimals.clamp(-400.0, 400.0) as i32;
+    let wide = u32::try_from(-decimals).ok();
+    wide.and_then(|zeros| number.round_wide(zeros))
+        .unwrap_or_else(|| round_double(number, decimals))
+}
+
+fn round_double(exact: Exact, decimals: i32) -> Exact {
+    let number = exact.double();
     let shifted =
         |number: f64, by: i32| number::parse(&format!("{}e{by}", number::shortest(number)));
     match shifted(number, decimals) {
         // A double of this size, about 2^53, has no fraction that could be rounded.
-        Some(shifted) if shifted.abs() >= 9e15 => number,
+        Some(shifted) if shifted.abs() >= 9e15 => exact,
         moved => moved
             .and_then(|n| shifted(n.round(), -decimals))
-            .unwrap_or(number),
+            .map_or(exact, Exact::from),
     }
 }
 
@@ -170,7 +180,8 @@ mod tests {
     use super::*;
 
     fn number(function: Function, arguments: &[Value<'_>]) -> Option<f64> {
-        call(function, arguments, "2026-01-02T03:04:05.678+01:00").as_number()
+        let value = call(function, arguments, "2026-01-02T03:04:05.678+01:00");
+        value.as_number().map(Exact::double)
     }
 
     #[test]
@@ -215,7 +226,7 @@ mod tests {
             let entry = function.entry();
             let sample = |value_type: ValueType| match value_type {
                 ValueType::Text => Value::Text("abc".into()),
-                ValueType::Number => Value::Number(2.0),
+                ValueType::Number => Value::Number(2.0.into()),
                 ValueType::Boolean => Value::Boolean(true),
                 ValueType::Any => Value::Null,
             };
@@ -238,7 +249,7 @@ mod tests {
     fn null_in_null_out() {
         assert_eq!(number(Function::Length, &[Value::Null]), None);
         assert_eq!(
-            number(Function::Mod, &[Value::Number(1.0), Value::Number(0.0)]),
+            number(Function::Mod, &[1.0, 0.0].map(|n| Value::Number(n.into()))),
             None
         );
     }
@@ -246,7 +257,10 @@ mod tests {
     #[test]
     fn decimals_round_as_they_are_written() {
         let round = |n: f64, digits: f64| {
-            number(Function::Round, &[Value::Number(n), Value::Number(digits)])
+            number(
+                Function::Round,
+                &[n, digits].map(|n| Value::Number(n.into())),
+            )
         };
         assert_eq!(
             (round(2.345, 1.0), round(2.345, 2.0), round(-2.5, 0.0)),

@@ -6,6 +6,7 @@ use crate::answer::plan::EHR_REFERENCES;
 use crate::answer::result::CellRef;
 use crate::document::{Batch, Doc, Fragment, ItemKind, Layout, Leaf, ObjectKind, Table};
 use aqlite_rm::class::{Attr, Cls};
+use aqlite_rm::exact::{Exact, WIDE};
 use aqlite_rm::imported::{standard_item_json, standard_json};
 use aqlite_rm::json::quote_into;
 use std::cell::{Cell, RefCell};
@@ -254,6 +255,16 @@ impl<'b> View<'b> {
             Leaf::Number(number) => Some(number),
             _ => None,
         }
+    }
+
+    /// Returns the number of a leaf, of which `double` is the nearest double.
+    pub fn exact(self, node: Node, double: f64) -> Exact {
+        if double.abs() < WIDE {
+            return Exact::from(double);
+        }
+        let mut digits = String::new();
+        self.write_token(node, &mut digits);
+        Exact::of(double, &digits)
     }
 
     /// Returns the number of a node with its digits as stored: of a leaf, a quantity, a count, an

@@ -5,6 +5,7 @@ use super::condition::ConditionEvaluator;
 use super::node::Node;
 use super::value::Value;
 use crate::answer::query::{ColumnValue, Expr, OrderBy, OrderKey};
+use aqlite_rm::exact::Exact;
 use aqlite_rm::time::{Axis, Temporal, TemporalKind};
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -13,7 +14,7 @@ use std::cmp::Ordering;
 /// them, booleans, objects, and NULL last.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum SortKey {
-    Number(f64),
+    Number(Exact),
     Temporal(Temporal),
     Text(String),
     Boolean(bool),
@@ -58,7 +59,7 @@ pub(super) fn sort_key(value: &Value<'_>) -> SortKey {
     match value {
         Value::Null => SortKey::Null,
         Value::Boolean(flag) => SortKey::Boolean(*flag),
-        Value::Number(number) => SortKey::Number(without_sign_of_zero(*number)),
+        Value::Number(number) => SortKey::Number(*number),
         // The text of a duration sorts as text (P30M before P40D), a whole DV_DURATION by its
         // length.
         Value::Temporal(TemporalKind::Duration, text) => SortKey::Text(text.to_string()),
@@ -101,7 +102,7 @@ impl SortKey {
     /// Never more for less: the rank in the first byte, then the beginning of the value.
     pub(super) fn lead(&self) -> u128 {
         let value = match self {
-            SortKey::Number(number) => u128::from(in_order(rank_of(*number))),
+            SortKey::Number(number) => u128::from(in_order(rank_of(number.double()))),
             SortKey::Temporal(temporal) if temporal.axis() == Axis::Length => {
                 u128::from(in_order(temporal.earliest))
             }
@@ -162,7 +163,7 @@ fn in_order(number: i64) -> u64 {
 /// texts, dates and times together.
 pub(super) fn compare_keys(a: &SortKey, b: &SortKey) -> Ordering {
     match (a, b) {
-        (SortKey::Number(a), SortKey::Number(b)) => a.total_cmp(b),
+        (SortKey::Number(a), SortKey::Number(b)) => a.total_cmp(*b),
         (SortKey::Temporal(a), SortKey::Temporal(b)) if a.axis() == b.axis() => {
             a.total_order(*b).unwrap_or(Ordering::Equal)
         }
@@ -186,9 +187,4 @@ pub(super) fn compare_rows(a: &[SortKey], b: &[SortKey], order: &[OrderKey]) -> 
         }
     });
     keys.find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
-}
-
-/// -0 is 0.
-pub(super) fn without_sign_of_zero(number: f64) -> f64 {
-    number + 0.0
 }

@@ -4,7 +4,7 @@ use super::node::{Node, View};
 use crate::answer::query::{CompareOp, Literal, Members};
 use crate::document::Leaf;
 use aqlite_rm::class::{Attr, Cls};
-use aqlite_rm::number;
+use aqlite_rm::exact::Exact;
 use aqlite_rm::time::{Temporal, TemporalKind};
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -17,7 +17,7 @@ pub(super) enum Value<'a> {
     /// A boolean.
     Boolean(bool),
     /// A number.
-    Number(f64),
+    Number(Exact),
     /// A text.
     Text(Cow<'a, str>),
     /// The text of a stored date, time, date-time or duration.
@@ -40,7 +40,7 @@ impl<'b> View<'b> {
             return Value::Null;
         }
         match self.leaf(node) {
-            Some(Leaf::Number(number)) => Value::Number(number),
+            Some(Leaf::Number(number)) => Value::Number(self.exact(node, number)),
             Some(Leaf::Boolean(flag)) => Value::Boolean(flag),
             Some(Leaf::Text(text)) => match self.holder(node) {
                 // Only the value of a temporal class is a time, not a text of another attribute.
@@ -57,8 +57,10 @@ impl<'b> View<'b> {
     fn object_value(self, node: Node) -> Value<'b> {
         let class = self.class(node);
         let number = |attr| {
-            self.number_at(node, attr)
-                .map_or(Value::Object, Value::Number)
+            let number = self.single(node, attr).map(|number| self.value(number));
+            number
+                .filter(|number| matches!(number, Value::Number(_)))
+                .unwrap_or(Value::Object)
         };
         match class {
             Cls::DV_QUANTITY | Cls::DV_COUNT => number(Attr::MAGNITUDE),
@@ -68,7 +70,7 @@ impl<'b> View<'b> {
                 self.number_at(node, Attr::DENOMINATOR),
             ) {
                 // Without a quotient the proportion cannot be compared.
-                (Some(n), Some(d)) if d != 0.0 => Value::Number(n / d),
+                (Some(n), Some(d)) if d != 0.0 => Value::Number(Exact::from(n / d)),
                 _ => Value::Object,
             },
             _ if class.is_a(Cls::DV_TEXT) => self
@@ -91,7 +93,7 @@ impl<'a> Value<'a> {
         match literal {
             Literal::Null => Value::Null,
             Literal::Boolean(flag) => Value::Boolean(*flag),
-            Literal::Number(text) => number::parse(text).map_or(Value::Null, Value::Number),
+            Literal::Number(text) => Exact::parse(text).map_or(Value::Null, Value::Number),
             Literal::Text(text) => Value::Text((&**text).into()),
             Literal::Untyped(text) => Value::Untyped(text),
         }
@@ -123,12 +125,13 @@ impl<'a> Value<'a> {
     }
 
     /// The number, for arithmetic: a whole duration is its seconds.
-    pub fn as_number(&self) -> Option<f64> {
+    pub fn as_number(&self) -> Option<Exact> {
         match self {
             Value::Number(number) => Some(*number),
-            Value::Untyped(text) => number::parse(text),
+            Value::Untyped(text) => Exact::parse(text),
             Value::TemporalObject(TemporalKind::Duration, text) => {
-                Temporal::parse(TemporalKind::Duration, text).map(Temporal::magnitude)
+                let duration = Temporal::parse(TemporalKind::Duration, text)?;
+                Some(duration.magnitude().into())
             }
             _ => None,
         }
@@ -230,7 +233,7 @@ fn compare_temporal(left: &Value<'_>, op: CompareOp, right: &Value<'_>) -> Optio
 /// Converts the text of a URL parameter to the type of the other side of the comparison.
 fn typed<'a>(text: &'a str, other: &Value<'_>) -> Value<'a> {
     match other {
-        Value::Number(_) => number::parse(text.trim()).map_or(Value::Null, Value::Number),
+        Value::Number(_) => Exact::parse(text.trim()).map_or(Value::Null, Value::Number),
         Value::Boolean(_) => text.trim().parse().map_or(Value::Null, Value::Boolean),
         _ => Value::Text(text.into()),
     }
@@ -276,7 +279,8 @@ mod tests {
             .iter()
             .chain(&more)
             .flat_map(|t| [text(t), untyped(t)]);
-        let others = ["7", "7.00", "0", "-0", "86400"].map(|n| Literal::Number(n.into()));
+        let others = ["7", "7.00", "0", "-0", "86400", "9007199254740993"]
+            .map(|n| Literal::Number(n.into()));
         typed
             .chain(others)
             .chain([
@@ -316,7 +320,11 @@ mod tests {
                 Value::Untyped(text),
             ])
         };
-        let numbers = [0.0, -0.0, 7.0, 86400.0, f64::NAN].map(Value::Number);
+        let numbers = [0.0, -0.0, 7.0, 86400.0, f64::NAN]
+            .map(Exact::from)
+            .into_iter()
+            .chain(["9007199254740992", "9007199254740993"].map(|n| Exact::parse(n).unwrap()))
+            .map(Value::Number);
         texts
             .into_iter()
             .flat_map(of)
