@@ -83,6 +83,9 @@ pub(crate) fn arithmetic(
     if operator == Operator::Plus && is_joined(a, b) {
         return Ok(Value::text(&format!("{}{}", shown(a), shown(b))));
     }
+    if matches!(operator, Operator::Plus | Operator::Minus) {
+        check_units(a, b)?;
+    }
     let (x, y) = (
         a.number().ok_or(EvalError::Types)?,
         b.number().ok_or(EvalError::Types)?,
@@ -98,6 +101,19 @@ pub(crate) fn arithmetic(
         _ => return Err(EvalError::Types),
     };
     carried(n, x.is_infinite() || y.is_infinite())
+}
+
+/// Checks that two quantities that are added or subtracted have the same unit. One without a unit is
+/// a number.
+fn check_units(a: &Value, b: &Value) -> Result<()> {
+    match (a, b) {
+        (Value::Quantity(x), Value::Quantity(y))
+            if x.unit != y.unit && !x.unit.is_empty() && !y.unit.is_empty() =>
+        {
+            Err(EvalError::Units(x.unit.clone(), y.unit.clone()))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Accepts an infinite result only where an operand was infinite. The logarithm of zero has a place

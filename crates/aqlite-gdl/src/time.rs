@@ -103,7 +103,7 @@ impl<'a> Clock<'a> {
         match self.zone.filter(|_| moment.zoned) {
             None => Some(moment),
             // An hour has a fixed length: the moment stays and its offset is looked up.
-            Some(zone) if matches!(unit, Some(TimeUnit::Hour | TimeUnit::Minute)) => Some(Moment {
+            Some(zone) if unit.is_some_and(TimeUnit::is_of_clock) => Some(Moment {
                 offset: zone.offset(moment.millis),
                 ..moment
             }),
@@ -127,6 +127,8 @@ pub enum TimeUnit {
     Hour,
     /// `min`
     Minute,
+    /// `s`
+    Second,
 }
 
 impl TimeUnit {
@@ -139,8 +141,14 @@ impl TimeUnit {
             "d" => Some(TimeUnit::Day),
             "h" => Some(TimeUnit::Hour),
             "min" => Some(TimeUnit::Minute),
+            "s" => Some(TimeUnit::Second),
             _ => None,
         }
+    }
+
+    /// Returns whether the unit is a part of a day, with the same length on every day.
+    fn is_of_clock(self) -> bool {
+        matches!(self, TimeUnit::Hour | TimeUnit::Minute | TimeUnit::Second)
     }
 }
 
@@ -240,10 +248,11 @@ impl Moment {
             TimeUnit::Day => plus_days(local, steps),
             TimeUnit::Hour => local.checked_add_signed(TimeDelta::try_hours(steps)?),
             TimeUnit::Minute => local.checked_add_signed(TimeDelta::try_minutes(steps)?),
+            TimeUnit::Second => local.checked_add_signed(TimeDelta::try_seconds(steps)?),
         }?;
         // A date plus hours has a time of day.
         let precision = match (self.precision, unit) {
-            (Precision::Date, TimeUnit::Hour | TimeUnit::Minute) => Precision::DateTime,
+            (Precision::Date, unit) if unit.is_of_clock() => Precision::DateTime,
             (same, _) => same,
         };
         let moved = Moment::at(moved, self.offset, precision)?;
