@@ -7,6 +7,7 @@ use crate::query;
 use aqlite::gdl::{self, CompiledGuide, RunInput, describe};
 use clap::Args;
 use serde_json::{Value, json};
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::io::Write;
 use std::path::PathBuf;
@@ -27,7 +28,7 @@ pub struct Options {
     /// The file of the guide: GDL2 as JSON, or GDL as ODIN
     #[arg(value_name = "GUIDE")]
     guide: PathBuf,
-    /// The value of a variable, as fixtures write it: gt0003=80,kg; may be repeated
+    /// The value of a variable, as fixtures write it: gt0003=80,kg; repeat it for other variables
     #[arg(long = "input", value_name = "CODE=VALUE", value_parser = read_input)]
     inputs: Vec<(String, String)>,
     #[command(flatten)]
@@ -78,6 +79,11 @@ pub fn run(options: &Options) -> Result<Outcome, Failure> {
 
 /// Runs the guide on the values of variables.
 fn on_inputs(options: &Options) -> Result<Value, Failure> {
+    let mut codes = HashSet::new();
+    if let Some((code, _)) = options.inputs.iter().find(|(code, _)| !codes.insert(code)) {
+        let problem = format!("--input {code} is given twice: a variable has one value");
+        return Err(Failure::Usage(problem));
+    }
     let text = std::fs::read_to_string(&options.guide)?;
     let run_options = run_options(options);
     let now = moment(options.now.as_deref())?;
