@@ -1,8 +1,8 @@
 //! Rows as Arrow streams and Parquet files.
 
 use crate::outcome::Failure;
-use crate::progress::is_interrupted;
-use aqlite::aql::ResultSet;
+use crate::progress;
+use crate::rows::Rows;
 use aqlite::arrow::{BATCH_ROWS, ColumnTypes, TableError, TableOptions, TableWriter, Times};
 use clap::ValueEnum;
 use std::io::Write;
@@ -29,30 +29,55 @@ impl From<TimesForm> for Times {
     }
 }
 
-/// Writes the rows of a result as a table. The memory is that of a row group beside the rows.
+/// Returns the types of the columns, which all rows decide.
 ///
 /// # Errors
-/// If the output cannot be written, or the user stops.
+/// If the rows cannot be read, or the user stops.
+pub fn types_of(rows: &Rows<'_>, limit: usize) -> Result<ColumnTypes, Failure> {
+    let mut types = None;
+    rows.each(limit, &mut |part| {
+        progress::check()?;
+        let types = types.get_or_insert_with(|| ColumnTypes::new(part.columns.len()));
+        part.rows().for_each(|row| types.observe(row));
+        Ok(())
+    })?;
+    types.ok_or_else(no_columns)
+}
+
+/// Writes rows, whose types were observed, as a table. The memory is that of a row group beside that
+/// of a part of the rows.
+///
+/// # Errors
+/// If the rows cannot be read, the output cannot be written, or the user stops.
 pub fn write(
-    result: &ResultSet,
+    (rows, limit): (&Rows<'_>, usize),
+    types: &ColumnTypes,
     options: &TableOptions<'_>,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
-    let mut types = ColumnTypes::new(result.columns.len());
-    result.rows().for_each(|row| types.observe(row));
-    let mut writer = TableWriter::new(result, &types, options).map_err(failure)?;
-    let mut rows = result.rows();
-    while rows.len() > 0 {
-        if is_interrupted() {
-            return Err(Failure::Interrupted);
+    let mut begun = None;
+    rows.each(limit, &mut |part| {
+        let writer = match &mut begun {
+            Some(writer) => writer,
+            None => begun.insert(TableWriter::new(part, types, options).map_err(failure)?),
+        };
+        let mut rows = part.rows();
+        while rows.len() > 0 {
+            progress::check()?;
+            let batch = rows.by_ref().take(BATCH_ROWS);
+            writer.write(batch).map_err(failure)?;
+            out.write_all(&writer.take())?;
         }
-        writer
-            .write(rows.by_ref().take(BATCH_ROWS))
-            .map_err(failure)?;
-        out.write_all(&writer.take())?;
-    }
-    out.write_all(&writer.finish().map_err(failure)?)?;
+        Ok(())
+    })?;
+    let rest = begun.ok_or_else(no_columns)?.finish().map_err(failure)?;
+    out.write_all(&rest)?;
     Ok(())
+}
+
+/// The error for rows without a part, which [`Rows::each`] never has.
+fn no_columns() -> Failure {
+    Failure::Data(String::from("a result has no columns"))
 }
 
 fn failure(error: TableError) -> Failure {

@@ -17,6 +17,7 @@ mod progress;
 mod query;
 mod report;
 mod repository;
+mod rows;
 mod serve;
 mod server_options;
 mod shell;

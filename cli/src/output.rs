@@ -2,8 +2,9 @@
 
 use crate::columnar::{self, TimesForm};
 use crate::outcome::Failure;
+use crate::rows::Rows;
 use aqlite::aql::{Cell, CsvOptions, ResultFormat, ResultSet};
-use aqlite::arrow::{TableFormat, TableOptions};
+use aqlite::arrow::{ColumnTypes, TableFormat, TableOptions};
 use aqlite::rm::json::quote_into;
 use clap::ValueEnum;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
@@ -36,6 +37,8 @@ pub struct OutputForm<'o> {
     pub format: Format,
     /// The form of date-times in Arrow and Parquet.
     pub times: TimesForm,
+    /// The most rows that are written.
+    pub limit: usize,
     /// The text of the query, which Arrow and Parquet contain.
     pub aql: &'o str,
 }
@@ -56,8 +59,14 @@ impl Format {
         }
     }
 
+    /// Returns whether rows are written part by part. The columns of CSV, and the widths of a table,
+    /// depend on all rows.
+    pub fn has_parts(self) -> bool {
+        matches!(self, Format::Json | Format::Ndjson) || self.table().is_some()
+    }
+
     /// Returns the format of tables that this is; `None` for the formats of texts.
-    fn table(self) -> Option<TableFormat> {
+    pub fn table(self) -> Option<TableFormat> {
         match self {
             Format::Arrow => Some(TableFormat::Arrow),
             Format::Parquet => Some(TableFormat::Parquet),
@@ -102,32 +111,49 @@ pub fn open(file: Option<&Path>) -> Result<Box<dyn Write>, Failure> {
     Ok(Box::new(BufWriter::new(created)))
 }
 
-/// Writes the rows of a result.
+/// Writes the rows of a query.
 ///
 /// # Errors
-/// If the output cannot be written: [`Failure::Closed`] if its reader has closed it.
-pub fn write(
-    result: &ResultSet,
+/// If the rows cannot be read, or the output cannot be written: [`Failure::Closed`] if its reader
+/// has closed it.
+pub fn write(rows: &Rows<'_>, form: &OutputForm<'_>, out: &mut dyn Write) -> Result<(), Failure> {
+    if form.format.table().is_some() {
+        let types = columnar::types_of(rows, form.limit)?;
+        return write_table(rows, &types, form, out);
+    }
+    let mut begun = None;
+    rows.each(form.limit, &mut |part| match form.format {
+        Format::Json => write_part(part, || ResultFormat::Json, &mut begun, out),
+        Format::Ndjson => {
+            let format = || ResultFormat::Ndjson(part.column_names());
+            write_part(part, format, &mut begun, out)
+        }
+        // These formats have one part.
+        Format::Csv => {
+            let format = || ResultFormat::Csv(CsvOptions::default(), part.csv_columns());
+            write_part(part, format, &mut begun, &mut LineFeeds::to(out))
+        }
+        _ => write_for_people(part, out),
+    })?;
+    if form.format == Format::Json {
+        out.write_all(b"]}\n")?;
+    }
+    out.flush()?;
+    Ok(())
+}
+
+/// Writes rows, whose types were observed, in a format of tables.
+///
+/// # Errors
+/// As [`write`].
+pub fn write_table(
+    rows: &Rows<'_>,
+    types: &ColumnTypes,
     form: &OutputForm<'_>,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
-    match form.format {
-        Format::Table => write_table(result, out)?,
-        Format::Csv => {
-            let format = ResultFormat::Csv(CsvOptions::default(), result.csv_columns());
-            write_rows(result, &format, &mut LineFeeds::to(out))?;
-        }
-        Format::Ndjson => {
-            let format = ResultFormat::Ndjson(result.column_names());
-            write_rows(result, &format, out)?;
-        }
-        Format::Json => {
-            out.write_all(head(result).as_bytes())?;
-            write_rows(result, &ResultFormat::Json, out)?;
-            out.write_all(b"}\n")?;
-        }
-        Format::Arrow => columnar::write(result, &form.table_options(TableFormat::Arrow), out)?,
-        Format::Parquet => columnar::write(result, &form.table_options(TableFormat::Parquet), out)?,
+    if let Some(format) = form.format.table() {
+        columnar::write((rows, form.limit), types, &form.table_options(format), out)?;
     }
     out.flush()?;
     Ok(())
@@ -144,20 +170,42 @@ impl OutputForm<'_> {
     }
 }
 
-fn write_rows(
-    result: &ResultSet,
-    format: &ResultFormat,
+/// The format of rows that are being written, and the number of those that are.
+type Begun = Option<(ResultFormat, usize)>;
+
+/// Writes a part of the rows as text; before the first one the text that precedes all rows.
+fn write_part(
+    part: &ResultSet,
+    format: impl FnOnce() -> ResultFormat,
+    begun: &mut Begun,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let mut text = String::new();
-    format.begin(&mut text);
+    let (format, written) = match begun {
+        Some(begun) => begun,
+        None => {
+            let format = format();
+            if let ResultFormat::Json = format {
+                text.push_str(&head(part));
+            }
+            format.begin(&mut text);
+            begun.insert((format, 0))
+        }
+    };
+    // The rows of a part begin without the comma that divides them from those of the part before.
+    if let ResultFormat::Json = format
+        && *written > 0
+        && !part.is_empty()
+    {
+        text.push(',');
+    }
     let mut next = 0;
-    while next < result.len() {
-        next = result.write_piece(format, next, (PIECE, usize::MAX), &mut text);
+    while next < part.len() {
+        next = part.write_piece(format, next, (PIECE, usize::MAX), &mut text);
         out.write_all(text.as_bytes())?;
         text.clear();
     }
-    format.end(&mut text);
+    *written += part.len();
     out.write_all(text.as_bytes())?;
     Ok(())
 }
@@ -217,7 +265,7 @@ fn head(result: &ResultSet) -> String {
     out
 }
 
-fn write_table(result: &ResultSet, out: &mut dyn Write) -> Result<(), Failure> {
+fn write_for_people(result: &ResultSet, out: &mut dyn Write) -> Result<(), Failure> {
     let mut table = Table::new();
     table.load_style(UTF8_FULL_CONDENSED);
     table.set_content_arrangement(ContentArrangement::Dynamic);

@@ -1,14 +1,15 @@
 //! The command `query`: rows from files, a server or a database.
 
-use crate::columnar::TimesForm;
+use crate::columnar::{self, TimesForm};
 use crate::data::{DataOptions, DataSet, files};
 use crate::lint::Lint;
 use crate::outcome::{Failure, Outcome};
 use crate::output::{self, Format, OutputForm};
 use crate::report;
 use crate::repository::{QueryText, Repository, RepositoryQuery};
+use crate::rows::Rows;
 use crate::server_options::ServerOptions;
-use aqlite::aql::{self, Parameter, Parameters, Plan, QueryOptions, ResultSet};
+use aqlite::aql::{self, Parameter, Parameters, Plan, QueryOptions};
 use aqlite::diag::Severity;
 use aqlite::rm::{json, time};
 use aqlite::template::Template;
@@ -124,9 +125,12 @@ pub fn run(options: &Options) -> Result<Outcome, Failure> {
         data.reliably(&options.data, |data| explain(&text, &parameters, data))?;
         return Ok(outcome);
     }
-    let now = now();
+    let (now, form) = (now(), options.form(&text));
+    if form.format.table().is_some() && plan.has_independent_rows() {
+        return write_segments(&mut data, (&plan, &now), &form, options).map(|()| outcome);
+    }
     let answer = data.reliably(&options.data, |data| data.answer(&plan, &now))?;
-    write(answer.result, &text, options)?;
+    write(&Rows::Whole(answer.result), &form, options)?;
     Ok(outcome)
 }
 
@@ -151,9 +155,10 @@ fn ask(
         },
         parameters,
     };
-    let answer = repository.answer(&query);
+    let has_parts = options.form("").format.has_parts();
+    let answer = repository.answer_in_parts(&query, has_parts);
     let answer = answer.inspect_err(|failure| show_errors(failure, (&query, &path)))?;
-    write(answer.result, &answer.aql, options)?;
+    write(&answer.rows, &options.form(&answer.aql), options)?;
     Ok(Outcome::Success)
 }
 
@@ -175,18 +180,31 @@ impl Options {
         OutputForm {
             format: Format::or_default(self.format, self.output.as_deref()),
             times: self.times,
+            limit: self.limit.unwrap_or(usize::MAX),
             aql,
         }
     }
 }
 
-/// Writes the rows of a result.
-fn write(mut result: ResultSet, aql: &str, options: &Options) -> Result<(), Failure> {
-    if let Some(limit) = options.limit {
-        result.truncate(limit);
-    }
+/// Writes the rows of a query.
+fn write(rows: &Rows<'_>, form: &OutputForm<'_>, options: &Options) -> Result<(), Failure> {
     let file = options.output.as_deref();
-    output::write(&result, &options.form(aql), &mut *output::open(file)?)
+    output::write(rows, form, &mut *output::open(file)?)
+}
+
+/// Writes the rows of files segment by segment, in a format of tables.
+fn write_segments(
+    data: &mut DataSet,
+    (plan, now): (&Plan, &str),
+    form: &OutputForm<'_>,
+    options: &Options,
+) -> Result<(), Failure> {
+    // A damaged index is noticed here, before any row is written.
+    let types = data.reliably(&options.data, |data| {
+        columnar::types_of(&Rows::Segments { data, plan, now }, form.limit)
+    })?;
+    let mut out = output::open(options.output.as_deref())?;
+    output::write_table(&Rows::Segments { data, plan, now }, &types, form, &mut *out)
 }
 
 /// Returns the text of the query, and its name in diagnostics.

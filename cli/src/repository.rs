@@ -6,6 +6,7 @@ mod explanation;
 use crate::data::templates::{self, Templates};
 use crate::outcome::{Failure, Outcome};
 use crate::progress;
+use crate::rows::Rows;
 use crate::serve::database;
 use crate::server_options::{ServerOptions, with_mount};
 use aqlite::aql::{self, Cell, Parameter, Parameters, ResultColumn, ResultSet};
@@ -16,6 +17,7 @@ use aqlite::service::{Auth, Config, Limits, Request, Response};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::io::Write;
+use std::ops::ControlFlow;
 use std::path::Path;
 use ureq::Agent;
 
@@ -61,9 +63,9 @@ pub struct RepositoryQuery<'q> {
 }
 
 /// The answer of a repository.
-pub struct RepositoryAnswer {
+pub struct RepositoryAnswer<'r> {
     /// The rows.
-    pub result: ResultSet,
+    pub rows: Rows<'r>,
     /// The text of the query, which a repository knows for a name; empty if it does not tell it.
     pub aql: String,
 }
@@ -94,8 +96,8 @@ impl Repository {
         }
         if !is_url(named) {
             let limits = Limits {
-                // The limits of a server do not apply to a database of the user.
-                fetch_default: u64::MAX >> 1,
+                // The limits of a server do not apply to a database of the user, but its rows come in
+                // pages, so that not all of them are in memory.
                 fetch_maximum: u64::MAX >> 1,
                 query_time: i64::MAX >> 1,
                 query_work: u64::MAX >> 1,
@@ -116,24 +118,51 @@ impl Repository {
         Ok(Some(Repository::Server(Server::new(named, options)?)))
     }
 
-    /// Answers a query.
+    /// Answers a query with all its rows.
     ///
     /// # Errors
     /// If the repository does not answer, or refuses the query.
-    pub fn answer(&self, query: &RepositoryQuery<'_>) -> Result<RepositoryAnswer, Failure> {
-        let (mut rows, mut aql) = (Vec::new(), String::new());
-        let columns = self.pages(query, &mut |page| {
+    pub fn answer(&self, query: &RepositoryQuery<'_>) -> Result<ResultSet, Failure> {
+        let mut rows = Vec::new();
+        let columns = self.pages(query, None, &mut |page| {
             rows.extend(page.rows);
-            aql = page.aql;
-            Ok(())
+            Ok(ControlFlow::Continue(()))
         })?;
-        let result = ResultSet::from_rows(columns, rows);
-        let result = result.map_err(|error| Failure::Data(error.to_string()))?;
-        Ok(RepositoryAnswer { result, aql })
+        result_of(columns, rows)
     }
 
-    /// Passes the pages of the answer to a query to `take`. They show one state, if the repository
-    /// names it. Returns the columns.
+    /// Answers a query. The rows are read in parts if the caller takes parts, they are many and the
+    /// repository names its state.
+    ///
+    /// # Errors
+    /// As [`Repository::answer`].
+    pub fn answer_in_parts<'r>(
+        &'r self,
+        query: &'r RepositoryQuery<'r>,
+        takes_parts: bool,
+    ) -> Result<RepositoryAnswer<'r>, Failure> {
+        let mut first = None;
+        self.pages(query, None, &mut |page| {
+            first = Some(page);
+            Ok(ControlFlow::Break(()))
+        })?;
+        let first = first.unwrap_or_default();
+        let aql = first.aql.clone();
+        let snapshot = first.snapshot.clone();
+        let rows = match snapshot.filter(|_| first.has_more && takes_parts) {
+            Some(snapshot) => Rows::Pages {
+                repository: self,
+                query,
+                snapshot,
+            },
+            None if first.has_more => Rows::Whole(self.answer(query)?),
+            None => Rows::Whole(first.into_result()?),
+        };
+        Ok(RepositoryAnswer { rows, aql })
+    }
+
+    /// Passes the pages of the answer to a query to `take`, until it wants no more. They show one
+    /// state, if the repository names it: that of `snapshot`, or the present one. Returns the columns.
     ///
     /// The first request names no number of rows: a query with LIMIT could not have one. A page that
     /// is refused, for example because its rows are larger than a result may be, is requested again
@@ -144,9 +173,11 @@ impl Repository {
     pub fn pages(
         &self,
         query: &RepositoryQuery<'_>,
-        take: &mut dyn FnMut(ResultPage) -> Result<(), Failure>,
+        snapshot: Option<&str>,
+        take: &mut dyn FnMut(ResultPage) -> Result<ControlFlow<()>, Failure>,
     ) -> Result<Vec<ResultColumn>, Failure> {
-        let (mut offset, mut snapshot, mut fetch, mut refusal) = (0, None, None, None);
+        let mut snapshot = snapshot.map(str::to_owned);
+        let (mut offset, mut fetch, mut refusal) = (0, None, None);
         loop {
             progress::check()?;
             let request = query.page((offset, fetch), snapshot.as_deref());
@@ -171,8 +202,7 @@ impl Repository {
             page.has_more &= !page.rows.is_empty();
             fetch = fetch.or(PAGES.first().copied());
             let (has_more, columns) = (page.has_more, page.columns.clone());
-            take(page)?;
-            if !has_more {
+            if take(page)?.is_break() || !has_more {
                 return Ok(columns);
             }
         }
@@ -522,6 +552,14 @@ impl ResultPage {
         Self::parse(&text).ok_or_else(|| Failure::Data(String::from("the answer is no RESULT_SET")))
     }
 
+    /// Returns the rows as a result.
+    ///
+    /// # Errors
+    /// If a row has not one cell for each column.
+    pub fn into_result(self) -> Result<ResultSet, Failure> {
+        result_of(self.columns, self.rows)
+    }
+
     fn parse(text: &str) -> Option<ResultPage> {
         let mut page = ResultPage::default();
         for (name, value) in json::members(text).ok()? {
@@ -543,6 +581,17 @@ impl ResultPage {
         }
         Some(page)
     }
+}
+
+/// Returns rows as a result.
+///
+/// # Errors
+/// If a row has not one cell for each column.
+pub fn result_of(
+    columns: Vec<ResultColumn>,
+    rows: Vec<Vec<Cell<String>>>,
+) -> Result<ResultSet, Failure> {
+    ResultSet::from_rows(columns, rows).map_err(|error| Failure::Data(error.to_string()))
 }
 
 /// Returns the failure of a refusal, with the message of its body, or the whole body.

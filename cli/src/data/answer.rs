@@ -13,6 +13,7 @@ use aqlite::aql::{Budget, Plan, QueryError, ResultSet, RowValue, Run};
 use aqlite::document::{Batch, DocRow, EhrRow, Segment, absent_reads};
 use aqlite::store::scan::Scan;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::ControlFlow;
 
 /// The answer to a query, with the facts that `--explain` shows.
 pub struct Answer {
@@ -95,9 +96,10 @@ impl DataSet {
         })
     }
 
-    /// Passes the rows of a query to `take` in parts, so that not all of them are in memory. The first
-    /// part has the columns and no row, the others are those of the segments. The parts of segments
-    /// that the query reads are not kept. All rows must come from one document each.
+    /// Passes the rows of a query to `take` in parts, so that not all of them are in memory, until it
+    /// wants no more. The first part has the columns and no row, the others are those of the
+    /// segments. The parts of segments that the query reads are not kept. All rows must come from one
+    /// document each.
     ///
     /// # Errors
     /// As [`DataSet::answer`], and as `take`.
@@ -105,17 +107,20 @@ impl DataSet {
         &self,
         plan: &Plan,
         now: &str,
-        take: &mut dyn FnMut(ResultSet) -> Result<(), Failure>,
+        take: &mut dyn FnMut(ResultSet) -> Result<ControlFlow<()>, Failure>,
     ) -> Result<(), Failure> {
         if Source::of(plan.scan()) != Source::Segments {
-            return take(self.answer(plan, now)?.result);
+            return take(self.answer(plan, now)?.result).map(drop);
         }
         let columns = Run::new(plan, now, budget(), &is_interrupted).finish();
-        take(columns.map_err(failure)?)?;
+        let mut wanted = take(columns.map_err(failure)?)?;
         for number in 0..self.segments.len() {
+            if wanted.is_break() {
+                break;
+            }
             let rows = self.rows_of_segment(number, plan, now)?;
             if !rows.is_empty() {
-                take(rows)?;
+                wanted = take(rows)?;
             }
         }
         Ok(())

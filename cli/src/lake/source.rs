@@ -8,11 +8,12 @@ use crate::data::{DataOptions, DataSet};
 use crate::outcome::{Failure, Outcome};
 use crate::query::{now, report_problems};
 use crate::report;
-use crate::repository::{QueryText, Repository, RepositoryQuery};
+use crate::repository::{QueryText, Repository, RepositoryQuery, result_of};
 use crate::server_options::ServerOptions;
 use aqlite::aql::{self, Cell, Parameters, Plan, QueryOptions, ResultSet};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// The deleted versions of the data that have no successor.
@@ -299,7 +300,9 @@ impl FileSource {
         self.with(|set| {
             // Of the rows before a damaged part of the index, nothing may stay.
             sink.restart()?;
-            set.answer_in_parts(&plan, &now, &mut |rows| sink.take(rows))
+            set.answer_in_parts(&plan, &now, &mut |rows| {
+                sink.take(rows).map(ControlFlow::Continue)
+            })
         })
     }
 }
@@ -320,12 +323,12 @@ fn send_pages(server: &Repository, query: &str, sink: &mut dyn RowSink) -> Resul
         parameters: &Parameters::new(),
     };
     let mut held: Vec<Vec<Cell<String>>> = Vec::new();
-    let columns = server.pages(&query, &mut |page| {
+    let columns = server.pages(&query, None, &mut |page| {
         held.extend(page.rows);
         // Without a snapshot, the order of the rows is unknown: all of them are collected, and
         // sorted below. The last page needs no cut.
         if page.snapshot.is_none() || !page.has_more {
-            return Ok(());
+            return Ok(ControlFlow::Continue(()));
         }
         // The last version may have more rows on the next page.
         let last = held.last().map(|row| uid_of(row).to_owned());
@@ -337,6 +340,7 @@ fn send_pages(server: &Repository, query: &str, sink: &mut dyn RowSink) -> Resul
         let rest = held.split_off(complete);
         let rows = std::mem::replace(&mut held, rest);
         sink.take(result_of(page.columns, rows)?)
+            .map(ControlFlow::Continue)
     })?;
     held.sort_by(|one, other| uid_of(one).cmp(uid_of(other)));
     sink.take(result_of(columns, held)?)
@@ -351,13 +355,6 @@ fn uid_of(row: &[Cell<String>]) -> &str {
     }
 }
 
-fn result_of(
-    columns: Vec<aql::ResultColumn>,
-    rows: Vec<Vec<Cell<String>>>,
-) -> Result<ResultSet, Failure> {
-    ResultSet::from_rows(columns, rows).map_err(|error| Failure::Data(error.to_string()))
-}
-
 /// Prepares a query of a lake. It has no parameters: a table has all rows of its query.
 fn prepare(query: &str) -> Result<Plan, Failure> {
     aql::prepare(query, &Parameters::new(), &QueryOptions::default()).map_err(|found| {
@@ -367,11 +364,10 @@ fn prepare(query: &str) -> Result<Plan, Failure> {
 }
 
 fn answer(server: &Repository, query: &str) -> Result<ResultSet, Failure> {
-    let answer = server.answer(&RepositoryQuery {
+    server.answer(&RepositoryQuery {
         text: QueryText::Aql(query),
         parameters: &Parameters::new(),
-    })?;
-    Ok(answer.result)
+    })
 }
 
 fn text(cell: Option<Cell<&str>>) -> Option<String> {

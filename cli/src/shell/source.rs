@@ -110,7 +110,7 @@ impl Source {
                     parameters,
                 };
                 match repository.answer(&query) {
-                    Ok(answer) => Ok(Some(answer.result)),
+                    Ok(result) => Ok(Some(result)),
                     Err(failure @ Failure::Refused { .. }) => {
                         query::show_errors(&failure, (&query, "query"));
                         failure.report();

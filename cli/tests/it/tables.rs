@@ -85,6 +85,41 @@ fn ending_of_the_file_decides_the_format_and_times_their_columns() {
     }
 }
 
+/// Queries whose tables are written segment by segment, and queries that need all rows before the
+/// first one is known.
+const PARTED: [&str; 6] = [
+    "SELECT e/ehr_id/value, c/uid/value, c/name FROM EHR e CONTAINS COMPOSITION c",
+    "SELECT o/data/events/data/items/value AS value, o/subject FROM OBSERVATION o WHERE o/name/value != 'x'",
+    "SELECT c/uid/value FROM COMPOSITION c WHERE c/name/value = 'absent'",
+    "SELECT c/uid/value FROM COMPOSITION c LIMIT 7 OFFSET 2",
+    "SELECT DISTINCT c/name/value FROM COMPOSITION c ORDER BY c/name/value DESC",
+    "SELECT COUNT(*) AS n, MAX(o/data/events/time/value) AS last FROM OBSERVATION o",
+];
+
+#[test]
+fn tables_of_files_have_the_rows_of_json() {
+    let folder = sample();
+    let written = |name: &str, query: &str, limit: &str| {
+        let data = ["query", "-d", "data", "-d", "templates", "-o", name];
+        let ran = folder.run(&[&data[..], &["--limit", limit, query]].concat());
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{query}");
+    };
+    for query in PARTED {
+        for limit in ["5", "1000000"] {
+            written("parted.json", query, limit);
+            let json = std::fs::read_to_string(folder.path().join("parted.json")).unwrap();
+            let (_, rows) = json.trim_end().split_once("\"rows\":").unwrap();
+            let rows = cells(rows.strip_suffix('}').unwrap()).unwrap();
+            for (ending, format) in FORMATS {
+                let name = format!("parted.{ending}");
+                written(&name, query, limit);
+                let table = read(folder, &name, format);
+                assert_eq!(difference(&rows, &table.rows), None, "{ending}: {query}");
+            }
+        }
+    }
+}
+
 #[test]
 fn limit_and_pipe_apply_to_tables() {
     let data = ["query", "-d", "data", "-d", "templates", "--limit", "3"];

@@ -283,6 +283,13 @@ impl Plan {
         &self.scan
     }
 
+    /// Returns whether the rows of each document are in the result whatever the other documents are,
+    /// and in the order of the documents. Then the rows of several batches are those of each, one
+    /// after the other.
+    pub fn has_independent_rows(&self) -> bool {
+        self.single && self.query.keeps_found_order() && self.query.window.is_none()
+    }
+
     /// Returns whether archetype ids are compared by equality only.
     pub fn is_exact(&self) -> bool {
         self.exact
