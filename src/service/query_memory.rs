@@ -11,6 +11,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// grows takes half as much again temporarily.
 const TOGETHER: usize = 33_554_432;
 
+/// The bytes of a query that others never stop: a neighbour of a large one answers. The number of
+/// queries at a time is limited too.
+const SMALL: usize = 1_048_576;
+
 /// Bytes of memory for documents that a query needs at the same time, because it joins those of an
 /// EHR.
 const JOINED: usize = 67_108_864;
@@ -89,7 +93,8 @@ impl MemoryShare {
             .retain(|entry| entry.number != self.number && now.saturating_sub(entry.seen) < LEASE);
         let others: usize = held.entries.iter().map(|entry| entry.bytes).sum();
         // A single query is limited by its own budget only.
-        if others > 0 && others.saturating_add(bytes) > self.memory.bytes {
+        let is_refusable = others > 0 && bytes > SMALL;
+        if is_refusable && others.saturating_add(bytes) > self.memory.bytes {
             let message = "the queries that run take too much memory together: try again later, or narrow the query by WHERE, an EHR or LIMIT";
             return Err(Failure::new(429, message).header("Retry-After", "10"));
         }
@@ -194,9 +199,10 @@ mod tests {
             "its own budget bounds a query that runs alone"
         );
         assert_eq!(
-            second.hold(1, 1).map_err(|failure| failure.status),
+            second.hold(SMALL + 1, 1).map_err(|failure| failure.status),
             Err(429)
         );
+        assert!(second.hold(SMALL, 1).is_ok(), "a small query answers");
         assert!(first.hold(TOGETHER / 2, 2).is_ok());
         assert!(second.hold(TOGETHER / 2, 3).is_ok());
         assert_eq!(
@@ -209,9 +215,12 @@ mod tests {
         assert!(first.hold(TOGETHER, 5).is_ok());
         std::mem::forget(first);
         let third = memory.share();
-        assert_eq!(third.hold(1, 6).map_err(|failure| failure.status), Err(429));
+        assert_eq!(
+            third.hold(SMALL + 1, 6).map_err(|failure| failure.status),
+            Err(429)
+        );
         assert!(
-            third.hold(1, LEASE + 6).is_ok(),
+            third.hold(SMALL + 1, LEASE + 6).is_ok(),
             "what was lost is given back"
         );
     }

@@ -89,13 +89,16 @@ impl Exact {
         if !self.is_wide() {
             return number::shortest(self.double);
         }
-        let (whole, fraction) = self.abs().parts();
+        let number = self.abs();
+        let (whole, fraction) = number.parts();
         let sign = if self.double < 0.0 { "-" } else { "" };
-        let fraction = number::shortest(fraction);
-        format!(
-            "{sign}{whole}{}",
-            fraction.strip_prefix('0').unwrap_or_default()
-        )
+        // The rest has about 15 digits; those of its whole part are none of the fraction.
+        let decimals = 15_usize.saturating_sub(number.rest.abs().trunc().to_string().len());
+        let fraction = number::fixed(fraction, decimals);
+        match fraction.trim_end_matches('0').strip_prefix("0.") {
+            Some("") | None => format!("{sign}{whole}"),
+            Some(digits) => format!("{sign}{whole}.{digits}"),
+        }
     }
 
     /// Returns the number without its sign.
@@ -141,29 +144,46 @@ impl Exact {
         }
     }
 
-    /// Rounds a number from 2^53 on to a multiple of 10 to the power of `zeros`, half away from
-    /// zero. Returns `None` for a lesser number, and for one that is no multiple of a power of 10
-    /// of 38 digits.
-    pub fn round_wide(self, zeros: u32) -> Option<Exact> {
-        let number = self.abs();
-        if !number.is_wide() {
-            return None;
-        }
-        let (whole, fraction) = number.parts();
-        let unit = 10_i128.checked_pow(zeros)?;
-        let (kept, lost) = (whole - whole % unit, whole % unit);
-        // Half of 1 is the only half that is not whole.
-        let is_up = if unit == 1 {
-            fraction >= 0.5
-        } else {
-            lost >= unit / 2
+    /// Rounds half away from zero, to a number of decimals (negative: to tens, hundreds), on the
+    /// digits of [`Exact::text`].
+    #[must_use]
+    pub fn round(self, decimals: i32) -> Exact {
+        let text = self.abs().text();
+        let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+        let digits = [whole, fraction].concat();
+        // The number of digits that are kept; an infinite number has no digits.
+        let kept = i64::try_from(whole.len()).unwrap_or(i64::MAX) + i64::from(decimals);
+        let Some(next) = usize::try_from(kept).ok().map(|kept| digits.get(kept..)) else {
+            return Exact::from(0.0);
         };
-        let rounded = Exact::of_whole(if is_up { kept + unit } else { kept });
-        Some(if self.double < 0.0 {
-            rounded.negated()
-        } else {
-            rounded
-        })
+        let Some(next) = next.and_then(|rest| rest.bytes().next()) else {
+            return self;
+        };
+        let kept = digits.get(..digits.len().min(kept as usize));
+        let mut rounded = String::from("0") + kept.unwrap_or_default();
+        if next >= b'5' {
+            increment(&mut rounded);
+        }
+        let rounded = Exact::parse(&format!("{rounded}e{}", -i64::from(decimals)));
+        match rounded {
+            Some(rounded) if self.double < 0.0 => rounded.negated(),
+            Some(rounded) => rounded,
+            None => self,
+        }
+    }
+
+    /// Divides two numbers: exactly if both are whole and the quotient is, else as doubles.
+    #[must_use]
+    pub fn quotient(self, divisor: Exact) -> Exact {
+        match (self.whole(), divisor.whole()) {
+            (Some(a), Some(b)) if a.checked_rem(b) == Some(0) => Exact::of_whole(a / b),
+            _ => Exact::from(self.double / divisor.double),
+        }
+    }
+
+    /// Returns the difference of the number to its nearest double.
+    pub fn rest(self) -> f64 {
+        self.rest
     }
 
     fn negated(self) -> Exact {
@@ -217,6 +237,17 @@ impl PartialOrd for Exact {
         // Rounding to a double never swaps two numbers, so only equal doubles need the rest.
         Some(doubles.then(self.rest.partial_cmp(&other.rest)?))
     }
+}
+
+/// Adds 1 to decimal digits that begin with 0, in the last place.
+fn increment(digits: &mut String) {
+    let kept = digits.trim_end_matches('9').len();
+    let nines = digits.len() - kept;
+    digits.truncate(kept);
+    // The first digit is 0, so there is one that is no 9.
+    let last = digits.pop().map_or(b'1', |digit| digit as u8 + 1);
+    digits.push(char::from(last));
+    digits.push_str(&"0".repeat(nines));
 }
 
 /// Returns the difference of a text to its nearest double, which is less than 2^106.
@@ -313,20 +344,52 @@ mod tests {
     }
 
     #[test]
-    fn wide_numbers_round_half_away_from_zero() {
+    fn digits_round_half_away_from_zero() {
         let cases = [
             ("9007199254740993.5", 0, "9007199254740994"),
             ("-9007199254740993.5", 0, "-9007199254740994"),
-            ("9007199254740995", 1, "9007199254741000"),
-            ("9007199254740994", 1, "9007199254740990"),
-            ("9007199254740993", 16, "10000000000000000"),
-            ("9007199254740993", 17, "0"),
+            ("9007199254740995", -1, "9007199254741000"),
+            ("9007199254740994", -1, "9007199254740990"),
+            ("9007199254740993", -16, "10000000000000000"),
+            ("9007199254740993", -17, "0"),
+            ("9007199254740993.567", 1, "9007199254740993.6"),
+            ("90071992547409931.567", 1, "90071992547409931.6"),
+            (
+                "12345678901234567890123456789.12345",
+                1,
+                "12345678901234567890123456789.1",
+            ),
+            ("237521577549630.53", 1, "237521577549630.5"),
+            ("999.96", 1, "1000"),
+            ("0.5", 0, "1"),
+            ("-0.49", 0, "-0"),
+            ("1e300", 5, &number::shortest(1e300)),
+            ("1.5", 400, "1.5"),
+            ("1.5", -400, "0"),
         ];
-        for (text, zeros, rounded) in cases {
-            let found = exact(text).round_wide(zeros).map(Exact::text);
-            assert_eq!(found.as_deref(), Some(rounded), "{text}");
+        for (text, decimals, rounded) in cases {
+            assert_eq!(exact(text).round(decimals).text(), rounded, "{text}");
         }
-        assert_eq!(exact("1.5").round_wide(0), None);
+        assert!(exact("1e400").round(1).double().is_infinite());
+    }
+
+    #[test]
+    fn wide_numbers_print_the_digits_that_they_were_written_with() {
+        for text in [
+            "70973155591261354.04",
+            "9007199254740993.567",
+            "-9223372036854775807",
+        ] {
+            assert_eq!(exact(text).text(), text);
+        }
+    }
+
+    #[test]
+    fn whole_quotients_are_exact() {
+        let quotient = |a, b| exact(a).quotient(exact(b)).text();
+        assert_eq!(quotient("9007199254740993", "1"), "9007199254740993");
+        assert_eq!(quotient("27021597764222979", "3"), "9007199254740993");
+        assert_eq!(quotient("1", "4"), "0.25");
     }
 
     #[test]

@@ -21,6 +21,10 @@ const STEP_ROWS: usize = 2_048;
 /// The bytes of texts that are observed or written between two pauses.
 const STEP_BYTES: usize = 1 << 20;
 
+/// The copies of a text that writing it into a table makes at a time: in a builder, in an array, and in
+/// the encoded bytes.
+const COPIES: usize = 3;
+
 /// A table to be written: the query, its result, and the form.
 #[derive(Clone, Copy)]
 pub(super) struct RequestedTable<'t> {
@@ -120,7 +124,14 @@ impl<R: Repository> Service<R> {
         let (mut out, mut next) = (Vec::new(), 0);
         let (result, held) = (&answer.result, answer.result.footprint());
         while next < result.len() {
-            let end = end_of_step(result, next);
+            let (end, bytes) = end_of_step(result, next);
+            // A step has either many rows of few bytes, or one row.
+            self.check_size(bytes)?;
+            if bytes >= STEP_BYTES {
+                let held = held.saturating_add(out.capacity() + writer.held_bytes());
+                let more = bytes.saturating_mul(COPIES);
+                answer.share.hold(held.saturating_add(more), call.clock())?;
+            }
             let rows = result.rows().skip(next).take(end - next);
             writer.write(rows).map_err(broken)?;
             next = end;
@@ -162,7 +173,7 @@ impl RequestedTable<'_> {
 async fn observe(call: &Call<'_>, answer: &QueryResult, types: &mut ColumnTypes) {
     let (result, mut next) = (&answer.result, 0);
     while next < result.len() {
-        let end = end_of_step(result, next);
+        let (end, _) = end_of_step(result, next);
         let rows = result.rows().skip(next).take(end - next);
         rows.for_each(|row| types.observe(row));
         next = end;
@@ -170,17 +181,19 @@ async fn observe(call: &Call<'_>, answer: &QueryResult, types: &mut ColumnTypes)
     }
 }
 
-/// Returns the end of a step that begins with a row. A step has a row at least.
-fn end_of_step(result: &ResultSet, from: usize) -> usize {
+/// Returns the end of a step that begins with a row, and the bytes of its texts. A step has a row at
+/// least; a row of long texts is a step of its own.
+fn end_of_step(result: &ResultSet, from: usize) -> (usize, usize) {
     let most = from.saturating_add(STEP_ROWS).min(result.len());
     let mut bytes = 0_usize;
     for row in from..most {
-        bytes = bytes.saturating_add(result.row_bytes(row));
-        if bytes >= STEP_BYTES {
-            return row + 1;
+        let more = bytes.saturating_add(result.row_bytes(row));
+        if row > from && more >= STEP_BYTES {
+            return (row, bytes);
         }
+        bytes = more;
     }
-    most
+    (most, bytes)
 }
 
 /// Returns the header that names the file of a table, after its stored query if it has one.

@@ -62,6 +62,13 @@ impl Number {
         }
     }
 
+    pub fn quotient(self, divisor: Number) -> Number {
+        match (self.whole, divisor.whole) {
+            (Some(a), Some(b)) if b != 0 && a % b == 0 => Number::of_whole(a / b),
+            _ => Number::of(self.double / divisor.double),
+        }
+    }
+
     pub fn remainder(self, divisor: Number) -> Number {
         let is_beyond = self.beyond_doubles().or(divisor.beyond_doubles()).is_some();
         match (self.whole, divisor.whole) {

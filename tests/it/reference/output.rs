@@ -345,21 +345,17 @@ fn deep(node: NodeRef<'_>) -> String {
     }
 }
 
-/// Returns the sum of whole numbers of an integer type with all its digits; `None` if a number has
-/// another type.
+/// Returns the sum of numbers with all its digits: where it is whole and all are of an integer type,
+/// or where it is beyond the whole numbers that doubles hold.
 fn whole_sum(nodes: &[At<'_>]) -> Option<Cell> {
     let numbers = nodes.iter().filter(|at| Value::of(**at).number().is_some());
-    let whole = |at: &At<'_>| {
-        value::digits(*at)
-            .filter(|_| value::is_integer(*at))?
-            .parse::<i128>()
-            .ok()
-    };
-    let sum: i128 = numbers.map(whole).sum::<Option<i128>>()?;
-    Some(Cell {
-        json: sum.to_string(),
-        ..of_number(Number::of_whole(sum))
-    })
+    let are_integers = numbers.clone().all(|at| value::is_integer(*at));
+    let partials = partial_sums(&parts(nodes));
+    // Partial sums do not overlap, so their sum is whole only if each of them is.
+    let is_whole = partials.iter().all(|partial| partial.fract() == 0.0);
+    let sum: i128 = partials.iter().map(|partial| *partial as i128).sum();
+    let sum = Number::of_whole(sum);
+    (is_whole && (are_integers || sum.beyond_doubles().is_some())).then(|| of_number(sum))
 }
 
 /// Returns doubles whose sum is exactly that of the stored numbers. A long whole number becomes
@@ -383,9 +379,14 @@ fn parts(nodes: &[At<'_>]) -> Vec<f64> {
     nodes.iter().filter_map(of).flatten().collect()
 }
 
-/// Returns the exact sum, rounded once. The partial sums do not overlap, so no digit is lost
-/// (J. R. Shewchuk, Adaptive Precision Floating-Point Arithmetic, 1997).
+/// Returns the exact sum, rounded once.
 fn sum(numbers: &[f64]) -> f64 {
+    rounded(partial_sums(numbers))
+}
+
+/// Returns numbers whose sum is exactly that of others. They do not overlap, so no digit is lost
+/// (J. R. Shewchuk, Adaptive Precision Floating-Point Arithmetic, 1997).
+fn partial_sums(numbers: &[f64]) -> Vec<f64> {
     let mut partials: Vec<f64> = Vec::new();
     for number in numbers {
         let mut high = *number;
@@ -402,7 +403,7 @@ fn sum(numbers: &[f64]) -> f64 {
         rest.push(high);
         partials = rest;
     }
-    rounded(partials)
+    partials
 }
 
 /// Returns the sum of partial sums in ascending order, rounded to the nearest double, and to the

@@ -56,7 +56,7 @@ impl Value {
                 let ratio = number_at(Attr::NUMERATOR)
                     .zip(number_at(Attr::DENOMINATOR))
                     .filter(|(_, d)| d.double != 0.0);
-                ratio.map(|(n, d)| Value::Number(Number::of(n.double / d.double)))
+                ratio.map(|(n, d)| Value::Number(n.quotient(d)))
             }
             _ if TEMPORAL.contains(&class) => text().map(|t| Value::TemporalObject(class, t)),
             _ if class.is_a(Cls::DV_TEXT) => text().map(Value::TextObject),

@@ -200,7 +200,10 @@ impl ResultSet {
     ) -> usize {
         let rows = self.rows.get(from..).unwrap_or_default();
         for (number, row) in (from..).zip(rows) {
-            if out.len() >= bytes {
+            let is_csv = matches!(format, ResultFormat::Csv(..));
+            // A row of CSV is written to its end, so a row that does not fit is left to the caller.
+            let has_room = || out.len().saturating_add(self.row_bytes(number)) <= most;
+            if out.len() >= bytes || (is_csv && number > from && !has_room()) {
                 return number;
             }
             self.write_row(

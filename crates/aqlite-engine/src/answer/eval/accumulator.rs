@@ -12,7 +12,7 @@ use super::work::{ROW, of_texts};
 use crate::answer::query::Aggregate;
 use crate::answer::result::Cell;
 use crate::document::Number;
-use aqlite_rm::exact::{Exact, WIDE};
+use aqlite_rm::exact::Exact;
 use aqlite_rm::number::shortest;
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -248,20 +248,14 @@ impl Accumulator {
     /// Adds the number of a node to the sum, if its value is a number.
     #[inline]
     fn add_number(&mut self, view: View<'_>, node: Node) {
-        let Some(number) = view.value(node).as_number().map(Exact::double) else {
+        let Some(number) = view.value(node).as_number() else {
             return;
         };
         self.count += 1;
         self.is_real |= !view.is_integer(node);
-        // A double holds every whole number below 2⁵³: of greater ones the digits decide.
-        let digits = if number.abs() < WIDE {
-            None
-        } else {
-            view.digits(node).and_then(|digits| digits.parse().ok())
-        };
-        match digits {
-            Some(whole) => self.sum.add_whole(whole),
-            None => self.sum.add(number),
+        self.sum.add(number.double());
+        if number.is_wide() {
+            self.sum.add(number.rest());
         }
     }
 
@@ -302,10 +296,14 @@ impl Accumulator {
             }
             Aggregate::CountDistinct(_) => Cell::Number(Number::Token(self.seen.len().to_string())),
             Aggregate::Sum(_) | Aggregate::Avg(_) if self.count == 0 => Cell::Null,
-            Aggregate::Sum(_) => match self.sum.whole().filter(|_| !self.is_real) {
-                Some(digits) => Cell::Number(Number::Token(digits)),
-                None => Cell::computed(self.sum.value()),
-            },
+            Aggregate::Sum(_) => {
+                let sum = self.sum.value();
+                let has_digits = !self.is_real || Exact::from(sum).is_wide();
+                match self.sum.whole().filter(|_| has_digits) {
+                    Some(digits) => Cell::Number(Number::Token(digits)),
+                    None => Cell::computed(sum),
+                }
+            }
             Aggregate::Avg(_) => double(self.sum.value() / self.count as f64),
             // Texts with rubrics have no order, so none of them is the smallest.
             Aggregate::Min(_) | Aggregate::Max(_) if self.unordered => Cell::Null,

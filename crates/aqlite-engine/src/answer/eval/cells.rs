@@ -85,7 +85,11 @@ pub(super) fn node_cell_ref(
 }
 
 fn shown_as(view: View<'_>, node: Node, own: &mut Dictionary, shown: &mut ShownValue) -> CellRef {
-    let held = CellRef::of(&cell_of(view, node, &mut String::new()), own);
+    let mut buffer = String::new();
+    let cell = cell_of(view, node, &mut buffer);
+    // The dictionary hashes the text, and compares it with an equal one.
+    view.count(of_texts(cell.text_bytes()));
+    let held = CellRef::of(&cell, own);
     *shown = Some((node, held));
     held
 }

@@ -4,7 +4,6 @@ use super::value::Value;
 use super::work::{BYTE, STEP};
 use crate::answer::query::{Function, ValueType};
 use aqlite_rm::exact::Exact;
-use aqlite_rm::number;
 use aqlite_rm::time::TemporalKind;
 use std::borrow::Cow;
 
@@ -52,10 +51,12 @@ fn evaluate<'a>(function: Function, arguments: &[Value<'a>], now: &str) -> Optio
         Function::Mod => finite(number(0)?.remainder(number(1)?))?,
         Function::Ceil => finite(number(0)?.ceil())?,
         Function::Floor => finite(number(0)?.floor())?,
-        Function::Round => finite(round(
-            number(0)?,
-            if arguments.len() > 1 { double(1)? } else { 0.0 },
-        ))?,
+        Function::Round => {
+            let decimals = if arguments.len() > 1 { double(1)? } else { 0.0 };
+            // No double has digits beyond these places: the greatest is about 1.8e308, the least
+            // 5e-324.
+            finite(number(0)?.round(decimals.clamp(-400.0, 400.0) as i32))?
+        }
         Function::CurrentDate => Value::Text(now.get(..10)?.to_owned().into()),
         Function::CurrentTime => Value::Text(now.get(11..19)?.to_owned().into()),
         Function::CurrentDateTime | Function::Now => {
@@ -135,29 +136,6 @@ fn substring(text: &str, from: f64, length: Option<f64>) -> Option<String> {
             .map(|(_, c)| c)
             .collect(),
     )
-}
-
-/// Half away from zero, to a number of decimals (negative: tens, hundreds), on the decimal digits
-/// as people write them.
-fn round(number: Exact, decimals: f64) -> Exact {
-    // No double has digits beyond these places: the greatest is about 1.8e308, the least 5e-324.
-    let decimals = decimals.clamp(-400.0, 400.0) as i32;
-    let wide = u32::try_from(-decimals).ok();
-    wide.and_then(|zeros| number.round_wide(zeros))
-        .unwrap_or_else(|| round_double(number, decimals))
-}
-
-fn round_double(exact: Exact, decimals: i32) -> Exact {
-    let number = exact.double();
-    let shifted =
-        |number: f64, by: i32| number::parse(&format!("{}e{by}", number::shortest(number)));
-    match shifted(number, decimals) {
-        // A double of this size, about 2^53, has no fraction that could be rounded.
-        Some(shifted) if shifted.abs() >= 9e15 => exact,
-        moved => moved
-            .and_then(|n| shifted(n.round(), -decimals))
-            .map_or(exact, Exact::from),
-    }
 }
 
 /// The zone as `±hh:mm`.

@@ -249,14 +249,6 @@ impl<'b> View<'b> {
         }
     }
 
-    /// The number at an attribute of an object.
-    pub fn number_at(self, node: Node, attr: Attr) -> Option<f64> {
-        match self.leaf(self.single(node, attr)?)? {
-            Leaf::Number(number) => Some(number),
-            _ => None,
-        }
-    }
-
     /// Returns the number of a leaf, of which `double` is the nearest double.
     pub fn exact(self, node: Node, double: f64) -> Exact {
         if double.abs() < WIDE {

@@ -65,12 +65,11 @@ impl<'b> View<'b> {
         match class {
             Cls::DV_QUANTITY | Cls::DV_COUNT => number(Attr::MAGNITUDE),
             Cls::DV_ORDINAL | Cls::DV_SCALE => number(Attr::VALUE),
-            Cls::DV_PROPORTION => match (
-                self.number_at(node, Attr::NUMERATOR),
-                self.number_at(node, Attr::DENOMINATOR),
-            ) {
+            Cls::DV_PROPORTION => match (number(Attr::NUMERATOR), number(Attr::DENOMINATOR)) {
                 // Without a quotient the proportion cannot be compared.
-                (Some(n), Some(d)) if d != 0.0 => Value::Number(Exact::from(n / d)),
+                (Value::Number(n), Value::Number(d)) if d.double() != 0.0 => {
+                    Value::Number(n.quotient(d))
+                }
                 _ => Value::Object,
             },
             _ if class.is_a(Cls::DV_TEXT) => self
