@@ -297,6 +297,13 @@ static GROUPS: [&CodeGroup; 20] = [
     &MEDIA_TYPES,
 ];
 
+/// Returns whether all codes of a terminology are known: that of openEHR, or a code set. Ignores
+/// case.
+pub fn is_known(terminology: &str) -> bool {
+    let is_named = |group: &&CodeGroup| group.terminology.eq_ignore_ascii_case(terminology);
+    GROUPS.iter().any(is_named)
+}
+
 /// Returns the English rubric of a common code.
 ///
 /// It covers categories, settings, null flavours, states and transitions, functions of events, and
