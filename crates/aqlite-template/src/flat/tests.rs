@@ -7,6 +7,7 @@ use aqlite_rm::json;
 use serde_json::{Value, json};
 
 mod errors;
+mod ordinal;
 
 const SMALL: &str = include_str!("../../../../tests/cases/template/small.opt");
 const NOW: &str = "2026-11-20T09:30:00Z";
