@@ -67,7 +67,7 @@ pub(super) struct DocumentReader<'r, 'a> {
     pub is_strict: bool,
     /// The origin of the histories being read, if their OBSERVATION states it.
     pub origin: Option<&'r str>,
-    /// The ISM_TRANSITION being read. It knows the codes of its careflow step.
+    /// The ISM_TRANSITION whose parts are being read. It knows the codes of its careflow step.
     pub transition: Option<&'r WebNode>,
     /// The INSTRUCTIONs of the document, collected when the first reference to one is read.
     pub instructions: Option<Rc<Instructions<'r, 'a>>>,
@@ -174,10 +174,10 @@ impl<'r> DocumentReader<'r, '_> {
                 .iter()
                 .find_map(|name| Some(form.first(name)?.value("")?.text()));
         }
-        if class == Cls::ISM_TRANSITION {
-            self.transition = Some(web);
-        }
+        let transition = Some(web).filter(|_| class == Cls::ISM_TRANSITION);
+        let outer = std::mem::replace(&mut self.transition, transition);
         self.read_parts(&mut draft, web, form);
+        self.transition = outer;
         for given in &form.values {
             let text = given.value.text();
             self.read_suffix(&mut draft, &given.suffix, given.index, text, Some(web));
