@@ -22,9 +22,11 @@ pub use write::Maker;
 
 use super::tree::Template;
 use super::web::WebTemplate;
+use aqlite_rm::class::Cls;
 use aqlite_rm::diag::Finding;
 use aqlite_rm::tree::{NodeRef, Tree};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// The maximum number of findings. Further ones are dropped.
 const MAX_FINDINGS: usize = 100;
@@ -59,23 +61,64 @@ pub struct Written {
     pub left: Vec<&'static str>,
 }
 
+/// The reason for which a document is not written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// The root has this class. The formats represent a COMPOSITION only.
+    Class(Cls),
+    /// The text exceeds the limit of the caller.
+    TooLarge,
+}
+
+impl fmt::Display for WriteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WriteError::Class(class) => write!(
+                f,
+                "FLAT and STRUCTURED represent a COMPOSITION, and the document is a {class}"
+            ),
+            WriteError::TooLarge => write!(f, "the document is too large in this format"),
+        }
+    }
+}
+
+impl std::error::Error for WriteError {}
+
+/// Checks that the formats can represent a document. The writers do so too; this function does not
+/// need the template.
+///
+/// # Errors
+/// [`WriteError::Class`] if the root is no COMPOSITION.
+pub fn check_class(document: NodeRef<'_>) -> Result<(), WriteError> {
+    match document.class() {
+        Cls::COMPOSITION => Ok(()),
+        class => Err(WriteError::Class(class)),
+    }
+}
+
 /// Writes a document.
 ///
 /// Objects without a key are written as canonical JSON under `|raw`, so that reading the text
 /// results in the same document, except for the content named in [`Written::left`].
+///
+/// # Errors
+/// [`WriteError::Class`] if the root is no COMPOSITION.
 pub fn write(
     document: NodeRef<'_>,
     shape: Shape,
     template: &Template,
     web: &WebTemplate,
     maker: Maker,
-) -> Written {
-    let (text, left) = write::write_document(document, shape, template, web, maker);
-    Written { text, left }
+) -> Result<Written, WriteError> {
+    write_within(document, shape, template, web, maker, usize::MAX)
 }
 
-/// Writes like [`write()`], within limits of size and work. Returns `None` if the text would exceed
-/// `most` bytes.
+/// Writes like [`write()`], within limits of size and work.
+///
+/// # Errors
+/// [`WriteError::Class`] if the root is no COMPOSITION, [`WriteError::TooLarge`] if the text would
+/// exceed `most` bytes.
 pub fn write_within(
     document: NodeRef<'_>,
     shape: Shape,
@@ -83,9 +126,11 @@ pub fn write_within(
     web: &WebTemplate,
     maker: Maker,
     most: usize,
-) -> Option<Written> {
-    write::write_document_within(document, shape, template, web, maker, most)
+) -> Result<Written, WriteError> {
+    check_class(document)?;
+    write::write_document(document, shape, template, web, maker, most)
         .map(|(text, left)| Written { text, left })
+        .ok_or(WriteError::TooLarge)
 }
 
 /// Returns the keys of nodes that are given by paths of findings: `/content[0]/data/items[at0004]`.

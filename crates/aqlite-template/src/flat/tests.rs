@@ -160,7 +160,7 @@ fn values_have_several_spellings() {
 fn assert_round_trip(tree: &Tree, template: &Template, web: &WebTemplate) {
     for shape in [Shape::Flat, Shape::Structured] {
         for maker in [Maker::Better, Maker::Ehrbase] {
-            let written = write(tree.root().unwrap(), shape, template, web, maker);
+            let written = write(tree.root().unwrap(), shape, template, web, maker).unwrap();
             let again = read(&written.text, shape, template, web, NOW)
                 .unwrap_or_else(|f| panic!("{f:?}: {}", written.text));
             assert_eq!(canonical(&again), canonical(tree), "{}", written.text);
@@ -247,6 +247,7 @@ fn written_with(members: &[(&str, Value)]) -> (Tree, String) {
         &web,
         Maker::Better,
     )
+    .unwrap()
     .text;
     assert!(!text.contains("|raw"), "{text}");
     (tree, text)
@@ -471,6 +472,7 @@ fn strict_structured_requires_lists() {
         &web,
         Maker::Better,
     )
+    .unwrap()
     .text;
     assert_eq!(
         findings_of(&written, Shape::StrictStructured, &template, &web),

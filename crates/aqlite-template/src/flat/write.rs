@@ -75,20 +75,9 @@ fn without_first(key: &str) -> String {
     key.replace(":0/", "/").trim_end_matches(":0").to_owned()
 }
 
-/// Writes a document as keys. Returns the text and the content that the keys cannot represent.
+/// Writes a document as keys. Returns the text and the content that the keys cannot represent, or
+/// `None` if the keys exceed `most` bytes or need too much work.
 pub(super) fn write_document(
-    document: NodeRef<'_>,
-    shape: Shape,
-    template: &Template,
-    web: &WebTemplate,
-    maker: Maker,
-) -> (String, Vec<&'static str>) {
-    // Without a limit the result is never `None`.
-    write_document_within(document, shape, template, web, maker, usize::MAX).unwrap_or_default()
-}
-
-/// Writes a document, or returns `None` if the keys exceed `most` bytes or need too much work.
-pub(super) fn write_document_within(
     document: NodeRef<'_>,
     shape: Shape,
     template: &Template,

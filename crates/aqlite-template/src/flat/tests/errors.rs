@@ -110,6 +110,31 @@ fn transient_keys_are_ignored_at_every_segment() {
 }
 
 #[test]
+fn other_documents_than_compositions_are_not_written() {
+    let (template, web) = parse_both(SMALL);
+    let text = r#"{"_type":"FOLDER","archetype_node_id":"at0001","name":{"value":"Stays"}}"#;
+    let tree = json::read(text, Cls::ANY).unwrap();
+    let root = tree.root().unwrap();
+    for shape in [Shape::Flat, Shape::Structured] {
+        let expected = Err(WriteError::Class(Cls::FOLDER));
+        assert_eq!(write(root, shape, &template, &web, Maker::Better), expected);
+        let found = write_within(root, shape, &template, &web, Maker::Better, 10);
+        assert_eq!(found, expected);
+    }
+    let tree = read(
+        &flat(&json!({ "|magnitude": 72.5 })),
+        Shape::Flat,
+        &template,
+        &web,
+        NOW,
+    );
+    let tree = tree.unwrap();
+    let root = tree.root().unwrap();
+    let found = write_within(root, Shape::Flat, &template, &web, Maker::Better, 10);
+    assert_eq!(found, Err(WriteError::TooLarge));
+}
+
+#[test]
 fn too_many_keys_are_refused_by_one_finding() {
     let (template, web) = parse_both(SMALL);
     let members: String = (0..100_000)
@@ -190,7 +215,8 @@ fn the_right_key_is_the_first_candidate_for_a_mistyped_one() {
             &template,
             &web,
             Maker::Better,
-        );
+        )
+        .unwrap();
         let all: serde_json::Map<String, Value> = serde_json::from_str(&text).unwrap();
         for (key, value) in all
             .iter()
