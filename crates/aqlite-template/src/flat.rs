@@ -4,6 +4,7 @@
 //! driven by the web template, the class table and one table of suffixes. Objects for which a
 //! format has no key are written as canonical JSON under `|raw`.
 
+mod candidates;
 mod compare;
 mod complete;
 mod context;

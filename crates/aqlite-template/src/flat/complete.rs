@@ -13,7 +13,6 @@ use crate::draft::Draft;
 use crate::tree::{Constraint, Node, QuantityItem};
 use crate::web::{WebNode, proportion_kinds};
 use aqlite_rm::class::{Attr, Cls};
-use aqlite_rm::diag::near;
 use aqlite_rm::number;
 use aqlite_rm::terminology;
 use duration::is_duration_part;
@@ -129,31 +128,7 @@ impl<'r> DocumentReader<'r, '_> {
                 self.read_code_flag(draft, code)
             }
             (_, _, Some(found)) => self.set_leaf(draft, found.path, text),
-            (_, name, None) => self.unknown_suffix(class, name),
-        }
-    }
-
-    fn unknown_suffix(&mut self, class: Cls, name: &str) {
-        if self.is_full() {
-            return;
-        }
-        let names = suffix::of(class).map(|s| s.name);
-        let names: Vec<&str> = names.filter(|n| !n.is_empty()).collect();
-        let similar = near(name, &mut names.iter().copied()).into_iter();
-        let similar: Vec<String> = similar.map(|n| format!("{}|{n}", self.path)).collect();
-        // Without a similar suffix, all of them are shown.
-        let help: Vec<&str> = if similar.is_empty() {
-            names
-        } else {
-            similar.iter().map(String::as_str).collect()
-        };
-        if name.is_empty() {
-            let message = format!("a value of {class} needs a suffix");
-            self.refuse("FLT0102", &self.path.clone(), message, &help);
-        } else {
-            let key = format!("{}|{name}", self.path);
-            let message = format!("`|{}` is not a suffix of {class}", shown(name));
-            self.refuse("FLT0102", &key, message, &help);
+            (_, name, None) => self.refuse_suffix(name, class, web),
         }
     }
 

@@ -1,5 +1,6 @@
 //! From the key tree to a document, along the web template and the class table.
 
+use super::candidates::is_of_template;
 use super::context::Context;
 use super::follow::Instructions;
 use super::form::{EMPTY_TREE, KeyTree, SegmentInstance, Value};
@@ -8,7 +9,7 @@ use crate::draft::Draft;
 use crate::tree::Template;
 use crate::web::{Level, Step, WebNode, WebTemplate};
 use aqlite_rm::class::{Attr, AttrDef, Cls};
-use aqlite_rm::diag::{Finding, near};
+use aqlite_rm::diag::Finding;
 use aqlite_rm::json::{self, Scanner};
 use aqlite_rm::order;
 use aqlite_rm::tree::Tree;
@@ -269,13 +270,13 @@ impl<'r> DocumentReader<'r, '_> {
         if self.read_history_origin(draft, segment, instances) {
             return;
         }
-        let is_id = |attr| matches!(attr, Attr::ARCHETYPE_NODE_ID | Attr::ARCHETYPE_DETAILS);
-        match suffix::attribute(draft.class(), segment).filter(|def| !is_id(def.attr)) {
+        let def = suffix::attribute(draft.class(), segment);
+        match def.filter(|def| !is_of_template(def.attr)) {
             Some(def) => match level(&web.levels, def.attr, instances) {
                 Some(level) => self.read_level(draft, level, segment, instances),
                 None => self.read_attribute(draft, segment, def, instances, None),
             },
-            None => self.refuse_segment(segment, web, draft.class()),
+            None => self.refuse_segment(segment, draft.class(), Some(web)),
         }
     }
 
@@ -332,60 +333,12 @@ impl<'r> DocumentReader<'r, '_> {
     ) {
         let class = object.class();
         let Some(def) = suffix::attribute(class, segment) else {
-            let names: Vec<String> = class
-                .attrs()
-                .iter()
-                .map(|d| suffix::segment(d.attr, d.card.is_list()))
-                .collect();
-            let near = near(segment, &mut names.iter().map(String::as_str));
-            let key = format!("{}/{segment}", self.path);
-            return self.refuse(
-                "FLT0101",
-                &key,
-                format!("`{}` is not an attribute of {class}", shown(segment)),
-                &near,
-            );
+            return self.refuse_segment(segment, class, None);
         };
         match level(&outer.below, def.attr, instances) {
             Some(level) => self.read_level(object, level, segment, instances),
             None => self.read_attribute(object, segment, def, instances, None),
         }
-    }
-
-    /// Reports a segment that is neither a node nor an attribute.
-    fn refuse_segment(&mut self, segment: &str, web: &WebNode, class: Cls) {
-        if self.is_full() {
-            return;
-        }
-        let attributes: Vec<String> = class
-            .attrs()
-            .iter()
-            .map(|d| suffix::segment(d.attr, d.card.is_list()))
-            .collect();
-        let ids = web.children.iter().map(|c| c.id.as_str());
-        let found: Vec<String> = near(
-            segment,
-            &mut ids.chain(attributes.iter().map(String::as_str)),
-        )
-        .into_iter()
-        .map(str::to_owned)
-        .collect();
-        let mut near: Vec<String> = found.iter().map(|f| format!("{}/{f}", self.path)).collect();
-        // A unique node elsewhere with this id is the most probable intention.
-        if let [elsewhere] = places(&self.web.tree, segment).as_slice() {
-            near.push(elsewhere.clone());
-        }
-        let key = format!("{}/{segment}", self.path);
-        let near: Vec<&str> = near.iter().map(String::as_str).collect();
-        self.refuse(
-            "FLT0101",
-            &key,
-            format!(
-                "`{}` is neither a node nor an attribute here",
-                shown(segment)
-            ),
-            &near,
-        );
     }
 
     fn read_instances(
@@ -697,25 +650,4 @@ pub(super) fn concrete_class(class: Cls) -> Cls {
         Cls::PARTY_PROXY => Cls::PARTY_IDENTIFIED,
         other => other,
     }
-}
-
-/// Returns the keys of nodes with an id. The search ends after two, because only a unique one is
-/// useful.
-fn places(root: &WebNode, id: &str) -> Vec<String> {
-    fn walk<'w>(web: &'w WebNode, id: &str, path: &mut Vec<&'w str>, found: &mut Vec<String>) {
-        if found.len() > 1 {
-            return;
-        }
-        path.push(&web.id);
-        if web.id == id {
-            found.push(path.join("/"));
-        }
-        web.children
-            .iter()
-            .for_each(|child| walk(child, id, path, found));
-        path.pop();
-    }
-    let mut found = Vec::new();
-    walk(root, id, &mut Vec::new(), &mut found);
-    found
 }

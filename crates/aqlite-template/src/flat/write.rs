@@ -594,7 +594,7 @@ fn is_locatable(attr: Attr) -> bool {
 }
 
 /// Returns whether the segment of an attribute has no underscore, as those of nodes.
-fn has_plain_segment(owner: Cls, attr: Attr) -> bool {
+pub(super) fn has_plain_segment(owner: Cls, attr: Attr) -> bool {
     let is_plain = PLAIN.iter().any(|c| owner.is_a(*c))
         && attr != Attr::REASON
         && !IDENTITY.contains(&attr)

@@ -109,6 +109,54 @@ fn transient_keys_are_ignored_at_every_segment() {
     }
 }
 
+/// Unusable keys, and the first candidate of their findings. `/` and `|` start at the ELEMENT.
+const CANDIDATES: &str = r#"
+encounter|langauge => encounter/language
+encounter/context|locaton => encounter/context/_location
+encounter/body_weight|history_orign => encounter/body_weight/history_origin
+encounter/body_weight/_data/_archetype_details|rm_version => encounter/body_weight/_data/_archetype_details/_rm_version
+encounter/_archetype_details|rm_version => none
+encounter/_archetype_detials|rm_version => none
+encounter/body_weight/_prvider => encounter/body_weight/_provider
+encounter/body_weight/_feeder_audit|originating_system_adit => encounter/body_weight/_feeder_audit/originating_system_audit
+encounter/body_weight/_provider|identifiers_isuer => encounter/body_weight/_provider|identifiers_issuer
+encounter/body_weight/_other_participation:0|modd => encounter/body_weight/_other_participation:0|mode
+/duration_value|minutes => /duration_value|minute
+/count_value/_nomral_range => /count_value/_normal_range
+/count_value|nomral_range => /count_value/_normal_range
+/_null_flavor => /_null_flavour
+"#;
+
+#[test]
+fn the_first_candidate_is_a_possible_key_of_the_position() {
+    let (template, web) = unconstrained();
+    let mut wrong = Vec::new();
+    for case in CANDIDATES.trim().lines() {
+        let (key, expected) = case.split_once(" => ").unwrap();
+        let mut members = json!({ "/count_value": 1 });
+        members[key] = json!("x");
+        let found = read(&flat(&members), Shape::Flat, &template, &web, NOW).unwrap_err();
+        let found: Vec<_> = found
+            .iter()
+            .filter(|f| matches!(f.code, "FLT0101" | "FLT0102"))
+            .collect();
+        let [finding] = found.as_slice() else {
+            panic!("{key}: {found:?}");
+        };
+        let expected = match expected {
+            "none" => String::new(),
+            expected if expected.starts_with('/') => format!("{AT}{expected}"),
+            expected => expected.to_owned(),
+        };
+        let candidates = finding.expected.clone().unwrap_or_default();
+        let first = candidates.split(", ").next().unwrap_or_default();
+        if first.replace(":0", "") != expected.replace(":0", "") {
+            wrong.push(format!("{key}: {finding:?}"));
+        }
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+}
+
 #[test]
 fn other_documents_than_compositions_are_not_written() {
     let (template, web) = parse_both(SMALL);
