@@ -14,7 +14,7 @@ use crate::tree::{Constraint, Node, QuantityItem};
 use crate::web::{WebNode, proportion_kinds};
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::number;
-use aqlite_rm::terminology;
+use aqlite_rm::terminology::{self, CodeGroup};
 use duration::is_duration_part;
 use std::borrow::Cow;
 
@@ -593,6 +593,17 @@ fn group_code(at: Attr, text: &str) -> Option<(&'static str, &'static str)> {
         _ => return None,
     };
     terminology::code_of(group, text).map(|code| ("openehr", code))
+}
+
+/// Returns the code of a group that a text gives: as the code, as its English text, or as both,
+/// like `home::openehr::225` and `openehr::225::home`.
+pub(super) fn code_in<'t>(group: &CodeGroup, text: &'t str) -> Option<&'t str> {
+    let parts: Vec<&str> = text.split("::").collect();
+    match parts.as_slice() {
+        [_, _, code] | [_, code, _] if group.contains(code) => Some(code),
+        _ if group.contains(text) => Some(text),
+        _ => terminology::code_of(group, text),
+    }
 }
 
 fn complete_phrase(draft: &mut Draft<'_>, at: Attr) {

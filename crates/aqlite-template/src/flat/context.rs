@@ -1,10 +1,12 @@
 //! The section `ctx`: defaults for values that the body omits.
 
+use super::complete::code_in;
 use super::form::{KeyTree, SegmentInstance, Value};
 use super::read::{DocumentReader, is_transient};
 use super::shown;
 use aqlite_rm::diag::near;
 use aqlite_rm::order;
+use aqlite_rm::terminology::{self, CodeGroup};
 
 /// A key: its name without a leading underscore, and the suffixes besides its main value.
 pub(super) struct Key {
@@ -199,6 +201,7 @@ impl DocumentReader<'_, '_> {
                 self.refuse("FLT0102", &place, message, key.suffixes);
             }
         }
+        self.check_code(key, index);
         let has = |name: &str| self.context.part(name, index).is_some();
         let is_named = || has("participation_name") || has("participation_id");
         if key.name.starts_with("participation_") && !is_named() {
@@ -206,5 +209,33 @@ impl DocumentReader<'_, '_> {
             let message = format!("`{wanted}` is missing: the party needs it");
             self.refuse_here("FLT0108", message, &[&wanted]);
         }
+    }
+
+    /// Checks that the value of a key belongs to the group of the openEHR terminology from which
+    /// its code comes.
+    fn check_code(&mut self, key: &Key, index: u32) {
+        let given = self.context.text_at(key.name, index);
+        let Some((text, group)) = given.zip(group_of(key.name)) else {
+            return;
+        };
+        if code_in(group, text).is_none() {
+            let mut rubrics = group.codes().filter_map(terminology::rubric);
+            let near = near(text, &mut rubrics);
+            let (text, group) = (shown(text), group.name);
+            let message =
+                format!("`{text}` is neither a code nor a text of the openEHR group `{group}`");
+            self.refuse_here("FLT0104", message, &near);
+        }
+    }
+}
+
+/// Returns the group of the openEHR terminology from which the code of a key comes.
+fn group_of(key: &str) -> Option<&'static CodeGroup> {
+    match key {
+        "setting" => Some(&terminology::SETTING),
+        "category" => Some(&terminology::COMPOSITION_CATEGORY),
+        "participation_mode" => Some(&terminology::PARTICIPATION_MODE),
+        "action_ism_transition_current_state" => Some(&terminology::INSTRUCTION_STATES),
+        _ => None,
     }
 }

@@ -1,6 +1,6 @@
 //! Required values that the sender omitted: from `ctx`, from the template, or the usual default.
 
-use super::complete::put_code;
+use super::complete::{code_in, put_code};
 use super::form::{EMPTY_TREE, KeyTree, SegmentInstance};
 use super::party::mode;
 use super::read::{DocumentReader, attr_of, concrete_class};
@@ -358,8 +358,7 @@ impl<'r> DocumentReader<'r, '_> {
             .and_then(|step| web.transitions.iter().find(|(code, _)| code == step))
             .map(|(_, states)| states.as_slice());
         let asked = self.context.text("action_ism_transition_current_state");
-        let asked =
-            asked.map(|a| terminology::code_of(&terminology::INSTRUCTION_STATES, a).unwrap_or(a));
+        let asked = asked.map(|a| code_in(&terminology::INSTRUCTION_STATES, a).unwrap_or(a));
         let code = states
             .and_then(|s| s.first())
             .map(String::as_str)
@@ -386,7 +385,7 @@ impl<'r> DocumentReader<'r, '_> {
         // 238 is "other care".
         let setting = self.context.text("setting").unwrap_or("238");
         default(draft, Attr::SETTING, || {
-            openehr(terminology::code_of(&terminology::SETTING, setting).unwrap_or(setting))
+            openehr(code_in(&terminology::SETTING, setting).unwrap_or(setting))
         });
         if let Some(end) = self.context.text("end_time") {
             default(draft, Attr::END_TIME, || time(end));
@@ -480,7 +479,7 @@ impl<'r> DocumentReader<'r, '_> {
         let asked = self
             .context
             .text("category")
-            .map(|c| terminology::code_of(&terminology::COMPOSITION_CATEGORY, c).unwrap_or(c));
+            .map(|c| code_in(&terminology::COMPOSITION_CATEGORY, c).unwrap_or(c));
         default(draft, Attr::CATEGORY, || {
             // 433 is "event".
             openehr(asked.or(only).unwrap_or("433"))

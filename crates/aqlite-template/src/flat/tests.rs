@@ -432,6 +432,63 @@ fn omitted_values_are_completed() {
     }
 }
 
+#[test]
+fn codes_of_the_context_are_given_by_code_or_text() {
+    let (template, web) = parse_both(SMALL);
+    for (key, given, pointer, code, text) in [
+        ("setting", "225", "/setting", "225", "home"),
+        ("setting", "Home", "/setting", "225", "home"),
+        ("setting", "openehr::225::home", "/setting", "225", "home"),
+        (
+            "participation_mode",
+            "207",
+            "/participations/0/mode",
+            "207",
+            "email",
+        ),
+        (
+            "participation_mode",
+            "E-post::openehr::207",
+            "/participations/0/mode",
+            "207",
+            "E-post",
+        ),
+        (
+            "participation_mode",
+            "openehr::207::E-post",
+            "/participations/0/mode",
+            "207",
+            "E-post",
+        ),
+        (
+            "participation_mode",
+            "telephone",
+            "/participations/0/mode",
+            "204",
+            "telephone",
+        ),
+        (
+            "participation_mode",
+            "videoconference",
+            "/participations/0/mode",
+            "195",
+            "videoconference",
+        ),
+    ] {
+        let mut members = json!({ "|magnitude": 1, "ctx/participation_name": "Berg" });
+        members[format!("ctx/{key}")] = json!(given);
+        let tree = read(&flat(&members), Shape::Flat, &template, &web, NOW)
+            .unwrap_or_else(|f| panic!("{given}: {f:?}"));
+        let value = canonical(&tree)["context"]
+            .pointer(pointer)
+            .cloned()
+            .unwrap_or_default();
+        let found = (&value["defining_code"]["code_string"], &value["value"]);
+        assert_eq!(found, (&json!(code), &json!(text)), "{given}");
+        assert_round_trip(&tree, &template, &web);
+    }
+}
+
 /// Returns the code and the key of every finding.
 fn findings_of(
     text: &str,

@@ -9,6 +9,12 @@ FLT0103 ctx|colour { "ctx|colour": "red" }
 FLT0102 ctx/language|colour { "ctx/language|colour": "red" }
 FLT0102 ctx/language|colour { "ctx/language/colour": "red" }
 FLT0105 ctx/time:1 { "ctx/time:1": "NOW" }
+FLT0104 ctx/participation_mode { "ctx/participation_name": "Berg", "ctx/participation_mode": "by pigeon" }
+FLT0104 ctx/participation_mode:1 { "ctx/participation_name:1": "Berg", "ctx/participation_mode:1": "225" }
+FLT0104 ctx/setting { "ctx/setting": "on the moon" }
+FLT0104 ctx/setting { "ctx/setting|code": "433" }
+FLT0104 ctx/category { "ctx/category": "often" }
+FLT0104 ctx/action_ism_transition_current_state { "ctx/action_ism_transition_current_state": "lost" }
 FLT0108 ctx/participation_function:1 { "ctx/participation_function:1": "nurse" }
 FLT0105 encounter:1 { "encounter:1/body_weight/comment": "a" }
 FLT0101 visit { "visit/body_weight/comment": "a" }
