@@ -244,9 +244,11 @@ impl<R: Repository> Service<R> {
         checked: &CheckedDocument,
         findings: &[Finding],
     ) -> Failure {
-        let is_simplified =
-            call.has_forms() && matches!(Form::of_body(call.request), Ok(Form::Simplified(..)));
-        let Some(id) = named_template(&checked.tree).filter(|_| is_simplified) else {
+        let form = call.has_forms().then(|| Form::of_body(call.request));
+        let Some(Ok(Form::Simplified(shape, _))) = form else {
+            return failure;
+        };
+        let Some(id) = named_template(&checked.tree) else {
             return failure;
         };
         let (Ok(Some(compiled)), Some(root)) =
@@ -262,6 +264,10 @@ impl<R: Repository> Service<R> {
             return failure;
         };
         let paths = findings.iter().map(|f| f.path.as_str());
-        failure.with_keys(&flat::keys(root, web, paths))
+        let mut keys = flat::keys(root, web, paths);
+        if let (Shape::Flat, Ok(text)) = (shape, call.text()) {
+            flat::respell_keys(text, keys.values_mut());
+        }
+        failure.with_keys(&keys)
     }
 }

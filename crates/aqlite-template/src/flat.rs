@@ -15,6 +15,7 @@ mod keys;
 mod party;
 mod print;
 mod read;
+mod sent;
 mod suffix;
 mod write;
 
@@ -38,7 +39,7 @@ const MAX_FINDINGS: usize = 100;
 /// The result is not validated against the template (see [`crate::validate`]).
 ///
 /// # Errors
-/// A finding for every unusable key, with the nearest usable keys: `FLT0101` unknown segment,
+/// A finding for every unusable key, in the spelling of the text, with the nearest usable keys: `FLT0101` unknown segment,
 /// `FLT0102` unknown suffix, `FLT0103` unknown key of `ctx`, `FLT0104` wrong value, `FLT0105`
 /// malformed key or index, `FLT0106` wrong kind of value, `FLT0107` contradicting keys, `FLT0108`
 /// missing mandatory value; or `RM0001` if the text is not JSON.
@@ -49,7 +50,12 @@ pub fn read(
     web: &WebTemplate,
     now: &str,
 ) -> Result<Tree, Vec<Finding>> {
-    read::read_document(&form::parse(text, shape)?, template, web, Some(now))
+    let read = form::parse(text, shape)
+        .and_then(|form| read::read_document(&form, template, web, Some(now)));
+    match shape {
+        Shape::Flat => read.map_err(|findings| sent::respell_findings(text, findings)),
+        _ => read,
+    }
 }
 
 /// A document in one of the simplified formats.
@@ -141,6 +147,13 @@ pub fn keys<'p>(
     paths: impl Iterator<Item = &'p str>,
 ) -> BTreeMap<String, String> {
     keys::keys(document, web, paths)
+}
+
+/// Replaces keys by the spellings of them in the text in FLAT from which the document was read.
+///
+/// A text may omit the index 0 of a segment. A key that the text does not have keeps its end.
+pub fn respell_keys<'k>(text: &str, keys: impl Iterator<Item = &'k mut String>) {
+    sent::respell_keys(text, keys);
 }
 
 /// Returns a key as error messages quote it.
