@@ -17,6 +17,7 @@ mod print;
 mod read;
 mod sent;
 mod suffix;
+mod unite;
 mod write;
 
 pub use form::Shape;
@@ -50,12 +51,31 @@ pub fn read(
     web: &WebTemplate,
     now: &str,
 ) -> Result<Tree, Vec<Finding>> {
-    let read = form::parse(text, shape)
-        .and_then(|form| read::read_document(&form, template, web, Some(now)));
+    let read = read_keys(text, shape, template, web, now);
     match shape {
         Shape::Flat => read.map_err(|findings| sent::respell_findings(text, findings)),
         _ => read,
     }
+}
+
+fn read_keys(
+    text: &str,
+    shape: Shape,
+    template: &Template,
+    web: &WebTemplate,
+    now: &str,
+) -> Result<Tree, Vec<Finding>> {
+    let mut form = form::parse(text, shape)?;
+    let conflicts = unite::unite(&mut form, &web.tree);
+    let read = read::read_document(&form, template, web, Some(now));
+    if conflicts.is_empty() {
+        return read;
+    }
+    let finding = |key: String| Finding::error("FLT0107", shown(&key), form::CONFLICT);
+    let mut findings: Vec<Finding> = conflicts.into_iter().map(finding).collect();
+    findings.extend(read.err().unwrap_or_default());
+    findings.truncate(MAX_FINDINGS);
+    Err(findings)
 }
 
 /// A document in one of the simplified formats.

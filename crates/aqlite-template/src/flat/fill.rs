@@ -142,7 +142,9 @@ impl<'r> DocumentReader<'r, '_> {
         if draft.get(Attr::WORKFLOW_ID).is_none()
             && let Some(form) = self.context.part("work_flow_id", 0)
         {
-            let made = self.read_value(Cls::OBJECT_REF, form, None, Attr::WORKFLOW_ID);
+            let made = self.at_context("work_flow_id", |reader| {
+                reader.read_value(Cls::OBJECT_REF, form, None, Attr::WORKFLOW_ID)
+            });
             made.into_iter()
                 .for_each(|m| draft.put(Attr::WORKFLOW_ID, m));
         }
@@ -256,7 +258,11 @@ impl<'r> DocumentReader<'r, '_> {
         }
         for index in indexes {
             let form = self.context.part("link", index);
-            let made = form.and_then(|f| self.read_value(Cls::LINK, f, None, Attr::LINKS));
+            let made = form.and_then(|form| {
+                self.at_context(&format!("link:{index}"), |reader| {
+                    reader.read_value(Cls::LINK, form, None, Attr::LINKS)
+                })
+            });
             made.into_iter().for_each(|m| draft.add(Attr::LINKS, m));
         }
     }
@@ -280,8 +286,16 @@ impl<'r> DocumentReader<'r, '_> {
             r.read_value(Cls::DV_DATE_TIME, form, None, Attr::ORIGIN)
         });
         for attr in attrs {
-            if let (Some(history), Some(made)) = (draft.get_mut(*attr), &made) {
-                history.put(Attr::ORIGIN, made.clone());
+            let (Some(history), Some(made)) = (draft.get_mut(*attr), &made) else {
+                continue;
+            };
+            let text = |draft: &Draft<'r>| draft.copy_along(&[Attr::VALUE]);
+            let there = history.get(Attr::ORIGIN).and_then(text);
+            match there.zip(text(made)) {
+                Some((there, given)) => self.at_segment(segment, None, |reader| {
+                    reader.check_equal(Cls::STRING, &there, &given)
+                }),
+                None => history.put(Attr::ORIGIN, made.clone()),
             }
         }
         true

@@ -154,6 +154,20 @@ impl<'r> DocumentReader<'r, '_> {
         done
     }
 
+    /// Calls `act` with the key of a setting of `ctx` as the current key. The setting may be read
+    /// for many objects, and each of its problems is reported once.
+    pub fn at_context<T>(&mut self, key: &str, act: impl FnOnce(&mut Self) -> T) -> T {
+        let outer = std::mem::replace(&mut self.path, format!("ctx/{key}"));
+        let known = self.findings.len();
+        let done = act(self);
+        self.path = outer;
+        let added = self.findings.split_off(known);
+        let is_new = |finding: &Finding| !self.findings.contains(finding);
+        let new: Vec<Finding> = added.into_iter().filter(is_new).collect();
+        self.findings.extend(new);
+        done
+    }
+
     /// Reads an object with its attributes and children. Returns `None` if it has no values.
     fn read_container(&mut self, web: &'r WebNode, form: &'r KeyTree<'_>) -> Option<Draft<'r>> {
         if form.is_empty() {
@@ -610,7 +624,7 @@ pub(super) fn parameter(web: Option<&WebNode>) -> Option<Cls> {
 }
 
 /// Returns the index of the child for a segment: by its id, else by an alternative spelling.
-fn position(web: &WebNode, segment: &str) -> Option<usize> {
+pub(super) fn position(web: &WebNode, segment: &str) -> Option<usize> {
     let by_id = web.children.iter().position(|k| k.id == segment);
     let alias = |k: &WebNode| {
         k.alias.is_some()
