@@ -128,7 +128,8 @@ impl Samples {
 
     fn flat(&self, index: usize, root: Option<NodeRef<'_>>) -> Option<String> {
         let (template, web) = self.webs.get(self.place_of(index)?)?;
-        Some(flat::write(root?, Shape::Flat, template, web, Maker::Better).text)
+        let written = flat::write(root?, Shape::Flat, template, web, Maker::Better);
+        Some(written.ok()?.text)
     }
 
     fn read_flat(&self, index: usize, text: Option<&String>) -> Option<Tree> {

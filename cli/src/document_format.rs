@@ -2,10 +2,10 @@
 
 use crate::data::templates::Templates;
 use crate::outcome::Failure;
-use aqlite::rm::class::{Attr, Cls};
+use aqlite::rm::class::Attr;
 use aqlite::rm::tree::NodeRef;
 use aqlite::rm::{json, xml};
-use aqlite::template::flat::{self, Maker, Shape};
+use aqlite::template::flat::{self, Maker, Shape, WriteError};
 use clap::ValueEnum;
 
 /// The format of a document.
@@ -72,12 +72,8 @@ fn simplified(
     templates: &Templates,
     dialect: Dialect,
 ) -> Result<(String, Vec<&'static str>), Failure> {
-    let class = document.class();
-    if class != Cls::COMPOSITION {
-        return Err(Failure::Data(format!(
-            "FLAT and STRUCTURED represent a COMPOSITION, and the document is a {class}: write it with --to json or --to xml"
-        )));
-    }
+    // Checked first, because other documents may have no template.
+    flat::check_class(document).map_err(unwritten)?;
     let id = [Attr::ARCHETYPE_DETAILS, Attr::TEMPLATE_ID, Attr::VALUE];
     let id = document.text_along(&id).unwrap_or_default();
     let found = templates.get(id).ok_or_else(|| {
@@ -90,7 +86,12 @@ fn simplified(
         Dialect::Ehrbase => Maker::Ehrbase,
     };
     let written = flat::write(document, shape, &found.template, found.web(), maker);
+    let written = written.map_err(unwritten)?;
     Ok((indented(&written.text), written.left))
+}
+
+fn unwritten(problem: WriteError) -> Failure {
+    Failure::Data(format!("{problem}: write it with --to json or --to xml"))
 }
 
 /// Indents JSON. Texts and numbers keep every character.

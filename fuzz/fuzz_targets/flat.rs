@@ -46,11 +46,15 @@ fn round_trip(text: &str) {
             };
             let Some(root) = tree.root() else { continue };
             for maker in [Maker::Better, Maker::Ehrbase] {
-                let written = flat::write(root, shape, template, web, maker).text;
+                let written = flat::write(root, shape, template, web, maker)
+                    .expect("a composition")
+                    .text;
                 let again = flat::read(&written, shape, template, web, NOW)
                     .expect("what was written reads");
                 let again = again.root().expect("a document");
-                let rewritten = flat::write(again, shape, template, web, maker).text;
+                let rewritten = flat::write(again, shape, template, web, maker)
+                    .expect("a composition")
+                    .text;
                 let third = flat::read(&rewritten, shape, template, web, NOW)
                     .expect("what was written again reads");
                 assert_eq!(

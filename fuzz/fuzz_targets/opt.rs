@@ -48,7 +48,7 @@ fn derive(template: &Template) {
         return;
     };
     for shape in [Shape::Flat, Shape::Structured] {
-        let Some(written) = flat::write_within(root, shape, template, &web, Maker::Better, RESULT)
+        let Ok(written) = flat::write_within(root, shape, template, &web, Maker::Better, RESULT)
         else {
             continue;
         };

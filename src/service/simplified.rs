@@ -13,10 +13,10 @@ use super::templates::Compiled;
 use super::time::iso;
 use crate::diag::Finding;
 use crate::document::ObjectKind;
-use crate::rm::class::{Attr, Cls};
+use crate::rm::class::Attr;
 use crate::rm::tree::{NodeRef, Tree};
 use crate::store::repository::Repository;
-use crate::template::flat::{self, Maker, Shape, Written};
+use crate::template::flat::{self, Maker, Shape, WriteError, Written};
 use crate::template::{Template, WebTemplate};
 use std::rc::Rc;
 
@@ -31,17 +31,12 @@ impl Representation {
         template: &Template,
         web: &WebTemplate,
     ) -> Result<Representation, Failure> {
-        let class = node.class();
-        if class != Cls::COMPOSITION {
-            let message = format!(
-                "the formats FLAT and STRUCTURED represent a COMPOSITION, and the document is a {class}: request JSON or XML"
-            );
-            return Err(Failure::new(406, message));
-        }
         let limit = call.config.limits.result;
         let written = flat::write_within(node, shape, template, web, maker(call)?, limit);
-        let Written { text, left } = written
-            .ok_or_else(|| Failure::result_too_large("the document in this format", limit))?;
+        let Written { text, left } = written.map_err(|problem| match problem {
+            WriteError::TooLarge => Failure::result_too_large("the document in this format", limit),
+            problem => Failure::new(406, format!("{problem}: request JSON or XML")),
+        })?;
         let mut headers = vec![(TEMPLATE_ID[0], template.template_id.clone())];
         if !left.is_empty() {
             headers.push((
@@ -249,9 +244,11 @@ impl<R: Repository> Service<R> {
         checked: &CheckedDocument,
         findings: &[Finding],
     ) -> Failure {
-        let is_simplified =
-            call.has_forms() && matches!(Form::of_body(call.request), Ok(Form::Simplified(..)));
-        let Some(id) = named_template(&checked.tree).filter(|_| is_simplified) else {
+        let form = call.has_forms().then(|| Form::of_body(call.request));
+        let Some(Ok(Form::Simplified(shape, _))) = form else {
+            return failure;
+        };
+        let Some(id) = named_template(&checked.tree) else {
             return failure;
         };
         let (Ok(Some(compiled)), Some(root)) =
@@ -267,6 +264,10 @@ impl<R: Repository> Service<R> {
             return failure;
         };
         let paths = findings.iter().map(|f| f.path.as_str());
-        failure.with_keys(&flat::keys(root, web, paths))
+        let mut keys = flat::keys(root, web, paths);
+        if let (Shape::Flat, Ok(text)) = (shape, call.text()) {
+            flat::respell_keys(text, keys.values_mut());
+        }
+        failure.with_keys(&keys)
     }
 }

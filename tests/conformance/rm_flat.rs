@@ -316,8 +316,7 @@ fn written(corpus: &Corpus, library: &Library) -> Vec<Case> {
             let made = library
                 .of_document(root)
                 .ok_or("its template is not here")?;
-            let text =
-                flat::write(root, Shape::Flat, &made.template, &made.web, Maker::Better).text;
+            let text = write(root, Shape::Flat, made, Maker::Better)?;
             compare(&keys(&corpus.text(&file)?)?, &keys(&text)?)
         })
     };
@@ -358,12 +357,19 @@ fn round_trips(corpus: &Corpus, library: &Library) -> Vec<Case> {
     cases
 }
 
+/// Writes a document in one of the formats.
+fn write(root: NodeRef<'_>, shape: Shape, made: &Made, maker: Maker) -> Result<String, String> {
+    flat::write(root, shape, &made.template, &made.web, maker)
+        .map(|written| written.text)
+        .map_err(|problem| problem.to_string())
+}
+
 /// Checks that a document survives the format. An example, which has nothing to complete, must also
 /// be written identically.
 fn comes_back(tree: &Tree, shape: Shape, made: &Made, is_example: bool) -> Result<(), String> {
     let root = tree.root().ok_or("the document is empty")?;
     for maker in [Maker::Better, Maker::Ehrbase] {
-        let text = flat::write(root, shape, &made.template, &made.web, maker).text;
+        let text = write(root, shape, made, maker)?;
         // A document that its own template refuses may not fit any keys.
         if is_valid(root, made) {
             without_raw(&text)?;
@@ -375,10 +381,8 @@ fn comes_back(tree: &Tree, shape: Shape, made: &Made, is_example: bool) -> Resul
         if !found.is_empty() {
             return Err(format!("{maker:?}: {}", shortened(&found)));
         }
-        let second = again
-            .root()
-            .map(|r| flat::write(r, shape, &made.template, &made.web, maker).text)
-            .unwrap_or_default();
+        let again = again.root().ok_or("the document is empty")?;
+        let second = write(again, shape, made, maker)?;
         if is_example && second != text {
             let (first, second) = (keys(&text)?, keys(&second)?);
             let differs = |a: &BTreeMap<String, Value>, b: &BTreeMap<String, Value>| {
@@ -405,7 +409,7 @@ fn comes_back(tree: &Tree, shape: Shape, made: &Made, is_example: bool) -> Resul
 pub fn comes_back_without_raw(tree: &Tree, made: &Made) -> Result<(), String> {
     let root = tree.root().ok_or("the document is empty")?;
     SHAPES.into_iter().try_for_each(|(name, shape)| {
-        without_raw(&flat::write(root, shape, &made.template, &made.web, Maker::Better).text)?;
+        without_raw(&write(root, shape, made, Maker::Better)?)?;
         comes_back(tree, shape, made, false).map_err(|problem| format!("{name}: {problem}"))
     })
 }
@@ -488,7 +492,7 @@ fn writes(
 ) -> Result<(), String> {
     let tree = canonical(corpus, case)?;
     let root = tree.root().ok_or("the document is empty")?;
-    let made = keys(&flat::write(root, shape, &made.template, &made.web, Maker::Better).text)?;
+    let made = keys(&write(root, shape, made, Maker::Better)?)?;
     let given = keys(&corpus.text(&format!("rm/{}", text_of(case, format)))?)?;
     compare(&given, &made)
 }

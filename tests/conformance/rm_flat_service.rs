@@ -205,7 +205,9 @@ impl<'l> Filled<'l> {
         let root = stored.root().ok_or("the stored document is empty")?;
         for (name, shape) in SHAPES {
             let text = self.get(uid, media_type(shape))?;
-            let own = flat::write(root, shape, template, web, Maker::Better).text;
+            let own = flat::write(root, shape, template, web, Maker::Better)
+                .map_err(|problem| problem.to_string())?
+                .text;
             if keys(&text)? != keys(&own)? {
                 return Err(format!("{name} is not that of the library"));
             }

@@ -252,7 +252,9 @@ fn accepts(constraint: &str, value: &Value) -> Result<(), String> {
     let tree = json::read(&document(value), Cls::COMPOSITION).map_err(|f| findings_text(&f))?;
     let root = tree.root().ok_or("the tree is empty")?;
     for shape in [Shape::Flat, Shape::Structured] {
-        let text = flat::write(root, shape, &template, &web, Maker::Better).text;
+        let text = flat::write(root, shape, &template, &web, Maker::Better)
+            .map_err(|problem| problem.to_string())?
+            .text;
         let again =
             flat::read(&text, shape, &template, &web, NOW).map_err(|f| findings_text(&f))?;
         let value_of = |text: String| {

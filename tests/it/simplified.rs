@@ -133,7 +133,7 @@ fn random_documents_survive_both_formats_without_raw_parts() {
                 (Shape::Structured, Maker::Better),
                 (Shape::Flat, Maker::Ehrbase),
             ] {
-                let written = flat::write(root, shape, &template, &web, maker);
+                let written = flat::write(root, shape, &template, &web, maker).unwrap();
                 // The content of a slot has no node, so it is below an attribute of the Reference
                 // Model.
                 let keys = written

@@ -359,7 +359,7 @@ fn derive_examples(template: &Template) {
         let root = tree.root().unwrap();
         let _ = web.to_json_within(template, RESULT);
         for shape in [Shape::Flat, Shape::Structured] {
-            let Some(written) =
+            let Ok(written) =
                 flat::write_within(root, shape, template, &web, Maker::Better, RESULT)
             else {
                 continue;

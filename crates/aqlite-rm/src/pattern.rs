@@ -4,6 +4,7 @@
 //! `\d \w \s` and their negations, escapes, and a leading `(?i)`. An expression outside this subset
 //! does not compile. A constraint whose expression does not compile is not enforced.
 
+use crate::xml;
 use std::iter::Peekable;
 use std::str::Chars;
 
@@ -83,10 +84,11 @@ impl Pattern {
         self.program.len()
     }
 
-    /// Returns the shortest text that matches, if one can be found.
+    /// Returns the shortest text that matches and is not empty, else the empty text if it matches.
     pub fn example(&self) -> Option<String> {
+        let mut empty = None;
         let mut found: Vec<(usize, String)> = vec![(0, String::new())];
-        // `seen` lasts for the whole search: each state is entered once, by the shortest text.
+        // Each state is entered once, by the shortest text. The empty text does not count.
         let mut seen = vec![false; self.program.len()];
         while !found.is_empty() {
             let mut next = Vec::new();
@@ -99,6 +101,7 @@ impl Pattern {
                 seen = now.seen;
                 for at in now.list {
                     match self.program.get(at) {
+                        Some(Step::Done) if text.is_empty() => empty = Some(String::new()),
                         Some(Step::Done) => return Some(text),
                         Some(Step::One(set)) => {
                             next.extend(set.example().map(|c| (at + 1, format!("{text}{c}"))))
@@ -106,10 +109,13 @@ impl Pattern {
                         _ => {}
                     }
                 }
+                if text.is_empty() {
+                    seen.fill(false);
+                }
             }
             found = next;
         }
-        None
+        empty
     }
 
     /// Returns whether the whole text matches.
@@ -184,13 +190,17 @@ impl Set {
         self.ranges.iter().any(|(a, b)| (*a..=*b).contains(&c)) != self.negated
     }
 
-    /// Returns a character of the set, preferring an unsurprising one if the set is large.
+    /// Returns a character of the set that a document may contain, preferring an unsurprising one
+    /// if the set is large.
     fn example(&self) -> Option<char> {
-        let first = self.ranges.first().map(|(low, _)| *low);
-        first
-            .into_iter()
-            .chain(['a', 'A', '1', ' ', '-'])
-            .find(|c| self.contains(*c))
+        let lows = self.ranges.iter().map(|(low, _)| *low);
+        // A negated set contains a neighbour of one of its ranges, or every character.
+        let next = |high: &char| char::from_u32(u32::from(*high) + 1);
+        let neighbours = self.ranges.iter().filter_map(|(_, high)| next(high));
+        lows.chain(['a', 'A', '1', ' ', '-'])
+            .chain('!'..='~')
+            .chain(neighbours)
+            .find(|c| self.contains(*c) && xml::not_in_xml(c.encode_utf8(&mut [0; 4])).is_none())
     }
 
     /// Adds the other case of each letter to the set.
@@ -499,7 +509,15 @@ mod tests {
             ("[A-F0-9]{2,3}x?", "AA"),
             ("[^a]|bb", "A"),
             ("openEHR\\.(a|b)\\.v\\d+", "openEHR.a.v0"),
-            (".*", ""),
+            (".*", "a"),
+            ("a|b|", "a"),
+            ("(|ab)(c?)", "c"),
+            ("(x{2})*", "xx"),
+            ("[^a-zA-Z0-9 -]?", "!"),
+            ("[^\u{1}-~]*", "\u{7f}"),
+            ("[\u{1}-~]", "a"),
+            ("()|", ""),
+            ("", ""),
         ] {
             assert_eq!(
                 Pattern::compile(pattern).unwrap().example().as_deref(),

@@ -297,6 +297,13 @@ static GROUPS: [&CodeGroup; 20] = [
     &MEDIA_TYPES,
 ];
 
+/// Returns whether all codes of a terminology are known: that of openEHR, or a code set. Ignores
+/// case.
+pub fn is_known(terminology: &str) -> bool {
+    let is_named = |group: &&CodeGroup| group.terminology.eq_ignore_ascii_case(terminology);
+    GROUPS.iter().any(is_named)
+}
+
 /// Returns the English rubric of a common code.
 ///
 /// It covers categories, settings, null flavours, states and transitions, functions of events, and
@@ -309,13 +316,18 @@ pub fn rubric(code: &str) -> Option<&'static str> {
 }
 
 /// Returns the code of a group that has this English rubric, ignoring case.
+///
+/// Without one, it is the first code whose rubric lists the text between semicolons: `letter`.
 pub fn code_of(group: &CodeGroup, text: &str) -> Option<&'static str> {
     // A text of digits is a code. No rubric consists of digits.
-    let is_code = text.bytes().all(|b| b.is_ascii_digit());
-    group
-        .codes()
-        .filter(|_| !is_code)
-        .find(|code| rubric(code).is_some_and(|r| r.eq_ignore_ascii_case(text)))
+    if text.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let is_same = |rubric: &str| rubric.eq_ignore_ascii_case(text);
+    let has_rubric = |code: &&str| rubric(code).is_some_and(is_same);
+    let lists_text = |code: &&str| rubric(code).is_some_and(|r| r.split("; ").any(is_same));
+    let listed = || group.codes().find(lists_text);
+    group.codes().find(has_rubric).or_else(listed)
 }
 
 static RUBRICS: &str = "253 unknown|431 persistent|451 episodic|433 event|815 report|532 completed|271 no information|272 masked|273 not applicable|\
@@ -365,6 +377,21 @@ mod tests {
             GROUPS.iter().map(|g| g.codes().count()).sum::<usize>(),
             TOTAL
         );
+    }
+
+    #[test]
+    fn codes_are_found_by_a_rubric_or_an_item_of_it() {
+        for (text, code) in [
+            ("Videophone", Some("197")),
+            ("videoconference", Some("195")),
+            ("letter", Some("206")),
+            ("physically present", Some("219")),
+            ("audiovisual", None),
+            ("219", None),
+            ("", None),
+        ] {
+            assert_eq!(code_of(&PARTICIPATION_MODE, text), code, "{text}");
+        }
     }
 
     #[test]

@@ -314,9 +314,10 @@ fn code_of(node: NodeRef<'_>) -> Option<Code<'_>> {
     })
 }
 
-/// Returns whether a code is in the group, or belongs to another terminology.
+/// Returns whether a code is in the group, or belongs to a terminology without known codes.
 ///
-/// A language code may have any region.
+/// A known terminology, such as `openehr`, does not extend the group that the Reference Model
+/// names. A language code may have any region.
 fn in_group(code: &Code<'_>, group: &CodeGroup) -> bool {
     let language = || {
         *group == terminology::LANGUAGES
@@ -326,9 +327,7 @@ fn in_group(code: &Code<'_>, group: &CodeGroup) -> bool {
                 .next()
                 .is_some_and(|main| group.contains(main))
     };
-    !code.terminology.eq_ignore_ascii_case(group.terminology)
-        || group.contains(code.code)
-        || language()
+    group.contains(code.code) || language() || !terminology::is_known(code.terminology)
 }
 
 /// Returns whether a text is a URI of RFC 3986 with a scheme, or an IRI with characters beyond
@@ -480,5 +479,29 @@ mod tests {
             problems(&null("openehr", "253")).is_empty()
                 && problems(&null("local", "at7")).is_empty()
         );
+    }
+
+    #[test]
+    fn a_known_terminology_does_not_extend_the_group_of_an_attribute() {
+        for (terminology, code, is_valid) in [
+            ("openehr_normal_statuses", "HHH", true),
+            ("openehr_normal_statuses", "X", false),
+            ("openehr", "HHH", true),
+            ("openehr", "X", false),
+            ("openehr", "253", false),
+            ("ISO_639-1", "en", false),
+            ("local", "X", true),
+            ("HL7-v2", "HU", true),
+        ] {
+            let status = format!(
+                r#"{{"terminology_id":{{"value":"{terminology}"}},"code_string":"{code}"}}"#
+            );
+            let count = format!(r#"{{"_type":"DV_COUNT","magnitude":9,"normal_status":{status}}}"#);
+            let expected = format!(
+                "/: Invariant Normal_status_validity failed on type DV_COUNT; expected a code of `normal_statuses`, found {code} (RM0203)"
+            );
+            let expected = if is_valid { vec![] } else { vec![expected] };
+            assert_eq!(problems(&count), expected, "{terminology}::{code}");
+        }
     }
 }

@@ -4,6 +4,7 @@
 //! driven by the web template, the class table and one table of suffixes. Objects for which a
 //! format has no key are written as canonical JSON under `|raw`.
 
+mod candidates;
 mod compare;
 mod complete;
 mod context;
@@ -14,7 +15,9 @@ mod keys;
 mod party;
 mod print;
 mod read;
+mod sent;
 mod suffix;
+mod unite;
 mod write;
 
 pub use form::Shape;
@@ -22,9 +25,11 @@ pub use write::Maker;
 
 use super::tree::Template;
 use super::web::WebTemplate;
+use aqlite_rm::class::Cls;
 use aqlite_rm::diag::Finding;
 use aqlite_rm::tree::{NodeRef, Tree};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// The maximum number of findings. Further ones are dropped.
 const MAX_FINDINGS: usize = 100;
@@ -35,7 +40,7 @@ const MAX_FINDINGS: usize = 100;
 /// The result is not validated against the template (see [`crate::validate`]).
 ///
 /// # Errors
-/// A finding for every unusable key, with the nearest usable keys: `FLT0101` unknown segment,
+/// A finding for every unusable key, in the spelling of the text, with the nearest usable keys: `FLT0101` unknown segment,
 /// `FLT0102` unknown suffix, `FLT0103` unknown key of `ctx`, `FLT0104` wrong value, `FLT0105`
 /// malformed key or index, `FLT0106` wrong kind of value, `FLT0107` contradicting keys, `FLT0108`
 /// missing mandatory value; or `RM0001` if the text is not JSON.
@@ -46,7 +51,31 @@ pub fn read(
     web: &WebTemplate,
     now: &str,
 ) -> Result<Tree, Vec<Finding>> {
-    read::read_document(&form::parse(text, shape)?, template, web, Some(now))
+    let read = read_keys(text, shape, template, web, now);
+    match shape {
+        Shape::Flat => read.map_err(|findings| sent::respell_findings(text, findings)),
+        _ => read,
+    }
+}
+
+fn read_keys(
+    text: &str,
+    shape: Shape,
+    template: &Template,
+    web: &WebTemplate,
+    now: &str,
+) -> Result<Tree, Vec<Finding>> {
+    let mut form = form::parse(text, shape)?;
+    let conflicts = unite::unite(&mut form, &web.tree);
+    let read = read::read_document(&form, template, web, Some(now));
+    if conflicts.is_empty() {
+        return read;
+    }
+    let finding = |key: String| Finding::error("FLT0107", shown(&key), form::CONFLICT);
+    let mut findings: Vec<Finding> = conflicts.into_iter().map(finding).collect();
+    findings.extend(read.err().unwrap_or_default());
+    findings.truncate(MAX_FINDINGS);
+    Err(findings)
 }
 
 /// A document in one of the simplified formats.
@@ -59,23 +88,64 @@ pub struct Written {
     pub left: Vec<&'static str>,
 }
 
+/// The reason for which a document is not written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// The root has this class. The formats represent a COMPOSITION only.
+    Class(Cls),
+    /// The text exceeds the limit of the caller.
+    TooLarge,
+}
+
+impl fmt::Display for WriteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WriteError::Class(class) => write!(
+                f,
+                "FLAT and STRUCTURED represent a COMPOSITION, and the document is a {class}"
+            ),
+            WriteError::TooLarge => write!(f, "the document is too large in this format"),
+        }
+    }
+}
+
+impl std::error::Error for WriteError {}
+
+/// Checks that the formats can represent a document. The writers do so too; this function does not
+/// need the template.
+///
+/// # Errors
+/// [`WriteError::Class`] if the root is no COMPOSITION.
+pub fn check_class(document: NodeRef<'_>) -> Result<(), WriteError> {
+    match document.class() {
+        Cls::COMPOSITION => Ok(()),
+        class => Err(WriteError::Class(class)),
+    }
+}
+
 /// Writes a document.
 ///
 /// Objects without a key are written as canonical JSON under `|raw`, so that reading the text
 /// results in the same document, except for the content named in [`Written::left`].
+///
+/// # Errors
+/// [`WriteError::Class`] if the root is no COMPOSITION.
 pub fn write(
     document: NodeRef<'_>,
     shape: Shape,
     template: &Template,
     web: &WebTemplate,
     maker: Maker,
-) -> Written {
-    let (text, left) = write::write_document(document, shape, template, web, maker);
-    Written { text, left }
+) -> Result<Written, WriteError> {
+    write_within(document, shape, template, web, maker, usize::MAX)
 }
 
-/// Writes like [`write()`], within limits of size and work. Returns `None` if the text would exceed
-/// `most` bytes.
+/// Writes like [`write()`], within limits of size and work.
+///
+/// # Errors
+/// [`WriteError::Class`] if the root is no COMPOSITION, [`WriteError::TooLarge`] if the text would
+/// exceed `most` bytes.
 pub fn write_within(
     document: NodeRef<'_>,
     shape: Shape,
@@ -83,9 +153,11 @@ pub fn write_within(
     web: &WebTemplate,
     maker: Maker,
     most: usize,
-) -> Option<Written> {
-    write::write_document_within(document, shape, template, web, maker, most)
+) -> Result<Written, WriteError> {
+    check_class(document)?;
+    write::write_document(document, shape, template, web, maker, most)
         .map(|(text, left)| Written { text, left })
+        .ok_or(WriteError::TooLarge)
 }
 
 /// Returns the keys of nodes that are given by paths of findings: `/content[0]/data/items[at0004]`.
@@ -95,6 +167,13 @@ pub fn keys<'p>(
     paths: impl Iterator<Item = &'p str>,
 ) -> BTreeMap<String, String> {
     keys::keys(document, web, paths)
+}
+
+/// Replaces keys by the spellings of them in the text in FLAT from which the document was read.
+///
+/// A text may omit the index 0 of a segment. A key that the text does not have keeps its end.
+pub fn respell_keys<'k>(text: &str, keys: impl Iterator<Item = &'k mut String>) {
+    sent::respell_keys(text, keys);
 }
 
 /// Returns a key as error messages quote it.

@@ -492,9 +492,12 @@ impl Repository {
             Shape::Structured
         };
         let written = self.of_template(id, |t| {
-            flat::write(root, shape, t, &WebTemplate::of(t), Maker::Better).text
+            flat::write(root, shape, t, &WebTemplate::of(t), Maker::Better)
         });
-        written.ok_or_else(|| error::of_argument(format!("the template `{id}` is not here")))
+        let written = written
+            .ok_or_else(|| error::of_argument(format!("the template `{id}` is not here")))?;
+        let written = written.map_err(error::of_argument)?;
+        Ok(written.text)
     }
 
     /// Describes the word at an offset (in UTF-16 units) of a query: JSON text `{from, to, title,

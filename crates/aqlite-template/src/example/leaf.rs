@@ -507,3 +507,36 @@ fn has_free_unit(interval: Option<&Node>, limit: Attr) -> bool {
     let attribute = constrained(interval, limit);
     attribute.is_none_or(|attribute| !attribute.children.iter().any(constrains))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{ExampleKind, Template, example, validate};
+    use aqlite_rm as rm;
+    use aqlite_rm::class::Attr;
+
+    #[test]
+    fn a_text_is_not_empty_if_its_pattern_matches_more_than_nothing() {
+        for (pattern, expected) in [("a|b|", "a"), ("(x+)?", "x"), ("[^a-zA-Z0-9 -]*", "!")] {
+            let text = format!(
+                r#"<template xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"><language><code_string>en</code_string></language>
+                <template_id><value>t</value></template_id><concept>t</concept><definition><rm_type_name>ELEMENT</rm_type_name><node_id>at1</node_id>
+                <attributes xsi:type="C_SINGLE_ATTRIBUTE"><rm_attribute_name>value</rm_attribute_name>
+                <children xsi:type="C_COMPLEX_OBJECT"><rm_type_name>DV_TEXT</rm_type_name><node_id/>
+                <attributes xsi:type="C_SINGLE_ATTRIBUTE"><rm_attribute_name>value</rm_attribute_name>
+                <children xsi:type="C_PRIMITIVE_OBJECT"><rm_type_name>STRING</rm_type_name><node_id/><item xsi:type="C_STRING"><pattern>{pattern}</pattern></item></children>
+                </attributes></children></attributes></definition></template>"#
+            );
+            let template = Template::parse(&text).unwrap();
+            let tree = example(&template, ExampleKind::Full, None, "2026-11-20T09:30:00Z").unwrap();
+            let root = tree.root().unwrap();
+            let found = root.text_along(&[Attr::VALUE, Attr::VALUE]);
+            assert_eq!(found, Some(expected), "{pattern}");
+            assert_eq!(validate(root, &template), [], "{pattern}");
+            let findings = rm::validate::validate(root);
+            assert!(
+                findings.iter().all(|f| !f.path.starts_with("/value")),
+                "{findings:?}"
+            );
+        }
+    }
+}

@@ -1,20 +1,20 @@
 //! Values: suffixes that are not simple leaves, and missing parts that follow from the template.
 
 mod duration;
+mod ordinal;
 
 use super::follow::FOLLOWED;
 use super::form::{KeyTree, Value};
 use super::party::{is_identifier, is_party, is_uuid, mode};
 use super::read::{DocumentReader, attr_of, is_true, uid_class};
-use super::suffix::{CODE, SYMBOL_CODE, SYMBOL_TERMINOLOGY, TERMINOLOGY};
+use super::suffix::{CODE, SYMBOL_CODE, TERMINOLOGY};
 use super::{shown, suffix};
 use crate::draft::Draft;
-use crate::tree::{Constraint, Node, OrdinalItem, QuantityItem};
+use crate::tree::{Constraint, Node, QuantityItem};
 use crate::web::{WebNode, proportion_kinds};
 use aqlite_rm::class::{Attr, Cls};
-use aqlite_rm::diag::near;
 use aqlite_rm::number;
-use aqlite_rm::terminology;
+use aqlite_rm::terminology::{self, CodeGroup};
 use duration::is_duration_part;
 use std::borrow::Cow;
 
@@ -128,31 +128,7 @@ impl<'r> DocumentReader<'r, '_> {
                 self.read_code_flag(draft, code)
             }
             (_, _, Some(found)) => self.set_leaf(draft, found.path, text),
-            (_, name, None) => self.unknown_suffix(class, name),
-        }
-    }
-
-    fn unknown_suffix(&mut self, class: Cls, name: &str) {
-        if self.is_full() {
-            return;
-        }
-        let names = suffix::of(class).map(|s| s.name);
-        let names: Vec<&str> = names.filter(|n| !n.is_empty()).collect();
-        let similar = near(name, &mut names.iter().copied()).into_iter();
-        let similar: Vec<String> = similar.map(|n| format!("{}|{n}", self.path)).collect();
-        // Without a similar suffix, all of them are shown.
-        let help: Vec<&str> = if similar.is_empty() {
-            names
-        } else {
-            similar.iter().map(String::as_str).collect()
-        };
-        if name.is_empty() {
-            let message = format!("a value of {class} needs a suffix");
-            self.refuse("FLT0102", &self.path.clone(), message, &help);
-        } else {
-            let key = format!("{}|{name}", self.path);
-            let message = format!("`|{}` is not a suffix of {class}", shown(name));
-            self.refuse("FLT0102", &key, message, &help);
+            (_, name, None) => self.refuse_suffix(name, class, web),
         }
     }
 
@@ -264,57 +240,6 @@ impl<'r> DocumentReader<'r, '_> {
             .or_else(|| term(&format!("{terminology}::{code}")))
             .filter(|t| !t.is_empty())
             .map(Cow::Borrowed)
-    }
-
-    /// Reads an ordinal or a scale from its number, its code or its text. `is_main` is whether that
-    /// is the main value; it is the text of an item otherwise. The values of the suffixes before
-    /// it have been read.
-    fn read_ordinal(
-        &mut self,
-        draft: &mut Draft<'r>,
-        text: &'r str,
-        web: Option<&'r WebNode>,
-        is_main: bool,
-    ) {
-        let list = ordinals(web);
-        let code = text.split("::").next().unwrap_or(text);
-        let has_text = |item: &&OrdinalItem| {
-            let label = self.label(web, &item.terminology, &item.code);
-            label.is_some_and(|l| l == text)
-        };
-        // A client may send the number, the code or the text of an ordinal.
-        let number = number::parse(text);
-        let by_number = number.and_then(|n| list.iter().find(|i| i.value.total_cmp(&n).is_eq()));
-        let found = by_number
-            .or_else(|| list.iter().find(|i| i.code == code))
-            .or_else(|| list.iter().find(has_text));
-        let path = SYMBOL_CODE;
-        let given = draft.copy_along(path);
-        // Two items may have the same text.
-        let of_given = list
-            .iter()
-            .find(|i| Some(i.code.as_str()) == given.as_deref());
-        let is_of_given = of_given.as_ref().is_some_and(has_text);
-        let found = found.filter(|_| !is_of_given);
-        let is_other = given
-            .as_ref()
-            .is_some_and(|g| found.is_some_and(|i| i.code != *g));
-        let is_text = found.is_none_or(|item| has_text(&item));
-        if is_main && found.is_none() && given.as_deref() == Some(text) {
-            return;
-        }
-        if let Some(item) = found
-            && (is_main || !is_other)
-        {
-            self.set_leaf(draft, path, &item.code);
-            if let Some(there) = draft.copy_along(&[Attr::VALUE]).filter(|_| is_main) {
-                self.check_equal(Cls::REAL, &there, &number::shortest(item.value));
-            }
-        }
-        // The text of an unknown ordinal is kept, so that it can be reported.
-        if is_text || (is_other && !is_main) {
-            self.set_leaf(draft, &[Attr::SYMBOL, Attr::VALUE], text);
-        }
     }
 
     /// Completes the missing parts of a value from the template and the usual defaults.
@@ -488,34 +413,6 @@ impl<'r> DocumentReader<'r, '_> {
         }
     }
 
-    fn complete_ordinal(&mut self, draft: &mut Draft<'r>, web: Option<&'r WebNode>) {
-        let code = draft.copy_along(SYMBOL_CODE);
-        let text = draft.copy_along(&[Attr::SYMBOL, Attr::VALUE]);
-        let terminology = draft.copy_along(SYMBOL_TERMINOLOGY);
-        let number = draft.text_along(&[Attr::VALUE]).and_then(number::parse);
-        let found = ordinals(web).iter().find(|i| match (&code, number) {
-            (Some(code), _) => i.code == *code,
-            (None, Some(number)) => i.value.total_cmp(&number).is_eq(),
-            (None, None) => text.is_some() && self.label(web, &i.terminology, &i.code) == text,
-        });
-        if let Some(item) = found {
-            if number.is_none() {
-                put_number(draft, item.value);
-            }
-            let label = text.or_else(|| self.label(web, &item.terminology, &item.code));
-            let terminology = terminology.unwrap_or(Cow::Borrowed(&item.terminology));
-            put_symbol(draft, terminology, Cow::Borrowed(&item.code), label);
-        } else if let Some(code) = code {
-            let terminology = terminology.unwrap_or(Cow::Borrowed("local"));
-            let label = text.unwrap_or_else(|| code.clone());
-            put_symbol(draft, terminology, code, Some(label));
-        }
-        if draft.get(Attr::VALUE).is_none() || draft.get(Attr::SYMBOL).is_none() {
-            let message = "the value is none of the list of the template";
-            self.refuse_here("FLT0104", message, &[]);
-        }
-    }
-
     /// Completes a reference range. In the formats it has the limits of its interval directly.
     fn complete_range(&mut self, draft: &mut Draft<'r>, form: &'r KeyTree<'_>, like: Option<Cls>) {
         if draft.get(Attr::RANGE).is_some() {
@@ -611,14 +508,6 @@ fn usual_proportion(web: Option<&WebNode>) -> i64 {
     frequent.or(kinds.first().copied()).unwrap_or(0)
 }
 
-/// Sets the number of an ordinal or a scale.
-fn put_number(draft: &mut Draft<'_>, value: f64) {
-    let definition = draft.class().attr(Attr::VALUE);
-    let class = definition.map_or(Cls::INTEGER, |d| d.ty);
-    let number = number::shortest(value);
-    draft.put(Attr::VALUE, Draft::leaf(class, number));
-}
-
 /// Returns the type of the object that a reference at an attribute refers to.
 fn referenced_type(at: Attr) -> &'static str {
     match at {
@@ -690,22 +579,6 @@ pub(super) fn put_code<'d>(
         .for_each(|t| draft.put(Attr::VALUE, Draft::text(t)));
 }
 
-/// Sets code and text of the symbol of an ordinal, and keeps its other attributes.
-fn put_symbol<'d>(
-    draft: &mut Draft<'d>,
-    terminology: Cow<'d, str>,
-    code: Cow<'d, str>,
-    label: Option<Cow<'d, str>>,
-) {
-    if draft.get(Attr::SYMBOL).is_none() {
-        draft.put(Attr::SYMBOL, Draft::object(Cls::DV_CODED_TEXT));
-    }
-    draft
-        .get_mut(Attr::SYMBOL)
-        .into_iter()
-        .for_each(|symbol| put_code(symbol, terminology.clone(), code.clone(), label.clone()));
-}
-
 /// Returns the openEHR code with this English text in the group of an attribute.
 fn group_code(at: Attr, text: &str) -> Option<(&'static str, &'static str)> {
     let group = match at {
@@ -720,6 +593,17 @@ fn group_code(at: Attr, text: &str) -> Option<(&'static str, &'static str)> {
         _ => return None,
     };
     terminology::code_of(group, text).map(|code| ("openehr", code))
+}
+
+/// Returns the code of a group that a text gives: as the code, as its English text, or as both,
+/// like `home::openehr::225` and `openehr::225::home`.
+pub(super) fn code_in<'t>(group: &CodeGroup, text: &'t str) -> Option<&'t str> {
+    let parts: Vec<&str> = text.split("::").collect();
+    match parts.as_slice() {
+        [_, _, code] | [_, code, _] if group.contains(code) => Some(code),
+        _ if group.contains(text) => Some(text),
+        _ => terminology::code_of(group, text),
+    }
 }
 
 fn complete_phrase(draft: &mut Draft<'_>, at: Attr) {
@@ -770,13 +654,5 @@ fn complete_reference(draft: &mut Draft<'_>, kind: &'static str) {
         } else {
             id.put(Attr::SCHEME, Draft::text("local"));
         }
-    }
-}
-
-/// Returns the pairs of value and symbol in the template.
-fn ordinals(web: Option<&WebNode>) -> &[OrdinalItem] {
-    match web.and_then(|w| w.value.as_deref()).map(|n| &n.constraint) {
-        Some(Constraint::Ordinal { list }) => list,
-        _ => &[],
     }
 }

@@ -1,10 +1,13 @@
 //! The section `ctx`: defaults for values that the body omits.
 
+use super::complete::code_in;
 use super::form::{KeyTree, SegmentInstance, Value};
 use super::read::{DocumentReader, is_transient};
 use super::shown;
+use aqlite_rm::class::Cls;
 use aqlite_rm::diag::near;
 use aqlite_rm::order;
+use aqlite_rm::terminology::{self, CodeGroup};
 
 /// A key: its name without a leading underscore, and the suffixes besides its main value.
 pub(super) struct Key {
@@ -74,6 +77,18 @@ impl Key {
             // Only the identifiers of a participation are a list of their own.
             && (index == 0 || self.name == "participation_identifiers")
     }
+}
+
+/// Returns the name of the key of a segment: without a leading underscore, and in one of its two
+/// spellings.
+pub(super) fn key_named(segment: &str) -> Option<&'static str> {
+    let name = segment.strip_prefix('_').unwrap_or(segment);
+    let name = match name {
+        "id_schema" => "id_scheme",
+        "healthcare_facility" => "health_care_facility",
+        name => name,
+    };
+    KEYS.iter().find(|key| key.name == name).map(|key| key.name)
 }
 
 /// The defaults of one document.
@@ -170,7 +185,20 @@ impl DocumentReader<'_, '_> {
                 }
             }
         }
+        self.check_composer();
         self.path.clear();
+    }
+
+    /// Reports a composer that is given by two keys with different values.
+    fn check_composer(&mut self) {
+        for (key, suffix) in [("composer_name", "name"), ("composer_id", "id")] {
+            let given = self.context.text(key);
+            if let Some((own, other)) = given.zip(self.context.suffix("composer", suffix)) {
+                self.at_segment(key, None, |reader| {
+                    reader.check_equal(Cls::STRING, own, other)
+                });
+            }
+        }
     }
 
     /// Checks the instances of a key, of which some keys have one only.
@@ -199,6 +227,8 @@ impl DocumentReader<'_, '_> {
                 self.refuse("FLT0102", &place, message, key.suffixes);
             }
         }
+        self.check_code(key, index);
+        self.check_spellings(key, form);
         let has = |name: &str| self.context.part(name, index).is_some();
         let is_named = || has("participation_name") || has("participation_id");
         if key.name.starts_with("participation_") && !is_named() {
@@ -206,5 +236,55 @@ impl DocumentReader<'_, '_> {
             let message = format!("`{wanted}` is missing: the party needs it");
             self.refuse_here("FLT0108", message, &[&wanted]);
         }
+    }
+
+    /// Reports suffixes that give one value of a key differently.
+    fn check_spellings(&mut self, key: &Key, form: &KeyTree<'_>) {
+        let group = group_of(key.name);
+        let known = |text| group.and_then(|group| code_in(group, text));
+        let plain = |text| known(text).unwrap_or(text);
+        let main = match key.suffixes {
+            [] => "value",
+            [first @ ("code" | "name"), ..] => first,
+            _ => return,
+        };
+        let text = |suffix: &str| form.value(suffix).map(Value::text);
+        if let Some((bare, named)) = text("").zip(text(main)) {
+            self.check_equal(Cls::STRING, plain(bare), plain(named));
+        }
+        // The text of a code may be in another language, so only the text of another code differs.
+        let code = text("code").or(text(""));
+        let named = text("value").and_then(known);
+        if let Some((code, named)) = code.zip(named).filter(|_| main == "code") {
+            self.check_equal(Cls::STRING, plain(code), named);
+        }
+    }
+
+    /// Checks that the value of a key belongs to the group of the openEHR terminology from which
+    /// its code comes.
+    fn check_code(&mut self, key: &Key, index: u32) {
+        let given = self.context.text_at(key.name, index);
+        let Some((text, group)) = given.zip(group_of(key.name)) else {
+            return;
+        };
+        if code_in(group, text).is_none() {
+            let mut rubrics = group.codes().filter_map(terminology::rubric);
+            let near = near(text, &mut rubrics);
+            let (text, group) = (shown(text), group.name);
+            let message =
+                format!("`{text}` is neither a code nor a text of the openEHR group `{group}`");
+            self.refuse_here("FLT0104", message, &near);
+        }
+    }
+}
+
+/// Returns the group of the openEHR terminology from which the code of a key comes.
+fn group_of(key: &str) -> Option<&'static CodeGroup> {
+    match key {
+        "setting" => Some(&terminology::SETTING),
+        "category" => Some(&terminology::COMPOSITION_CATEGORY),
+        "participation_mode" => Some(&terminology::PARTICIPATION_MODE),
+        "action_ism_transition_current_state" => Some(&terminology::INSTRUCTION_STATES),
+        _ => None,
     }
 }

@@ -1,6 +1,6 @@
 //! Required values that the sender omitted: from `ctx`, from the template, or the usual default.
 
-use super::complete::put_code;
+use super::complete::{code_in, put_code};
 use super::form::{EMPTY_TREE, KeyTree, SegmentInstance};
 use super::party::mode;
 use super::read::{DocumentReader, attr_of, concrete_class};
@@ -142,7 +142,9 @@ impl<'r> DocumentReader<'r, '_> {
         if draft.get(Attr::WORKFLOW_ID).is_none()
             && let Some(form) = self.context.part("work_flow_id", 0)
         {
-            let made = self.read_value(Cls::OBJECT_REF, form, None, Attr::WORKFLOW_ID);
+            let made = self.at_context("work_flow_id", |reader| {
+                reader.read_value(Cls::OBJECT_REF, form, None, Attr::WORKFLOW_ID)
+            });
             made.into_iter()
                 .for_each(|m| draft.put(Attr::WORKFLOW_ID, m));
         }
@@ -256,7 +258,11 @@ impl<'r> DocumentReader<'r, '_> {
         }
         for index in indexes {
             let form = self.context.part("link", index);
-            let made = form.and_then(|f| self.read_value(Cls::LINK, f, None, Attr::LINKS));
+            let made = form.and_then(|form| {
+                self.at_context(&format!("link:{index}"), |reader| {
+                    reader.read_value(Cls::LINK, form, None, Attr::LINKS)
+                })
+            });
             made.into_iter().for_each(|m| draft.add(Attr::LINKS, m));
         }
     }
@@ -280,8 +286,16 @@ impl<'r> DocumentReader<'r, '_> {
             r.read_value(Cls::DV_DATE_TIME, form, None, Attr::ORIGIN)
         });
         for attr in attrs {
-            if let (Some(history), Some(made)) = (draft.get_mut(*attr), &made) {
-                history.put(Attr::ORIGIN, made.clone());
+            let (Some(history), Some(made)) = (draft.get_mut(*attr), &made) else {
+                continue;
+            };
+            let text = |draft: &Draft<'r>| draft.copy_along(&[Attr::VALUE]);
+            let there = history.get(Attr::ORIGIN).and_then(text);
+            match there.zip(text(made)) {
+                Some((there, given)) => self.at_segment(segment, None, |reader| {
+                    reader.check_equal(Cls::STRING, &there, &given)
+                }),
+                None => history.put(Attr::ORIGIN, made.clone()),
             }
         }
         true
@@ -358,8 +372,7 @@ impl<'r> DocumentReader<'r, '_> {
             .and_then(|step| web.transitions.iter().find(|(code, _)| code == step))
             .map(|(_, states)| states.as_slice());
         let asked = self.context.text("action_ism_transition_current_state");
-        let asked =
-            asked.map(|a| terminology::code_of(&terminology::INSTRUCTION_STATES, a).unwrap_or(a));
+        let asked = asked.map(|a| code_in(&terminology::INSTRUCTION_STATES, a).unwrap_or(a));
         let code = states
             .and_then(|s| s.first())
             .map(String::as_str)
@@ -386,7 +399,7 @@ impl<'r> DocumentReader<'r, '_> {
         // 238 is "other care".
         let setting = self.context.text("setting").unwrap_or("238");
         default(draft, Attr::SETTING, || {
-            openehr(terminology::code_of(&terminology::SETTING, setting).unwrap_or(setting))
+            openehr(code_in(&terminology::SETTING, setting).unwrap_or(setting))
         });
         if let Some(end) = self.context.text("end_time") {
             default(draft, Attr::END_TIME, || time(end));
@@ -480,7 +493,7 @@ impl<'r> DocumentReader<'r, '_> {
         let asked = self
             .context
             .text("category")
-            .map(|c| terminology::code_of(&terminology::COMPOSITION_CATEGORY, c).unwrap_or(c));
+            .map(|c| code_in(&terminology::COMPOSITION_CATEGORY, c).unwrap_or(c));
         default(draft, Attr::CATEGORY, || {
             // 433 is "event".
             openehr(asked.or(only).unwrap_or("433"))

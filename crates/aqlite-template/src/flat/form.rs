@@ -3,6 +3,7 @@
 use aqlite_rm::Token;
 use aqlite_rm::diag::Finding;
 use aqlite_rm::json::{self, Malformed, Scanner};
+use aqlite_rm::number;
 use aqlite_rm::order;
 use std::borrow::Cow;
 
@@ -12,6 +13,9 @@ pub(super) const MAX_KEYS: usize = 50_000;
 pub(super) const MAX_DEPTH: usize = 64;
 /// The maximum index of a segment.
 const MAX_INDEX: u32 = 10_000;
+
+/// The message about a key with several different values.
+pub(super) const CONFLICT: &str = "two keys for the same place have different values";
 
 /// Returns whether blank text is a value of the suffix. Numbers without a unit have the empty unit.
 fn may_be_blank(suffix: &str) -> bool {
@@ -48,6 +52,20 @@ impl Value<'_> {
             Value::Number(t) => Value::Number(Cow::Borrowed(t)),
             Value::Json(t) => Value::Json(Cow::Borrowed(t)),
             Value::Boolean(b) => Value::Boolean(*b),
+        }
+    }
+
+    /// Returns whether two values of one key agree. Numbers are compared by value, and the letter
+    /// case of booleans is ignored.
+    fn is_same(&self, other: &Value<'_>) -> bool {
+        let (own, other_text) = (self.text(), other.text());
+        match (self, other) {
+            (Value::Boolean(_), _) | (_, Value::Boolean(_)) => own.eq_ignore_ascii_case(other_text),
+            (Value::Number(_), Value::Number(_)) => {
+                let pair = number::parse(own).zip(number::parse(other_text));
+                own == other_text || pair.is_some_and(|(a, b)| a.total_cmp(&b).is_eq())
+            }
+            _ => own == other_text,
         }
     }
 
@@ -93,6 +111,23 @@ pub(super) struct SuffixValue<'a> {
     pub suffix: Cow<'a, str>,
     pub index: u32,
     pub value: Value<'a>,
+}
+
+impl SegmentInstance<'_> {
+    /// Merges the instances and values of one place below. Returns the keys, from this segment,
+    /// that have several different values.
+    fn merge_duplicates(&mut self) -> Vec<String> {
+        let place = match self.index {
+            0 => self.segment.to_string(),
+            index => format!("{}:{index}", self.segment),
+        };
+        let conflicts = self.form.merge_duplicates().into_iter();
+        let key = |rest: String| match rest.as_bytes() {
+            [] | [b'|', ..] => format!("{place}{rest}"),
+            _ => format!("{place}/{rest}"),
+        };
+        conflicts.map(key).collect()
+    }
 }
 
 impl<'a> KeyTree<'a> {
@@ -228,23 +263,34 @@ impl<'a> KeyTree<'a> {
         });
     }
 
+    /// Returns the instances of all segments for modification. Their segments must stay the same.
+    pub fn parts_mut(&mut self) -> &mut [SegmentInstance<'a>] {
+        &mut self.parts
+    }
+
+    /// Moves the instances of segments to others: pairs of old and new segment. Returns the keys
+    /// that then have several different values.
+    pub fn rename(&mut self, pairs: &[(String, String)]) -> Vec<String> {
+        for part in &mut self.parts {
+            let pair = pairs.iter().find(|(old, _)| *old == part.segment);
+            pair.into_iter()
+                .for_each(|(_, new)| part.segment = Cow::Owned(new.clone()));
+        }
+        self.merge_parts();
+        let is_new =
+            |part: &&mut SegmentInstance<'_>| pairs.iter().any(|(_, new)| *new == part.segment);
+        let parts = self.parts.iter_mut().filter(is_new);
+        parts.flat_map(SegmentInstance::merge_duplicates).collect()
+    }
+
     /// Sorts the instances and values, and merges those of one place. Returns the keys that have
     /// several different values.
     fn merge_duplicates(&mut self) -> Vec<String> {
         self.merge_parts();
         let mut conflicts = self.merge_values();
-        for SegmentInstance {
-            segment,
-            index,
-            form,
-        } in &mut self.parts
-        {
+        for part in &mut self.parts {
             let left = super::MAX_FINDINGS - conflicts.len();
-            let below = form.merge_duplicates().into_iter().take(left);
-            conflicts.extend(below.map(|key| match key.as_bytes() {
-                [] | [b'|', ..] => format!("{segment}:{index}{key}"),
-                _ => format!("{segment}:{index}/{key}"),
-            }));
+            conflicts.extend(part.merge_duplicates().into_iter().take(left));
         }
         conflicts
     }
@@ -273,7 +319,8 @@ impl<'a> KeyTree<'a> {
         });
         self.values.dedup_by(|next, kept| {
             let is_same = (&next.suffix, next.index) == (&kept.suffix, kept.index);
-            if is_same && next.value != kept.value && conflicts.len() < super::MAX_FINDINGS {
+            if is_same && !next.value.is_same(&kept.value) && conflicts.len() < super::MAX_FINDINGS
+            {
                 conflicts.push(match kept.suffix.as_ref() {
                     "" => String::new(),
                     suffix => format!("|{suffix}"),
@@ -298,11 +345,7 @@ pub(super) fn parse(text: &str, shape: Shape) -> Result<KeyTree<'_>, Vec<Finding
     let read = reader.read_root(&mut root, shape);
     // Merging also happens after a syntax error, so that conflicts before it are reported.
     for key in root.merge_duplicates() {
-        reader.report(
-            "FLT0107",
-            &key,
-            "two keys for the same place have different values",
-        );
+        reader.report("FLT0107", &key, CONFLICT);
     }
     match read {
         Err(malformed) => Err(vec![json::finding(text, malformed)]),

@@ -1,6 +1,6 @@
 //! Parties and participations: missing parts, identifiers and references.
 
-use super::complete::put_code;
+use super::complete::{code_in, put_code};
 use super::fill::IDENTIFIER;
 use super::form::KeyTree;
 use super::read::DocumentReader;
@@ -159,14 +159,13 @@ pub(super) fn is_uuid(text: &str) -> bool {
 /// Returns the mode of a participation, given its text, its code, or `text::openehr::code`.
 pub(super) fn mode(text: &str) -> Draft<'_> {
     let parts: Vec<&str> = text.split("::").collect();
-    let by_text = terminology::code_of(&terminology::PARTICIPATION_MODE, text);
-    let (code, label) = match parts.as_slice() {
-        [label, _, code] if code.bytes().all(|b| b.is_ascii_digit()) => (*code, *label),
-        _ if terminology::PARTICIPATION_MODE.contains(text) => {
-            (text, terminology::rubric(text).unwrap_or(text))
-        }
+    let code = code_in(&terminology::PARTICIPATION_MODE, text);
+    let (code, label) = match (code, parts.as_slice()) {
+        (_, [label, _, code]) if code.bytes().all(|b| b.is_ascii_digit()) => (*code, *label),
+        (Some(code), [_, _, label]) => (code, *label),
+        (Some(code), _) if code == text => (code, terminology::rubric(code).unwrap_or(text)),
         // 193 is "not specified".
-        _ => (by_text.unwrap_or("193"), text),
+        (code, _) => (code.unwrap_or("193"), text),
     };
     let mut draft = Draft::object(Cls::DV_CODED_TEXT);
     put_code(

@@ -1,5 +1,6 @@
 //! From the key tree to a document, along the web template and the class table.
 
+use super::candidates::is_of_template;
 use super::context::Context;
 use super::follow::Instructions;
 use super::form::{EMPTY_TREE, KeyTree, SegmentInstance, Value};
@@ -8,7 +9,7 @@ use crate::draft::Draft;
 use crate::tree::Template;
 use crate::web::{Level, Step, WebNode, WebTemplate};
 use aqlite_rm::class::{Attr, AttrDef, Cls};
-use aqlite_rm::diag::{Finding, near};
+use aqlite_rm::diag::Finding;
 use aqlite_rm::json::{self, Scanner};
 use aqlite_rm::order;
 use aqlite_rm::tree::Tree;
@@ -67,7 +68,7 @@ pub(super) struct DocumentReader<'r, 'a> {
     pub is_strict: bool,
     /// The origin of the histories being read, if their OBSERVATION states it.
     pub origin: Option<&'r str>,
-    /// The ISM_TRANSITION being read. It knows the codes of its careflow step.
+    /// The ISM_TRANSITION whose parts are being read. It knows the codes of its careflow step.
     pub transition: Option<&'r WebNode>,
     /// The INSTRUCTIONs of the document, collected when the first reference to one is read.
     pub instructions: Option<Rc<Instructions<'r, 'a>>>,
@@ -153,6 +154,20 @@ impl<'r> DocumentReader<'r, '_> {
         done
     }
 
+    /// Calls `act` with the key of a setting of `ctx` as the current key. The setting may be read
+    /// for many objects, and each of its problems is reported once.
+    pub fn at_context<T>(&mut self, key: &str, act: impl FnOnce(&mut Self) -> T) -> T {
+        let outer = std::mem::replace(&mut self.path, format!("ctx/{key}"));
+        let known = self.findings.len();
+        let done = act(self);
+        self.path = outer;
+        let added = self.findings.split_off(known);
+        let is_new = |finding: &Finding| !self.findings.contains(finding);
+        let new: Vec<Finding> = added.into_iter().filter(is_new).collect();
+        self.findings.extend(new);
+        done
+    }
+
     /// Reads an object with its attributes and children. Returns `None` if it has no values.
     fn read_container(&mut self, web: &'r WebNode, form: &'r KeyTree<'_>) -> Option<Draft<'r>> {
         if form.is_empty() {
@@ -174,10 +189,10 @@ impl<'r> DocumentReader<'r, '_> {
                 .iter()
                 .find_map(|name| Some(form.first(name)?.value("")?.text()));
         }
-        if class == Cls::ISM_TRANSITION {
-            self.transition = Some(web);
-        }
+        let transition = Some(web).filter(|_| class == Cls::ISM_TRANSITION);
+        let outer = std::mem::replace(&mut self.transition, transition);
         self.read_parts(&mut draft, web, form);
+        self.transition = outer;
         for given in &form.values {
             let text = given.value.text();
             self.read_suffix(&mut draft, &given.suffix, given.index, text, Some(web));
@@ -269,13 +284,13 @@ impl<'r> DocumentReader<'r, '_> {
         if self.read_history_origin(draft, segment, instances) {
             return;
         }
-        let is_id = |attr| matches!(attr, Attr::ARCHETYPE_NODE_ID | Attr::ARCHETYPE_DETAILS);
-        match suffix::attribute(draft.class(), segment).filter(|def| !is_id(def.attr)) {
+        let def = suffix::attribute(draft.class(), segment);
+        match def.filter(|def| !is_of_template(def.attr)) {
             Some(def) => match level(&web.levels, def.attr, instances) {
                 Some(level) => self.read_level(draft, level, segment, instances),
                 None => self.read_attribute(draft, segment, def, instances, None),
             },
-            None => self.refuse_segment(segment, web, draft.class()),
+            None => self.refuse_segment(segment, draft.class(), Some(web)),
         }
     }
 
@@ -332,60 +347,12 @@ impl<'r> DocumentReader<'r, '_> {
     ) {
         let class = object.class();
         let Some(def) = suffix::attribute(class, segment) else {
-            let names: Vec<String> = class
-                .attrs()
-                .iter()
-                .map(|d| suffix::segment(d.attr, d.card.is_list()))
-                .collect();
-            let near = near(segment, &mut names.iter().map(String::as_str));
-            let key = format!("{}/{segment}", self.path);
-            return self.refuse(
-                "FLT0101",
-                &key,
-                format!("`{}` is not an attribute of {class}", shown(segment)),
-                &near,
-            );
+            return self.refuse_segment(segment, class, None);
         };
         match level(&outer.below, def.attr, instances) {
             Some(level) => self.read_level(object, level, segment, instances),
             None => self.read_attribute(object, segment, def, instances, None),
         }
-    }
-
-    /// Reports a segment that is neither a node nor an attribute.
-    fn refuse_segment(&mut self, segment: &str, web: &WebNode, class: Cls) {
-        if self.is_full() {
-            return;
-        }
-        let attributes: Vec<String> = class
-            .attrs()
-            .iter()
-            .map(|d| suffix::segment(d.attr, d.card.is_list()))
-            .collect();
-        let ids = web.children.iter().map(|c| c.id.as_str());
-        let found: Vec<String> = near(
-            segment,
-            &mut ids.chain(attributes.iter().map(String::as_str)),
-        )
-        .into_iter()
-        .map(str::to_owned)
-        .collect();
-        let mut near: Vec<String> = found.iter().map(|f| format!("{}/{f}", self.path)).collect();
-        // A unique node elsewhere with this id is the most probable intention.
-        if let [elsewhere] = places(&self.web.tree, segment).as_slice() {
-            near.push(elsewhere.clone());
-        }
-        let key = format!("{}/{segment}", self.path);
-        let near: Vec<&str> = near.iter().map(String::as_str).collect();
-        self.refuse(
-            "FLT0101",
-            &key,
-            format!(
-                "`{}` is neither a node nor an attribute here",
-                shown(segment)
-            ),
-            &near,
-        );
     }
 
     fn read_instances(
@@ -657,7 +624,7 @@ pub(super) fn parameter(web: Option<&WebNode>) -> Option<Cls> {
 }
 
 /// Returns the index of the child for a segment: by its id, else by an alternative spelling.
-fn position(web: &WebNode, segment: &str) -> Option<usize> {
+pub(super) fn position(web: &WebNode, segment: &str) -> Option<usize> {
     let by_id = web.children.iter().position(|k| k.id == segment);
     let alias = |k: &WebNode| {
         k.alias.is_some()
@@ -697,25 +664,4 @@ pub(super) fn concrete_class(class: Cls) -> Cls {
         Cls::PARTY_PROXY => Cls::PARTY_IDENTIFIED,
         other => other,
     }
-}
-
-/// Returns the keys of nodes with an id. The search ends after two, because only a unique one is
-/// useful.
-fn places(root: &WebNode, id: &str) -> Vec<String> {
-    fn walk<'w>(web: &'w WebNode, id: &str, path: &mut Vec<&'w str>, found: &mut Vec<String>) {
-        if found.len() > 1 {
-            return;
-        }
-        path.push(&web.id);
-        if web.id == id {
-            found.push(path.join("/"));
-        }
-        web.children
-            .iter()
-            .for_each(|child| walk(child, id, path, found));
-        path.pop();
-    }
-    let mut found = Vec::new();
-    walk(root, id, &mut Vec::new(), &mut found);
-    found
 }

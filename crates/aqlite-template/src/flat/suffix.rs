@@ -273,12 +273,7 @@ pub(super) fn named(class: Cls, name: &str) -> Option<&'static Suffix> {
 
 /// Returns the attribute of a segment: `_link` is `links`, `_work_flow_id` is `workflow_id`.
 pub(super) fn attribute(class: Cls, segment: &str) -> Option<&'static aqlite_rm::class::AttrDef> {
-    let name = segment.strip_prefix('_').unwrap_or(segment);
-    // The simplified formats spell this attribute differently from the model.
-    let name = match name {
-        "work_flow_id" => "workflow_id",
-        other => other,
-    };
+    let name = attribute_name(segment);
     let single = class.attr_named(name);
     single.or_else(|| {
         // A list attribute is named in the singular: `_link` for `links`.
@@ -287,6 +282,21 @@ pub(super) fn attribute(class: Cls, segment: &str) -> Option<&'static aqlite_rm:
             .iter()
             .find(|d| d.card.is_list() && d.attr.name().strip_suffix('s') == Some(name))
     })
+}
+
+/// Returns whether a segment may name an attribute of some class.
+pub(super) fn is_attribute(segment: &str) -> bool {
+    let name = attribute_name(segment);
+    Attr::parse(name).is_some() || Attr::parse(&format!("{name}s")).is_some()
+}
+
+/// Returns the name of an attribute, or its singular, in a segment.
+fn attribute_name(segment: &str) -> &str {
+    match segment.strip_prefix('_').unwrap_or(segment) {
+        // The simplified formats spell this attribute differently from the model.
+        "work_flow_id" => "workflow_id",
+        name => name,
+    }
 }
 
 /// Returns the segment of an attribute.

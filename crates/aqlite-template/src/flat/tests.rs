@@ -7,6 +7,8 @@ use aqlite_rm::json;
 use serde_json::{Value, json};
 
 mod errors;
+mod ordinal;
+mod spellings;
 
 const SMALL: &str = include_str!("../../../../tests/cases/template/small.opt");
 const NOW: &str = "2026-11-20T09:30:00Z";
@@ -159,7 +161,7 @@ fn values_have_several_spellings() {
 fn assert_round_trip(tree: &Tree, template: &Template, web: &WebTemplate) {
     for shape in [Shape::Flat, Shape::Structured] {
         for maker in [Maker::Better, Maker::Ehrbase] {
-            let written = write(tree.root().unwrap(), shape, template, web, maker);
+            let written = write(tree.root().unwrap(), shape, template, web, maker).unwrap();
             let again = read(&written.text, shape, template, web, NOW)
                 .unwrap_or_else(|f| panic!("{f:?}: {}", written.text));
             assert_eq!(canonical(&again), canonical(tree), "{}", written.text);
@@ -246,6 +248,7 @@ fn written_with(members: &[(&str, Value)]) -> (Tree, String) {
         &web,
         Maker::Better,
     )
+    .unwrap()
     .text;
     assert!(!text.contains("|raw"), "{text}");
     (tree, text)
@@ -430,6 +433,63 @@ fn omitted_values_are_completed() {
     }
 }
 
+#[test]
+fn codes_of_the_context_are_given_by_code_or_text() {
+    let (template, web) = parse_both(SMALL);
+    for (key, given, pointer, code, text) in [
+        ("setting", "225", "/setting", "225", "home"),
+        ("setting", "Home", "/setting", "225", "home"),
+        ("setting", "openehr::225::home", "/setting", "225", "home"),
+        (
+            "participation_mode",
+            "207",
+            "/participations/0/mode",
+            "207",
+            "email",
+        ),
+        (
+            "participation_mode",
+            "E-post::openehr::207",
+            "/participations/0/mode",
+            "207",
+            "E-post",
+        ),
+        (
+            "participation_mode",
+            "openehr::207::E-post",
+            "/participations/0/mode",
+            "207",
+            "E-post",
+        ),
+        (
+            "participation_mode",
+            "telephone",
+            "/participations/0/mode",
+            "204",
+            "telephone",
+        ),
+        (
+            "participation_mode",
+            "videoconference",
+            "/participations/0/mode",
+            "195",
+            "videoconference",
+        ),
+    ] {
+        let mut members = json!({ "|magnitude": 1, "ctx/participation_name": "Berg" });
+        members[format!("ctx/{key}")] = json!(given);
+        let tree = read(&flat(&members), Shape::Flat, &template, &web, NOW)
+            .unwrap_or_else(|f| panic!("{given}: {f:?}"));
+        let value = canonical(&tree)["context"]
+            .pointer(pointer)
+            .cloned()
+            .unwrap_or_default();
+        let found = (&value["defining_code"]["code_string"], &value["value"]);
+        assert_eq!(found, (&json!(code), &json!(text)), "{given}");
+        assert_round_trip(&tree, &template, &web);
+    }
+}
+
 /// Returns the code and the key of every finding.
 fn findings_of(
     text: &str,
@@ -470,6 +530,7 @@ fn strict_structured_requires_lists() {
         &web,
         Maker::Better,
     )
+    .unwrap()
     .text;
     assert_eq!(
         findings_of(&written, Shape::StrictStructured, &template, &web),

@@ -75,20 +75,9 @@ fn without_first(key: &str) -> String {
     key.replace(":0/", "/").trim_end_matches(":0").to_owned()
 }
 
-/// Writes a document as keys. Returns the text and the content that the keys cannot represent.
+/// Writes a document as keys. Returns the text and the content that the keys cannot represent, or
+/// `None` if the keys exceed `most` bytes or need too much work.
 pub(super) fn write_document(
-    document: NodeRef<'_>,
-    shape: Shape,
-    template: &Template,
-    web: &WebTemplate,
-    maker: Maker,
-) -> (String, Vec<&'static str>) {
-    // Without a limit the result is never `None`.
-    write_document_within(document, shape, template, web, maker, usize::MAX).unwrap_or_default()
-}
-
-/// Writes a document, or returns `None` if the keys exceed `most` bytes or need too much work.
-pub(super) fn write_document_within(
     document: NodeRef<'_>,
     shape: Shape,
     template: &Template,
@@ -605,7 +594,7 @@ fn is_locatable(attr: Attr) -> bool {
 }
 
 /// Returns whether the segment of an attribute has no underscore, as those of nodes.
-fn has_plain_segment(owner: Cls, attr: Attr) -> bool {
+pub(super) fn has_plain_segment(owner: Cls, attr: Attr) -> bool {
     let is_plain = PLAIN.iter().any(|c| owner.is_a(*c))
         && attr != Attr::REASON
         && !IDENTITY.contains(&attr)

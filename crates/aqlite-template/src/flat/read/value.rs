@@ -257,8 +257,7 @@ impl<'r> DocumentReader<'r, '_> {
                 self.read_attribute(draft, segment, def, instances, limits);
             }
             None if class == Cls::PARTICIPATION && OF_PARTY.contains(&segment) => {}
-            None if self.is_full() => {}
-            None => self.refuse_attribute(class, segment),
+            None => self.refuse_segment(segment, class, web),
         }
     }
 
@@ -273,27 +272,6 @@ impl<'r> DocumentReader<'r, '_> {
     ) -> Option<Draft<'r>> {
         let form = self.only_instance(segment, instances)?;
         self.at_segment(segment, None, |r| r.read_value(class, form, web, at))
-    }
-
-    /// Reports a segment that is neither a suffix nor an attribute of the class.
-    fn refuse_attribute(&mut self, class: Cls, segment: &str) {
-        let names: Vec<String> = suffix::of(class).map(|s| format!("|{}", s.name)).collect();
-        let attributes: Vec<String> = class
-            .attrs()
-            .iter()
-            .map(|d| suffix::segment(d.attr, d.card.is_list()))
-            .collect();
-        let near = near(
-            segment,
-            &mut names.iter().chain(&attributes).map(String::as_str),
-        );
-        let key = format!("{}/{segment}", self.path);
-        self.refuse(
-            "FLT0101",
-            &key,
-            format!("`{}` is not an attribute of {class}", shown(segment)),
-            &near,
-        );
     }
 
     /// Reads canonical JSON in place of keys.

@@ -1,0 +1,147 @@
+//! The keys of a text in FLAT as the client spelled them, for findings.
+
+use super::form::MAX_DEPTH;
+use aqlite_rm::Token;
+use aqlite_rm::diag::Finding;
+use aqlite_rm::json::{Malformed, Scanner};
+use std::collections::HashMap;
+
+/// The client's spellings of some keys.
+///
+/// The reader names a position with an index at each repeated node, and a suffix with a bar. A
+/// client may omit the index 0, and write a suffix of `ctx` as a segment.
+struct SentKeys {
+    /// The beginnings of the keys in normal form, each with its first spelling in the text.
+    spellings: HashMap<String, Option<String>>,
+}
+
+/// Replaces the keys of findings by the spellings of them in the text.
+pub(super) fn respell_findings(text: &str, findings: Vec<Finding>) -> Vec<Finding> {
+    let is_of_key = |finding: &&Finding| finding.code.starts_with("FLT");
+    let paths = findings.iter().filter(is_of_key).map(|f| f.path.as_str());
+    let sent = SentKeys::find(text, paths);
+    let respell = |finding: Finding| {
+        if !is_of_key(&&finding) {
+            return finding;
+        }
+        let candidates = finding.expected.as_deref().map(|candidates| {
+            let candidates = candidates.split(", ").map(|key| sent.respell(key));
+            candidates.collect::<Vec<_>>().join(", ")
+        });
+        Finding {
+            path: sent.respell(&finding.path),
+            expected: candidates,
+            ..finding
+        }
+    };
+    findings.into_iter().map(respell).collect()
+}
+
+/// Replaces keys by the spellings of them in the text.
+pub(super) fn respell_keys<'k>(text: &str, keys: impl Iterator<Item = &'k mut String>) {
+    let mut keys: Vec<&mut String> = keys.collect();
+    let sent = SentKeys::find(text, keys.iter().map(|key| key.as_str()));
+    keys.iter_mut().for_each(|key| **key = sent.respell(key));
+}
+
+impl SentKeys {
+    /// Searches a text for the spellings of keys. Costs one pass over the text, and one search for
+    /// each of its segments at most.
+    fn find<'k>(text: &str, keys: impl Iterator<Item = &'k str>) -> SentKeys {
+        let mut spellings = HashMap::new();
+        for key in keys {
+            let NormalKey { text, pieces } = NormalKey::of(key);
+            let beginnings = pieces.iter().filter_map(|piece| text.get(..piece.end));
+            spellings.extend(beginnings.map(|beginning| (beginning.to_owned(), None)));
+        }
+        let mut sent = SentKeys { spellings };
+        // A text with another form has no keys, and its finding names none.
+        let _ = for_each_key(text, &mut |key| sent.record(key));
+        sent
+    }
+
+    fn record(&mut self, key: &str) {
+        let normal = NormalKey::of(key);
+        for piece in &normal.pieces {
+            let beginning = normal.text.get(..piece.end);
+            // A key that is not requested has no requested continuation.
+            let Some(spelling) = beginning.and_then(|b| self.spellings.get_mut(b)) else {
+                return;
+            };
+            let sent = key.get(..piece.sent_end).unwrap_or_default();
+            spelling.get_or_insert_with(|| sent.to_owned());
+        }
+    }
+
+    /// Returns a key with its longest beginning that was sent in the spelling of the client.
+    fn respell(&self, key: &str) -> String {
+        let normal = NormalKey::of(key);
+        let sent = normal.pieces.iter().rev().find_map(|piece| {
+            let spelling = self.spellings.get(normal.text.get(..piece.end)?)?;
+            let rest = key.get(piece.sent_end..)?;
+            Some(format!("{}{rest}", spelling.as_ref()?))
+        });
+        sent.unwrap_or_else(|| key.to_owned())
+    }
+}
+
+/// A key without indexes that are 0, and with a slash before each segment and suffix.
+struct NormalKey {
+    text: String,
+    pieces: Vec<Piece>,
+}
+
+/// A segment or a suffix of a key.
+struct Piece {
+    /// The end in the normal form.
+    end: usize,
+    /// The end in the key.
+    sent_end: usize,
+}
+
+impl NormalKey {
+    fn of(key: &str) -> NormalKey {
+        let (mut text, mut pieces) = (String::with_capacity(key.len()), Vec::new());
+        let mut sent_end = 0;
+        for piece in key.split(['/', '|']) {
+            sent_end += piece.len();
+            text.push('/');
+            text.push_str(&without_zero(piece));
+            pieces.push(Piece {
+                end: text.len(),
+                sent_end,
+            });
+            // The separator.
+            sent_end += 1;
+        }
+        NormalKey { text, pieces }
+    }
+}
+
+/// Returns a segment or a suffix without an index of 0, and without leading zeros of its index.
+fn without_zero(piece: &str) -> String {
+    match piece.rsplit_once(':') {
+        Some((id, index)) if !index.is_empty() && index.bytes().all(|b| b.is_ascii_digit()) => {
+            match index.trim_start_matches('0') {
+                "" => id.to_owned(),
+                index => format!("{id}:{index}"),
+            }
+        }
+        _ => piece.to_owned(),
+    }
+}
+
+/// Calls a function with each key of an object.
+fn for_each_key(text: &str, act: &mut dyn FnMut(&str)) -> Result<(), Malformed> {
+    let mut scan = Scanner::new(text);
+    if scan.next_token()? != Token::ObjectStart || scan.peek() == Some(b'}') {
+        return Ok(());
+    }
+    loop {
+        act(&scan.key()?);
+        scan.skip_value(MAX_DEPTH * 2)?;
+        if scan.next_token()? != Token::Comma {
+            return Ok(());
+        }
+    }
+}

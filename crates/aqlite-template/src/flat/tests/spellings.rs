@@ -1,0 +1,106 @@
+//! Tests of positions that a document gives by several keys.
+
+use super::*;
+
+/// Pairs of keys of one position, and two values for it. `/` and `|` start at the ELEMENT.
+const PAIRS: &str = r#"
+ctx/language ctx/_language "en" "sv"
+ctx/language ctx/language|code "en" "sv"
+ctx/time ctx/_time "2026-01-01T00:00:00Z" "2026-01-02T00:00:00Z"
+ctx/time ctx/time|value "2026-01-01T00:00:00Z" "2026-01-02T00:00:00Z"
+ctx/setting ctx/setting|code "225" "227"
+ctx/setting|code ctx/_setting|code "225" "227"
+ctx/setting|code ctx/setting|value "225" "227"
+ctx/id_scheme ctx/id_schema "a" "b"
+ctx/id_scheme ctx/_id_schema "a" "b"
+ctx/location ctx/location|value "a" "b"
+ctx/health_care_facility ctx/healthcare_facility "a" "b"
+ctx/health_care_facility|name ctx/_healthcare_facility|name "a" "b"
+ctx/health_care_facility ctx/health_care_facility|name "a" "b"
+ctx/composer_name ctx/composer|name "a" "b"
+ctx/participation_name:1 ctx/_participation_name:1 "a" "b"
+ctx/work_flow_id|id_scheme ctx/work_flow_id|scheme "a" "b"
+encounter/context/start_time encounter/context/_start_time "2026-01-01T00:00:00Z" "2026-01-02T00:00:00Z"
+encounter/context/start_time encounter/context/_start_time|value "2026-01-01T00:00:00Z" "2026-01-02T00:00:00Z"
+encounter/context/start_time encounter/_context/start_time "2026-01-01T00:00:00Z" "2026-01-02T00:00:00Z"
+encounter/language encounter/_language "en" "sv"
+encounter/language|code encounter/_language "en" "sv"
+encounter/body_weight/_work_flow_id|id encounter/body_weight/_workflow_id|id "a" "b"
+encounter/body_weight/_link:1|type encounter/body_weight/_links:1|type "a" "b"
+encounter/body_weight/link|type encounter/body_weight/_link|type "a" "b"
+encounter/body_weight/history_origin encounter/body_weight/_history_origin "2026-01-01T00:00:00Z" "2026-01-02T00:00:00Z"
+encounter/body_weight/history_origin encounter/body_weight/data_history_origin "2026-01-01T00:00:00Z" "2026-01-02T00:00:00Z"
+encounter/body_weight/_data/_uid encounter/body_weight/data/_uid "6ba7b810-9dad-41d1-80b4-00c04fd43001" "6ba7b810-9dad-41d1-80b4-00c04fd43002"
+encounter/body_weight/_other_participation/relationship|code encounter/body_weight/_other_participation/_relationship|code "10" "9"
+/count_value /value12 1 2
+/count_value/_normal_range/lower /count_value/normal_range/lower 1 2
+/count_value/_normal_range/lower /count_value/_normal_range/_lower|magnitude 1 2
+/_null_flavour|code /null_flavour|code "253" "271"
+"#;
+
+/// Reads a document with two keys.
+fn read_pair(keys: [&str; 2], values: [&Value; 2]) -> Vec<(&'static str, String)> {
+    let (template, web) = unconstrained();
+    let mut members = json!({
+        "ctx/id_namespace": "n", "ctx/participation_name:1": "a", "encounter/body_weight/_link:1|target": "ehr:/",
+        "encounter/body_weight/_link:1|meaning": "a", "encounter/body_weight/_link:1|type": "a", "/count_value": 1,
+    });
+    if keys.iter().any(|key| key.starts_with("ctx/work_flow_id")) {
+        members["ctx/work_flow_id|id"] = json!("a");
+    }
+    for (key, value) in keys.into_iter().zip(values) {
+        members[key] = value.clone();
+    }
+    findings_of(&flat(&members), Shape::Flat, &template, &web)
+}
+
+#[test]
+fn different_values_of_one_position_contradict_each_other() {
+    let mut wrong = Vec::new();
+    for case in PAIRS.trim().lines() {
+        let [one, other, first, second] = case.split(' ').collect::<Vec<_>>()[..] else {
+            panic!("{case}");
+        };
+        let value = |text| serde_json::from_str::<Value>(text).unwrap();
+        let (first, second) = (value(first), value(second));
+        for keys in [[one, other], [other, one]] {
+            let equal = read_pair(keys, [&first, &first]);
+            if equal.iter().any(|(code, _)| *code == "FLT0107") {
+                wrong.push(format!("equal {keys:?}: {equal:?}"));
+            }
+            let different = read_pair(keys, [&first, &second]);
+            let is_named = |(code, key): &(&str, String)| {
+                let key = key.strip_prefix(AT).unwrap_or(key);
+                *code == "FLT0107" && keys.iter().any(|sent| sent.starts_with(key))
+            };
+            if different.len() != 1 || !different.iter().all(is_named) {
+                wrong.push(format!("different {keys:?}: {different:?}"));
+            }
+        }
+    }
+    assert_eq!(wrong, Vec::<String>::new(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn parts_of_one_position_may_have_different_spellings() {
+    let (template, web) = parse_both(SMALL);
+    let members = json!({
+        "|magnitude": 1, "ctx/_composer_self": "TRUE", "ctx/health_care_facility|name": "Hospital",
+        "ctx/healthcare_facility|id": "9", "ctx/id_scheme": "s", "ctx/id_namespace": "n",
+        "encounter/body_weight/_work_flow_id|id": "7", "encounter/body_weight/_workflow_id|type": "PLAN",
+        "ctx/setting": "home", "ctx/setting|code": 225, "ctx/setting|value": "Zuhause",
+    });
+    let tree = read(&flat(&members), Shape::Flat, &template, &web, NOW)
+        .unwrap_or_else(|findings| panic!("{findings:?}"));
+    let document = canonical(&tree);
+    for (pointer, expected) in [
+        ("/context/health_care_facility/name", "Hospital"),
+        ("/context/health_care_facility/external_ref/id/value", "9"),
+        ("/context/setting/defining_code/code_string", "225"),
+        ("/content/0/workflow_id/id/value", "7"),
+        ("/content/0/workflow_id/type", "PLAN"),
+    ] {
+        let found = document.pointer(pointer);
+        assert_eq!(found, Some(&json!(expected)), "{pointer}");
+    }
+}
