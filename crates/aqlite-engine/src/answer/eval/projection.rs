@@ -8,12 +8,14 @@ use super::node::{Node, View};
 use super::output::Output;
 use super::scope::Scope;
 use super::templates::ByTemplate;
+use super::work::of_texts;
 use crate::answer::plan_cache::{Cells, LayoutVariant};
 use crate::answer::query::{ClassExpr, ColumnValue, Expr};
 use crate::answer::result::{CellRef, ResultBuffer};
 use crate::answer::trie::Trie;
 use crate::document::{ColumnView, Dictionary, Fragment, ItemKind, Table};
 use aqlite_rm::class::Cls;
+use hashbrown::{HashMap, HashSet};
 use std::rc::Rc;
 
 /// A projection of one anchor and the variables above it to the columns of SELECT.
@@ -28,6 +30,9 @@ pub(super) struct Projection<'o, 'b> {
     /// The columns of the anchor: which of SELECT, and the path.
     own: Vec<(usize, usize)>,
     above: Vec<ContextColumns<'b>>,
+    /// Columns with the cells of another one, which is named behind: their paths are the same. A long
+    /// text is then read once.
+    repeated: Vec<(usize, usize)>,
 }
 
 /// A variable above the anchor.
@@ -92,6 +97,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             marks: Vec::new(),
             own: self.shown(anchor.variable),
             above,
+            repeated: self.repeated(),
         })
     }
 
@@ -129,28 +135,36 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         Some(constants)
     }
 
-    /// The columns of SELECT that show a path of a variable.
+    /// The columns of SELECT that show a path of a variable, each path once.
     fn shown(&self, variable: usize) -> Vec<(usize, usize)> {
-        let is_own = |path: usize| {
-            self.plan
-                .query
-                .paths
-                .get(path)
-                .is_some_and(|p| p.variable == variable)
-        };
-        let path_of = |value: &ColumnValue| {
-            if let ColumnValue::Expr(Expr::Path(path)) = value {
-                Some(*path)
-            } else {
-                None
-            }
-        };
-        let columns = self.plan.query.select.iter().enumerate();
+        let paths = &self.plan.query.paths;
+        let is_own = |path: &usize| paths.get(*path).is_some_and(|p| p.variable == variable);
+        let mut seen = HashSet::new();
+        let columns = self.path_columns();
         columns
-            .filter_map(|(at, column)| {
-                Some((at, path_of(&column.value).filter(|path| is_own(*path))?))
+            .filter(|(_, path)| is_own(path) && seen.insert(*path))
+            .collect()
+    }
+
+    /// The columns of SELECT that show the path of an earlier one, with that.
+    fn repeated(&self) -> Vec<(usize, usize)> {
+        let mut first = HashMap::new();
+        let columns = self.path_columns();
+        columns
+            .filter_map(|(at, path)| {
+                let of = *first.entry(path).or_insert(at);
+                (of != at).then_some((at, of))
             })
             .collect()
+    }
+
+    /// The columns of SELECT that show a path, with the path.
+    fn path_columns(&self) -> impl Iterator<Item = (usize, usize)> {
+        let columns = self.plan.query.select.iter().enumerate();
+        columns.filter_map(|(at, column)| match column.value {
+            ColumnValue::Expr(Expr::Path(path)) => Some((at, path)),
+            _ => None,
+        })
     }
 }
 
@@ -206,6 +220,9 @@ impl<'b> Projection<'_, 'b> {
                 let docs = rows.iter().map(|row| nth(view, block.table.docs(), *row));
                 of.fill(expander, docs, cells, texts);
             }
+            cells
+                .chunks_exact_mut(width)
+                .for_each(|cells| repeat(cells, &self.repeated));
         }
         // The upper half of a mark is the place, by which the rows are sorted.
         let place = |row: u32| u64::from(nth(view, block.table.places(), row));
@@ -223,6 +240,7 @@ impl<'b> Projection<'_, 'b> {
             constants,
             own,
             above,
+            repeated,
             ..
         } = self;
         marks.push(u64::from(place) << 32 | result_buffer.len() as u64);
@@ -241,6 +259,7 @@ impl<'b> Projection<'_, 'b> {
         above
             .iter_mut()
             .for_each(|of| of.fill(*expander, std::iter::once(doc), cells, texts));
+        repeat(cells, repeated);
     }
 
     /// Puts the rows into document order.
@@ -367,10 +386,10 @@ impl<'b> Source<'b> {
                     },
                     item,
                 };
-                Source::Same(CellRef::of(
-                    &cell_of(View::new(batch), node, &mut String::new()),
-                    texts,
-                ))
+                let mut buffer = String::new();
+                let cell = cell_of(View::new(batch), node, &mut buffer);
+                view.count(of_texts(cell.text_bytes()));
+                Source::Same(CellRef::of(&cell, texts))
             }
             _ => Source::Tree(item),
         }
@@ -387,6 +406,15 @@ impl<'b> Source<'b> {
                 &cell_of(view, Node { fragment, item }, &mut String::new()),
                 texts,
             ),
+        }
+    }
+}
+
+/// Sets the cells of columns that repeat others in a row.
+fn repeat(cells: &mut [CellRef], repeated: &[(usize, usize)]) {
+    for (at, of) in repeated {
+        if let Some(held) = cells.get(*of).copied() {
+            set(cells, *at, held);
         }
     }
 }
