@@ -26,10 +26,10 @@ fn text(value: &str) -> String {
     format!(r#""name":{{"_type":"DV_TEXT","value":"{value}"}}"#)
 }
 
-/// Returns a COMPOSITION with one OBSERVATION of many events.
-fn document() -> String {
+/// Returns a COMPOSITION of this name with one OBSERVATION.
+fn document(name: &str, count: usize) -> String {
     let mut events = Vec::new();
-    for number in 0..EVENTS {
+    for number in 0..count {
         let time = format!("2020-01-{:02}T{:02}:00:00Z", 1 + number % 28, number % 24);
         events.push(format!(
             r#"{{"_type":"POINT_EVENT",{},"archetype_node_id":"at0006","time":{{"_type":"DV_DATE_TIME","value":"{time}"}},
@@ -48,7 +48,7 @@ fn document() -> String {
         r#"{{"_type":"ORIGINAL_VERSION","uid":{{"_type":"OBJECT_VERSION_ID","value":"a::s::1"}},"data":{{"_type":"COMPOSITION",{},
         "archetype_node_id":"openEHR-EHR-COMPOSITION.x.v1","content":[{{"_type":"OBSERVATION",{},"archetype_node_id":"openEHR-EHR-OBSERVATION.x.v1",
         "data":{{"_type":"HISTORY",{},"archetype_node_id":"at0001","events":[{}]}}}}]}}}}"#,
-        text("visit"),
+        text(name),
         text("pressures"),
         text("history"),
         events.join(",")
@@ -195,8 +195,30 @@ fn run(query: &str, batch: &Batch) -> (Duration, u64, Duration) {
     (longest, work, all)
 }
 
+/// A long text is hashed once for a batch, however many columns show it.
+fn a_long_text_in_many_columns() {
+    let version = document(&"a".repeat(1_000_000), 1);
+    let most = time_of_reading(&version) * LONGEST;
+    let columns = vec!["c/name/value"; 900].join(", ");
+    let query = format!("SELECT {columns} FROM COMPOSITION c");
+    let plan = prepare(&query, &Parameters::new(), &QueryOptions::default()).expect("a query");
+    let go_on = || false;
+    let mut run = Run::new(&plan, "2026-01-01T00:00:00.000Z", Budget::default(), &go_on);
+    let batches = [(); 4].map(|()| batch(&version));
+    let started = processor_time();
+    for batch in &batches {
+        while run.advance(batch) == Progress::Paused {}
+    }
+    let result = run.finish().expect("rows");
+    let time = processor_time().saturating_sub(started);
+    assert_eq!(result.len(), 4);
+    assert_eq!(result.row_bytes(3), 900_000_000);
+    assert!(time <= most, "{time:?}, expected at most {most:?}");
+}
+
 pub fn all() {
-    let version = document();
+    a_long_text_in_many_columns();
+    let version = document("visit", EVENTS);
     let most = time_of_reading(&version) * LONGEST;
     let batch = batch(&version);
     for (title, query) in queries() {

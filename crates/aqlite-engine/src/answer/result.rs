@@ -7,6 +7,7 @@ use super::eval::QueryError;
 use super::table::{CsvColumns, CsvOptions};
 use crate::document::{Column, ColumnView, Dictionary, Number, Words};
 use aqlite_rm::json::quote_into;
+use hashbrown::HashMap;
 
 /// The answer of a query.
 #[derive(Clone, Debug, Default)]
@@ -386,10 +387,15 @@ impl ResultBuffer {
 
     /// Switches to the dictionary of another batch. References to the last one become own texts.
     pub fn turn_to(&mut self, words: &Words) {
+        // Many cells may refer to one text of megabytes, which is hashed once.
+        let mut known = HashMap::new();
         // `detached` is at most the number of cells, so the default is never used.
         for held in self.cells.get_mut(self.detached..).unwrap_or_default() {
-            if let CellRef::Word(id) = held {
-                *held = CellRef::Text(self.own.number_of(self.words.word(*id)));
+            if let CellRef::Word(id) = *held {
+                let own = known
+                    .entry(id)
+                    .or_insert_with(|| self.own.number_of(self.words.word(id)));
+                *held = CellRef::Text(*own);
             }
         }
         self.detached = self.cells.len();
@@ -414,17 +420,17 @@ impl ResultBuffer {
             broken: self.broken,
             ..ResultBuffer::new(self.width)
         };
+        let mut known = HashMap::new();
         for row in rows {
             let moved: Vec<CellRef> = self
                 .row(row)
                 .iter()
-                .map(|held| {
-                    if let CellRef::Word(_) = held {
-                        *held
-                    } else {
-                        // The other texts are dropped with the old dictionary.
-                        kept.hold(&self.cell(*held))
-                    }
+                .map(|held| match held {
+                    // Texts of these are dropped with the old dictionary.
+                    CellRef::Text(id) | CellRef::Json(id) | CellRef::Token(id) => *known
+                        .entry((std::mem::discriminant(held), *id))
+                        .or_insert_with(|| kept.hold(&self.cell(*held))),
+                    _ => *held,
                 })
                 .collect();
             kept.push(moved.into_iter());

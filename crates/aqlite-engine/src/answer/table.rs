@@ -346,6 +346,16 @@ mod tests {
         ResultSet::new(columns.collect(), result_buffer, rows).unwrap()
     }
 
+    #[test]
+    fn piece_ends_before_a_row_that_does_not_fit() {
+        let rows = ["a", "a text of more bytes", "b"].map(|t| vec![text(t)]);
+        let result = table(&[("x", None)], rows.to_vec());
+        let format = ResultFormat::Csv(CsvOptions::default(), result.csv_columns());
+        let mut out = String::new();
+        assert_eq!(result.write_piece(&format, 0, (1_000, 20), &mut out), 1);
+        assert_eq!(out, "a\r\n");
+    }
+
     fn one(cells: Vec<Text>, guard: bool) -> String {
         table(&[("x", None)], cells.into_iter().map(|c| vec![c]).collect())
             .to_csv(CsvOptions { guard })
