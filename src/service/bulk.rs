@@ -66,6 +66,9 @@ const BLANK: usize = 100;
 
 /// The media type of the responses.
 pub(crate) const NDJSON: &str = "application/x-ndjson";
+/// The highest number of a line. The uids of lines have the number in 32 bits, and ascend with it.
+const LAST_LINE: u64 = u32::MAX as u64;
+
 
 /// Bytes of a part of a list of EHRs: those of a thousand.
 const LISTED: usize = 39_000;
@@ -445,9 +448,15 @@ fn first_number(request: &Request, text: &str) -> Result<u64, Failure> {
         .map_or(Ok(1), |text| text.parse::<u64>());
     first
         .ok()
-        // A text has at most as many lines as bytes, so no line number overflows.
-        .filter(|first| first.checked_add(text.len() as u64 + 1).is_some())
-        .ok_or_else(|| Failure::bad_request("`first` is not the number of a line: expected a whole number whose lines end below 2⁶⁴"))
+        .filter(|first| {
+            let last = first.checked_add(text.lines().count().saturating_sub(1) as u64);
+            last.is_some_and(|last| last <= LAST_LINE)
+        })
+        .ok_or_else(|| {
+            Failure::bad_request(format!(
+                "`first` is not the number of a line: expected a whole number with which the last line has at most the number {LAST_LINE}"
+            ))
+        })
 }
 
 fn check_blank_lines(text: &str) -> Result<(), Failure> {
