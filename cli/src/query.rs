@@ -14,7 +14,6 @@ use aqlite::diag::Severity;
 use aqlite::rm::{json, time};
 use aqlite::template::Template;
 use clap::Args;
-use serde_json::Value;
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -227,34 +226,23 @@ fn text_of(options: &Options) -> Result<(String, String), Failure> {
 /// one has the type of the value that it is compared with.
 ///
 /// # Errors
-/// [`Failure::Usage`] for a list that is no JSON.
+/// [`Failure::Usage`] for a list that is no JSON, or that a service refuses too.
 pub fn parameters(given: &[(String, String)]) -> Result<Parameters, Failure> {
     let mut all = Parameters::new();
     for (name, text) in given {
         // Quotes force a text: `--param code='"140"'` is never compared as a number.
         let is_json = text.starts_with(['[', '"']);
         let value = if is_json {
-            let value = json::value(text).map_err(|problem| {
-                Failure::Usage(format!("--param {name}: {}", problem.describe(text)))
-            })?;
-            parameter(value)
+            let refused = |why: String| Failure::Usage(format!("--param {name}: {why}"));
+            // This error has the position in the text.
+            json::value(text).map_err(|problem| refused(problem.describe(text)))?;
+            Parameter::from_json(name, text).map_err(refused)?
         } else {
             Parameter::Untyped(text.clone())
         };
         all.insert(name.clone(), value);
     }
     Ok(all)
-}
-
-fn parameter(value: Value) -> Parameter {
-    match value {
-        Value::Null => Parameter::Null,
-        Value::Bool(flag) => Parameter::Boolean(flag),
-        Value::Number(number) => Parameter::Number(number.to_string()),
-        Value::String(text) => Parameter::Text(text),
-        Value::Array(items) => Parameter::List(items.into_iter().map(parameter).collect()),
-        Value::Object(object) => Parameter::Text(Value::Object(object).to_string()),
-    }
 }
 
 /// Prepares a query. Its problems, also warnings, are shown with the line of the text.

@@ -19,6 +19,8 @@ use super::templates::Facts;
 use super::time::iso;
 use crate::rm::json;
 use crate::store::canonical::object;
+#[cfg(feature = "server")]
+use crate::store::repository::VersionSelector;
 use crate::store::repository::{Commit, EarlierCommits, Repository, StoreError};
 use serde_json::Value;
 use std::cell::Cell;
@@ -63,6 +65,9 @@ const LINE: usize = 400;
 
 /// Blank lines that a body, or a part of a long one, may have in any case.
 const BLANK: usize = 100;
+
+/// The highest number of a line. The uids of lines have the number in 32 bits, and ascend with it.
+const LAST_LINE: u64 = u32::MAX as u64;
 
 /// The media type of the responses.
 pub(crate) const NDJSON: &str = "application/x-ndjson";
@@ -396,7 +401,10 @@ impl<R: Repository> Service<R> {
         let is_same = match &sent.identity {
             LineIdentity::None => false,
             #[cfg(feature = "server")]
-            LineIdentity::Key(key) => self.has_key(sent, key).await?,
+            LineIdentity::Key(key) => {
+                self.has_key(sent, key).await?
+                    && self.is_complete(&sent.ehr_id, &sent.uid, &stored).await?
+            }
             LineIdentity::Text => {
                 self.is_stored(&sent.ehr_id, &stored, sent.sent.text)
                     .await?
@@ -406,15 +414,44 @@ impl<R: Repository> Service<R> {
     }
 
     /// Returns whether the stored contribution of a line was written under this key.
+    ///
+    /// Only the commit of a line stores a key. An equal uid is no proof: a client may choose the uid
+    /// of a contribution, so another caller can commit other content under the uid of this line.
     #[cfg(feature = "server")]
-    async fn has_key(&self, sent: &PendingLine<'_>, key: &String) -> Result<bool, Failure> {
-        // A uid that was derived from the key is that of this line.
-        if sent.uid == *key {
+    async fn has_key(&self, sent: &PendingLine<'_>, key: &str) -> Result<bool, Failure> {
+        let stored = self.repository.idempotency(&sent.ehr_id, &sent.uid).await;
+        let stored = stored.map_err(Failure::of_store)?;
+        Ok(stored.as_deref() == Some(stored_key(key, &sent.uid)))
+    }
+
+    /// Returns whether a contribution still has all its versions. A physical deletion of one object
+    /// leaves the contribution with the versions of others; the uids of the deleted versions may be
+    /// those of other content since.
+    #[cfg(feature = "server")]
+    async fn is_complete(&self, ehr_id: &str, uid: &str, stored: &str) -> Result<bool, Failure> {
+        let versions = uids(stored).unwrap_or_default();
+        // A contribution without any version is removed.
+        if versions.len() == 1 {
             return Ok(true);
         }
-        let stored = self.repository.idempotency(&sent.ehr_id, &sent.uid).await;
-        Ok(stored.map_err(Failure::of_store)?.as_ref() == Some(key))
+        for version in &versions {
+            let object_id = version.split("::").next().unwrap_or_default();
+            let which = VersionSelector::Uid(version);
+            let found = self.repository.version(ehr_id, object_id, which).await;
+            let found = found.map_err(Failure::of_store)?;
+            if found.is_none_or(|found| found.contribution != uid) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
+}
+
+/// Returns the text that the commit of a line stores to identify it: its key, or an empty text if
+/// the key is the uid of its contribution too, which is the case for most lines.
+#[cfg(feature = "server")]
+fn stored_key<'k>(key: &'k str, contribution_uid: &str) -> &'k str {
+    if key == contribution_uid { "" } else { key }
 }
 
 /// Returns the lines of a body with their numbers, starting at `first` (1 by default), without
@@ -445,9 +482,15 @@ fn first_number(request: &Request, text: &str) -> Result<u64, Failure> {
         .map_or(Ok(1), |text| text.parse::<u64>());
     first
         .ok()
-        // A text has at most as many lines as bytes, so no line number overflows.
-        .filter(|first| first.checked_add(text.len() as u64 + 1).is_some())
-        .ok_or_else(|| Failure::bad_request("`first` is not the number of a line: expected a whole number whose lines end below 2⁶⁴"))
+        .filter(|first| {
+            let last = first.checked_add(text.lines().count().saturating_sub(1) as u64);
+            last.is_some_and(|last| last <= LAST_LINE)
+        })
+        .ok_or_else(|| {
+            Failure::bad_request(format!(
+                "`first` is not the number of a line: expected a whole number with which the last line has at most the number {LAST_LINE}"
+            ))
+        })
 }
 
 fn check_blank_lines(text: &str) -> Result<(), Failure> {

@@ -164,8 +164,8 @@ impl CommitMetadata {
     /// Reads the committal headers of a request, in both spellings.
     ///
     /// # Errors
-    /// 400 for a header that cannot be parsed, an unknown part or code, two different codes of one
-    /// attribute, and a character that XML 1.0 cannot carry.
+    /// 400 for a header that cannot be parsed, an unknown part or code, two different values of one
+    /// part, and a character that XML 1.0 cannot carry.
     pub fn of_headers(request: &Request) -> Result<CommitMetadata, Failure> {
         let mut stated = CommitMetadata::default();
         let mut party = Party::default();
@@ -220,19 +220,20 @@ impl CommitMetadata {
                 self.change_type = Some(agreed(change_type(value)?, self.change_type)?)
             }
             ("openehr-audit-details", "description") => {
-                self.description = Some(object(&[("_type", "DV_TEXT"), ("value", value)]))
+                let text = object(&[("_type", "DV_TEXT"), ("value", value)]);
+                state_once(&mut self.description, text, group, key)?;
             }
             ("openehr-audit-details", "committer" | "committer.name") => {
-                party.name = Some(value.to_owned())
+                state_once(&mut party.name, value.to_owned(), group, key)?;
             }
             ("openehr-audit-details", "committer.external_ref.id") => {
-                party.id = Some(value.to_owned())
+                state_once(&mut party.id, value.to_owned(), group, key)?;
             }
             ("openehr-audit-details", "committer.external_ref.namespace") => {
-                party.namespace = Some(value.to_owned())
+                state_once(&mut party.namespace, value.to_owned(), group, key)?;
             }
             ("openehr-audit-details", "committer.external_ref.type") => {
-                party.kind = Some(value.to_owned())
+                state_once(&mut party.kind, value.to_owned(), group, key)?;
             }
             // The server determines these two, so values of the client are ignored.
             (_, "system_id" | "time_committed") => {}
@@ -454,6 +455,24 @@ fn agreed(code: Code, other: Option<Code>) -> Result<Code, Failure> {
             code.code, code.rubric, other.code, other.rubric
         ))),
         _ => Ok(code),
+    }
+}
+
+/// Keeps the text of a part of a committal header.
+///
+/// # Errors
+/// 400 if the headers of the request state another text of this part: either may be the intended one.
+fn state_once(
+    place: &mut Option<String>,
+    text: String,
+    group: &str,
+    key: &str,
+) -> Result<(), Failure> {
+    match place.replace(text) {
+        Some(before) if Some(&before) != place.as_ref() => Err(Failure::bad_request(format!(
+            "the committal headers {group} state `{key}` twice, with different values: send one of them"
+        ))),
+        _ => Ok(()),
     }
 }
 

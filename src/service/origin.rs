@@ -57,24 +57,41 @@ fn unknown_host(authority: &str, config: &Config) -> Failure {
 /// Checks that a change was not sent by a page of another site: 403.
 ///
 /// Every method but GET, HEAD and OPTIONS counts as a change. Pages of this service and of
-/// [`Config::origins`] may send it.
+/// [`Config::origins`] may send it. Browsers send each header once. Of several values, in headers of
+/// their own or joined by commas, each must be allowed: a proxy may have added to those of a browser.
 pub(crate) fn check_origin(request: &Request, config: &Config) -> Result<(), Failure> {
-    if matches!(request.method.as_str(), "GET" | "HEAD" | "OPTIONS")
-        || config.allows_origin(request.header("Origin").unwrap_or_default())
-    {
+    if matches!(request.method.as_str(), "GET" | "HEAD" | "OPTIONS") {
         return Ok(());
     }
-    let is_elsewhere = request
-        .header("Sec-Fetch-Site")
+    let origins = values(request, "Origin");
+    let is_elsewhere = values(request, "Sec-Fetch-Site")
+        .iter()
         // `none` is a request that a user started, from the address bar for example.
-        .is_some_and(|site| !["same-origin", "none"].contains(&site.to_ascii_lowercase().as_str()));
-    match request.header("Origin") {
-        Some(origin) if is_elsewhere || !is_own(origin, request, config) => {
-            Err(refused(&format!("a page of the origin `{origin}`")))
-        }
-        None if is_elsewhere => Err(refused("a page of another site")),
-        _ => Ok(()),
+        .any(|site| !["same-origin", "none"].contains(&site.to_ascii_lowercase().as_str()));
+    if origins.is_empty() {
+        // Without an origin, only `*` allows it.
+        return match is_elsewhere && !config.allows_origin("") {
+            true => Err(refused("a page of another site")),
+            false => Ok(()),
+        };
     }
+    let is_foreign = |origin: &&str| {
+        !config.allows_origin(origin) && (is_elsewhere || !is_own(origin, request, config))
+    };
+    match origins.into_iter().find(is_foreign) {
+        Some(origin) => Err(refused(&format!("a page of the origin `{origin}`"))),
+        None => Ok(()),
+    }
+}
+
+/// Returns the values of all headers with a name. Commas separate values too.
+fn values<'r>(request: &'r Request, name: &str) -> Vec<&'r str> {
+    let named = |(other, _): &&(String, String)| other.eq_ignore_ascii_case(name);
+    let headers = request.headers.iter().filter(named);
+    headers
+        .flat_map(|(_, value)| value.split(','))
+        .map(str::trim)
+        .collect()
 }
 
 fn refused(who: &str) -> Failure {
@@ -87,19 +104,12 @@ fn refused(who: &str) -> Failure {
     )
 }
 
-/// Returns whether an origin is the service itself. Behind a proxy that terminates TLS, its pages
-/// have `https`, but the service receives `http`.
+/// Returns whether an origin is the service itself: its scheme, host and port. Behind a proxy that
+/// terminates TLS, the service receives `http`, and [`Config::base_url`] has the scheme of its pages.
 fn is_own(origin: &str, request: &Request, config: &Config) -> bool {
     [&config.base_url, &request.base_url]
         .into_iter()
-        .any(|base| {
-            let secure = base
-                .strip_prefix("http://")
-                .map(|authority| format!("https://{authority}"));
-            !base.is_empty()
-                && (origin.eq_ignore_ascii_case(base)
-                    || secure.is_some_and(|secure| origin.eq_ignore_ascii_case(&secure)))
-        })
+        .any(|base| !base.is_empty() && origin.eq_ignore_ascii_case(base))
 }
 
 /// Returns host and port of a base URL.
@@ -286,7 +296,35 @@ mod tests {
                 ],
                 200,
             ),
-            (&[("Origin", "https://127.0.0.1:8787")], 200),
+            (&[("Origin", "https://127.0.0.1:8787")], 403),
+            (&[("Origin", base), ("Origin", base)], 200),
+            (&[("Origin", base), ("Origin", "https://evil.example")], 403),
+            (&[("Origin", "https://evil.example"), ("Origin", base)], 403),
+            (
+                &[("Origin", "http://127.0.0.1:8787, https://evil.example")],
+                403,
+            ),
+            (
+                &[("Origin", "http://127.0.0.1:8787, https://app.example")],
+                200,
+            ),
+            (
+                &[
+                    ("Sec-Fetch-Site", "same-origin"),
+                    ("Sec-Fetch-Site", "cross-site"),
+                ],
+                403,
+            ),
+            (&[("Sec-Fetch-Site", "same-origin, cross-site")], 403),
+            (&[("Sec-Fetch-Site", "none, same-origin")], 200),
+            (
+                &[
+                    ("Origin", "https://app.example"),
+                    ("Origin", base),
+                    ("Sec-Fetch-Site", "cross-site"),
+                ],
+                403,
+            ),
             (
                 &[
                     ("Origin", "http://127.0.0.1:9999"),
@@ -345,12 +383,14 @@ mod tests {
             base_url: String::from("https://cdr.example.org"),
             ..Config::default()
         };
-        assert_eq!(
-            check_origin(
-                &sent(base, "POST", &[("Origin", "https://cdr.example.org")]),
-                &behind
-            ),
-            Ok(())
-        );
+        for (origin, status) in [
+            ("https://cdr.example.org", 200),
+            ("http://cdr.example.org", 403),
+            (base, 200),
+        ] {
+            let found = check_origin(&sent(base, "POST", &[("Origin", origin)]), &behind)
+                .map_or_else(|failure| failure.status, |()| 200);
+            assert_eq!(found, status, "{origin}");
+        }
     }
 }

@@ -14,8 +14,8 @@ use super::error::Failure;
 use super::ids::is_uuid;
 use super::negotiate::json_body;
 use super::page_state::PageState;
-use crate::aql::{MAX_MEMBERS, Parameter, Parameters};
-use crate::rm::json::{self, elements, members};
+use crate::aql::{Parameter, Parameters};
+use crate::rm::json::{self, members};
 use aqlite_rm::order;
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -49,9 +49,6 @@ const MOST_VALUES: usize = 1_000;
 
 /// The maximum number of values of all lists that a request may bind.
 const MOST_LISTED: usize = 200_000;
-
-/// The maximum nesting of lists of parameters. The checker reports a list of lists.
-const DEPTH: u32 = 3;
 
 impl QueryRequest {
     /// Reads the query string, and the body of a POST. Reads only values of placeholders of the
@@ -232,7 +229,7 @@ impl QueryRequest {
             if !is_wanted && !value.trim_start().starts_with('{') {
                 continue;
             }
-            let parameter = parameter(name, value, DEPTH)?;
+            let parameter = Parameter::from_json(name, value).map_err(Failure::bad_request)?;
             self.count_listed(&parameter)?;
             match parameter {
                 // Null is no value (rulings R2): the placeholder stays unbound, and the checker
@@ -345,45 +342,6 @@ fn posted_members<'c>(call: &Call<'c>) -> Result<Vec<(Cow<'c, str>, &'c str)>, F
 
 fn string(key: &str, value: &str) -> Result<String, Failure> {
     json::text(value).ok_or_else(|| Failure::bad_request(format!("`{key}` is not a text")))
-}
-
-fn parameter(name: &str, sent: &str, depth: u32) -> Result<Parameter, Failure> {
-    let neither = || {
-        Failure::bad_request(format!(
-            "the parameter `{name}` is neither a text, a number, a boolean nor a list of them"
-        ))
-    };
-    let sent = sent.trim();
-    match sent.bytes().next().ok_or_else(neither)? {
-        b'"' => json::text(sent).map(Parameter::Text).ok_or_else(neither),
-        b't' | b'f' => sent.parse().map(Parameter::Boolean).map_err(|_| neither()),
-        b'n' => Ok(Parameter::Null),
-        b'[' if depth > 0 => {
-            let items = elements(sent).map_err(|_| neither())?;
-            list_parameter(name, &items, depth - 1)
-        }
-        b'{' | b'[' => Err(neither()),
-        _ => Ok(Parameter::Number(sent.to_owned())),
-    }
-}
-
-fn list_parameter(name: &str, items: &[&str], depth: u32) -> Result<Parameter, Failure> {
-    if items.len() > MAX_MEMBERS {
-        let message = format!(
-            "the list `{name}` has more than {MAX_MEMBERS} values: store them as a value set, or ask in several queries"
-        );
-        return Err(Failure::bad_request(message));
-    }
-    let items = items
-        .iter()
-        .map(|item| parameter(name, item, depth))
-        .collect::<Result<Vec<_>, _>>()?;
-    if items.contains(&Parameter::Null) {
-        return Err(Failure::bad_request(format!(
-            "the list `{name}` has a null, which no value equals: leave it out"
-        )));
-    }
-    Ok(Parameter::List(items))
 }
 
 /// Rejects values of more bytes than a request may bind, before any of them is read.
@@ -524,10 +482,10 @@ mod tests {
                 .take_members(members(&format!("{{\"query_parameters\":{{{many}}}}}")).unwrap())
                 .is_err()
         );
-        let list = format!("[{}0]", "1,".repeat(MAX_MEMBERS));
+        let list = format!("[{}0]", "1,".repeat(crate::aql::MAX_MEMBERS));
         assert!(
-            parameter("p", &list, DEPTH).is_err()
-                && parameter("p", &list.replacen("1,", "", 1), DEPTH).is_ok()
+            Parameter::from_json("p", &list).is_err()
+                && Parameter::from_json("p", &list.replacen("1,", "", 1)).is_ok()
         );
     }
 }

@@ -30,7 +30,7 @@ use crate::aql::{
 use crate::document::{Batch, short_digest};
 use crate::store::repository::{BatchSink, Definition, Pause, Repository};
 use crate::store::scan::{Progress, Scan, Snapshot};
-use checks::{check_uids, reads_clock, status_of};
+use checks::{reads_clock, status_of};
 use serde_json::Value;
 use std::fmt::Write;
 use std::rc::Rc;
@@ -378,7 +378,7 @@ impl<R: Repository> Service<R> {
         let mut query = aql::check(&ast, &request.parameters, &options)
             .map_err(|d| Failure::in_text(status_of(&d), "query", q, &d))?;
         if let Some(status) = call.dialect.strict_version_uids() {
-            check_uids(&query, &self.config.system_id, status)?;
+            self.check_uids(call, (q, &ast), request, status).await?;
         }
         let is_cacheable = !answers.any() && !reads_clock(&query);
         let part = RowPart::of(call, request, &query, requested.format)?;

@@ -6,6 +6,7 @@ use super::content::malformed;
 use super::dialect::Dialect;
 use super::error::Failure;
 use super::http::Response;
+use super::ids::check_addressable;
 use super::ids::{is_version, select_version};
 use super::negotiate::{Return, choose, text_or_json_body};
 use super::time::iso;
@@ -262,16 +263,34 @@ fn query_text(call: &Call<'_>) -> Result<String, Failure> {
         })
 }
 
+/// Checks that paths can name a query, and that its characters are those of names.
 fn check_name(name: &str) -> Result<(), Failure> {
-    let fits = |c: char| c.is_alphanumeric() || "_.:-~+@ ".contains(c);
+    check_addressable("stored query", name)?;
+    let fits = |c: char| c.is_alphanumeric() || "_.:-~+@".contains(c);
     match name {
         _ if name.eq_ignore_ascii_case("aql") => Err(Failure::bad_request(
             "the name `aql` is reserved for ad-hoc queries",
         )),
-        "" => Err(Failure::bad_request("the name of the query is empty")),
         _ if name.len() > 255 || !name.chars().all(fits) => Err(Failure::bad_request(
             "the name of a query consists of letters, digits and `_ . : - ~ + @`, at most 255 of them",
         )),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check_name;
+
+    // Clients and workerd remove the segments `.` and `..`, so no request over HTTP shows this.
+    #[test]
+    fn names_that_no_path_can_carry_are_refused() {
+        for name in ["", ".", "..", "a b", " ", "a/b", "a\tb", "AQL"] {
+            let refused = check_name(name).map_err(|failure| failure.status);
+            assert_eq!(refused, Err(400), "{name:?}");
+        }
+        for name in ["...", "org.example::all", "a+b", "Ärzte", "a~b@c_d-e"] {
+            assert_eq!(check_name(name), Ok(()), "{name:?}");
+        }
     }
 }

@@ -252,8 +252,9 @@ pub struct Commit {
     pub access: Option<AccessRecord>,
     /// The state that the author of the commit relies on.
     pub preconditions: Preconditions,
-    /// Identifies the bulk line of this commit, if its uid does not. The same text under the same
-    /// key has the same value.
+    /// Identifies the bulk line of this commit: the same text under the same key has the same value.
+    /// It is empty if the uid of the contribution identifies the line, and `None` for a commit that
+    /// is no line with a key.
     pub idempotency: Option<String>,
 }
 

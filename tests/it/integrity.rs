@@ -3,6 +3,7 @@
 
 mod imports;
 mod parties;
+mod repetitions;
 
 use crate::rest::Ticks;
 use crate::sqlite::Sqlite;

@@ -230,6 +230,9 @@ fn wrong_usage_has_code_two() {
         vec!["query", "-d", "nothing", COUNT],
         vec!["query", "-d", "data", COUNT, "--format", "xls"],
         vec!["query", "-d", "data", COUNT, "--param", "a"],
+        // A service refuses these values of parameters too.
+        vec!["query", "-d", "data", COUNT, "--param", r#"l=["x",null]"#],
+        vec!["query", "-d", "data", COUNT, "--param", r#"l=[{"a":1}]"#],
         vec!["nothing"],
     ] {
         let ran = folder.run(&arguments);

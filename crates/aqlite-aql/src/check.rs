@@ -264,13 +264,17 @@ impl<'a> Checker<'a> {
         message: impl Into<String>,
         help: impl Into<Help>,
     ) -> Option<T> {
+        let Help { text, near } = help.into();
+        let mut error = Diagnostic::error(code, span, message).with_help(text);
+        error.fix = near.map(|text| Fix { span, text });
+        self.add_error(error);
+        None
+    }
+
+    fn add_error(&mut self, error: Diagnostic) {
         if !self.is_full() {
-            let Help { text, near } = help.into();
-            let mut error = Diagnostic::error(code, span, message).with_help(text);
-            error.fix = near.map(|text| Fix { span, text });
             self.errors.push(error);
         }
-        None
     }
 
     fn warn(

@@ -15,6 +15,7 @@ mod hint;
 mod hover;
 mod labels;
 mod lint;
+mod parameter;
 mod parse;
 mod prepare;
 mod print;

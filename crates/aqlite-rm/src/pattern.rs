@@ -2,7 +2,11 @@
 //!
 //! A match covers the whole text. Supported are `.`, classes, groups, alternation, `* + ? {m,n}`,
 //! `\d \w \s` and their negations, escapes, and a leading `(?i)`. An expression outside this subset
-//! does not compile. A constraint whose expression does not compile is not enforced.
+//! does not compile, and neither does a reversed range (`[z-a]`, `a{3,2}`). A constraint whose
+//! expression does not compile is not enforced.
+//!
+//! `.` matches every character, also a line feed: a constraint describes whole texts, and one of
+//! several lines must not break `.*`. `(?i)` ignores the case of ASCII letters only.
 
 use crate::xml;
 use std::iter::Peekable;
@@ -330,18 +334,24 @@ impl Reader<'_> {
                 }
                 c => c,
             };
-            set.ranges.push((low, low));
-            if self.chars.next_if_eq(&'-').is_some() {
-                match self.chars.next()? {
-                    // A hyphen that comes last in a class is an ordinary character.
-                    ']' => {
-                        set.ranges.push(('-', '-'));
-                        return Some(set);
-                    }
-                    '\\' => set.ranges.push((low, self.chars.next()?)),
-                    high => set.ranges.push((low, high)),
-                }
+            if self.chars.next_if_eq(&'-').is_none() {
+                set.ranges.push((low, low));
+                continue;
             }
+            let high = match self.chars.next()? {
+                // A hyphen that comes last in a class is an ordinary character.
+                ']' => {
+                    set.ranges.extend([(low, low), ('-', '-')]);
+                    return Some(set);
+                }
+                '\\' => self.chars.next()?,
+                high => high,
+            };
+            // A reversed range contains no character, and is an error in Perl.
+            if high < low {
+                return None;
+            }
+            set.ranges.push((low, high));
         }
     }
 
@@ -497,6 +507,10 @@ mod tests {
             ("(a*)*b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaac", false),
             ("(?i)heart[- ]rate", "Heart Rate", true),
             ("(?i)[^a-f]X", "Ex", false),
+            ("[a-a]", "a", true),
+            ("[z-]+", "z-", true),
+            ("(?i)\u{e5}", "\u{c5}", false),
+            ("a.b", "a\nb", true),
             ("a+?b*?", "aab", true),
         ] {
             assert_eq!(
@@ -532,7 +546,11 @@ mod tests {
                 "(a)\\1",
                 "\\x41",
                 "a(?i)b",
-                "[[:alpha:]]"
+                "[[:alpha:]]",
+                "[z-a]",
+                "[a9-0]",
+                "[b-\\a]",
+                "a{3,2}"
             ]
             .iter()
             .all(|other| Pattern::compile(other).is_none())

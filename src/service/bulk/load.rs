@@ -28,7 +28,7 @@ use super::super::negotiate::Format;
 use super::super::owner::Owner;
 use super::super::templates::Facts;
 use super::super::{Auth, Service};
-use super::{LineIdentity, Lines, NDJSON, PendingLine, ReadyLine, SentLine, numbered};
+use super::{LineIdentity, Lines, NDJSON, PendingLine, ReadyLine, SentLine, numbered, stored_key};
 use crate::rm::class::Cls;
 use crate::rm::json::{self, Scanner, members_with};
 use crate::rm::tree::Tree;
@@ -226,10 +226,10 @@ impl<R: Repository> Service<R> {
         // object, which the database rejects.
         let object_id = key.map_or_else(|| call.new_uuid(), |key| uuid_beside(key));
         let mut set = self.bulk_change_set(call, line, object_id, load).await?;
-        // The key becomes the uid of the contribution, unless the client chose one. Then the key is
-        // stored beside it.
-        set.idempotency = key.cloned().filter(|_| set.contribution_uid.is_some());
+        // The key becomes the uid of the contribution, unless the client chose one.
         set.contribution_uid = set.contribution_uid.or_else(|| key.cloned());
+        let chosen = set.contribution_uid.as_deref().unwrap_or_default();
+        set.idempotency = key.map(|key| stored_key(key, chosen).to_owned());
         let created = set.changes.first().map(|change| change.uid.to_string());
         let (commit, _) = self.ready(call, set).await?;
         if let Some(ehr) = &commit.new_ehr {

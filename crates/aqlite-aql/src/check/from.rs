@@ -4,6 +4,7 @@ use super::{Checker, did_you_mean};
 use crate::ast;
 use crate::classes::Classes;
 use crate::query::{ClassExpr, Contains, Predicate, Source, Variable, Versions};
+use aqlite_engine::answer::unanswerable_class;
 use aqlite_rm::class::Cls;
 
 /// The most class expressions of FROM.
@@ -46,6 +47,7 @@ impl Checker<'_> {
             return self.error("AQL0003", span, message, "ask in several queries");
         }
         let class = self.class(&expr.class);
+        self.check_answerable(&expr.class, class);
         let variable = self.declare(expr, class);
         if class.is_none() {
             self.unknown_class.push(variable);
@@ -76,6 +78,18 @@ impl Checker<'_> {
             predicate: predicate?,
             contains: contains?,
         })
+    }
+
+    /// Reports a class whose objects no query can read, unless the query is a draft: another host may
+    /// answer it.
+    fn check_answerable(&mut self, name: &ast::Name, class: Option<Cls>) {
+        if self.options.draft {
+            return;
+        }
+        let refused = class.and_then(|class| unanswerable_class(class, name.span()));
+        if let Some(refused) = refused {
+            self.add_error(refused);
+        }
     }
 
     /// Checks the brackets of a class of the Reference Model. The inner `None` means that it has

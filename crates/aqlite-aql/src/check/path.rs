@@ -9,6 +9,7 @@ use crate::classes::{Classes, archetype_class};
 use crate::print;
 use crate::query::{CompareOp, IdentifiedPath, Literal, Predicate, PredicateValue, Step};
 use crate::token::{Escapes, is_archetype_id, is_node_code, regex_body, unescape};
+use aqlite_engine::answer::compile_pattern;
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::diag::Span;
 use std::sync::Arc;
@@ -272,6 +273,10 @@ impl Checker<'_> {
                 let (path, _) = self.steps(&regex.path, classes)?;
                 // Slashes delimit the expression in AQL only.
                 let body = regex_body(&regex.regex.text).replace("\\/", "/");
+                if let Err(refused) = compile_pattern(&body, regex.regex.span()) {
+                    self.add_error(refused);
+                    return None;
+                }
                 Some(vec![Predicate::Regex(path, body)])
             }
         }

@@ -19,7 +19,7 @@ pub use eval::{
     Budget, Checkpoint, ExecutionPath, QueryError, RowValue, Run, Touched, TouchedLayout,
     evaluation_strategy,
 };
-pub use plan::{BROKEN_INVARIANT, MAX_PATHS, Plan, plan};
+pub use plan::{BROKEN_INVARIANT, MAX_PATHS, Plan, compile_pattern, plan, unanswerable_class};
 pub use result::{Cell, ResultColumn, ResultFormat, ResultSet, Row};
 pub use scan::Progress;
 pub use table::CsvOptions;

@@ -135,8 +135,7 @@ pub(super) fn plan_paths(
 /// bind.
 fn check_answerable(query: &Query) -> Result<(), Vec<Diagnostic>> {
     let refusal = too_many_paths(query)
-        .or_else(|| contribution_in_from(query))
-        .or_else(|| demographic_class_in_from(query))
+        .or_else(|| unanswerable_class_in_from(query))
         .or_else(|| path_without_variable(query));
     refusal.map_or(Ok(()), |refusal| Err(vec![refusal]))
 }
@@ -152,26 +151,31 @@ fn too_many_paths(query: &Query) -> Option<Diagnostic> {
     })
 }
 
-/// Returns the error of a query with a CONTRIBUTION in FROM.
-fn contribution_in_from(query: &Query) -> Option<Diagnostic> {
-    let variable = query
-        .variables
-        .iter()
-        .find(|v| v.class.is_a(Cls::CONTRIBUTION))?;
-    let message = format!("`{}` cannot be queried", variable.class);
-    let help = "use VERSION: `v/contribution/id/value` names the contribution, `v/commit_audit` tells who, when and why";
-    Some(Diagnostic::error("AQL0504", Span::default(), message).with_help(help))
+/// Returns the error of a query with a class in FROM that no query can bind. The checker has reported
+/// it with its position.
+fn unanswerable_class_in_from(query: &Query) -> Option<Diagnostic> {
+    let mut classes = query.variables.iter().map(|variable| variable.class);
+    classes.find_map(|class| unanswerable_class(class, Span::default()))
 }
 
-/// Returns the error of a query with a class of the demographic model in FROM.
-fn demographic_class_in_from(query: &Query) -> Option<Diagnostic> {
-    let variable = query.variables.iter().find(|v| is_demographic(v.class))?;
-    let message = format!(
-        "`{}` cannot be queried: queries read EHRs, and demographic parties are in none",
-        variable.class
-    );
-    let help = "read parties by `demographic/person/{uid}` and its siblings; in an EHR, `PARTY_IDENTIFIED` names a person";
-    Some(Diagnostic::error("AQL0504", Span::default(), message).with_help(help))
+/// Returns the error of a class in FROM, written at `span`, whose objects no query can read: a
+/// CONTRIBUTION, and classes of the demographic model.
+pub fn unanswerable_class(class: Cls, span: Span) -> Option<Diagnostic> {
+    let (reason, help) = if class.is_a(Cls::CONTRIBUTION) {
+        (
+            "",
+            "use VERSION: `v/contribution/id/value` names the contribution, `v/commit_audit` tells who, when and why",
+        )
+    } else if is_demographic(class) {
+        (
+            ": queries read EHRs, and demographic parties are in none",
+            "read parties by `demographic/person/{uid}` and its siblings; in an EHR, `PARTY_IDENTIFIED` names a person",
+        )
+    } else {
+        return None;
+    };
+    let message = format!("`{class}` cannot be queried{reason}");
+    Some(Diagnostic::error("AQL0504", span, message).with_help(help))
 }
 
 /// Returns the error of a query with a path that starts at no variable, which the checker excludes.
@@ -421,18 +425,25 @@ fn regexes(query: &Query) -> Result<Vec<(String, Pattern)>, Vec<Diagnostic>> {
             .chain(path.steps.iter().filter_map(|s| s.predicate.as_ref()));
         patterns.extend(predicates.flat_map(patterns_of));
     }
-    let compile = |pattern: String| match Pattern::compile(&pattern) {
-        Some(compiled) => Ok((pattern, compiled)),
-        None => {
-            let problem = Diagnostic::error(
-                "AQL0210",
-                Span::default(),
-                format!("`/{pattern}/` is not a regular expression that is known here"),
-            );
-            Err(vec![problem.with_help("known are `.`, classes, groups, `|`, `* + ? {m,n}`, `\\d \\w \\s` and escaped signs")])
-        }
+    // The checker has reported a pattern that does not compile with its position.
+    let compile = |pattern: String| match compile_pattern(&pattern, Span::default()) {
+        Ok(compiled) => Ok((pattern, compiled)),
+        Err(problem) => Err(vec![problem]),
     };
     patterns.into_iter().map(compile).collect()
+}
+
+/// Compiles the pattern of a predicate, written at `span`, without the slashes around it.
+///
+/// # Errors
+/// A pattern that [`Pattern::compile`] does not support.
+pub fn compile_pattern(pattern: &str, span: Span) -> Result<Pattern, Diagnostic> {
+    Pattern::compile(pattern).ok_or_else(|| {
+        let message = format!("`/{pattern}/` is not a regular expression that is known here");
+        Diagnostic::error("AQL0210", span, message).with_help(
+            "known are `.`, classes, groups, `|`, `* + ? {m,n}`, `\\d \\w \\s` and escaped signs",
+        )
+    })
 }
 
 fn patterns_of(predicate: &Predicate) -> Vec<String> {
