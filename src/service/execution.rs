@@ -13,13 +13,13 @@ use super::http::Response;
 use super::negotiate::{choose, is_ndjson, json_body};
 use super::owner::no_ehr;
 use super::query::{EhrSelection, RowVisitor};
+use super::run_parameters::RunParameters;
 use crate::aql::{Parameters, RowValue, TerminologyError};
 use crate::gdl::output::{EhrRun, QueryRun, Response as Answer, response};
-use crate::gdl::time::{Clock, Moment, Precision, Zone};
 use crate::gdl::value::Value;
 use crate::gdl::{
-    BindingQuery, CompiledGuide, Exceeded, Guide, Instance, Limit, Limits, Options, Output,
-    Population, RunInput, Spent, Subsumptions,
+    BindingQuery, CompiledGuide, Exceeded, Instance, Limit, Limits, Options, Output, Population,
+    RunInput, Spent, Subsumptions,
 };
 use crate::rm::json::{self, members};
 use crate::store::repository::Repository;
@@ -429,9 +429,10 @@ impl<R: Repository> Service<R> {
         let mut runs: Vec<EhrRun> = Vec::with_capacity(inputs.len());
         for input in inputs {
             let ehr_id = input.ehr_id;
-            let (run, spent) = stage
-                .run(&terms, input, queries, chain.query_time, chain.limits)
-                .map_err(|e| Failure::exceeded(&e).within(&named(stage.id(), ehr_id)))?;
+            let left = (chain.query_time, chain.limits);
+            let ran = stage.run(call, &terms, input, queries, left).await;
+            let (run, spent) =
+                ran.map_err(|e| Failure::exceeded(&e).within(&named(stage.id(), ehr_id)))?;
             chain.limits = chain.limits.without(spent);
             runs.push(run);
             if !counter.is_over(spent.steps.saturating_add(stage.reading(0))) {
@@ -535,73 +536,6 @@ pub(super) fn record_access(
         .try_for_each(|stage| call.check_permission_on(stage.id(), ehr_id))
 }
 
-/// The parameters of a run.
-struct RunParameters<'c> {
-    now: Moment,
-    zone: Option<Box<dyn Zone + 'c>>,
-    language: String,
-    options: Options,
-}
-
-/// A time zone of the host.
-struct HostZone<'c, 'a> {
-    call: &'c Call<'a>,
-    name: &'c str,
-}
-
-impl Zone for HostZone<'_, '_> {
-    fn offset(&self, millis: i64) -> i32 {
-        self.call.offset(self.name, millis).unwrap_or(0)
-    }
-}
-
-impl<'c> RunParameters<'c> {
-    /// Returns the time of evaluation in its zone.
-    fn clock(&self) -> Clock<'_> {
-        self.zone.as_ref().map_or(Clock::from(self.now), |zone| {
-            Clock::in_zone(self.now, zone.as_ref())
-        })
-    }
-
-    /// Reads the parameters of a request: `trace=true`, `language=de`,
-    /// `now=2024-02-29T12:00:00+01:00`, `zone=Europe/Stockholm`. The defaults are: no trace, the
-    /// first language of Accept-Language that the guide has, the clock, the offset of `now`. A
-    /// `now` without offset is in the zone.
-    fn of<'a: 'c>(call: &'c Call<'a>, guide: &CompiledGuide) -> Result<RunParameters<'c>, Failure> {
-        let zone = zone_of(call)?;
-        let now = now_of(call, zone.as_deref())?;
-        let language = call.request.query_value("language");
-        let language = language.or_else(|| accepted_language(call, guide.guide()));
-        let is_true = |name: &str| call.request.query_value(name) == Some("true");
-        let options = Options {
-            trace: is_true("trace"),
-            convert_units: is_true("convert_units"),
-            ..Options::default()
-        };
-        Ok(RunParameters {
-            now,
-            zone,
-            language: language
-                .unwrap_or(&guide.guide().original_language)
-                .to_owned(),
-            options,
-        })
-    }
-}
-
-/// Returns the first language of Accept-Language that a guide has.
-fn accepted_language<'c>(call: &Call<'c>, guide: &Guide) -> Option<&'c str> {
-    let accepted = call.request.header("Accept-Language").unwrap_or_default();
-    let known = |language: &&str| {
-        let mut terms = guide.terms.iter();
-        terms.any(|t| t.language.eq_ignore_ascii_case(language))
-    };
-    accepted
-        .split(',')
-        .map(|part| part.split([';', '-']).next().unwrap_or_default().trim())
-        .find(known)
-}
-
 impl<'c> Stage<'c> {
     /// Creates the stage of a guide with the parameters of the request.
     pub fn of<'a: 'c>(call: &'c Call<'a>, guide: Rc<CompiledGuide>) -> Result<Stage<'c>, Failure> {
@@ -642,15 +576,15 @@ impl<'c> Stage<'c> {
         StageInput { ehr_id, instances }
     }
 
-    /// Runs the guide within the remaining limits of the call. Reports the values of the queries if
-    /// requested; each query took `time` milliseconds.
-    fn run(
+    /// Runs the guide within the remaining limits of the call, with pauses. Reports the values of
+    /// the queries if requested; each query took `time` milliseconds.
+    async fn run(
         &self,
+        call: &Call<'_>,
         terms: &Subsumptions,
         read: StageInput<'_>,
         queries: &[BindingQuery],
-        time: f64,
-        left: Limits,
+        (time, left): (f64, Limits),
     ) -> Result<(EhrRun, Spent), Exceeded> {
         let StageInput { ehr_id, instances } = read;
         let RunParameters {
@@ -667,11 +601,14 @@ impl<'c> Stage<'c> {
             options,
             terminology: Some(terms),
         };
-        let run = self.guide.run(&input)?;
+        let run = self.guide.run_in_turns(&input, &|| call.pause()).await?;
         let mut spent = run.spent;
         let reports = match queries {
             [] => Vec::new(),
-            queries => self.query_runs(queries, (ehr_id, time), &input, &mut spent)?,
+            queries => {
+                self.query_runs(call, queries, (ehr_id, time), &input, &mut spent)
+                    .await?
+            }
         };
         let run = EhrRun {
             ehr_id: ehr_id.to_owned(),
@@ -683,8 +620,9 @@ impl<'c> Stage<'c> {
 
     /// Returns the values of the queries for an EHR, each of which took `time` milliseconds. Adds
     /// their consumption to `spent`.
-    fn query_runs(
+    async fn query_runs(
         &self,
+        call: &Call<'_>,
         queries: &[BindingQuery],
         (ehr_id, time): (&str, f64),
         input: &RunInput<'_>,
@@ -699,7 +637,9 @@ impl<'c> Stage<'c> {
             ..*input
         };
         let bindings = queries.iter().map(|query| query.binding);
-        let (selected, selecting) = self.guide.select_last(bindings, &left)?;
+        let next_pause = || call.pause();
+        let selecting = self.guide.select_last(bindings, &left, &next_pause);
+        let (selected, selecting) = selecting.await?;
         spent.steps = spent.steps.saturating_add(selecting.steps);
         let mut reports = Vec::with_capacity(queries.len());
         for (query, selected) in queries.iter().zip(selected) {
@@ -747,44 +687,11 @@ impl StageInput<'_> {
     }
 }
 
-fn zone_of<'c, 'a: 'c>(call: &'c Call<'a>) -> Result<Option<Box<dyn Zone + 'c>>, Failure> {
-    let Some(name) = call.request.query_value("zone") else {
-        return Ok(None);
-    };
-    match call.offset(name, call.now / 1000) {
-        Some(_) => Ok(Some(Box::new(HostZone { call, name }))),
-        None => {
-            let name = shortened(name);
-            Err(Failure::bad_request(format!(
-                "the zone `{name}` is not known here: expected one of the IANA database, such as `Europe/Stockholm`"
-            )))
-        }
-    }
-}
-
-fn now_of(call: &Call<'_>, zone: Option<&dyn Zone>) -> Result<Moment, Failure> {
-    let Some(text) = call.request.query_value("now") else {
-        return Ok(Moment::from_millis(call.now / 1000, 0));
-    };
-    let read =
-        |offset: i32| Moment::parse(text, offset).filter(|now| now.precision != Precision::Time);
-    let now = read(0).ok_or_else(|| {
-        Failure::bad_request(
-            "`now` is not a date-time: expected one such as `2024-02-29T12:00:00+01:00`",
-        )
-    })?;
-    Ok(zone
-        // The offset at the time as if it were UTC: exact except within hours of a change of the
-        // offset.
-        .and_then(|zone| read(zone.offset(now.millis)))
-        .unwrap_or(now))
-}
-
 fn named(guide_id: &str, ehr_id: &str) -> String {
     format!("guide {guide_id}, EHR {}", shortened(ehr_id))
 }
 
-fn shortened(id: &str) -> String {
+pub(super) fn shortened(id: &str) -> String {
     id.chars().take(60).collect()
 }
 

@@ -102,6 +102,7 @@ mod resolve;
 mod root;
 mod route;
 mod row_parts;
+mod run_parameters;
 mod sample_loading;
 mod shared_memory;
 mod simplified;
