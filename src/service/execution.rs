@@ -63,6 +63,15 @@ const STEPS: u64 = 200_000_000;
 /// The maximum bytes of data that the guides of a call read, as [`Population::bytes`] counts them.
 const READ: usize = 30_000_000;
 
+/// The bytes of the runs of lines, counted as for [`Limits::bytes`], after which their answers are
+/// written and sent. So the memory of a call does not depend on the number of its lines. A thousand
+/// runs with few values have less: what is left for the next piece is read again.
+const PIECE_BYTES: usize = 16_000_000;
+
+/// The work of the runs of lines after which their answers are written and sent, in the unit of
+/// [`Limits::steps`]. Two runs of the most expensive guide are within it.
+const PIECE_STEPS: u64 = 40_000_000;
+
 /// Bytes that are counted for a value or a query of a response in addition to its texts: it is an
 /// object of objects until it is written.
 const ANSWER_FRAME: usize = 400;
@@ -131,10 +140,22 @@ pub(super) struct Stage<'c> {
     parameters: RunParameters<'c>,
 }
 
+/// The EHRs on which a call runs guides.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// All EHRs. Their runs share the limits of a call.
+    Whole,
+    /// The first EHRs, until their runs have [`PIECE_BYTES`] or [`PIECE_STEPS`]; one at least. The
+    /// runs on one EHR share the limits of a call.
+    Piece,
+}
+
 /// The results of stages on EHRs.
 pub(super) struct GuideResults {
     /// For each stage its runs, in the order of the EHRs that exist.
     pub stages: Vec<Vec<EhrRun>>,
+    /// The EHRs that exist and were left for the next piece.
+    pub left: HashSet<String>,
     /// Milliseconds of each stage. The first one includes the time of reading.
     times: Vec<f64>,
 }
@@ -200,6 +221,7 @@ impl RowVisitor for StageRows<'_> {
 
 /// The state of a chain of guides between two stages.
 struct Chain {
+    extent: Extent,
     /// The time at which the chain began, in microseconds since 1970.
     started: i64,
     reports_queries: bool,
@@ -207,8 +229,38 @@ struct Chain {
     query_time: f64,
     /// The remaining limits of the call.
     limits: Limits,
-    /// The outputs of the earlier stages for each EHR.
+    /// The consumption of the runs on each EHR.
+    spent: Vec<Spent>,
+    /// The outputs of the earlier stages for each EHR. Only these EHRs have further runs.
     earlier: Vec<Vec<Output>>,
+}
+
+impl Chain {
+    /// Returns the limits of the next run on an EHR.
+    fn limits_of(&self, ehr: usize) -> Limits {
+        match self.extent {
+            Extent::Whole => self.limits,
+            // The steps of reading are counted for the call.
+            Extent::Piece => self
+                .limits
+                .without(self.spent.get(ehr).copied().unwrap_or_default()),
+        }
+    }
+
+    /// Counts a run on an EHR.
+    fn count(&mut self, ehr: usize, spent: Spent) {
+        if self.extent == Extent::Whole {
+            self.limits = self.limits.without(spent);
+        }
+        if let Some(own) = self.spent.get_mut(ehr) {
+            *own = own.with(spent);
+        }
+    }
+}
+
+/// Returns whether EHRs with this consumption are a piece.
+fn is_piece(spent: Spent) -> bool {
+    spent.bytes >= PIECE_BYTES || spent.steps >= PIECE_STEPS
 }
 
 /// The input of a stage for an EHR.
@@ -281,7 +333,10 @@ impl<R: Repository> Service<R> {
         let GuideResults {
             stages: runs,
             times,
-        } = self.run_stages(call, &stages, &ids, true).await?;
+            ..
+        } = self
+            .run_stages(call, &stages, &ids, Extent::Whole, true)
+            .await?;
         let first = runs.first().map(Vec::as_slice).unwrap_or_default();
         if let Some(id) = (0..).zip(&ids).find_map(|(i, id)| {
             first
@@ -316,20 +371,22 @@ impl<R: Repository> Service<R> {
         Ok(stages)
     }
 
-    /// Runs guides in order on EHRs, each of which is named once. EHRs that do not exist have no
-    /// runs. One scan reads the data of all guides. `reports_queries` is true if the runs report
-    /// their queries.
+    /// Runs guides in order on EHRs, each of which is named once, and on as many of them as
+    /// `extent` says. EHRs that do not exist have no runs. One scan reads the data of all guides.
+    /// `reports_queries` is true if the runs report their queries.
     pub(super) async fn run_stages(
         &self,
         call: &Call<'_>,
         stages: &[Stage<'_>],
         ids: &[String],
+        extent: Extent,
         reports_queries: bool,
     ) -> Result<GuideResults, Failure> {
         let started = call.clock();
         let data = self.read_stages(call, stages, ids).await?;
         let queries = (data.queries * data.ehrs.len()).max(1);
         let mut chain = Chain {
+            extent,
             started,
             reports_queries,
             // One scan answers all queries, so each gets an equal share of its time.
@@ -339,10 +396,12 @@ impl<R: Repository> Service<R> {
                 steps: STEPS,
                 ..Limits::default()
             },
+            spent: vec![Spent::default(); data.ehrs.len()],
             earlier: vec![Vec::new(); data.ehrs.len()],
         };
         let mut results = GuideResults {
             stages: Vec::with_capacity(stages.len()),
+            left: HashSet::new(),
             times: Vec::new(),
         };
         let mut begun = started;
@@ -363,6 +422,13 @@ impl<R: Repository> Service<R> {
             results.stages.push(runs);
             begun = now;
         }
+        let ran = chain.earlier.len();
+        results
+            .stages
+            .iter_mut()
+            .for_each(|runs| runs.truncate(ran));
+        let left = data.ehrs.iter().skip(ran);
+        results.left = left.map(|id| (*id).to_owned()).collect();
         Ok(results)
     }
 
@@ -427,14 +493,27 @@ impl<R: Repository> Service<R> {
             false => &[],
         };
         let mut runs: Vec<EhrRun> = Vec::with_capacity(inputs.len());
-        for input in inputs {
+        let mut total = Spent::default();
+        for (ehr, input) in inputs.into_iter().enumerate() {
             let ehr_id = input.ehr_id;
-            let left = (chain.query_time, chain.limits);
-            let ran = stage.run(call, &terms, input, queries, left).await;
+            let ran = stage
+                .run(
+                    call,
+                    &terms,
+                    input,
+                    queries,
+                    (chain.query_time, chain.limits_of(ehr)),
+                )
+                .await;
             let (run, spent) =
                 ran.map_err(|e| Failure::exceeded(&e).within(&named(stage.id(), ehr_id)))?;
-            chain.limits = chain.limits.without(spent);
+            chain.count(ehr, spent);
             runs.push(run);
+            total = total.with(chain.spent.get(ehr).copied().unwrap_or_default());
+            if chain.extent == Extent::Piece && is_piece(total) {
+                chain.earlier.truncate(runs.len());
+                break;
+            }
             if !counter.is_over(spent.steps.saturating_add(stage.reading(0))) {
                 continue;
             }

@@ -47,6 +47,16 @@ pub struct Spent {
     pub steps: u64,
 }
 
+impl Spent {
+    /// Returns the sum of the consumption of two runs.
+    pub fn with(self, other: Spent) -> Spent {
+        Spent {
+            bytes: self.bytes.saturating_add(other.bytes),
+            steps: self.steps.saturating_add(other.steps),
+        }
+    }
+}
+
 impl Limits {
     /// Returns the limits that remain for further runs of one call, after `spent`.
     pub fn without(self, spent: Spent) -> Limits {
