@@ -90,6 +90,12 @@ pub fn part_size(request: &mut Request, now: i64, sizes: LoadSizes) -> Option<us
     })
 }
 
+/// Returns whether the response to a part of a body may have a rest ([`super::Response::rest`]).
+#[must_use]
+pub fn may_have_rest(part: &Request) -> bool {
+    lines_of(part) == Some(BodyLines::Ehrs)
+}
+
 /// Returns whether a host may pass the body of a request in parts.
 pub(crate) fn is_read_in_parts(request: &Request) -> bool {
     lines_of(request).is_some()

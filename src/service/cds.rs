@@ -10,7 +10,7 @@ use super::auth::{Reach, Subject};
 use super::call::Call;
 use super::content::malformed;
 use super::error::Failure;
-use super::execution::Stage;
+use super::execution::{Extent, Stage};
 use super::gdl::KIND;
 use super::http::Response;
 use super::negotiate::{choose, json_body};
@@ -61,7 +61,9 @@ impl<R: Repository> Service<R> {
         let stage = Stage::of(call, Rc::clone(&guide))?;
         let language = stage.language().to_owned();
         call.trail.add_ehr(&ehr_id);
-        let ran = self.run_stages(call, &[stage], &[ehr_id], false).await?;
+        let ran = self
+            .run_stages(call, &[stage], &[ehr_id], Extent::Whole, false)
+            .await?;
         let run = ran.stages.first().and_then(|runs| runs.first());
         // No cards would mean that nothing is to be said about the patient.
         let run = run.ok_or_else(no_ehr)?;

@@ -13,13 +13,13 @@ use super::http::Response;
 use super::negotiate::{choose, is_ndjson, json_body};
 use super::owner::no_ehr;
 use super::query::{EhrSelection, RowVisitor};
+use super::run_parameters::RunParameters;
 use crate::aql::{Parameters, RowValue, TerminologyError};
 use crate::gdl::output::{EhrRun, QueryRun, Response as Answer, response};
-use crate::gdl::time::{Clock, Moment, Precision, Zone};
 use crate::gdl::value::Value;
 use crate::gdl::{
-    BindingQuery, CompiledGuide, Exceeded, Guide, Instance, Limit, Limits, Options, Output,
-    Population, RunInput, Spent, Subsumptions,
+    BindingQuery, CompiledGuide, Exceeded, Instance, Limit, Limits, Options, Output, Population,
+    RunInput, Spent, Subsumptions,
 };
 use crate::rm::json::{self, members};
 use crate::store::repository::Repository;
@@ -62,6 +62,15 @@ const STEPS: u64 = 200_000_000;
 
 /// The maximum bytes of data that the guides of a call read, as [`Population::bytes`] counts them.
 const READ: usize = 30_000_000;
+
+/// The bytes of the runs of lines, counted as for [`Limits::bytes`], after which their answers are
+/// written and sent. So the memory of a call does not depend on the number of its lines. A thousand
+/// runs with few values have less: what is left for the next piece is read again.
+const PIECE_BYTES: usize = 16_000_000;
+
+/// The work of the runs of lines after which their answers are written and sent, in the unit of
+/// [`Limits::steps`]. Two runs of the most expensive guide are within it.
+const PIECE_STEPS: u64 = 40_000_000;
 
 /// Bytes that are counted for a value or a query of a response in addition to its texts: it is an
 /// object of objects until it is written.
@@ -131,10 +140,22 @@ pub(super) struct Stage<'c> {
     parameters: RunParameters<'c>,
 }
 
+/// The EHRs on which a call runs guides.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// All EHRs. Their runs share the limits of a call.
+    Whole,
+    /// The first EHRs, until their runs have [`PIECE_BYTES`] or [`PIECE_STEPS`]; one at least. The
+    /// runs on one EHR share the limits of a call.
+    Piece,
+}
+
 /// The results of stages on EHRs.
 pub(super) struct GuideResults {
     /// For each stage its runs, in the order of the EHRs that exist.
     pub stages: Vec<Vec<EhrRun>>,
+    /// The EHRs that exist and were left for the next piece.
+    pub left: HashSet<String>,
     /// Milliseconds of each stage. The first one includes the time of reading.
     times: Vec<f64>,
 }
@@ -200,6 +221,7 @@ impl RowVisitor for StageRows<'_> {
 
 /// The state of a chain of guides between two stages.
 struct Chain {
+    extent: Extent,
     /// The time at which the chain began, in microseconds since 1970.
     started: i64,
     reports_queries: bool,
@@ -207,8 +229,38 @@ struct Chain {
     query_time: f64,
     /// The remaining limits of the call.
     limits: Limits,
-    /// The outputs of the earlier stages for each EHR.
+    /// The consumption of the runs on each EHR.
+    spent: Vec<Spent>,
+    /// The outputs of the earlier stages for each EHR. Only these EHRs have further runs.
     earlier: Vec<Vec<Output>>,
+}
+
+impl Chain {
+    /// Returns the limits of the next run on an EHR.
+    fn limits_of(&self, ehr: usize) -> Limits {
+        match self.extent {
+            Extent::Whole => self.limits,
+            // The steps of reading are counted for the call.
+            Extent::Piece => self
+                .limits
+                .without(self.spent.get(ehr).copied().unwrap_or_default()),
+        }
+    }
+
+    /// Counts a run on an EHR.
+    fn count(&mut self, ehr: usize, spent: Spent) {
+        if self.extent == Extent::Whole {
+            self.limits = self.limits.without(spent);
+        }
+        if let Some(own) = self.spent.get_mut(ehr) {
+            *own = own.with(spent);
+        }
+    }
+}
+
+/// Returns whether EHRs with this consumption are a piece.
+fn is_piece(spent: Spent) -> bool {
+    spent.bytes >= PIECE_BYTES || spent.steps >= PIECE_STEPS
 }
 
 /// The input of a stage for an EHR.
@@ -281,7 +333,10 @@ impl<R: Repository> Service<R> {
         let GuideResults {
             stages: runs,
             times,
-        } = self.run_stages(call, &stages, &ids, true).await?;
+            ..
+        } = self
+            .run_stages(call, &stages, &ids, Extent::Whole, true)
+            .await?;
         let first = runs.first().map(Vec::as_slice).unwrap_or_default();
         if let Some(id) = (0..).zip(&ids).find_map(|(i, id)| {
             first
@@ -316,20 +371,22 @@ impl<R: Repository> Service<R> {
         Ok(stages)
     }
 
-    /// Runs guides in order on EHRs, each of which is named once. EHRs that do not exist have no
-    /// runs. One scan reads the data of all guides. `reports_queries` is true if the runs report
-    /// their queries.
+    /// Runs guides in order on EHRs, each of which is named once, and on as many of them as
+    /// `extent` says. EHRs that do not exist have no runs. One scan reads the data of all guides.
+    /// `reports_queries` is true if the runs report their queries.
     pub(super) async fn run_stages(
         &self,
         call: &Call<'_>,
         stages: &[Stage<'_>],
         ids: &[String],
+        extent: Extent,
         reports_queries: bool,
     ) -> Result<GuideResults, Failure> {
         let started = call.clock();
         let data = self.read_stages(call, stages, ids).await?;
         let queries = (data.queries * data.ehrs.len()).max(1);
         let mut chain = Chain {
+            extent,
             started,
             reports_queries,
             // One scan answers all queries, so each gets an equal share of its time.
@@ -339,10 +396,12 @@ impl<R: Repository> Service<R> {
                 steps: STEPS,
                 ..Limits::default()
             },
+            spent: vec![Spent::default(); data.ehrs.len()],
             earlier: vec![Vec::new(); data.ehrs.len()],
         };
         let mut results = GuideResults {
             stages: Vec::with_capacity(stages.len()),
+            left: HashSet::new(),
             times: Vec::new(),
         };
         let mut begun = started;
@@ -363,6 +422,13 @@ impl<R: Repository> Service<R> {
             results.stages.push(runs);
             begun = now;
         }
+        let ran = chain.earlier.len();
+        results
+            .stages
+            .iter_mut()
+            .for_each(|runs| runs.truncate(ran));
+        let left = data.ehrs.iter().skip(ran);
+        results.left = left.map(|id| (*id).to_owned()).collect();
         Ok(results)
     }
 
@@ -427,13 +493,27 @@ impl<R: Repository> Service<R> {
             false => &[],
         };
         let mut runs: Vec<EhrRun> = Vec::with_capacity(inputs.len());
-        for input in inputs {
+        let mut total = Spent::default();
+        for (ehr, input) in inputs.into_iter().enumerate() {
             let ehr_id = input.ehr_id;
-            let (run, spent) = stage
-                .run(&terms, input, queries, chain.query_time, chain.limits)
-                .map_err(|e| Failure::exceeded(&e).within(&named(stage.id(), ehr_id)))?;
-            chain.limits = chain.limits.without(spent);
+            let ran = stage
+                .run(
+                    call,
+                    &terms,
+                    input,
+                    queries,
+                    (chain.query_time, chain.limits_of(ehr)),
+                )
+                .await;
+            let (run, spent) =
+                ran.map_err(|e| Failure::exceeded(&e).within(&named(stage.id(), ehr_id)))?;
+            chain.count(ehr, spent);
             runs.push(run);
+            total = total.with(chain.spent.get(ehr).copied().unwrap_or_default());
+            if chain.extent == Extent::Piece && is_piece(total) {
+                chain.earlier.truncate(runs.len());
+                break;
+            }
             if !counter.is_over(spent.steps.saturating_add(stage.reading(0))) {
                 continue;
             }
@@ -535,73 +615,6 @@ pub(super) fn record_access(
         .try_for_each(|stage| call.check_permission_on(stage.id(), ehr_id))
 }
 
-/// The parameters of a run.
-struct RunParameters<'c> {
-    now: Moment,
-    zone: Option<Box<dyn Zone + 'c>>,
-    language: String,
-    options: Options,
-}
-
-/// A time zone of the host.
-struct HostZone<'c, 'a> {
-    call: &'c Call<'a>,
-    name: &'c str,
-}
-
-impl Zone for HostZone<'_, '_> {
-    fn offset(&self, millis: i64) -> i32 {
-        self.call.offset(self.name, millis).unwrap_or(0)
-    }
-}
-
-impl<'c> RunParameters<'c> {
-    /// Returns the time of evaluation in its zone.
-    fn clock(&self) -> Clock<'_> {
-        self.zone.as_ref().map_or(Clock::from(self.now), |zone| {
-            Clock::in_zone(self.now, zone.as_ref())
-        })
-    }
-
-    /// Reads the parameters of a request: `trace=true`, `language=de`,
-    /// `now=2024-02-29T12:00:00+01:00`, `zone=Europe/Stockholm`. The defaults are: no trace, the
-    /// first language of Accept-Language that the guide has, the clock, the offset of `now`. A
-    /// `now` without offset is in the zone.
-    fn of<'a: 'c>(call: &'c Call<'a>, guide: &CompiledGuide) -> Result<RunParameters<'c>, Failure> {
-        let zone = zone_of(call)?;
-        let now = now_of(call, zone.as_deref())?;
-        let language = call.request.query_value("language");
-        let language = language.or_else(|| accepted_language(call, guide.guide()));
-        let is_true = |name: &str| call.request.query_value(name) == Some("true");
-        let options = Options {
-            trace: is_true("trace"),
-            convert_units: is_true("convert_units"),
-            ..Options::default()
-        };
-        Ok(RunParameters {
-            now,
-            zone,
-            language: language
-                .unwrap_or(&guide.guide().original_language)
-                .to_owned(),
-            options,
-        })
-    }
-}
-
-/// Returns the first language of Accept-Language that a guide has.
-fn accepted_language<'c>(call: &Call<'c>, guide: &Guide) -> Option<&'c str> {
-    let accepted = call.request.header("Accept-Language").unwrap_or_default();
-    let known = |language: &&str| {
-        let mut terms = guide.terms.iter();
-        terms.any(|t| t.language.eq_ignore_ascii_case(language))
-    };
-    accepted
-        .split(',')
-        .map(|part| part.split([';', '-']).next().unwrap_or_default().trim())
-        .find(known)
-}
-
 impl<'c> Stage<'c> {
     /// Creates the stage of a guide with the parameters of the request.
     pub fn of<'a: 'c>(call: &'c Call<'a>, guide: Rc<CompiledGuide>) -> Result<Stage<'c>, Failure> {
@@ -642,15 +655,15 @@ impl<'c> Stage<'c> {
         StageInput { ehr_id, instances }
     }
 
-    /// Runs the guide within the remaining limits of the call. Reports the values of the queries if
-    /// requested; each query took `time` milliseconds.
-    fn run(
+    /// Runs the guide within the remaining limits of the call, with pauses. Reports the values of
+    /// the queries if requested; each query took `time` milliseconds.
+    async fn run(
         &self,
+        call: &Call<'_>,
         terms: &Subsumptions,
         read: StageInput<'_>,
         queries: &[BindingQuery],
-        time: f64,
-        left: Limits,
+        (time, left): (f64, Limits),
     ) -> Result<(EhrRun, Spent), Exceeded> {
         let StageInput { ehr_id, instances } = read;
         let RunParameters {
@@ -667,11 +680,14 @@ impl<'c> Stage<'c> {
             options,
             terminology: Some(terms),
         };
-        let run = self.guide.run(&input)?;
+        let run = self.guide.run_in_turns(&input, &|| call.pause()).await?;
         let mut spent = run.spent;
         let reports = match queries {
             [] => Vec::new(),
-            queries => self.query_runs(queries, (ehr_id, time), &input, &mut spent)?,
+            queries => {
+                self.query_runs(call, queries, (ehr_id, time), &input, &mut spent)
+                    .await?
+            }
         };
         let run = EhrRun {
             ehr_id: ehr_id.to_owned(),
@@ -683,8 +699,9 @@ impl<'c> Stage<'c> {
 
     /// Returns the values of the queries for an EHR, each of which took `time` milliseconds. Adds
     /// their consumption to `spent`.
-    fn query_runs(
+    async fn query_runs(
         &self,
+        call: &Call<'_>,
         queries: &[BindingQuery],
         (ehr_id, time): (&str, f64),
         input: &RunInput<'_>,
@@ -699,7 +716,9 @@ impl<'c> Stage<'c> {
             ..*input
         };
         let bindings = queries.iter().map(|query| query.binding);
-        let (selected, selecting) = self.guide.select_last(bindings, &left)?;
+        let next_pause = || call.pause();
+        let selecting = self.guide.select_last(bindings, &left, &next_pause);
+        let (selected, selecting) = selecting.await?;
         spent.steps = spent.steps.saturating_add(selecting.steps);
         let mut reports = Vec::with_capacity(queries.len());
         for (query, selected) in queries.iter().zip(selected) {
@@ -747,44 +766,11 @@ impl StageInput<'_> {
     }
 }
 
-fn zone_of<'c, 'a: 'c>(call: &'c Call<'a>) -> Result<Option<Box<dyn Zone + 'c>>, Failure> {
-    let Some(name) = call.request.query_value("zone") else {
-        return Ok(None);
-    };
-    match call.offset(name, call.now / 1000) {
-        Some(_) => Ok(Some(Box::new(HostZone { call, name }))),
-        None => {
-            let name = shortened(name);
-            Err(Failure::bad_request(format!(
-                "the zone `{name}` is not known here: expected one of the IANA database, such as `Europe/Stockholm`"
-            )))
-        }
-    }
-}
-
-fn now_of(call: &Call<'_>, zone: Option<&dyn Zone>) -> Result<Moment, Failure> {
-    let Some(text) = call.request.query_value("now") else {
-        return Ok(Moment::from_millis(call.now / 1000, 0));
-    };
-    let read =
-        |offset: i32| Moment::parse(text, offset).filter(|now| now.precision != Precision::Time);
-    let now = read(0).ok_or_else(|| {
-        Failure::bad_request(
-            "`now` is not a date-time: expected one such as `2024-02-29T12:00:00+01:00`",
-        )
-    })?;
-    Ok(zone
-        // The offset at the time as if it were UTC: exact except within hours of a change of the
-        // offset.
-        .and_then(|zone| read(zone.offset(now.millis)))
-        .unwrap_or(now))
-}
-
 fn named(guide_id: &str, ehr_id: &str) -> String {
     format!("guide {guide_id}, EHR {}", shortened(ehr_id))
 }
 
-fn shortened(id: &str) -> String {
+pub(super) fn shortened(id: &str) -> String {
     id.chars().take(60).collect()
 }
 

@@ -84,12 +84,12 @@ impl Request {
     }
 }
 
-/// A part of a result with more rows than a page.
+/// A part of a result with more rows than a page, or of the answers to lines of EHRs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RowPart {
-    /// The rows of the parts before.
+    /// The rows, or the answered lines, of the parts before.
     pub(super) sent: u64,
-    /// The most rows of this part.
+    /// The most rows, or lines, of this part.
     pub(super) rows: u64,
     /// The token of the state of the first part, known after it.
     pub(super) snapshot: Option<String>,
@@ -99,6 +99,17 @@ pub struct RowPart {
 }
 
 impl RowPart {
+    /// Returns the part behind `sent` answered lines, of `lines` lines at most.
+    pub(super) fn of_lines(sent: u64, lines: u64) -> RowPart {
+        RowPart {
+            sent,
+            rows: lines,
+            snapshot: None,
+            #[cfg(feature = "arrow")]
+            table: None,
+        }
+    }
+
     /// Returns whether the body consists of lines, of which the last one may be an error.
     #[cfg(feature = "arrow")]
     pub(super) fn has_lines(&self) -> bool {
@@ -133,6 +144,16 @@ pub struct Response {
 }
 
 impl Response {
+    /// Takes the request for the next part of a result, if there is one. `request` is that of this
+    /// response.
+    pub fn take_next_request(&mut self, request: &Request) -> Option<Request> {
+        let part = Some(self.rest.take()?);
+        Some(Request {
+            part,
+            ..request.clone()
+        })
+    }
+
     /// Creates a response without a body.
     pub fn new(status: u16) -> Response {
         Response {

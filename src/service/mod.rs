@@ -102,6 +102,7 @@ mod resolve;
 mod root;
 mod route;
 mod row_parts;
+mod run_parameters;
 mod sample_loading;
 mod shared_memory;
 mod simplified;
@@ -128,7 +129,7 @@ pub use admission::{
     body_memory, is_heavy, may_be_large, room_of_body,
 };
 pub use body_parts::{AHEAD, BodyParts, DISCARD_TIME, DISCARDED, EXPANDED, SEND_TIME};
-pub use bulk::{LoadSizes, part_size};
+pub use bulk::{LoadSizes, may_have_rest, part_size};
 pub use explain::diagnostics_json;
 #[cfg(feature = "gzip")]
 pub use gzip::{Gunzip, GzipError, Progress};

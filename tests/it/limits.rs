@@ -174,7 +174,8 @@ fn lines_beyond_the_result_limit_are_refused_one_by_one() {
             statuses(404),
             statuses(413)
         ),
-        (200, 3_000, 1_000, 2_000)
+        (200, 3_000, 177, 2_823),
+        "lines of 113 bytes, until they have more than 20,000"
     );
 }
 

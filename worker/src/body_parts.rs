@@ -16,13 +16,15 @@ struct Load {
     head: Request,
     body: Body,
     parts: BodyParts,
+    /// The request for the rest of the last part, if it has one.
+    rest: Option<Request>,
     limit: usize,
     /// Prevents the replacement of this instance while responses of the load are being sent.
     _sending: Sending,
 }
 
 impl Load {
-    /// Responds to the next part; `None` at the end of the body.
+    /// Responds to the next part, or to the rest of the last one; `None` at the end of the body.
     async fn answer(&mut self) -> Option<Response> {
         let part = match self.next().await {
             Ok(part) => part?,
@@ -33,7 +35,8 @@ impl Load {
                 ));
             }
         };
-        let answer = self.active.answer(&part).await;
+        let mut answer = self.active.answer(&part).await;
+        self.rest = answer.take_next_request(&part);
         compaction::during_load(&self.active.state).await;
         Some(answer)
     }
@@ -41,6 +44,9 @@ impl Load {
     async fn next(&mut self) -> Result<Option<Request>, Unread> {
         // Other requests get a turn of the event loop, even if the next part has already arrived.
         Delay::from(Duration::ZERO).await;
+        if let Some(rest) = self.rest.take() {
+            return Ok(Some(rest));
+        }
         while self.parts.is_short() {
             let goes_on = self.body.next(self.parts.buffer()).await?;
             self.parts.record_arrival(goes_on);
@@ -64,6 +70,7 @@ pub async fn answer(
         head,
         body,
         parts,
+        rest: None,
         limit,
         _sending: Sending::begin(),
     };
@@ -74,7 +81,7 @@ pub async fn answer(
     if first.status != 200 {
         load.body.pass(limit).await;
     }
-    if first.status != 200 || load.parts.is_done() {
+    if first.status != 200 || (load.rest.is_none() && load.parts.is_done()) {
         return super::http::write(first);
     }
     let rest = stream::unfold(Some(load), move |load| async move {

@@ -124,6 +124,7 @@ impl PartJob {
 
 /// A part that was sent to a service thread.
 struct SentPart {
+    request: service::Request,
     response: JoinHandle<Option<service::Response>>,
     /// Whether it is known to be the last one.
     is_last: bool,
@@ -150,24 +151,26 @@ pub async fn answer(
         return http::response(active.answer(&head).await);
     };
     let is_last = first.is_last;
-    let response = answered(&active, &head, first).await;
+    let (mut response, request) = answered(&active, &head, first).await;
+    let mut next = response.take_next_request(&request);
     active.count(&head, response.status);
     if response.status != 200 {
         end(sent, &mut reader).await;
         return http::response(response);
     }
-    if is_last {
+    if is_last && next.is_none() {
         return http::response(response);
     }
     let (response, sender, begun) = streamed(response);
     spawn_local(async move {
         let mut text = begun;
         while sender.send(Ok(text)).await.is_ok() {
-            let Some(part) = sent.recv().await else {
+            let Some((mut answer, request)) = next_answer(&active, &head, next, &mut sent).await
+            else {
                 // Counted before the client receives the end.
                 return drop(active);
             };
-            let answer = answered(&active, &head, part).await;
+            next = answer.take_next_request(&request);
             text = Bytes::from(answer.body);
             // A part that is rejected as a whole ends the load. The lines before it have their
             // responses.
@@ -181,16 +184,34 @@ pub async fn answer(
     response
 }
 
-/// Returns the response to a part, and renews the permit of its request.
+/// Returns the response to `rest`, the rest of the last part, or else to the next part, with its
+/// request. `None` at the end of the body.
+async fn next_answer(
+    active: &ActiveRequest,
+    head: &service::Request,
+    rest: Option<service::Request>,
+    sent: &mut mpsc::Receiver<SentPart>,
+) -> Option<(service::Response, service::Request)> {
+    let Some(rest) = rest else {
+        let part = sent.recv().await?;
+        return Some(answered(active, head, part).await);
+    };
+    // Waiting requests have their turn between two parts.
+    yield_now().await;
+    Some((active.answer(&rest).await, rest))
+}
+
+/// Returns the response to a part, with the request for it, and renews the permit of its request.
 async fn answered(
     active: &ActiveRequest,
     head: &service::Request,
     part: SentPart,
-) -> service::Response {
+) -> (service::Response, service::Request) {
     let response = part.response.await.ok().flatten();
     active.renew();
     // A thread that ended, or a part that was lost.
-    response.unwrap_or_else(|| active.thread.service.refuse(head, &Denied::busy()))
+    let lost = || active.thread.service.refuse(head, &Denied::busy());
+    (response.unwrap_or_else(lost), part.request)
 }
 
 /// Ends a load: no further part is sent, and the rest of the body is discarded.
@@ -219,11 +240,16 @@ impl Reader {
             let Ok(place) = sent.reserve().await else {
                 break;
             };
+            let request = match &part {
+                Ok(part) if service::may_have_rest(part) => part.clone(),
+                _ => service::Request::default(),
+            };
             let response = match part {
                 Ok(part) => self.send_part(part).await,
                 Err(response) => spawn_local(async move { Some(response) }),
             };
             place.send(SentPart {
+                request,
                 response,
                 is_last: self.parts.is_done(),
             });

@@ -4,6 +4,7 @@ use super::budget::{FRAME, OUTPUT_FRAME, json_size, size};
 use super::calc::EvalError;
 use super::compile::{ActionPlan, Assign, Attribute};
 use super::eval::Machine;
+use super::pause::at_once;
 use super::run::{Effects, Output, OutputValue};
 use super::value::{Coded, Ordinal, Proportion, Quantity, Value, integer, real};
 use super::{calc, fill};
@@ -134,7 +135,7 @@ impl Machine<'_> {
         let columns = &self.guide.bindings.get(binding)?.columns;
         // `selected` changes the place for its own notes.
         let place = self.place.get();
-        let selected = self.select_instances(binding);
+        let selected = at_once(self.select_instances(binding, None)).unwrap_or_default();
         self.place.set(place);
         let cells = selected.len().saturating_mul(1 + columns.len());
         if !self.budget.work(cells.saturating_add(created.len())) {
@@ -310,7 +311,7 @@ impl Machine<'_> {
         // Within one rule, assignments of attributes change one value; each rule adds a value of
         // its own.
         if slot.set_in == turn && assign.attribute != Attribute::Whole {
-            slot.last = new;
+            slot.replace_last(new);
         } else {
             slot.push(new);
         }

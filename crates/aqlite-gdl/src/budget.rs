@@ -31,6 +31,13 @@ impl Default for Limits {
     }
 }
 
+/// The steps after which a run pauses between two statements or instances: some milliseconds.
+pub(crate) const TURN: u64 = 200_000;
+
+/// The most steps of one statement, card or predicate of one instance, during which nothing can
+/// pause: some tens of milliseconds.
+pub(crate) const STATEMENT: u64 = 4_000_000;
+
 /// The consumption of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Spent {
@@ -38,6 +45,16 @@ pub struct Spent {
     pub bytes: usize,
     /// Units of work, counted as for [`Limits::steps`].
     pub steps: u64,
+}
+
+impl Spent {
+    /// Returns the sum of the consumption of two runs.
+    pub fn with(self, other: Spent) -> Spent {
+        Spent {
+            bytes: self.bytes.saturating_add(other.bytes),
+            steps: self.steps.saturating_add(other.steps),
+        }
+    }
 }
 
 impl Limits {
@@ -70,6 +87,8 @@ pub enum Limit {
     Bytes,
     /// [`Limits::steps`] was exceeded.
     Steps,
+    /// One statement took more steps than a run may take without a pause.
+    Statement,
     /// No limit: an invariant of the compiled guide does not hold, which is a defect of this
     /// library.
     Broken(&'static str),
@@ -98,7 +117,7 @@ impl Exceeded {
         match self.limit {
             Limit::Text => "GDL0601",
             Limit::Bytes => "GDL0602",
-            Limit::Steps => "GDL0603",
+            Limit::Steps | Limit::Statement => "GDL0603",
             Limit::Broken(_) => "GDL0699",
         }
     }
@@ -111,6 +130,7 @@ impl Exceeded {
                 "name fewer EHRs, leave `trace` out, or let the guide set fewer and shorter values"
             }
             Limit::Steps => "name fewer EHRs, restrict the data by predicates, or split the guide",
+            Limit::Statement => "restrict the data by predicates, or split the statement",
             Limit::Broken(_) => "report it: no data can cause this",
         }
     }
@@ -133,6 +153,7 @@ impl fmt::Display for Exceeded {
             Limit::Text => write!(f, ": the text would be longer than {most} bytes"),
             Limit::Bytes => write!(f, ": values and results would have more than {most} bytes"),
             Limit::Steps => write!(f, ": the run would take more than {most} steps"),
+            Limit::Statement => write!(f, ": one statement would take more than {most} steps"),
             Limit::Broken(what) => write!(f, ": an invariant of the engine is broken: {what}"),
         }
     }
@@ -154,6 +175,10 @@ pub(crate) struct Budget {
     limits: Limits,
     bytes: Cell<usize>,
     steps: Cell<u64>,
+    /// The steps at which the present statement has taken too many.
+    statement_end: Cell<u64>,
+    /// The steps at which the next pause is due.
+    pause_at: Cell<u64>,
     exceeded: Cell<Option<Limit>>,
 }
 
@@ -163,6 +188,8 @@ impl Budget {
             limits,
             bytes: Cell::new(0),
             steps: Cell::new(0),
+            statement_end: Cell::new(STATEMENT),
+            pause_at: Cell::new(TURN),
             exceeded: Cell::new(None),
         }
     }
@@ -176,8 +203,21 @@ impl Budget {
         self.steps.set(self.steps.get().saturating_add(steps));
         if self.steps.get() > self.limits.steps {
             self.exceed(Limit::Steps);
+        } else if self.steps.get() > self.statement_end.get() {
+            self.exceed(Limit::Statement);
         }
         !self.is_exceeded()
+    }
+
+    /// Begins the next statement. Returns whether a pause is due before it.
+    pub fn begin_statement(&self) -> bool {
+        let steps = self.steps.get();
+        self.statement_end.set(steps.saturating_add(STATEMENT));
+        let is_due = steps >= self.pause_at.get();
+        if is_due {
+            self.pause_at.set(steps.saturating_add(TURN));
+        }
+        is_due
     }
 
     /// Counts bytes before they are allocated. Copying them also counts as work.
@@ -231,6 +271,7 @@ impl Budget {
             Limit::Text => (limit, wide(self.limits.text)),
             Limit::Bytes => (limit, wide(self.limits.bytes)),
             Limit::Steps => (limit, self.limits.steps),
+            Limit::Statement => (limit, STATEMENT),
             Limit::Broken(_) => (limit, 0),
         })
     }

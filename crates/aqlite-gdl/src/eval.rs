@@ -10,6 +10,7 @@ use super::run::RunInput;
 use super::value::{Quantity, Value, real};
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 
 const NOT_PINNED: usize = usize::MAX;
 const MAX_NOTES: usize = 100;
@@ -57,6 +58,9 @@ pub(crate) struct Slot {
     /// Whether only `create` set the variable. The value then belongs to the created instance.
     pub only_created: bool,
     pin: Cell<usize>,
+    /// The number of values of which `total` is the sum; 0 if the sum is not known.
+    summed: Cell<usize>,
+    total: Cell<f64>,
 }
 
 /// A run in progress.
@@ -88,12 +92,20 @@ impl Slot {
             assigned: false,
             only_created: false,
             pin: Cell::new(NOT_PINNED),
+            summed: Cell::new(0),
+            total: Cell::new(0.0),
         }
+    }
+
+    /// Replaces the last value.
+    pub fn replace_last(&mut self, value: Value) -> Value {
+        self.summed.set(0);
+        std::mem::replace(&mut self.last, value)
     }
 
     /// Appends a value.
     pub fn push(&mut self, value: Value) {
-        let before = std::mem::replace(&mut self.last, value);
+        let before = self.replace_last(value);
         if !before.is_null() {
             self.earlier.push(before);
         }
@@ -286,24 +298,29 @@ impl<'a> Machine<'a> {
     }
 
     /// Returns the sum of all values of a variable, 0 if there are none. Null if the units differ.
+    ///
+    /// The sum is kept until the variable changes: a statement may name it a thousand times.
     fn sum(&self, slot: &Slot) -> Value {
+        if slot.summed.get() > 0 {
+            return Value::Number(slot.total.get());
+        }
         if !self.budget.work(slot.count()) {
             return Value::Null;
         }
-        let unit = |v: &Value| match v {
-            Value::Quantity(q) => Some(q.unit.clone()),
-            _ => None,
-        };
-        let last = unit(&slot.last);
+        let last = unit_of(&slot.last);
         // Numbers of different units have no sum, and `sum` does not convert.
-        if let Some(other) = slot.all().map(unit).find(|unit| *unit != last) {
-            let units = EvalError::Units(other.unwrap_or_default(), last.unwrap_or_default());
-            self.add_note(units);
+        if let Some(other) = slot.all().map(unit_of).find(|unit| *unit != last) {
+            let own = |unit: Option<&Arc<str>>| unit.cloned().unwrap_or_default();
+            self.add_note(EvalError::Units(own(other), own(last)));
             return Value::Null;
         }
         let total: Option<f64> = slot.all().map(Value::number).sum();
         match total {
-            Some(n) if n.is_finite() => Value::Number(n),
+            Some(n) if n.is_finite() => {
+                slot.total.set(n);
+                slot.summed.set(slot.count());
+                Value::Number(n)
+            }
             _ => {
                 self.add_note(EvalError::Types);
                 Value::Null
@@ -489,6 +506,14 @@ impl<'a> Machine<'a> {
     }
 }
 
+/// Returns the unit of a quantity.
+fn unit_of(value: &Value) -> Option<&Arc<str>> {
+    match value {
+        Value::Quantity(quantity) => Some(&quantity.unit),
+        _ => None,
+    }
+}
+
 /// Returns the truth of a value; `None` is unknown.
 pub(crate) fn truth(value: &Value) -> Option<bool> {
     match value {
@@ -533,5 +558,67 @@ mod tests {
             assert!(matches!(ended.limit, Limit::Broken(_)), "{ended}");
             assert_eq!(ended.code(), "GDL0699");
         }
+    }
+
+    /// Runs a guide with `count` values of one variable and these statements.
+    fn run_on_values(
+        count: u32,
+        when: &str,
+        then: &[String],
+    ) -> Result<crate::Run, crate::Exceeded> {
+        let guide = serde_json::json!({"id": "x.v1", "definition": {
+            "data_bindings": {
+                "gt0001": {"model_id": "openEHR-EHR-OBSERVATION.a.v1", "type": "INPUT",
+                    "elements": {"gt0002": {"path": "/data[at0001]/items[at0002]"}}},
+                "gt0003": {"model_id": "openEHR-EHR-EVALUATION.b.v1", "type": "OUTPUT",
+                    "elements": {"gt0004": {"path": "/data[at0001]/items[at0002]"}}}},
+            "rules": {"gt0005": {"priority": 1, "when": [when], "then": then}}}});
+        let guide = crate::parse(&guide.to_string()).unwrap().compile();
+        assert!(guide.problems.is_empty(), "{:?}", guide.problems);
+        let instance = |n| Instance {
+            values: vec![Value::quantity(f64::from(n), "kg")],
+            time: None,
+            source: None,
+        };
+        let run = guide.run(&RunInput {
+            instances: &[(0..count).map(instance).collect(), Vec::new()],
+            clock: Moment::from_millis(0, 0).into(),
+            language: "en",
+            options: Options::default(),
+            terminology: None,
+        })?;
+        Ok(run)
+    }
+
+    #[test]
+    fn the_sum_of_a_variable_is_computed_once_until_it_changes() {
+        let sums = vec!["$gt0002.sum"; 200].join("+");
+        let then = [format!("$gt0004.magnitude={sums}")];
+        let run = run_on_values(2_000, "1==1", &then).unwrap();
+        // One step for each value, and a few for each of 200 operands instead of 2,000.
+        assert!(run.spent.steps < 10_000, "{}", run.spent.steps);
+        assert_eq!(
+            run.outputs[0].values[0].value,
+            Value::Count(1_999_000 * 200)
+        );
+        let then = [
+            "$gt0004.magnitude=1",
+            "$gt0004=$gt0004.sum+1",
+            "$gt0004=$gt0004.sum+1",
+        ];
+        let run = run_on_values(1, "1==1", &then.map(String::from)).unwrap();
+        let last = run.outputs[0].values[0].value.number();
+        assert_eq!(last, Some(4.0), "1, 2 and the sum of both");
+    }
+
+    #[test]
+    fn a_statement_that_cannot_pause_has_a_limit_of_its_own() {
+        // `for_all` over every pair of values.
+        let each = "for_all($gt0002.magnitude>=0)";
+        let all = vec![each; 200].join("&&");
+        let ended = run_on_values(10_000, &all, &[]).unwrap_err();
+        assert_eq!((ended.limit, ended.code()), (Limit::Statement, "GDL0603"));
+        assert!(ended.to_string().contains("one statement"), "{ended}");
+        assert!(run_on_values(2_000, &vec![each; 100].join("&&"), &[]).is_ok());
     }
 }

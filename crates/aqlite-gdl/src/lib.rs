@@ -34,6 +34,7 @@ mod item;
 mod lint;
 mod odin;
 pub mod output;
+mod pause;
 pub mod population;
 pub mod print;
 mod push;
@@ -53,6 +54,7 @@ pub use bind::{BindingQuery, DataInstance, Instance, QueryColumn};
 pub use budget::{Exceeded, Limit, Limits, Spent};
 pub use compile::CompiledGuide;
 pub use guide::Guide;
+pub use pause::{NextPause, Pause};
 pub use population::Population;
 pub use run::{
     ActionOut, CardOut, LinkOut, Options, Output, OutputValue, Run, RunInput, SuggestionOut,

@@ -1,17 +1,21 @@
 //! One run of a guide: predicates, preconditions, default actions, rules by priority, results.
 
 use super::bind::{DataInstance, Instance};
-use super::budget::{Exceeded, FRAME, Limits, OUTPUT_FRAME, Spent, json_size, size};
+use super::budget::{Exceeded, FRAME, Limit, Limits, OUTPUT_FRAME, Spent, json_size, size};
 use super::compile::{BindingHead, BindingPlan, CompiledGuide, RulePlan};
 use super::eval::{Machine, Place};
 use super::fill;
 use super::guide::{Card, Direction, Link, SuggestedAction};
+use super::pause::{NextPause, at_once};
 use super::stored::value_at;
 use super::time::{Clock, Moment};
 use super::trace::{self, Note, Trace};
 use super::value::Value;
 use serde::Serialize;
 use std::sync::Arc;
+
+/// The cells of a binding that are counted at a time.
+const CELLS: usize = 200_000;
 
 /// A source of subsumption between codes, which the guide does not contain.
 pub trait Terminology {
@@ -247,42 +251,41 @@ impl CompiledGuide {
     ///
     /// The run exceeded one of [`Limits`]. It then has no result.
     pub fn run(&self, input: &RunInput<'_>) -> Result<Run, Exceeded> {
+        let run = at_once(self.run_in_turns(input, &super::pause::none));
+        run.unwrap_or_else(|| {
+            Err(Exceeded {
+                guide_id: self.guide.id.clone(),
+                place: String::from("run"),
+                statement: String::new(),
+                limit: Limit::Broken("a run without pauses waits"),
+                most: 0,
+            })
+        })
+    }
+
+    /// Runs the guide once, as [`CompiledGuide::run`] does. After some milliseconds of work, it
+    /// awaits `next_pause` before the next statement, so that a host can answer others.
+    ///
+    /// # Errors
+    ///
+    /// The run exceeded one of [`Limits`]. It then has no result.
+    pub async fn run_in_turns(
+        &self,
+        input: &RunInput<'_>,
+        next_pause: NextPause<'_>,
+    ) -> Result<Run, Exceeded> {
         let mut machine = Machine::new(self, input);
-        let used = machine.load_variables();
+        let used = machine.load_variables(next_pause).await;
         let mut effects = Effects::default();
         let mut record = trace::Record::default();
-        let started = machine.check_pre_conditions(&mut record);
+        let started = machine.check_pre_conditions(&mut record, next_pause).await;
         if started {
-            machine.run_rules(&mut effects, &mut record)?;
+            let rules = machine.run_rules(&mut effects, &mut record, next_pause);
+            rules.await?;
         }
         machine.check_budget()?;
-        machine.place.set(Place::Outputs);
-        let outputs = match started {
-            true => machine.collect_outputs(effects.created, effects.objects, &used),
-            false => Vec::new(),
-        };
-        let notes = trace::notes(&machine);
-        machine.check_budget()?;
-        machine.place.set(Place::Trace);
-        let trace = input.options.trace;
-        let trace = trace.then(|| trace::build(&machine, started, record, &used, &notes));
-        machine.check_budget()?;
-        let fired = machine.fired_order.iter();
-        let fired = fired.filter_map(|r| self.rules.get(*r)).map(|r| &r.id);
-        Ok(Run {
-            outputs,
-            fired: fired.cloned().collect(),
-            cards: effects.cards,
-            notes,
-            trace,
-            started,
-            spent: machine.budget.spent(),
-            values: machine
-                .slots
-                .into_iter()
-                .map(|s| (s.last, s.assigned))
-                .collect(),
-        })
+        machine.pause_if_due(next_pause).await;
+        machine.finish(started, effects, record, &used)
     }
 
     /// Adds the results of earlier guides to the input of this guide. Each result becomes one more,
@@ -333,6 +336,45 @@ impl CompiledGuide {
 }
 
 impl Machine<'_> {
+    /// Collects the result of the run.
+    fn finish(
+        self,
+        started: bool,
+        effects: Effects,
+        record: trace::Record,
+        used: &[Vec<usize>],
+    ) -> Result<Run, Exceeded> {
+        self.place.set(Place::Outputs);
+        let outputs = match started {
+            true => self.collect_outputs(effects.created, effects.objects, used),
+            false => Vec::new(),
+        };
+        let notes = trace::notes(&self);
+        self.check_budget()?;
+        self.place.set(Place::Trace);
+        let trace = self.input.options.trace;
+        let trace = trace.then(|| trace::build(&self, started, record, used, &notes));
+        self.check_budget()?;
+        let fired = self.fired_order.iter();
+        let fired = fired
+            .filter_map(|r| self.guide.rules.get(*r))
+            .map(|r| &r.id);
+        Ok(Run {
+            outputs,
+            fired: fired.cloned().collect(),
+            cards: effects.cards,
+            notes,
+            trace,
+            started,
+            spent: self.budget.spent(),
+            values: self
+                .slots
+                .into_iter()
+                .map(|s| (s.last, s.assigned))
+                .collect(),
+        })
+    }
+
     /// Returns the limit that the run has exceeded, if any, with the place of the last statement.
     pub(crate) fn check_budget(&self) -> Result<(), Exceeded> {
         let Some((limit, most)) = self.budget.excess() else {
@@ -352,20 +394,24 @@ impl Machine<'_> {
 
     /// Fills the variables from the instances that pass the predicates. Returns the indexes of
     /// these instances by binding.
-    fn load_variables(&mut self) -> Vec<Vec<usize>> {
+    async fn load_variables(&mut self, next_pause: NextPause<'_>) -> Vec<Vec<usize>> {
         let mut used = Vec::new();
         let keep = self.input.options.trace || self.input.options.include_input;
         for (i, plan) in self.guide.bindings.iter().enumerate() {
             let instances = self.input.instances_of(i);
+            self.pause_if_due(next_pause).await;
             self.place.set(Place::Data(i));
             // The work is counted before the loop, which visits each cell of each instance.
             let cells = instances.len().saturating_mul(1 + plan.columns.len());
-            if !self.budget.work(cells) {
+            if !self.count_cells(cells, next_pause).await {
                 break;
             }
             // Without predicates all instances are chosen. `None` saves the list of their indexes.
             let has_predicates = !plan.predicates.is_empty();
-            let selected = has_predicates.then(|| self.select_instances(i));
+            let selected = match has_predicates {
+                false => None,
+                true => Some(self.select_instances(i, Some(next_pause)).await),
+            };
             match &selected {
                 None => instances.iter().for_each(|i| self.load(plan, i)),
                 Some(selected) => {
@@ -380,6 +426,18 @@ impl Machine<'_> {
         used
     }
 
+    /// Counts the cells of a binding. They are no statement, so they have no limit of their own.
+    async fn count_cells(&self, mut cells: usize, next_pause: NextPause<'_>) -> bool {
+        while cells > CELLS {
+            cells -= CELLS;
+            if !self.budget.work(CELLS) {
+                return false;
+            }
+            self.pause_if_due(next_pause).await;
+        }
+        self.budget.work(cells)
+    }
+
     /// Adds the values of an instance to the variables of its binding.
     fn load(&mut self, plan: &BindingPlan, instance: &Instance) {
         let cells = plan.columns.iter().zip(&instance.values);
@@ -391,13 +449,18 @@ impl Machine<'_> {
         }
     }
 
-    fn check_pre_conditions(&mut self, record: &mut trace::Record) -> bool {
+    async fn check_pre_conditions(
+        &mut self,
+        record: &mut trace::Record,
+        next_pause: NextPause<'_>,
+    ) -> bool {
         let guide = self.guide;
         let mut all = true;
         for (i, test) in guide.pre_conditions.iter().enumerate() {
             if self.budget.is_exceeded() {
                 break;
             }
+            self.pause_if_due(next_pause).await;
             self.place.set(Place::PreCondition(i));
             let result = self.test(test.op, None);
             // No early return: the trace lists the results of all preconditions.
@@ -408,9 +471,15 @@ impl Machine<'_> {
         all
     }
 
-    fn run_default_actions(&mut self, effects: &mut Effects, record: &mut trace::Record) {
+    async fn run_default_actions(
+        &mut self,
+        effects: &mut Effects,
+        record: &mut trace::Record,
+        next_pause: NextPause<'_>,
+    ) {
         let guide = self.guide;
         for (i, action) in guide.default_actions.iter().enumerate() {
+            self.pause_if_due(next_pause).await;
             self.place.set(Place::DefaultAction(i));
             self.execute(action, effects);
             if self.budget.is_exceeded() {
@@ -428,14 +497,15 @@ impl Machine<'_> {
     }
 
     /// Runs default actions and rules.
-    fn run_rules(
+    async fn run_rules(
         &mut self,
         effects: &mut Effects,
         record: &mut trace::Record,
+        next_pause: NextPause<'_>,
     ) -> Result<(), Exceeded> {
-        self.run_default_actions(effects, record);
+        self.run_default_actions(effects, record, next_pause).await;
         for rule in 0..self.guide.rules.len() {
-            self.run_rule(rule, effects, record);
+            self.run_rule(rule, effects, record, next_pause).await;
             // Checked before the next step, because an excess must name the place where it
             // happened.
             self.check_budget()?;
@@ -443,18 +513,26 @@ impl Machine<'_> {
         Ok(())
     }
 
-    fn run_rule(&mut self, index: usize, effects: &mut Effects, record: &mut trace::Record) {
+    async fn run_rule(
+        &mut self,
+        index: usize,
+        effects: &mut Effects,
+        record: &mut trace::Record,
+        next_pause: NextPause<'_>,
+    ) {
         let guide = self.guide;
         let Some(rule) = guide.rules.get(index) else {
             self.budget.broken("a rule has no plan");
             return;
         };
-        let all = self.check_conditions(index, rule, record);
+        let checked = self.check_conditions(index, rule, record, next_pause);
+        let all = checked.await;
         if self.budget.is_exceeded() {
             return;
         }
         if all {
             for (i, action) in rule.then.iter().enumerate() {
+                self.pause_if_due(next_pause).await;
                 self.place.set(Place::Then(index, i));
                 self.execute(action, effects);
                 if self.budget.is_exceeded() {
@@ -462,6 +540,7 @@ impl Machine<'_> {
                 }
             }
             // Cards are filled before `fired` is set and after the actions, whose values they show.
+            self.pause_if_due(next_pause).await;
             self.show_cards(index, effects);
             if !self.budget.bytes(rule.id.len()) {
                 return;
@@ -477,14 +556,16 @@ impl Machine<'_> {
     }
 
     /// Evaluates the conditions of a rule. Returns whether all are true.
-    fn check_conditions(
+    async fn check_conditions(
         &mut self,
         index: usize,
         rule: &RulePlan,
         record: &mut trace::Record,
+        next_pause: NextPause<'_>,
     ) -> bool {
         let mut all = true;
         for (i, test) in rule.when.iter().enumerate() {
+            self.pause_if_due(next_pause).await;
             self.place.set(Place::When(index, i));
             let result = self.test(test.op, None);
             all &= result == Some(true);

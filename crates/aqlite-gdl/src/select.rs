@@ -5,6 +5,7 @@ use super::budget::{Exceeded, Spent};
 use super::calc::{self, EvalError};
 use super::compile::{Attribute, CompiledGuide, Predicate};
 use super::eval::{Machine, Place, RunNote, add_note};
+use super::pause::{NextPause, at_once};
 use super::run::RunInput;
 use super::value::Value;
 
@@ -17,20 +18,22 @@ impl CompiledGuide {
     /// The predicates exceed a limit of the run.
     pub fn select(&self, binding: usize, input: &RunInput<'_>) -> Result<Vec<usize>, Exceeded> {
         let machine = Machine::new(self, input);
-        let selected = machine.select_instances(binding);
+        let selected = at_once(machine.select_instances(binding, Some(&super::pause::none)));
+        let selected = selected.unwrap_or_default();
         machine.check_budget().map(|()| selected)
     }
 
     /// Returns the index of the last instance that the predicates of each of these bindings keep,
-    /// and the consumption.
+    /// and the consumption. Pauses as [`CompiledGuide::run_in_turns`] does.
     ///
     /// # Errors
     ///
     /// The predicates exceed a limit of the run.
-    pub fn select_last(
+    pub async fn select_last(
         &self,
         bindings: impl Iterator<Item = usize>,
         input: &RunInput<'_>,
+        next_pause: NextPause<'_>,
     ) -> Result<(Vec<Option<usize>>, Spent), Exceeded> {
         let machine = Machine::new(self, input);
         let mut last = Vec::new();
@@ -38,7 +41,8 @@ impl CompiledGuide {
             if !machine.budget.work(1) {
                 break;
             }
-            last.push(machine.select_instances(binding).last().copied());
+            let selected = machine.select_instances(binding, Some(next_pause)).await;
+            last.push(selected.last().copied());
         }
         machine.check_budget()?;
         Ok((last, machine.budget.spent()))
@@ -46,8 +50,13 @@ impl CompiledGuide {
 }
 
 impl Machine<'_> {
-    /// Returns the indexes of the instances of a binding that its predicates keep.
-    pub(crate) fn select_instances(&self, binding: usize) -> Vec<usize> {
+    /// Returns the indexes of the instances of a binding that its predicates keep. Without
+    /// `next_pause`, it is a part of a statement, and does not pause.
+    pub(crate) async fn select_instances(
+        &self,
+        binding: usize,
+        next_pause: Option<NextPause<'_>>,
+    ) -> Vec<usize> {
         let instances = self.input.instances_of(binding);
         let plan = self.guide.bindings.get(binding);
         let predicates = plan.map(|p| p.predicates.as_slice()).unwrap_or_default();
@@ -55,8 +64,15 @@ impl Machine<'_> {
         // irrelevant.
         let earlier = self.notes.take();
         let mut relevant = Vec::new();
-        let mut kept: Vec<usize> = (0..instances.len()).collect();
-        kept.retain(|i| self.passes(binding, predicates, instances.get(*i), &mut relevant));
+        let mut kept: Vec<usize> = Vec::new();
+        for (i, instance) in instances.iter().enumerate() {
+            if let Some(next_pause) = next_pause {
+                self.pause_if_due(next_pause).await;
+            }
+            if self.passes(binding, predicates, instance, &mut relevant) {
+                kept.push(i);
+            }
+        }
         self.notes.replace(earlier);
         relevant.into_iter().for_each(|note| self.keep_note(note));
         for predicate in predicates {
@@ -96,7 +112,7 @@ impl Machine<'_> {
         &self,
         binding: usize,
         predicates: &[Predicate],
-        instance: Option<&Instance>,
+        instance: &Instance,
         relevant: &mut Vec<RunNote>,
     ) -> bool {
         let (mut passes, noted) = (true, relevant.len());
@@ -108,7 +124,7 @@ impl Machine<'_> {
             if !self.budget.work(1) {
                 return false;
             }
-            let result = self.test(*op, instance);
+            let result = self.test(*op, Some(instance));
             let notes = self.notes.take();
             if result == Some(false) || (result.is_none() && notes.is_empty()) {
                 relevant.truncate(noted);

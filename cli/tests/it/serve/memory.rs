@@ -3,6 +3,8 @@
 use super::over_http;
 use super::server::{Folder, ITS, Server, compositions};
 use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::thread::scope;
 
 /// Compositions of six kilobytes: their result takes more than the queries of a server with
@@ -11,6 +13,10 @@ const COMPOSITIONS: usize = 1_500;
 
 /// Queries at the same time.
 const QUERIES: usize = 24;
+
+/// Bytes of the answer of a guide to one line, and the lines of a request.
+const ANSWER: usize = 650_000;
+const LINES: usize = 200;
 
 /// Megabytes that the process may take beside `--memory`: the program itself, and answers on their
 /// way to their clients.
@@ -76,5 +82,50 @@ fn parallel_queries_share_the_memory_of_the_server() {
     assert!(peak < 128 + BESIDE, "{peak} MB");
     let count = server.count("SELECT COUNT(*) AS n FROM COMPOSITION c");
     assert_eq!(count, COMPOSITIONS as u64);
+    server.stop();
+}
+
+/// Runs a guide on lines with one EHR. Returns the bytes of the answer, of which no more than a
+/// buffer is kept.
+fn run_on_lines(server: &Server, ehr_id: &str) -> usize {
+    let body = format!("\"{ehr_id}\"\n").repeat(LINES);
+    let mut stream = TcpStream::connect(&server.authority).expect("a connection");
+    let head = format!(
+        "POST /v1/gdl/query?guide_id=text.v1 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/x-ndjson\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).expect("a request");
+    stream.write_all(body.as_bytes()).expect("a body");
+    let (mut buffer, mut read) = (vec![0; 100_000], 0);
+    loop {
+        match stream.read(&mut buffer).expect("an answer") {
+            0 => return read,
+            more => read += more,
+        }
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn answers_of_guides_on_lines_are_never_in_memory_as_a_whole() {
+    let folder = Folder::new("guide-memory");
+    let server = Server::start(&folder, &["--open", "--memory", "128M"], &[]);
+    let ehr_id = server.create_ehr();
+    let guide = json!({ "id": "text.v1", "definition": {
+        "data_bindings": { "gt0004": { "model_id": "openEHR-EHR-EVALUATION.out.v1", "type": "OUTPUT",
+            "elements": { "gt0005": { "path": "/data[at0001]/items[at0002]" } } } },
+        "rules": { "gt0006": { "priority": 1, "then": [format!("$gt0005='{}'", "x".repeat(ANSWER))] } } } });
+    let stored = server.send("POST", "/v1/definition/gdl", &guide.to_string());
+    assert_eq!(stored.status, 201);
+    let read: Vec<usize> = scope(|scope| {
+        let started: Vec<_> = (0..4)
+            .map(|_| scope.spawn(|| run_on_lines(&server, &ehr_id)))
+            .collect();
+        let finished = started.into_iter().map(|run| run.join().unwrap());
+        finished.collect()
+    });
+    let peak = server.peak_memory() / 1_000_000;
+    assert!(read.iter().all(|read| *read > LINES * ANSWER), "{read:?}");
+    assert!(peak < 128 + BESIDE, "{peak} MB");
     server.stop();
 }

@@ -1,0 +1,182 @@
+//! Guides on lines with long answers and much work: the answers are sent in pieces of limited size,
+//! and a run pauses for other requests. Bytes and pauses are counted, so the tests need no clock.
+
+use crate::rest::Ticks;
+use aqlite::service::{Auth, Config, Environment, Limits, Pause, Request, Response, Service};
+use aqlite::store::memory::Memory;
+use aqlite::store::ready::now_or_never;
+use serde_json::{Value, json};
+use std::future::ready;
+
+const EHR: &str = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
+const OTHER: &str = "6ba7b810-9dad-41d1-80b4-00c04fd430c9";
+/// The length of the text that the guide `text.v1` writes.
+const TEXT: usize = 650_000;
+/// The bytes after which a piece of answers ends.
+const PIECE: usize = 8_000_000;
+
+/// An environment that counts pauses.
+struct Counting {
+    ticks: Ticks,
+    sends_parts: bool,
+    pauses: usize,
+}
+
+impl Environment for Counting {
+    fn now(&mut self) -> i64 {
+        self.ticks.now()
+    }
+
+    fn new_uuid(&mut self) -> String {
+        self.ticks.new_uuid()
+    }
+
+    fn pause(&mut self) -> Pause {
+        self.pauses += 1;
+        Box::pin(ready(()))
+    }
+
+    fn sends_parts(&self) -> bool {
+        self.sends_parts
+    }
+}
+
+struct Host {
+    service: Service<Memory>,
+    environment: Counting,
+}
+
+impl Host {
+    fn new(sends_parts: bool, limits: Limits) -> Host {
+        let config = Config {
+            auth: Auth::Open,
+            limits,
+            ..Config::default()
+        };
+        let mut host = Host {
+            service: Service::new(Memory::new(), config),
+            environment: Counting {
+                ticks: Ticks::new(),
+                sends_parts,
+                pauses: 0,
+            },
+        };
+        for ehr_id in [EHR, OTHER] {
+            let put = Request::new("PUT", &format!("/v1/ehr/{ehr_id}"));
+            assert_eq!(host.send(&put).status, 201);
+        }
+        host
+    }
+
+    fn send(&mut self, request: &Request) -> Response {
+        now_or_never(self.service.handle(request, &mut self.environment)).expect("a response")
+    }
+
+    /// Stores a guide whose rule has these actions, of the variables `gt0500` to `gt0519`.
+    fn store(&mut self, id: &str, actions: &[String]) {
+        let elements = (0..20).map(|i| {
+            let path = format!("/data[at0001]/items[at05{i:02}]");
+            (format!("gt05{i:02}"), json!({ "path": path }))
+        });
+        let elements: serde_json::Map<String, Value> = elements.collect();
+        let binding = json!({ "model_id": "openEHR-EHR-EVALUATION.out.v1", "type": "OUTPUT", "elements": elements });
+        let guide = json!({ "id": id, "definition": {
+            "data_bindings": { "gt0004": binding },
+            "rules": { "gt0011": { "priority": 1, "then": actions } } } });
+        let upload = Request::new("POST", "/v1/definition/gdl");
+        let response = self.send(&upload.with_body("application/json", guide.to_string()));
+        assert_eq!(response.status, 201);
+    }
+
+    /// Runs a guide on lines. Returns the bodies of all responses, each of which is one piece.
+    fn run(&mut self, guide: &str, lines: &[&str]) -> Vec<String> {
+        let lines: String = lines.iter().map(|id| format!("\"{id}\"\n")).collect();
+        let request = Request::new("POST", &format!("/v1/gdl/query?guide_id={guide}"));
+        let mut next = Some(request.with_body("application/x-ndjson", lines));
+        let mut bodies = Vec::new();
+        while let Some(request) = next {
+            let mut response = self.send(&request);
+            assert_eq!(response.status, 200);
+            next = response.take_next_request(&request);
+            bodies.push(String::from_utf8(response.body).expect("UTF-8"));
+        }
+        bodies
+    }
+}
+
+fn long_text() -> [String; 1] {
+    [format!("$gt0500='{}'", "x".repeat(TEXT))]
+}
+
+/// Returns the lines of answers with their numbers and statuses.
+fn statuses(bodies: &[String]) -> Vec<(u64, u64)> {
+    let lines = bodies.iter().flat_map(|body| body.lines());
+    let answers = lines.map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let number = |value: &Value| value.as_u64().expect("a number");
+    answers
+        .map(|answer| (number(&answer["line"]), number(&answer["status"])))
+        .collect()
+}
+
+#[test]
+fn long_answers_of_lines_are_sent_in_pieces() {
+    let mut host = Host::new(true, Limits::default());
+    host.store("text.v1", &long_text());
+    // Repeated EHRs run once in a piece, but each line has an answer of its own.
+    let lines: Vec<&str> = [EHR, OTHER, "absent"]
+        .into_iter()
+        .cycle()
+        .take(90)
+        .collect();
+    let bodies = host.run("text.v1", &lines);
+    let longest = bodies.iter().map(String::len).max().unwrap_or_default();
+    assert!(longest < PIECE + TEXT + 10_000, "{longest} bytes at a time");
+    assert!(
+        bodies.len() > 60 * TEXT / (PIECE + TEXT),
+        "{}",
+        bodies.len()
+    );
+    let expected = (1..=90).map(|line| (line, if line % 3 == 0 { 404 } else { 200 }));
+    assert_eq!(statuses(&bodies), expected.collect::<Vec<_>>());
+}
+
+#[test]
+fn short_answers_of_a_thousand_lines_are_one_piece() {
+    let mut host = Host::new(true, Limits::default());
+    host.store("short.v1", &[String::from("$gt0500.magnitude=1")]);
+    let bodies = host.run("short.v1", &[EHR; 1_000]);
+    assert_eq!((bodies.len(), statuses(&bodies).len()), (1, 1_000));
+}
+
+#[test]
+fn a_response_that_is_sent_as_a_whole_is_limited_over_all_lines() {
+    let mut host = Host::new(false, Limits::default());
+    let limit = Limits::default().result;
+    host.store("text.v1", &long_text());
+    let bodies = host.run("text.v1", &[EHR; 300]);
+    let bytes: usize = bodies.iter().map(String::len).sum();
+    assert!(bytes < limit + TEXT + 300 * 300, "{bytes}");
+    let statuses = statuses(&bodies);
+    assert_eq!(statuses.len(), 300);
+    let answered = statuses.iter().filter(|(_, status)| *status == 200).count();
+    assert_eq!(answered, limit / TEXT + 1);
+    assert!(
+        statuses[answered..]
+            .iter()
+            .all(|(_, status)| *status == 413)
+    );
+}
+
+#[test]
+fn a_run_pauses_between_its_statements() {
+    let mut host = Host::new(true, Limits::default());
+    let operands = vec!["1"; 100].join("*");
+    let action = |i| format!("$gt05{i:02}.magnitude={operands}");
+    let actions: Vec<String> = (0..20).cycle().take(5_000).map(action).collect();
+    host.store("heavy.v1", &actions);
+    let before = host.environment.pauses;
+    host.run("heavy.v1", &[EHR]);
+    // Five thousand statements of about 200 steps, and a pause after 200,000 of them.
+    let pauses = host.environment.pauses - before;
+    assert!(pauses >= 4, "{pauses} pauses");
+}
