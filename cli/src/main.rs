@@ -25,16 +25,10 @@ mod template;
 mod transfer;
 
 use clap::{Parser, Subcommand};
-use mimalloc::MiMalloc;
 use outcome::{Failure, Outcome};
 use progress::Interrupted;
 use serve::{backup, load};
 use std::process::ExitCode;
-
-/// The allocator. Unlike that of the GNU C library, it gives memory of ended threads and large
-/// requests back to the system.
-#[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// The arguments of the program.
 #[derive(Parser)]

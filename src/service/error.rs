@@ -424,6 +424,11 @@ pub(crate) fn reason(status: u16) -> &'static str {
     }
 }
 
+/// Returns the beginning of an id or a name, which a message quotes.
+pub(super) fn shortened(id: &str) -> String {
+    id.chars().take(60).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,7 +8,7 @@ use super::Service;
 use super::bulk::NDJSON;
 use super::call::Call;
 use super::content::malformed;
-use super::error::Failure;
+use super::error::{Failure, shortened};
 use super::http::Response;
 use super::negotiate::{choose, is_ndjson, json_body};
 use super::owner::no_ehr;
@@ -768,10 +768,6 @@ impl StageInput<'_> {
 
 fn named(guide_id: &str, ehr_id: &str) -> String {
     format!("guide {guide_id}, EHR {}", shortened(ehr_id))
-}
-
-pub(super) fn shortened(id: &str) -> String {
-    id.chars().take(60).collect()
 }
 
 fn millis(micros: i64) -> f64 {

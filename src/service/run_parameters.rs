@@ -1,8 +1,7 @@
 //! The parameters of a run of a guide: time, zone, language, trace.
 
 use super::call::Call;
-use super::error::Failure;
-use super::execution::shortened;
+use super::error::{Failure, shortened};
 use crate::gdl::time::{Clock, Moment, Precision, Zone};
 use crate::gdl::{CompiledGuide, Guide, Options};
 

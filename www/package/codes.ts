@@ -30,6 +30,7 @@ export type DiagnosticCode =
   | "AQL0403"
   | "AQL0405"
   | "AQL0406"
+  | "AQL0407"
   | "AQL0501"
   | "AQL0502"
   | "AQL0503"
