@@ -159,7 +159,7 @@ fn bombs() -> Vec<(&'static str, Value, usize, Option<Limit>)> {
             "a quantifier inside of another",
             guide(&[quantified]),
             3_000,
-            Some(Limit::Steps),
+            Some(Limit::Statement),
         ),
         (
             "numbers that grow",
