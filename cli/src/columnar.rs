@@ -33,9 +33,9 @@ impl From<TimesForm> for Times {
 ///
 /// # Errors
 /// If the rows cannot be read, or the user stops.
-pub fn types_of(rows: &Rows<'_>, limit: usize) -> Result<ColumnTypes, Failure> {
+pub fn types_of(rows: &Rows<'_>) -> Result<ColumnTypes, Failure> {
     let mut types = None;
-    rows.each(limit, &mut |part| {
+    rows.each(&mut |part| {
         progress::check()?;
         let types = types.get_or_insert_with(|| ColumnTypes::new(part.columns.len()));
         part.rows().for_each(|row| types.observe(row));
@@ -50,13 +50,13 @@ pub fn types_of(rows: &Rows<'_>, limit: usize) -> Result<ColumnTypes, Failure> {
 /// # Errors
 /// If the rows cannot be read, the output cannot be written, or the user stops.
 pub fn write(
-    (rows, limit): (&Rows<'_>, usize),
+    rows: &Rows<'_>,
     types: &ColumnTypes,
     options: &TableOptions<'_>,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let mut begun = None;
-    rows.each(limit, &mut |part| {
+    rows.each(&mut |part| {
         let writer = match &mut begun {
             Some(writer) => writer,
             None => begun.insert(TableWriter::new(part, types, options).map_err(failure)?),

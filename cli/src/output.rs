@@ -37,8 +37,6 @@ pub struct OutputForm<'o> {
     pub format: Format,
     /// The form of date-times in Arrow and Parquet.
     pub times: TimesForm,
-    /// The most rows that are written.
-    pub limit: usize,
     /// The text of the query, which Arrow and Parquet contain.
     pub aql: &'o str,
 }
@@ -118,11 +116,11 @@ pub fn open(file: Option<&Path>) -> Result<Box<dyn Write>, Failure> {
 /// has closed it.
 pub fn write(rows: &Rows<'_>, form: &OutputForm<'_>, out: &mut dyn Write) -> Result<(), Failure> {
     if form.format.table().is_some() {
-        let types = columnar::types_of(rows, form.limit)?;
+        let types = columnar::types_of(rows)?;
         return write_table(rows, &types, form, out);
     }
     let mut begun = None;
-    rows.each(form.limit, &mut |part| match form.format {
+    rows.each(&mut |part| match form.format {
         Format::Json => write_part(part, || ResultFormat::Json, &mut begun, out),
         Format::Ndjson => {
             let format = || ResultFormat::Ndjson(part.column_names());
@@ -153,7 +151,7 @@ pub fn write_table(
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     if let Some(format) = form.format.table() {
-        columnar::write((rows, form.limit), types, &form.table_options(format), out)?;
+        columnar::write(rows, types, &form.table_options(format), out)?;
     }
     out.flush()?;
     Ok(())

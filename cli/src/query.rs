@@ -7,7 +7,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::output::{self, Format, OutputForm};
 use crate::report;
 use crate::repository::{QueryText, Repository, RepositoryQuery};
-use crate::rows::Rows;
+use crate::rows::{RowSource, Rows};
 use crate::server_options::ServerOptions;
 use aqlite::aql::{self, Parameter, Parameters, Plan, QueryOptions};
 use aqlite::diag::Severity;
@@ -129,7 +129,8 @@ pub fn run(options: &Options) -> Result<Outcome, Failure> {
         return write_segments(&mut data, (&plan, &now), &form, options).map(|()| outcome);
     }
     let answer = data.reliably(&options.data, |data| data.answer(&plan, &now))?;
-    write(&Rows::Whole(answer.result), &form, options)?;
+    let rows = Rows::of(RowSource::Whole(answer.result));
+    write(&rows.limited(options.limit), &form, options)?;
     Ok(outcome)
 }
 
@@ -157,7 +158,8 @@ fn ask(
     let has_parts = options.form("").format.has_parts();
     let answer = repository.answer_in_parts(&query, has_parts);
     let answer = answer.inspect_err(|failure| show_errors(failure, (&query, &path)))?;
-    write(&answer.rows, &options.form(&answer.aql), options)?;
+    let rows = answer.rows.limited(options.limit);
+    write(&rows, &options.form(&answer.aql), options)?;
     Ok(Outcome::Success)
 }
 
@@ -179,7 +181,6 @@ impl Options {
         OutputForm {
             format: Format::or_default(self.format, self.output.as_deref()),
             times: self.times,
-            limit: self.limit.unwrap_or(usize::MAX),
             aql,
         }
     }
@@ -194,16 +195,25 @@ fn write(rows: &Rows<'_>, form: &OutputForm<'_>, options: &Options) -> Result<()
 /// Writes the rows of files segment by segment, in a format of tables.
 fn write_segments(
     data: &mut DataSet,
-    (plan, now): (&Plan, &str),
+    query: (&Plan, &str),
     form: &OutputForm<'_>,
     options: &Options,
 ) -> Result<(), Failure> {
     // A damaged index is noticed here, before any row is written.
     let types = data.reliably(&options.data, |data| {
-        columnar::types_of(&Rows::Segments { data, plan, now }, form.limit)
+        columnar::types_of(&segment_rows(data, query, options))
     })?;
     let mut out = output::open(options.output.as_deref())?;
-    output::write_table(&Rows::Segments { data, plan, now }, &types, form, &mut *out)
+    output::write_table(&segment_rows(data, query, options), &types, form, &mut *out)
+}
+
+/// Returns the rows of a query at a time from the segments of files.
+fn segment_rows<'r>(
+    data: &'r DataSet,
+    (plan, now): (&'r Plan, &'r str),
+    options: &Options,
+) -> Rows<'r> {
+    Rows::of(RowSource::Segments { data, plan, now }).limited(options.limit)
 }
 
 /// Returns the text of the query, and its name in diagnostics.

@@ -6,7 +6,7 @@ mod explanation;
 use crate::data::templates::{self, Templates};
 use crate::outcome::{Failure, Outcome};
 use crate::progress;
-use crate::rows::Rows;
+use crate::rows::{RowSource, Rows};
 use crate::serve::database;
 use crate::server_options::{ServerOptions, with_mount};
 use aqlite::aql::{self, Cell, Parameter, Parameters, ResultColumn, ResultSet};
@@ -149,15 +149,16 @@ impl Repository {
         let first = first.unwrap_or_default();
         let aql = first.aql.clone();
         let snapshot = first.snapshot.clone();
-        let rows = match snapshot.filter(|_| first.has_more && takes_parts) {
-            Some(snapshot) => Rows::Pages {
+        let source = match snapshot.filter(|_| first.has_more && takes_parts) {
+            Some(snapshot) => RowSource::Pages {
                 repository: self,
                 query,
                 snapshot,
             },
-            None if first.has_more => Rows::Whole(self.answer(query)?),
-            None => Rows::Whole(first.into_result()?),
+            None if first.has_more => RowSource::Whole(self.answer(query)?),
+            None => RowSource::Whole(first.into_result()?),
         };
+        let rows = Rows::of(source);
         Ok(RepositoryAnswer { rows, aql })
     }
 

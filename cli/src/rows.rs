@@ -6,8 +6,18 @@ use crate::repository::{Repository, RepositoryQuery, ResultPage};
 use aqlite::aql::{Plan, ResultSet};
 use std::ops::ControlFlow;
 
+/// The receiver of a part of rows.
+type Take<'t> = dyn FnMut(&ResultSet) -> Result<(), Failure> + 't;
+
 /// The rows of a query. They can be read several times, and are the same each time.
-pub enum Rows<'r> {
+pub struct Rows<'r> {
+    source: RowSource<'r>,
+    /// The most rows that are read.
+    limit: usize,
+}
+
+/// The source of the rows of a query.
+pub enum RowSource<'r> {
     /// All rows.
     Whole(ResultSet),
     /// The pages of one state of a repository.
@@ -30,19 +40,33 @@ pub enum Rows<'r> {
     },
 }
 
-impl Rows<'_> {
-    /// Passes at most `limit` rows to `take`, in parts. Each part has the columns; there is at least
-    /// one, which may have no row.
+impl<'r> Rows<'r> {
+    /// Creates the rows of a source.
+    pub fn of(source: RowSource<'r>) -> Rows<'r> {
+        Rows {
+            source,
+            limit: usize::MAX,
+        }
+    }
+
+    /// Keeps the first rows only, if there is a limit.
+    #[must_use]
+    pub fn limited(mut self, limit: Option<usize>) -> Rows<'r> {
+        self.limit = limit.unwrap_or(self.limit);
+        if let RowSource::Whole(result) = &mut self.source {
+            result.truncate(self.limit);
+        }
+        self
+    }
+
+    /// Passes the rows to `take`, in parts. Each part has the columns; there is at least one, which
+    /// may have no row.
     ///
     /// # Errors
     /// If the rows cannot be read; as `take`.
-    pub fn each(
-        &self,
-        limit: usize,
-        take: &mut dyn FnMut(&ResultSet) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        let mut left = limit;
-        let mut pass = |mut part: ResultSet| {
+    pub fn each(&self, take: &mut Take<'_>) -> Result<(), Failure> {
+        let mut left = self.limit;
+        let mut pass = |mut part: ResultSet, take: &mut Take<'_>| {
             part.truncate(left);
             left -= part.len();
             take(&part)?;
@@ -51,18 +75,19 @@ impl Rows<'_> {
                 _ => ControlFlow::Continue(()),
             })
         };
-        match self {
-            Rows::Whole(result) if result.len() <= limit => take(result),
-            Rows::Whole(result) => pass(result.clone()).map(drop),
-            Rows::Pages {
+        match &self.source {
+            RowSource::Whole(result) => take(result),
+            RowSource::Pages {
                 repository,
                 query,
                 snapshot,
             } => {
-                let pages = &mut |page: ResultPage| pass(page.into_result()?);
+                let pages = &mut |page: ResultPage| pass(page.into_result()?, take);
                 repository.pages(query, Some(snapshot), pages).map(drop)
             }
-            Rows::Segments { data, plan, now } => data.answer_in_parts(plan, now, &mut pass),
+            RowSource::Segments { data, plan, now } => {
+                data.answer_in_parts(plan, now, &mut |part| pass(part, take))
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::columnar::TimesForm;
 use crate::outcome::{Failure, Outcome};
 use crate::output::{self, Format, OutputForm};
 use crate::query;
-use crate::rows::Rows;
+use crate::rows::{RowSource, Rows};
 use aqlite::aql::{LabelStep, Labels, TemplateLabels};
 use aqlite::rm::class::Cls;
 use clap::ValueEnum;
@@ -103,10 +103,9 @@ impl Session {
         let form = OutputForm {
             format: self.format,
             times: TimesForm::default(),
-            limit: usize::MAX,
             aql: text,
         };
-        output::write(&Rows::Whole(result), &form, &mut *out)?;
+        output::write(&Rows::of(RowSource::Whole(result)), &form, &mut *out)?;
         drop(out);
         if self.is_timed {
             println!("{:.1} ms", elapsed.as_secs_f64() * 1000.0);
