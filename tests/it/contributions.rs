@@ -1,12 +1,12 @@
 //! Contributions with many versions: the statements that they take, the pauses of their work, their
 //! limit, and chains of versions of one object.
 
-use crate::rest::Ticks;
+use crate::rest::Counting;
 use crate::sqlite::Sqlite;
-use aqlite::service::{Auth, Config, Environment, Request, Response, Service};
+use aqlite::service::{Auth, Config, Request, Response, Service};
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::now_or_never;
-use aqlite::store::repository::{Pause, Repository};
+use aqlite::store::repository::Repository;
 use serde_json::Value;
 use std::fmt::Write;
 
@@ -18,27 +18,6 @@ const AUDIT: &str = include_str!("../cases/rest/audit.json");
 
 /// The number of versions in a large contribution: the limit.
 const MANY: usize = 1_000;
-
-/// A clock and identifiers that count the pauses.
-struct Counting {
-    ticks: Ticks,
-    pauses: usize,
-}
-
-impl Environment for Counting {
-    fn now(&mut self) -> i64 {
-        self.ticks.now()
-    }
-
-    fn new_uuid(&mut self) -> String {
-        self.ticks.new_uuid()
-    }
-
-    fn pause(&mut self) -> Pause {
-        self.pauses += 1;
-        Box::pin(std::future::ready(()))
-    }
-}
 
 struct Host<R: Repository> {
     service: Service<R>,
@@ -55,10 +34,7 @@ impl<R: Repository> Host<R> {
         };
         Host {
             service: Service::new(repository, config),
-            environment: Counting {
-                ticks: Ticks::new(),
-                pauses: 0,
-            },
+            environment: Counting::new(false),
         }
     }
 

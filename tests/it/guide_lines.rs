@@ -1,12 +1,11 @@
 //! Guides on lines with long answers and much work: the answers are sent in pieces of limited size,
 //! and a run pauses for other requests. Bytes and pauses are counted, so the tests need no clock.
 
-use crate::rest::Ticks;
-use aqlite::service::{Auth, Config, Environment, Limits, Pause, Request, Response, Service};
+use crate::rest::Counting;
+use aqlite::service::{Auth, Config, Limits, Request, Response, Service};
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::now_or_never;
 use serde_json::{Value, json};
-use std::future::ready;
 
 const EHR: &str = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
 const OTHER: &str = "6ba7b810-9dad-41d1-80b4-00c04fd430c9";
@@ -14,32 +13,6 @@ const OTHER: &str = "6ba7b810-9dad-41d1-80b4-00c04fd430c9";
 const TEXT: usize = 650_000;
 /// The bytes after which a piece of answers ends.
 const PIECE: usize = 8_000_000;
-
-/// An environment that counts pauses.
-struct Counting {
-    ticks: Ticks,
-    sends_parts: bool,
-    pauses: usize,
-}
-
-impl Environment for Counting {
-    fn now(&mut self) -> i64 {
-        self.ticks.now()
-    }
-
-    fn new_uuid(&mut self) -> String {
-        self.ticks.new_uuid()
-    }
-
-    fn pause(&mut self) -> Pause {
-        self.pauses += 1;
-        Box::pin(ready(()))
-    }
-
-    fn sends_parts(&self) -> bool {
-        self.sends_parts
-    }
-}
 
 struct Host {
     service: Service<Memory>,
@@ -55,11 +28,7 @@ impl Host {
         };
         let mut host = Host {
             service: Service::new(Memory::new(), config),
-            environment: Counting {
-                ticks: Ticks::new(),
-                sends_parts,
-                pauses: 0,
-            },
+            environment: Counting::new(sends_parts),
         };
         for ehr_id in [EHR, OTHER] {
             let put = Request::new("PUT", &format!("/v1/ehr/{ehr_id}"));

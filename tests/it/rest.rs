@@ -34,7 +34,7 @@ use crate::over_http;
 use crate::same_cells;
 use crate::sqlite::{Sqlite, compact};
 use crate::tables;
-use aqlite::service::{Auth, Config, Environment, Limits, Request, Response, Service};
+use aqlite::service::{Auth, Config, Environment, Limits, Pause, Request, Response, Service};
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::now_or_never;
 use aqlite::store::repository::Repository;
@@ -52,6 +52,43 @@ const BASE: &str = "http://test.example";
 pub struct Ticks {
     now: i64,
     uuids: u64,
+}
+
+/// The clock and UUIDs of [`Ticks`], and a count of the pauses.
+pub struct Counting {
+    ticks: Ticks,
+    pub pauses: usize,
+    sends_parts: bool,
+}
+
+impl Counting {
+    /// Starts without a pause. `sends_parts`: whether the host sends bodies in parts.
+    pub fn new(sends_parts: bool) -> Counting {
+        Counting {
+            ticks: Ticks::new(),
+            pauses: 0,
+            sends_parts,
+        }
+    }
+}
+
+impl Environment for Counting {
+    fn now(&mut self) -> i64 {
+        self.ticks.now()
+    }
+
+    fn new_uuid(&mut self) -> String {
+        self.ticks.new_uuid()
+    }
+
+    fn pause(&mut self) -> Pause {
+        self.pauses += 1;
+        Box::pin(std::future::ready(()))
+    }
+
+    fn sends_parts(&self) -> bool {
+        self.sends_parts
+    }
 }
 
 impl Ticks {
