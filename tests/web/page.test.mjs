@@ -136,6 +136,18 @@ test("completion proposes clinical names and works by keyboard", () =>
     await page.locator(".cm-tooltip-autocomplete li[aria-selected]", { hasText: "data" }).waitFor();
   }));
 
+test("the list of completions closes when the word is complete", () =>
+  onPage(async (page) => {
+    const list = page.locator(".cm-tooltip-autocomplete");
+    await write(page, "SELECT e/ehr_id/value FROM EHR e ");
+    await page.keyboard.type("LIMI");
+    await list.locator("li", { hasText: "LIMIT" }).waitFor();
+    await page.keyboard.type("T");
+    await expect(list).toHaveCount(0);
+    await page.keyboard.press("Backspace");
+    await list.locator("li", { hasText: "LIMIT" }).waitFor();
+  }));
+
 test("hovering explains a word", () =>
   onPage(async (page) => {
     await page.locator(".cm-line span", { hasText: "at0004" }).first().hover();

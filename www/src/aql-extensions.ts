@@ -201,7 +201,7 @@ function problems(host: AqlHost): Extension {
 
 /** Proposes completions. */
 function completions(host: AqlHost): Extension {
-  const complete = async (context: CompletionContext): Promise<CompletionResult | null> => {
+  const propose = async (context: CompletionContext): Promise<CompletionResult | null> => {
     // A single letter is more often a variable than the start of a word.
     if (!context.explicit && !context.matchBefore(/\w\w$|[/[.$'"]\w?$/)) return null;
     const found = await host.complete(context.state.doc.toString(), context.pos).catch(() => null);
@@ -225,6 +225,9 @@ function completions(host: AqlHost): Extension {
             .some((word) => word.startsWith(written)),
         );
     if (options.length === 0) return null;
+    // A list under a word that is complete would cover what stands below, and take the next Enter.
+    const complete = options.some(({ insert }) => insert.toLowerCase() === typed);
+    if (complete && !context.explicit) return null;
     // The engine filters and orders the proposals. `filter: false` makes CodeMirror request them
     // again at each letter.
     return {
@@ -239,7 +242,7 @@ function completions(host: AqlHost): Extension {
       })),
     };
   };
-  return autocompletion({ override: [complete], icons: false });
+  return autocompletion({ override: [propose], icons: false });
 }
 
 /** Describes the word under the pointer. */
