@@ -323,8 +323,9 @@ fn find_in_mount(dialect: Dialect, method: &str, rest: &str) -> Result<RouteTarg
             _ => Err(not_allowed(method, "OPTIONS")),
         };
     }
-    let fitting: Vec<(&'static Route, Vec<String>)> = routes()
-        .filter_map(|r| Some((r, parameters(r.pattern, &segments)?)))
+    let group = group_of(segments.first().map_or("", String::as_str));
+    let fitting: Vec<&'static Route> = routes()
+        .filter(|route| fits(route.pattern, group, &segments))
         .collect();
     if fitting.is_empty() {
         return Err(Failure::not_found(format!(
@@ -338,41 +339,64 @@ fn find_in_mount(dialect: Dialect, method: &str, rest: &str) -> Result<RouteTarg
             allow: allowed(&fitting),
         });
     }
-    match fitting.iter().find(|(r, _)| r.method == method) {
-        Some((r, params)) => Ok(RouteTarget::Operation(MatchedRoute {
+    match fitting.iter().find(|route| route.method == method) {
+        Some(route) => Ok(RouteTarget::Operation(MatchedRoute {
             dialect,
-            route: r,
-            params: params.clone(),
+            route,
+            params: parameters(route.pattern, segments),
         })),
         None => Err(not_allowed(method, &allowed(&fitting))),
     }
 }
 
-/// Returns the parameters of a path that matches a pattern. The plural names of the groups are
-/// aliases.
-fn parameters(pattern: &str, segments: &[String]) -> Option<Vec<String>> {
-    let mut params = Vec::new();
-    let mut parts = pattern.split('/');
-    for (i, segment) in segments.iter().enumerate() {
-        let part = parts.next()?;
-        if part.starts_with('{') {
-            params.push(segment.clone());
-        } else if part != segment
-            // `ehrs` and `definitions` are the names of the manifest.
-            && !(i == 0
-                && segment.strip_suffix('s') == Some(part)
-                && matches!(part, "ehr" | "definition"))
-        {
-            return None;
-        }
+/// Returns the group that the first segment of a path names. `ehrs` and `definitions` are the names
+/// of the manifest.
+fn group_of(segment: &str) -> &str {
+    match segment {
+        "ehrs" => "ehr",
+        "definitions" => "definition",
+        segment => segment,
     }
-    parts.next().is_none().then_some(params)
+}
+
+/// Returns whether a path matches a pattern. `group` replaces its first segment.
+///
+/// Each request compares its path with all patterns, so this neither splits nor copies a pattern.
+fn fits(pattern: &str, group: &str, segments: &[String]) -> bool {
+    let mut rest = Some(pattern);
+    let first = std::iter::once(group);
+    for segment in first.chain(segments.iter().skip(1).map(String::as_str)) {
+        let Some(parts) = rest else { return false };
+        let behind = match parts.starts_with('{') {
+            true => parts.find('}').and_then(|end| parts.get(end + 1..)),
+            false => parts.strip_prefix(segment),
+        };
+        rest = match behind {
+            Some("") => None,
+            Some(behind) => match behind.strip_prefix('/') {
+                None => return false,
+                parts => parts,
+            },
+            None => return false,
+        };
+    }
+    rest.is_none()
+}
+
+/// Returns the segments of a path at the parameters of the pattern that it matches.
+fn parameters(pattern: &str, segments: Vec<String>) -> Vec<String> {
+    pattern
+        .split('/')
+        .zip(segments)
+        .filter(|(part, _)| part.starts_with('{'))
+        .map(|(_, segment)| segment)
+        .collect()
 }
 
 /// Returns the value of Allow for the routes that match a path. OPTIONS and a 405 response have the
 /// same value.
-fn allowed(fitting: &[(&Route, Vec<String>)]) -> String {
-    let has = |method: &str| fitting.iter().any(|(r, _)| r.method == method);
+fn allowed(fitting: &[&Route]) -> String {
+    let has = |method: &str| fitting.iter().any(|route| route.method == method);
     let answered =
         |method: &&str| *method == "OPTIONS" || has(method) || (*method == "HEAD" && has("GET"));
     SERVED
