@@ -448,9 +448,10 @@ impl Types {
     /// Returns the scanner before the `_type` value of the object at which `scan` is.
     fn find<'a>(
         &mut self,
-        scan: Scanner<'a>,
+        mut scan: Scanner<'a>,
         depth: usize,
     ) -> Result<Option<Scanner<'a>>, Malformed> {
+        scan.peek();
         let start = scan.offset();
         if start >= self.known {
             self.look_ahead(scan, depth)?;
@@ -463,11 +464,9 @@ impl Types {
         {
             self.cursor += 1;
         }
-        let place = self
-            .found
-            .get(self.cursor)
-            .filter(|(at, _)| *at == start)
-            .and_then(|(_, place)| *place);
+        let Some((_, place)) = self.found.get(self.cursor).filter(|(at, _)| *at == start) else {
+            return Err(scan.error("the look-ahead for `_type` has missed this object"));
+        };
         Ok(place.map(|offset| scan.at(offset)))
     }
 
@@ -476,6 +475,8 @@ impl Types {
         self.cursor = 0;
         let mut open: Vec<Option<usize>> = Vec::new();
         loop {
+            // The offset of a token is known behind the white space before it.
+            scan.peek();
             let start = scan.offset();
             match scan.next_token()? {
                 Token::ObjectStart => {
@@ -519,6 +520,9 @@ fn fits(declared: Cls, kind: Kind, text: &str) -> bool {
         _ => kind == Kind::Text,
     }
 }
+
+#[cfg(test)]
+mod member_order;
 
 #[cfg(test)]
 mod tests {
