@@ -10,9 +10,10 @@ use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::header::{HOST, HeaderMap, HeaderName, HeaderValue};
 use axum::http::request::Parts;
-use axum::http::{StatusCode, Version};
+use axum::http::{Method, StatusCode, Version};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use futures_util::stream;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -88,7 +89,24 @@ async fn handle(
         return unavailable();
     }
     // The channel closes without an answer if the service thread has ended.
-    answered.await.unwrap_or_else(|_| unavailable())
+    let answer = answered.await.unwrap_or_else(|_| unavailable());
+    without_length(&parts.method, answer)
+}
+
+/// Omits the length of an answer that has no body: it would be 0, and the length of an answer to
+/// HEAD is that of GET (RFC 9110, section 8.6).
+fn without_length(method: &Method, mut answer: Response) -> Response {
+    let has_none = *method == Method::HEAD
+        || matches!(
+            answer.status(),
+            StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED
+        );
+    if has_none {
+        // The size of a stream is unknown, so that axum and hyper write none.
+        let nothing = stream::empty::<Result<Bytes, Infallible>>();
+        *answer.body_mut() = Body::from_stream(nothing);
+    }
+    answer
 }
 
 /// The answer if all service threads are full, or have ended.
@@ -150,14 +168,22 @@ fn identify(head: &mut service::Request) {
     }
 }
 
-/// Returns the headers of a request, without the one that only this server may set.
+/// Returns the headers of a request, without the one that only this server may set. Lines of one
+/// name are one list (RFC 9110, section 5.3).
 fn headers(headers: &HeaderMap) -> Vec<(String, String)> {
-    let own = |name: &HeaderName| name.as_str().eq_ignore_ascii_case(ADDRESS);
-    headers
-        .iter()
-        .filter(|(name, _)| !own(name))
-        .map(|(name, value)| (name.as_str().to_owned(), text(value)))
-        .collect()
+    let of_client = |name: &&HeaderName| !name.as_str().eq_ignore_ascii_case(ADDRESS);
+    let mut all = Vec::with_capacity(headers.keys_len());
+    for name in headers.keys().filter(of_client) {
+        let lines = headers.get_all(name).iter().map(text);
+        // A host is no list. The service refuses a second one.
+        if *name == HOST {
+            all.extend(lines.map(|line| (name.as_str().to_owned(), line)));
+        } else {
+            let list = lines.collect::<Vec<_>>().join(", ");
+            all.push((name.as_str().to_owned(), list));
+        }
+    }
+    all
 }
 
 /// Returns the text of a header: UTF-8, or ISO 8859-1 if the bytes are not UTF-8.
@@ -236,6 +262,26 @@ mod tests {
         sent.insert("cf-connecting-ip", HeaderValue::from_static("10.0.0.1"));
         sent.insert("accept", HeaderValue::from_static("*/*"));
         assert_eq!(headers(&sent), [("accept".to_owned(), "*/*".to_owned())]);
+    }
+
+    #[test]
+    fn lines_of_one_header_are_one_list_except_hosts() {
+        let mut sent = HeaderMap::new();
+        for (name, value) in [
+            ("accept", "text/html"),
+            ("host", "a"),
+            ("accept", "application/json"),
+            ("host", "b"),
+        ] {
+            sent.append(name, HeaderValue::from_static(value));
+        }
+        let expected = [
+            ("accept", "text/html, application/json"),
+            ("host", "a"),
+            ("host", "b"),
+        ];
+        let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(headers(&sent), expected);
     }
 
     #[test]

@@ -227,6 +227,32 @@ fn committer_in_iso_8859_1_is_stored_like_one_in_utf8() {
 }
 
 #[test]
+fn answers_without_a_body_have_no_length() {
+    let folder = Folder::new("lengths");
+    let server = Server::open(&folder);
+    let target = format!("{ITS}/definition/template/adl1.4");
+    for (method, is_sized) in [("GET", true), ("HEAD", false)] {
+        let mut stream = TcpStream::connect(&server.authority).unwrap();
+        let head = format!(
+            "{method} {target} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n",
+            server.authority
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let answer = answer.to_ascii_lowercase();
+        assert!(answer.starts_with("http/1.1 200 "), "{answer}");
+        assert_eq!(
+            answer.contains("\r\ncontent-length: "),
+            is_sized,
+            "{answer}"
+        );
+        assert!(!answer.contains("transfer-encoding"), "{answer}");
+    }
+    server.stop();
+}
+
+#[test]
 fn a_second_server_on_the_same_database_is_refused() {
     let folder = Folder::new("twice");
     let server = Server::open(&folder);
