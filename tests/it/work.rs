@@ -417,7 +417,7 @@ fn patterns_and_made_texts_are_counted() {
     );
     let made = format!(
         "SELECT CONCAT({}) {from}",
-        vec!["c/name/value"; 200].join(", ")
+        vec!["c/name/value"; 400].join(", ")
     );
     assert!(matches!(
         count(&made, &batch, Budget::default()).rows,
@@ -505,6 +505,43 @@ fn a_row_that_shows_a_whole_document_again_and_again_writes_it_once() {
         tight,
     );
     assert_eq!(all.rows, Err(QueryError::TooLarge(150_000)));
+}
+
+#[test]
+fn pages_of_objects_cost_the_objects_of_the_page() {
+    let document = |name: &str| format!("COMPOSITION[openEHR-EHR-COMPOSITION.x.v1] {name}\n");
+    let small: String = (0..40).map(|i| document(&format!("small{i}"))).collect();
+    let long = document(&"a".repeat(9_000_000));
+    let with = |long: &str| {
+        let text = format!("EHR e1\n{}{long}{small}", document("first"));
+        Repository::read(&text)
+            .expect("it is written right")
+            .batch()
+    };
+    let (with, without) = (with(&long), with(""));
+    for (condition, from) in [("", 3), (" WHERE c/name/value LIKE 'small*'", 1)] {
+        for offset in [from, 20, 37] {
+            let page = |batch: &Batch, offset: usize| {
+                let from = "FROM EHR e CONTAINS COMPOSITION c";
+                let query = format!("SELECT c {from}{condition} LIMIT 2 OFFSET {offset}");
+                count(&query, batch, Budget::default())
+            };
+            let hit = usize::from(condition.is_empty());
+            let (far, near) = (page(&with, offset), page(&without, offset - hit));
+            assert_eq!(far.rows, near.rows, "{condition} {offset}");
+            assert!(far.rows.is_ok_and(|rows| rows.len() == 2));
+            assert!(far.work < near.work + 6_000_000, "{} units", far.work);
+        }
+    }
+    let all = count(
+        "SELECT c FROM EHR e CONTAINS COMPOSITION c LIMIT 3",
+        &with,
+        Budget::default(),
+    );
+    assert!(
+        all.rows.is_ok_and(|rows| rows.len() == 3),
+        "a long object is shown"
+    );
 }
 
 #[test]

@@ -385,6 +385,13 @@ impl ResultBuffer {
         (cells, &mut self.own)
     }
 
+    /// Returns the cells of a row, and the texts that they may refer to.
+    pub fn row_mut(&mut self, number: u32) -> Option<(&mut [CellRef], &mut Dictionary)> {
+        let start = (number as usize).checked_mul(self.width)?;
+        let cells = self.cells.get_mut(start..start.checked_add(self.width)?)?;
+        Some((cells, &mut self.own))
+    }
+
     /// Switches to the dictionary of another batch. References to the last one become own texts.
     pub fn turn_to(&mut self, words: &Words) {
         // Many cells may refer to one text of megabytes, which is hashed once.

@@ -39,7 +39,9 @@ pub(super) fn append_row<'p: 'b, 'b>(
         };
         // Nothing pauses in the middle of a row.
         let spent = |work: &Work| work.spent().saturating_sub(before.unwrap_or_default());
-        let goes_on = view.work().is_none_or(|work| work.bounds_row(spent(work)));
+        let goes_on = view
+            .work()
+            .is_none_or(|work| work.bounds_cells(spent(work)));
         if !goes_on || !view.has_room(own.size()) {
             break;
         }

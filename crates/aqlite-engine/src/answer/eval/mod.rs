@@ -16,6 +16,7 @@ mod distinct;
 mod execution_path;
 mod expand;
 mod function;
+mod late_objects;
 mod natural;
 mod node;
 mod output;

@@ -21,6 +21,7 @@ pub(super) use groups::Group;
 use groups::first_of;
 use std::cmp::Ordering;
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// A row on its way out.
 #[derive(Clone)]
@@ -254,6 +255,20 @@ impl Output {
         }
     }
 
+    /// Returns whether the next row of a plain query lies before the window, and need not be made.
+    fn leaves_out_next(&self, plan: &Plan) -> bool {
+        !plan.query.distinct && !self.keeps_duplicates && self.before_window(plan) > 0
+    }
+
+    /// Returns which of the next rows of a plain query lie in its window, counted from 0; all if it
+    /// has none. With DISTINCT that is not known.
+    pub fn window_of_next(&self, plan: &Plan) -> Option<Range<usize>> {
+        let count = |rows: u64| usize::try_from(rows).unwrap_or(usize::MAX);
+        let is_known = self.is_plain(plan) && !plan.query.distinct;
+        let end = self.missing(plan).map_or(usize::MAX, count);
+        is_known.then(|| count(self.before_window(plan))..end)
+    }
+
     /// Returns the number of rows that were made, with those before the window.
     pub fn made(&self) -> u64 {
         self.left_out + self.len() as u64
@@ -337,6 +352,10 @@ impl Output {
         order: Option<(u64, u64)>,
     ) {
         if self.is_plain(evaluator.plan) {
+            if self.leaves_out_next(evaluator.plan) {
+                self.left_out += 1;
+                return self.skip(1);
+            }
             evaluator
                 .view
                 .count(CELL / 2 * evaluator.plan.query.select.len() as u64);

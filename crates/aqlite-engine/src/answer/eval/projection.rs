@@ -4,10 +4,11 @@
 use super::block::{Block, ParentRows, projected_cell};
 use super::cells::{cell_of, cell_of_literal, node_cell_ref};
 use super::expand::Expander;
+use super::late_objects::LateObjects;
 use super::node::{Node, View};
 use super::output::Output;
 use super::scope::Scope;
-use super::templates::ByTemplate;
+use super::templates::{Abort, ByTemplate};
 use super::work::of_texts;
 use crate::answer::plan_cache::{Cells, LayoutVariant};
 use crate::answer::query::{ClassExpr, ColumnValue, Expr};
@@ -23,6 +24,8 @@ pub(super) struct Projection<'o, 'b> {
     expander: Expander<'b, 'b>,
     result_buffer: &'o mut ResultBuffer,
     ready: &'o mut Vec<u32>,
+    /// The objects that are written at last; `None` if all rows are needed, for DISTINCT.
+    late: Option<LateObjects>,
     /// Place and number of each row, to be sorted.
     marks: Vec<u64>,
     /// The constant cells of every row.
@@ -88,8 +91,10 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             .filter(|trie| trie.variable != anchor.variable)
             .map(|trie| self.context_columns(trie, scope))
             .collect::<Option<_>>()?;
+        let late = output.window_of_next(self.plan).map(LateObjects::new);
         let (result_buffer, ready) = output.result_buffer();
         Some(Projection {
+            late,
             expander: self.expander(self.view()),
             constants: self.constant_cells(result_buffer)?,
             result_buffer,
@@ -176,7 +181,8 @@ impl<'b> Projection<'_, 'b> {
 
     /// Bytes held, about.
     pub fn bytes(&self) -> usize {
-        self.result_buffer.bytes() + self.marks.len() * size_of::<u64>()
+        let late = self.late.as_ref().map_or(0, LateObjects::bytes);
+        self.result_buffer.bytes() + self.marks.len() * size_of::<u64>() + late
     }
 
     /// Takes the rows of a block.
@@ -196,29 +202,31 @@ impl<'b> Projection<'_, 'b> {
 
     /// Takes the rows of a block whose cells are in columns of its table.
     fn take_columns(&mut self, block: &Block<'b>) {
-        let (expander, first) = (self.expander, self.result_buffer.len() as u64);
+        let (expander, first) = (self.expander, self.result_buffer.len() as u32);
         let width = expander.plan.query.select.len();
         let (cells, texts) = self.result_buffer.extend(block.rows.len());
-        let (view, number) = (expander.view, block.number);
+        let (view, table) = (expander.view, block.number);
         let own = self.own.iter();
         let sources: Vec<(usize, Source<'b>)> = own
-            .map(|(at, path)| (*at, Source::of(view, number, &block.cells, *path, texts)))
+            .map(|(at, path)| (*at, Source::of(view, table, &block.cells, *path, texts)))
             .collect();
         let rows = block.rows.rows();
-        for (rows, cells) in rows
+        let numbers = (first..).step_by(TOGETHER);
+        let chunks = rows
             .chunks(TOGETHER)
-            .zip(cells.chunks_mut(TOGETHER * width))
-        {
-            for (row, cells) in rows.iter().zip(cells.chunks_exact_mut(width)) {
-                let (table, row) = (number, *row);
+            .zip(cells.chunks_mut(TOGETHER * width));
+        for (number, (rows, cells)) in numbers.zip(chunks) {
+            let filled = (number..).zip(rows).zip(cells.chunks_exact_mut(width));
+            for ((number, row), cells) in filled {
                 set_all(cells, &self.constants, |held| *held);
-                set_all(cells, &sources, |source| {
-                    source.held(view, Fragment { table, row }, texts)
-                });
+                let fragment = Fragment { table, row: *row };
+                let late = self.late.as_mut().map(|late| (late, number));
+                fill(view, fragment, &sources, cells, texts, late);
             }
             for of in &mut self.above {
                 let docs = rows.iter().map(|row| nth(view, block.table.docs(), *row));
-                of.fill(expander, docs, cells, texts);
+                let late = self.late.as_mut().map(|late| (late, number));
+                of.fill(expander, docs, cells, texts, late);
             }
             cells
                 .chunks_exact_mut(width)
@@ -226,53 +234,55 @@ impl<'b> Projection<'_, 'b> {
         }
         // The upper half of a mark is the place, by which the rows are sorted.
         let place = |row: u32| u64::from(nth(view, block.table.places(), row));
-        let numbered = (first..).zip(rows.iter());
+        let numbered = (u64::from(first)..).zip(rows.iter());
         self.marks
             .extend(numbered.map(|(number, row)| place(*row) << 32 | number));
     }
 
     /// Takes the row of a fragment that was walked.
     pub fn take_row(&mut self, row: &[Node], place: u32, doc: u32) {
-        let Projection {
-            expander,
-            result_buffer,
-            marks,
-            constants,
-            own,
-            above,
-            repeated,
-            ..
-        } = self;
-        marks.push(u64::from(place) << 32 | result_buffer.len() as u64);
-        let (cells, texts) = result_buffer.extend(1);
-        constants
-            .iter()
-            .for_each(|(at, held)| set(cells, *at, *held));
-        for (at, path) in own {
-            let node = expander.view.node_at(row, *path);
-            set(
-                cells,
-                *at,
-                node_cell_ref(expander.view, node, texts, &mut None),
-            );
+        let (view, number) = (self.expander.view, self.result_buffer.len() as u32);
+        self.marks.push(u64::from(place) << 32 | u64::from(number));
+        let (cells, texts) = self.result_buffer.extend(1);
+        set_all(cells, &self.constants, |held| *held);
+        for (at, path) in &self.own {
+            let node = view.node_at(row, *path);
+            match &mut self.late {
+                Some(late) if is_object(view, node) => late.push(number, *at, node),
+                _ => set(cells, *at, node_cell_ref(view, node, texts, &mut None)),
+            }
         }
-        above
-            .iter_mut()
-            .for_each(|of| of.fill(*expander, std::iter::once(doc), cells, texts));
-        repeat(cells, repeated);
+        for of in &mut self.above {
+            let late = self.late.as_mut().map(|late| (late, number));
+            of.fill(self.expander, std::iter::once(doc), cells, texts, late);
+        }
+        repeat(cells, &self.repeated);
     }
 
-    /// Puts the rows into document order.
-    pub fn finish(mut self) {
+    /// Puts the rows into document order, and writes the objects of those in the window. `bear` is
+    /// asked after each object.
+    ///
+    /// # Errors
+    /// Those of `bear`.
+    pub fn finish(mut self, bear: impl Fn() -> Result<(), Abort>) -> Result<(), Abort> {
         self.marks.sort_unstable();
         // The lower half of a mark is the number of the row.
-        self.ready
-            .extend(self.marks.iter().map(|mark| *mark as u32));
+        let rows: Vec<u32> = self.marks.iter().map(|mark| *mark as u32).collect();
+        if let Some(late) = self.late {
+            late.write(&rows, self.expander.view, self.result_buffer, bear)?;
+            for row in rows.iter().filter(|_| !self.repeated.is_empty()) {
+                if let Some((cells, _)) = self.result_buffer.row_mut(*row) {
+                    repeat(cells, &self.repeated);
+                }
+            }
+        }
+        self.ready.extend(rows);
+        Ok(())
     }
 }
 
 impl<'b> ContextColumns<'b> {
-    /// Fills the cells of rows of these documents. All fragments are looked up before the first is
+    /// Fills the cells of rows of these documents, of which `late` has the first number. All fragments are looked up before the first is
     /// read: memory answers many at once.
     fn fill(
         &mut self,
@@ -280,12 +290,14 @@ impl<'b> ContextColumns<'b> {
         docs: impl Iterator<Item = u32>,
         cells: &mut [CellRef],
         texts: &mut Dictionary,
+        mut late: Option<(&mut LateObjects, u32)>,
     ) {
         let (batch, width) = (expander.view.batch, expander.plan.query.select.len());
         let mut fragments = std::mem::take(&mut self.fragments);
         fragments.clear();
         fragments.extend(docs.map(|doc| batch.bound(self.class, doc)));
-        for (fragment, cells) in fragments.iter().zip(cells.chunks_exact_mut(width)) {
+        let filled = (0..).zip(&fragments).zip(cells.chunks_exact_mut(width));
+        for ((at, fragment), cells) in filled {
             let Some(fragment) = *fragment else {
                 // The cells remain NULL, and the run ends with the error.
                 expander.view.note_broken("a row has no document");
@@ -306,9 +318,10 @@ impl<'b> ContextColumns<'b> {
                     .note_broken("a document has no layout variant");
                 continue;
             };
-            set_all(cells, &known.sources, |source| {
-                source.held(expander.view, fragment, texts)
-            });
+            let late = late
+                .as_mut()
+                .map(|(late, first)| (&mut **late, *first + at));
+            fill(expander.view, fragment, &known.sources, cells, texts, late);
         }
         self.fragments = fragments;
     }
@@ -408,6 +421,34 @@ impl<'b> Source<'b> {
             ),
         }
     }
+}
+
+/// Sets the cells of a row of a fragment, given the sources of their columns. Objects are left for
+/// later, where `late` has room for those of the row.
+fn fill(
+    view: View<'_>,
+    fragment: Fragment,
+    sources: &[(usize, Source<'_>)],
+    cells: &mut [CellRef],
+    texts: &mut Dictionary,
+    mut late: Option<(&mut LateObjects, u32)>,
+) {
+    for (at, source) in sources {
+        match (source, &mut late) {
+            (Source::Tree(item), Some((late, row))) => {
+                let item = *item;
+                late.push(*row, *at, Node { fragment, item });
+            }
+            _ => set(cells, *at, source.held(view, fragment, texts)),
+        }
+    }
+}
+
+/// Returns whether a node is an object or a list.
+fn is_object(view: View<'_>, node: Node) -> bool {
+    let table = view.batch.stored_table(node.fragment.table);
+    let item = table.and_then(|table| table.layout().item(node.item));
+    item.is_some_and(|item| !matches!(item.kind, ItemKind::Leaf(..) | ItemKind::Constant(..)))
 }
 
 /// Sets the cells of columns that repeat others in a row.

@@ -70,7 +70,7 @@ pub(super) struct ByTemplate<'p, 'b> {
 
 /// The reason why an evaluation by row templates ended early.
 pub(super) enum Abort {
-    /// The documents have more than one piece of work may take. Nothing was given to the output.
+    /// The documents have more than one piece of work may take. No row was given to the output.
     Heavy,
     Failed(QueryError),
 }
@@ -197,7 +197,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         let mut sink = Sink::Fill(projection);
         self.search(anchor, conjuncts, scope, None, &mut sink)?;
         if let Sink::Fill(projection) = sink {
-            projection.finish();
+            projection.finish(|| self.bear_objects())?;
         }
         Ok(true)
     }
@@ -293,6 +293,18 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             .max(UNITS_OF_DOCUMENT.saturating_mul(self.slice.len() as u64));
         self.work.check()?;
         if units > most {
+            Err(Abort::Heavy)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Checks that the objects which were written stay within one piece of work, unless the slice
+    /// has only one document.
+    fn bear_objects(&self) -> Result<(), Abort> {
+        let spent = self.work.spent().saturating_sub(self.begun_at);
+        self.work.check()?;
+        if self.slice.len() > 1 && spent > self.work.piece().saturating_mul(2) {
             Err(Abort::Heavy)
         } else {
             Ok(())

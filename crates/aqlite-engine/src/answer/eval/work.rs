@@ -33,6 +33,11 @@ pub(super) const BYTE: u64 = 4;
 /// takes more ends the run.
 const UNPAUSED: u64 = 33_554_432;
 
+/// Units of the cells of one row. A body of a request has at most ten megabytes unless the host is
+/// configured otherwise. The object that is stored from it is written with [`BYTE`] units a byte,
+/// and may be three times as long as the body.
+const UNPAUSED_CELLS: u64 = 4 * UNPAUSED;
+
 /// Bytes of compared texts for one unit: equal texts are compared eight bytes and more at a time.
 const COMPARED: u64 = 8;
 
@@ -45,6 +50,8 @@ pub(super) fn of_texts(bytes: usize) -> u64 {
 #[derive(Debug)]
 pub(super) struct Work {
     limit: u64,
+    /// The smaller limit that the run has exceeded, if any.
+    exceeded: Cell<Option<u64>>,
     /// Bytes that the run may hold.
     most: usize,
     /// Is set once the run would have held more.
@@ -80,6 +87,7 @@ impl Work {
         let piece = piece.max(1);
         Work {
             limit,
+            exceeded: Cell::new(None),
             most,
             is_too_large: Cell::new(false),
             spent: Cell::new(0),
@@ -126,24 +134,30 @@ impl Work {
         self.add(units);
         *so_far = so_far.saturating_add(units);
         if *so_far > UNPAUSED {
-            self.exhaust();
+            self.exceed(UNPAUSED);
         }
         !self.is_over()
     }
 
-    /// Ends the run when the conditions or the cells of one row took too many units; false when the run
-    /// is over.
+    /// Ends the run when the conditions of one row took too many units; false when the run is over.
     pub fn bounds_row(&self, units: u64) -> bool {
-        if units > UNPAUSED {
-            self.exhaust();
-        }
-        !self.is_over()
+        self.bounds(units, UNPAUSED)
+    }
+
+    /// Ends the run when the cells of one row took too many units; false when the run is over.
+    pub fn bounds_cells(&self, units: u64) -> bool {
+        self.bounds(units, UNPAUSED_CELLS)
     }
 
     /// Ends the run when too much was spent since a pause became due; false when the run is over.
     pub fn bounds_overdue(&self) -> bool {
-        if self.spent.get().saturating_sub(self.pause_at.get()) > UNPAUSED {
-            self.exhaust();
+        let overdue = self.spent.get().saturating_sub(self.pause_at.get());
+        self.bounds(overdue, UNPAUSED)
+    }
+
+    fn bounds(&self, units: u64, limit: u64) -> bool {
+        if units > limit {
+            self.exceed(limit);
         }
         !self.is_over()
     }
@@ -153,19 +167,18 @@ impl Work {
     pub fn has_room(&self, bytes: usize) -> bool {
         if bytes > self.most {
             self.is_too_large.set(true);
-            self.exhaust();
         }
         bytes <= self.most
     }
 
-    /// Ends the run: nothing is left of the budget.
-    pub fn exhaust(&self) {
-        self.spent.set(u64::MAX);
+    /// Ends the run, which has exceeded a smaller limit than that of all its work.
+    fn exceed(&self, limit: u64) {
+        self.exceeded.set(Some(limit));
     }
 
-    /// Returns whether more was spent than the budget allows.
+    /// Returns whether the run has exceeded a limit.
     pub fn is_over(&self) -> bool {
-        self.spent.get() > self.limit
+        self.spent.get() > self.limit || self.exceeded.get().is_some() || self.is_too_large.get()
     }
 
     /// Returns whether it is time to let others work.
@@ -247,7 +260,9 @@ impl Work {
         } else if self.is_too_large.get() {
             Err(QueryError::TooLarge(self.most))
         } else if self.is_over() {
-            Err(QueryError::TooMuchWork(self.limit))
+            Err(QueryError::TooMuchWork(
+                self.exceeded.get().unwrap_or(self.limit),
+            ))
         } else {
             Ok(())
         }

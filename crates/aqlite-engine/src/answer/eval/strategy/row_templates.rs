@@ -34,12 +34,19 @@ impl Strategy for RowTemplates {
                 run.output.remove_duplicates(plan, &work);
                 run.output.within(plan, &run.budget, &work)?;
             }
-            Err(Abort::Heavy) if slice.len() > 1 && !is_whole => split(slice, tasks),
-            // A single document, or one EHR, cannot be split. A walk can pause inside a document.
-            Err(Abort::Heavy) if is_whole => {
-                tasks.push(Box::new(DocumentWalk(0..documents(plan, batch))));
+            Err(Abort::Heavy) => {
+                // Objects may have been written to cells of rows that are not output.
+                if run.output.end() != before {
+                    run.output.back_to(before);
+                }
+                match is_whole {
+                    // A single document, or one EHR, cannot be split. A walk can pause inside a
+                    // document.
+                    true => tasks.push(Box::new(DocumentWalk(0..documents(plan, batch)))),
+                    false if slice.len() > 1 => split(slice, tasks),
+                    false => tasks.push(Box::new(DocumentWalk(slice))),
+                }
             }
-            Err(Abort::Heavy) => tasks.push(Box::new(DocumentWalk(slice))),
             // The slice has more rows than may be held, but only a few of them may be wanted. A
             // walk ends as soon as it has these.
             Err(Abort::Failed(failure)) if first_only && !is_whole && is_too_large(&failure) => {

@@ -1,0 +1,92 @@
+//! Objects of SELECT, whose text is written only for the rows that are shown.
+//!
+//! A projection finds the rows of many documents before it knows their order. The text of an object
+//! may have megabytes, so those of rows outside the window are never written.
+
+use super::cells::{ShownValue, node_cell_ref};
+use super::node::{Node, View};
+use super::templates::Abort;
+use crate::answer::result::ResultBuffer;
+use hashbrown::HashSet;
+use std::ops::Range;
+
+/// The objects of the rows of a projection.
+pub(super) struct LateObjects {
+    /// The rows of the projection that are shown, by their order.
+    window: Range<usize>,
+    found: Vec<LateObject>,
+}
+
+/// An object and its place in the result buffer.
+struct LateObject {
+    row: u32,
+    column: usize,
+    object: Node,
+}
+
+impl LateObjects {
+    /// Objects of rows of which those in the window are shown.
+    pub fn new(window: Range<usize>) -> LateObjects {
+        let found = Vec::new();
+        LateObjects { window, found }
+    }
+
+    /// Bytes held, about.
+    pub fn bytes(&self) -> usize {
+        self.found.len() * size_of::<LateObject>()
+    }
+
+    /// Adds an object of a row of the result buffer.
+    pub fn push(&mut self, row: u32, column: usize, object: Node) {
+        self.found.push(LateObject {
+            row,
+            column,
+            object,
+        });
+    }
+
+    /// Writes the objects of the rows in the window, given the rows in their order. `bear` is asked
+    /// after each of them.
+    ///
+    /// # Errors
+    /// Those of `bear`.
+    pub fn write(
+        self,
+        rows: &[u32],
+        view: View<'_>,
+        result_buffer: &mut ResultBuffer,
+        bear: impl Fn() -> Result<(), Abort>,
+    ) -> Result<(), Abort> {
+        let end = self.window.end.min(rows.len());
+        let shown = rows.get(self.window.start..end).unwrap_or_default();
+        let shown: HashSet<u32> = shown.iter().copied().collect();
+        let columns = self.found.iter().map(|late| late.column + 1).max();
+        let mut last: Vec<ShownValue> = vec![None; columns.unwrap_or_default()];
+        for LateObject {
+            row,
+            column,
+            object,
+        } in self.found
+        {
+            if !shown.contains(&row) {
+                continue;
+            }
+            let (Some(last), Some((cells, texts))) =
+                (last.get_mut(column), result_buffer.row_mut(row))
+            else {
+                view.note_broken("an object has no row");
+                continue;
+            };
+            let Some(cell) = cells.get_mut(column) else {
+                view.note_broken("an object has no column");
+                continue;
+            };
+            *cell = node_cell_ref(view, object, texts, last);
+            if !view.has_room(texts.size()) {
+                break;
+            }
+            bear()?;
+        }
+        Ok(())
+    }
+}
