@@ -10,6 +10,7 @@ mod http;
 mod keys;
 mod log;
 mod memory;
+mod pause;
 mod row_stream;
 mod terminology;
 #[path = "../../www/wasm/src/zone.rs"]
@@ -476,10 +477,8 @@ impl Environment for Runtime {
         uuid::Uuid::new_v4().to_string()
     }
 
-    /// Waits for a turn of the event loop. A promise that is resolved at once would not let other
-    /// requests run.
     fn pause(&mut self) -> Pause {
-        Box::pin(Delay::from(Duration::ZERO))
+        Box::pin(pause::pause())
     }
 
     fn offset(&mut self, zone: &str, millis: i64) -> Option<i32> {

@@ -1,4 +1,5 @@
 // Reads of documents of nine megabytes, and queries with large rows. Entries as in `bombs.mjs`.
+import assert from "node:assert/strict";
 import { ITS, V1, sample } from "../server.mjs";
 import { LONG } from "./bombs.mjs";
 import { newEhr } from "./host.mjs";
@@ -67,6 +68,36 @@ const wide = {
     "SELECT count(*) FROM EHR e NOT CONTAINS (COMPOSITION c CONTAINS (LOCATABLE a CONTAINS (LOCATABLE b CONTAINS ELEMENT z[openEHR-EHR-ELEMENT.never.v1])))",
 };
 
+/** An EHR with small compositions, which is created after the one with large ones. */
+async function behindLarge(host) {
+  await largeEhr(host);
+  const ehrId = await newEhr(host);
+  const body = JSON.stringify(sample().compositions[0].composition);
+  for (let at = 0; at < 4; at += 1)
+    await host.expect(201, "POST", `${ITS}/ehr/${ehrId}/composition`, { body });
+}
+
+/** Reads the last compositions of the population, three times. */
+async function lastPages(host) {
+  const from = "FROM EHR e CONTAINS COMPOSITION c";
+  const counted = await query(host, `SELECT count(*) AS n ${from}`);
+  const [[count]] = JSON.parse(counted.text).rows;
+  const pages = [];
+  for (const fetch of [4, 2, 1])
+    pages.push(
+      await host.send("POST", `${V1}/query/aql`, {
+        body: JSON.stringify({ q: `SELECT c ${from}`, offset: count - fetch, fetch }),
+      }),
+    );
+  return pages;
+}
+
+/** A query with many patterns, each of which is compared with the whole text. */
+const PATTERNS = `SELECT count(*) FROM EHR e CONTAINS COMPOSITION c WHERE ${Array.from(
+  { length: 100 },
+  (_, at) => `c/name/value LIKE '*x${"?".repeat(at)}y*'`,
+).join(" OR ")}`;
+
 export const large = [
   ...Object.entries(reads).map(([title, read]) => ({
     item: "large",
@@ -81,6 +112,25 @@ export const large = [
     prepare: largeEhr,
     attack: (host, state) => Promise.all(Object.values(reads).map((read) => read(host, state))),
     expected: [200, 400, 408, 429],
+  },
+  {
+    item: "large",
+    title: "pages of whole compositions behind those of nine megabytes",
+    prepare: behindLarge,
+    attack: lastPages,
+    expected: [200],
+    holds: (pages) =>
+      assert.deepEqual(
+        pages.map(({ text }) => JSON.parse(text).rows.length),
+        [4, 2, 1],
+      ),
+  },
+  {
+    item: "query",
+    title: "three queries with many patterns on texts of nine megabytes",
+    prepare: largeEhr,
+    attack: (host) => Promise.all([1, 2, 3].map(() => query(host, PATTERNS))),
+    expected: [200, 408, 429],
   },
   ...Object.entries(wide).map(([title, q]) => ({
     item: "query",
