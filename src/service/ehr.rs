@@ -39,10 +39,14 @@ impl<R: Repository> Service<R> {
 
     /// GET /ehr?subject_id=…&subject_namespace=…; without both, the list of all EHRs
     pub(super) async fn ehr_by_subject(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        let parameter = |key| call.request.query_value(key).filter(|v| !v.is_empty());
-        if parameter("subject_id").is_none() && parameter("subject_namespace").is_none() {
+        let names_subject = |key| call.request.query_value(key).is_some();
+        if !["subject_id", "subject_namespace"]
+            .into_iter()
+            .any(names_subject)
+        {
             return self.ehr_list(call).await;
         }
+        let parameter = |key| call.request.query_value(key).filter(|v| !v.is_empty());
         let (Some(id), Some(namespace)) = (parameter("subject_id"), parameter("subject_namespace"))
         else {
             return Err(Failure::bad_request(

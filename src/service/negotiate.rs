@@ -194,8 +194,8 @@ impl Prefer {
             named
                 .clone()
                 .flat_map(|(_, value)| value.split([',', ';']))
-                // RFC 7240 allows `return="minimal"` too.
-                .map(|token| token.trim().replace('"', ""))
+                // RFC 7240 allows `return = "minimal"` too.
+                .map(|token| token.replace(['"', ' ', '\t'], ""))
         };
         let stated = tokens().find_map(|token| match token.as_str() {
             "return=minimal" => Some(Return::Minimal),

@@ -226,6 +226,12 @@ impl QueryRequest {
             self.count()?;
             let name = name.strip_prefix('$').unwrap_or(&name);
             let is_wanted = self.wants(name);
+            // Where the text has no `$ehr_id`, the value restricts the query as the parameter
+            // `ehr_id` does. A scope is never ignored.
+            if name == "ehr_id" && !is_wanted && value != "null" {
+                self.narrow(&string(name, value)?)?;
+                continue;
+            }
             if !is_wanted && !value.trim_start().starts_with('{') {
                 continue;
             }

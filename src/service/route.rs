@@ -160,6 +160,9 @@ const METHODS: [&str; 9] = [
 /// Methods of the table, in their order in Allow.
 const SERVED: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"];
 
+/// The value of Allow for an address outside the mounts.
+const READ_ONLY: &str = "GET, HEAD, OPTIONS";
+
 /// The route of a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum RouteTarget {
@@ -266,11 +269,20 @@ pub(crate) fn find(request: &Request) -> Result<RouteTarget, Failure> {
     };
     // Some clients append a slash.
     let path = path.trim_end_matches('/');
-    if method == "GET" && ["/health", "/status", "/rest/status"].contains(&path) {
-        return Ok(RouteTarget::Health);
-    }
-    if method == "GET" && path == "/.well-known/smart-configuration" {
-        return Ok(RouteTarget::Smart);
+    let single = match path {
+        "/health" | "/status" | "/rest/status" => Some(RouteTarget::Health),
+        "/.well-known/smart-configuration" => Some(RouteTarget::Smart),
+        _ => None,
+    };
+    if let Some(target) = single {
+        return match method {
+            "GET" => Ok(target),
+            "OPTIONS" => Ok(RouteTarget::Options {
+                dialect: None,
+                allow: READ_ONLY.to_owned(),
+            }),
+            _ => Err(not_allowed(method, READ_ONLY)),
+        };
     }
     match mount_of(path) {
         Some((dialect, rest)) => find_in_mount(dialect, method, rest),
