@@ -403,7 +403,7 @@ fn audit_of(
     }
     let mut audit = Audit::new(change);
     if let Some(root) = sent.and_then(Tree::root) {
-        audit.take_party(root);
+        audit.take_party(root)?;
     }
     Ok(audit)
 }

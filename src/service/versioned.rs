@@ -351,14 +351,19 @@ fn named_version(call: &Call<'_>, what: &Controlled) -> Result<VersionUid, Failu
         .ok_or_else(|| missing(what))
 }
 
+/// Returns the REVISION_HISTORY_ITEM of a version. Its audits are the audit of the commit, and then
+/// those of the attestations in their order (RM Common, REVISION_HISTORY_ITEM.audits).
 fn history_item(version: &Version) -> String {
     let tree = version.packed.unpack();
-    // An imported version has the audit of its import, and that of its original system.
+    // An imported version has the audit of its import, and those of its original system.
     let around = tree.root();
     let audits = [around, around.and_then(|root| root.get(Attr::ITEM))]
         .into_iter()
         .flatten()
-        .filter_map(|version| version.get(Attr::COMMIT_AUDIT));
+        .flat_map(|version| {
+            let commit = version.get(Attr::COMMIT_AUDIT).into_iter();
+            commit.chain(version.values(Attr::ATTESTATIONS))
+        });
     let audits = audits.map(json::write).collect::<Vec<_>>().join(",");
     let id = object(&[
         ("_type", "OBJECT_VERSION_ID"),
