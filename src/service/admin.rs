@@ -12,7 +12,7 @@
 //! | `change` | change type by code or rubric; by default creation, modification (with `preceding`) or deleted (without `data`) |
 //! | `preceding` | the preceding version |
 //! | `contribution_uid` | the uid of the contribution; successive lines with the same one are committed together |
-//! | `audit` | an AUDIT_DETAILS with committer and description; the server sets time and system |
+//! | `audit` | an AUDIT_DETAILS with committer and description, or an ATTESTATION; the server sets time and system |
 //! | `data` | the document, without the VERSION around it; absent for a deletion |
 //!
 //! Lines are committed as they are read, each contribution in a transaction of its own: a load may be
@@ -403,7 +403,7 @@ fn audit_of(
     }
     let mut audit = Audit::new(change);
     if let Some(root) = sent.and_then(Tree::root) {
-        audit.take_party(root);
+        audit.take_party(root)?;
     }
     Ok(audit)
 }

@@ -4,7 +4,7 @@
 use super::Request;
 use super::error::Failure;
 use crate::diag::{Finding, Severity};
-use crate::rm::class::Attr;
+use crate::rm::class::{Attr, Cls};
 use crate::rm::json::{self, quote_into};
 use crate::rm::tree::NodeRef;
 use crate::rm::validate::validate;
@@ -68,6 +68,9 @@ pub(crate) struct Audit {
     pub committer: Option<String>,
     /// AUDIT_DETAILS.description: a DV_TEXT.
     pub description: Option<String>,
+    /// The attributes that an ATTESTATION has beside those of AUDIT_DETAILS, as members of an
+    /// object with a comma before each. `None` means that the audit is an AUDIT_DETAILS.
+    pub attestation: Option<String>,
 }
 
 impl Audit {
@@ -83,6 +86,7 @@ impl Audit {
             lifecycle,
             committer: None,
             description: None,
+            attestation: None,
         }
     }
 
@@ -91,12 +95,17 @@ impl Audit {
         CommitMetadata::of_headers(request)?.direct_audit(change_type)
     }
 
-    /// Sets committer and description from an AUDIT_DETAILS.
-    pub fn take_party(&mut self, sent: NodeRef<'_>) {
+    /// Sets committer and description, and the attributes of an ATTESTATION, from an AUDIT_DETAILS.
+    ///
+    /// # Errors
+    /// 400 for an ATTESTATION without reason or is_pending.
+    pub fn take_party(&mut self, sent: NodeRef<'_>) -> Result<(), Failure> {
         if let Some(committer) = sent.get(Attr::COMMITTER) {
             self.committer = Some(json::write(committer));
         }
         self.description = sent.get(Attr::DESCRIPTION).map(json::write);
+        self.attestation = attestation(sent)?;
+        Ok(())
     }
 
     /// Checks that change type and lifecycle state both denote a deletion, or neither.
@@ -110,10 +119,14 @@ impl Audit {
         Ok(self)
     }
 
-    /// Returns the AUDIT_DETAILS as canonical JSON. `caller` is the committer if the client named
-    /// none.
+    /// Returns the AUDIT_DETAILS or ATTESTATION as canonical JSON. `caller` is the committer if the
+    /// client named none.
     pub fn to_json(&self, system_id: &str, time_committed: &str, caller: &str) -> String {
-        let mut out = String::from(r#"{"_type":"AUDIT_DETAILS","system_id":"#);
+        let class = match &self.attestation {
+            Some(_) => Cls::ATTESTATION,
+            None => Cls::AUDIT_DETAILS,
+        };
+        let mut out = format!(r#"{{"_type":"{class}","system_id":"#);
         quote_into(&mut out, system_id);
         out.push_str(r#","committer":"#);
         out.push_str(self.committer.as_deref().unwrap_or(caller));
@@ -127,6 +140,9 @@ impl Audit {
         if let Some(description) = &self.description {
             out.push_str(r#","description":"#);
             out.push_str(description);
+        }
+        if let Some(attestation) = &self.attestation {
+            out.push_str(attestation);
         }
         out.push('}');
         out
@@ -144,11 +160,13 @@ pub(crate) struct CommitMetadata {
     lifecycle: Option<Code>,
     committer: Option<String>,
     description: Option<String>,
+    /// See [`Audit::attestation`]. Headers cannot state it.
+    attestation: Option<String>,
 }
 
 impl CommitMetadata {
-    /// Returns a text that is equal for equal metadata. Repositories store digests of it, so later
-    /// releases must write the same text.
+    /// Returns a text that is equal for equal metadata of headers. Repositories store digests of it,
+    /// so later releases must write the same text.
     #[cfg(feature = "server")]
     pub fn identity(&self) -> String {
         let code = |code: &Option<Code>| code.as_ref().map(|code| code.code);
@@ -246,13 +264,14 @@ impl CommitMetadata {
         Ok(())
     }
 
-    /// Reads an AUDIT_DETAILS.
+    /// Reads an AUDIT_DETAILS or ATTESTATION.
     ///
     /// # Errors
-    /// 400 for an unknown change type, or one that its rubric contradicts, and for a committer or description that breaks a rule of the
-    /// Reference Model.
+    /// 400 for an unknown change type, or one that its rubric contradicts, and for a committer or
+    /// another stored attribute that breaks a rule of the Reference Model.
     pub fn of_audit(node: NodeRef<'_>) -> Result<CommitMetadata, Failure> {
         check_parts(node, "audit", &[Attr::COMMITTER, Attr::DESCRIPTION])?;
+        check_parts(node, "attestation", &OF_ATTESTATION)?;
         Ok(CommitMetadata {
             change_type: node
                 .get(Attr::CHANGE_TYPE)
@@ -261,6 +280,7 @@ impl CommitMetadata {
             lifecycle: None,
             committer: node.get(Attr::COMMITTER).map(json::write),
             description: node.get(Attr::DESCRIPTION).map(json::write),
+            attestation: attestation(node)?,
         })
     }
 
@@ -282,13 +302,15 @@ impl CommitMetadata {
         })
     }
 
-    /// Fills in missing attributes from another source.
+    /// Fills in missing attributes from another source, but not those of an ATTESTATION: its reason
+    /// and proof hold for the object that has them.
     pub fn or(self, other: &CommitMetadata) -> CommitMetadata {
         CommitMetadata {
             change_type: self.change_type.or(other.change_type),
             lifecycle: self.lifecycle.or(other.lifecycle),
             committer: self.committer.or_else(|| other.committer.clone()),
             description: self.description.or_else(|| other.description.clone()),
+            attestation: self.attestation,
         }
     }
 
@@ -321,6 +343,7 @@ impl CommitMetadata {
             lifecycle: self.lifecycle.unwrap_or(plain.lifecycle),
             committer: self.committer,
             description: self.description,
+            attestation: self.attestation,
             ..plain
         }
     }
@@ -334,21 +357,20 @@ impl CommitMetadata {
         self.audit(change_type).consistent(change_type)
     }
 
-    /// Returns the lifecycle state, if one is stated.
-    pub fn lifecycle(&self) -> Option<Code> {
-        self.lifecycle
+    /// Returns whether the stated change type is a deletion.
+    pub fn deletes(&self) -> bool {
+        self.change_type == Some(DELETED)
     }
 
     /// Returns the audit of a contribution or of a member of one. The change type determines
-    /// whether it deletes. A deletion has the lifecycle state 523, also where a header states
-    /// another one for the versions of the request.
+    /// whether it deletes. A deletion has the lifecycle state 523, whatever is stated:
+    /// UPDATE_VERSION of ITS-REST requires a lifecycle state, and clients send that of the document.
     ///
     /// # Errors
     /// 400 if a version that is no deletion has the lifecycle state 523.
     pub fn member_audit(self, default: Code) -> Result<Audit, Failure> {
         let mut audit = self.audit(default);
         let change_type = audit.change_type;
-        // A header is the default of all members, and some of them may be deletions.
         if change_type == DELETED {
             audit.lifecycle = DELETED;
         }
@@ -401,6 +423,41 @@ impl Party {
         // The first member is the class, so one member means that no part was sent.
         (members.len() > 1).then(|| format!("{{{}}}", members.join(",")))
     }
+}
+
+/// The attributes that an ATTESTATION has beside those of AUDIT_DETAILS, in canonical order.
+const OF_ATTESTATION: [Attr; 5] = [
+    Attr::ATTESTED_VIEW,
+    Attr::PROOF,
+    Attr::ITEMS,
+    Attr::REASON,
+    Attr::IS_PENDING,
+];
+
+/// Returns the attributes of an audit that is an ATTESTATION (see [`Audit::attestation`]).
+///
+/// # Errors
+/// 400 without reason or is_pending, which the Reference Model requires.
+fn attestation(audit: NodeRef<'_>) -> Result<Option<String>, Failure> {
+    if audit.class() != Cls::ATTESTATION {
+        return Ok(None);
+    }
+    if let Some(missing) = [Attr::REASON, Attr::IS_PENDING]
+        .into_iter()
+        .find(|attr| audit.get(*attr).is_none())
+    {
+        return Err(Failure::bad_request(format!(
+            "the audit is an ATTESTATION without `{missing}`: send it, or an AUDIT_DETAILS"
+        )));
+    }
+    let mut out = String::new();
+    for attr in OF_ATTESTATION {
+        if let Some(value) = audit.get(attr) {
+            out.push_str(&format!(",\"{attr}\":"));
+            json::write_into(&mut out, value);
+        }
+    }
+    Ok(Some(out))
 }
 
 /// Checks the attributes of a document that are stored as sent. The server sets the others.

@@ -4,7 +4,7 @@ use super::Service;
 use super::admission::LARGE;
 use super::call::{Call, ChangedResource};
 use super::commit::{Change, ChangeSet, KEPT, VERSION, class_name};
-use super::committal::{Audit, CREATION, Code, CommitMetadata, DELETED, MODIFICATION, check_parts};
+use super::committal::{Audit, CREATION, CommitMetadata, DELETED, MODIFICATION, check_parts};
 use super::content::{CheckedDocument, Rigor, check_plain, read_part};
 use super::document_class::kind_of;
 use super::error::Failure;
@@ -15,11 +15,12 @@ use super::ids::{VersionUid, is_uuid};
 use super::imported::read_version;
 use super::negotiate::{Format, body_format};
 use super::owner::Owner;
+use super::update_form::{canonical_audit, check_contribution_type};
 use super::versioned::own;
 use crate::document::ObjectKind;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::json::{elements, members};
-use crate::rm::tree::{NodeRef, Tree};
+use crate::rm::tree::{Kind, NodeId, NodeRef, Tree};
 use crate::rm::xml;
 use crate::store::repository::{Repository, StoreError, VersionMetadata, VersionSelector};
 use std::borrow::Cow;
@@ -104,7 +105,10 @@ impl<R: Repository> Service<R> {
                 "a caller with access to one EHR cannot choose the uid of a contribution: leave `uid` out",
             ));
         }
-        let mut followed = self.followed_objects(call, owner, &sent.versions).await?;
+        let by_default = call.commit_headers()?.clone().or(&sent.audit);
+        let mut followed = self
+            .followed_objects(call, owner, &sent.versions, by_default.deletes())
+            .await?;
         let (mut changes, mut unpaused) = (Vec::new(), 0);
         for (index, version) in sent.versions.iter().enumerate() {
             unpaused += version.size() + VERSION;
@@ -166,25 +170,26 @@ impl<R: Repository> Service<R> {
         let preceding = preceding
             .map(|uid| VersionUid::read(uid, "preceding_version_uid"))
             .transpose()?;
-        let own = CommitMetadata::of_version(root)?;
-        let own_state = own.lifecycle();
-        let stated = own.or(call.commit_headers()?).or(contribution);
+        let stated = CommitMetadata::of_version(root)?
+            .or(call.commit_headers()?)
+            .or(contribution);
         let audit = stated.member_audit(if preceding.is_some() {
             MODIFICATION
         } else {
             CREATION
         })?;
         check_change_type(&audit, preceding.is_some())?;
-        let data = root.get(Attr::DATA);
-        if audit.change_type == DELETED {
-            check_deletion(own_state, data.is_some())?;
-        }
+        let sent_data = root.get(Attr::DATA);
+        let data = sent_data.filter(|_| audit.change_type != DELETED);
         let kind = match data {
             Some(data) => kind_of(data.class())?,
             None if audit.change_type == DELETED => {
-                // A deletion has no data, so the stored object determines the kind.
-                self.kind_of_followed(call, owner, preceding.as_ref(), followed)
-                    .await?
+                // A deletion stores no data, so the stored object determines the kind.
+                let kind = self
+                    .kind_of_followed(call, owner, preceding.as_ref(), followed)
+                    .await?;
+                check_data_of_deletion(kind, sent_data)?;
+                kind
             }
             None => return Err(Failure::bad_request("the version has no data")),
         };
@@ -200,15 +205,19 @@ impl<R: Repository> Service<R> {
             self.check_followed_class(call, owner, (preceding, data.class()), followed)
                 .await?;
         }
-        check_parts(root, "version", &KEPT)?;
         let uid = self.uid_of_member(call, kind, root, preceding.as_ref())?;
+        let mut extra = version.clone();
+        complete_attestations(&mut extra, &self.config.system_id, call.commit_time());
+        if let Some(root) = extra.root() {
+            check_parts(root, "version", &KEPT)?;
+        }
         Ok(Change {
             kind,
             uid,
             preceding: preceding.map(|uid| uid.to_string()),
             audit,
             content,
-            extra: Some(version.clone()),
+            extra: Some(extra),
             tags: Vec::new(),
         })
     }
@@ -286,19 +295,41 @@ fn check_change_type(audit: &Audit, follows: bool) -> Result<(), Failure> {
     }
 }
 
-/// Checks a member whose change type is a deletion: it has no data, and no other lifecycle state of
-/// its own. Data would not be stored, so the client would lose them without an error.
-fn check_deletion(own_state: Option<Code>, has_data: bool) -> Result<(), Failure> {
-    if has_data {
-        return Err(Failure::bad_request(
-            "the change type is `523` (deleted), but the version has `data`: a deletion has none; leave `data` out, or state another change type",
-        ));
-    }
-    match own_state.filter(|state| *state != DELETED) {
-        None => Ok(()),
-        Some(Code { code, rubric }) => Err(Failure::bad_request(format!(
-            "the change type is `523` (deleted), but the lifecycle state is `{code}` ({rubric}): the state of a deletion is `523`; state that or leave `lifecycle_state` out, or state another change type"
+/// Checks the data of a deletion, which UPDATE_VERSION of ITS-REST requires and no version stores:
+/// they are an object of the kind that is deleted.
+fn check_data_of_deletion(kind: ObjectKind, data: Option<NodeRef<'_>>) -> Result<(), Failure> {
+    match data.map(NodeRef::class) {
+        Some(class) if kind_of(class).ok() != Some(kind) => Err(Failure::bad_request(format!(
+            "the change type is `523` (deleted) and the preceding version is a {}, but `data` is a {class}: leave `data` out, or state another change type",
+            class_name(kind)
         ))),
+        _ => Ok(()),
+    }
+}
+
+/// Adds a text as an attribute of an object.
+fn push_text(tree: &mut Tree, parent: NodeId, attr: Attr, text: &str) {
+    tree.push_leaf(Some(parent), Some(attr), Cls::STRING, Kind::Text, text);
+}
+
+/// Sets system_id and time_committed of attestations that state none, as in UPDATE_ATTESTATION of
+/// ITS-REST: they are made by this commit.
+fn complete_attestations(version: &mut Tree, system_id: &str, time: &str) {
+    let Some(root) = version.root() else {
+        return;
+    };
+    let attestations: Vec<NodeId> = root.values(Attr::ATTESTATIONS).map(NodeRef::id).collect();
+    for id in attestations {
+        let lacks = |attr| version.at(id).get(attr).is_none();
+        let (lacks_system, lacks_time) = (lacks(Attr::SYSTEM_ID), lacks(Attr::TIME_COMMITTED));
+        if lacks_system {
+            push_text(version, id, Attr::SYSTEM_ID, system_id);
+        }
+        if lacks_time {
+            let made = version.push_object(Some(id), Some(Attr::TIME_COMMITTED), Cls::DV_DATE_TIME);
+            push_text(version, made, Attr::VALUE, time);
+        }
+        version.close(id);
     }
 }
 
@@ -339,14 +370,7 @@ impl SentContribution {
                     })?);
                     false
                 }
-                "audit" => audit
-                    .replace(read_part(
-                        value,
-                        format,
-                        Cls::AUDIT_DETAILS,
-                        "audit of the contribution",
-                    )?)
-                    .is_some(),
+                "audit" => audit.replace(read_audit(value, format)?).is_some(),
                 "uid" if value != "null" => uid
                     .replace(read_part(
                         value,
@@ -355,7 +379,11 @@ impl SentContribution {
                         "uid of the contribution",
                     )?)
                     .is_some(),
-                "_type" | "uid" => false,
+                "_type" => {
+                    check_contribution_type(value)?;
+                    false
+                }
+                "uid" => false,
                 other => {
                     return Err(refused(&format!(
                         "`{other}` is not an attribute of CONTRIBUTION"
@@ -389,6 +417,20 @@ impl SentContribution {
             audit,
         })
     }
+}
+
+/// Reads the audit of a contribution.
+fn read_audit(text: &str, format: Format) -> Result<Tree, Failure> {
+    let text = match format {
+        Format::Json => canonical_audit(text).map_err(|failure| failure.within("audit"))?,
+        Format::Xml => Cow::Borrowed(text),
+    };
+    read_part(
+        &text,
+        format,
+        Cls::AUDIT_DETAILS,
+        "audit of the contribution",
+    )
 }
 
 /// Checks the number of versions.

@@ -376,7 +376,7 @@ impl<R: Repository> Service<R> {
             }
             Some(uid) => Target::parse(uid).ok_or_else(none),
             None => self
-                .object_of(owner, what.kind)
+                .object_at_time(call, owner, what.kind)
                 .await?
                 .map(Target::Object)
                 .ok_or_else(none),
@@ -609,15 +609,19 @@ fn names_object(text: &str) -> bool {
     text.split("::").next().is_some_and(is_uuid)
 }
 
-/// Returns the folder at a path of names.
+/// Returns the first folder at a path of names, in the order of the document. Several folders of a
+/// parent may have the same name, and each of them may have the rest of the path.
 fn folder_at<'t>(root: NodeRef<'t>, path: &str) -> Result<NodeRef<'t>, Failure> {
     let named = |folder: &NodeRef<'t>, name: &str| {
         folder.text_along(&[Attr::NAME, Attr::VALUE]) == Some(name)
     };
-    let mut names = path.split('/').filter(|name| !name.is_empty());
-    names
-        .try_fold(root, |folder, name| {
-            folder.values(Attr::FOLDERS).find(|f| named(f, name))
-        })
+    let mut found = vec![root];
+    for name in path.split('/').filter(|name| !name.is_empty()) {
+        let children = found.iter().flat_map(|f| f.values(Attr::FOLDERS));
+        found = children.filter(|folder| named(folder, name)).collect();
+    }
+    found
+        .first()
+        .copied()
         .ok_or_else(|| Failure::not_found("the directory has no folder at this path"))
 }

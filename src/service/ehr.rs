@@ -7,7 +7,7 @@ use super::content::{CheckedDocument, check_plain, read_body, read_text};
 use super::error::Failure;
 use super::http::Response;
 use super::ids::{is_uuid, uuid_of};
-use super::negotiate::{Format, wanted_format};
+use super::negotiate::Format;
 use super::versioned::own;
 use crate::document::ObjectKind;
 use crate::rm::class::Cls;
@@ -80,7 +80,7 @@ impl<R: Repository> Service<R> {
         let change = self.first_version(call, ObjectKind::EhrStatus, call.new_uuid(), status)?;
         let references = References {
             status: Some(change.uid.to_string()),
-            names_access: names_access(call),
+            names_access: true,
             ..References::default()
         };
         let set = ChangeSet {
@@ -116,7 +116,7 @@ impl<R: Repository> Service<R> {
         };
         let references = References {
             status: status.map(|v| v.version_uid),
-            names_access: names_access(call),
+            names_access: true,
             directory: self.object_of(&ehr.ehr_id, ObjectKind::Folder).await?,
             compositions: self
                 .repository
@@ -150,18 +150,13 @@ async fn initial_status(call: &Call<'_>) -> Result<CheckedDocument, Failure> {
 /// The maximum number of references to compositions in an EHR.
 const REFERENCES: u64 = 1_000;
 
-/// Returns whether the EHR is requested as XML, whose schema requires a reference to an EHR_ACCESS.
-/// None is stored, because roles and scopes decide about access. The reference is derived from the
-/// ehr_id and cannot be resolved.
-fn names_access(call: &Call<'_>) -> bool {
-    matches!(wanted_format(call.request), Ok(Format::Xml))
-}
-
 /// The references in the document of an EHR.
 #[derive(Default)]
 pub(super) struct References {
     status: Option<String>,
-    /// Whether to name an EHR_ACCESS.
+    /// Whether to name an EHR_ACCESS, as the schema of XML and the Reference Model require. None is
+    /// stored, because roles and scopes decide about access. The reference is derived from the
+    /// ehr_id and cannot be resolved.
     names_access: bool,
     directory: Option<String>,
     compositions: Vec<String>,

@@ -5,6 +5,7 @@ use super::Service;
 use super::admission::LARGE;
 use super::call::Call;
 use super::commit::{Change, OBJECTS};
+use super::committal::{DELETED, change_type};
 use super::error::Failure;
 use super::ids::VersionUid;
 use super::owner::Owner;
@@ -113,14 +114,17 @@ impl FollowedObjects {
 
 impl<R: Repository> Service<R> {
     /// Reads the objects whose kind or class the check of these members needs, in few statements.
+    /// `may_all_delete`: whether members without a change type are deletions.
     pub(super) async fn followed_objects(
         &self,
         call: &Call<'_>,
         owner: &Owner,
         versions: &[Tree],
+        may_all_delete: bool,
     ) -> Result<FollowedObjects, Failure> {
         let roots = versions.iter().filter_map(Tree::root);
-        let wanted = order::distinct(roots.filter_map(|root| object_to_read(owner, root)));
+        let wanted = roots.filter_map(|root| object_to_read(owner, root, may_all_delete));
+        let wanted = order::distinct(wanted);
         let wanted: Vec<&str> = wanted.iter().map(String::as_str).collect();
         self.read_all_followed(call, owner, &wanted).await
     }
@@ -209,14 +213,41 @@ impl<R: Repository> Service<R> {
         let Some(known) = self.followed_object(call, owner, object, followed).await? else {
             return Ok(());
         };
-        let before = match (known.class, known.unread) {
-            (None, Some(head)) => {
-                let version = self.read_complete(call, owner.id(), &head).await?;
-                class_of(&BoundedVersion::Complete(version))
-            }
-            (class, _) => class,
-        };
+        let before = self.class_of_followed(call, owner, known).await?;
         check_class(before, class)
+    }
+
+    /// Returns the class of the data of an object. For a party it is that of its document, which may
+    /// have to be read.
+    async fn class_of_followed(
+        &self,
+        call: &Call<'_>,
+        owner: &Owner,
+        known: FollowedObject,
+    ) -> Result<Option<Cls>, Failure> {
+        match (known.class, known.unread) {
+            (None, Some(head)) if known.kind == ObjectKind::Party => {
+                let version = self.read_complete(call, owner.id(), &head).await?;
+                Ok(class_of(&BoundedVersion::Complete(version)))
+            }
+            (class, _) => Ok(class),
+        }
+    }
+
+    /// Returns the class of the documents of an object, or that of its kind if it has none.
+    pub(super) async fn class_of_object(
+        &self,
+        call: &Call<'_>,
+        owner: &Owner,
+        object: &str,
+        followed: &mut FollowedObjects,
+    ) -> Result<Cls, Failure> {
+        let Some(known) = self.followed_object(call, owner, object, followed).await? else {
+            return Ok(Cls::VERSIONED_OBJECT);
+        };
+        let kind = known.kind;
+        let class = self.class_of_followed(call, owner, known).await?;
+        Ok(class.unwrap_or_else(|| kind.class()))
     }
 }
 
@@ -246,7 +277,7 @@ fn class_of(version: &BoundedVersion) -> Option<Cls> {
 
 /// Returns the object that the check of a member reads: that of a deletion, of an imported version
 /// and of a party.
-fn object_to_read(owner: &Owner, version: NodeRef<'_>) -> Option<String> {
+fn object_to_read(owner: &Owner, version: NodeRef<'_>, may_delete: bool) -> Option<String> {
     let is_imported = version.class() == Cls::IMPORTED_VERSION;
     let version = if is_imported {
         version.get(Attr::ITEM)?
@@ -254,8 +285,25 @@ fn object_to_read(owner: &Owner, version: NodeRef<'_>) -> Option<String> {
         version
     };
     let preceding = version.text_along(&[Attr::PRECEDING_VERSION_UID, Attr::VALUE])?;
-    let is_needed =
-        is_imported || matches!(owner, Owner::Demographic) || version.get(Attr::DATA).is_none();
+    let is_needed = is_imported
+        || may_delete
+        || matches!(owner, Owner::Demographic)
+        || version.get(Attr::DATA).is_none()
+        || states_deletion(version);
     let object = VersionUid::parse(preceding)?.object_id;
     is_needed.then_some(object)
+}
+
+/// Returns whether the commit_audit of a version states a deletion. Such a version may have data,
+/// which do not count.
+fn states_deletion(version: NodeRef<'_>) -> bool {
+    let audit = version.get(Attr::COMMIT_AUDIT);
+    let Some(coded) = audit.and_then(|audit| audit.get(Attr::CHANGE_TYPE)) else {
+        return false;
+    };
+    let code = coded.text_along(&[Attr::DEFINING_CODE, Attr::CODE_STRING]);
+    [code, coded.text_at(Attr::VALUE)]
+        .into_iter()
+        .flatten()
+        .any(|text| change_type(text).is_ok_and(|code| code == DELETED))
 }

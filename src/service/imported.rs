@@ -25,38 +25,43 @@ use super::imported_form::stored_form;
 use super::negotiate::Format;
 use super::owner::Owner;
 use super::time::check_past;
+use super::update_form::{Rewritten, canonical_version};
 use crate::diag::Severity;
 use crate::document::ObjectKind;
 use crate::rm::class::{Attr, Cls};
-use crate::rm::json::members;
 use crate::rm::tree::{NodeRef, Tree};
 use crate::rm::validate::validate;
 use crate::store::repository::{Repository, VersionSelector};
+use std::borrow::Cow;
 
-/// Returns whether a text has the class IMPORTED_VERSION. Only a complete reader can be certain,
-/// but it needs the expected class.
-fn claims_to_be_imported(text: &str, format: Format) -> bool {
-    match format {
-        Format::Json => members(text).is_ok_and(|all| {
-            all.iter()
-                .any(|(key, value)| key == "_type" && value.trim_matches('"') == "IMPORTED_VERSION")
-        }),
-        // The class is in the attribute `xsi:type` of the first tag. The reader checks the rest.
-        Format::Xml => text.split('>').next().is_some_and(|tag| {
-            tag.contains("\"IMPORTED_VERSION\"") || tag.contains("'IMPORTED_VERSION'")
-        }),
-    }
+/// Returns whether the first tag of an element has the attribute `xsi:type` with IMPORTED_VERSION.
+/// The reader, which needs the expected class, checks the rest.
+fn claims_to_be_imported(xml: &str) -> bool {
+    xml.split('>').next().is_some_and(|tag| {
+        tag.contains("\"IMPORTED_VERSION\"") || tag.contains("'IMPORTED_VERSION'")
+    })
 }
 
-/// Reads a VERSION. Without a class it is an ORIGINAL_VERSION.
-pub(crate) fn read_version(text: &str, format: Format) -> Result<Tree, Failure> {
-    let is_imported = claims_to_be_imported(text, format);
-    let class = if is_imported {
-        Cls::IMPORTED_VERSION
-    } else {
-        Cls::ORIGINAL_VERSION
+/// Returns a VERSION as a text of the Reference Model, with its class. Without a class it is an
+/// ORIGINAL_VERSION.
+fn canonical_text(text: &str, format: Format) -> Result<(Cow<'_, str>, Cls), Failure> {
+    let (text, class) = match format {
+        Format::Json => {
+            let Rewritten { json, class } = canonical_version(text)?;
+            (json, class)
+        }
+        Format::Xml => (
+            Cow::Borrowed(text),
+            claims_to_be_imported(text).then_some(Cls::IMPORTED_VERSION),
+        ),
     };
-    let tree = read_part(text, format, class, "version")?;
+    Ok((text, class.unwrap_or(Cls::ORIGINAL_VERSION)))
+}
+
+/// Reads a VERSION of the Reference Model or, in JSON, of ITS-REST.
+pub(crate) fn read_version(text: &str, format: Format) -> Result<Tree, Failure> {
+    let (text, class) = canonical_text(text, format)?;
+    let tree = read_part(&text, format, class, "version")?;
     let of_item = [
         Attr::UID,
         Attr::PRECEDING_VERSION_UID,

@@ -117,6 +117,7 @@ mod terminology;
 mod time;
 mod transfer;
 mod trial;
+mod update_form;
 mod validation;
 mod validators;
 mod value_set;

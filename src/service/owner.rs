@@ -7,6 +7,7 @@ use super::content::named_template;
 use super::error::Failure;
 use super::ids::is_uuid;
 use super::templates::Facts;
+use super::time::version_at_time;
 use crate::document::ObjectKind;
 use crate::rm::tree::Tree;
 use crate::store::repository::{Ehr, Repository, StoreError};
@@ -164,7 +165,22 @@ impl<R: Repository> Service<R> {
         kind: ObjectKind,
     ) -> Result<Option<String>, Failure> {
         self.repository
-            .newest_object(ehr_id, kind)
+            .newest_object(ehr_id, kind, None)
+            .await
+            .map_err(Failure::of_store)
+    }
+
+    /// Like [`Service::object_of`], but returns the object that the EHR had at `version_at_time` of
+    /// the request. An EHR has one directory at a time, and may have several one after another.
+    pub(crate) async fn object_at_time(
+        &self,
+        call: &Call<'_>,
+        ehr_id: &str,
+        kind: ObjectKind,
+    ) -> Result<Option<String>, Failure> {
+        let at = version_at_time(call.request)?;
+        self.repository
+            .newest_object(ehr_id, kind, at.as_deref())
             .await
             .map_err(Failure::of_store)
     }

@@ -16,8 +16,10 @@ use super::ids::{Target, VersionUid};
 use super::negotiate::{Return, choose, json_body};
 use super::owner::Owner;
 use super::validators::{check_if_match, not_modified, tags_etag};
+use crate::rm::class::Cls;
 use crate::rm::json::{self, elements, members, quote_into};
 use crate::store::repository::{ItemTag, ListPage, Repository, StoreError, TagList};
+use aqlite_rm::order;
 use serde_json::{Value, json};
 
 /// The maximum number of tags of a target.
@@ -43,7 +45,7 @@ impl<R: Repository> Service<R> {
         loop {
             let read = self.repository.tag_lists(owner.id(), after.as_deref());
             let ListPage { items, more } = read.await.map_err(Failure::of_store)?;
-            self.add_tags(call, &owner, &items, &mut shown);
+            self.add_tags(call, &owner, &items, &mut shown).await?;
             if shown.len() > LISTED {
                 return Err(Failure::new(
                     422,
@@ -68,15 +70,29 @@ impl<R: Repository> Service<R> {
         Ok(Response::new(200).with_body("application/json", shown))
     }
 
-    /// Appends the selected tags to a JSON array that is not closed.
-    fn add_tags(&self, call: &Call<'_>, owner: &Owner, lists: &[TagList], shown: &mut String) {
+    /// Appends the selected tags to a JSON array that is not closed. Their objects are read for the
+    /// classes of the targets.
+    async fn add_tags(
+        &self,
+        call: &Call<'_>,
+        owner: &Owner,
+        lists: &[TagList],
+        shown: &mut String,
+    ) -> Result<(), Failure> {
+        let is_any_selected = |list: &&TagList| list.tags.iter().any(|tag| is_selected(call, tag));
+        let lists: Vec<&TagList> = lists.iter().filter(is_any_selected).collect();
+        let objects = order::distinct(lists.iter().map(|list| object_of(&list.target)));
+        let mut read = self.read_all_followed(call, owner, &objects).await?;
         for list in lists {
+            let object = object_of(&list.target);
+            let class = self.class_of_object(call, owner, object, &mut read).await?;
             for tag in list.tags.iter().filter(|tag| is_selected(call, tag)) {
                 shown.push_str(if shown.len() > 1 { "," } else { "" });
-                let tag = self.item_tag(owner, &list.target, None, tag);
+                let tag = self.item_tag(owner, &list.target, class, tag);
                 shown.push_str(&tag.to_string());
             }
         }
+        Ok(())
     }
 
     /// GET …/{composition|ehr_status|person|…}/{object or version uid}/tags
@@ -198,20 +214,14 @@ impl<R: Repository> Service<R> {
         let shown = |list: &TagList| {
             list.tags
                 .iter()
-                .map(|tag| self.item_tag(owner, &list.target, Some(what), tag))
+                .map(|tag| self.item_tag(owner, &list.target, what.class, tag))
                 .collect::<Vec<Value>>()
         };
         Value::Array(lists.iter().flat_map(shown).collect())
     }
 
-    /// Returns an ITEM_TAG as JSON.
-    fn item_tag(
-        &self,
-        owner: &Owner,
-        target: &str,
-        what: Option<&Controlled>,
-        tag: &ItemTag,
-    ) -> Value {
+    /// Returns an ITEM_TAG as JSON. `class` is the class of its target.
+    fn item_tag(&self, owner: &Owner, target: &str, class: Cls, tag: &ItemTag) -> Value {
         let id_class = if target.contains("::") {
             "OBJECT_VERSION_ID"
         } else {
@@ -221,8 +231,7 @@ impl<R: Repository> Service<R> {
             Owner::Ehr(_) | Owner::Unread(_) => (owner.id(), "EHR"),
             Owner::Demographic => (self.config.system_id.as_str(), "SYSTEM"),
         };
-        let class = what.map_or("VERSIONED_OBJECT", |what| what.class.name());
-        let mut item = json!({ "key": tag.key, "target": reference(id_class, target, class), "owner_id": reference("HIER_OBJECT_ID", owner_id, owner_class) });
+        let mut item = json!({ "key": tag.key, "target": reference(id_class, target, class.name()), "owner_id": reference("HIER_OBJECT_ID", owner_id, owner_class) });
         for (name, text) in [("value", &tag.value), ("target_path", &tag.path)] {
             if let (Some(text), Some(members)) = (text, item.as_object_mut()) {
                 members.insert(name.to_owned(), text.as_str().into());
@@ -230,6 +239,11 @@ impl<R: Repository> Service<R> {
         }
         item
     }
+}
+
+/// Returns the object of a target, which is an object or a version.
+fn object_of(target: &str) -> &str {
+    target.split("::").next().unwrap_or_default()
 }
 
 /// Returns an OBJECT_REF as JSON. `class` is the class of the id, `referred` that of the object.

@@ -1,6 +1,7 @@
 //! Points in time of the interface: reading and writing.
 
 use super::error::Failure;
+use super::http::Request;
 use crate::rm::time::{Parts, Temporal, TemporalKind, date_after, format_utc, from_unix_millis};
 
 const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
@@ -49,6 +50,12 @@ pub(crate) fn http_date(iso: &str) -> Option<String> {
 /// time is UTC.
 pub(crate) fn at_time(text: &str) -> Result<String, Failure> {
     time_of("version_at_time", text)
+}
+
+/// Returns the parameter `version_at_time` of a request, in the form of [`iso`].
+pub(crate) fn version_at_time(request: &Request) -> Result<Option<String>, Failure> {
+    let stated = request.query_value("version_at_time");
+    stated.filter(|t| !t.is_empty()).map(at_time).transpose()
 }
 
 /// Reads a parameter that is a time.

@@ -9,7 +9,7 @@ use super::http::Response;
 use super::ids::{Target, VersionUid};
 use super::owner::Owner;
 use super::route::Part;
-use super::time::at_time;
+use super::time::version_at_time;
 use crate::document::ObjectKind;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::imported::standard_form;
@@ -49,12 +49,7 @@ impl<R: Repository> Service<R> {
         what: &Controlled,
         target: &Target,
     ) -> Result<BoundedVersion, Failure> {
-        let at = call
-            .request
-            .query_value("version_at_time")
-            .filter(|t| !t.is_empty())
-            .map(at_time)
-            .transpose()?;
+        let at = version_at_time(call.request)?;
         let uid;
         let (object, which) = match (target, &at) {
             (Target::Version(version), _) => {
@@ -162,23 +157,21 @@ impl<R: Repository> Service<R> {
     ) -> Result<Response, Failure> {
         let owner = self.owner(call).await?;
         let owner = owner.id();
-        let (object, rest) = match what.single {
-            true => (self.object_of(owner, what.kind).await?, 0),
-            false => (Some(call.sub_param(0).to_ascii_lowercase()), 1),
+        if part == Part::Version {
+            let target = Target::Version(named_version(call, what)?);
+            return self.show_version(call, owner, what, &target).await;
+        }
+        let object = match (what.single, part) {
+            (false, _) => Some(call.sub_param(0).to_ascii_lowercase()),
+            (true, Part::AtTime) => self.object_at_time(call, owner, what.kind).await?,
+            (true, _) => self.object_of(owner, what.kind).await?,
         };
         let object = object.ok_or_else(|| missing(what))?;
         match part {
             Part::Container => self.show_container(call, owner, what, &object).await,
             Part::History => self.show_history(call, owner, what, &object).await,
-            Part::AtTime => {
+            Part::AtTime | Part::Version => {
                 self.show_version(call, owner, what, &Target::Object(object))
-                    .await
-            }
-            Part::Version => {
-                let uid = VersionUid::parse(call.sub_param(rest))
-                    .filter(|uid| uid.object_id == object)
-                    .ok_or_else(|| missing(what))?;
-                self.show_version(call, owner, what, &Target::Version(uid))
                     .await
             }
         }
@@ -346,14 +339,31 @@ impl<R: Repository> Service<R> {
     }
 }
 
+/// Returns the version in the path of a VERSIONED_OBJECT. It belongs to the object that the path
+/// names. A path of a directory names none: the EHR may have had several, one after another.
+fn named_version(call: &Call<'_>, what: &Controlled) -> Result<VersionUid, Failure> {
+    let (object, position) = match what.single {
+        true => (None, 0),
+        false => (Some(call.sub_param(0).to_ascii_lowercase()), 1),
+    };
+    VersionUid::parse(call.sub_param(position))
+        .filter(|uid| object.is_none_or(|object| uid.object_id == object))
+        .ok_or_else(|| missing(what))
+}
+
+/// Returns the REVISION_HISTORY_ITEM of a version. Its audits are the audit of the commit, and then
+/// those of the attestations in their order (RM Common, REVISION_HISTORY_ITEM.audits).
 fn history_item(version: &Version) -> String {
     let tree = version.packed.unpack();
-    // An imported version has the audit of its import, and that of its original system.
+    // An imported version has the audit of its import, and those of its original system.
     let around = tree.root();
     let audits = [around, around.and_then(|root| root.get(Attr::ITEM))]
         .into_iter()
         .flatten()
-        .filter_map(|version| version.get(Attr::COMMIT_AUDIT));
+        .flat_map(|version| {
+            let commit = version.get(Attr::COMMIT_AUDIT).into_iter();
+            commit.chain(version.values(Attr::ATTESTATIONS))
+        });
     let audits = audits.map(json::write).collect::<Vec<_>>().join(",");
     let id = object(&[
         ("_type", "OBJECT_VERSION_ID"),

@@ -616,11 +616,13 @@ pub trait Repository {
     ) -> Result<Vec<String>, StoreError>;
 
     /// Returns the object of this kind that was committed to last, or `None` if the EHR never had
-    /// one.
+    /// one. With `at`, commits after this time (text form of [`Version::time_committed`]) do not
+    /// count.
     async fn newest_object(
         &self,
         ehr_id: &str,
         kind: ObjectKind,
+        at: Option<&str>,
     ) -> Result<Option<String>, StoreError>;
 
     /// Returns the [`Commit::idempotency`] of a contribution.

@@ -441,8 +441,8 @@ fn memory_and_database_agree_on_everything() {
             ObjectKind::Folder,
         ] {
             assert_eq!(
-                done(store.newest_object(&ehr, kind)),
-                done(memory.newest_object(&ehr, kind))
+                done(store.newest_object(&ehr, kind, None)),
+                done(memory.newest_object(&ehr, kind, None))
             );
         }
         if dice.roll(40) == 0 {

@@ -58,6 +58,7 @@ suite! {
     content_behind_a_lock_in_one_transaction_is_refused
     an_ehr_has_one_status
     the_newest_object_is_found_behind_any_number
+    the_object_of_a_time_is_the_newest_one_committed_until_then
     the_idempotency_key_is_stored_with_its_contribution
     a_status_changes_the_flags_of_its_ehr
     parties_need_no_ehr

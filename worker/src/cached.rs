@@ -293,8 +293,13 @@ impl<R: Repository> Repository for CachedDefinitions<R> {
         self.inner.objects(ehr_id, kind, offset, limit).await
     }
 
-    async fn newest_object(&self, ehr_id: &str, kind: ObjectKind) -> Outcome<Option<String>> {
-        self.inner.newest_object(ehr_id, kind).await
+    async fn newest_object(
+        &self,
+        ehr_id: &str,
+        kind: ObjectKind,
+        at: Option<&str>,
+    ) -> Outcome<Option<String>> {
+        self.inner.newest_object(ehr_id, kind, at).await
     }
 
     async fn idempotency(&self, ehr_id: &str, contribution_uid: &str) -> Outcome<Option<String>> {

@@ -13,13 +13,12 @@ use serde_json::{Map, Value, json};
 const SERVICE: &str = include_str!("schemas.json");
 
 /// Mandatory attributes that a document may lack: the server adds a uid, intervals include their
-/// bounds, no EHR_ACCESS is stored, and another resource lists the contributions of an EHR.
-const NOT_REQUIRED: [(Cls, Attr); 5] = [
+/// bounds, and another resource lists the contributions of an EHR.
+const NOT_REQUIRED: [(Cls, Attr); 4] = [
     (Cls::EHR, Attr::CONTRIBUTIONS),
     (Cls::PARTY, Attr::UID),
     (Cls::DV_INTERVAL, Attr::LOWER_INCLUDED),
     (Cls::DV_INTERVAL, Attr::UPPER_INCLUDED),
-    (Cls::EHR, Attr::EHR_ACCESS),
 ];
 
 /// Returns a reference to a schema of the document.

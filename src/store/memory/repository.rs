@@ -355,13 +355,18 @@ impl Repository for Memory {
         &self,
         ehr_id: &str,
         kind: ObjectKind,
+        at: Option<&str>,
     ) -> impl Future<Output = Result<Option<String>, StoreError>> {
         self.completed(|| {
             let state = self.state.borrow();
-            let newest = state
-                .documents(ehr_id)
-                .filter(|doc| doc.row.kind == kind)
-                .last();
+            let mut newest = None;
+            for doc in state.documents(ehr_id).filter(|doc| doc.row.kind == kind) {
+                let is_of_time = match at {
+                    Some(at) => state.version(doc.document)?.time_committed.as_str() <= at,
+                    None => true,
+                };
+                newest = if is_of_time { Some(doc) } else { newest };
+            }
             Ok(newest.map(|doc| state.batch.object_id(doc.document).to_owned()))
         })
     }

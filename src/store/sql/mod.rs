@@ -225,14 +225,18 @@ impl<S: Sql> Repository for SqlRepository<S> {
         &self,
         ehr_id: &str,
         kind: ObjectKind,
+        at: Option<&str>,
     ) -> Result<Option<String>, StoreError> {
-        let rows = self
-            .rows(
-                Statement::new(read::NEWEST_OBJECT)
-                    .bind(ehr_id)
-                    .bind(kind.number()),
-            )
-            .await?;
+        let query = match at {
+            Some(at) => Statement::new(read::OBJECT_AT)
+                .bind(ehr_id)
+                .bind(kind.number())
+                .bind(at),
+            None => Statement::new(read::NEWEST_OBJECT)
+                .bind(ehr_id)
+                .bind(kind.number()),
+        };
+        let rows = self.rows(query).await?;
         rows.into_iter()
             .next()
             .map(|row| Fields::of(row).text())

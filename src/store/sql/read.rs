@@ -79,6 +79,10 @@ pub(super) const OBJECTS: &str = "SELECT object FROM version WHERE ehr = (SELECT
 /// The kind of an object never changes, so the newest version of a kind belongs to the object of
 /// that kind that was committed to last.
 pub(super) const NEWEST_OBJECT: &str = "SELECT object FROM version WHERE id = (SELECT max(id) FROM version WHERE ehr = (SELECT id FROM ehr WHERE ehr_id = ?1) AND kind = ?2)";
+/// Like [`NEWEST_OBJECT`], without the versions after the time `?3`.
+pub(super) const OBJECT_AT: &str =
+    "SELECT object FROM version WHERE id = (SELECT max(id) FROM version
+    WHERE ehr = (SELECT id FROM ehr WHERE ehr_id = ?1) AND kind = ?2 AND time_committed <= ?3)";
 pub(super) const IDEMPOTENCY: &str = "SELECT c.idempotency FROM contribution c JOIN ehr e ON e.id = c.ehr WHERE c.uid = ?2 AND e.ehr_id = ?1";
 const CONTRIBUTION: &str = "SELECT c.uid, e.ehr_id, c.shapes, c.digest, c.document FROM contribution c JOIN ehr e ON e.id = c.ehr WHERE c.uid = ?2 AND e.ehr_id = ?1";
 

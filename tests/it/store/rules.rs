@@ -369,9 +369,33 @@ pub fn an_ehr_has_one_status<R: Repository>(store: &R) {
     );
 }
 
+pub fn the_object_of_a_time_is_the_newest_one_committed_until_then<R: Repository>(store: &R) {
+    done(store.commit(creation(EHR, None)));
+    let folder = |object, number, minute| {
+        let draft = Draft {
+            minute,
+            deletes: number == 2,
+            ..Draft::of(ObjectKind::Folder, object, number)
+        };
+        done(store.commit(draft.commit()));
+    };
+    folder("early", 1, 10);
+    folder("early", 2, 20);
+    folder("late", 1, 30);
+    let at = |minute| {
+        let time = time(minute);
+        done(store.newest_object(EHR, ObjectKind::Folder, Some(&time)))
+    };
+    assert_eq!(at(9), None);
+    for minute in [10, 19, 20, 29] {
+        assert_eq!(at(minute).as_deref(), Some("early"), "minute {minute}");
+    }
+    assert_eq!(at(30).as_deref(), Some("late"));
+}
+
 pub fn the_newest_object_is_found_behind_any_number<R: Repository>(store: &R) {
     done(store.commit(creation(EHR, None)));
-    let newest = || done(store.newest_object(EHR, ObjectKind::Folder));
+    let newest = || done(store.newest_object(EHR, ObjectKind::Folder, None));
     assert_eq!(newest(), None);
     let names: Vec<String> = (0..1_100).map(|i| format!("f{i}")).collect();
     let folder = |object, number| {
@@ -402,11 +426,11 @@ pub fn the_newest_object_is_found_behind_any_number<R: Repository>(store: &R) {
         "a directory that is restored"
     );
     assert_eq!(
-        done(store.newest_object(EHR, ObjectKind::EhrStatus)),
+        done(store.newest_object(EHR, ObjectKind::EhrStatus, None)),
         Some(format!("status-{EHR}"))
     );
     assert_eq!(
-        done(store.newest_object(OTHER, ObjectKind::EhrStatus)),
+        done(store.newest_object(OTHER, ObjectKind::EhrStatus, None)),
         None
     );
 }
