@@ -2,6 +2,7 @@
 //! constraints with the same id.
 
 use super::pattern::Pattern;
+use super::slot;
 use super::tree::{Attribute, Constraint, Node, Template};
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::order;
@@ -241,7 +242,7 @@ impl<'t> Siblings<'t> {
             .chain(fits)
             .partition(Candidate::is_slot);
         let ranked = self.ranked(&Name::of(object), &nodes);
-        let slot = slots.iter().find(|c| c.fits()).map(|c| c.index);
+        let slot = best_slot(object, &slots);
         best_of(&ranked, |c| c.fits() && c.has_room())
             .or_else(|| best_of(&ranked, |c| c.fits()))
             .or(slot)
@@ -342,23 +343,38 @@ pub(super) fn plain_name(name: &str) -> &str {
     }
 }
 
+/// Returns the index of the slot for an object: one that names its archetype, before one that permits
+/// any.
+fn best_slot(object: NodeRef<'_>, slots: &[Candidate<'_>]) -> Option<usize> {
+    let archetype = archetype_of(object);
+    let names_archetype = |candidate: &Candidate<'_>| match &candidate.node.constraint {
+        Constraint::Slot { includes, .. } => slot::recommends(includes, archetype),
+        _ => false,
+    };
+    let fitting = slots.iter().filter(|c| c.fits());
+    let rank = |c: &&Candidate<'_>| (!names_archetype(c), !c.has_room());
+    fitting.min_by_key(rank).map(|c| c.index)
+}
+
+/// Returns the archetype id of an object, else its node id.
+fn archetype_of(object: NodeRef<'_>) -> &str {
+    object
+        .text_along(&[Attr::ARCHETYPE_DETAILS, Attr::ARCHETYPE_ID, Attr::VALUE])
+        .or_else(|| object.text_at(Attr::ARCHETYPE_NODE_ID))
+        .unwrap_or_default()
+}
+
 fn identifies(object: NodeRef<'_>, node: &Node) -> bool {
     if !object.class().is_a(Cls::LOCATABLE) {
         return true;
     }
     let id = object.text_at(Attr::ARCHETYPE_NODE_ID).unwrap_or_default();
-    let archetype = || {
-        object
-            .text_along(&[Attr::ARCHETYPE_DETAILS, Attr::ARCHETYPE_ID, Attr::VALUE])
-            .unwrap_or(id)
-    };
+    let archetype = || archetype_of(object);
     match (&node.constraint, &node.archetype_id) {
         (Constraint::Slot { includes, excludes }, _) => {
             let archetype = archetype();
             let is_root = aqlite_rm::id::is_archetype_id(archetype);
-            let refused = excludes.iter().any(|e| e.matches(archetype));
-            let welcome = includes.iter().any(|i| i.matches(archetype));
-            is_root && (welcome || (includes.is_empty() && !refused))
+            is_root && slot::permits(includes, excludes, archetype)
         }
         (_, Some(root)) => id == root || archetype() == root,
         (_, None) => node.node_id.is_empty() || id == node.node_id,
