@@ -2,6 +2,8 @@
 #![deny(missing_docs)]
 
 mod adl2;
+#[cfg(test)]
+mod constraint_cases;
 pub mod describe;
 mod draft;
 pub mod example;
