@@ -62,6 +62,8 @@ pub(super) struct Siblings<'t> {
     steps: usize,
     /// The names of the constraints, computed when a constraint first competes with another.
     names: Vec<OnceCell<Names<'t>>>,
+    /// The groups of constraints with the same id that no name distinguishes.
+    rivals: OnceCell<Vec<Vec<usize>>>,
 }
 
 /// The runtime names that a constraint permits.
@@ -142,6 +144,7 @@ impl<'t> Siblings<'t> {
             open: Vec::new(),
             steps: 0,
             names: attribute.children.iter().map(|_| OnceCell::new()).collect(),
+            rivals: OnceCell::new(),
         };
         // One pass over the constraints replaces a comparison of each member with each of them.
         for (index, node) in attribute.children.iter().enumerate() {
@@ -185,6 +188,28 @@ impl<'t> Siblings<'t> {
         let mut found: Vec<usize> = lists.into_iter().flatten().flatten().copied().collect();
         order::sort(&mut found);
         found
+    }
+
+    /// Returns the groups of constraints with the same id that no name distinguishes.
+    pub fn rivals(&self) -> &[Vec<usize>] {
+        self.rivals.get_or_init(|| {
+            let groups = self.by_code.values().chain(self.by_archetype.values());
+            let unnamed = groups.filter(|group| group.len() > 1 && self.is_unnamed(group));
+            let mut rivals: Vec<Vec<usize>> = unnamed.cloned().collect();
+            // The order of a map is not that of the template.
+            order::sort(&mut rivals);
+            rivals
+        })
+    }
+
+    /// Returns whether constraints have neither names nor different terms.
+    fn is_unnamed(&self, group: &[usize]) -> bool {
+        let terms = |index: &usize| self.names(*index).map(|names| &names.terms);
+        let first = group.first().and_then(terms);
+        group.iter().all(|index| {
+            let is_named = self.names(*index).is_none_or(Names::is_named);
+            !is_named && terms(index) == first
+        })
     }
 
     /// Returns the number of comparisons that [`Siblings::choose`] needs for these candidates.

@@ -16,6 +16,7 @@ mod opt;
 mod opt2;
 mod reading;
 mod reference;
+mod rematch;
 mod slot;
 pub mod tree;
 mod unique;

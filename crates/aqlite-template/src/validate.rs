@@ -84,7 +84,9 @@ pub(super) struct Check<'a> {
     template: &'a Template,
     language: &'a str,
     /// Whether existence, cardinality and occurrences are not checked.
-    is_draft: bool,
+    pub(super) is_draft: bool,
+    /// Whether the findings are dropped: only their absence counts.
+    pub(super) is_trial: bool,
     path: Vec<Step<'a>>,
     /// The enclosing constraints, outermost first.
     around: Vec<&'a Node>,
@@ -109,6 +111,7 @@ impl<'a> Check<'a> {
             template,
             language,
             is_draft: false,
+            is_trial: false,
             path,
             around,
             findings,
@@ -122,7 +125,7 @@ impl<'a> Check<'a> {
 
     /// Returns the index of the constraints of an attribute. It is built once for all objects with
     /// the attribute.
-    fn siblings(&mut self, attribute: &'a Attribute) -> Rc<Siblings<'a>> {
+    pub(super) fn siblings(&mut self, attribute: &'a Attribute) -> Rc<Siblings<'a>> {
         let known = self
             .siblings
             .entry(std::ptr::from_ref(attribute))
@@ -163,6 +166,18 @@ impl<'a> Check<'a> {
             .filter(|node| !node.node_id.is_empty())
             .find_map(|node| self.name_of(node));
         self.add_finding(finding, label);
+    }
+
+    /// Runs checks and drops their findings. Returns whether there was no error.
+    pub(super) fn without_report(&mut self, act: impl FnOnce(&mut Check<'a>)) -> bool {
+        let (found, kept) = (self.found, self.findings.len());
+        let outer = std::mem::replace(&mut self.is_trial, true);
+        act(self);
+        let mut dropped = self.findings.drain(kept.min(self.findings.len())..);
+        let is_sound = dropped.all(|finding| finding.severity != Severity::Error);
+        drop(dropped);
+        (self.found, self.is_trial) = (found, outer);
+        is_sound && self.ended.is_none()
     }
 
     fn add_finding(&mut self, finding: Finding, label: Option<&str>) {
@@ -365,11 +380,16 @@ impl<'a> Check<'a> {
         // Counted while the members are assigned: the choice among equal candidates depends on the
         // counts.
         let mut counts = vec![0_usize; attribute.children.len()];
-        for (i, value) in values.iter().enumerate() {
+        let mut choices = Vec::with_capacity(values.len());
+        for value in values {
             let chosen = self.choose(*value, attribute, &counts)?;
-            if let Some(count) = chosen.and_then(|index| counts.get_mut(index)) {
-                *count += 1;
-            }
+            count(&mut counts, chosen);
+            choices.push(chosen);
+        }
+        self.rematch(values, attribute, &mut choices);
+        counts.fill(0);
+        for (i, (value, chosen)) in values.iter().zip(choices).enumerate() {
+            count(&mut counts, chosen);
             self.at(Step::Index(i), |check| match chosen {
                 Some(index) => check.chosen(*value, attribute.children.get(index)),
                 None if value.class().is_a(Cls::LOCATABLE) => check.foreign(*value),
@@ -437,7 +457,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn chosen(&mut self, value: NodeRef<'a>, node: Option<&'a Node>) {
+    pub(super) fn chosen(&mut self, value: NodeRef<'a>, node: Option<&'a Node>) {
         match node {
             // The content of a slot is constrained by its own archetype, which the template does
             // not contain.
@@ -599,6 +619,13 @@ impl<'a> Check<'a> {
             let message = format!("the text of code {code} is not the one of the template");
             self.report(Finding::warning("TPL0512", "", message).expected(term.text.as_str()));
         }
+    }
+}
+
+/// Counts a member of the constraint that was chosen for it.
+fn count(counts: &mut [usize], chosen: Option<usize>) {
+    if let Some(count) = chosen.and_then(|index| counts.get_mut(index)) {
+        *count += 1;
     }
 }
 
