@@ -368,8 +368,8 @@ pub(super) fn plain_name(name: &str) -> &str {
     }
 }
 
-/// Returns the index of the slot for an object: one that names its archetype, before one that permits
-/// any.
+/// Returns the index of the slot for an object: one with room before a full one, then one that names
+/// its archetype before one that permits any.
 fn best_slot(object: NodeRef<'_>, slots: &[Candidate<'_>]) -> Option<usize> {
     let archetype = archetype_of(object);
     let names_archetype = |candidate: &Candidate<'_>| match &candidate.node.constraint {
@@ -377,7 +377,7 @@ fn best_slot(object: NodeRef<'_>, slots: &[Candidate<'_>]) -> Option<usize> {
         _ => false,
     };
     let fitting = slots.iter().filter(|c| c.fits());
-    let rank = |c: &&Candidate<'_>| (!names_archetype(c), !c.has_room());
+    let rank = |c: &&Candidate<'_>| (!c.has_room(), !names_archetype(c));
     fitting.min_by_key(rank).map(|c| c.index)
 }
 
