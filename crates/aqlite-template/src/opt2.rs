@@ -1,9 +1,10 @@
 //! Opt2Reader of operational templates of ADL 2 (AOM 2 XML).
 //!
 //! Both published forms are supported: multiplicities as elements, and multiplicities as texts
-//! (`P_ARCHETYPE`). A definition with constraints that the tree cannot represent (references,
-//! several ranges of one value, tuples of classes other than quantities, ordinals and scales) is
-//! opaque. Such a template has names and a root class, and documents are checked by the Reference
+//! (`P_ARCHETYPE`). A value with several ranges becomes alternatives, a reference a copy of its
+//! target. A constraint that the tree cannot represent (a tuple of other classes than quantities,
+//! ordinals and scales, or another kind of constraint) leaves its node unchecked. A definition with
+//! a class that the Reference Model does not have is opaque: documents are checked by the Reference
 //! Model alone.
 
 mod terminology;
@@ -31,13 +32,13 @@ impl Template {
     /// Reads an operational template of ADL 2, as ADL text or as XML.
     ///
     /// The XML root is `template`, `operational_template` or `archetype`, with an id and a
-    /// definition. A template with unsupported constraints is read as opaque
-    /// ([`Template::is_opaque`]).
+    /// definition. A constraint that is not supported is a warning (`TPL0404`), and a template with a
+    /// foreign class is opaque ([`Template::is_opaque`]).
     ///
     /// # Errors
     /// All reasons why the text is not a template: codes `TPL01xx` (not well-formed, a document
     /// type, too deep, too large), `TPL02xx` (wrong root, no id, no definition, a template of ADL
-    /// 1.4).
+    /// 1.4), `TPL03xx` (an unreadable boolean, too many terms).
     pub fn parse_opt2(text: &str) -> Result<Template, Vec<Diagnostic>> {
         Template::of_opt2(&opt2_document(text).map_err(|d| vec![d])?)
     }

@@ -40,7 +40,7 @@ pub struct Template {
     pub singleton: Option<String>,
     /// Warnings about the source text that do not prevent its use.
     pub warnings: Vec<Diagnostic>,
-    /// Whether the definition uses unsupported constraints. Documents are then checked by the
+    /// Whether the definition has a class that is unknown. Documents are then checked by the
     /// Reference Model alone.
     pub is_opaque: bool,
     /// The violations of the limits of an upload.
