@@ -138,6 +138,7 @@ export type DiagnosticCode =
   | "TPL0302"
   | "TPL0303"
   | "TPL0304"
+  | "TPL0305"
   | "TPL0401"
   | "TPL0402"
   | "TPL0403"

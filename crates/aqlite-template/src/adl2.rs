@@ -95,7 +95,11 @@ fn section<'a>(
         "language" => language(elements, root, &reader.attributes()?),
         "terminology" => {
             let terminology = elements.add(Some(root), "terminology", span)?;
-            terms(elements, terminology, &reader.attributes()?)
+            // Some tools omit the keyword of the section behind the terminology.
+            let all = reader.attributes()?.into_iter();
+            let (outer, own): (Vec<_>, Vec<_>) = all.partition(|a| is_component(&a.name));
+            terms(elements, terminology, &own)?;
+            components(elements, root, outer)
         }
         "component_terminologies" | "component_ontologies" => {
             components(elements, root, reader.attributes()?)
@@ -300,7 +304,7 @@ fn language<'a>(
     )
 }
 
-/// Converts the terms and value sets of a terminology.
+/// Converts the terms, bindings and value sets of a terminology.
 fn terms<'a>(
     elements: &mut Elements<'a>,
     parent: usize,
@@ -312,6 +316,11 @@ fn terms<'a>(
             "term_definitions" => {
                 for language in parts {
                     language_terms(elements, parent, language)?;
+                }
+            }
+            "term_bindings" => {
+                for set in parts {
+                    term_bindings(elements, parent, set)?;
                 }
             }
             "value_sets" => {
@@ -347,6 +356,23 @@ fn language_terms<'a>(
     Ok(())
 }
 
+/// Converts the bindings of codes to one terminology.
+fn term_bindings<'a>(
+    elements: &mut Elements<'a>,
+    parent: usize,
+    set: &Attribute,
+) -> Result<(), Diagnostic> {
+    let element = elements.add(Some(parent), "term_bindings", set.place)?;
+    elements.attribute(element, "terminology", &set.name);
+    for binding in set.value.attributes() {
+        let item = elements.add(Some(element), "items", binding.place)?;
+        elements.attribute(item, "code", &binding.name);
+        let target = binding.value.texts().next().unwrap_or_default();
+        elements.text_child(item, "value", target, binding.place)?;
+    }
+    Ok(())
+}
+
 /// Converts the members of one value set.
 fn value_set<'a>(
     elements: &mut Elements<'a>,
@@ -363,6 +389,11 @@ fn value_set<'a>(
     Ok(())
 }
 
+/// Returns whether an attribute has the terminologies of the archetypes used.
+fn is_component(name: &str) -> bool {
+    matches!(name, "component_terminologies" | "component_ontologies")
+}
+
 /// Converts the terminologies of the archetypes used, by archetype id.
 fn components<'a>(
     elements: &mut Elements<'a>,
@@ -370,11 +401,7 @@ fn components<'a>(
     all: Vec<Attribute>,
 ) -> Result<(), Diagnostic> {
     for attribute in all {
-        let wrapped = matches!(
-            attribute.name.as_str(),
-            "component_terminologies" | "component_ontologies"
-        );
-        let own = if wrapped {
+        let own = if is_component(&attribute.name) {
             attribute.value.into_attributes()
         } else {
             vec![attribute]

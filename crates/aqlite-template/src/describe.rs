@@ -147,7 +147,9 @@ impl Reader<'_> {
     /// Adds the constraints on a data value, from whichever of its attributes have them.
     fn limits(&self, node: &Node, into: &mut Description) {
         match &node.constraint {
-            Constraint::Code { terminology, codes } if !codes.is_empty() => {
+            Constraint::Code {
+                terminology, codes, ..
+            } if !codes.is_empty() => {
                 let choice = |code: &String| self.code(node, terminology, code, None);
                 into.codes.extend(codes.iter().map(choice));
             }

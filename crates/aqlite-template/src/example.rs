@@ -5,6 +5,7 @@
 //! mandatory one is a finding. The result is checked by both validators.
 
 mod defaults;
+mod event;
 mod leaf;
 mod slot;
 
@@ -16,7 +17,7 @@ use aqlite_rm::class::{Attr, AttrDef, Cls};
 use aqlite_rm::diag::{Finding, Severity};
 use aqlite_rm::id::ArchetypeId;
 use aqlite_rm::order;
-use aqlite_rm::tree::{NodeRef, Tree};
+use aqlite_rm::tree::Tree;
 use std::cell::Cell;
 
 /// The extent of an example.
@@ -208,6 +209,9 @@ impl<'t> Place<'t> {
             class => Draft::object(class),
         };
         let mut problems = self.attributes(&mut draft, class, node);
+        if class.is_a(Cls::EVENT) {
+            self.put_offset(&mut draft, node);
+        }
         if class.is_a(Cls::LOCATABLE) {
             match self.identity(node, id) {
                 Ok(identity) => identity
@@ -397,7 +401,9 @@ impl<'t> Place<'t> {
         }
         let made = match &node.constraint {
             Constraint::Slot { includes, excludes } => self.slot(node, includes, excludes),
-            Constraint::Code { terminology, codes } => Ok(self.phrase(terminology, codes)),
+            Constraint::Code {
+                terminology, codes, ..
+            } => Ok(self.phrase(terminology, codes)),
             Constraint::CodeSet { reference } => {
                 Ok(self.phrase(&self.code_set(node, reference), &[]))
             }
@@ -729,20 +735,6 @@ fn concrete_class_for(class: Cls, attrs: &[Attr]) -> Option<Cls> {
     Some(class)
         .filter(|c| !c.is_abstract())
         .or_else(|| defaults::PREFERRED.into_iter().chain(Cls::all()).find(fits))
-}
-
-/// Checks a draft against the constraint on its value.
-fn holds(place: &Place<'_>, draft: Draft, attr: Attr, node: &Node) -> bool {
-    if !place.spend(1 + super::leaf::cost(&node.constraint)) {
-        return false;
-    }
-    let tree = draft.into_tree(Some(attr));
-    let Some(value): Option<NodeRef<'_>> = tree.root() else {
-        return false;
-    };
-    let mut check = super::validate::Check::new(place.template, place.language);
-    super::leaf::check(&mut check, value, node);
-    check.is_sound()
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! constraints with the same id.
 
 use super::pattern::Pattern;
+use super::slot;
 use super::tree::{Attribute, Constraint, Node, Template};
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::order;
@@ -61,6 +62,8 @@ pub(super) struct Siblings<'t> {
     steps: usize,
     /// The names of the constraints, computed when a constraint first competes with another.
     names: Vec<OnceCell<Names<'t>>>,
+    /// The groups of constraints with the same id that no name distinguishes.
+    rivals: OnceCell<Vec<Vec<usize>>>,
 }
 
 /// The runtime names that a constraint permits.
@@ -141,6 +144,7 @@ impl<'t> Siblings<'t> {
             open: Vec::new(),
             steps: 0,
             names: attribute.children.iter().map(|_| OnceCell::new()).collect(),
+            rivals: OnceCell::new(),
         };
         // One pass over the constraints replaces a comparison of each member with each of them.
         for (index, node) in attribute.children.iter().enumerate() {
@@ -184,6 +188,28 @@ impl<'t> Siblings<'t> {
         let mut found: Vec<usize> = lists.into_iter().flatten().flatten().copied().collect();
         order::sort(&mut found);
         found
+    }
+
+    /// Returns the groups of constraints with the same id that no name distinguishes.
+    pub fn rivals(&self) -> &[Vec<usize>] {
+        self.rivals.get_or_init(|| {
+            let groups = self.by_code.values().chain(self.by_archetype.values());
+            let unnamed = groups.filter(|group| group.len() > 1 && self.is_unnamed(group));
+            let mut rivals: Vec<Vec<usize>> = unnamed.cloned().collect();
+            // The order of a map is not that of the template.
+            order::sort(&mut rivals);
+            rivals
+        })
+    }
+
+    /// Returns whether constraints have neither names nor different terms.
+    fn is_unnamed(&self, group: &[usize]) -> bool {
+        let terms = |index: &usize| self.names(*index).map(|names| &names.terms);
+        let first = group.first().and_then(terms);
+        group.iter().all(|index| {
+            let is_named = self.names(*index).is_none_or(Names::is_named);
+            !is_named && terms(index) == first
+        })
     }
 
     /// Returns the number of comparisons that [`Siblings::choose`] needs for these candidates.
@@ -241,7 +267,7 @@ impl<'t> Siblings<'t> {
             .chain(fits)
             .partition(Candidate::is_slot);
         let ranked = self.ranked(&Name::of(object), &nodes);
-        let slot = slots.iter().find(|c| c.fits()).map(|c| c.index);
+        let slot = best_slot(object, &slots);
         best_of(&ranked, |c| c.fits() && c.has_room())
             .or_else(|| best_of(&ranked, |c| c.fits()))
             .or(slot)
@@ -342,23 +368,38 @@ pub(super) fn plain_name(name: &str) -> &str {
     }
 }
 
+/// Returns the index of the slot for an object: one with room before a full one, then one that names
+/// its archetype before one that permits any.
+fn best_slot(object: NodeRef<'_>, slots: &[Candidate<'_>]) -> Option<usize> {
+    let archetype = archetype_of(object);
+    let names_archetype = |candidate: &Candidate<'_>| match &candidate.node.constraint {
+        Constraint::Slot { includes, .. } => slot::recommends(includes, archetype),
+        _ => false,
+    };
+    let fitting = slots.iter().filter(|c| c.fits());
+    let rank = |c: &&Candidate<'_>| (!c.has_room(), !names_archetype(c));
+    fitting.min_by_key(rank).map(|c| c.index)
+}
+
+/// Returns the archetype id of an object, else its node id.
+fn archetype_of(object: NodeRef<'_>) -> &str {
+    object
+        .text_along(&[Attr::ARCHETYPE_DETAILS, Attr::ARCHETYPE_ID, Attr::VALUE])
+        .or_else(|| object.text_at(Attr::ARCHETYPE_NODE_ID))
+        .unwrap_or_default()
+}
+
 fn identifies(object: NodeRef<'_>, node: &Node) -> bool {
     if !object.class().is_a(Cls::LOCATABLE) {
         return true;
     }
     let id = object.text_at(Attr::ARCHETYPE_NODE_ID).unwrap_or_default();
-    let archetype = || {
-        object
-            .text_along(&[Attr::ARCHETYPE_DETAILS, Attr::ARCHETYPE_ID, Attr::VALUE])
-            .unwrap_or(id)
-    };
+    let archetype = || archetype_of(object);
     match (&node.constraint, &node.archetype_id) {
         (Constraint::Slot { includes, excludes }, _) => {
             let archetype = archetype();
             let is_root = aqlite_rm::id::is_archetype_id(archetype);
-            let refused = excludes.iter().any(|e| e.matches(archetype));
-            let welcome = includes.iter().any(|i| i.matches(archetype));
-            is_root && (welcome || (includes.is_empty() && !refused))
+            is_root && slot::permits(includes, excludes, archetype)
         }
         (_, Some(root)) => id == root || archetype() == root,
         (_, None) => node.node_id.is_empty() || id == node.node_id,

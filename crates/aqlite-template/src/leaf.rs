@@ -2,7 +2,9 @@
 
 use super::fit::plain_name;
 use super::pattern::Pattern;
-use super::tree::{Constraint, Interval, Node, OrdinalItem, QuantityItem, Validity};
+use super::tree::{
+    Attribute, Binding, Constraint, Interval, Node, OrdinalItem, QuantityItem, Validity,
+};
 use super::validate::{Check, Step, is_leaf};
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::diag::Finding;
@@ -46,12 +48,18 @@ pub(super) fn check<'a>(check: &mut Check<'a>, value: NodeRef<'a>, node: &'a Nod
                 temporal(check, value, &rule);
             }
         }
-        Constraint::Code { terminology, codes } => code(check, value, terminology, codes),
+        Constraint::Code { open: true, .. } => {}
+        Constraint::Code {
+            terminology, codes, ..
+        } if !is_bound(check, value, terminology, codes, node.root) => {
+            code(check, value, terminology, codes)
+        }
+        Constraint::Code { .. } => {}
         Constraint::Quantity { list, property } if list.is_empty() => {
             measured(check, value, property.as_deref())
         }
         Constraint::Quantity { list, .. } => quantity(check, value, list),
-        Constraint::Ordinal { list } => ordinal(check, value, list),
+        Constraint::Ordinal { list } => ordinal(check, value, list, node.root),
     }
 }
 
@@ -81,21 +89,32 @@ fn text(
     let text = value.text();
     let is_action = value.attr() == Some(Attr::ACTION_ARCHETYPE_ID);
     let is_any_action = is_action && text == "/.*/";
-    if !is_open && !list.is_empty() && !is_any_action && !list.iter().any(|l| l == text) {
-        listed(check, text, list);
+    // The value is itself an expression, which the model writes between slashes.
+    let bare = Some(text).filter(|_| is_action).and_then(delimited);
+    let is_listed = |text: &str| list.iter().any(|l| l == text);
+    if !is_open && !list.is_empty() && !is_any_action {
+        let is_permitted = is_listed(text) || bare.is_some_and(is_listed);
+        if !is_permitted {
+            listed(check, text, list);
+        }
     }
     let Some(pattern) = pattern else { return };
     // Each character may be compared with each state of the expression.
-    if !check.spend(text.len().saturating_mul(pattern.steps()) / 4) {
+    if !check.spend(text.len().saturating_mul(pattern.steps()) / 2) {
         return;
     }
-    // The value is itself an expression (`action_archetype_id`): equal to that of the template, or
-    // the one for any action.
-    let is_expression = is_action && (pattern.source() == text || is_any_action);
-    if !pattern.matches(text) && !is_expression {
+    // An expression is permitted if it is that of the template, or matches it as a text.
+    let is_permitted =
+        |text: &str| pattern.matches(text) || (is_action && pattern.source() == text);
+    if !is_any_action && !is_permitted(text) && !bare.is_some_and(is_permitted) {
         let expected = format!("text that matches {}", pattern.source());
         wrong(check, text, expected);
     }
+}
+
+/// Returns the expression between the slashes of `/…/`.
+fn delimited(text: &str) -> Option<&str> {
+    text.strip_prefix('/')?.strip_suffix('/')
 }
 
 /// The maximum length in bytes of a list in a message.
@@ -205,6 +224,27 @@ fn code<'a>(check: &mut Check<'a>, value: NodeRef<'a>, terminology: &str, codes:
     check.report(finding.expected(expected).found(found));
 }
 
+/// Returns whether a code is one to which a permitted code of the archetype is bound, if the template
+/// permits such codes in data. Bindings of value sets are not expanded.
+fn is_bound(
+    check: &Check<'_>,
+    value: NodeRef<'_>,
+    terminology: &str,
+    codes: &[String],
+    root: usize,
+) -> bool {
+    let bindings = check.bindings(root).iter();
+    let mut bindings = bindings.filter(|b| b.is_permitted_in_data && terminology == "local");
+    let code = value.text_at(Attr::CODE_STRING);
+    let named = value.text_along(&[Attr::TERMINOLOGY_ID, Attr::VALUE]);
+    let is_same = |binding: &Binding| {
+        code == Some(&binding.target)
+            && named.is_some_and(|named| binding.names(named))
+            && codes.contains(&binding.code)
+    };
+    bindings.any(is_same)
+}
+
 /// Returns the id of a terminology without its release: `SNOMED-CT(2003)` names one, which
 /// constraints ignore.
 fn without_release(id: &str) -> &str {
@@ -300,19 +340,42 @@ fn imprecise(value: NodeRef<'_>, item: &QuantityItem) -> Option<QuantityProblem>
     })
 }
 
-fn ordinal<'a>(check: &mut Check<'a>, value: NodeRef<'a>, list: &[OrdinalItem]) {
+fn ordinal<'a>(check: &mut Check<'a>, value: NodeRef<'a>, list: &[OrdinalItem], root: usize) {
     let shown = value.text_at(Attr::VALUE).unwrap_or_default();
     let number = number::parse(shown);
-    let code = value
-        .text_along(&[Attr::SYMBOL, Attr::DEFINING_CODE, Attr::CODE_STRING])
-        .unwrap_or_default();
+    let symbol = value
+        .get(Attr::SYMBOL)
+        .and_then(|symbol| symbol.get(Attr::DEFINING_CODE));
+    let text = |along: &[Attr]| symbol.and_then(|symbol| symbol.text_along(along));
+    let code = text(&[Attr::CODE_STRING]).unwrap_or_default();
+    let terminology = text(&[Attr::TERMINOLOGY_ID, Attr::VALUE]).unwrap_or_default();
+    let is_named = |item: &OrdinalItem| {
+        item.terminology.is_empty()
+            || without_release(&item.terminology) == without_release(terminology)
+    };
+    let is_equivalent = |item: &OrdinalItem| {
+        let codes = std::slice::from_ref(&item.code);
+        symbol.is_some_and(|symbol| is_bound(check, symbol, &item.terminology, codes, root))
+    };
     // Value and symbol must match together: a known code with the value of another is wrong.
-    let is_same = |item: &OrdinalItem| Some(item.value) == number && item.code == code;
+    let is_same = |item: &OrdinalItem| {
+        let is_code = (item.code == code && is_named(item)) || is_equivalent(item);
+        Some(item.value) == number && is_code
+    };
     if list.is_empty() || list.iter().any(is_same) {
         return;
     }
-    let pair = |item: &OrdinalItem| format!("{}|{}", number::shortest(item.value), item.code);
-    let expected: Vec<String> = list.iter().map(pair).collect();
+    // The terminologies are shown if nothing else differs.
+    let is_foreign = |item: &OrdinalItem| Some(item.value) == number && item.code == code;
+    let is_foreign = list.iter().any(is_foreign);
+    let pair = |value: &str, terminology: &str, code: &str| match is_foreign {
+        true => format!("{value}|{terminology}::{code}"),
+        false => format!("{value}|{code}"),
+    };
+    let expected = list
+        .iter()
+        .map(|item| pair(&number::shortest(item.value), &item.terminology, &item.code));
+    let expected: Vec<String> = expected.collect();
     let message = format!(
         "{} with value {shown} and symbol {code} does not match any option",
         value.class()
@@ -320,8 +383,62 @@ fn ordinal<'a>(check: &mut Check<'a>, value: NodeRef<'a>, list: &[OrdinalItem]) 
     check.report(
         Finding::error("TPL0509", "", message)
             .expected(options(&expected))
-            .found(format!("{shown}|{code}")),
+            .found(pair(shown, terminology, code)),
     );
+}
+
+/// Checks the difference between the time of an event and the origin of its history against the
+/// ranges of the function `EVENT.offset`. One of the alternatives should contain it.
+///
+/// Another offset is a warning: the function is no part of a document, and published documents have
+/// events at other times.
+pub(super) fn offset(
+    check: &mut Check<'_>,
+    time: Temporal,
+    origin: Temporal,
+    function: &Attribute,
+) {
+    let offset = Temporal {
+        kind: TemporalKind::Duration,
+        earliest: time.earliest.saturating_sub(origin.latest),
+        latest: time.latest.saturating_sub(origin.earliest),
+        finer: time.finer.saturating_sub(origin.finer),
+    };
+    // An alternative without a range permits any offset.
+    let Some(ranges) = offsets(function) else {
+        return;
+    };
+    if !check.spend(ranges.len()) {
+        return;
+    }
+    let mut covering = ranges.iter();
+    if ranges.is_empty() || covering.any(|range| covers(range, TemporalKind::Duration, offset)) {
+        return;
+    }
+    let expected: Vec<String> = ranges.iter().map(ToString::to_string).collect();
+    let seconds = offset.earliest / 1_000_000;
+    let shown = match seconds < 0 {
+        true => format!("-PT{}S", seconds.unsigned_abs()),
+        false => format!("PT{seconds}S"),
+    };
+    let expected = expected.join(" or ");
+    let message = format!("The value {shown} should be {expected}");
+    let finding = Finding::warning("TPL0506", "", message);
+    check.report(finding.expected(expected).found(shown));
+}
+
+/// Returns the ranges of the alternatives of `EVENT.offset`, or `None` if one has no range.
+pub(super) fn offsets(function: &Attribute) -> Option<Vec<&Interval<String>>> {
+    let durations = function
+        .children
+        .iter()
+        .filter_map(|d| d.attribute("value"));
+    let alternatives = durations.flat_map(|value| &value.children);
+    let ranges = alternatives.map(|alternative| match &alternative.constraint {
+        Constraint::Temporal { range, .. } => range.as_ref(),
+        _ => None,
+    });
+    ranges.collect()
 }
 
 /// The constraints of a template on a temporal text.

@@ -146,6 +146,11 @@ impl Gauge {
         }
     }
 
+    /// Returns whether the template may have more constraint nodes.
+    pub fn has_room(&self) -> bool {
+        self.nodes < NODES
+    }
+
     /// Checks the number of alternatives below an attribute, and of those that share an id.
     pub fn alternatives(&mut self, xml: Xml<'_>, children: &[Node]) {
         self.most(

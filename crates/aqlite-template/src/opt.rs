@@ -5,19 +5,18 @@
 //! identify a template.
 
 mod sections;
+mod value;
 
 use super::limits::Gauge;
-use super::pattern::Pattern;
+use super::reference::References;
 use super::tree::{
-    Annotation, ArchetypeRoot, Attribute, Binding, Cardinality, Constraint, Interval, Leaves,
-    Multiplicity, Node, OrdinalItem, QuantityItem, Template, Term, Validity, semantic,
+    Annotation, ArchetypeRoot, Attribute, Binding, Cardinality, Leaves, Multiplicity, Node,
+    Template, Term, semantic,
 };
 use super::xml::{Document, Xml};
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::diag::Diagnostic;
-use aqlite_rm::number::TextForm;
 use aqlite_rm::order;
-use aqlite_rm::time::TemporalKind;
 use sections::{annotations, defaults, leaves, view_constraints};
 use std::collections::{HashMap, HashSet};
 
@@ -104,16 +103,17 @@ impl ClassName {
 }
 
 #[derive(Default)]
-struct OptReader {
+struct OptReader<'t> {
     errors: Vec<Diagnostic>,
     warnings: Vec<Diagnostic>,
     roots: Vec<ArchetypeRoot>,
     language: String,
     gauge: Gauge,
+    references: References<'t>,
 }
 
-impl OptReader {
-    fn template(&mut self, root: Xml<'_>) -> Option<Template> {
+impl<'t> OptReader<'t> {
+    fn template(&mut self, root: Xml<'t>) -> Option<Template> {
         self.check_elements(root)?;
         let head = self.head(root)?;
         self.language.clone_from(&head.language);
@@ -250,7 +250,7 @@ impl OptReader {
         }
     }
 
-    fn node(&mut self, xml: Xml<'_>, root: usize) -> Node {
+    fn node(&mut self, xml: Xml<'t>, root: usize) -> Node {
         self.gauge.node(xml);
         // A root has an archetype id, any other node a node id, a data value neither.
         let id = xml
@@ -258,12 +258,36 @@ impl OptReader {
             .or_else(|| xml.text_along(&["node_id"]))
             .filter(|id| !id.is_empty());
         let length = self.gauge.enter(&id.map_or([""; 3], |id| ["[", id, "]"]));
-        let node = self.node_here(xml, root);
+        let is_reference = xml.xsi_type() == Some("ARCHETYPE_INTERNAL_REF");
+        self.references.enter(xml, archetype_id(xml).is_some());
+        let node = match is_reference {
+            true => self.reference(xml, root),
+            false => self.node_here(xml, root),
+        };
+        self.references.leave();
         self.gauge.leave(length);
         node
     }
 
-    fn node_here(&mut self, xml: Xml<'_>, root: usize) -> Node {
+    /// Reads a reference as its target, with the id and the occurrences of the reference.
+    fn reference(&mut self, xml: Xml<'t>, root: usize) -> Node {
+        let path = xml.text_along(&["target_path"]).unwrap_or_default();
+        let found = self.references.target(path, &self.gauge);
+        let target = found.map(|target| self.node(target, root));
+        self.references.arrive();
+        let Some(target) = target else {
+            let message =
+                format!("the target `{path}` of a reference cannot be used: it is not checked");
+            let warning = Diagnostic::warning("TPL0402", xml.span(), message);
+            self.warnings.push(warning);
+            return self.node_here(xml, root);
+        };
+        let own = xml.child("occurrences");
+        let own = own.map(|o| self.multiplicity(o, "occurrences"));
+        target.referred(xml.text_along(&["node_id"]), own)
+    }
+
+    fn node_here(&mut self, xml: Xml<'t>, root: usize) -> Node {
         let name = ClassName::read(xml.text_along(&["rm_type_name"]));
         // Primitive types are named by their constraint, so an unknown class is expected there.
         if name.class.is_none() && xml.child("item").is_none() {
@@ -319,7 +343,7 @@ impl OptReader {
         self.roots.len() - 1
     }
 
-    fn attribute(&mut self, xml: Xml<'_>, root: usize) -> Attribute {
+    fn attribute(&mut self, xml: Xml<'t>, root: usize) -> Attribute {
         let name: String = xml
             .text_along(&["rm_attribute_name"])
             .unwrap_or_default()
@@ -342,7 +366,7 @@ impl OptReader {
         attribute
     }
 
-    fn attribute_here(&mut self, xml: Xml<'_>, name: String, root: usize) -> Attribute {
+    fn attribute_here(&mut self, xml: Xml<'t>, name: String, root: usize) -> Attribute {
         Attribute {
             attr: Attr::parse(&name),
             existence: xml
@@ -352,205 +376,12 @@ impl OptReader {
                 interval: c
                     .child("interval")
                     .map_or(Multiplicity::ANY, |i| self.multiplicity(i, "cardinality")),
-                is_ordered: c.text_along(&["is_ordered"]) == Some("true"),
-                is_unique: c.text_along(&["is_unique"]) == Some("true"),
+                is_ordered: self.flag(c, "is_ordered").unwrap_or(false),
+                is_unique: self.flag(c, "is_unique").unwrap_or(false),
             }),
             children: xml.all("children").map(|c| self.node(c, root)).collect(),
             name,
         }
-    }
-
-    fn constraint(&mut self, xml: Xml<'_>) -> Constraint {
-        let constraint = self.constraint_here(xml);
-        constraint.measure(xml, &mut self.gauge);
-        constraint
-    }
-
-    fn constraint_here(&mut self, xml: Xml<'_>) -> Constraint {
-        match xml.xsi_type() {
-            Some("ARCHETYPE_SLOT") => Constraint::Slot {
-                includes: self.assertions(xml, "includes"),
-                excludes: self.assertions(xml, "excludes"),
-            },
-            Some("C_PRIMITIVE_OBJECT") => xml
-                .child("item")
-                .map_or(Constraint::Open, |item| self.primitive(item)),
-            Some("C_CODE_PHRASE") => codes(xml),
-            Some("C_CODE_REFERENCE") => code_set(xml, "referenceSetUri"),
-            Some("CONSTRAINT_REF") => code_set(xml, "reference"),
-            Some("C_DV_QUANTITY") => Constraint::Quantity {
-                property: xml
-                    .text_along(&["property", "code_string"])
-                    .map(str::to_owned),
-                list: xml.all("list").map(|item| self.quantity(item)).collect(),
-            },
-            Some("C_DV_ORDINAL" | "C_DV_SCALE") => Constraint::Ordinal {
-                list: xml.all("list").filter_map(|i| self.ordinal(i)).collect(),
-            },
-            None | Some("C_COMPLEX_OBJECT" | "C_ARCHETYPE_ROOT" | "T_COMPLEX_OBJECT") => {
-                Constraint::Open
-            }
-            Some(other) => {
-                let message = format!("constraints of type `{other}` are not checked");
-                let warning = Diagnostic::warning("TPL0402", xml.span(), message);
-                self.warnings.push(warning);
-                Constraint::Open
-            }
-        }
-    }
-
-    fn primitive(&mut self, item: Xml<'_>) -> Constraint {
-        match item.xsi_type() {
-            Some("C_BOOLEAN") => {
-                let says = |name: &str| item.text_along(&[name]) != Some("false");
-                Constraint::Boolean {
-                    true_valid: says("true_valid"),
-                    false_valid: says("false_valid"),
-                }
-            }
-            Some("C_STRING") => Constraint::Text {
-                pattern: pattern_of(item).and_then(|p| self.pattern(item, p)),
-                list: item.all("list").map(|l| l.text().to_owned()).collect(),
-                open: item.text_along(&["list_open"]) == Some("true"),
-            },
-            Some("C_INTEGER") => Constraint::Integer {
-                range: item.child("range").map(|r| self.interval(r)),
-                list: self.numbers(item),
-            },
-            Some("C_REAL") => Constraint::Real {
-                range: item.child("range").map(|r| self.interval(r)),
-                list: self.numbers(item),
-            },
-            Some("C_DATE") => self.temporal(item, TemporalKind::Date),
-            Some("C_TIME") => self.temporal(item, TemporalKind::Time),
-            Some("C_DATE_TIME") => self.temporal(item, TemporalKind::DateTime),
-            Some("C_DURATION") => self.temporal(item, TemporalKind::Duration),
-            _ => Constraint::Open,
-        }
-    }
-
-    fn temporal(&mut self, item: Xml<'_>, kind: TemporalKind) -> Constraint {
-        Constraint::Temporal {
-            kind,
-            pattern: pattern_of(item).map(str::to_owned),
-            range: item.child("range").map(|r| self.interval(r)),
-            fraction: match item.text_along(&["fractional_seconds_allowed"]) {
-                Some("false") => Validity::Prohibited,
-                _ => validity(item, "millisecond_validity"),
-            },
-            zone: validity(item, "timezone_validity"),
-        }
-    }
-
-    fn quantity(&mut self, item: Xml<'_>) -> QuantityItem {
-        QuantityItem {
-            units: item.text_along(&["units"]).unwrap_or_default().to_owned(),
-            magnitude: item.child("magnitude").map(|m| self.interval(m)),
-            precision: item.child("precision").map(|p| self.interval(p)),
-        }
-    }
-
-    fn ordinal(&mut self, item: Xml<'_>) -> Option<OrdinalItem> {
-        let symbol = item.child("symbol")?;
-        let code = symbol.child("defining_code").unwrap_or(symbol);
-        Some(OrdinalItem {
-            value: self.number(item.child("value")?)?,
-            terminology: code
-                .text_along(&["terminology_id", "value"])
-                .unwrap_or_default()
-                .to_owned(),
-            code: code
-                .text_along(&["code_string"])
-                .unwrap_or_default()
-                .to_owned(),
-        })
-    }
-
-    fn assertions(&mut self, slot: Xml<'_>, name: &str) -> Vec<Pattern> {
-        let mut patterns = Vec::new();
-        for assertion in slot.children().filter(|c| c.name() == name) {
-            let item = assertion
-                .text_along(&["expression", "right_operand", "item", "pattern"])
-                .map(str::to_owned);
-            let written = assertion
-                .text_along(&["string_expression"])
-                .and_then(|s| Some(s.split_once("{/")?.1.rsplit_once("/}")?.0.to_owned()));
-            if let Some(text) = item.or(written).filter(|t| !t.is_empty()) {
-                patterns.extend(self.pattern(assertion, &text));
-            }
-        }
-        patterns
-    }
-
-    fn pattern(&mut self, at: Xml<'_>, text: &str) -> Option<Pattern> {
-        let text = text
-            .strip_prefix('/')
-            .and_then(|t| t.strip_suffix('/'))
-            .unwrap_or(text);
-        let pattern = self.gauge.compile(at, text);
-        if pattern.is_none() {
-            self.warnings.push(Diagnostic::warning(
-                "TPL0403",
-                at.span(),
-                format!("the expression `{text}` is not understood and not checked"),
-            ));
-        }
-        pattern
-    }
-
-    fn multiplicity(&mut self, xml: Xml<'_>, what: &str) -> Multiplicity {
-        let interval: Interval<u32> = self.interval(xml);
-        let lower = interval.lower.map_or(0, |lower| {
-            if interval.lower_included {
-                lower
-            } else {
-                lower.saturating_add(1)
-            }
-        });
-        let upper = interval.upper.map(|upper| {
-            if interval.upper_included {
-                upper
-            } else {
-                upper.saturating_sub(1)
-            }
-        });
-        let count = Multiplicity { lower, upper };
-        self.gauge.count(xml, what, count);
-        count
-    }
-
-    fn interval<T: TextForm>(&mut self, xml: Xml<'_>) -> Interval<T> {
-        let says =
-            |name: &str, default: bool| xml.text_along(&[name]).map_or(default, |t| t == "true");
-        let mut limit = |name: &str, unbounded: &str| {
-            xml.child(name)
-                .filter(|_| !says(unbounded, false))
-                .and_then(|e| self.number(e))
-        };
-        Interval {
-            lower: limit("lower", "lower_unbounded"),
-            upper: limit("upper", "upper_unbounded"),
-            lower_included: says("lower_included", true),
-            upper_included: says("upper_included", true),
-        }
-    }
-
-    fn numbers<T: TextForm>(&mut self, item: Xml<'_>) -> Vec<T> {
-        item.all("list").filter_map(|l| self.number(l)).collect()
-    }
-
-    fn number<T: TextForm>(&mut self, xml: Xml<'_>) -> Option<T> {
-        let number = T::from_text(xml.text());
-        if number.is_none() {
-            let problem = Diagnostic::error(
-                "TPL0302",
-                xml.span(),
-                format!("`{}` is `{}`, expected a number", xml.name(), xml.text()),
-            );
-            self.errors
-                .push(problem.with_help("write a number, or take the limit away"));
-        }
-        number
     }
 
     /// Reads the terms of further languages, which are outside the definition and refer to
@@ -616,15 +447,6 @@ pub(super) fn class_named(name: &str) -> Option<Cls> {
         })
 }
 
-/// Reads a VALIDITY_KIND: 1001 is mandatory, 1003 is prohibited.
-fn validity(item: Xml<'_>, name: &str) -> Validity {
-    match item.text_along(&[name]) {
-        Some("1001" | "mandatory") => Validity::Mandatory,
-        Some("1003" | "disallowed" | "prohibited") => Validity::Prohibited,
-        _ => Validity::Optional,
-    }
-}
-
 pub(super) fn term(xml: Xml<'_>) -> Term {
     let mut term = Term::default();
     for item in xml.all("items") {
@@ -651,6 +473,7 @@ fn bindings(set: Xml<'_>) -> Vec<Binding> {
             code: item.attribute("code")?.to_owned(),
             terminology,
             target,
+            is_permitted_in_data: false,
         })
     };
     set.all("items").filter_map(binding).collect()
@@ -677,30 +500,6 @@ fn assumed(xml: Xml<'_>) -> Leaves {
         .or_else(|| xml.child("item")?.child("assumed_value"))
         .map(leaves)
         .unwrap_or_default()
-}
-
-/// Returns the pattern of a constraint, unless it is empty.
-fn pattern_of<'d>(item: Xml<'d>) -> Option<&'d str> {
-    item.text_along(&["pattern"]).filter(|p| !p.is_empty())
-}
-
-/// Reads a list of codes.
-fn codes(xml: Xml<'_>) -> Constraint {
-    let terminology = xml
-        .text_along(&["terminology_id", "value"])
-        .or_else(|| xml.text_along(&["terminology_id"]));
-    let codes = xml.all("code_list").map(Xml::text);
-    Constraint::Code {
-        terminology: terminology.unwrap_or_default().to_owned(),
-        codes: codes.filter(|c| !c.is_empty()).map(str::to_owned).collect(),
-    }
-}
-
-/// Reads a reference to a value set.
-fn code_set(xml: Xml<'_>, name: &str) -> Constraint {
-    Constraint::CodeSet {
-        reference: xml.text_along(&[name]).unwrap_or_default().to_owned(),
-    }
 }
 
 /// Returns an entry of the description's details.

@@ -1,39 +1,44 @@
 //! Opt2Reader of operational templates of ADL 2 (AOM 2 XML).
 //!
 //! Both published forms are supported: multiplicities as elements, and multiplicities as texts
-//! (`P_ARCHETYPE`). A definition with constraints that the tree cannot represent (references,
-//! several ranges of one value, tuples of classes other than quantities, ordinals and scales) is
-//! opaque. Such a template has names and a root class, and documents are checked by the Reference
+//! (`P_ARCHETYPE`). A value with several ranges becomes alternatives, a reference a copy of its
+//! target. A constraint that the tree cannot represent (a tuple of other classes than quantities,
+//! ordinals and scales, or another kind of constraint) leaves its node unchecked. A definition with
+//! a class that the Reference Model does not have is opaque: documents are checked by the Reference
 //! Model alone.
+
+mod terminology;
+mod tuple;
+mod value;
 
 use super::adl2;
 use super::limits::Gauge;
-use super::opt::{ClassName, term};
-use super::pattern::Pattern;
+use super::opt::ClassName;
+use super::reference::References;
 use super::tree::{
-    ArchetypeRoot, Attribute, Cardinality, Constraint, Interval, Multiplicity, Node, OrdinalItem,
-    QuantityItem, Template, Term, Validity, semantic,
+    ArchetypeRoot, Attribute, Cardinality, Constraint, Multiplicity, Node, Template, semantic,
 };
 use super::xml::{Document, Xml};
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::diag::Diagnostic;
-use aqlite_rm::number::TextForm;
 use aqlite_rm::order;
-use aqlite_rm::time::TemporalKind;
 use std::collections::BTreeMap;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use terminology::{bindings, substitute_prescribed, terms, value_sets};
+use tuple::tupled;
+use value::PROXY;
 
 impl Template {
     /// Reads an operational template of ADL 2, as ADL text or as XML.
     ///
     /// The XML root is `template`, `operational_template` or `archetype`, with an id and a
-    /// definition. A template with unsupported constraints is read as opaque
-    /// ([`Template::is_opaque`]).
+    /// definition. A constraint that is not supported is a warning (`TPL0404`), and a template with a
+    /// foreign class is opaque ([`Template::is_opaque`]).
     ///
     /// # Errors
     /// All reasons why the text is not a template: codes `TPL01xx` (not well-formed, a document
     /// type, too deep, too large), `TPL02xx` (wrong root, no id, no definition, a template of ADL
-    /// 1.4).
+    /// 1.4), `TPL03xx` (an unreadable boolean, too many terms).
     pub fn parse_opt2(text: &str) -> Result<Template, Vec<Diagnostic>> {
         Template::of_opt2(&opt2_document(text).map_err(|d| vec![d])?)
     }
@@ -121,7 +126,7 @@ fn template(root: Xml<'_>, definition: Xml<'_>, id: String) -> Result<Template, 
     if let Some(failed) = reader.failed.or(reader.gauge.failed.take()) {
         return Err(failed);
     }
-    let is_opaque = reader.unknown.is_some();
+    let is_opaque = reader.is_opaque;
     if is_opaque {
         node.attributes.clear();
         node.constraint = Constraint::Open;
@@ -146,7 +151,7 @@ fn template(root: Xml<'_>, definition: Xml<'_>, id: String) -> Result<Template, 
         annotations: Vec::new(),
         defaults: Vec::new(),
         singleton: None,
-        warnings: reader.unknown.into_iter().collect(),
+        warnings: reader.unknown,
     })
 }
 
@@ -224,66 +229,23 @@ fn concept_of(id: &str) -> &str {
     front.rsplit_once('.').map_or(front, |(_, concept)| concept)
 }
 
-/// Reads the terms of a terminology by language.
-fn terms(
-    terminology: Xml<'_>,
-    gauge: &mut Gauge,
-) -> Result<BTreeMap<String, BTreeMap<String, Term>>, Diagnostic> {
-    let mut all: BTreeMap<String, BTreeMap<String, Term>> = BTreeMap::new();
-    for set in terminology.all("term_definitions") {
-        let language = set.attribute("language").or(set.attribute("id"));
-        let language = language.unwrap_or_default().to_owned();
-        let terms = all.entry(language).or_default();
-        for item in set.all("items") {
-            if let Some(code) = item.attribute("code").or(item.attribute("id")) {
-                let term = term_of(item);
-                if !gauge.term(item, &term) {
-                    return Err(Gauge::too_many_terms(item));
-                }
-                terms.insert(code.to_owned(), term);
-            }
-        }
-    }
-    Ok(all)
-}
-
-/// Reads a term, whose parts are elements with their names, or items with ids as in OPT 1.4.
-fn term_of(item: Xml<'_>) -> Term {
-    if item.child("text").is_none() {
-        return term(item);
-    }
-    let within = |name: &str| item.text_along(&[name]).unwrap_or_default().to_owned();
-    Term {
-        text: within("text"),
-        description: within("description"),
-        others: Vec::new(),
-    }
-}
-
-/// Reads the codes of each value set.
-fn value_sets(terminology: Xml<'_>) -> BTreeMap<String, Vec<String>> {
-    let sets = terminology.all("value_sets").filter_map(|set| {
-        let id = set.attribute("id").or_else(|| set.text_along(&["id"]))?;
-        Some((
-            id.to_owned(),
-            set.all("members").map(|m| m.text().to_owned()).collect(),
-        ))
-    });
-    order::map(sets)
-}
+/// The maximum number of warnings about constraints that are not checked.
+const MAX_UNKNOWN: usize = 100;
 
 struct Opt2Reader<'d> {
     /// The terminologies of the archetypes used, by archetype id.
     components: HashMap<&'d str, Xml<'d>>,
-    /// The archetypes whose value sets have been read.
-    seen: HashSet<&'d str>,
     gauge: Gauge,
+    references: References<'d>,
     /// The reason why reading stopped.
     failed: Option<Diagnostic>,
-    sets: BTreeMap<String, Vec<String>>,
+    /// The value sets by archetype id, then by code.
+    sets: HashMap<String, BTreeMap<String, Vec<String>>>,
     roots: Vec<ArchetypeRoot>,
-    /// The first constraint that the tree cannot represent.
-    unknown: Option<Diagnostic>,
+    /// The constraints that the tree cannot represent.
+    unknown: Vec<Diagnostic>,
+    /// Whether the definition has a class that the Reference Model does not have.
+    is_opaque: bool,
 }
 
 impl<'d> Opt2Reader<'d> {
@@ -295,26 +257,57 @@ impl<'d> Opt2Reader<'d> {
         let own = ArchetypeRoot {
             archetype_id: archetype.to_owned(),
             terms: own_terms.unwrap_or_default(),
-            bindings: Vec::new(),
+            bindings: terminology.map(bindings).unwrap_or_default(),
         };
+        let sets = terminology.map(value_sets).unwrap_or_default();
         Ok(Opt2Reader {
             components: component_terminologies(root),
-            seen: HashSet::new(),
             gauge,
+            references: References::default(),
             failed: None,
-            sets: terminology.map(value_sets).unwrap_or_default(),
+            sets: HashMap::from([(archetype.to_owned(), sets)]),
             roots: vec![own],
-            unknown: None,
+            unknown: Vec::new(),
+            is_opaque: false,
         })
     }
+
+    /// Records a constraint that is not checked.
     fn unknown(&mut self, xml: Xml<'d>, what: &str) {
-        self.unknown.get_or_insert_with(|| {
-            Diagnostic::warning(
-                "TPL0404",
-                xml.span(),
-                format!("{what} is not understood: the definition is not checked"),
-            )
-        });
+        if self.unknown.len() < MAX_UNKNOWN {
+            let message = format!("{what} is not understood: it is not checked");
+            let warning = Diagnostic::warning("TPL0404", xml.span(), message);
+            // A value with several constraints is read twice.
+            if !self.unknown.contains(&warning) {
+                self.unknown.push(warning);
+            }
+        }
+    }
+
+    /// Reads a cell of a tuple, which has one constraint.
+    fn cell(&mut self, xml: Xml<'d>, root: usize) -> Node {
+        let mut node = self.node(xml, root);
+        if !self.further_constraints(xml, root).is_empty() {
+            self.unknown(xml, "a cell with several constraints");
+            node.constraint = Constraint::Open;
+        }
+        node
+    }
+
+    /// Reads an object. A value with several ranges becomes one alternative for each.
+    fn alternatives(&mut self, xml: Xml<'d>, root: usize) -> Vec<Node> {
+        let node = self.node(xml, root);
+        let mut all = Vec::new();
+        for constraint in self.further_constraints(xml, root) {
+            self.gauge.node(xml);
+            constraint.measure(xml, &mut self.gauge);
+            all.push(Node {
+                constraint,
+                ..node.clone()
+            });
+        }
+        all.insert(0, node);
+        all
     }
 
     fn node(&mut self, xml: Xml<'d>, outer: usize) -> Node {
@@ -324,19 +317,41 @@ impl<'d> Opt2Reader<'d> {
             .or_else(|| xml.attribute("node_id"))
             .filter(|id| !id.is_empty());
         let length = self.gauge.enter(&id.map_or([""; 3], |id| ["[", id, "]"]));
-        let node = self.node_here(xml, outer);
+        let kind = kind_of(xml);
+        self.references.enter(xml, kind == "C_ARCHETYPE_ROOT");
+        let node = match kind == PROXY {
+            true => self.reference(xml, outer),
+            false => self.node_here(xml, outer),
+        };
+        self.references.leave();
         node.constraint.measure(xml, &mut self.gauge);
         self.gauge.leave(length);
         node
     }
 
+    /// Reads a reference as its target, with the id and the occurrences of the reference.
+    fn reference(&mut self, xml: Xml<'d>, outer: usize) -> Node {
+        let path = xml
+            .attribute("target_path")
+            .or_else(|| xml.text_along(&["target_path"]))
+            .unwrap_or_default();
+        let found = self.references.target(path, &self.gauge);
+        let target = found.map(|target| self.node(target, outer));
+        self.references.arrive();
+        let Some(target) = target else {
+            self.unknown(xml, &format!("the target `{path}` of a reference"));
+            return self.node_here(xml, outer);
+        };
+        let own = self.multiplicity(xml, "occurrences");
+        target.referred(xml.attribute("node_id"), own)
+    }
+
     fn node_here(&mut self, xml: Xml<'d>, outer: usize) -> Node {
         let name = ClassName::read(xml.attribute("rm_type_name"));
-        let kind = xml.xsi_type().unwrap_or("C_COMPLEX_OBJECT");
-        // The prefix `P_` marks the persistent form, which has the same meaning.
-        let kind = kind.strip_prefix("P_").unwrap_or(kind);
+        let kind = kind_of(xml);
         if name.class.is_none() && matches!(kind, "C_COMPLEX_OBJECT" | "C_ARCHETYPE_ROOT") {
             self.unknown(xml, &format!("the class `{}`", name.text));
+            self.is_opaque = true;
         }
         let used = xml
             .attribute("archetype_ref")
@@ -345,12 +360,22 @@ impl<'d> Opt2Reader<'d> {
             .map(str::to_owned);
         // Terms of the archetype apply to everything below its root.
         let root = used.as_ref().map_or(outer, |id| self.used(id));
-        let constraint = self.constraint(xml, kind);
+        let constraint = self.constraint(xml, kind, root);
         let attributes = xml.all("attributes");
-        let attributes: Vec<Attribute> = attributes.map(|a| self.attribute(a, root)).collect();
+        let columns = xml.all("attribute_tuples").flat_map(|t| t.all("members"));
+        let columns: Vec<&str> = columns.map(Xml::text).collect();
+        let attributes: Vec<Attribute> = attributes
+            .map(|a| self.attribute(a, root, &columns))
+            .collect();
         let occurrences = self.multiplicity(xml, "occurrences");
+        // The value of a constraint that is not understood may be of any primitive type.
+        let is_object = matches!(
+            kind,
+            "C_COMPLEX_OBJECT" | "C_ARCHETYPE_ROOT" | "ARCHETYPE_SLOT"
+        );
+        let class = name.class.or((!is_object).then_some(Cls::STRING));
         let mut node = Node {
-            class: name.class,
+            class,
             parameter: name.parameter,
             node_id: xml.attribute("node_id").unwrap_or_default().to_owned(),
             archetype_id: used,
@@ -382,12 +407,14 @@ impl<'d> Opt2Reader<'d> {
             .get_key_value(id)
             .filter(|_| self.failed.is_none());
         let mut own_terms = BTreeMap::new();
+        let mut own_bindings = Vec::new();
         if let Some((id, component)) = own {
             let terminology = component.child("terminology").unwrap_or(*component);
             // Value sets are shared by all uses of an archetype, terms are copied for each use.
-            if self.seen.insert(id) {
-                self.sets.extend(value_sets(terminology));
+            if !self.sets.contains_key(*id) {
+                self.sets.insert((*id).to_owned(), value_sets(terminology));
             }
+            own_bindings = bindings(terminology);
             match terms(terminology, &mut self.gauge) {
                 Ok(read) => own_terms = read,
                 Err(problem) => self.failed = Some(problem),
@@ -396,13 +423,16 @@ impl<'d> Opt2Reader<'d> {
         self.roots.push(ArchetypeRoot {
             archetype_id: id.to_owned(),
             terms: own_terms,
-            bindings: Vec::new(),
+            bindings: own_bindings,
         });
         self.roots.len() - 1
     }
 
-    fn attribute(&mut self, xml: Xml<'d>, root: usize) -> Attribute {
+    /// Reads an attribute. `columns` are the attributes that tuples constrain, with one object for each
+    /// row.
+    fn attribute(&mut self, xml: Xml<'d>, root: usize, columns: &[&str]) -> Attribute {
         let name = xml.attribute("rm_attribute_name").unwrap_or_default();
+        let is_column = columns.contains(&name);
         let attr = Attr::parse(name);
         // A differential path would constrain a node elsewhere, which the tree cannot represent.
         let path = xml.text_along(&["differential_path"]);
@@ -415,13 +445,20 @@ impl<'d> Opt2Reader<'d> {
         if let Some(c) = cardinality {
             self.gauge.count(xml, "cardinality", c.interval);
         }
-        let attribute = Attribute {
-            attr,
+        let mut attribute = Attribute {
+            attr: attr.filter(|_| !is_elsewhere),
             existence: self.multiplicity(xml, "existence"),
             cardinality,
-            children: xml.all("children").map(|c| self.node(c, root)).collect(),
+            children: xml
+                .all("children")
+                .flat_map(|c| match is_column {
+                    true => vec![self.cell(c, root)],
+                    false => self.alternatives(c, root),
+                })
+                .collect(),
             name: name.to_owned(),
         };
+        substitute_prescribed(&mut attribute, &self.roots);
         self.gauge.alternatives(xml, &attribute.children);
         self.gauge.leave(length);
         attribute
@@ -431,152 +468,19 @@ impl<'d> Opt2Reader<'d> {
     fn cardinality(&mut self, xml: Xml<'d>) -> Option<Cardinality> {
         let written = xml.attribute("cardinality").unwrap_or_default();
         let element = xml.child("cardinality");
-        let says = |flag: &str, word: &str| {
-            written.contains(word) || element.is_some_and(|c| c.text_along(&[flag]) == Some("true"))
+        let mut says = |flag: &str, word: &str| {
+            let is_set = element.and_then(|c| self.flag(c, flag));
+            written.contains(word) || is_set == Some(true)
         };
+        let (is_ordered, is_unique) = (says("is_ordered", " ordered"), says("is_unique", "unique"));
         let interval = match element {
             Some(c) => c.child("interval").and_then(|i| self.bounds(i)),
             None => multiplicity(written.split(';').next().unwrap_or_default()),
         };
         Some(Cardinality {
             interval: interval?,
-            is_ordered: says("is_ordered", " ordered"),
-            is_unique: says("is_unique", "unique"),
-        })
-    }
-
-    fn constraint(&mut self, xml: Xml<'d>, kind: &str) -> Constraint {
-        match kind {
-            "C_COMPLEX_OBJECT" | "C_ARCHETYPE_ROOT" => Constraint::Open,
-            "ARCHETYPE_SLOT" => Constraint::Slot {
-                includes: self.assertions(xml, "includes"),
-                excludes: self.assertions(xml, "excludes"),
-            },
-            "C_BOOLEAN" => boolean(xml),
-            "C_STRING" => self.text(xml),
-            "C_INTEGER" => match points(xml) {
-                Some(list) => Constraint::Integer { range: None, list },
-                None => Constraint::Integer {
-                    range: self.range(xml),
-                    list: Vec::new(),
-                },
-            },
-            "C_REAL" => match points(xml) {
-                Some(list) => Constraint::Real { range: None, list },
-                None => Constraint::Real {
-                    range: self.range(xml),
-                    list: Vec::new(),
-                },
-            },
-            "C_TERMINOLOGY_CODE" => self.code(xml),
-            "C_DATE" => self.temporal(xml, TemporalKind::Date),
-            "C_TIME" => self.temporal(xml, TemporalKind::Time),
-            "C_DATE_TIME" => self.temporal(xml, TemporalKind::DateTime),
-            "C_DURATION" => self.temporal(xml, TemporalKind::Duration),
-            other => {
-                self.unknown(xml, &format!("a constraint of type `{other}`"));
-                Constraint::Open
-            }
-        }
-    }
-
-    /// Reads a list of texts, or one expression between slashes.
-    fn text(&mut self, xml: Xml<'d>) -> Constraint {
-        let all: Vec<&str> = xml.all("constraint").map(Xml::text).collect();
-        let (pattern, list) = match all.as_slice() {
-            [one] if expression(one).is_some() => {
-                let pattern = expression(one).and_then(|source| self.gauge.compile(xml, source));
-                if pattern.is_none() {
-                    self.unknown(xml, &format!("the expression `{one}`"));
-                }
-                (pattern, Vec::new())
-            }
-            list => {
-                if list.iter().any(|text| expression(text).is_some()) {
-                    self.unknown(xml, "a list with expressions");
-                }
-                (None, list.iter().map(|text| (*text).to_owned()).collect())
-            }
-        };
-        Constraint::Text {
-            pattern,
-            list,
-            open: false,
-        }
-    }
-
-    /// Reads a code of the archetype, or a value set.
-    fn code(&mut self, xml: Xml<'d>) -> Constraint {
-        let named = xml.text_along(&["constraint"]).unwrap_or_default();
-        match self.sets.get(named) {
-            _ if named.is_empty() => Constraint::Open,
-            Some(members) => Constraint::Code {
-                terminology: "local".to_owned(),
-                codes: members.clone(),
-            },
-            None if named.starts_with("ac") => Constraint::CodeSet {
-                reference: named.to_owned(),
-            },
-            None => Constraint::Code {
-                terminology: "local".to_owned(),
-                codes: vec![named.to_owned()],
-            },
-        }
-    }
-
-    fn temporal(&mut self, xml: Xml<'d>, kind: TemporalKind) -> Constraint {
-        let pattern = xml
-            .text_along(&["pattern_constraint"])
-            .or(xml.attribute("pattern_constraint"))
-            .filter(|p| !p.is_empty())
-            .map(str::to_owned);
-        Constraint::Temporal {
-            kind,
-            pattern,
-            range: self.range(xml),
-            fraction: Validity::Optional,
-            zone: Validity::Optional,
-        }
-    }
-
-    /// Reads the range of a value. A lower limit alone, without `upper_unbounded`, is a single
-    /// value.
-    fn range<T: TextForm + Clone>(&mut self, xml: Xml<'d>) -> Option<Interval<T>> {
-        let mut all = xml.all("constraint");
-        let first = all.next()?;
-        if let Some(second) = all.next() {
-            self.unknown(second, "a value with several ranges");
-        }
-        let mut range = self.interval::<T>(first)?;
-        if range.upper.is_none() && is_point(first) {
-            range.upper.clone_from(&range.lower);
-        }
-        Some(range)
-    }
-
-    fn interval<T: TextForm>(&mut self, xml: Xml<'d>) -> Option<Interval<T>> {
-        let says = |name: &str, default: bool| {
-            xml.attribute(name)
-                .or_else(|| xml.text_along(&[name]))
-                .map_or(default, |t| t == "true")
-        };
-        let mut limit = |name: &str| {
-            let sent = xml.text_along(&[name]).or_else(|| xml.attribute(name));
-            let is_unbounded = || says(&format!("{name}_unbounded"), false);
-            let sent = sent.filter(|t| !t.is_empty() && !is_unbounded())?;
-            let read = T::from_text(sent);
-            if read.is_none() {
-                self.unknown(xml, &format!("the limit `{sent}`"));
-            }
-            read
-        };
-        let (lower, upper) = (limit("lower"), limit("upper"));
-        let is_bounded = lower.is_some() || upper.is_some();
-        is_bounded.then(|| Interval {
-            lower,
-            upper,
-            lower_included: says("lower_included", true),
-            upper_included: says("upper_included", true),
+            is_ordered,
+            is_unique,
         })
     }
 
@@ -598,176 +502,13 @@ impl<'d> Opt2Reader<'d> {
             .for_each(|count| self.gauge.count(xml, name, count));
         count
     }
-
-    fn assertions(&mut self, slot: Xml<'d>, name: &'d str) -> Vec<Pattern> {
-        let mut patterns = Vec::new();
-        for assertion in slot.all(name) {
-            let written = assertion
-                .text_along(&["string_expression"])
-                .and_then(|s| Some(s.split_once("{/")?.1.rsplit_once("/}")?.0));
-            match written.and_then(|source| self.gauge.compile(assertion, source)) {
-                Some(pattern) => patterns.push(pattern),
-                None => self.unknown(assertion, "the rule of a slot"),
-            }
-        }
-        patterns
-    }
 }
 
-/// Returns whether a range is one value: equal limits, or a lower limit without `upper_unbounded`.
-fn is_point(range: Xml<'_>) -> bool {
-    let said = |name: &str| {
-        range
-            .attribute(name)
-            .or_else(|| range.text_along(&[name]))
-            .filter(|t| !t.is_empty())
-    };
-    match (said("lower"), said("upper")) {
-        (Some(_), None) => said("upper_unbounded") != Some("true"),
-        (lower, upper) => lower.is_some() && lower == upper,
-    }
-}
-
-/// Returns the regular expression between slashes.
-fn expression(text: &str) -> Option<&str> {
-    text.strip_prefix('/').and_then(|t| t.strip_suffix('/'))
-}
-
-/// Reads the permitted booleans: both, if none is listed.
-fn boolean(xml: Xml<'_>) -> Constraint {
-    let allows = |value: &str| {
-        let mut listed = xml.all("constraint");
-        xml.child("constraint").is_none() || listed.any(|c| c.text().eq_ignore_ascii_case(value))
-    };
-    Constraint::Boolean {
-        true_valid: allows("true"),
-        false_valid: allows("false"),
-    }
-}
-
-/// Reads several single numbers. Returns `None` for one range, or if any range is not a single
-/// number.
-fn points<T: TextForm>(xml: Xml<'_>) -> Option<Vec<T>> {
-    let all: Vec<Xml<'_>> = xml.all("constraint").collect();
-    let number = |range: &Xml<'_>| {
-        range
-            .text_along(&["lower"])
-            .filter(|_| is_point(*range))
-            .and_then(T::from_text)
-    };
-    if all.len() < 2 {
-        None
-    } else {
-        all.iter().map(number).collect()
-    }
-}
-
-/// Reads attributes that are constrained together as tuples.
-///
-/// These are units, magnitude and precision of a quantity, and value and symbol of an ordinal or
-/// scale. They are removed from the attributes that are constrained one by one.
-fn tupled(
-    class: Option<Cls>,
-    tuple: Xml<'_>,
-    attributes: &mut Vec<Attribute>,
-) -> Option<Constraint> {
-    let names: Vec<&str> = tuple.all("members").map(Xml::text).collect();
-    // Supported tuples have at most three members.
-    if names.len() > 3 {
-        return None;
-    }
-    let (members, others): (Vec<Attribute>, Vec<Attribute>) = std::mem::take(attributes)
-        .into_iter()
-        .partition(|a| names.contains(&a.name.as_str()));
-    *attributes = others;
-    let table = TupleTable {
-        rows: members.first()?.children.len(),
-        members,
-    };
-    let is_known = |known: &[&str]| table.members.len() == names.len() && table.has_only(known);
-    match class? {
-        Cls::DV_QUANTITY if is_known(&["units", "magnitude", "precision"]) => {
-            let list = (0..table.rows).map(|row| table.quantity(row));
-            Some(Constraint::Quantity {
-                property: None,
-                list: list.collect::<Option<_>>()?,
-            })
-        }
-        Cls::DV_ORDINAL | Cls::DV_SCALE if is_known(&["value", "symbol"]) => {
-            let list = (0..table.rows).map(|row| table.ordinal(row));
-            Some(Constraint::Ordinal {
-                list: list.collect::<Option<_>>()?,
-            })
-        }
-        _ => None,
-    }
-}
-
-/// The rows of a tuple: each member has one child for each row.
-struct TupleTable {
-    members: Vec<Attribute>,
-    rows: usize,
-}
-
-impl TupleTable {
-    /// Returns whether all members have these names and a child for each row.
-    fn has_only(&self, known: &[&str]) -> bool {
-        let mut members = self.members.iter();
-        members.all(|m| known.contains(&m.name.as_str()) && m.children.len() == self.rows)
-    }
-
-    fn cell(&self, name: &str, row: usize) -> Option<&Constraint> {
-        let member = self.members.iter().find(|m| m.name == name)?;
-        Some(&member.children.get(row)?.constraint)
-    }
-
-    fn quantity(&self, row: usize) -> Option<QuantityItem> {
-        let range = |name: &str| self.cell(name, row).and_then(range_of);
-        Some(QuantityItem {
-            units: self.cell("units", row).and_then(only_text)?,
-            magnitude: range("magnitude"),
-            precision: range("precision"),
-        })
-    }
-
-    fn ordinal(&self, row: usize) -> Option<OrdinalItem> {
-        let range = self.cell("value", row).and_then(range_of)?;
-        let value = range.lower.filter(|lower| range.upper == Some(*lower))?;
-        ordinal_item(value, self.cell("symbol", row)?)
-    }
-}
-
-/// Returns a pair of value and symbol, if the symbol is exactly one code.
-fn ordinal_item(value: f64, symbol: &Constraint) -> Option<OrdinalItem> {
-    let Constraint::Code { terminology, codes } = symbol else {
-        return None;
-    };
-    let [code] = codes.as_slice() else {
-        return None;
-    };
-    Some(OrdinalItem {
-        value,
-        terminology: terminology.clone(),
-        code: code.clone(),
-    })
-}
-
-fn range_of(constraint: &Constraint) -> Option<Interval<f64>> {
-    match constraint {
-        Constraint::Integer { range, .. } | Constraint::Real { range, .. } => range.clone(),
-        _ => None,
-    }
-}
-
-fn only_text(constraint: &Constraint) -> Option<String> {
-    match constraint {
-        Constraint::Text {
-            pattern: None,
-            list,
-            ..
-        } if list.len() == 1 => list.first().cloned(),
-        _ => None,
-    }
+/// Returns the class of a constraint. The prefix `P_` marks the persistent form, which has the same
+/// meaning.
+fn kind_of<'d>(xml: Xml<'d>) -> &'d str {
+    let kind = xml.xsi_type().unwrap_or("C_COMPLEX_OBJECT");
+    kind.strip_prefix("P_").unwrap_or(kind)
 }
 
 /// Parses `1`, `0..1` or `1..*`.

@@ -40,7 +40,7 @@ pub struct Template {
     pub singleton: Option<String>,
     /// Warnings about the source text that do not prevent its use.
     pub warnings: Vec<Diagnostic>,
-    /// Whether the definition uses unsupported constraints. Documents are then checked by the
+    /// Whether the definition has a class that is unknown. Documents are then checked by the
     /// Reference Model alone.
     pub is_opaque: bool,
     /// The violations of the limits of an upload.
@@ -95,6 +95,33 @@ pub struct Binding {
     pub terminology: String,
     /// The code in the terminology.
     pub target: String,
+    /// Whether documents may have the target in place of the code, as in templates of ADL 2 (From
+    /// Constraints to Concrete Codes in Data).
+    pub is_permitted_in_data: bool,
+}
+
+impl Binding {
+    /// Returns whether a name is that of the terminology. Its release, case and punctuation do not
+    /// count: `snomed_ct`, `SNOMED-CT(2003)` and `http://snomed.info/sct` are the same.
+    pub(super) fn names(&self, terminology: &str) -> bool {
+        let wanted = plain_terminology(terminology);
+        wanted == plain_terminology(&self.set) || wanted == plain_terminology(&self.terminology)
+    }
+}
+
+/// Returns the lowercase letters and digits of the name of a terminology, without its release.
+fn plain_terminology(name: &str) -> String {
+    let name = name.split('(').next().unwrap_or_default();
+    let name = match name
+        .trim_start_matches("https://")
+        .trim_start_matches("http://")
+    {
+        "snomed.info/sct" => "SNOMED-CT",
+        "loinc.org" => "LOINC",
+        other => other,
+    };
+    let kept = name.chars().filter(char::is_ascii_alphanumeric);
+    kept.map(|c| c.to_ascii_lowercase()).collect()
 }
 
 /// A term of an archetype.
@@ -244,6 +271,9 @@ pub enum Constraint {
         terminology: String,
         /// The permitted codes. If empty, all are permitted.
         codes: Vec<String>,
+        /// Whether other codes are permitted as well, also of other terminologies: the constraint
+        /// status of ADL 2 is `extensible`, `preferred` or `example`.
+        open: bool,
     },
     /// A CODE_PHRASE from an external value set.
     CodeSet {
@@ -442,7 +472,9 @@ impl Node {
         ]);
         match &self.constraint {
             Constraint::Text { list, .. } => texts.extend(list.iter().map(String::as_str)),
-            Constraint::Code { terminology, codes } => {
+            Constraint::Code {
+                terminology, codes, ..
+            } => {
                 texts.insert(terminology);
                 texts.extend(codes.iter().map(String::as_str));
             }

@@ -7,11 +7,11 @@
 
 use super::fit::{self, Fit, Siblings};
 use super::leaf;
-use super::tree::{Attribute, Constraint, Multiplicity, Node, Template};
+use super::tree::{Attribute, Binding, Constraint, Multiplicity, Node, Template};
 use super::unique::has_equals;
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::diag::{Finding, Severity};
-use aqlite_rm::id::is_archetype_id;
+use aqlite_rm::time::{Temporal, TemporalKind};
 use aqlite_rm::tree::{Kind, NodeRef};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -58,51 +58,6 @@ fn check(document: NodeRef<'_>, template: &Template, is_draft: bool) -> Vec<Find
     check.finish()
 }
 
-/// Adds labels to findings that have none, such as those of the Reference Model.
-///
-/// The label is the clinical name of the node, or of the nearest named ancestor, in the language of
-/// the document if the template has it.
-pub fn label_findings(document: NodeRef<'_>, template: &Template, findings: &mut [Finding]) {
-    let language = document
-        .text_along(&[Attr::LANGUAGE, Attr::CODE_STRING])
-        .unwrap_or(&template.language);
-    for finding in findings.iter_mut().filter(|f| f.label.is_none()) {
-        finding.label = label_at(document, template, language, &finding.path).map(str::to_owned);
-    }
-}
-
-fn label_at<'t>(
-    document: NodeRef<'_>,
-    template: &'t Template,
-    language: &str,
-    path: &str,
-) -> Option<&'t str> {
-    let (mut node, mut archetype, mut label) = (document, "", None);
-    let mut steps = path.split('/').skip(1);
-    loop {
-        if let Some(id) = node.text_at(Attr::ARCHETYPE_NODE_ID) {
-            let mut code = id;
-            if is_archetype_id(id) {
-                let stated =
-                    node.text_along(&[Attr::ARCHETYPE_DETAILS, Attr::ARCHETYPE_ID, Attr::VALUE]);
-                (archetype, code) = (stated.unwrap_or(id), "at0000");
-            }
-            label = template.term_of(archetype, language, code).or(label);
-        }
-        match steps.next().and_then(|step| step_into(node, step)) {
-            Some(inner) => node = inner,
-            None => return label,
-        }
-    }
-}
-
-/// Returns the node at `attribute` or `attribute[index]`.
-fn step_into<'a>(node: NodeRef<'a>, step: &str) -> Option<NodeRef<'a>> {
-    let (name, index) = step.split_once('[').unwrap_or((step, "0]"));
-    node.values(Attr::parse(name)?)
-        .nth(index.trim_end_matches(']').parse().ok()?)
-}
-
 /// The distance of a value from an alternative: its number of errors, then whether the class
 /// differs.
 type Weight = (usize, bool);
@@ -129,11 +84,15 @@ pub(super) struct Check<'a> {
     template: &'a Template,
     language: &'a str,
     /// Whether existence, cardinality and occurrences are not checked.
-    is_draft: bool,
+    pub(super) is_draft: bool,
+    /// Whether the findings are dropped: only their absence counts.
+    pub(super) is_trial: bool,
     path: Vec<Step<'a>>,
     /// The enclosing constraints, outermost first.
     around: Vec<&'a Node>,
     findings: Vec<Finding>,
+    /// The origin of the enclosing HISTORY.
+    origin: Option<Temporal>,
     /// The indexes of the attributes visited, by address of the attribute in the template.
     siblings: HashMap<*const Attribute, Rc<Siblings<'a>>>,
     /// The remaining comparisons.
@@ -152,9 +111,11 @@ impl<'a> Check<'a> {
             template,
             language,
             is_draft: false,
+            is_trial: false,
             path,
             around,
             findings,
+            origin: None,
             siblings: HashMap::new(),
             work: MAX_WORK,
             found: 0,
@@ -164,7 +125,7 @@ impl<'a> Check<'a> {
 
     /// Returns the index of the constraints of an attribute. It is built once for all objects with
     /// the attribute.
-    fn siblings(&mut self, attribute: &'a Attribute) -> Rc<Siblings<'a>> {
+    pub(super) fn siblings(&mut self, attribute: &'a Attribute) -> Rc<Siblings<'a>> {
         let known = self
             .siblings
             .entry(std::ptr::from_ref(attribute))
@@ -207,6 +168,18 @@ impl<'a> Check<'a> {
         self.add_finding(finding, label);
     }
 
+    /// Runs checks and drops their findings. Returns whether there was no error.
+    pub(super) fn without_report(&mut self, act: impl FnOnce(&mut Check<'a>)) -> bool {
+        let (found, kept) = (self.found, self.findings.len());
+        let outer = std::mem::replace(&mut self.is_trial, true);
+        act(self);
+        let mut dropped = self.findings.drain(kept.min(self.findings.len())..);
+        let is_sound = dropped.all(|finding| finding.severity != Severity::Error);
+        drop(dropped);
+        (self.found, self.is_trial) = (found, outer);
+        is_sound && self.ended.is_none()
+    }
+
     fn add_finding(&mut self, finding: Finding, label: Option<&str>) {
         let path = if finding.path.is_empty() {
             path_text(&self.path)
@@ -235,6 +208,12 @@ impl<'a> Check<'a> {
         self.template
             .term(node, self.language, &node.node_id)
             .map(|term| term.text.as_str())
+    }
+
+    /// Returns the bindings of the codes of an archetype.
+    pub(super) fn bindings(&self, root: usize) -> &'a [Binding] {
+        let root = self.template.roots.get(root);
+        root.map_or(&[], |root| root.bindings.as_slice())
     }
 
     /// Calls `act` with a step appended to the path.
@@ -304,6 +283,10 @@ impl<'a> Check<'a> {
         }
         // The constraint is on the stack while its attributes are checked, for labels of findings.
         self.around.push(node);
+        let outer = self.origin;
+        if object.class() == Cls::HISTORY {
+            self.origin = moment(object, Attr::ORIGIN);
+        }
         leaf::check(self, object, node);
         for attribute in &node.attributes {
             self.attribute(object, attribute);
@@ -311,10 +294,14 @@ impl<'a> Check<'a> {
         if object.class() == Cls::DV_CODED_TEXT {
             self.rubric(object, node);
         }
+        self.origin = outer;
         self.around.pop();
     }
 
     fn attribute(&mut self, object: NodeRef<'a>, attribute: &'a Attribute) {
+        if attribute.name == "offset" && object.class().is_a(Cls::EVENT) {
+            return self.offset(object, attribute);
+        }
         // An unknown attribute constrains nothing. The reader of the template has warned about it.
         let Some(attr) = attribute.attr else { return };
         let Some(definition) = object.class().attr(attr) else {
@@ -336,6 +323,17 @@ impl<'a> Check<'a> {
                 check.single(value, attribute);
             }
         });
+    }
+
+    /// Checks the offset of an event, which the model computes: the document does not have it. RM Data
+    /// Structures IM, EVENT: `offset = time - parent.origin`.
+    fn offset(&mut self, event: NodeRef<'a>, attribute: &'a Attribute) {
+        let time = moment(event, Attr::TIME);
+        if let Some((time, origin)) = time.zip(self.origin) {
+            self.at(Step::Attribute(&attribute.name), |check| {
+                leaf::offset(check, time, origin, attribute)
+            });
+        }
     }
 
     /// Checks that an attribute is there or absent: `count` is 1 or 0. Drafts may lack any part, so
@@ -382,11 +380,16 @@ impl<'a> Check<'a> {
         // Counted while the members are assigned: the choice among equal candidates depends on the
         // counts.
         let mut counts = vec![0_usize; attribute.children.len()];
-        for (i, value) in values.iter().enumerate() {
+        let mut choices = Vec::with_capacity(values.len());
+        for value in values {
             let chosen = self.choose(*value, attribute, &counts)?;
-            if let Some(count) = chosen.and_then(|index| counts.get_mut(index)) {
-                *count += 1;
-            }
+            count(&mut counts, chosen);
+            choices.push(chosen);
+        }
+        self.rematch(values, attribute, &mut choices);
+        counts.fill(0);
+        for (i, (value, chosen)) in values.iter().zip(choices).enumerate() {
+            count(&mut counts, chosen);
             self.at(Step::Index(i), |check| match chosen {
                 Some(index) => check.chosen(*value, attribute.children.get(index)),
                 None if value.class().is_a(Cls::LOCATABLE) => check.foreign(*value),
@@ -454,7 +457,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn chosen(&mut self, value: NodeRef<'a>, node: Option<&'a Node>) {
+    pub(super) fn chosen(&mut self, value: NodeRef<'a>, node: Option<&'a Node>) {
         match node {
             // The content of a slot is constrained by its own archetype, which the template does
             // not contain.
@@ -619,6 +622,19 @@ impl<'a> Check<'a> {
     }
 }
 
+/// Counts a member of the constraint that was chosen for it.
+fn count(counts: &mut [usize], chosen: Option<usize>) {
+    if let Some(count) = chosen.and_then(|index| counts.get_mut(index)) {
+        *count += 1;
+    }
+}
+
+/// Returns the value of a DV_DATE_TIME.
+fn moment(object: NodeRef<'_>, attr: Attr) -> Option<Temporal> {
+    let text = object.text_along(&[attr, Attr::VALUE])?;
+    Temporal::parse(TemporalKind::DateTime, text)
+}
+
 /// Returns whether there is an error at or below a path.
 fn is_wrong(found: &[Finding], path: &str) -> bool {
     let mut errors = found.iter().filter(|f| f.severity == Severity::Error);
@@ -692,35 +708,6 @@ mod tests {
         include_str!("../../../www/samples/laboratory_report.opt"),
         include_str!("../../../www/samples/problem_list.opt"),
     ];
-
-    #[test]
-    fn reference_model_findings_get_the_nearest_label() {
-        let template =
-            Template::parse(include_str!("../../../tests/cases/template/small.opt")).unwrap();
-        let text = r#"{"_type":"COMPOSITION","archetype_node_id":"openEHR-EHR-COMPOSITION.encounter.v1","language":{"code_string":"sv"},"content":[
-            {"_type":"OBSERVATION","archetype_node_id":"openEHR-EHR-OBSERVATION.body_weight.v2","data":{"archetype_node_id":"at9999"}}]}"#;
-        let tree = aqlite_rm::json::read(text, Cls::COMPOSITION).unwrap();
-        let mut findings = [
-            "/content[0]/data/name",
-            "/content[0]/subject",
-            "/composer",
-            "/content[7]",
-            "/nowhere",
-        ]
-        .map(|path| Finding::error("X", path, ""));
-        label_findings(tree.root().unwrap(), &template, &mut findings);
-        let labels = findings.map(|f| f.label.unwrap_or_default());
-        assert_eq!(
-            labels,
-            [
-                "Kroppsvikt",
-                "Kroppsvikt",
-                "Encounter",
-                "Encounter",
-                "Encounter"
-            ]
-        );
-    }
 
     #[test]
     fn activity_may_permit_any_action() {

@@ -176,9 +176,9 @@ impl WebNode {
         let own = self.value.as_deref().into_iter();
         own.chain(self.constraints_at(&["defining_code"]))
             .find_map(|node| match &node.constraint {
-                Constraint::Code { terminology, codes } => {
-                    Some((terminology.as_str(), codes.as_slice()))
-                }
+                Constraint::Code {
+                    terminology, codes, ..
+                } => Some((terminology.as_str(), codes.as_slice())),
                 Constraint::CodeSet { reference } if reference.starts_with("ac") => {
                     Some(("", [].as_slice()))
                 }

@@ -310,7 +310,7 @@ impl<'a> XmlBuilder<'a> {
 }
 
 /// The XML attributes that templates use. All others (namespaces, schema locations) are ignored.
-const ATTRIBUTES: [&str; 27] = [
+const ATTRIBUTES: [&str; 28] = [
     "type",
     "id",
     "code",
@@ -327,6 +327,7 @@ const ATTRIBUTES: [&str; 27] = [
     "existence",
     "cardinality",
     "archetype_ref",
+    "target_path",
     "pattern_constraint",
     "physical_id",
     "rm_publisher",
@@ -370,6 +371,16 @@ fn foreign_entity(span: Span) -> Diagnostic {
         "the text uses an entity that XML does not predefine",
     )
     .with_help("write the character itself, or `&#…;`")
+}
+
+/// Reads a boolean of XML Schema: `true`, `false`, `1` or `0`, in any case.
+pub(crate) fn truth(text: &str) -> Option<bool> {
+    let is = |word: &str| text.trim().eq_ignore_ascii_case(word);
+    match (is("true") || is("1"), is("false") || is("0")) {
+        (true, _) => Some(true),
+        (_, true) => Some(false),
+        _ => None,
+    }
 }
 
 impl<'d> Xml<'d> {

@@ -127,7 +127,12 @@ impl<'t> State<'t> {
             (Constraint::Ordinal { list }, Attr::SYMBOL) if !list.is_empty() => {
                 vec![self.with(classes, Place::Symbol(list))]
             }
-            (Constraint::Code { codes, .. }, Attr::CODE_STRING) if !codes.is_empty() => {
+            (
+                Constraint::Code {
+                    codes, open: false, ..
+                },
+                Attr::CODE_STRING,
+            ) if !codes.is_empty() => {
                 vec![self.listed(classes, codes.iter())]
             }
             // A runtime name may differ from that of the template.

@@ -38,6 +38,13 @@ fn counted(word: &str) -> Option<&'static str> {
     keywords.into_iter().find(|keyword| *keyword == word)
 }
 
+/// Returns the keyword of the status of a terminology constraint (ADL 2, Terminology Constraint
+/// Strength).
+fn status(word: &str) -> Option<&'static str> {
+    let keywords = ["required", "extensible", "preferred", "example"];
+    keywords.into_iter().find(|keyword| *keyword == word)
+}
+
 /// Returns whether a text is `0..1`, `1`, `1..*` or `*`.
 fn is_multiplicity(count: &str) -> bool {
     let is_limit = |limit: &str| {
@@ -76,7 +83,10 @@ impl<'a> AdlReader<'a> {
             elements.attribute(element, "occurrences", &count);
         }
         match head.kind {
-            "C_COMPLEX_OBJECT_PROXY" => drop(self.take(target)),
+            "C_COMPLEX_OBJECT_PROXY" => {
+                let path = self.take(target).unwrap_or_default();
+                elements.attribute(element, "target_path", path);
+            }
             "ARCHETYPE_SLOT" => self.slot(elements, element)?,
             _ if self.eats_matches()? => self.parts(elements, element)?,
             _ => {}
@@ -219,7 +229,7 @@ impl<'a> AdlReader<'a> {
         matches!(
             next,
             "use_archetype" | "allow_archetype" | "use_node" | "after" | "before"
-        ) || behind.starts_with(['[', '<'])
+        ) || (status(next).is_none() && behind.starts_with(['[', '<']))
     }
 
     /// Reads `matches {0..*; unordered}` and returns the text between the braces with its parts in
@@ -361,6 +371,10 @@ impl<'a> AdlReader<'a> {
         self.space();
         let place = self.place();
         let element = elements.add(Some(parent), "children", place)?;
+        if let Some(status) = self.next_word().and_then(status) {
+            self.word();
+            elements.text_child(element, "constraint_status", status, place)?;
+        }
         let mut kind = None;
         loop {
             let value = self.value(place)?;

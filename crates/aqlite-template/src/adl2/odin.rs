@@ -46,7 +46,7 @@ impl Odin {
 
 /// Matches a value without delimiters.
 fn scalar(text: &str) -> IResult<&str, &str> {
-    take_while1(|c: char| !matches!(c, ',' | '>' | '"' | '[' | '<' | '=') && !c.is_whitespace())
+    take_while1(|c: char| !matches!(c, ',' | '>' | '"' | '[' | '<') && !c.is_whitespace())
         .parse(text)
 }
 
@@ -112,11 +112,9 @@ impl AdlReader<'_> {
         match self.next_char() {
             // A quoted text in brackets is a key. Without quotes it is a code.
             Some('[') => quoted(self.rest().get(1..).unwrap_or_default().trim_start()).is_ok(),
-            // A word is the name of an attribute only if `=` follows before the next bracket.
-            Some(c) if c.is_ascii_alphabetic() => {
-                let mut fronts = self.rest().split(['>', '<']);
-                fronts.next().is_some_and(|front| front.contains('='))
-            }
+            // A word is the name of an attribute only if `=` follows. A URI may have one further on.
+            Some(c) if c.is_ascii_alphabetic() => word(self.rest())
+                .is_ok_and(|(behind, _)| behind.trim_ascii_start().starts_with('=')),
             _ => false,
         }
     }

@@ -93,7 +93,6 @@ impl Value {
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Value::Text(_) => "C_STRING",
-            Value::Code(code) if code.contains("::") => "a code of another terminology",
             Value::Code(_) => "C_TERMINOLOGY_CODE",
             Value::Scalar(text) => kind_of(text),
             Value::Interval { range, .. } => range

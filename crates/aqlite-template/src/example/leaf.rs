@@ -3,7 +3,7 @@
 
 use super::super::tree::{Constraint, Interval, Node, OrdinalItem, QuantityItem};
 use super::Draft;
-use super::{Limit, Made, Place, constrained, defaults, holds, is_forbidden};
+use super::{Limit, Made, Place, constrained, defaults, is_forbidden};
 use aqlite_rm as rm;
 use aqlite_rm::class::{Attr, AttrDef, Cls};
 use aqlite_rm::diag::Finding;
@@ -304,7 +304,10 @@ impl<'t> Place<'t> {
             .map(|a| a.children.as_slice())
             .unwrap_or_default();
         let allowed = children.iter().filter_map(|c| {
-            if let Constraint::Code { terminology, codes } = &c.constraint {
+            if let Constraint::Code {
+                terminology, codes, ..
+            } = &c.constraint
+            {
                 Some((terminology, codes))
             } else {
                 None
@@ -481,6 +484,20 @@ impl<'t> Place<'t> {
         texts.truncate(MOST);
         texts
     }
+}
+
+/// Checks a draft against the constraint on its value.
+fn holds(place: &Place<'_>, draft: Draft, attr: Attr, node: &Node) -> bool {
+    if !place.spend(1 + super::super::leaf::cost(&node.constraint)) {
+        return false;
+    }
+    let tree = draft.into_tree(Some(attr));
+    let Some(value) = tree.root() else {
+        return false;
+    };
+    let mut check = super::super::validate::Check::new(place.template, place.language);
+    super::super::leaf::check(&mut check, value, node);
+    check.is_sound()
 }
 
 /// Gives a limit whose unit is not constrained the unit of the other one: limits of different units

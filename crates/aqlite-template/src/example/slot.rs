@@ -1,6 +1,7 @@
 //! Generation of mandatory slots: the smallest object of a permitted archetype.
 
 use super::super::pattern::Pattern;
+use super::super::slot;
 use super::super::tree::Node;
 use super::{Made, Place, concrete_class_for, defaults};
 use aqlite_rm::class::Cls;
@@ -24,8 +25,7 @@ impl<'t> Place<'t> {
             if !self.spend(1 + steps.saturating_mul(id.len()) / 4) {
                 return false;
             }
-            let is_refused = excludes.iter().any(|e| e.matches(id));
-            includes.iter().any(|i| i.matches(id)) || (includes.is_empty() && !is_refused)
+            slot::permits(includes, excludes, id)
         };
         if !self.spend(steps) {
             return Err(self.problem("the example is too large"));

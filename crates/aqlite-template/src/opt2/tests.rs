@@ -158,27 +158,53 @@ fn ordinals_are_read_from_tuples() {
 }
 
 #[test]
-fn tuples_of_other_classes_are_opaque() {
+fn tuples_of_other_classes_are_not_checked() {
     let rows: [(&str, &str, &[&str]); 2] = [
         ("numerator", "P_C_REAL", &["<lower>1</lower>"]),
         ("denominator", "P_C_REAL", &["<lower>2</lower>"]),
     ];
-    assert!(with_tuple("DV_PROPORTION", &rows).is_opaque);
-    assert!(
-        with_tuple(
-            "DV_QUANTITY",
-            &[("magnitude", "P_C_REAL", &["<lower>1</lower>"])]
-        )
-        .is_opaque,
-        "no units"
-    );
+    let without_units: [(&str, &str, &[&str]); 1] =
+        [("magnitude", "P_C_REAL", &["<lower>1</lower>"])];
+    for template in [
+        with_tuple("DV_PROPORTION", &rows),
+        with_tuple("DV_QUANTITY", &without_units),
+    ] {
+        assert!(!template.is_opaque && template.warnings.len() == 1);
+        let coded = r#"{"_type":"DV_CODED_TEXT","value":"x","defining_code":{"terminology_id":{"value":"local"},"code_string":"at9"}}"#;
+        assert_eq!(
+            codes(coded, &template),
+            ["TPL0507"],
+            "its sibling is checked"
+        );
+    }
 }
 
 #[test]
-fn unsupported_definition_is_opaque() {
+fn cell_with_several_ranges_is_not_checked() {
+    let rows: [(&str, &str, &[&str]); 2] = [
+        (
+            "magnitude",
+            "P_C_REAL",
+            &[
+                "<lower>1</lower><upper>2</upper></constraint><constraint><lower>8</lower><upper>9</upper>",
+            ],
+        ),
+        ("units", "P_C_STRING", &["kg"]),
+    ];
+    let template = with_tuple("DV_QUANTITY", &rows);
+    assert_eq!(template.warnings.len(), 1);
+    let sent = |units: &str| {
+        let value = format!(r#"{{"_type":"DV_QUANTITY","magnitude":8.5,"units":"{units}"}}"#);
+        codes(&value, &template)
+    };
+    assert_eq!((sent("kg"), sent("g")), (vec![], vec!["TPL0508"]));
+}
+
+#[test]
+fn definition_with_a_foreign_class_is_opaque() {
     let text = SMALL.replace(
         "<children rm_type_name=\"DV_COUNT\" node_id=\"id3\">",
-        "<children rm_type_name=\"DV_COUNT\"><attribute_tuples/>",
+        "<children rm_type_name=\"DV_WAVEFORM\" node_id=\"id3\">",
     );
     let template = Template::parse_opt2(&text).unwrap();
     assert!(template.is_opaque && template.warnings.len() == 1);

@@ -1,0 +1,207 @@
+//! Assignment of members with the same id to constraints that no name distinguishes.
+//!
+//! Such a member may be checked against any of the constraints. So if the first choice has errors,
+//! an assignment without errors is searched: a maximum matching of members and places, of which a
+//! constraint has as many as its occurrences permit.
+
+use super::tree::{Attribute, Multiplicity};
+use super::validate::{Check, Step};
+use aqlite_rm::tree::NodeRef;
+
+/// The maximum number of members, and of constraints, that are compared each with each.
+const MOST: usize = 32;
+
+impl<'a> Check<'a> {
+    /// Replaces the choices for members among rivals if other choices have no errors.
+    pub(super) fn rematch(
+        &mut self,
+        values: &[NodeRef<'a>],
+        attribute: &'a Attribute,
+        choices: &mut [Option<usize>],
+    ) {
+        // A trial has no trials inside: their number would multiply at each level.
+        if self.is_trial || attribute.children.len() < 2 {
+            return;
+        }
+        let siblings = self.siblings(attribute);
+        for rivals in siblings.rivals() {
+            self.rematch_rivals(values, attribute, rivals, choices);
+        }
+    }
+
+    fn rematch_rivals(
+        &mut self,
+        values: &[NodeRef<'a>],
+        attribute: &'a Attribute,
+        rivals: &[usize],
+        choices: &mut [Option<usize>],
+    ) {
+        let members: Vec<usize> = (0..values.len())
+            .filter(|member| {
+                let choice = choices.get(*member).copied().flatten();
+                choice.is_some_and(|choice| rivals.contains(&choice))
+            })
+            .collect();
+        let is_small = rivals.len() <= MOST && members.len() <= MOST;
+        if members.is_empty() || !is_small || self.is_met(values, attribute, rivals, choices) {
+            return;
+        }
+        let fits: Vec<Vec<usize>> = members
+            .iter()
+            .map(|member| {
+                let rivals = rivals.iter().copied();
+                let fits = rivals.filter(|rival| self.try_out(values, *member, attribute, *rival));
+                fits.collect()
+            })
+            .collect();
+        let occurrences = rivals.iter().filter_map(|rival| {
+            let node = attribute.children.get(*rival)?;
+            Some((*rival, self.occurrences_of(node.occurrences)))
+        });
+        let Some(matched) = Matching::of(&fits, occurrences.collect()) else {
+            return;
+        };
+        for (member, rival) in members.iter().zip(matched) {
+            if let Some(choice) = choices.get_mut(*member) {
+                *choice = Some(rival);
+            }
+        }
+    }
+
+    /// Returns the occurrences to be met. A draft may have any number of objects.
+    fn occurrences_of(&self, occurrences: Multiplicity) -> Multiplicity {
+        match self.is_draft {
+            true => Multiplicity::ANY,
+            false => occurrences,
+        }
+    }
+
+    /// Returns whether the present choices for the members among rivals have no errors.
+    fn is_met(
+        &mut self,
+        values: &[NodeRef<'a>],
+        attribute: &'a Attribute,
+        rivals: &[usize],
+        choices: &[Option<usize>],
+    ) -> bool {
+        let are_counts_met = rivals.iter().all(|rival| {
+            let count = choices.iter().filter(|choice| **choice == Some(*rival));
+            let node = attribute.children.get(*rival);
+            node.is_some_and(|n| self.occurrences_of(n.occurrences).contains(count.count()))
+        });
+        let chosen = choices.iter().enumerate();
+        let mut chosen = chosen.filter_map(|(member, choice)| Some((member, (*choice)?)));
+        are_counts_met
+            && chosen.all(|(member, choice)| {
+                !rivals.contains(&choice) || self.try_out(values, member, attribute, choice)
+            })
+    }
+
+    /// Returns whether a member meets a constraint without errors. Nothing is reported.
+    fn try_out(
+        &mut self,
+        values: &[NodeRef<'a>],
+        member: usize,
+        attribute: &'a Attribute,
+        choice: usize,
+    ) -> bool {
+        let Some(value) = values.get(member) else {
+            return false;
+        };
+        self.without_report(|check| {
+            check.at(Step::Index(member), |check| {
+                check.chosen(*value, attribute.children.get(choice));
+            });
+        })
+    }
+}
+
+/// A matching of members and the places of constraints.
+struct Matching<'m> {
+    /// The constraints that each member meets.
+    fits: &'m [Vec<usize>],
+    places: Vec<Place>,
+}
+
+struct Place {
+    constraint: usize,
+    member: Option<usize>,
+}
+
+impl Matching<'_> {
+    /// Returns the constraint of each member, or `None` if some member or some required place
+    /// remains alone.
+    fn of(fits: &[Vec<usize>], constraints: Vec<(usize, Multiplicity)>) -> Option<Vec<usize>> {
+        let count = |limit: u32| usize::try_from(limit).unwrap_or(usize::MAX);
+        let mut matching = Matching {
+            fits,
+            places: Vec::new(),
+        };
+        // The required places come first. A place that is taken remains taken.
+        for (constraint, occurrences) in &constraints {
+            let lower = count(occurrences.lower);
+            if lower > fits.len() {
+                return None;
+            }
+            matching.add_places(*constraint, lower);
+        }
+        matching.match_members();
+        if matching.places.iter().any(|place| place.member.is_none()) {
+            return None;
+        }
+        for (constraint, occurrences) in &constraints {
+            let upper = occurrences.upper.map_or(fits.len(), count).min(fits.len());
+            matching.add_places(*constraint, upper.saturating_sub(count(occurrences.lower)));
+        }
+        matching.match_members();
+        let constraint_of = |member: usize| {
+            let mut places = matching.places.iter();
+            Some(
+                places
+                    .find(|place| place.member == Some(member))?
+                    .constraint,
+            )
+        };
+        (0..fits.len()).map(constraint_of).collect()
+    }
+
+    fn add_places(&mut self, constraint: usize, count: usize) {
+        let place = |_| Place {
+            constraint,
+            member: None,
+        };
+        self.places.extend((0..count).map(place));
+    }
+
+    fn match_members(&mut self) {
+        for member in 0..self.fits.len() {
+            let is_placed = |place: &Place| place.member == Some(member);
+            if !self.places.iter().any(is_placed) {
+                let mut seen = vec![false; self.places.len()];
+                self.put(member, &mut seen);
+            }
+        }
+    }
+
+    /// Finds a place for a member, for which others may move (an augmenting path).
+    fn put(&mut self, member: usize, seen: &mut [bool]) -> bool {
+        for index in 0..self.places.len() {
+            let place = self.places.get(index).zip(seen.get_mut(index));
+            let Some((place, is_seen)) = place else {
+                return false;
+            };
+            let fits = self.fits.get(member);
+            if *is_seen || !fits.is_some_and(|fits| fits.contains(&place.constraint)) {
+                continue;
+            }
+            *is_seen = true;
+            let holder = place.member;
+            let is_free = holder.is_none_or(|other| self.put(other, seen));
+            if let Some(place) = self.places.get_mut(index).filter(|_| is_free) {
+                place.member = Some(member);
+                return true;
+            }
+        }
+        false
+    }
+}
