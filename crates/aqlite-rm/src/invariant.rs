@@ -1,11 +1,13 @@
 //! The invariants of the Reference Model as data, named as in the class definitions.
 
+mod coded;
+
 use super::class::{Attr, Cls};
 use super::id::{ObjectVersionId, is_archetype_id, is_hier_object_id};
 use super::quantity::{compare, number, temporal};
-use super::terminology::{self as groups, CodeGroup};
 use super::tree::{Kind, NodeRef};
 use crate::diag::Severity;
+pub(super) use coded::{CODED, Coded, Mismatch};
 
 /// A condition on the objects of a class.
 pub(super) struct Invariant {
@@ -15,14 +17,6 @@ pub(super) struct Invariant {
     pub expected: &'static str,
     pub holds: fn(NodeRef<'_>) -> bool,
     pub severity: Severity,
-}
-
-/// An attribute whose codes must be in a group, if they are of the group's terminology.
-pub(super) struct Coded {
-    pub cls: Cls,
-    pub attr: Attr,
-    pub name: &'static str,
-    pub group: &'static CodeGroup,
 }
 
 const fn rule(
@@ -54,15 +48,6 @@ const fn advice(
         expected,
         holds,
         severity: Severity::Warning,
-    }
-}
-
-const fn coded(cls: Cls, attr: Attr, name: &'static str, group: &'static CodeGroup) -> Coded {
-    Coded {
-        cls,
-        attr,
-        name,
-        group,
     }
 }
 
@@ -398,159 +383,6 @@ pub(super) static INVARIANTS: &[Invariant] = &[
                 !has(n, Attr::ARCHETYPE_DETAILS)
             }
         },
-    ),
-];
-
-pub(super) static CODED: &[Coded] = &[
-    coded(
-        Cls::COMPOSITION,
-        Attr::CATEGORY,
-        "Category_validity",
-        &groups::COMPOSITION_CATEGORY,
-    ),
-    coded(
-        Cls::COMPOSITION,
-        Attr::LANGUAGE,
-        "Language_valid",
-        &groups::LANGUAGES,
-    ),
-    coded(
-        Cls::COMPOSITION,
-        Attr::TERRITORY,
-        "Territory_valid",
-        &groups::COUNTRIES,
-    ),
-    coded(
-        Cls::ENTRY,
-        Attr::LANGUAGE,
-        "Language_valid",
-        &groups::LANGUAGES,
-    ),
-    coded(
-        Cls::ENTRY,
-        Attr::ENCODING,
-        "Encoding_valid",
-        &groups::CHARACTER_SETS,
-    ),
-    coded(
-        Cls::EVENT_CONTEXT,
-        Attr::SETTING,
-        "Setting_valid",
-        &groups::SETTING,
-    ),
-    coded(
-        Cls::DV_TEXT,
-        Attr::LANGUAGE,
-        "Language_valid",
-        &groups::LANGUAGES,
-    ),
-    coded(
-        Cls::DV_TEXT,
-        Attr::ENCODING,
-        "Encoding_valid",
-        &groups::CHARACTER_SETS,
-    ),
-    coded(
-        Cls::DV_ENCAPSULATED,
-        Attr::LANGUAGE,
-        "Language_valid",
-        &groups::LANGUAGES,
-    ),
-    coded(
-        Cls::DV_ENCAPSULATED,
-        Attr::CHARSET,
-        "Charset_valid",
-        &groups::CHARACTER_SETS,
-    ),
-    coded(
-        Cls::DV_MULTIMEDIA,
-        Attr::MEDIA_TYPE,
-        "Media_type_validity",
-        &groups::MEDIA_TYPES,
-    ),
-    coded(
-        Cls::DV_MULTIMEDIA,
-        Attr::COMPRESSION_ALGORITHM,
-        "Compression_algorithm_validity",
-        &groups::COMPRESSION_ALGORITHMS,
-    ),
-    coded(
-        Cls::DV_MULTIMEDIA,
-        Attr::INTEGRITY_CHECK_ALGORITHM,
-        "Integrity_check_algorithm_validity",
-        &groups::INTEGRITY_CHECK_ALGORITHMS,
-    ),
-    coded(
-        Cls::DV_ORDERED,
-        Attr::NORMAL_STATUS,
-        "Normal_status_validity",
-        &groups::NORMAL_STATUSES,
-    ),
-    coded(
-        Cls::TERM_MAPPING,
-        Attr::PURPOSE,
-        "Purpose_valid",
-        &groups::TERM_MAPPING_PURPOSE,
-    ),
-    coded(
-        Cls::ELEMENT,
-        Attr::NULL_FLAVOUR,
-        "Null_flavour_valid",
-        &groups::NULL_FLAVOURS,
-    ),
-    coded(
-        Cls::INTERVAL_EVENT,
-        Attr::MATH_FUNCTION,
-        "Math_function_validity",
-        &groups::EVENT_MATH_FUNCTION,
-    ),
-    coded(
-        Cls::ISM_TRANSITION,
-        Attr::CURRENT_STATE,
-        "Current_state_valid",
-        &groups::INSTRUCTION_STATES,
-    ),
-    coded(
-        Cls::ISM_TRANSITION,
-        Attr::TRANSITION,
-        "Transition_valid",
-        &groups::INSTRUCTION_TRANSITIONS,
-    ),
-    coded(
-        Cls::PARTICIPATION,
-        Attr::FUNCTION,
-        "Function_valid",
-        &groups::PARTICIPATION_FUNCTION,
-    ),
-    coded(
-        Cls::PARTICIPATION,
-        Attr::MODE,
-        "Mode_valid",
-        &groups::PARTICIPATION_MODE,
-    ),
-    coded(
-        Cls::PARTY_RELATED,
-        Attr::RELATIONSHIP,
-        "Relationship_valid",
-        &groups::SUBJECT_RELATIONSHIP,
-    ),
-    coded(
-        Cls::AUDIT_DETAILS,
-        Attr::CHANGE_TYPE,
-        "Change_type_valid",
-        &groups::AUDIT_CHANGE_TYPE,
-    ),
-    coded(
-        Cls::ATTESTATION,
-        Attr::REASON,
-        "Reason_valid",
-        &groups::ATTESTATION_REASON,
-    ),
-    coded(
-        Cls::VERSION,
-        Attr::LIFECYCLE_STATE,
-        "Lifecycle_state_valid",
-        &groups::VERSION_LIFECYCLE_STATE,
     ),
 ];
 
