@@ -1,6 +1,7 @@
 //! The invariants of the Reference Model as data, named as in the class definitions.
 
 mod coded;
+mod period;
 
 use super::class::{Attr, Cls};
 use super::id::{ObjectVersionId, is_archetype_id, is_hier_object_id};
@@ -196,6 +197,12 @@ pub(super) static INVARIANTS: &[Invariant] = &[
         |n| not_empty(n, Attr::VALUE),
     ),
     rule(
+        Cls::DV_TEXT,
+        "Formatting_valid",
+        "a formatting that is not empty",
+        |n| not_empty(n, Attr::FORMATTING),
+    ),
+    rule(
         Cls::DV_EHR_URI,
         "Scheme_valid",
         "a URI that begins with `ehr:`",
@@ -247,6 +254,12 @@ pub(super) static INVARIANTS: &[Invariant] = &[
         n.values(Attr::EVENTS).next().is_some() || has(n, Attr::SUMMARY)
     }),
     rule(
+        Cls::HISTORY,
+        "Period_consistency",
+        "events at multiples of the period after the origin",
+        period::is_consistent,
+    ),
+    rule(
         Cls::ITEM_TABLE,
         "Valid_structure",
         "rows of one width",
@@ -264,6 +277,18 @@ pub(super) static INVARIANTS: &[Invariant] = &[
         "Location_valid",
         "a location that is not empty",
         |n| not_empty(n, Attr::LOCATION),
+    ),
+    rule(
+        Cls::ACTIVITY,
+        "Action_archetype_id_valid",
+        "a pattern of archetype ids that is not empty",
+        |n| not_empty(n, Attr::ACTION_ARCHETYPE_ID),
+    ),
+    rule(
+        Cls::INSTRUCTION_DETAILS,
+        "Activity_path_valid",
+        "a path of an activity that is not empty",
+        |n| not_empty(n, Attr::ACTIVITY_ID),
     ),
     rule(
         Cls::PARTY_IDENTIFIED,

@@ -412,7 +412,8 @@ impl DurationParts {
         (named && cursor.rest.is_empty()).then_some(parts)
     }
 
-    fn temporal(self) -> Temporal {
+    /// Returns the length, with average years and months.
+    pub(crate) fn temporal(self) -> Temporal {
         let units = [
             (self.years, AVERAGE_YEAR),
             (self.months, AVERAGE_MONTH),

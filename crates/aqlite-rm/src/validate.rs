@@ -5,6 +5,8 @@
 //! read as its class (an invalid date), RM02xx for a violated rule. Messages about invariants use
 //! the wording of other openEHR servers, because clients match on it.
 
+mod generic;
+
 use super::build::{MAX_FINDINGS, Step, path_text, shorten};
 use super::class::{Attr, AttrDef, Card, Cls};
 use super::invariant::{CODED, Coded, INVARIANTS, Invariant, Mismatch};
@@ -13,6 +15,7 @@ use super::time::{Temporal, TemporalKind};
 use super::tree::{Kind, NodeRef};
 use super::xml;
 use crate::diag::{Finding, Severity};
+use generic::{RANGES, RangeRule};
 use std::sync::LazyLock;
 
 /// Validates a document and returns all findings, warnings included, in document order.
@@ -55,6 +58,7 @@ struct Rules {
     formed: bool,
     invariants: Vec<&'static Invariant>,
     coded: Vec<&'static Coded>,
+    ranges: Vec<&'static RangeRule>,
 }
 
 impl Rules {
@@ -75,6 +79,7 @@ impl Rules {
             formed: TemporalKind::for_class(cls).is_some() || cls.is_a(Cls::DV_URI),
             invariants: INVARIANTS.iter().filter(|i| cls.is_a(i.cls)).collect(),
             coded: CODED.iter().filter(|r| cls.is_a(r.cls)).collect(),
+            ranges: RANGES.iter().filter(|r| cls.is_a(r.cls)).collect(),
         }
     }
 }
@@ -133,29 +138,42 @@ impl Walk {
             self.form(node);
         }
         for invariant in rules.invariants.iter().filter(|i| !(i.holds)(node)) {
-            // DV_INTERVAL inherits these invariants from INTERVAL.
-            let shown = if cls == Cls::DV_INTERVAL {
-                "INTERVAL"
-            } else {
-                cls.name()
-            };
-            let finding = Finding::error(
-                "RM0202",
-                path_text(&self.path),
-                format!("Invariant {} failed on type {shown}", invariant.name),
-            );
-            let finding = finding.expected(invariant.expected);
-            self.report(Finding {
-                severity: invariant.severity,
-                found: values_of(node),
-                ..finding
-            });
+            self.violated(node, invariant);
         }
         for rule in &rules.coded {
             if let Some(mismatch) = rule.mismatch(node) {
                 self.code(cls, rule.name, mismatch);
             }
         }
+        for rule in &rules.ranges {
+            self.ranges(node, rule);
+        }
+        if cls == Cls::HISTORY {
+            self.history(node);
+        }
+        if cls.is_a(Cls::LOCATABLE) {
+            self.archetype_class(node);
+        }
+    }
+
+    fn violated(&mut self, node: NodeRef<'_>, invariant: &Invariant) {
+        // DV_INTERVAL inherits these invariants from INTERVAL.
+        let shown = if node.class() == Cls::DV_INTERVAL {
+            "INTERVAL"
+        } else {
+            node.class().name()
+        };
+        let finding = Finding::error(
+            "RM0202",
+            path_text(&self.path),
+            format!("Invariant {} failed on type {shown}", invariant.name),
+        );
+        let finding = finding.expected(invariant.expected);
+        self.report(Finding {
+            severity: invariant.severity,
+            found: values_of(node),
+            ..finding
+        });
     }
 
     /// Checks the mandatory attributes.
