@@ -58,6 +58,9 @@ const PERCENT: f64 = 2.0;
 const FRACTION: f64 = 3.0;
 const INTEGER_FRACTION: f64 = 4.0;
 
+/// The requirement of the invariants `Is_archetype_root`.
+const ARCHETYPE_ROOT: &str = "`archetype_details`, for the class is the root of an archetype";
+
 pub(super) static INVARIANTS: &[Invariant] = &[
     rule(
         Cls::DV_INTERVAL,
@@ -151,6 +154,15 @@ pub(super) static INVARIANTS: &[Invariant] = &[
         normal_status_agrees,
     ),
     rule(
+        Cls::REFERENCE_RANGE,
+        "Range_is_simple",
+        "limits without ranges of their own",
+        |n| {
+            n.get(Attr::RANGE)
+                .is_none_or(|range| is_simple(range, Attr::LOWER) && is_simple(range, Attr::UPPER))
+        },
+    ),
+    rule(
         Cls::DV_QUANTIFIED,
         "Magnitude_status_valid",
         "one of = < > <= >= ~",
@@ -234,6 +246,18 @@ pub(super) static INVARIANTS: &[Invariant] = &[
         "a formalism that is not empty",
         |n| not_empty(n, Attr::FORMALISM),
     ),
+    rule(
+        Cls::DV_PERIODIC_TIME_SPECIFICATION,
+        "Value_valid",
+        "the formalism HL7:PIVL or HL7:EIVL",
+        |n| has_formalism(n, &["HL7:PIVL", "HL7:EIVL"]),
+    ),
+    rule(
+        Cls::DV_GENERAL_TIME_SPECIFICATION,
+        "Value_valid",
+        "the formalism HL7:GTS",
+        |n| has_formalism(n, &["HL7:GTS"]),
+    ),
     rule(Cls::TERM_MAPPING, "Match_valid", "one of > = < ?", |n| {
         one_of(n, Attr::MATCH, &[">", "=", "<", "?"])
     }),
@@ -262,15 +286,8 @@ pub(super) static INVARIANTS: &[Invariant] = &[
     rule(
         Cls::ITEM_TABLE,
         "Valid_structure",
-        "rows of one width",
-        |n| {
-            // A table without rows is valid: no width remains to compare with the first.
-            let mut widths = n
-                .values(Attr::ROWS)
-                .map(|row| row.values(Attr::ITEMS).count());
-            let first = widths.next();
-            widths.all(|width| Some(width) == first)
-        },
+        "rows of one width with elements only",
+        is_table,
     ),
     rule(
         Cls::EVENT_CONTEXT,
@@ -330,6 +347,18 @@ pub(super) static INVARIANTS: &[Invariant] = &[
         },
     ),
     rule(
+        Cls::ACCESS_GROUP_REF,
+        "Type_validity",
+        "ACCESS_GROUP",
+        |n| one_of(n, Attr::TYPE, &["ACCESS_GROUP"]),
+    ),
+    rule(
+        Cls::LOCATABLE_REF,
+        "Path_valid",
+        "a path that is not empty",
+        |n| not_empty(n, Attr::PATH),
+    ),
+    rule(
         Cls::OBJECT_REF,
         "Namespace_valid",
         "a letter, then letters, digits and _.:/&?=+-",
@@ -366,6 +395,17 @@ pub(super) static INVARIANTS: &[Invariant] = &[
         |n| {
             n.text_at(Attr::VALUE)
                 .is_none_or(|v| ObjectVersionId::parse(v).is_some())
+        },
+    ),
+    // Copies of single versions do not always name the version that they replace.
+    advice(
+        Cls::ORIGINAL_VERSION,
+        "Preceding_version_uid_validity",
+        "a `preceding_version_uid`, except of the first version",
+        |n| {
+            let uid = n.text_along(&[Attr::UID, Attr::VALUE]);
+            uid.and_then(ObjectVersionId::parse)
+                .is_none_or(|uid| uid.version.is_first() != has(n, Attr::PRECEDING_VERSION_UID))
         },
     ),
     advice(
@@ -408,6 +448,30 @@ pub(super) static INVARIANTS: &[Invariant] = &[
                 !has(n, Attr::ARCHETYPE_DETAILS)
             }
         },
+    ),
+    advice(
+        Cls::COMPOSITION,
+        "Is_archetype_root",
+        ARCHETYPE_ROOT,
+        is_archetype_root,
+    ),
+    advice(
+        Cls::ENTRY,
+        "Is_archetype_root",
+        ARCHETYPE_ROOT,
+        is_archetype_root,
+    ),
+    advice(
+        Cls::EHR_STATUS,
+        "Is_archetype_root",
+        ARCHETYPE_ROOT,
+        is_archetype_root,
+    ),
+    advice(
+        Cls::PARTY,
+        "Is_archetype_root",
+        ARCHETYPE_ROOT,
+        is_archetype_root,
     ),
 ];
 
@@ -465,6 +529,34 @@ fn is_integral(node: NodeRef<'_>) -> bool {
         .all(|attr| number(node, *attr).is_none_or(|v| v.fract() == 0.0))
 }
 
+/// Returns whether the rows of a table have one width and contain elements only.
+fn is_table(table: NodeRef<'_>) -> bool {
+    // A table without rows is valid: no width remains to compare with the first.
+    let mut widths = table
+        .values(Attr::ROWS)
+        .map(|row| row.values(Attr::ITEMS).count());
+    let first = widths.next();
+    let mut cells = table
+        .values(Attr::ROWS)
+        .flat_map(|row| row.values(Attr::ITEMS));
+    widths.all(|width| Some(width) == first) && cells.all(|cell| cell.class() == Cls::ELEMENT)
+}
+
+/// Returns whether a limit of an interval is absent or has no ranges.
+fn is_simple(interval: NodeRef<'_>, limit: Attr) -> bool {
+    interval.get(limit).is_none_or(|limit| {
+        !has(limit, Attr::NORMAL_RANGE)
+            && limit.values(Attr::OTHER_REFERENCE_RANGES).next().is_none()
+    })
+}
+
+/// Returns whether the formalism of a time specification is absent or one of a list.
+fn has_formalism(specification: NodeRef<'_>, formalisms: &[&str]) -> bool {
+    specification
+        .text_along(&[Attr::VALUE, Attr::FORMALISM])
+        .is_none_or(|formalism| formalisms.contains(&formalism))
+}
+
 /// Returns whether the normal status is consistent with the normal range: `N` inside, any other
 /// outside.
 fn normal_status_agrees(node: NodeRef<'_>) -> bool {
@@ -500,6 +592,12 @@ fn contains(interval: NodeRef<'_>, value: NodeRef<'_>) -> Option<bool> {
 fn is_root(node: NodeRef<'_>) -> bool {
     node.text_at(Attr::ARCHETYPE_NODE_ID)
         .is_some_and(is_archetype_id)
+}
+
+/// Returns whether an object has `archetype_details`, or lacks them at an archetype id, which
+/// `Archetyped_valid` reports.
+fn is_archetype_root(node: NodeRef<'_>) -> bool {
+    has(node, Attr::ARCHETYPE_DETAILS) || is_root(node)
 }
 
 /// Returns the archetype id in `archetype_details`.
