@@ -317,7 +317,37 @@ fn is_uri(text: &str) -> bool {
         && scheme
             .bytes()
             .all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b));
-    is_scheme && bytes.iter().enumerate().all(allowed)
+    is_scheme && bytes.iter().enumerate().all(allowed) && has_valid_brackets(text)
+}
+
+/// Returns whether the host of a URI has brackets only around an IP literal (RFC 3986, section
+/// 3.2.2). Paths of `ehr:` URIs have them around predicates.
+fn has_valid_brackets(uri: &str) -> bool {
+    let after_scheme = uri.split_once(':').map_or("", |(_, rest)| rest);
+    let Some(rest) = after_scheme.strip_prefix("//") else {
+        return true;
+    };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let (user, host) = authority.rsplit_once('@').unwrap_or(("", authority));
+    let (literal, after) = match host.strip_prefix('[').map(|host| host.split_once(']')) {
+        Some(Some((literal, port))) => (literal, port),
+        Some(None) => return false,
+        None => ("::", host),
+    };
+    is_ip_literal(literal) && !user.contains(['[', ']']) && !after.contains(['[', ']'])
+}
+
+/// Returns whether a text is an IPv6 address, with an optional zone (RFC 6874), or an address of a
+/// later version: `v1.fe80`.
+fn is_ip_literal(text: &str) -> bool {
+    let address = text.split_once("%25").map_or(text, |(address, _)| address);
+    let later = text
+        .strip_prefix(['v', 'V'])
+        .and_then(|t| t.split_once('.'));
+    let is_later = later.is_some_and(|(version, rest)| {
+        !version.is_empty() && version.bytes().all(|b| b.is_ascii_hexdigit()) && !rest.is_empty()
+    });
+    is_later || address.parse::<std::net::Ipv6Addr>().is_ok()
 }
 
 /// Returns whether a text is base64. Line breaks are allowed.
