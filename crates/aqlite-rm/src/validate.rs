@@ -347,7 +347,7 @@ fn is_ip_literal(text: &str) -> bool {
     let is_later = later.is_some_and(|(version, rest)| {
         !version.is_empty() && version.bytes().all(|b| b.is_ascii_hexdigit()) && !rest.is_empty()
     });
-    is_later || address.parse::<std::net::Ipv6Addr>().is_ok()
+    is_later || address.parse::<core::net::Ipv6Addr>().is_ok()
 }
 
 /// Returns whether a text is base64. Line breaks are allowed.
