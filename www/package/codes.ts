@@ -116,6 +116,8 @@ export type DiagnosticCode =
   | "RM0201"
   | "RM0202"
   | "RM0203"
+  | "RM0204"
+  | "RM0205"
   | "RM0301"
   | "SVC0201"
   | "SVC0202"

@@ -81,6 +81,11 @@ impl VersionTreeId {
         Some(VersionTreeId { trunk, branch })
     }
 
+    /// Returns whether this is version 1 of the trunk.
+    pub fn is_first(self) -> bool {
+        self.trunk == 1 && self.branch.is_none()
+    }
+
     /// Returns the next version on the trunk.
     pub fn next(self) -> VersionTreeId {
         VersionTreeId {

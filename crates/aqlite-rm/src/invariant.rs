@@ -1,11 +1,14 @@
 //! The invariants of the Reference Model as data, named as in the class definitions.
 
+mod coded;
+mod period;
+
 use super::class::{Attr, Cls};
 use super::id::{ObjectVersionId, is_archetype_id, is_hier_object_id};
 use super::quantity::{compare, number, temporal};
-use super::terminology::{self as groups, CodeGroup};
 use super::tree::{Kind, NodeRef};
 use crate::diag::Severity;
+pub(super) use coded::{CODED, Coded, Mismatch};
 
 /// A condition on the objects of a class.
 pub(super) struct Invariant {
@@ -15,14 +18,6 @@ pub(super) struct Invariant {
     pub expected: &'static str,
     pub holds: fn(NodeRef<'_>) -> bool,
     pub severity: Severity,
-}
-
-/// An attribute whose codes must be in a group, if they are of the group's terminology.
-pub(super) struct Coded {
-    pub cls: Cls,
-    pub attr: Attr,
-    pub name: &'static str,
-    pub group: &'static CodeGroup,
 }
 
 const fn rule(
@@ -57,20 +52,14 @@ const fn advice(
     }
 }
 
-const fn coded(cls: Cls, attr: Attr, name: &'static str, group: &'static CodeGroup) -> Coded {
-    Coded {
-        cls,
-        attr,
-        name,
-        group,
-    }
-}
-
 /// Values of the attribute `type` of DV_PROPORTION (PROPORTION_KIND).
 const UNITARY: f64 = 1.0;
 const PERCENT: f64 = 2.0;
 const FRACTION: f64 = 3.0;
 const INTEGER_FRACTION: f64 = 4.0;
+
+/// The requirement of the invariants `Is_archetype_root`.
+const ARCHETYPE_ROOT: &str = "`archetype_details`, for the class is the root of an archetype";
 
 pub(super) static INVARIANTS: &[Invariant] = &[
     rule(
@@ -165,6 +154,15 @@ pub(super) static INVARIANTS: &[Invariant] = &[
         normal_status_agrees,
     ),
     rule(
+        Cls::REFERENCE_RANGE,
+        "Range_is_simple",
+        "limits without ranges of their own",
+        |n| {
+            n.get(Attr::RANGE)
+                .is_none_or(|range| is_simple(range, Attr::LOWER) && is_simple(range, Attr::UPPER))
+        },
+    ),
+    rule(
         Cls::DV_QUANTIFIED,
         "Magnitude_status_valid",
         "one of = < > <= >= ~",
@@ -211,6 +209,12 @@ pub(super) static INVARIANTS: &[Invariant] = &[
         |n| not_empty(n, Attr::VALUE),
     ),
     rule(
+        Cls::DV_TEXT,
+        "Formatting_valid",
+        "a formatting that is not empty",
+        |n| not_empty(n, Attr::FORMATTING),
+    ),
+    rule(
         Cls::DV_EHR_URI,
         "Scheme_valid",
         "a URI that begins with `ehr:`",
@@ -242,6 +246,18 @@ pub(super) static INVARIANTS: &[Invariant] = &[
         "a formalism that is not empty",
         |n| not_empty(n, Attr::FORMALISM),
     ),
+    rule(
+        Cls::DV_PERIODIC_TIME_SPECIFICATION,
+        "Value_valid",
+        "the formalism HL7:PIVL or HL7:EIVL",
+        |n| has_formalism(n, &["HL7:PIVL", "HL7:EIVL"]),
+    ),
+    rule(
+        Cls::DV_GENERAL_TIME_SPECIFICATION,
+        "Value_valid",
+        "the formalism HL7:GTS",
+        |n| has_formalism(n, &["HL7:GTS"]),
+    ),
     rule(Cls::TERM_MAPPING, "Match_valid", "one of > = < ?", |n| {
         one_of(n, Attr::MATCH, &[">", "=", "<", "?"])
     }),
@@ -262,23 +278,34 @@ pub(super) static INVARIANTS: &[Invariant] = &[
         n.values(Attr::EVENTS).next().is_some() || has(n, Attr::SUMMARY)
     }),
     rule(
+        Cls::HISTORY,
+        "Period_consistency",
+        "events at multiples of the period after the origin",
+        period::is_consistent,
+    ),
+    rule(
         Cls::ITEM_TABLE,
         "Valid_structure",
-        "rows of one width",
-        |n| {
-            // A table without rows is valid: no width remains to compare with the first.
-            let mut widths = n
-                .values(Attr::ROWS)
-                .map(|row| row.values(Attr::ITEMS).count());
-            let first = widths.next();
-            widths.all(|width| Some(width) == first)
-        },
+        "rows of one width with elements only",
+        is_table,
     ),
     rule(
         Cls::EVENT_CONTEXT,
         "Location_valid",
         "a location that is not empty",
         |n| not_empty(n, Attr::LOCATION),
+    ),
+    rule(
+        Cls::ACTIVITY,
+        "Action_archetype_id_valid",
+        "a pattern of archetype ids that is not empty",
+        |n| not_empty(n, Attr::ACTION_ARCHETYPE_ID),
+    ),
+    rule(
+        Cls::INSTRUCTION_DETAILS,
+        "Activity_path_valid",
+        "a path of an activity that is not empty",
+        |n| not_empty(n, Attr::ACTIVITY_ID),
     ),
     rule(
         Cls::PARTY_IDENTIFIED,
@@ -320,6 +347,18 @@ pub(super) static INVARIANTS: &[Invariant] = &[
         },
     ),
     rule(
+        Cls::ACCESS_GROUP_REF,
+        "Type_validity",
+        "ACCESS_GROUP",
+        |n| one_of(n, Attr::TYPE, &["ACCESS_GROUP"]),
+    ),
+    rule(
+        Cls::LOCATABLE_REF,
+        "Path_valid",
+        "a path that is not empty",
+        |n| not_empty(n, Attr::PATH),
+    ),
+    rule(
         Cls::OBJECT_REF,
         "Namespace_valid",
         "a letter, then letters, digits and _.:/&?=+-",
@@ -356,6 +395,17 @@ pub(super) static INVARIANTS: &[Invariant] = &[
         |n| {
             n.text_at(Attr::VALUE)
                 .is_none_or(|v| ObjectVersionId::parse(v).is_some())
+        },
+    ),
+    // Copies of single versions do not always name the version that they replace.
+    advice(
+        Cls::ORIGINAL_VERSION,
+        "Preceding_version_uid_validity",
+        "a `preceding_version_uid`, except of the first version",
+        |n| {
+            let uid = n.text_along(&[Attr::UID, Attr::VALUE]);
+            uid.and_then(ObjectVersionId::parse)
+                .is_none_or(|uid| uid.version.is_first() != has(n, Attr::PRECEDING_VERSION_UID))
         },
     ),
     advice(
@@ -399,158 +449,29 @@ pub(super) static INVARIANTS: &[Invariant] = &[
             }
         },
     ),
-];
-
-pub(super) static CODED: &[Coded] = &[
-    coded(
+    advice(
         Cls::COMPOSITION,
-        Attr::CATEGORY,
-        "Category_validity",
-        &groups::COMPOSITION_CATEGORY,
+        "Is_archetype_root",
+        ARCHETYPE_ROOT,
+        is_archetype_root,
     ),
-    coded(
-        Cls::COMPOSITION,
-        Attr::LANGUAGE,
-        "Language_valid",
-        &groups::LANGUAGES,
-    ),
-    coded(
-        Cls::COMPOSITION,
-        Attr::TERRITORY,
-        "Territory_valid",
-        &groups::COUNTRIES,
-    ),
-    coded(
+    advice(
         Cls::ENTRY,
-        Attr::LANGUAGE,
-        "Language_valid",
-        &groups::LANGUAGES,
+        "Is_archetype_root",
+        ARCHETYPE_ROOT,
+        is_archetype_root,
     ),
-    coded(
-        Cls::ENTRY,
-        Attr::ENCODING,
-        "Encoding_valid",
-        &groups::CHARACTER_SETS,
+    advice(
+        Cls::EHR_STATUS,
+        "Is_archetype_root",
+        ARCHETYPE_ROOT,
+        is_archetype_root,
     ),
-    coded(
-        Cls::EVENT_CONTEXT,
-        Attr::SETTING,
-        "Setting_valid",
-        &groups::SETTING,
-    ),
-    coded(
-        Cls::DV_TEXT,
-        Attr::LANGUAGE,
-        "Language_valid",
-        &groups::LANGUAGES,
-    ),
-    coded(
-        Cls::DV_TEXT,
-        Attr::ENCODING,
-        "Encoding_valid",
-        &groups::CHARACTER_SETS,
-    ),
-    coded(
-        Cls::DV_ENCAPSULATED,
-        Attr::LANGUAGE,
-        "Language_valid",
-        &groups::LANGUAGES,
-    ),
-    coded(
-        Cls::DV_ENCAPSULATED,
-        Attr::CHARSET,
-        "Charset_valid",
-        &groups::CHARACTER_SETS,
-    ),
-    coded(
-        Cls::DV_MULTIMEDIA,
-        Attr::MEDIA_TYPE,
-        "Media_type_validity",
-        &groups::MEDIA_TYPES,
-    ),
-    coded(
-        Cls::DV_MULTIMEDIA,
-        Attr::COMPRESSION_ALGORITHM,
-        "Compression_algorithm_validity",
-        &groups::COMPRESSION_ALGORITHMS,
-    ),
-    coded(
-        Cls::DV_MULTIMEDIA,
-        Attr::INTEGRITY_CHECK_ALGORITHM,
-        "Integrity_check_algorithm_validity",
-        &groups::INTEGRITY_CHECK_ALGORITHMS,
-    ),
-    coded(
-        Cls::DV_ORDERED,
-        Attr::NORMAL_STATUS,
-        "Normal_status_validity",
-        &groups::NORMAL_STATUSES,
-    ),
-    coded(
-        Cls::TERM_MAPPING,
-        Attr::PURPOSE,
-        "Purpose_valid",
-        &groups::TERM_MAPPING_PURPOSE,
-    ),
-    coded(
-        Cls::ELEMENT,
-        Attr::NULL_FLAVOUR,
-        "Null_flavour_valid",
-        &groups::NULL_FLAVOURS,
-    ),
-    coded(
-        Cls::INTERVAL_EVENT,
-        Attr::MATH_FUNCTION,
-        "Math_function_validity",
-        &groups::EVENT_MATH_FUNCTION,
-    ),
-    coded(
-        Cls::ISM_TRANSITION,
-        Attr::CURRENT_STATE,
-        "Current_state_valid",
-        &groups::INSTRUCTION_STATES,
-    ),
-    coded(
-        Cls::ISM_TRANSITION,
-        Attr::TRANSITION,
-        "Transition_valid",
-        &groups::INSTRUCTION_TRANSITIONS,
-    ),
-    coded(
-        Cls::PARTICIPATION,
-        Attr::FUNCTION,
-        "Function_valid",
-        &groups::PARTICIPATION_FUNCTION,
-    ),
-    coded(
-        Cls::PARTICIPATION,
-        Attr::MODE,
-        "Mode_valid",
-        &groups::PARTICIPATION_MODE,
-    ),
-    coded(
-        Cls::PARTY_RELATED,
-        Attr::RELATIONSHIP,
-        "Relationship_valid",
-        &groups::SUBJECT_RELATIONSHIP,
-    ),
-    coded(
-        Cls::AUDIT_DETAILS,
-        Attr::CHANGE_TYPE,
-        "Change_type_valid",
-        &groups::AUDIT_CHANGE_TYPE,
-    ),
-    coded(
-        Cls::ATTESTATION,
-        Attr::REASON,
-        "Reason_valid",
-        &groups::ATTESTATION_REASON,
-    ),
-    coded(
-        Cls::VERSION,
-        Attr::LIFECYCLE_STATE,
-        "Lifecycle_state_valid",
-        &groups::VERSION_LIFECYCLE_STATE,
+    advice(
+        Cls::PARTY,
+        "Is_archetype_root",
+        ARCHETYPE_ROOT,
+        is_archetype_root,
     ),
 ];
 
@@ -608,6 +529,34 @@ fn is_integral(node: NodeRef<'_>) -> bool {
         .all(|attr| number(node, *attr).is_none_or(|v| v.fract() == 0.0))
 }
 
+/// Returns whether the rows of a table have one width and contain elements only.
+fn is_table(table: NodeRef<'_>) -> bool {
+    // A table without rows is valid: no width remains to compare with the first.
+    let mut widths = table
+        .values(Attr::ROWS)
+        .map(|row| row.values(Attr::ITEMS).count());
+    let first = widths.next();
+    let mut cells = table
+        .values(Attr::ROWS)
+        .flat_map(|row| row.values(Attr::ITEMS));
+    widths.all(|width| Some(width) == first) && cells.all(|cell| cell.class() == Cls::ELEMENT)
+}
+
+/// Returns whether a limit of an interval is absent or has no ranges.
+fn is_simple(interval: NodeRef<'_>, limit: Attr) -> bool {
+    interval.get(limit).is_none_or(|limit| {
+        !has(limit, Attr::NORMAL_RANGE)
+            && limit.values(Attr::OTHER_REFERENCE_RANGES).next().is_none()
+    })
+}
+
+/// Returns whether the formalism of a time specification is absent or one of a list.
+fn has_formalism(specification: NodeRef<'_>, formalisms: &[&str]) -> bool {
+    specification
+        .text_along(&[Attr::VALUE, Attr::FORMALISM])
+        .is_none_or(|formalism| formalisms.contains(&formalism))
+}
+
 /// Returns whether the normal status is consistent with the normal range: `N` inside, any other
 /// outside.
 fn normal_status_agrees(node: NodeRef<'_>) -> bool {
@@ -643,6 +592,12 @@ fn contains(interval: NodeRef<'_>, value: NodeRef<'_>) -> Option<bool> {
 fn is_root(node: NodeRef<'_>) -> bool {
     node.text_at(Attr::ARCHETYPE_NODE_ID)
         .is_some_and(is_archetype_id)
+}
+
+/// Returns whether an object has `archetype_details`, or lacks them at an archetype id, which
+/// `Archetyped_valid` reports.
+fn is_archetype_root(node: NodeRef<'_>) -> bool {
+    has(node, Attr::ARCHETYPE_DETAILS) || is_root(node)
 }
 
 /// Returns the archetype id in `archetype_details`.

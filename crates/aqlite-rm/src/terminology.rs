@@ -30,6 +30,30 @@ impl CodeGroup {
         }
     }
 
+    /// Returns whether this is an external code set rather than a group of the openEHR terminology.
+    pub fn is_code_set(&self) -> bool {
+        self.terminology != OPENEHR
+    }
+
+    /// Returns whether a `terminology_id` names the terminology of the codes. Ignores case and a
+    /// version in parentheses: `openehr(3.1.0)`.
+    ///
+    /// A code set is also named by `openehr`, by its identifier, and by usual spellings of its
+    /// issuer.
+    pub fn is_named(&self, terminology: &str) -> bool {
+        let name = terminology
+            .split_once('(')
+            .map_or(terminology, |(name, _)| name);
+        let is_same = |known: &str| known.eq_ignore_ascii_case(name);
+        let is_alias = || {
+            let mut sets = ALIASES.iter();
+            sets.find(|(set, _)| *set == self)
+                .is_some_and(|(_, names)| names.iter().any(|known| is_same(known)))
+        };
+        is_same(self.terminology)
+            || (self.is_code_set() && (is_same(OPENEHR) || is_same(self.name) || is_alias()))
+    }
+
     /// Returns the ascending keys of the codes of a group with many codes.
     fn sorted_keys(&self) -> Option<&'static [u128]> {
         let mut groups = SORTED_KEYS.iter();
@@ -57,6 +81,9 @@ impl CodeGroup {
             .find(|g| !own && g.terminology.eq_ignore_ascii_case(terminology))
     }
 }
+
+/// The `terminology_id` of the openEHR terminology.
+const OPENEHR: &str = "openehr";
 
 /// Bytes of the codes of a group up to which a search compares all of them.
 ///
@@ -297,12 +324,30 @@ static GROUPS: [&CodeGroup; 20] = [
     &MEDIA_TYPES,
 ];
 
-/// Returns whether all codes of a terminology are known: that of openEHR, or a code set. Ignores
-/// case.
-pub fn is_known(terminology: &str) -> bool {
-    let is_named = |group: &&CodeGroup| group.terminology.eq_ignore_ascii_case(terminology);
-    GROUPS.iter().any(is_named)
-}
+/// The names of code sets in the data of other systems, besides `openehr` and the identifiers that
+/// openEHR defines. Matching ignores case.
+static ALIASES: [(&CodeGroup, &[&str]); 4] = [
+    (
+        &LANGUAGES,
+        &[
+            "ISO639-1",
+            "ISO 639-1",
+            "ISO-639-1",
+            "ISO_639",
+            "BCP47",
+            "BCP-47",
+        ],
+    ),
+    (
+        &COUNTRIES,
+        &["ISO3166-1", "ISO 3166-1", "ISO-3166-1", "ISO_3166"],
+    ),
+    (
+        &CHARACTER_SETS,
+        &["IANA", "IANA_charset", "IANA_character_sets", "Unicode"],
+    ),
+    (&MEDIA_TYPES, &["IANA", "IANA_media_types"]),
+];
 
 /// Returns the English rubric of a common code.
 ///

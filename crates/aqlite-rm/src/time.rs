@@ -139,7 +139,7 @@ impl TemporalKind {
 
 impl Temporal {
     /// Parses a value of a known kind in basic or extended form, complete or partial. Returns
-    /// `None` if it is invalid.
+    /// `None` if it is invalid, as `20200101T10:00`, which mixes the forms.
     pub fn parse(kind: TemporalKind, text: &str) -> Option<Temporal> {
         match kind {
             TemporalKind::Duration => DurationParts::parse(text).map(|p| p.temporal()),
@@ -317,6 +317,9 @@ impl Parts {
             cursor.date(&mut parts)?;
             // A time of day may follow a complete date only.
             if kind == TemporalKind::DateTime && parts.day.is_some() && cursor.eat(b'T') {
+                if !is_one_form(text.as_bytes(), cursor.rest) {
+                    return None;
+                }
                 cursor.time(&mut parts)?;
             }
         }
@@ -412,7 +415,8 @@ impl DurationParts {
         (named && cursor.rest.is_empty()).then_some(parts)
     }
 
-    fn temporal(self) -> Temporal {
+    /// Returns the length, with average years and months.
+    pub(crate) fn temporal(self) -> Temporal {
         let units = [
             (self.years, AVERAGE_YEAR),
             (self.months, AVERAGE_MONTH),
@@ -441,6 +445,17 @@ impl DurationParts {
             latest: earliest,
             finer,
         }
+    }
+}
+
+/// Returns whether a date and the time of day behind it are both in basic or both in extended form
+/// (ISO 8601:2004, section 4.3.2). The form of an hour alone is either.
+fn is_one_form(date: &[u8], time: &[u8]) -> bool {
+    let date_is_extended = date.get(4) == Some(&b'-');
+    match time.get(2) {
+        Some(b':') => date_is_extended,
+        Some(b'0'..=b'9') => !date_is_extended,
+        _ => true,
     }
 }
 

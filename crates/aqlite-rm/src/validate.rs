@@ -5,15 +5,17 @@
 //! read as its class (an invalid date), RM02xx for a violated rule. Messages about invariants use
 //! the wording of other openEHR servers, because clients match on it.
 
+mod generic;
+
 use super::build::{MAX_FINDINGS, Step, path_text, shorten};
 use super::class::{Attr, AttrDef, Card, Cls};
-use super::invariant::{CODED, Coded, INVARIANTS, Invariant};
+use super::invariant::{CODED, Coded, INVARIANTS, Invariant, Mismatch};
 use super::number;
-use super::terminology::{self, CodeGroup};
 use super::time::{Temporal, TemporalKind};
 use super::tree::{Kind, NodeRef};
 use super::xml;
 use crate::diag::{Finding, Severity};
+use generic::{RANGES, RangeRule};
 use std::sync::LazyLock;
 
 /// Validates a document and returns all findings, warnings included, in document order.
@@ -56,6 +58,7 @@ struct Rules {
     formed: bool,
     invariants: Vec<&'static Invariant>,
     coded: Vec<&'static Coded>,
+    ranges: Vec<&'static RangeRule>,
 }
 
 impl Rules {
@@ -76,6 +79,7 @@ impl Rules {
             formed: TemporalKind::for_class(cls).is_some() || cls.is_a(Cls::DV_URI),
             invariants: INVARIANTS.iter().filter(|i| cls.is_a(i.cls)).collect(),
             coded: CODED.iter().filter(|r| cls.is_a(r.cls)).collect(),
+            ranges: RANGES.iter().filter(|r| cls.is_a(r.cls)).collect(),
         }
     }
 }
@@ -134,33 +138,42 @@ impl Walk {
             self.form(node);
         }
         for invariant in rules.invariants.iter().filter(|i| !(i.holds)(node)) {
-            // DV_INTERVAL inherits these invariants from INTERVAL.
-            let shown = if cls == Cls::DV_INTERVAL {
-                "INTERVAL"
-            } else {
-                cls.name()
-            };
-            let finding = Finding::error(
-                "RM0202",
-                path_text(&self.path),
-                format!("Invariant {} failed on type {shown}", invariant.name),
-            );
-            let finding = finding.expected(invariant.expected);
-            self.report(Finding {
-                severity: invariant.severity,
-                found: values_of(node),
-                ..finding
-            });
+            self.violated(node, invariant);
         }
         for rule in &rules.coded {
-            if let Some(code) = node
-                .get(rule.attr)
-                .and_then(code_of)
-                .filter(|code| !in_group(code, rule.group))
-            {
-                self.code(cls, rule.name, rule.group, code);
+            if let Some(mismatch) = rule.mismatch(node) {
+                self.code(cls, rule.name, mismatch);
             }
         }
+        for rule in &rules.ranges {
+            self.ranges(node, rule);
+        }
+        if cls == Cls::HISTORY {
+            self.history(node);
+        }
+        if cls.is_a(Cls::LOCATABLE) {
+            self.archetype_class(node);
+        }
+    }
+
+    fn violated(&mut self, node: NodeRef<'_>, invariant: &Invariant) {
+        // DV_INTERVAL inherits these invariants from INTERVAL.
+        let shown = if node.class() == Cls::DV_INTERVAL {
+            "INTERVAL"
+        } else {
+            node.class().name()
+        };
+        let finding = Finding::error(
+            "RM0202",
+            path_text(&self.path),
+            format!("Invariant {} failed on type {shown}", invariant.name),
+        );
+        let finding = finding.expected(invariant.expected);
+        self.report(Finding {
+            severity: invariant.severity,
+            found: values_of(node),
+            ..finding
+        });
     }
 
     /// Checks the mandatory attributes.
@@ -259,28 +272,19 @@ impl Walk {
         self.path.pop();
     }
 
-    fn code(&mut self, cls: Cls, rule: &str, group: &CodeGroup, code: Code<'_>) {
+    fn code(&mut self, cls: Cls, rule: &str, mismatch: Mismatch) {
         let finding = Finding::error(
             "RM0203",
             path_text(&self.path),
             format!("Invariant {rule} failed on type {cls}"),
         );
-        // These code sets grow outside openEHR, so a code that is not listed may be valid.
-        let open = [&terminology::MEDIA_TYPES, &terminology::CHARACTER_SETS].contains(&group);
-        let severity = if open {
-            Severity::Warning
-        } else {
-            Severity::Error
-        };
-        let finding = Finding {
-            severity,
+        let finding = finding
+            .expected(mismatch.expected)
+            .found(super::build::shorten(&mismatch.found));
+        self.report(Finding {
+            severity: mismatch.severity,
             ..finding
-        };
-        self.report(
-            finding
-                .expected(format!("a code of `{}`", group.name))
-                .found(super::build::shorten(code.code)),
-        );
+        });
     }
 }
 
@@ -292,42 +296,6 @@ fn is_filled(found: Option<NodeRef<'_>>, def: &AttrDef) -> bool {
 fn listed(list: &[(Cls, Attr)], cls: Cls, attr: Attr) -> bool {
     list.iter()
         .any(|(owner, listed)| *listed == attr && cls.is_a(*owner))
-}
-
-/// A code with its terminology.
-#[derive(Clone, Copy)]
-struct Code<'a> {
-    terminology: &'a str,
-    code: &'a str,
-}
-
-/// Returns the code of a CODE_PHRASE or DV_CODED_TEXT.
-fn code_of(node: NodeRef<'_>) -> Option<Code<'_>> {
-    let phrase = if node.class() == Cls::CODE_PHRASE {
-        node
-    } else {
-        node.get(Attr::DEFINING_CODE)?
-    };
-    Some(Code {
-        terminology: phrase.text_along(&[Attr::TERMINOLOGY_ID, Attr::VALUE])?,
-        code: phrase.text_at(Attr::CODE_STRING)?,
-    })
-}
-
-/// Returns whether a code is in the group, or belongs to a terminology without known codes.
-///
-/// A known terminology, such as `openehr`, does not extend the group that the Reference Model
-/// names. A language code may have any region.
-fn in_group(code: &Code<'_>, group: &CodeGroup) -> bool {
-    let language = || {
-        *group == terminology::LANGUAGES
-            && code
-                .code
-                .split(['-', '_'])
-                .next()
-                .is_some_and(|main| group.contains(main))
-    };
-    group.contains(code.code) || language() || !terminology::is_known(code.terminology)
 }
 
 /// Returns whether a text is a URI of RFC 3986 with a scheme, or an IRI with characters beyond
@@ -349,7 +317,37 @@ fn is_uri(text: &str) -> bool {
         && scheme
             .bytes()
             .all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b));
-    is_scheme && bytes.iter().enumerate().all(allowed)
+    is_scheme && bytes.iter().enumerate().all(allowed) && has_valid_brackets(text)
+}
+
+/// Returns whether the host of a URI has brackets only around an IP literal (RFC 3986, section
+/// 3.2.2). Paths of `ehr:` URIs have them around predicates.
+fn has_valid_brackets(uri: &str) -> bool {
+    let after_scheme = uri.split_once(':').map_or("", |(_, rest)| rest);
+    let Some(rest) = after_scheme.strip_prefix("//") else {
+        return true;
+    };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let (user, host) = authority.rsplit_once('@').unwrap_or(("", authority));
+    let (literal, after) = match host.strip_prefix('[').map(|host| host.split_once(']')) {
+        Some(Some((literal, port))) => (literal, port),
+        Some(None) => return false,
+        None => ("::", host),
+    };
+    is_ip_literal(literal) && !user.contains(['[', ']']) && !after.contains(['[', ']'])
+}
+
+/// Returns whether a text is an IPv6 address, with an optional zone (RFC 6874), or an address of a
+/// later version: `v1.fe80`.
+fn is_ip_literal(text: &str) -> bool {
+    let address = text.split_once("%25").map_or(text, |(address, _)| address);
+    let later = text
+        .strip_prefix(['v', 'V'])
+        .and_then(|t| t.split_once('.'));
+    let is_later = later.is_some_and(|(version, rest)| {
+        !version.is_empty() && version.bytes().all(|b| b.is_ascii_hexdigit()) && !rest.is_empty()
+    });
+    is_later || address.parse::<core::net::Ipv6Addr>().is_ok()
 }
 
 /// Returns whether a text is base64. Line breaks are allowed.
@@ -378,130 +376,4 @@ fn values_of(node: NodeRef<'_>) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::json;
-
-    fn problems(text: &str) -> Vec<String> {
-        let tree = json::read(text, Cls::ANY).unwrap_or_else(|e| panic!("{text}: {e:?}"));
-        validate(tree.root().unwrap())
-            .iter()
-            .map(Finding::one_line)
-            .collect()
-    }
-
-    #[test]
-    fn missing_mandatory_attributes_are_reported() {
-        assert_eq!(
-            problems(
-                r#"{"_type":"CLUSTER","archetype_node_id":"at1","name":{"_type":"DV_TEXT"},"items":[]}"#
-            ),
-            [
-                "/items: Attribute items of class CLUSTER does not match existence 1..*; expected 1..*, found no member (RM0201)",
-                "/name/value: Attribute value of class DV_TEXT does not match existence 1..1; expected 1..1, found nothing (RM0201)",
-            ]
-        );
-    }
-
-    #[test]
-    fn malformed_values_are_reported() {
-        for (text, path) in [
-            (
-                r#"{"_type":"DV_DATE","value":"2021-02-30"}"#,
-                "/value: not an ISO 8601 date;",
-            ),
-            (
-                r#"{"_type":"DV_DURATION","value":"1Y"}"#,
-                "/value: not an ISO 8601 duration;",
-            ),
-            (r#"{"_type":"DV_URI","value":"a b"}"#, "/value: not a URI;"),
-            (r#"{"_type":"DV_URI","value":"xyz"}"#, "/value: not a URI;"),
-            (
-                r#"{"_type":"DV_ORDINAL","value":3000000000,"symbol":{"_type":"DV_CODED_TEXT","value":"x","defining_code":{"terminology_id":{"value":"l"},"code_string":"a"}}}"#,
-                "/value: not a 32-bit integer;",
-            ),
-            (
-                r#"{"_type":"DV_QUANTITY","magnitude":1.8e400,"units":"1"}"#,
-                "/magnitude: not a number within",
-            ),
-        ] {
-            let found = problems(text);
-            assert!(
-                found.len() == 1 && found[0].starts_with(path) && found[0].ends_with("(RM0110)"),
-                "{found:?}"
-            );
-        }
-        assert!(
-            problems(r#"{"_type":"DV_URI","value":"ldap://[2001:db8::7]/c=GB?objectClass?one"}"#)
-                .is_empty()
-        );
-        assert!(
-            is_base64("QUJD\nREVG\n") && is_base64("QQ==") && !is_base64("Q") && !is_base64("Q=Q=")
-        );
-    }
-
-    #[test]
-    fn errors_and_warnings_have_separate_limits() {
-        let warned = r#"{"_type":"DV_MULTIMEDIA","media_type":{"terminology_id":{"value":"IANA_media-types"},"code_string":"x/y"},"size":1}"#;
-        let element = |value: &str| {
-            format!(
-                r#"{{"_type":"ELEMENT","archetype_node_id":"at1","name":{{"value":"n"}},"value":{value}}}"#
-            )
-        };
-        let wrong = element(r#"{"_type":"DV_DATE","value":"x"}"#);
-        let items = vec![element(warned); 1_500].join(",") + "," + &vec![wrong; 1_500].join(",");
-        let text = format!(
-            r#"{{"_type":"ITEM_TREE","archetype_node_id":"at0","name":{{"value":"n"}},"items":[{items}]}}"#
-        );
-        let tree = json::read(&text, Cls::ITEM_TREE).unwrap();
-        let found = validate(tree.root().unwrap());
-        let errors = found
-            .iter()
-            .filter(|f| f.severity == Severity::Error)
-            .count();
-        assert_eq!((errors, found.len()), (1_000, 2_000));
-    }
-
-    #[test]
-    fn codes_outside_their_group_are_reported() {
-        let null = |terminology: &str, code: &str| {
-            format!(
-                r#"{{"_type":"ELEMENT","archetype_node_id":"at1","name":{{"value":"n"}},"null_flavour":{{"value":"x","defining_code":{{"terminology_id":{{"value":"{terminology}"}},"code_string":"{code}"}}}}}}"#
-            )
-        };
-        assert_eq!(
-            problems(&null("openehr", "532")),
-            [
-                "/: Invariant Null_flavour_valid failed on type ELEMENT; expected a code of `null_flavours`, found 532 (RM0203)"
-            ]
-        );
-        assert!(
-            problems(&null("openehr", "253")).is_empty()
-                && problems(&null("local", "at7")).is_empty()
-        );
-    }
-
-    #[test]
-    fn a_known_terminology_does_not_extend_the_group_of_an_attribute() {
-        for (terminology, code, is_valid) in [
-            ("openehr_normal_statuses", "HHH", true),
-            ("openehr_normal_statuses", "X", false),
-            ("openehr", "HHH", true),
-            ("openehr", "X", false),
-            ("openehr", "253", false),
-            ("ISO_639-1", "en", false),
-            ("local", "X", true),
-            ("HL7-v2", "HU", true),
-        ] {
-            let status = format!(
-                r#"{{"terminology_id":{{"value":"{terminology}"}},"code_string":"{code}"}}"#
-            );
-            let count = format!(r#"{{"_type":"DV_COUNT","magnitude":9,"normal_status":{status}}}"#);
-            let expected = format!(
-                "/: Invariant Normal_status_validity failed on type DV_COUNT; expected a code of `normal_statuses`, found {code} (RM0203)"
-            );
-            let expected = if is_valid { vec![] } else { vec![expected] };
-            assert_eq!(problems(&count), expected, "{terminology}::{code}");
-        }
-    }
-}
+mod tests;

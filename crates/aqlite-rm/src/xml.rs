@@ -48,6 +48,46 @@ mod tests {
     }
 
     #[test]
+    fn root_element_names_no_unrelated_class() {
+        let members = r#" archetype_node_id="at1"><name><value>n</value></name></"#;
+        let element = |name: &str| format!("<{name}{members}{name}>");
+        for (name, expected, is_read) in [
+            ("cluster", Cls::CLUSTER, true),
+            ("item", Cls::CLUSTER, true),
+            ("value", Cls::CLUSTER, true),
+            ("folder", Cls::CLUSTER, false),
+            ("element", Cls::CLUSTER, false),
+            ("cluster", Cls::ITEM, false),
+        ] {
+            let found = problems(&element(name), expected);
+            assert_eq!(found.is_empty(), is_read, "{name} {expected}: {found:?}");
+        }
+        let typed = format!(
+            r#"<folder xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:type="CLUSTER"{members}folder>"#
+        );
+        assert_eq!(problems(&typed, Cls::CLUSTER), [""; 0]);
+    }
+
+    #[test]
+    fn end_of_a_cdata_section_is_escaped_in_texts() {
+        let text =
+            |text: &str| problems(&format!("<name><value>{text}</value></name>"), Cls::DV_TEXT);
+        for valid in [
+            "a]]&gt;b",
+            "a]]<!-- x -->&gt;",
+            "<![CDATA[a]]]]><![CDATA[>b]]>",
+            "]] >",
+        ] {
+            assert_eq!(text(valid), [""; 0], "{valid}");
+        }
+        let found = text("a]]>b");
+        assert!(
+            found.len() == 1 && found[0].ends_with("(RM0003)"),
+            "{found:?}"
+        );
+    }
+
+    #[test]
     fn elements_are_read_with_any_prefix_in_any_order() {
         let text = r#"<?xml version="1.0"?><o:name xmlns:o="http://schemas.openehr.org/v2" xmlns:x="http://www.w3.org/2001/XMLSchema-instance" x:type="o:DV_CODED_TEXT">
             <o:defining_code><o:code_string>at1</o:code_string><o:terminology_id><o:value>local</o:value></o:terminology_id></o:defining_code><o:value> a&#x20;<![CDATA[<b>]]>&amp;</o:value></o:name>"#;

@@ -253,9 +253,12 @@ pub fn label<'t>(template: &'t Template, node: &'t Node, language: &str) -> Opti
 }
 
 /// Returns the predicate of a node in a path: `[at0004]`, with the name if siblings share the id.
+///
+/// Classes other than LOCATABLE have no node id in documents, and therefore no predicate.
 pub fn selector(node: &Node, siblings: &[Node]) -> String {
     let id = node.id();
-    if id.is_empty() {
+    let is_without_id = node.class.is_some_and(|class| !class.is_a(Cls::LOCATABLE));
+    if id.is_empty() || is_without_id {
         return String::new();
     }
     let twins = siblings.iter().filter(|s| s.id() == id).count();

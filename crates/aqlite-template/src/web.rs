@@ -211,6 +211,19 @@ impl Step {
     pub fn path(&self) -> String {
         format!("/{}{}", self.attr, self.predicate())
     }
+
+    /// Returns the step as part of a path of AQL.
+    ///
+    /// Only a LOCATABLE has an `archetype_node_id`, so a predicate selects nothing from other
+    /// classes, although templates have node ids for them: `/context`, not `/context[at0002]`.
+    pub fn aql_path(&self) -> String {
+        // A class that the model lacks may be a LOCATABLE.
+        if self.class.is_a(Cls::LOCATABLE) || self.class == Cls::ANY {
+            self.path()
+        } else {
+            format!("/{}", self.attr)
+        }
+    }
 }
 
 #[cfg(test)]

@@ -176,7 +176,7 @@ impl<'a> XmlBuilder<'a> {
                     self.open.pop();
                 }
                 Ok(Event::End(_)) => drop(self.open.pop()),
-                Ok(Event::Text(text)) => self.text(&text.xml10_content(), span)?,
+                Ok(Event::Text(text)) => self.character_data(&text.xml10_content(), span)?,
                 Ok(Event::CData(text)) => self.text(&text.xml10_content(), span)?,
                 Ok(Event::GeneralRef(reference)) => {
                     let c = resolved(&reference).ok_or_else(|| foreign_entity(span))?;
@@ -288,6 +288,16 @@ impl<'a> XmlBuilder<'a> {
             found.extend(known.map(|name| (*name, value.into_owned())));
         }
         Ok(found)
+    }
+
+    /// Takes a text outside of CDATA sections. It must not contain the end of such a section (XML 1.0,
+    /// section 2.4).
+    fn character_data(&mut self, text: &str, span: Span) -> Result<(), Diagnostic> {
+        if text.contains("]]>") {
+            let message = "the text is not well-formed XML: `]]>` outside of a CDATA section";
+            return Err(Diagnostic::error("TPL0101", span, message));
+        }
+        self.text(text, span)
     }
 
     fn text(&mut self, text: &str, span: Span) -> Result<(), Diagnostic> {
@@ -471,6 +481,7 @@ mod tests {
             ("<a>", "TPL0101"),
             ("<a/><b/>", "TPL0101"),
             ("{}", "TPL0101"),
+            ("<a>]]></a>", "TPL0101"),
             ("<!DOCTYPE a [<!ENTITY x 'y'>]><a>&x;</a>", "TPL0102"),
             ("<a>&x;</a>", "TPL0102"),
             (deep.as_str(), "TPL0103"),

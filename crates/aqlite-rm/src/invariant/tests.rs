@@ -96,7 +96,7 @@ const VIOLATIONS: &[(&str, &str)] = &[
         "Accuracy_validity",
     ),
     (
-        r#"{"_type":"DV_COUNT","magnitude":9,"normal_status":{"terminology_id":{"value":"x"},"code_string":"N"},"normal_range":{"upper":{"_type":"DV_COUNT","magnitude":5}}}"#,
+        r#"{"_type":"DV_COUNT","magnitude":9,"normal_status":{"terminology_id":{"value":"openehr_normal_statuses"},"code_string":"N"},"normal_range":{"upper":{"_type":"DV_COUNT","magnitude":5}}}"#,
         "Normal_range_and_status_consistency",
     ),
     (r#"{"_type":"DV_TEXT","value":""}"#, "Value_valid"),

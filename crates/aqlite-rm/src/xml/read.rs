@@ -14,6 +14,7 @@ use std::borrow::Cow;
 /// Reads an object of class `expected`, or of a descendant that `xsi:type` names.
 ///
 /// With [`Cls::ANY`] the name of the root element may name the class (`composition`, `ehr_status`).
+/// With another class, a root element without `xsi:type` must not name an unrelated class.
 ///
 /// # Errors
 /// All violations of the class table, each with its path (codes RM0101–RM0107); or one finding with
@@ -56,6 +57,7 @@ fn read_scoped(
         skipping: 0,
         rooted: false,
         expected,
+        other_class: None,
     };
     match document.run() {
         Ok(()) => document.build.finish(),
@@ -207,6 +209,8 @@ struct Document<'a> {
     skipping: usize,
     rooted: bool,
     expected: Cls,
+    /// The class that the name of the root element names, if it is not the expected one.
+    other_class: Option<Cls>,
 }
 
 impl Document<'_> {
@@ -228,7 +232,7 @@ impl Document<'_> {
                     self.end();
                 }
                 Event::End(_) => self.end(),
-                Event::Text(text) => self.text(&text.xml10_content())?,
+                Event::Text(text) => self.character_data(&text.xml10_content())?,
                 Event::CData(text) => self.text(&text.xml10_content())?,
                 // quick-xml reports each reference to an entity as an event between two texts.
                 Event::GeneralRef(reference) => {
@@ -346,21 +350,7 @@ impl Document<'_> {
             if std::mem::replace(&mut self.rooted, true) {
                 return Err(self.broken("a second root element"));
             }
-            let named = || {
-                Cls::parse(&name.to_ascii_uppercase())
-                    .filter(|c| !c.is_primitive())
-                    .unwrap_or(Cls::ANY)
-            };
-            let ty = if self.expected == Cls::ANY {
-                named()
-            } else {
-                self.expected
-            };
-            return Ok(Some(Place {
-                parent: None,
-                attr: None,
-                ty,
-            }));
+            return Ok(Some(self.root_place(name)));
         };
         let Open::Object { members, lists, .. } = open else {
             self.build
@@ -414,6 +404,26 @@ impl Document<'_> {
         }))
     }
 
+    /// Returns the destination of the root element.
+    fn root_place(&mut self, name: &str) -> Place {
+        let named = Cls::parse(&name.to_ascii_uppercase()).filter(|c| !c.is_primitive());
+        let ty = if self.expected == Cls::ANY {
+            named.unwrap_or(Cls::ANY)
+        } else {
+            self.expected
+        };
+        // The names of attributes are names of other classes too: a `contribution` is an OBJECT_REF.
+        // They are root elements only in parts of a document, which have no namespaces of their own.
+        let is_document = self.namespaces.is_some();
+        let is_other = |named: &Cls| !named.is_a(ty) && !ty.is_a(*named);
+        self.other_class = named.filter(is_other).filter(|_| is_document);
+        Place {
+            parent: None,
+            attr: None,
+            ty,
+        }
+    }
+
     fn leaf(&mut self, place: Place, attributes: &[(String, String)], before: usize) -> Open {
         for (name, _) in attributes.iter().filter(|(name, _)| name != "type") {
             self.build.unknown_attribute(place.ty, name);
@@ -439,6 +449,8 @@ impl Document<'_> {
         };
         // The value of `xsi:type` may have a prefix, such as `oe:DV_TEXT`.
         let named = value("type").map(|t| t.rsplit(':').next().unwrap_or_default());
+        let is_root = place.parent.is_none();
+        let named = named.or_else(|| self.other_class.filter(|_| is_root).map(Cls::name));
         let cls = self.build.class_of(place.ty, named)?;
         let id = self.build.tree.push_object(place.parent, place.attr, cls);
         let mut members = Members::new(cls, id);
@@ -462,6 +474,15 @@ impl Document<'_> {
             lists: Vec::new(),
             steps: self.build.path.len() - before,
         })
+    }
+
+    /// Takes a text outside of CDATA sections. It must not contain the end of such a section (XML 1.0,
+    /// section 2.4).
+    fn character_data(&mut self, text: &str) -> Result<(), Broken> {
+        if text.contains("]]>") {
+            return Err(self.broken("`]]>` outside of a CDATA section"));
+        }
+        self.text(text)
     }
 
     fn text(&mut self, text: &str) -> Result<(), Broken> {

@@ -41,7 +41,7 @@ pub(super) fn to_json(web: &WebTemplate, template: &Template, most: usize) -> Op
         out.object(&[("is_singleton", singleton)]);
     }
     out.key("tree");
-    printer.node(&web.tree, None, "");
+    printer.node(&web.tree, None, "", "");
     printer.out.close('}');
     Some(printer.out.finish()).filter(|text| text.len() <= most)
 }
@@ -92,7 +92,9 @@ struct Printer<'t> {
 }
 
 impl<'t> Printer<'t> {
-    fn node(&mut self, web: &WebNode, parent: Option<&WebNode>, path: &str) {
+    /// Writes a node. `path` has the node ids of all steps, as the paths of annotations and defaults
+    /// have them, and `aql_path` those of LOCATABLE only.
+    fn node(&mut self, web: &WebNode, parent: Option<&WebNode>, path: &str, aql_path: &str) {
         // The caller rejects a text above the limit, so the rest would be work for nothing.
         if self.out.len() > self.most {
             return;
@@ -111,7 +113,7 @@ impl<'t> Printer<'t> {
         self.cardinalities(web, path);
         self.depends_on(web, parent, path);
         self.notes(web, path);
-        self.out.member("aqlPath", path);
+        self.out.member("aqlPath", aql_path);
         if web.in_context {
             self.out.raw_member("inContext", "true");
         }
@@ -122,7 +124,11 @@ impl<'t> Printer<'t> {
             self.out.key("children");
             self.out.open('[');
             for child in &web.children {
-                self.node(child, Some(web), &path_below(path, child));
+                let aql_path = child
+                    .steps
+                    .iter()
+                    .fold(aql_path.to_owned(), |path, step| path + &step.aql_path());
+                self.node(child, Some(web), &path_below(path, child), &aql_path);
             }
             self.out.close(']');
         }

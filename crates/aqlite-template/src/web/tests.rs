@@ -74,3 +74,40 @@ fn hints_of_views_are_annotations() {
     let hint = Some(serde_json::json!({ "view:pass_through": "true" }));
     assert_eq!(annotations_with(view), [hint, None, None]);
 }
+
+/// Returns the `aqlPath` of a node and of all below it.
+fn aql_paths(node: &serde_json::Value, into: &mut Vec<String>) {
+    into.extend(node["aqlPath"].as_str().map(str::to_owned));
+    let children = node["children"].as_array().into_iter().flatten();
+    children.for_each(|child| aql_paths(child, into));
+}
+
+#[test]
+fn only_locatables_have_a_predicate_in_paths() {
+    let text = include_str!("../../../../tests/cases/template/small.opt");
+    let text = text.replace("<node_id/>", "<node_id>at0001</node_id>");
+    let context = r#"<attributes xsi:type="C_SINGLE_ATTRIBUTE"><rm_attribute_name>context</rm_attribute_name>
+        <children xsi:type="C_COMPLEX_OBJECT"><rm_type_name>EVENT_CONTEXT</rm_type_name><node_id>at0002</node_id>
+        <attributes xsi:type="C_SINGLE_ATTRIBUTE"><rm_attribute_name>other_context</rm_attribute_name>
+        <children xsi:type="C_COMPLEX_OBJECT"><rm_type_name>ITEM_TREE</rm_type_name><node_id>at0003</node_id>
+        <attributes xsi:type="C_MULTIPLE_ATTRIBUTE"><rm_attribute_name>items</rm_attribute_name>
+        <children xsi:type="C_COMPLEX_OBJECT"><rm_type_name>ELEMENT</rm_type_name><node_id>at0004</node_id>
+        </children></attributes></children></attributes></children></attributes>"#;
+    let text = text.replacen("<attributes", &format!("{context}<attributes"), 1);
+    let template = Template::parse(&text).unwrap();
+    let web = WebTemplate::of(&template).to_json(&template);
+    let web: serde_json::Value = serde_json::from_str(&web).unwrap();
+    let mut paths = Vec::new();
+    aql_paths(&web["tree"], &mut paths);
+    for path in [
+        "/category",
+        "/context/start_time",
+        "/context/other_context[at0003]/items[at0004]/value",
+    ] {
+        assert!(paths.iter().any(|p| p == path), "{path}: {paths:?}");
+    }
+    for attribute in ["category", "context", "value", "defining_code"] {
+        let with_id = format!("/{attribute}[");
+        assert!(paths.iter().all(|p| !p.contains(&with_id)), "{paths:?}");
+    }
+}
