@@ -226,8 +226,8 @@ impl QueryRequest {
             self.count()?;
             let name = name.strip_prefix('$').unwrap_or(&name);
             let is_wanted = self.wants(name);
-            // Where the text has no `$ehr_id`, the value restricts the query as the parameter
-            // `ehr_id` does. A scope is never ignored.
+            // A text without `$ehr_id` is restricted by the value, as by the parameter `ehr_id`. A
+            // scope is never ignored.
             if name == "ehr_id" && !is_wanted && value != "null" {
                 self.narrow(&string(name, value)?)?;
                 continue;

@@ -36,7 +36,7 @@ const UNPAUSED: u64 = 33_554_432;
 /// Units of the cells of one row. A body of a request has at most ten megabytes unless the host is
 /// configured otherwise. The object that is stored from it is written with [`BYTE`] units a byte,
 /// and may be three times as long as the body.
-const UNPAUSED_CELLS: u64 = 4 * UNPAUSED;
+const UNPAUSED_CELLS: u64 = 134_217_728;
 
 /// Bytes of compared texts for one unit: equal texts are compared eight bytes and more at a time.
 const COMPARED: u64 = 8;
