@@ -551,9 +551,9 @@ mod tests {
             plain: false,
         };
         let (mut cells, mut texts) = ([CellRef::Null], Dictionary::default());
-        above.fill(expander, std::iter::empty(), &mut cells, &mut texts);
+        above.fill(expander, std::iter::empty(), &mut cells, &mut texts, None);
         assert_eq!(work.broken(), None);
-        above.fill(expander, std::iter::once(7), &mut cells, &mut texts);
+        above.fill(expander, std::iter::once(7), &mut cells, &mut texts, None);
         assert_eq!(work.broken(), Some("a row has no document"));
     }
 
