@@ -146,7 +146,8 @@ impl Walk {
     }
 
     /// Checks the class that the archetype id of an object names: the class of the object or an
-    /// ancestor (AOM, rule VARDT). A class that the model lacks is not compared.
+    /// ancestor (AOM, rule VARDT). A class that the model lacks is not compared. The rule is one of
+    /// archetypes, and real systems send an ITEM_SINGLE with an id of an ITEM_TREE: a warning.
     pub(super) fn archetype_class(&mut self, node: NodeRef<'_>) {
         let node_id = [Attr::ARCHETYPE_NODE_ID];
         let details = [Attr::ARCHETYPE_DETAILS, Attr::ARCHETYPE_ID, Attr::VALUE];
@@ -159,11 +160,13 @@ impl Walk {
         let mut place = self.path.clone();
         place.extend(path.iter().copied().map(Step::Attr));
         let message = format!("the archetype is one of {named}");
-        self.report(
-            Finding::error("RM0205", path_text(&place), message)
-                .expected(format!("an archetype of {}", node.class()))
-                .found(node.text_along(path).unwrap_or_default()),
-        );
+        let finding = Finding::error("RM0205", path_text(&place), message)
+            .expected(format!("an archetype of {}", node.class()))
+            .found(node.text_along(path).unwrap_or_default());
+        self.report(Finding {
+            severity: Severity::Warning,
+            ..finding
+        });
     }
 }
 
