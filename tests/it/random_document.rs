@@ -427,9 +427,10 @@ impl Names<'_> {
 
     fn history(&mut self, history: &mut Map<String, Value>) {
         if self.random.one_in(4) {
+            // The events of examples are at half past nine, at a multiple after either origin.
             history.insert(
                 String::from("period"),
-                json!({ "_type": "DV_DURATION", "value": "PT1H" }),
+                json!({ "_type": "DV_DURATION", "value": "PT30M" }),
             );
             history.insert(
                 String::from("duration"),
