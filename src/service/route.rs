@@ -325,7 +325,7 @@ pub fn needs_permission(request: &Request) -> bool {
 
 fn find_in_mount(dialect: Dialect, method: &str, rest: &str) -> Result<RouteTarget, Failure> {
     // Decoded after the split, so that `%2F` is part of a segment.
-    let segments: Vec<String> = rest.split('/').skip(1).map(|s| decode(s, false)).collect();
+    let mut segments: Vec<String> = rest.split('/').skip(1).map(|s| decode(s, false)).collect();
     if segments.is_empty() {
         return match method {
             "OPTIONS" => Ok(RouteTarget::Options {
@@ -335,9 +335,14 @@ fn find_in_mount(dialect: Dialect, method: &str, rest: &str) -> Result<RouteTarg
             _ => Err(not_allowed(method, "OPTIONS")),
         };
     }
-    let group = group_of(segments.first().map_or("", String::as_str));
+    // `ehrs` and `definitions` are the names of the manifest.
+    if let Some(group) = segments.first_mut()
+        && matches!(group.as_str(), "ehrs" | "definitions")
+    {
+        group.pop();
+    }
     let fitting: Vec<&'static Route> = routes()
-        .filter(|route| fits(route.pattern, group, &segments))
+        .filter(|route| fits(route.pattern, &segments))
         .collect();
     if fitting.is_empty() {
         return Err(Failure::not_found(format!(
@@ -361,38 +366,28 @@ fn find_in_mount(dialect: Dialect, method: &str, rest: &str) -> Result<RouteTarg
     }
 }
 
-/// Returns the group that the first segment of a path names. `ehrs` and `definitions` are the names
-/// of the manifest.
-fn group_of(segment: &str) -> &str {
-    match segment {
-        "ehrs" => "ehr",
-        "definitions" => "definition",
-        segment => segment,
-    }
-}
-
-/// Returns whether a path matches a pattern. `group` replaces its first segment.
+/// Returns whether a path matches a pattern.
 ///
 /// Each request compares its path with all patterns, so this neither splits nor copies a pattern.
-fn fits(pattern: &str, group: &str, segments: &[String]) -> bool {
-    let mut rest = Some(pattern);
-    let first = std::iter::once(group);
-    for segment in first.chain(segments.iter().skip(1).map(String::as_str)) {
-        let Some(parts) = rest else { return false };
-        let behind = match parts.starts_with('{') {
-            true => parts.find('}').and_then(|end| parts.get(end + 1..)),
-            false => parts.strip_prefix(segment),
+fn fits(pattern: &str, segments: &[String]) -> bool {
+    let mut rest = pattern;
+    for (at, segment) in segments.iter().enumerate() {
+        let part = if at == 0 {
+            Some(rest)
+        } else {
+            rest.strip_prefix('/')
         };
-        rest = match behind {
-            Some("") => None,
-            Some(behind) => match behind.strip_prefix('/') {
-                None => return false,
-                parts => parts,
-            },
-            None => return false,
-        };
+        let behind = part.and_then(|part| match part.starts_with('{') {
+            true => part.find('}').and_then(|end| part.get(end + 1..)),
+            // A slash that was encoded is part of a segment, and separates none of a pattern.
+            false => part
+                .strip_prefix(segment.as_str())
+                .filter(|_| !segment.contains('/')),
+        });
+        let Some(behind) = behind else { return false };
+        rest = behind;
     }
-    rest.is_none()
+    rest.is_empty()
 }
 
 /// Returns the segments of a path at the parameters of the pattern that it matches.

@@ -37,6 +37,9 @@ fn both_mounts_and_the_plural_names_lead_to_the_same_operations() {
 fn what_is_not_served_says_so() {
     assert_eq!(status("GET", "/v2/ehr"), 404);
     assert_eq!(status("GET", "/v1x/ehr"), 404);
+    for encoded in ["ehr%2Fbulk", "ehr%2F%7Behr_id%7D", "query%2Faql"] {
+        assert_eq!(status("POST", &format!("/v1/{encoded}")), 404, "{encoded}");
+    }
     assert_eq!(status("PATCH", "/v1/ehr"), 405);
     assert_eq!(status("BREW", "/v1/ehr"), 501);
     assert_eq!(status("GET", "/v1"), 405);
