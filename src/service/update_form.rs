@@ -145,19 +145,9 @@ fn coded_text(json: &str, find: Find) -> Form<'_> {
         let code = find(&code_string(json)?)?;
         return Ok(Cow::Owned(code.to_json()));
     }
-    let mut list = Vec::new();
-    let mut is_changed = false;
-    for (name, value) in &found {
-        let value = match name.as_ref() {
-            "defining_code" => code_phrase(value)?,
-            _ => Cow::Borrowed(*value),
-        };
-        is_changed |= matches!(value, Cow::Owned(_));
-        list.push((name.as_ref(), value));
-    }
-    Ok(match is_changed {
-        true => Cow::Owned(joined(&list)),
-        false => Cow::Borrowed(json),
+    rewritten_members(json, &found, |name, value| match name {
+        "defining_code" => code_phrase(value),
+        _ => Ok(Cow::Borrowed(value)),
     })
 }
 
@@ -225,34 +215,36 @@ fn rewritten<'a>(
     let Ok(found) = members(json) else {
         return Ok(Rewritten::unchanged(json));
     };
-    let (mut class, mut list, mut is_changed) = (None, Vec::new(), false);
-    for (name, value) in &found {
-        if name == "_type" {
-            class = named_class(value, types)?;
-            // A name of the Reference Model may have a generic parameter, which the reader checks.
-            is_changed |= class.is_some_and(|class| !is_name_of(value, class));
-            continue;
+    let class = match found.iter().find(|(name, _)| name == "_type") {
+        Some((_, value)) => named_class(value, types)?,
+        None => None,
+    };
+    let json = rewritten_members(json, &found, |name, value| match (name, class) {
+        // A name of the Reference Model may have a generic parameter, which the reader checks.
+        ("_type", Some(class)) if !is_name_of(value, class) => {
+            Ok(Cow::Owned(format!("\"{}\"", class.name())))
         }
-        let value = member(name, value).map_err(|failure| match name.as_ref() {
-            "attestations" => failure,
-            name => failure.within(name),
-        })?;
-        is_changed |= matches!(value, Cow::Owned(_));
-        list.push((name.as_ref(), value));
+        ("_type", _) => Ok(Cow::Borrowed(value)),
+        ("attestations", _) => member(name, value),
+        _ => member(name, value).map_err(|failure| failure.within(name)),
+    })?;
+    Ok(Rewritten { json, class })
+}
+
+/// Returns an object with its members rewritten, as it is if none of them changes.
+fn rewritten_members<'a>(
+    json: &'a str,
+    found: &[(Cow<'_, str>, &'a str)],
+    member: impl Fn(&str, &'a str) -> Form<'a>,
+) -> Form<'a> {
+    let mut list = Vec::with_capacity(found.len());
+    for (name, value) in found {
+        list.push((name.as_ref(), member(name, value)?));
     }
-    if !is_changed {
-        return Ok(Rewritten {
-            class,
-            ..Rewritten::unchanged(json)
-        });
-    }
-    if let Some(class) = class {
-        let name = Cow::Owned(format!("\"{}\"", class.name()));
-        list.insert(0, ("_type", name));
-    }
-    Ok(Rewritten {
-        json: Cow::Owned(joined(&list)),
-        class,
+    let is_changed = list.iter().any(|(_, value)| matches!(value, Cow::Owned(_)));
+    Ok(match is_changed {
+        true => Cow::Owned(joined(&list)),
+        false => Cow::Borrowed(json),
     })
 }
 

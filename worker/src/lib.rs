@@ -241,7 +241,7 @@ impl ActiveRequest {
             Err(denied) => self.state.service.refuse(request, &denied),
         };
         if Date::now().as_millis().saturating_sub(self.started) > LONG {
-            Delay::from(Duration::ZERO).await;
+            pause::turn().await;
         }
         // Renews the lease: the next part of a load may come long after this one.
         let _ = self
@@ -435,7 +435,7 @@ impl Environment for Host {
             // `true` selects the longer timeout: the request has done a part of its work, and
             // the turns of other requests are short.
             let permit = state.permit(&key, Work::Turn, true).await?;
-            Delay::from(Duration::ZERO).await;
+            pause::turn().await;
             Some(Turn::new(permit))
         })
     }

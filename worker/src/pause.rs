@@ -50,6 +50,6 @@ pub async fn pause() {
 
 /// Waits for a turn of the event loop. A promise that is resolved at once would not let other
 /// requests run.
-async fn turn() {
+pub async fn turn() {
     Delay::from(Duration::ZERO).await;
 }

@@ -11,6 +11,7 @@ use super::build::{MAX_FINDINGS, Step, path_text, shorten};
 use super::class::{Attr, AttrDef, Card, Cls};
 use super::invariant::{CODED, Coded, INVARIANTS, Invariant, Mismatch};
 use super::number;
+use super::terminology::CodeGroup;
 use super::time::{Temporal, TemporalKind};
 use super::tree::{Kind, NodeRef};
 use super::xml;
@@ -30,6 +31,15 @@ pub fn validate(root: NodeRef<'_>) -> Vec<Finding> {
     };
     walk.visit(root);
     walk.findings
+}
+
+/// Returns the group of the openEHR terminology from which the Reference Model takes the code of an
+/// attribute of a class, such as `null flavours` of `ELEMENT.null_flavour`; `None` if it has no code
+/// of the terminology, or one of a code set.
+pub fn prescribed_group(cls: Cls, attr: Attr) -> Option<&'static CodeGroup> {
+    let mut coded = CODED.iter();
+    let coded = coded.find(|coded| coded.attr == attr && cls.is_a(coded.cls))?;
+    (!coded.group.is_code_set()).then_some(coded.group)
 }
 
 /// Returns whether a finding is about an unreadable text (codes RM00xx and RM01xx) rather than a

@@ -364,9 +364,14 @@ impl<'d> Opt2Reader<'d> {
         let attributes = xml.all("attributes");
         let columns = xml.all("attribute_tuples").flat_map(|t| t.all("members"));
         let columns: Vec<&str> = columns.map(Xml::text).collect();
-        let attributes: Vec<Attribute> = attributes
+        let mut attributes: Vec<Attribute> = attributes
             .map(|a| self.attribute(a, root, &columns))
             .collect();
+        if let Some(class) = name.class {
+            for attribute in &mut attributes {
+                substitute_prescribed(class, attribute, &self.roots);
+            }
+        }
         let occurrences = self.multiplicity(xml, "occurrences");
         // The value of a constraint that is not understood may be of any primitive type.
         let is_object = matches!(
@@ -445,7 +450,7 @@ impl<'d> Opt2Reader<'d> {
         if let Some(c) = cardinality {
             self.gauge.count(xml, "cardinality", c.interval);
         }
-        let mut attribute = Attribute {
+        let attribute = Attribute {
             attr: attr.filter(|_| !is_elsewhere),
             existence: self.multiplicity(xml, "existence"),
             cardinality,
@@ -458,7 +463,6 @@ impl<'d> Opt2Reader<'d> {
                 .collect(),
             name: name.to_owned(),
         };
-        substitute_prescribed(&mut attribute, &self.roots);
         self.gauge.alternatives(xml, &attribute.children);
         self.gauge.leave(length);
         attribute

@@ -4,7 +4,7 @@
 use super::Walk;
 use crate::build::{Step, path_text};
 use crate::class::{Attr, Cls};
-use crate::diag::{Finding, Severity};
+use crate::diag::Finding;
 use crate::id::ArchetypeId;
 use crate::tree::{Kind, NodeRef};
 
@@ -135,13 +135,11 @@ impl Walk {
             let mut path = self.path.clone();
             path.extend(steps);
             let message = "the events of a history have data of several classes";
-            let finding = Finding::error("RM0204", path_text(&path), message.to_owned())
-                .expected(first.name())
-                .found(class.name());
-            self.report(Finding {
-                severity: Severity::Warning,
-                ..finding
-            });
+            self.report(
+                Finding::warning("RM0204", path_text(&path), message)
+                    .expected(first.name())
+                    .found(class.name()),
+            );
         }
     }
 
@@ -160,13 +158,11 @@ impl Walk {
         let mut place = self.path.clone();
         place.extend(path.iter().copied().map(Step::Attr));
         let message = format!("the archetype is one of {named}");
-        let finding = Finding::error("RM0205", path_text(&place), message)
-            .expected(format!("an archetype of {}", node.class()))
-            .found(node.text_along(path).unwrap_or_default());
-        self.report(Finding {
-            severity: Severity::Warning,
-            ..finding
-        });
+        self.report(
+            Finding::warning("RM0205", path_text(&place), message)
+                .expected(format!("an archetype of {}", node.class()))
+                .found(node.text_along(path).unwrap_or_default()),
+        );
     }
 }
 

@@ -30,7 +30,8 @@ fn offset_in(range: &Interval<String>) -> Option<i64> {
     const SECOND: i64 = 1_000_000;
     let limit = |limit: &Option<String>, is_included: bool, inside: i64| {
         let limit = Temporal::parse(TemporalKind::Duration, limit.as_deref()?)?;
-        Some(limit.earliest + if is_included { 0 } else { inside })
+        let inside = if is_included { 0 } else { inside };
+        Some(limit.earliest.saturating_add(inside))
     };
     limit(&range.lower, range.lower_included, SECOND)
         .or_else(|| limit(&range.upper, range.upper_included, -SECOND))

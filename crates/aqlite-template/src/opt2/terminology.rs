@@ -7,7 +7,8 @@ use super::super::xml::Xml;
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::diag::Diagnostic;
 use aqlite_rm::order;
-use aqlite_rm::terminology::{self, CodeGroup};
+use aqlite_rm::terminology::CodeGroup;
+use aqlite_rm::validate::prescribed_group;
 use std::collections::BTreeMap;
 
 /// Reads the terms of a terminology by language.
@@ -112,30 +113,20 @@ fn concept(written: &str) -> (Option<&str>, &str) {
     (terminology, code)
 }
 
-/// Attributes whose codes the Reference Model prescribes, with the group of the codes.
-const PRESCRIBED: [(Attr, &CodeGroup); 12] = [
-    (Attr::CATEGORY, &terminology::COMPOSITION_CATEGORY),
-    (Attr::SETTING, &terminology::SETTING),
-    (Attr::NULL_FLAVOUR, &terminology::NULL_FLAVOURS),
-    (Attr::CURRENT_STATE, &terminology::INSTRUCTION_STATES),
-    (Attr::TRANSITION, &terminology::INSTRUCTION_TRANSITIONS),
-    (Attr::MATH_FUNCTION, &terminology::EVENT_MATH_FUNCTION),
-    (Attr::FUNCTION, &terminology::PARTICIPATION_FUNCTION),
-    (Attr::MODE, &terminology::PARTICIPATION_MODE),
-    (Attr::RELATIONSHIP, &terminology::SUBJECT_RELATIONSHIP),
-    (Attr::PURPOSE, &terminology::TERM_MAPPING_PURPOSE),
-    (Attr::CHANGE_TYPE, &terminology::AUDIT_CHANGE_TYPE),
-    (Attr::LIFECYCLE_STATE, &terminology::VERSION_LIFECYCLE_STATE),
-];
-
 /// Replaces the codes of an archetype by the openEHR codes to which they are bound, at an attribute
-/// whose openEHR codes the Reference Model prescribes.
+/// of a class whose openEHR codes the Reference Model prescribes.
 ///
 /// Data cannot have the code of the archetype there, so a document, an example and a form need the
 /// bound code. Source: ADL 2, From Constraints to Concrete Codes in Data.
-pub(super) fn substitute_prescribed(attribute: &mut Attribute, roots: &[ArchetypeRoot]) {
-    let mut prescribed = PRESCRIBED.iter();
-    let Some((_, group)) = prescribed.find(|(attr, _)| Some(*attr) == attribute.attr) else {
+pub(super) fn substitute_prescribed(
+    class: Cls,
+    attribute: &mut Attribute,
+    roots: &[ArchetypeRoot],
+) {
+    let group = attribute
+        .attr
+        .and_then(|attr| prescribed_group(class, attr));
+    let Some(group) = group else {
         return;
     };
     let coded = attribute.children.iter_mut();

@@ -302,9 +302,8 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     /// Checks that the objects which were written stay within one piece of work, unless the slice
     /// has only one document.
     fn bear_objects(&self) -> Result<(), Abort> {
-        let spent = self.work.spent().saturating_sub(self.begun_at);
         self.work.check()?;
-        if self.slice.len() > 1 && spent > self.work.piece().saturating_mul(2) {
+        if self.slice.len() > 1 && self.is_overdue(0) {
             Err(Abort::Heavy)
         } else {
             Ok(())
@@ -314,16 +313,18 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     /// Checks that a costly query stays within one piece of work in this slice, `units` of future
     /// work included.
     fn bear_costs(&self, units: u64) -> Result<(), Abort> {
-        let spent = self
-            .work
-            .spent()
-            .saturating_sub(self.begun_at)
-            .saturating_add(units);
-        if self.plan.costly && spent > self.work.piece().saturating_mul(2) {
+        if self.plan.costly && self.is_overdue(units) {
             Err(Abort::Heavy)
         } else {
             Ok(())
         }
+    }
+
+    /// Returns whether this slice takes more than two pieces of work, `units` of future work
+    /// included.
+    fn is_overdue(&self, units: u64) -> bool {
+        let spent = self.work.spent().saturating_sub(self.begun_at);
+        spent.saturating_add(units) > self.work.piece().saturating_mul(2)
     }
 
     /// Finds the candidate rows of a population. If the pairing of child rows and parent rows does
