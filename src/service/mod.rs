@@ -532,6 +532,8 @@ impl<R: Repository> Service<R> {
         let caller = self.admit(request, &matched, caller, trail)?;
         let expanded = self.decompressed(request)?;
         let request = expanded.as_ref().unwrap_or(request);
+        let converted = self.in_utf8(request)?;
+        let request = converted.as_ref().unwrap_or(request);
         let call = Call::new(
             IncomingRequest {
                 request,
@@ -586,6 +588,20 @@ impl<R: Repository> Service<R> {
         // All input was consumed below the limit, so it must have ended with a complete trailer.
         if progress == Progress::Input {
             gunzip.end().map_err(Failure::of_gzip)?;
+        }
+        Ok(Some(Request {
+            body,
+            ..request.clone()
+        }))
+    }
+
+    /// Returns a request with its body in UTF-8; `None` if it was.
+    fn in_utf8(&self, request: &Request) -> Result<Option<Request>, Failure> {
+        let Some(body) = negotiate::decoded(request)? else {
+            return Ok(None);
+        };
+        if body.len() > self.config.limits.body {
+            return Err(Failure::too_large("body in UTF-8", self.config.limits.body));
         }
         Ok(Some(Request {
             body,

@@ -1,11 +1,13 @@
 //! Content negotiation: media types, preferences and preconditions in the headers of a request.
 
+mod charset;
 mod media_range;
 mod result_form;
 
 use super::Request;
 use super::error::Failure;
 use crate::template::flat::Shape;
+pub(crate) use charset::decoded;
 pub(crate) use media_range::choose;
 pub(crate) use result_form::{NegotiatedFormat, RESULT_TYPES, wanted_result};
 
@@ -283,8 +285,10 @@ impl Accepted {
             return Ok(());
         }
         match request.header("Content-Type").map(media_type) {
-            Some(sent) if self.takes(&sent) => Ok(()),
-            Some(sent) => Err(unsupported(&sent, self.names())),
+            Some(sent) if !self.takes(&sent) => Err(unsupported(&sent, self.names())),
+            // Lines are read while they arrive, and only as UTF-8.
+            Some(sent) if NDJSON.contains(&sent.as_str()) => charset::check_utf8(request),
+            Some(_) => charset::check(request),
             None => Err(Failure::new(
                 415,
                 format!(

@@ -111,7 +111,10 @@ impl<'r> DocumentReader<'r, '_> {
             (Cls::DV_ORDINAL | Cls::DV_SCALE, "" | "value", _) => {
                 self.read_ordinal(draft, text, web, name.is_empty())
             }
-            (Cls::PARTICIPATION, "mode", _) => draft.put(Attr::MODE, mode(text)),
+            (Cls::PARTICIPATION, "mode", _) => {
+                self.check_in_group(&terminology::PARTICIPATION_MODE, text);
+                draft.put(Attr::MODE, mode(text));
+            }
             (Cls::PARTICIPATION, name, None) if is_party(name) => {}
             (class, name, None)
                 if class.is_a(Cls::PARTY_PROXY)

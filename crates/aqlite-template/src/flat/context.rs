@@ -267,6 +267,12 @@ impl DocumentReader<'_, '_> {
         let Some((text, group)) = given.zip(group_of(key.name)) else {
             return;
         };
+        self.check_in_group(group, text);
+    }
+
+    /// Checks that a group of the openEHR terminology has a code, given by itself, by its text, or
+    /// as `text::openehr::code`.
+    pub fn check_in_group(&mut self, group: &CodeGroup, text: &str) {
         if code_in(group, text).is_none() {
             let mut rubrics = group.codes().filter_map(terminology::rubric);
             let near = near(text, &mut rubrics);

@@ -504,6 +504,26 @@ fn findings_of(
 }
 
 #[test]
+fn the_mode_of_a_participation_is_in_its_group() {
+    let (template, web) = parse_both(SMALL);
+    let key = "encounter/body_weight/_other_participation:0";
+    let findings = |mode: &str| {
+        let members = json!({ "|magnitude": 1, format!("{key}|name"): "Berg", format!("{key}|function"): "nurse", format!("{key}|mode"): mode });
+        findings_of(&flat(&members), Shape::Flat, &template, &web)
+    };
+    for mode in [
+        "216",
+        "Face-to-face communication",
+        "Gespräch::openehr::216",
+    ] {
+        assert_eq!(findings(mode), [], "{mode}");
+    }
+    for mode in ["telegraph", "999", "telegraph::openehr::999"] {
+        assert_eq!(findings(mode), [("FLT0104", String::from(key))], "{mode}");
+    }
+}
+
+#[test]
 fn strict_structured_requires_lists() {
     let (template, web) = parse_both(SMALL);
     let strict = |weight: Value| {
