@@ -234,13 +234,12 @@ export class DataSets {
 
   /** Erases the sets that were discarded before a time (milliseconds since 1970). */
   async purge(before: number): Promise<void> {
+    // Most starts find nothing to erase, and need not write the index.
+    if (discardedSets(await this.#index(), before).length === 0) return;
     const erased = await this.#edit((index) => {
-      const old = Object.entries(index.sets).filter(
-        ([id, { discarded }]) =>
-          discarded !== undefined && discarded < before && id !== index.current,
-      );
-      for (const [id] of old) delete index.sets[id];
-      return old.map(([id]) => id);
+      const old = discardedSets(index, before);
+      for (const id of old) delete index.sets[id];
+      return old;
     });
     for (const id of erased) await this.#root.removeFolder(id);
   }
@@ -280,6 +279,16 @@ export class DataSets {
       return result;
     }).finally(this.#changed);
   }
+}
+
+/** Returns the ids of the sets that were discarded before a time. */
+function discardedSets(index: Index, before: number): string[] {
+  return Object.entries(index.sets)
+    .filter(
+      ([id, { discarded }]) =>
+        discarded !== undefined && discarded < before && id !== index.current,
+    )
+    .map(([id]) => id);
 }
 
 function entry(index: Index, id: string): Entry {

@@ -18,6 +18,7 @@ use axum_server::Handle;
 use axum_server::tls_rustls::RustlsConfig;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
+use std::io::IsTerminal as _;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -136,8 +137,12 @@ async fn serve(
     }
     // Before the address is printed: a manager that reads it may stop the server at once.
     let signals = StopSignals::new()?;
+    // Without a certificate, a closed terminal ends the server.
+    let receives_hangups = options.tls_cert.is_some() || !std::io::stdin().is_terminal();
+    let hangups = receives_hangups.then(Hangups::new).transpose()?;
     greet(&server, address, auth);
-    let served = listen(options, (listener, signals), http::routes(server)).await;
+    let routes = http::routes(server);
+    let served = listen(options, (listener, signals, hangups), routes).await;
     // Receivers that are gone need no signal.
     let _ = stop.send(true);
     tokio::task::spawn_blocking(move || {
@@ -182,7 +187,7 @@ async fn serve_metrics(address: SocketAddr, metrics: Arc<Metrics>) -> anyhow::Re
 /// Accepts connections until a signal to stop, and then waits for the running requests.
 async fn listen(
     options: &Options,
-    (listener, signals): (TcpListener, StopSignals),
+    (listener, signals, hangups): (TcpListener, StopSignals, Option<Hangups>),
     routes: Router,
 ) -> anyhow::Result<()> {
     listener.set_nonblocking(true)?;
@@ -192,12 +197,14 @@ async fn listen(
     let served = match (&options.tls_cert, &options.tls_key) {
         (Some(cert), Some(key)) => {
             let tls = tls_of(cert, key).await?;
+            tokio::spawn(reload(hangups, tls.clone(), cert.clone(), key.clone()));
             let server = axum_server::from_tcp_rustls(listener, tls)?.handle(handle);
             let mut server = server.map(|inner| Bounded::new(inner, HEADERS_TIME));
             bound(server.http_builder());
             server.serve(service).await
         }
         _ => {
+            tokio::spawn(survive(hangups));
             let server = axum_server::from_tcp(listener)?.handle(handle);
             let mut server = server.map(|inner| Bounded::new(inner, HEADERS_TIME));
             bound(server.http_builder());
@@ -208,13 +215,11 @@ async fn listen(
     Ok(served?)
 }
 
-/// Reads the certificate and its key, and reads them again when their files change.
+/// Reads the certificate and its key.
 async fn tls_of(cert: &Path, key: &Path) -> anyhow::Result<RustlsConfig> {
-    let tls = RustlsConfig::from_pem_file(cert, key)
+    RustlsConfig::from_pem_file(cert, key)
         .await
-        .map_err(|error| anyhow!("{} or {}: {error}", cert.display(), key.display()))?;
-    tokio::spawn(reload(tls.clone(), cert.to_owned(), key.to_owned()));
-    Ok(tls)
+        .map_err(|error| anyhow!("{} or {}: {error}", cert.display(), key.display()))
 }
 
 /// Sets the limits of headers and connections.
@@ -242,13 +247,21 @@ async fn stop(signals: StopSignals, handle: Handle<SocketAddr>) -> std::io::Resu
 }
 
 /// Reads certificate and key again at each SIGHUP.
-async fn reload(tls: RustlsConfig, cert: PathBuf, key: PathBuf) -> std::io::Result<()> {
-    let mut hangups = Hangups::new()?;
+async fn reload(hangups: Option<Hangups>, tls: RustlsConfig, cert: PathBuf, key: PathBuf) {
+    let Some(mut hangups) = hangups else { return };
     while hangups.next().await {
         match tls.reload_from_pem_file(&cert, &key).await {
             Ok(()) => log::action("certificate read again"),
             Err(error) => log::problem("certificate", &error),
         }
     }
-    Ok(())
+}
+
+/// Goes on after each SIGHUP, with which a service manager asks to read files again. Without a
+/// certificate there are none.
+async fn survive(hangups: Option<Hangups>) {
+    let Some(mut hangups) = hangups else { return };
+    while hangups.next().await {
+        log::action("nothing to read again: there is no certificate");
+    }
 }

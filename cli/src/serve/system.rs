@@ -55,7 +55,7 @@ pub struct Hangups {
 }
 
 impl Hangups {
-    /// Receives the signals from now on.
+    /// Receives the signals from now on. Before, they end the process.
     ///
     /// # Errors
     /// If the system does not deliver signals to this process.

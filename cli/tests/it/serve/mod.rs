@@ -21,7 +21,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The configuration of the runner of the REST cases, in variables of a deployment.
 const COMMON: [(&str, &str); 6] = [
@@ -307,6 +307,23 @@ fn running_request_is_finished_before_the_end() {
     let server = Server::open(&folder);
     let found = server.count("SELECT count(*) AS n FROM EHR e CONTAINS COMPOSITION c");
     assert_eq!(found, 1);
+}
+
+/// Service managers reload a service by SIGHUP, also one without files to read again.
+#[cfg(unix)]
+#[test]
+fn reload_of_a_server_without_certificate_leaves_it_running() {
+    let folder = Folder::new("hangup");
+    let server = Server::start(&folder, &["--open", "--log", "info"], &[]);
+    server.signal("HUP");
+    let until = Instant::now() + Duration::from_secs(60);
+    let log = folder.0.join("log");
+    while !std::fs::read_to_string(&log).is_ok_and(|log| log.contains("nothing to read again")) {
+        assert!(Instant::now() < until, "the signal is not in the log");
+        sleep(Duration::from_millis(10));
+    }
+    server.create_ehr();
+    server.stop();
 }
 
 #[test]

@@ -79,6 +79,8 @@ impl Server {
         let mut options = File::options();
         let file = options.create(true).append(true).open(log).expect("a log");
         let mut child = command
+            // As below a service manager: without a terminal.
+            .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(file)
             .spawn()
