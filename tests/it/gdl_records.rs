@@ -238,6 +238,67 @@ fn weights(condition: &str) -> CompiledGuide {
         "rules": {"r": {"priority": 1, "when": [condition], "then": ["$x.magnitude=1"]}}}}))
 }
 
+/// Runs a guide on two EHRs whose compositions repeat two elements within one occurrence.
+#[test]
+fn each_element_of_the_data_counts_once() {
+    let element = |code: &str, magnitude: u32| {
+        let value = json!({"_type": "DV_COUNT", "magnitude": magnitude});
+        json!({"_type": "ELEMENT", "archetype_node_id": code, "name": {"value": code}, "value": value})
+    };
+    let composition = |uid: &str| {
+        let a = [1, 2, 2].map(|n| element("at0002", n));
+        let b = [10, 20].map(|n| element("at0003", n));
+        let items: Vec<_> = a.into_iter().chain(b).collect();
+        let evaluation = json!({"_type": "EVALUATION", "archetype_node_id": "openEHR-EHR-EVALUATION.a.v1",
+            "name": {"value": "a"}, "data": {"_type": "ITEM_TREE", "archetype_node_id": "at0001",
+                "name": {"value": "t"}, "items": items}});
+        json!({"_type": "COMPOSITION", "archetype_node_id": "openEHR-EHR-COMPOSITION.c.v1",
+            "uid": {"_type": "OBJECT_VERSION_ID", "value": uid}, "name": {"value": "c"}, "content": [evaluation]})
+    };
+    let path = |code: &str| json!({"path": format!("/data[at0001]/items[{code}]")});
+    let guide = |predicates: serde_json::Value| {
+        compiled(&json!({"id": "counts", "definition": {
+            "data_bindings": {
+                "in": {"model_id": "openEHR-EHR-EVALUATION.a.v1", "type": "INPUT", "predicates": predicates,
+                    "elements": {"a": path("at0002"), "b": path("at0003")}},
+                "out": {"model_id": "openEHR-EHR-EVALUATION.out.v1", "type": "OUTPUT",
+                    "elements": {"x": path("x"), "y": path("y"), "z": path("z")}}},
+            "rules": {"r": {"priority": 1, "then":
+                ["$x.magnitude=$a.count*1000+$a.sum", "$y.magnitude=$b.count*1000+$b.sum", "$z.magnitude=$b"]}}}}))
+    };
+    let (mut batch, layouts) = (Batch::new(), LayoutStore::new());
+    for ehr_id in ["one", "two"] {
+        let ehr = batch.add_ehr(EhrRow {
+            ehr_id: ehr_id.into(),
+            system_id: "test".into(),
+            time_created: "2012-01-01T00:00:00Z".into(),
+            is_queryable: true,
+        });
+        for number in 0..2 {
+            let uid = format!("{ehr_id}-{number}");
+            let json = composition(&format!("{uid}::test::1")).to_string();
+            add_composition(&mut batch, ehr, number, uid, &json, &layouts);
+        }
+    }
+    let now = Moment::parse("2030-01-01T00:00:00Z", 0).unwrap();
+    for (predicates, expected) in [
+        (json!([]), [6_010, 4_060, 20]),
+        (
+            json!(["/data[at0001]/items[at0003] > 10"]),
+            [6_010, 2_040, 20],
+        ),
+    ] {
+        let guide = guide(predicates);
+        let ids = ["one", "two"].map(String::from);
+        let mut population = population_of(&guide, &ids, &batch, now);
+        for id in &ids {
+            let run = run(&guide, &population.instances(id), NOW);
+            let found = ["x", "y", "z"].map(|code| run.value(&guide, code).and_then(Value::number));
+            assert_eq!(found, expected.map(|n: u16| Some(f64::from(n))), "{id}");
+        }
+    }
+}
+
 #[test]
 fn units_are_converted_only_on_request() {
     let fired = |condition: &str, a: &str, b: &str, convert_units: bool| {

@@ -170,7 +170,10 @@ impl Machine<'_> {
             self.budget.work(slot.map_or(0, super::eval::Slot::count));
             return match own {
                 Some(own) => own.clone(),
-                None => slot.into_iter().flat_map(|s| s.all().cloned()).collect(),
+                None => slot
+                    .into_iter()
+                    .flat_map(|s| s.elements().cloned())
+                    .collect(),
             };
         }
         let now = || (code == "currentDateTime").then_some(Value::Moment(self.input.clock.now));

@@ -58,6 +58,8 @@ pub(crate) struct Slot {
     /// Whether only `create` set the variable. The value then belongs to the created instance.
     pub only_created: bool,
     pin: Cell<usize>,
+    /// The indexes of the values whose element an earlier value has, in ascending order.
+    repeated: Vec<usize>,
     /// The number of values of which `total` is the sum; 0 if the sum is not known.
     summed: Cell<usize>,
     total: Cell<f64>,
@@ -92,6 +94,7 @@ impl Slot {
             assigned: false,
             only_created: false,
             pin: Cell::new(NOT_PINNED),
+            repeated: Vec::new(),
             summed: Cell::new(0),
             total: Cell::new(0.0),
         }
@@ -109,6 +112,26 @@ impl Slot {
         if !before.is_null() {
             self.earlier.push(before);
         }
+    }
+
+    /// Appends a value of an element that an earlier value has.
+    pub fn push_repeated(&mut self, value: Value) {
+        self.push(value);
+        self.repeated.push(self.earlier.len());
+    }
+
+    /// The number of values, each element counted once.
+    pub fn elements_count(&self) -> usize {
+        self.count().saturating_sub(self.repeated.len())
+    }
+
+    /// Iterates over the values, the oldest first, with one value for each element.
+    pub fn elements(&self) -> impl Iterator<Item = &Value> {
+        let mut repeated = self.repeated.iter().peekable();
+        self.all()
+            .enumerate()
+            .filter(move |(index, _)| repeated.next_if_eq(&index).is_none())
+            .map(|(_, value)| value)
     }
 
     /// The number of values.
@@ -286,7 +309,7 @@ impl<'a> Machine<'a> {
         match attribute {
             Attribute::Whole => Cow::Borrowed(slot.current()),
             Attribute::Count => Cow::Owned(Value::Number(real(
-                i64::try_from(slot.count()).unwrap_or(i64::MAX),
+                i64::try_from(slot.elements_count()).unwrap_or(i64::MAX),
             ))),
             Attribute::Sum => Cow::Owned(self.sum(slot)),
             Attribute::NullFlavor => slot
@@ -309,12 +332,12 @@ impl<'a> Machine<'a> {
         }
         let last = unit_of(&slot.last);
         // Numbers of different units have no sum, and `sum` does not convert.
-        if let Some(other) = slot.all().map(unit_of).find(|unit| *unit != last) {
+        if let Some(other) = slot.elements().map(unit_of).find(|unit| *unit != last) {
             let own = |unit: Option<&Arc<str>>| unit.cloned().unwrap_or_default();
             self.add_note(EvalError::Units(own(other), own(last)));
             return Value::Null;
         }
-        let total: Option<f64> = slot.all().map(Value::number).sum();
+        let total: Option<f64> = slot.elements().map(Value::number).sum();
         match total {
             Some(n) if n.is_finite() => {
                 slot.total.set(n);
@@ -577,8 +600,7 @@ mod tests {
         assert!(guide.problems.is_empty(), "{:?}", guide.problems);
         let instance = |n| Instance {
             values: vec![Value::quantity(f64::from(n), "kg")],
-            time: None,
-            source: None,
+            ..Instance::default()
         };
         let run = guide.run(&RunInput {
             instances: &[(0..count).map(instance).collect(), Vec::new()],

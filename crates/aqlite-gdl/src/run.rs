@@ -11,6 +11,7 @@ use super::stored::value_at;
 use super::time::{Clock, Moment};
 use super::trace::{self, Note, Trace};
 use super::value::Value;
+use hashbrown::HashSet;
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -412,11 +413,14 @@ impl Machine<'_> {
                 false => None,
                 true => Some(self.select_instances(i, Some(next_pause)).await),
             };
+            let mut known = HashSet::new();
             match &selected {
-                None => instances.iter().for_each(|i| self.load(plan, i)),
+                None => instances
+                    .iter()
+                    .for_each(|i| self.load(plan, i, &mut known)),
                 Some(selected) => {
                     let chosen = selected.iter().filter_map(|n| instances.get(*n));
-                    chosen.for_each(|i| self.load(plan, i));
+                    chosen.for_each(|i| self.load(plan, i, &mut known));
                 }
             }
             if keep {
@@ -438,13 +442,20 @@ impl Machine<'_> {
         self.budget.work(cells)
     }
 
-    /// Adds the values of an instance to the variables of its binding.
-    fn load(&mut self, plan: &BindingPlan, instance: &Instance) {
-        let cells = plan.columns.iter().zip(&instance.values);
+    /// Adds the values of an instance to the variables of its binding. `known` has the elements of
+    /// the instances before it, by column.
+    fn load(&mut self, plan: &BindingPlan, instance: &Instance, known: &mut HashSet<(usize, u32)>) {
+        let cells = plan.columns.iter().zip(&instance.values).enumerate();
         // Nulls are not pushed, so `count` and `last` see known values only.
-        for (column, value) in cells.filter(|(_, v)| !v.is_null()) {
-            if let Some(slot) = column.slot.and_then(|s| self.slots.get_mut(s)) {
-                slot.push(value.clone());
+        for (index, (column, value)) in cells.filter(|(_, (_, v))| !v.is_null()) {
+            let Some(slot) = column.slot.and_then(|s| self.slots.get_mut(s)) else {
+                continue;
+            };
+            match instance.elements.get(index) {
+                Some(element) if !known.insert((index, *element)) => {
+                    slot.push_repeated(value.clone());
+                }
+                _ => slot.push(value.clone()),
             }
         }
     }
