@@ -32,6 +32,7 @@ mod gdl2;
 pub mod guide;
 mod item;
 mod lint;
+mod names;
 mod odin;
 pub mod output;
 mod pause;
