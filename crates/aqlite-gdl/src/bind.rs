@@ -28,6 +28,9 @@ pub struct Instance {
     /// `sum` take each element once. Empty if the elements are not known: then each value is of an
     /// element of its own.
     pub elements: Vec<u32>,
+    /// The stored values of columns that the guide copies, where the value of the guide lacks a
+    /// part of them: the index of the column and the stored value.
+    pub originals: Vec<(usize, Arc<serde_json::Value>)>,
 }
 
 impl PartialEq for Instance {
@@ -329,7 +332,10 @@ pub fn class_of(model_id: &str) -> Option<&str> {
     let (model, concept) = model_id.split_once('.')?;
     let mut parts = model.split('-');
     let class = parts.nth(2)?;
-    let is_archetype = parts.next().is_none() && !concept.is_empty() && Cls::parse(class).is_some();
+    // The id becomes a part of a query, so no other characters may occur in it.
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
+    let is_concept = !concept.is_empty() && concept.chars().all(is_plain);
+    let is_archetype = parts.next().is_none() && is_concept && Cls::parse(class).is_some();
     is_archetype.then_some(class)
 }
 

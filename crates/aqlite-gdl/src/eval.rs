@@ -57,6 +57,11 @@ pub(crate) struct Slot {
     pub assigned: bool,
     /// Whether only `create` set the variable. The value then belongs to the created instance.
     pub only_created: bool,
+    /// The index of the value of the instance that exists from the start, if `create` has set the
+    /// variable since.
+    pub own: Option<usize>,
+    /// The stored values of which values lack a part, by index in ascending order.
+    originals: Vec<(usize, Arc<serde_json::Value>)>,
     pin: Cell<usize>,
     /// The indexes of the values whose element an earlier value has, in ascending order.
     repeated: Vec<usize>,
@@ -93,6 +98,8 @@ impl Slot {
             set_in: 0,
             assigned: false,
             only_created: false,
+            own: None,
+            originals: Vec::new(),
             pin: Cell::new(NOT_PINNED),
             repeated: Vec::new(),
             summed: Cell::new(0),
@@ -102,13 +109,51 @@ impl Slot {
 
     /// Replaces the last value.
     pub fn replace_last(&mut self, value: Value) -> Value {
+        let index = self.earlier.len();
+        self.originals.retain(|(of, _)| *of != index);
+        self.set_last(value)
+    }
+
+    fn set_last(&mut self, value: Value) -> Value {
         self.summed.set(0);
         std::mem::replace(&mut self.last, value)
     }
 
+    /// Keeps the stored value of which the last value lacks a part. A quantity that was rounded when
+    /// it was stored keeps the rounded magnitude.
+    pub fn keep_original(&mut self, original: Arc<serde_json::Value>) {
+        let mut original = original;
+        if let Value::Quantity(quantity) = &self.last
+            && original
+                .get("magnitude")
+                .and_then(serde_json::Value::as_f64)
+                != Some(quantity.magnitude)
+            && let Some(member) = Arc::make_mut(&mut original).get_mut("magnitude")
+        {
+            *member = quantity.magnitude.into();
+        }
+        self.originals.push((self.earlier.len(), original));
+    }
+
+    /// Returns the stored value of which the value at an index lacks a part.
+    pub fn original(&self, index: usize) -> Option<Arc<serde_json::Value>> {
+        let found = self.originals.iter().rev().find(|(of, _)| *of == index);
+        found.map(|(_, original)| original.clone())
+    }
+
+    /// Returns the stored value of which the value that is read lacks a part.
+    pub fn current_original(&self) -> Option<Arc<serde_json::Value>> {
+        self.original(self.pin.get().min(self.earlier.len()))
+    }
+
+    /// Returns the value of the instance that exists from the start.
+    pub fn own_value(&self) -> &Value {
+        self.own.map_or(&self.last, |index| self.at(index))
+    }
+
     /// Appends a value.
     pub fn push(&mut self, value: Value) {
-        let before = self.replace_last(value);
+        let before = self.set_last(value);
         if !before.is_null() {
             self.earlier.push(before);
         }
@@ -302,7 +347,7 @@ impl<'a> Machine<'a> {
         Value::Null
     }
 
-    fn read(&self, slot: usize, attribute: Attribute) -> Cow<'_, Value> {
+    pub(crate) fn read(&self, slot: usize, attribute: Attribute) -> Cow<'_, Value> {
         let Some(slot) = self.slots.get(slot) else {
             return Cow::Owned(self.broken("an expression has no variable"));
         };

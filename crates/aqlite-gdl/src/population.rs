@@ -6,11 +6,12 @@
 //! ─► run(ehr_id, …) for each EHR
 //! ```
 
+use super::action::copied_slots;
 use super::bind::{BindingQuery, Instance, QueryColumn, in_order};
-use super::budget::{Exceeded, size};
+use super::budget::{Exceeded, json_size, size};
 use super::compile::CompiledGuide;
 use super::run::{Options, Run, RunInput};
-use super::stored::ValueReader;
+use super::stored::{ValueReader, original_of};
 use super::time::Clock;
 use super::value::Value;
 use aqlite_aql::{RowValue, ValueId};
@@ -32,6 +33,8 @@ pub struct Population<'g> {
     traced: bool,
     /// The index of each EHR that has data, by its id.
     numbers: HashMap<String, usize>,
+    /// The columns that the guide copies to results, by query.
+    copied: Vec<Vec<usize>>,
     /// The elements that the last rows have read, by query.
     elements: Vec<Elements>,
     /// The instances of each query by index of the EHR, in commit order.
@@ -89,6 +92,15 @@ impl<'g> Population<'g> {
         let clock = clock.into();
         let queries = guide.queries_for(clock, &options);
         let found = vec![Vec::new(); queries.len()];
+        let slots = copied_slots(guide);
+        let copied = queries.iter().map(|query| {
+            let plan = guide.bindings.get(query.binding);
+            let columns = plan.map(|p| p.columns.as_slice()).unwrap_or_default();
+            let columns = columns.iter().enumerate();
+            let copied = columns.filter(|(_, c)| c.slot.is_some_and(|s| slots.contains(&s)));
+            copied.map(|(index, _)| index).collect()
+        });
+        let copied = copied.collect();
         let mut elements = Vec::new();
         elements.resize_with(queries.len(), Elements::default);
         Population {
@@ -98,6 +110,7 @@ impl<'g> Population<'g> {
             reader: ValueReader::default(),
             traced: options.trace,
             numbers: HashMap::new(),
+            copied,
             elements,
             found,
             last: (String::new(), 0),
@@ -123,6 +136,7 @@ impl<'g> Population<'g> {
         let Some(ehr) = ehr.text().map(|id| self.number_of(id)) else {
             return;
         };
+        let copied = self.copied.get(query).cloned().unwrap_or_default();
         let (Some(elements), Some(query), Some(found)) = (
             self.elements.get_mut(query),
             self.queries.get(query),
@@ -138,6 +152,14 @@ impl<'g> Population<'g> {
         if let Some(own) = found.get_mut(ehr) {
             let mut instance = query.found(values, &mut self.reader, self.traced);
             instance.elements = elements.numbers_of(query, values);
+            for column in copied {
+                let cell = values.get(column).zip(instance.values.get(column));
+                let original = cell.and_then(|(found, value)| original_of(*found, value));
+                if let Some(original) = original {
+                    self.bytes += ALLOCATED + json_size(&original);
+                    instance.originals.push((column, original));
+                }
+            }
             // Twice: lists grow by doubling.
             self.bytes += 2 * size_of::<Instance>()
                 + instance

@@ -28,6 +28,15 @@ impl<'b> RowValue<'b> {
         ValueId(self.node)
     }
 
+    /// Appends the value as JSON, as it is stored.
+    pub fn write_json(self, out: &mut String) {
+        if self.is_null() {
+            out.push_str("null");
+        } else {
+            self.view.write_json(self.node, out);
+        }
+    }
+
     /// Returns whether this is NULL.
     pub fn is_null(self) -> bool {
         self.node.is_none()
