@@ -46,8 +46,10 @@ impl<'c> RunParameters<'c> {
     ) -> Result<RunParameters<'c>, Failure> {
         let zone = zone_of(call)?;
         let now = now_of(call, zone.as_deref())?;
+        let guide = guide.guide();
         let language = call.request.query_value("language");
-        let language = language.or_else(|| accepted_language(call, guide.guide()));
+        let language = language.map(|tag| known_language(tag, guide).unwrap_or(tag));
+        let language = language.or_else(|| accepted_language(call, guide));
         let is_true = |name: &str| call.request.query_value(name) == Some("true");
         let options = Options {
             trace: is_true("trace"),
@@ -57,25 +59,42 @@ impl<'c> RunParameters<'c> {
         Ok(RunParameters {
             now,
             zone,
-            language: language
-                .unwrap_or(&guide.guide().original_language)
-                .to_owned(),
+            language: language.unwrap_or(&guide.original_language).to_owned(),
             options,
         })
     }
 }
 
-/// Returns the first language of Accept-Language that a guide has.
-fn accepted_language<'c>(call: &Call<'c>, guide: &Guide) -> Option<&'c str> {
+/// Returns the language of Accept-Language with the greatest weight that a guide has (RFC 9110,
+/// section 12.5.4). Of equal weights the first is chosen.
+fn accepted_language<'g>(call: &Call<'_>, guide: &'g Guide) -> Option<&'g str> {
     let accepted = call.request.header("Accept-Language").unwrap_or_default();
-    let known = |language: &&str| {
-        let mut terms = guide.terms.iter();
-        terms.any(|t| t.language.eq_ignore_ascii_case(language))
-    };
-    accepted
-        .split(',')
-        .map(|part| part.split([';', '-']).next().unwrap_or_default().trim())
-        .find(known)
+    let mut best: Option<(f64, &str)> = None;
+    for part in accepted.split(',') {
+        let (tag, weight) = part.split_once(';').unwrap_or((part, "q=1"));
+        let weight = weight.trim().strip_prefix(['q', 'Q']);
+        let weight = weight.and_then(|w| w.trim_start().strip_prefix('='));
+        let weight = weight.and_then(|w| w.trim().parse::<f64>().ok());
+        let weight = weight.filter(|w| (0.0..=1.0).contains(w)).unwrap_or(0.0);
+        if weight > best.map_or(0.0, |(w, _)| w) {
+            let known = known_language(tag.trim(), guide);
+            best = known.map(|language| (weight, language)).or(best);
+        }
+    }
+    best.map(|(_, language)| language)
+}
+
+/// Returns the language of a guide that a tag names. Without the tag itself, parts are removed from
+/// its end: `de-CH` falls back to `de` (RFC 4647, section 3.4).
+fn known_language<'g>(tag: &str, guide: &'g Guide) -> Option<&'g str> {
+    let mut tag = tag;
+    loop {
+        let mut languages = guide.terms.iter().map(|terms| terms.language.as_str());
+        if let Some(known) = languages.find(|known| known.eq_ignore_ascii_case(tag)) {
+            return Some(known);
+        }
+        tag = tag.rsplit_once('-')?.0;
+    }
 }
 
 fn zone_of<'c, 'a: 'c>(call: &'c Call<'a>) -> Result<Option<Box<dyn Zone + 'c>>, Failure> {
@@ -97,16 +116,14 @@ fn now_of(call: &Call<'_>, zone: Option<&dyn Zone>) -> Result<Moment, Failure> {
     let Some(text) = call.request.query_value("now") else {
         return Ok(Moment::from_millis(call.now / 1000, 0));
     };
-    let read =
-        |offset: i32| Moment::parse(text, offset).filter(|now| now.precision != Precision::Time);
-    let now = read(0).ok_or_else(|| {
+    let read = match zone {
+        Some(zone) => Moment::parse_in_zone(text, zone),
+        None => Moment::parse(text, 0),
+    };
+    let is_dated = |now: &Moment| now.precision != Precision::Time;
+    read.filter(is_dated).ok_or_else(|| {
         Failure::bad_request(
             "`now` is not a date-time: expected one such as `2024-02-29T12:00:00+01:00`",
         )
-    })?;
-    Ok(zone
-        // The offset at the time as if it were UTC: exact except within hours of a change of the
-        // offset.
-        .and_then(|zone| read(zone.offset(now.millis)))
-        .unwrap_or(now))
+    })
 }

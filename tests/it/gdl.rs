@@ -442,7 +442,7 @@ fn cards_and_templates_are_filled() {
     assert_eq!(run.fired.join(" "), "gt0020 gt0021");
     let card = serde_json::to_value(&run.cards[0]).unwrap();
     assert_eq!(card["summary"], "LDL cholesterol is 4.8 mmol/l");
-    assert_eq!(card["detail"], "Goal: below 3; {$gt0099} is unknown");
+    assert_eq!(card["detail"], "Goal: below 3;  is unknown");
     assert_eq!(
         card["source"],
         json!({"label": "Lipid guideline", "url": "https://example.org/lipids"})

@@ -238,6 +238,146 @@ fn weights(condition: &str) -> CompiledGuide {
         "rules": {"r": {"priority": 1, "when": [condition], "then": ["$x.magnitude=1"]}}}}))
 }
 
+/// Runs a guide on two EHRs whose compositions repeat two elements within one occurrence.
+#[test]
+fn each_element_of_the_data_counts_once() {
+    let element = |code: &str, magnitude: u32| {
+        let value = json!({"_type": "DV_COUNT", "magnitude": magnitude});
+        json!({"_type": "ELEMENT", "archetype_node_id": code, "name": {"value": code}, "value": value})
+    };
+    let composition = |uid: &str| {
+        let a = [1, 2, 2].map(|n| element("at0002", n));
+        let b = [10, 20].map(|n| element("at0003", n));
+        let items: Vec<_> = a.into_iter().chain(b).collect();
+        let evaluation = json!({"_type": "EVALUATION", "archetype_node_id": "openEHR-EHR-EVALUATION.a.v1",
+            "name": {"value": "a"}, "data": {"_type": "ITEM_TREE", "archetype_node_id": "at0001",
+                "name": {"value": "t"}, "items": items}});
+        json!({"_type": "COMPOSITION", "archetype_node_id": "openEHR-EHR-COMPOSITION.c.v1",
+            "uid": {"_type": "OBJECT_VERSION_ID", "value": uid}, "name": {"value": "c"}, "content": [evaluation]})
+    };
+    let path = |code: &str| json!({"path": format!("/data[at0001]/items[{code}]")});
+    let guide = |predicates: serde_json::Value| {
+        compiled(&json!({"id": "counts", "definition": {
+            "data_bindings": {
+                "in": {"model_id": "openEHR-EHR-EVALUATION.a.v1", "type": "INPUT", "predicates": predicates,
+                    "elements": {"a": path("at0002"), "b": path("at0003")}},
+                "out": {"model_id": "openEHR-EHR-EVALUATION.out.v1", "type": "OUTPUT",
+                    "elements": {"x": path("x"), "y": path("y"), "z": path("z")}}},
+            "rules": {"r": {"priority": 1, "then":
+                ["$x.magnitude=$a.count*1000+$a.sum", "$y.magnitude=$b.count*1000+$b.sum", "$z.magnitude=$b"]}}}}))
+    };
+    let (mut batch, layouts) = (Batch::new(), LayoutStore::new());
+    for ehr_id in ["one", "two"] {
+        let ehr = batch.add_ehr(EhrRow {
+            ehr_id: ehr_id.into(),
+            system_id: "test".into(),
+            time_created: "2012-01-01T00:00:00Z".into(),
+            is_queryable: true,
+        });
+        for number in 0..2 {
+            let uid = format!("{ehr_id}-{number}");
+            let json = composition(&format!("{uid}::test::1")).to_string();
+            add_composition(&mut batch, ehr, number, uid, &json, &layouts);
+        }
+    }
+    let now = Moment::parse("2030-01-01T00:00:00Z", 0).unwrap();
+    for (predicates, expected) in [
+        (json!([]), [6_010, 4_060, 20]),
+        (
+            json!(["/data[at0001]/items[at0003] > 10"]),
+            [6_010, 2_040, 20],
+        ),
+    ] {
+        let guide = guide(predicates);
+        let ids = ["one", "two"].map(String::from);
+        let mut population = population_of(&guide, &ids, &batch, now);
+        for id in &ids {
+            let run = run(&guide, &population.instances(id), NOW);
+            let found = ["x", "y", "z"].map(|code| run.value(&guide, code).and_then(Value::number));
+            assert_eq!(found, expected.map(|n: u16| Some(f64::from(n))), "{id}");
+        }
+    }
+}
+
+/// Copies data values of an element to results, by assignment and by `create`.
+#[test]
+fn a_copy_is_the_same_value() {
+    let values = [
+        json!({"_type": "DV_DATE", "value": "2020-05"}),
+        json!({"_type": "DV_DATE_TIME", "value": "2020-05-01T10:00:00.123456+02:00"}),
+        json!({"_type": "DV_QUANTITY", "magnitude": 5.5, "units": "mg", "magnitude_status": "<"}),
+        json!({"_type": "DV_COUNT", "magnitude": 9_007_199_254_740_993_i64}),
+        json!({"_type": "DV_EHR_URI", "value": "ehr:/a"}),
+        json!({"_type": "DV_PARSABLE", "value": "x", "formalism": "text/plain"}),
+        json!({"_type": "DV_IDENTIFIER", "id": "1"}),
+        json!({"_type": "DV_SCALE", "value": 1.5, "symbol": {"_type": "DV_CODED_TEXT", "value": "s",
+            "defining_code": {"_type": "CODE_PHRASE", "terminology_id": {"_type": "TERMINOLOGY_ID", "value": "local"}, "code_string": "at1"}}}),
+        json!({"_type": "DV_INTERVAL", "lower": {"_type": "DV_COUNT", "magnitude": 1}, "upper_unbounded": true}),
+    ];
+    let path = json!({"path": "/data[at0001]/items[at0002]"});
+    let guide = compiled(&json!({"id": "copies", "definition": {
+        "data_bindings": {
+            "in": {"model_id": "openEHR-EHR-EVALUATION.a.v1", "type": "INPUT", "elements": {"a": path}},
+            "out": {"model_id": "openEHR-EHR-EVALUATION.out.v1", "type": "OUTPUT", "elements": {"x": path}}},
+        "rules": {
+            "r": {"priority": 2, "then": ["$x=$a"]},
+            "s": {"priority": 1, "then": ["$out.create($x=$a)"]}}}}));
+    for value in values {
+        let (mut batch, layouts) = (Batch::new(), LayoutStore::new());
+        let ehr = batch.add_ehr(EhrRow {
+            ehr_id: "one".into(),
+            system_id: "test".into(),
+            time_created: "2012-01-01T00:00:00Z".into(),
+            is_queryable: true,
+        });
+        let json = json!({"_type": "COMPOSITION", "archetype_node_id": "openEHR-EHR-COMPOSITION.c.v1",
+            "name": {"value": "c"}, "content": [{"_type": "EVALUATION", "name": {"value": "a"},
+            "archetype_node_id": "openEHR-EHR-EVALUATION.a.v1", "data": {"_type": "ITEM_TREE",
+            "archetype_node_id": "at0001", "name": {"value": "t"}, "items": [{"_type": "ELEMENT",
+            "archetype_node_id": "at0002", "name": {"value": "e"}, "value": value}]}}]});
+        add_composition(&mut batch, ehr, 0, "u".into(), &json.to_string(), &layouts);
+        let now = Moment::parse("2030-01-01T00:00:00Z", 0).unwrap();
+        let mut population = population_of(&guide, &[String::from("one")], &batch, now);
+        let run = run(&guide, &population.instances("one"), NOW);
+        let copies: Vec<_> = run.outputs.iter().map(|o| o.values[0].to_json()).collect();
+        assert_eq!(copies, [value.clone(), value.clone()], "{value}");
+    }
+}
+
+#[test]
+fn create_leaves_earlier_values_in_their_instance() {
+    let path = |code: &str| json!({"path": format!("/data[at0001]/items[{code}]")});
+    let guide = compiled(&json!({"id": "created", "definition": {
+        "data_bindings": {"out": {"model_id": "openEHR-EHR-EVALUATION.out.v1", "type": "OUTPUT",
+            "elements": {"x": path("x"), "y": path("y"), "z": path("z")}}},
+        "rules": {
+            "r": {"priority": 3, "then": ["$x='before'", "$y.magnitude=1"]},
+            "s": {"priority": 2, "then": ["$out.create($x='created';$y.magnitude=2)", "$out.create($y.magnitude=3)"]},
+            "t": {"priority": 1, "then": ["$y.magnitude=$y.magnitude+1", "$z.null_flavor=openehr::271|no information|"]}}}}));
+    let run = run(&guide, &[Vec::new()], NOW);
+    let texts = run.outputs.iter().map(|output| {
+        let values = output.values.iter();
+        let values = values.map(|v| {
+            format!(
+                "{}={}",
+                v.path,
+                v.to_json()["value"]
+                    .as_str()
+                    .map_or_else(|| v.to_json()["magnitude"].to_string(), String::from)
+            )
+        });
+        values.collect::<Vec<_>>().join(" ")
+    });
+    assert_eq!(
+        texts.collect::<Vec<_>>(),
+        [
+            "/data[at0001]/items[x]=before /data[at0001]/items[y]=4 /data[at0001]/items[z]/null_flavour=no information",
+            "/data[at0001]/items[x]=created /data[at0001]/items[y]=2",
+            "/data[at0001]/items[y]=3",
+        ]
+    );
+}
+
 #[test]
 fn units_are_converted_only_on_request() {
     let fired = |condition: &str, a: &str, b: &str, convert_units: bool| {

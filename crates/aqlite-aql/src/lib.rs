@@ -28,7 +28,7 @@ mod vocabulary;
 pub use aqlite_engine::answer::{
     BROKEN_INVARIANT, Budget, Cell, Checkpoint, CsvOptions, ExecutionPath, MAX_PATHS, Plan,
     Progress, QueryError, ResultColumn, ResultFormat, ResultSet, Row, RowValue, Run, Touched,
-    TouchedLayout, plan, query,
+    TouchedLayout, ValueId, plan, query,
 };
 pub use check::{CheckOptions, MAX_MEMBERS, Parameter, Parameters, check, examine};
 pub use complete::{Completion, CompletionKind, Diagnosis, complete, diagnose, diagnose_with};

@@ -2,12 +2,13 @@
 
 use super::budget::{FRAME, OUTPUT_FRAME, json_size, size};
 use super::calc::EvalError;
-use super::compile::{ActionPlan, Assign, Attribute};
+use super::compile::{ActionPlan, Assign, Attribute, CompiledGuide, Op};
 use super::eval::Machine;
 use super::pause::at_once;
 use super::run::{Effects, Output, OutputValue};
 use super::value::{Coded, Ordinal, Proportion, Quantity, Value, integer, real};
 use super::{calc, fill};
+use hashbrown::HashSet;
 use std::sync::Arc;
 
 /// The instance of a binding that receives a value.
@@ -126,6 +127,21 @@ impl Machine<'_> {
         }
     }
 
+    /// Returns the values of a placeholder of a card. A note reports a variable without value.
+    pub fn placeholder_or_note(
+        &self,
+        code: &str,
+        attribute: Option<&str>,
+        local: &[(String, Vec<Value>)],
+        created: &[Output],
+    ) -> Vec<Value> {
+        let found = self.placeholder_values(code, attribute, local, created);
+        if found.is_empty() && attribute != Some("all") {
+            self.add_note(EvalError::NoValue(Arc::from(code)));
+        }
+        found
+    }
+
     /// Returns the instances that the predicates of a binding keep, followed by the instances that
     /// the guide created. Each is an object of its values by variable. `None` if no binding has
     /// this code.
@@ -170,8 +186,18 @@ impl Machine<'_> {
             self.budget.work(slot.map_or(0, super::eval::Slot::count));
             return match own {
                 Some(own) => own.clone(),
-                None => slot.into_iter().flat_map(|s| s.all().cloned()).collect(),
+                None => slot
+                    .into_iter()
+                    .flat_map(|s| s.elements().cloned())
+                    .collect(),
             };
+        }
+        let aggregate = attribute
+            .and_then(Attribute::parse)
+            .filter(|a| matches!(a, Attribute::Count | Attribute::Sum));
+        if let (None, Some(aggregate), Some(slot)) = (own, aggregate, self.guide.slot_of(code)) {
+            let value = self.read(slot, aggregate).into_owned();
+            return Some(value).filter(|v| !v.is_null()).into_iter().collect();
         }
         let now = || (code == "currentDateTime").then_some(Value::Moment(self.input.clock.now));
         let last = own
@@ -198,14 +224,18 @@ impl Machine<'_> {
         };
         let value_of = |(column, slot): &(usize, usize)| {
             let (code, path) = plan.columns.get(*column)?.named.clone()?;
-            let value = self.slots.get(*slot)?.last.clone();
+            let held = self.slots.get(*slot)?;
+            let (value, original) = (held.last.clone(), held.original(held.earlier.len()));
             if !value.is_finite() || !begun.contains(slot) {
                 return None;
             }
             let bytes = begun.len() + OUTPUT_FRAME + path.len() + size(&value);
-            self.budget
-                .bytes(bytes)
-                .then_some(OutputValue { code, path, value })
+            self.budget.bytes(bytes).then_some(OutputValue {
+                code,
+                path,
+                value,
+                original,
+            })
         };
         let values: Vec<OutputValue> = plan.outputs.iter().filter_map(value_of).collect();
         if !values.is_empty() {
@@ -240,6 +270,12 @@ impl Machine<'_> {
         Some(begun)
     }
 
+    /// Returns the stored data value that an assignment copies, if the value lacks a part of it.
+    fn copied_original(&self, assign: &Assign) -> Option<Arc<serde_json::Value>> {
+        let source = copied_slot(self.guide, assign)?;
+        self.slots.get(source)?.current_original()
+    }
+
     /// Sets a variable. Returns whether a value was stored.
     fn assign(&mut self, assign: &Assign, target: Target) -> bool {
         let value = self.eval(assign.value, None).into_owned();
@@ -262,7 +298,9 @@ impl Machine<'_> {
         let pending = slot.pending.clone().map(Value::Quantity);
         let own = match target {
             Target::New => &Value::Null,
-            Target::Existing | Target::Created => &slot.last,
+            Target::Existing if slot.only_created => &Value::Null,
+            Target::Existing => slot.own_value(),
+            Target::Created => &slot.last,
         };
         let has_number = pending.is_none() && own.number().is_some();
         let base = pending.as_ref().unwrap_or(own);
@@ -305,15 +343,27 @@ impl Machine<'_> {
 
     fn store(&mut self, assign: &Assign, new: Value, target: Target) {
         let turn = self.turn;
+        let original = self.copied_original(assign);
         let Some(slot) = self.slots.get_mut(assign.slot) else {
             return;
         };
         // Within one rule, assignments of attributes change one value; each rule adds a value of
         // its own.
-        if slot.set_in == turn && assign.attribute != Attribute::Whole {
+        let is_created = slot.only_created || slot.own.is_some();
+        let is_same = target != Target::Existing || !is_created;
+        if slot.set_in == turn && assign.attribute != Attribute::Whole && is_same {
             slot.replace_last(new);
         } else {
+            let begins = target != Target::Existing && slot.assigned && !is_created;
+            let own = begins.then_some(slot.earlier.len());
+            slot.own = own.or(slot.own);
             slot.push(new);
+        }
+        if target == Target::Existing {
+            slot.own = None;
+        }
+        if let Some(original) = original {
+            slot.keep_original(original);
         }
         slot.only_created = target != Target::Existing && (slot.only_created || !slot.assigned);
         slot.pending = None;
@@ -508,6 +558,27 @@ fn proportion(base: &Value, attribute: Attribute, n: f64) -> Result<Value, EvalE
         }
     }
     Ok(Value::Proportion(p))
+}
+
+/// Returns the variable that an assignment copies as it is.
+fn copied_slot(guide: &CompiledGuide, assign: &Assign) -> Option<usize> {
+    let index = usize::try_from(assign.value).ok()?;
+    match guide.ops.get(index)? {
+        Op::Read(slot, Attribute::Whole) if assign.attribute == Attribute::Whole => Some(*slot),
+        _ => None,
+    }
+}
+
+/// Returns the variables that some action copies as they are.
+pub(crate) fn copied_slots(guide: &CompiledGuide) -> HashSet<usize> {
+    let rules = guide.rules.iter().flat_map(|rule| &rule.then);
+    let actions = guide.default_actions.iter().chain(rules);
+    let assigned = actions.flat_map(|action| match action {
+        ActionPlan::Assign(assign) => std::slice::from_ref(assign),
+        ActionPlan::Create { values, .. } => values,
+        _ => &[],
+    });
+    assigned.filter_map(|a| copied_slot(guide, a)).collect()
 }
 
 /// Builds one object from named values, leaving out those that are null.

@@ -15,7 +15,7 @@ use aqlite_rm::order;
 use std::sync::Arc;
 
 /// One occurrence of a model in the data: the values of the columns of its binding.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct Instance {
     /// One value for each column of the binding, null where the data has none.
     pub values: Vec<Value>,
@@ -23,6 +23,21 @@ pub struct Instance {
     pub time: Option<Moment>,
     /// The uid of the composition that contains the occurrence.
     pub source: Option<Arc<str>>,
+    /// The numbers of the elements that hold the values, by column. Elements that repeat within one
+    /// occurrence of a model make several instances, which share the other elements; `count` and
+    /// `sum` take each element once. Empty if the elements are not known: then each value is of an
+    /// element of its own.
+    pub elements: Vec<u32>,
+    /// The stored values of columns that the guide copies, where the value of the guide lacks a
+    /// part of them: the index of the column and the stored value.
+    pub originals: Vec<(usize, Arc<serde_json::Value>)>,
+}
+
+impl PartialEq for Instance {
+    /// Compares the data. The numbers of elements depend on the way in which they were read.
+    fn eq(&self, other: &Instance) -> bool {
+        self.values == other.values && self.time == other.time && self.source == other.source
+    }
 }
 
 /// The data of one model by path, in the form in which guides pass results on to each other.
@@ -317,7 +332,10 @@ pub fn class_of(model_id: &str) -> Option<&str> {
     let (model, concept) = model_id.split_once('.')?;
     let mut parts = model.split('-');
     let class = parts.nth(2)?;
-    let is_archetype = parts.next().is_none() && !concept.is_empty() && Cls::parse(class).is_some();
+    // The id becomes a part of a query, so no other characters may occur in it.
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
+    let is_concept = !concept.is_empty() && concept.chars().all(is_plain);
+    let is_archetype = parts.next().is_none() && is_concept && Cls::parse(class).is_some();
     is_archetype.then_some(class)
 }
 

@@ -24,6 +24,8 @@ pub enum EvalError {
     Units(Arc<str>, Arc<str>),
     /// `max` or `min` of a predicate found a value that is no time.
     NoTime,
+    /// A placeholder names this variable, which has no value.
+    NoValue(Arc<str>),
     /// The result is the logarithm of zero. Rules can compare it, but it cannot be a result of the
     /// guide.
     Infinite,
@@ -51,6 +53,9 @@ impl EvalError {
                     named(left),
                     named(right)
                 ));
+            }
+            EvalError::NoValue(code) => {
+                return Cow::Owned(format!("`{code}` of a placeholder has no value"));
             }
             EvalError::NoTime => "`max` and `min` of a predicate compare dates and times only",
             EvalError::Infinite => "the value is infinite: rules compare it, but it is no result",
@@ -100,7 +105,28 @@ pub(crate) fn arithmetic(
         Operator::Power => x.powf(y),
         _ => return Err(EvalError::Types),
     };
-    carried(n, x.is_infinite() || y.is_infinite())
+    let n = carried(n, x.is_infinite() || y.is_infinite())?;
+    Ok(match operator {
+        Operator::Plus | Operator::Minus => with_common_unit(a, b, n),
+        _ => n,
+    })
+}
+
+/// Returns a sum or difference as a quantity, if both operands have one unit. Its precision is the
+/// greater one, if both are known.
+fn with_common_unit(a: &Value, b: &Value, sum: Value) -> Value {
+    match (a, b, &sum) {
+        (Value::Quantity(x), Value::Quantity(y), Value::Number(n))
+            if x.unit == y.unit && !x.unit.is_empty() =>
+        {
+            Value::Quantity(Quantity {
+                magnitude: *n,
+                unit: x.unit.clone(),
+                precision: x.precision.zip(y.precision).map(|(p, q)| p.max(q)),
+            })
+        }
+        _ => sum,
+    }
 }
 
 /// Checks that two quantities that are added or subtracted have the same unit. One without a unit is
@@ -369,7 +395,9 @@ pub(crate) fn function(function: Function, a: &Value) -> Result<Value> {
         Function::Log10 => x.log10(),
         Function::Log1p => x.ln_1p(),
         // Half up, also for negative numbers, as the published guides expect.
-        Function::Round => (x + 0.5).floor(),
+        // The difference is exact, unlike `x + 0.5`: 0.49999999999999994 is less than a half.
+        Function::Round if x - x.floor() >= 0.5 => x.floor() + 1.0,
+        Function::Round => x.floor(),
         Function::Sqrt => x.sqrt(),
         Function::Sin => x.sin(),
         Function::Cos => x.cos(),

@@ -125,7 +125,7 @@ fn results_card(
     let (mut found, mut suggestions) = (Vec::new(), Vec::new());
     for (output, value) in values {
         match &value.value {
-            Value::Object(object) => {
+            Value::Object(object) if &*value.path == "/" => {
                 let template = guide.templates.iter().find(|t| *t.id == *output.id);
                 let label = template.and_then(|t| t.name.as_deref());
                 let label = label.or_else(|| guide.term(&output.id, language));

@@ -255,6 +255,15 @@ impl<'g> Compiler<'g> {
             return (usize::MAX, Attribute::Whole);
         };
         let path = super::bind::normal_path(path);
+        if !super::names::is_path(split_path(&path).0) {
+            let message = format!("the path `{}` is invalid", shown(&path));
+            let problem = Diagnostic::error("GDL0306", self.span, message);
+            if self.out.problems.len() < MAX_PROBLEMS {
+                let help = "write a path such as `/data[at0001]/items[at0002]`";
+                self.out.problems.push(problem.with_help(help));
+            }
+            return (usize::MAX, Attribute::Whole);
+        }
         // The map holds the first column of each path. A linear search would be quadratic: a
         // binding has up to 10,000 variables, and as many predicates.
         if self.columns.is_empty() {

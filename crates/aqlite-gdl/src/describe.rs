@@ -7,7 +7,6 @@ use super::compile::CompiledGuide;
 use super::fixture::{instances, literal, text_form};
 use super::form;
 use super::guide::Direction;
-use super::output::rm_json;
 use super::run::{Options, Output, Run, RunInput};
 use super::stored::value_of_json;
 use super::suite::Suite;
@@ -204,7 +203,7 @@ fn run_json(compiled: &CompiledGuide, run: &Run, language: &str) -> Json {
     let result = |output: &Output| {
         let value = |v: &super::run::OutputValue| {
             json!({ "variable": &*v.code, "name": guide.term(&v.code, language), "path": &*v.path,
-                "text": super::fill::readable(&v.value), "literal": text_form(&v.value), "value": rm_json(&v.value) })
+                "text": super::fill::readable(&v.value), "literal": text_form(&v.value), "value": v.to_json() })
         };
         let values: Vec<Json> = output.values.iter().map(value).collect();
         json!({ "id": &*output.id, "model_id": &*output.model_id, "template_id": output.template_id.as_deref(), "values": values })

@@ -57,7 +57,14 @@ pub(crate) struct Slot {
     pub assigned: bool,
     /// Whether only `create` set the variable. The value then belongs to the created instance.
     pub only_created: bool,
+    /// The index of the value of the instance that exists from the start, if `create` has set the
+    /// variable since.
+    pub own: Option<usize>,
+    /// The stored values of which values lack a part, by index in ascending order.
+    originals: Vec<(usize, Arc<serde_json::Value>)>,
     pin: Cell<usize>,
+    /// The indexes of the values whose element an earlier value has, in ascending order.
+    repeated: Vec<usize>,
     /// The number of values of which `total` is the sum; 0 if the sum is not known.
     summed: Cell<usize>,
     total: Cell<f64>,
@@ -91,7 +98,10 @@ impl Slot {
             set_in: 0,
             assigned: false,
             only_created: false,
+            own: None,
+            originals: Vec::new(),
             pin: Cell::new(NOT_PINNED),
+            repeated: Vec::new(),
             summed: Cell::new(0),
             total: Cell::new(0.0),
         }
@@ -99,16 +109,74 @@ impl Slot {
 
     /// Replaces the last value.
     pub fn replace_last(&mut self, value: Value) -> Value {
+        let index = self.earlier.len();
+        self.originals.retain(|(of, _)| *of != index);
+        self.set_last(value)
+    }
+
+    fn set_last(&mut self, value: Value) -> Value {
         self.summed.set(0);
         std::mem::replace(&mut self.last, value)
     }
 
+    /// Keeps the stored value of which the last value lacks a part. A quantity that was rounded when
+    /// it was stored keeps the rounded magnitude.
+    pub fn keep_original(&mut self, original: Arc<serde_json::Value>) {
+        let mut original = original;
+        if let Value::Quantity(quantity) = &self.last
+            && original
+                .get("magnitude")
+                .and_then(serde_json::Value::as_f64)
+                != Some(quantity.magnitude)
+            && let Some(member) = Arc::make_mut(&mut original).get_mut("magnitude")
+        {
+            *member = quantity.magnitude.into();
+        }
+        self.originals.push((self.earlier.len(), original));
+    }
+
+    /// Returns the stored value of which the value at an index lacks a part.
+    pub fn original(&self, index: usize) -> Option<Arc<serde_json::Value>> {
+        let found = self.originals.iter().rev().find(|(of, _)| *of == index);
+        found.map(|(_, original)| original.clone())
+    }
+
+    /// Returns the stored value of which the value that is read lacks a part.
+    pub fn current_original(&self) -> Option<Arc<serde_json::Value>> {
+        self.original(self.pin.get().min(self.earlier.len()))
+    }
+
+    /// Returns the value of the instance that exists from the start.
+    pub fn own_value(&self) -> &Value {
+        self.own.map_or(&self.last, |index| self.at(index))
+    }
+
     /// Appends a value.
     pub fn push(&mut self, value: Value) {
-        let before = self.replace_last(value);
+        let before = self.set_last(value);
         if !before.is_null() {
             self.earlier.push(before);
         }
+    }
+
+    /// Appends a value of an element that an earlier value has.
+    pub fn push_repeated(&mut self, value: Value) {
+        self.push(value);
+        self.repeated.push(self.earlier.len());
+    }
+
+    /// The number of values, each element counted once.
+    pub fn elements_count(&self) -> usize {
+        self.count().saturating_sub(self.repeated.len())
+    }
+
+    /// Iterates over the values, the oldest first, with one value for each element.
+    pub fn elements(&self) -> impl Iterator<Item = &Value> {
+        let mut repeated = self.repeated.iter().peekable();
+        self.all()
+            .enumerate()
+            .filter(move |(index, _)| repeated.next_if_eq(&index).is_none())
+            .map(|(_, value)| value)
     }
 
     /// The number of values.
@@ -279,14 +347,14 @@ impl<'a> Machine<'a> {
         Value::Null
     }
 
-    fn read(&self, slot: usize, attribute: Attribute) -> Cow<'_, Value> {
+    pub(crate) fn read(&self, slot: usize, attribute: Attribute) -> Cow<'_, Value> {
         let Some(slot) = self.slots.get(slot) else {
             return Cow::Owned(self.broken("an expression has no variable"));
         };
         match attribute {
             Attribute::Whole => Cow::Borrowed(slot.current()),
             Attribute::Count => Cow::Owned(Value::Number(real(
-                i64::try_from(slot.count()).unwrap_or(i64::MAX),
+                i64::try_from(slot.elements_count()).unwrap_or(i64::MAX),
             ))),
             Attribute::Sum => Cow::Owned(self.sum(slot)),
             Attribute::NullFlavor => slot
@@ -309,12 +377,12 @@ impl<'a> Machine<'a> {
         }
         let last = unit_of(&slot.last);
         // Numbers of different units have no sum, and `sum` does not convert.
-        if let Some(other) = slot.all().map(unit_of).find(|unit| *unit != last) {
+        if let Some(other) = slot.elements().map(unit_of).find(|unit| *unit != last) {
             let own = |unit: Option<&Arc<str>>| unit.cloned().unwrap_or_default();
             self.add_note(EvalError::Units(own(other), own(last)));
             return Value::Null;
         }
-        let total: Option<f64> = slot.all().map(Value::number).sum();
+        let total: Option<f64> = slot.elements().map(Value::number).sum();
         match total {
             Some(n) if n.is_finite() => {
                 slot.total.set(n);
@@ -577,8 +645,7 @@ mod tests {
         assert!(guide.problems.is_empty(), "{:?}", guide.problems);
         let instance = |n| Instance {
             values: vec![Value::quantity(f64::from(n), "kg")],
-            time: None,
-            source: None,
+            ..Instance::default()
         };
         let run = guide.run(&RunInput {
             instances: &[(0..count).map(instance).collect(), Vec::new()],

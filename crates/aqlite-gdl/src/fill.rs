@@ -18,7 +18,7 @@ pub(crate) fn filled(template: &Json, lookup: Lookup) -> Option<Json> {
                 lookup(code, Some("all")).iter().map(to_json).collect(),
             )),
             Some((code, attribute)) => lookup(code, attribute).last().map(to_json),
-            None => Some(Json::String(filled_text(text, lookup))),
+            None => Some(Json::String(filled_text(text, Missing::Kept, lookup))),
         },
         Json::Array(items) => Some(Json::Array(
             items.iter().flat_map(|i| spread(i, lookup)).collect(),
@@ -41,8 +41,17 @@ fn spread(item: &Json, lookup: Lookup) -> Vec<Json> {
     }
 }
 
-/// Returns a text with its placeholders filled. A null value leaves its placeholder unchanged.
-pub(crate) fn filled_text(text: &str, lookup: Lookup) -> String {
+/// The text in place of a placeholder whose variable has no value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Missing {
+    /// The placeholder. A resource shows that it is incomplete.
+    Kept,
+    /// Nothing.
+    Empty,
+}
+
+/// Returns a text with its placeholders filled.
+pub(crate) fn filled_text(text: &str, missing: Missing, lookup: Lookup) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, from)) = rest.split_once("{$") {
@@ -57,6 +66,7 @@ pub(crate) fn filled_text(text: &str, lookup: Lookup) -> String {
         };
         match lookup(code, attribute).last() {
             Some(value) => out.push_str(&readable(value)),
+            None if missing == Missing::Empty => {}
             None => out.extend(["{$", inner, "}"]),
         }
         rest = after;
@@ -169,8 +179,12 @@ mod tests {
         let expected = json!({"a": 80, "b": "80mg daily", "c": [1, 2.5], "d": null, "e": ["x"]});
         assert_eq!(filled(&template, &lookup), Some(expected));
         assert_eq!(
-            filled_text("a {$gt9} {$ b {$gt0002", &lookup),
+            filled_text("a {$gt9} {$ b {$gt0002", Missing::Kept, &lookup),
             "a {$gt9} {$ b {$gt0002"
+        );
+        assert_eq!(
+            filled_text("a{$gt9} {$gt0002}", Missing::Empty, &lookup),
+            "a x"
         );
     }
 }

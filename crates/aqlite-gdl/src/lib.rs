@@ -7,6 +7,7 @@
 //! | GDL0101–0104 | the text is not a guide: broken JSON or ODIN, nested too deep, `definition` missing |
 //! | GDL0201–0204 | a statement that cannot be read, is nested too deep, compares instead of assigning, or has text behind its end |
 //! | GDL0301–0304 | a binding without model, an unknown type of binding, a variable without path, a guide without id |
+//! | GDL0305–0308 | an invalid archetype id or path, a misspelt member, a priority that is no whole number |
 //! | GDL0310–0316 | a name that cannot be resolved: path, binding, template, attribute, `max` in a condition, rule, term |
 //! | GDL0601–0604 | a run that exceeded a limit ([`Limits`]): a text, the bytes of values and results, work; a guide that is too large for an upload ([`Guide::excesses`]) |
 //! | GDL0501–0516 | a fixture that cannot be read, or that does not fit its guide: id, variable, unit, code, output, time |
@@ -32,6 +33,7 @@ mod gdl2;
 pub mod guide;
 mod item;
 mod lint;
+mod names;
 mod odin;
 pub mod output;
 mod pause;

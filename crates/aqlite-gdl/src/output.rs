@@ -260,14 +260,36 @@ struct LineResult<'r> {
 #[derive(Serialize)]
 struct LineValue<'r> {
     path: &'r str,
-    value: RmJson<'r>,
+    value: ResultJson<'r>,
+}
+
+/// The value of a result, written as [`OutputValue::to_json`] returns it.
+struct ResultJson<'r>(&'r OutputValue);
+
+impl Serialize for ResultJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.0.original {
+            Some(original) => original.serialize(serializer),
+            None => RmJson(&self.0.value).serialize(serializer),
+        }
+    }
+}
+
+impl OutputValue {
+    /// Returns the value as canonical JSON. A copy of a stored value is that value.
+    pub fn to_json(&self) -> Json {
+        match &self.original {
+            Some(original) => original.as_ref().clone(),
+            None => rm_json(&self.value),
+        }
+    }
 }
 
 impl<'r> LineResult<'r> {
     fn of(output: &'r Output, ehr_id: &'r str) -> LineResult<'r> {
         let value = |v: &'r OutputValue| LineValue {
             path: &v.path,
-            value: RmJson(&v.value),
+            value: ResultJson(v),
         };
         LineResult {
             archetype_id: &output.model_id,
@@ -319,7 +341,7 @@ fn result(output: &Output, ehr_id: &str) -> ResultInstance {
         .iter()
         .map(|v| RmValue {
             path: v.path.to_string(),
-            value: rm_json(&v.value),
+            value: v.to_json(),
         })
         .collect();
     let (archetype_id, template_id) = (

@@ -6,14 +6,15 @@
 //! ─► run(ehr_id, …) for each EHR
 //! ```
 
-use super::bind::{BindingQuery, Instance, in_order};
-use super::budget::{Exceeded, size};
+use super::action::copied_slots;
+use super::bind::{BindingQuery, Instance, QueryColumn, in_order};
+use super::budget::{Exceeded, json_size, size};
 use super::compile::CompiledGuide;
 use super::run::{Options, Run, RunInput};
-use super::stored::ValueReader;
+use super::stored::{ValueReader, original_of};
 use super::time::Clock;
 use super::value::Value;
-use aqlite_aql::RowValue;
+use aqlite_aql::{RowValue, ValueId};
 use aqlite_rm::order;
 use hashbrown::HashMap;
 
@@ -32,6 +33,10 @@ pub struct Population<'g> {
     traced: bool,
     /// The index of each EHR that has data, by its id.
     numbers: HashMap<String, usize>,
+    /// The columns that the guide copies to results, by query.
+    copied: Vec<Vec<usize>>,
+    /// The elements that the last rows have read, by query.
+    elements: Vec<Elements>,
     /// The instances of each query by index of the EHR, in commit order.
     found: Vec<Vec<Vec<Instance>>>,
     /// The EHR of the last row with its index. Rows of one EHR are usually adjacent, so this saves
@@ -39,6 +44,41 @@ pub struct Population<'g> {
     last: (String, usize),
     /// The approximate bytes of the instances.
     bytes: usize,
+}
+
+/// The elements of one composition. Its rows are adjacent.
+#[derive(Debug, Default)]
+struct Elements {
+    /// The uid of the composition, and a value of it.
+    composition: Option<(String, ValueId)>,
+    numbers: HashMap<ValueId, u32>,
+    next: u32,
+}
+
+impl Elements {
+    /// Returns the numbers of the elements of a row. No two compositions share a number.
+    fn numbers_of(&mut self, query: &BindingQuery, row: &[RowValue<'_>]) -> Vec<u32> {
+        let cells = query.columns.iter().zip(row);
+        let source = cells.clone().find(|(c, _)| **c == QueryColumn::Source);
+        let source = source.map(|(_, uid)| (uid.text().unwrap_or_default(), uid.id()));
+        // A batch numbers its documents anew, so the uid is compared too.
+        let is_same = match (&self.composition, source) {
+            (Some((uid, id)), Some(new)) => uid == new.0 && id.shares_document(new.1),
+            _ => false,
+        };
+        if !is_same {
+            self.composition = source.map(|(uid, id)| (uid.to_owned(), id));
+            self.numbers.clear();
+        }
+        let values = cells.filter(|(column, _)| matches!(column, QueryColumn::Value { .. }));
+        let number = |(_, value): (_, &RowValue<'_>)| {
+            *self.numbers.entry(value.id()).or_insert_with(|| {
+                self.next = self.next.wrapping_add(1);
+                self.next
+            })
+        };
+        values.map(number).collect()
+    }
 }
 
 impl<'g> Population<'g> {
@@ -52,6 +92,17 @@ impl<'g> Population<'g> {
         let clock = clock.into();
         let queries = guide.queries_for(clock, &options);
         let found = vec![Vec::new(); queries.len()];
+        let slots = copied_slots(guide);
+        let copied = queries.iter().map(|query| {
+            let plan = guide.bindings.get(query.binding);
+            let columns = plan.map(|p| p.columns.as_slice()).unwrap_or_default();
+            let columns = columns.iter().enumerate();
+            let copied = columns.filter(|(_, c)| c.slot.is_some_and(|s| slots.contains(&s)));
+            copied.map(|(index, _)| index).collect()
+        });
+        let copied = copied.collect();
+        let mut elements = Vec::new();
+        elements.resize_with(queries.len(), Elements::default);
         Population {
             guide,
             queries,
@@ -59,6 +110,8 @@ impl<'g> Population<'g> {
             reader: ValueReader::default(),
             traced: options.trace,
             numbers: HashMap::new(),
+            copied,
+            elements,
             found,
             last: (String::new(), 0),
             bytes: 0,
@@ -83,8 +136,12 @@ impl<'g> Population<'g> {
         let Some(ehr) = ehr.text().map(|id| self.number_of(id)) else {
             return;
         };
-        let (Some(query), Some(found)) = (self.queries.get(query), self.found.get_mut(query))
-        else {
+        let copied = self.copied.get(query).cloned().unwrap_or_default();
+        let (Some(elements), Some(query), Some(found)) = (
+            self.elements.get_mut(query),
+            self.queries.get(query),
+            self.found.get_mut(query),
+        ) else {
             return;
         };
         // The list grows with the greatest index only. EHRs without rows of this query have no
@@ -93,13 +150,22 @@ impl<'g> Population<'g> {
             found.resize_with(ehr + 1, Vec::new);
         }
         if let Some(own) = found.get_mut(ehr) {
-            let instance = query.found(values, &mut self.reader, self.traced);
+            let mut instance = query.found(values, &mut self.reader, self.traced);
+            instance.elements = elements.numbers_of(query, values);
+            for column in copied {
+                let cell = values.get(column).zip(instance.values.get(column));
+                let original = cell.and_then(|(found, value)| original_of(*found, value));
+                if let Some(original) = original {
+                    self.bytes += ALLOCATED + json_size(&original);
+                    instance.originals.push((column, original));
+                }
+            }
             // Twice: lists grow by doubling.
             self.bytes += 2 * size_of::<Instance>()
                 + instance
                     .values
                     .iter()
-                    .map(|v| size_of::<Value>() + ALLOCATED + size(v))
+                    .map(|v| size_of::<Value>() + size_of::<u32>() + ALLOCATED + size(v))
                     .sum::<usize>();
             own.push(instance);
         }

@@ -8,6 +8,7 @@ use super::guide::{
     TermBinding, TermDefinition,
 };
 use super::item::{Item, Kind};
+use super::names::{self, Object, misspelt_members};
 use super::{gdl1, gdl2, odin};
 use aqlite_rm::diag::{Diagnostic, Severity, Span};
 use aqlite_rm::json;
@@ -66,6 +67,8 @@ impl GuideReader<'_> {
     fn guide(&mut self, root: &Item) -> Option<Guide> {
         let id = self.guide_id(root);
         let definition = self.definition(root)?;
+        self.check_members(root, Object::Guide);
+        self.check_members(definition, Object::Definition);
         let description = root.get("description");
         self.references = description.map(references).unwrap_or_default();
         let ontology = root.any_of(&["ontology", "terminology"]);
@@ -115,6 +118,11 @@ impl GuideReader<'_> {
         })
     }
 
+    fn check_members(&mut self, item: &Item, object: Object) {
+        let problems = misspelt_members(item, object);
+        problems.into_iter().for_each(|p| self.add_problem(p));
+    }
+
     fn guide_id(&mut self, root: &Item) -> String {
         let id = root.text_of("id").unwrap_or_default();
         if id.is_empty() {
@@ -151,6 +159,13 @@ impl GuideReader<'_> {
             let help = "add `model_id`: an archetype id or a FHIR class";
             self.add_problem(problem.with_help(help));
         }
+        if !names::is_model_id(model_id) {
+            let message = format!("`{}` is no archetype id", model_id.escape_debug());
+            let problem = Diagnostic::error("GDL0305", item.span, message);
+            let help = "write an id such as `openEHR-EHR-OBSERVATION.body_weight.v2`";
+            self.add_problem(problem.with_help(help));
+        }
+        self.check_members(item, Object::Binding);
         let direction = item.any_of(&["type", "domain"]).and_then(Item::text);
         let predicates = item.get("predicates").map(Item::elements);
         let predicates = predicates.unwrap_or_default().iter();
@@ -200,9 +215,21 @@ impl GuideReader<'_> {
                 .with_help("add `path`"),
             );
         }
+        let is_path = path.is_empty() || names::is_path(path.trim());
+        if !is_path {
+            let message = format!("the path of variable `{key}` is invalid");
+            let help =
+                "write a path such as `/data[at0001]/items[at0002]`; the variable has no value";
+            self.add_problem(Diagnostic::error("GDL0306", item.span, message).with_help(help));
+        }
         Element {
             id: item.text_of("id").unwrap_or(key).to_owned(),
-            path: path.to_owned(),
+            // An invalid path must not become a part of a query.
+            path: if is_path {
+                path.to_owned()
+            } else {
+                String::new()
+            },
             data_type: item.text_of("data_type").map(str::to_owned),
             units: texts(item, "units"),
             allowed_values: texts(item, "allowed_values"),
@@ -212,12 +239,18 @@ impl GuideReader<'_> {
 
     fn rule(&mut self, key: &str, item: &Item) -> Rule {
         let list = |name: &str| item.get(name).map(Item::elements).unwrap_or_default();
+        self.check_members(item, Object::Rule);
+        let written = item.text_of("priority");
+        let priority = written.map(str::parse);
+        if matches!(priority, Some(Err(_))) {
+            let message =
+                format!("the priority of rule `{key}` is no whole number, and counts as 0");
+            let problem = Diagnostic::error("GDL0308", item.span, message);
+            self.add_problem(problem.with_help("write a whole number; the highest runs first"));
+        }
         Rule {
             id: item.text_of("id").unwrap_or(key).to_owned(),
-            priority: item
-                .text_of("priority")
-                .and_then(|p| p.parse().ok())
-                .unwrap_or_default(),
+            priority: priority.and_then(Result::ok).unwrap_or_default(),
             when: list("when").iter().map(|i| self.condition(i)).collect(),
             then: list("then").iter().map(|i| self.step(i)).collect(),
             cards: list("cards").iter().map(|i| self.card(i)).collect(),

@@ -4,13 +4,14 @@ use super::bind::{DataInstance, Instance};
 use super::budget::{Exceeded, FRAME, Limit, Limits, OUTPUT_FRAME, Spent, json_size, size};
 use super::compile::{BindingHead, BindingPlan, CompiledGuide, RulePlan};
 use super::eval::{Machine, Place};
-use super::fill;
+use super::fill::{self, Missing};
 use super::guide::{Card, Direction, Link, SuggestedAction};
 use super::pause::{NextPause, at_once};
 use super::stored::value_at;
 use super::time::{Clock, Moment};
 use super::trace::{self, Note, Trace};
 use super::value::Value;
+use hashbrown::HashSet;
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -117,6 +118,9 @@ pub struct OutputValue {
     pub path: Arc<str>,
     /// The value; never null.
     pub value: Value,
+    /// The stored value that the guide copied, if [`OutputValue::value`] lacks a part of it, such as
+    /// the magnitude status.
+    pub original: Option<Arc<serde_json::Value>>,
 }
 
 /// A card of CDS Hooks.
@@ -412,11 +416,12 @@ impl Machine<'_> {
                 false => None,
                 true => Some(self.select_instances(i, Some(next_pause)).await),
             };
+            let known = &mut HashSet::new();
             match &selected {
-                None => instances.iter().for_each(|i| self.load(plan, i)),
+                None => instances.iter().for_each(|i| self.load(plan, i, known)),
                 Some(selected) => {
                     let chosen = selected.iter().filter_map(|n| instances.get(*n));
-                    chosen.for_each(|i| self.load(plan, i));
+                    chosen.for_each(|i| self.load(plan, i, known));
                 }
             }
             if keep {
@@ -438,13 +443,24 @@ impl Machine<'_> {
         self.budget.work(cells)
     }
 
-    /// Adds the values of an instance to the variables of its binding.
-    fn load(&mut self, plan: &BindingPlan, instance: &Instance) {
-        let cells = plan.columns.iter().zip(&instance.values);
+    /// Adds the values of an instance to the variables of its binding. `known` has the elements of
+    /// the instances before it, by column.
+    fn load(&mut self, plan: &BindingPlan, instance: &Instance, known: &mut HashSet<(usize, u32)>) {
+        let cells = plan.columns.iter().zip(&instance.values).enumerate();
         // Nulls are not pushed, so `count` and `last` see known values only.
-        for (column, value) in cells.filter(|(_, v)| !v.is_null()) {
-            if let Some(slot) = column.slot.and_then(|s| self.slots.get_mut(s)) {
-                slot.push(value.clone());
+        for (index, (column, value)) in cells.filter(|(_, (_, v))| !v.is_null()) {
+            let Some(slot) = column.slot.and_then(|s| self.slots.get_mut(s)) else {
+                continue;
+            };
+            match instance.elements.get(index) {
+                Some(element) if !known.insert((index, *element)) => {
+                    slot.push_repeated(value.clone());
+                }
+                _ => slot.push(value.clone()),
+            }
+            let original = instance.originals.iter().find(|(of, _)| *of == index);
+            if let Some((_, original)) = original {
+                slot.keep_original(original.clone());
             }
         }
     }
@@ -609,8 +625,8 @@ impl Machine<'_> {
         created: &[Output],
     ) -> CardOut {
         let text = |t: &str| {
-            fill::filled_text(t, &|code, attribute| {
-                self.placeholder_values(code, attribute, &[], &[])
+            fill::filled_text(t, Missing::Empty, &|code, attribute| {
+                self.placeholder_or_note(code, attribute, &[], &[])
             })
         };
         let mut action = |action: &SuggestedAction| {
@@ -659,7 +675,7 @@ impl Machine<'_> {
             .map(|(name, id)| (name.clone(), vec![self.eval(*id, None).into_owned()]))
             .collect();
         let value_of = |code: &str, attribute: Option<&str>| {
-            self.placeholder_values(code, attribute, &local, created)
+            self.placeholder_or_note(code, attribute, &local, created)
         };
         let templates = &self.guide.guide.templates;
         let template = action.template.as_ref();
@@ -668,7 +684,7 @@ impl Machine<'_> {
         let resource = template.and_then(|t| fill::filled(&t.object, &value_of));
         ActionOut {
             kind: action.kind.clone(),
-            description: fill::filled_text(&action.description, &value_of),
+            description: fill::filled_text(&action.description, Missing::Empty, &value_of),
             resource,
         }
     }
@@ -701,16 +717,25 @@ impl Machine<'_> {
     /// Returns the value of a variable that the guide has set.
     fn output_value(&self, plan: &BindingPlan, column: usize, slot: usize) -> Option<OutputValue> {
         let slot = self.slots.get(slot)?;
-        // A value that only `create` set belongs to the created instance.
-        if slot.last.is_null() || !slot.last.is_finite() || slot.only_created {
+        let (code, path) = plan.columns.get(column)?.named.clone()?;
+        // A value that `create` set belongs to the created instance.
+        let value = slot.own_value();
+        let (path, value) = match &slot.null_flavor {
+            Some(flavor) if value.is_null() => (format!("{path}/null_flavour").into(), &**flavor),
+            _ if slot.only_created => return None,
+            _ => (path, value),
+        };
+        if value.is_null() || !value.is_finite() {
             return None;
         }
-        let (code, path) = plan.columns.get(column)?.named.clone()?;
-        let bytes = OUTPUT_FRAME + path.len() + size(&slot.last);
+        let original = slot.original(slot.own.unwrap_or(slot.earlier.len()));
+        let original_size = original.as_deref().map_or(0, json_size);
+        let bytes = OUTPUT_FRAME + path.len() + size(value) + original_size;
         self.budget.bytes(bytes).then(|| OutputValue {
             code,
             path,
-            value: slot.last.clone(),
+            value: value.clone(),
+            original,
         })
     }
 
@@ -723,6 +748,7 @@ impl Machine<'_> {
             code: id.clone(),
             path: Arc::from("/"),
             value: Value::Object(object),
+            original: None,
         };
         Some(Output {
             id,
@@ -759,6 +785,7 @@ fn input_as_output(plan: &BindingPlan, instance: &Instance) -> Output {
         code,
         path,
         value: v.clone(),
+        original: None,
     });
     Output::from_binding(plan, values.collect())
 }

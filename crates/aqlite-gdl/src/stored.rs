@@ -90,9 +90,14 @@ impl ValueReader {
     /// Anything else becomes null.
     pub fn value(&mut self, found: RowValue<'_>) -> Value {
         if found.is_null() {
-            Value::Null
-        } else {
-            self.stored(found)
+            return Value::Null;
+        }
+        match self.stored(found) {
+            Value::Null if is_opaque(found) => {
+                let original = original_of(found, &Value::Boolean(false));
+                original.map_or(Value::Null, Value::Object)
+            }
+            value => value,
         }
     }
 
@@ -183,16 +188,50 @@ impl ValueReader {
     }
 }
 
+/// Whether a cell has a data value of a class that guides cannot read, such as DV_INTERVAL or
+/// DV_IDENTIFIER. It is an object then: it exists, guides can copy it, and a note reports that it
+/// cannot be compared.
+fn is_opaque<'a>(stored: impl Stored<'a>) -> bool {
+    match stored.class() {
+        Cls::ELEMENT => stored.get(Attr::VALUE).is_some_and(is_opaque),
+        class => {
+            class.is_a(Cls::DV_INTERVAL)
+                || matches!(
+                    class,
+                    Cls::DV_IDENTIFIER | Cls::DV_MULTIMEDIA | Cls::DV_STATE
+                )
+        }
+    }
+}
+
+/// Returns the stored data value of a cell, if `value` lacks a part of it.
+pub(crate) fn original_of(found: RowValue<'_>, value: &Value) -> Option<Arc<Json>> {
+    let data = match found.class() {
+        Cls::ELEMENT => found.get(Attr::VALUE)?,
+        _ => found,
+    };
+    if data.is_null() || data.leaf().is_some() {
+        return None;
+    }
+    let mut text = String::new();
+    data.write_json(&mut text);
+    let stored: Json = serde_json::from_str(&text).ok()?;
+    let is_lossless = value.is_null() || super::output::rm_json(value) == stored;
+    (!is_lossless).then(|| Arc::new(stored))
+}
+
 /// Converts a cell of a result set in JSON: an object with `_type`, a text, a number, a boolean or
 /// null.
 pub fn value_of_json(cell: &str) -> Value {
     match cell.trim().as_bytes().first() {
         Some(b'{') => {
             let tree = json::read(cell, Cls::ANY).ok();
-            tree.as_ref()
-                .and_then(|tree| tree.root())
-                .map(|root| ValueReader::default().stored(root))
-                .unwrap_or_default()
+            let root = tree.as_ref().and_then(|tree| tree.root());
+            match root {
+                Some(root) if is_opaque(root) => object_of_json(cell, root.class()),
+                Some(root) => ValueReader::default().stored(root),
+                None => Value::Null,
+            }
         }
         _ => match json::value(cell) {
             Ok(serde_json::Value::Bool(b)) => Value::Boolean(b),
@@ -201,6 +240,15 @@ pub fn value_of_json(cell: &str) -> Value {
             _ => Value::Null,
         },
     }
+}
+
+fn object_of_json(cell: &str, class: Cls) -> Value {
+    let json = serde_json::from_str::<Json>(cell).ok();
+    let data = match class {
+        Cls::ELEMENT => json.and_then(|mut json| json.get_mut("value").map(Json::take)),
+        _ => json,
+    };
+    data.map_or(Value::Null, |data| Value::Object(Arc::new(data)))
 }
 
 /// Returns the value at a path of a resource, such as `/code/coding[0]`. A code with its system
@@ -284,6 +332,10 @@ mod tests {
         assert_eq!(
             value_of_json(r#"{"_type":"DV_BOOLEAN","value":true}"#),
             Value::Boolean(true)
+        );
+        let interval = r#"{"_type":"DV_INTERVAL","lower_unbounded":true,"upper_unbounded":true}"#;
+        assert!(
+            matches!(value_of_json(interval), Value::Object(o) if o["lower_unbounded"] == true)
         );
         for (cell, value) in [
             ("null", Value::Null),

@@ -184,6 +184,33 @@ impl Moment {
         )
     }
 
+    /// Parses like [`Moment::parse`]. A text without offset is a clock reading in the zone: one that
+    /// is skipped moves forward by the length of the gap, and of one that occurs twice the first is
+    /// meant.
+    pub fn parse_in_zone(text: &str, zone: &dyn Zone) -> Option<Moment> {
+        const DAY: i64 = 86_400_000;
+        let read = |offset: i32| Moment::parse(text, offset);
+        let reading = read(0)?;
+        if read(3600)?.millis == reading.millis {
+            return Some(reading);
+        }
+        // The offsets before and after a change that may be near. Zones change no more than once
+        // within two days.
+        let wall = reading.millis;
+        let [before, after] = [-DAY, DAY].map(|near| zone.offset(wall.saturating_add(near)));
+        let at = |offset: i32| wall.saturating_sub(i64::from(offset) * 1000);
+        let holds = |offset: i32| zone.offset(at(offset)) == offset;
+        let millis = at(match !holds(before) && holds(after) {
+            true => after,
+            false => before,
+        });
+        Some(Moment {
+            millis,
+            offset: zone.offset(millis),
+            ..reading
+        })
+    }
+
     /// Returns the date-time at a number of milliseconds since 1970, with the given offset.
     pub fn from_millis(millis: i64, offset: i32) -> Moment {
         Moment {
@@ -535,6 +562,24 @@ mod tests {
             clock.plus(at("2025-03-29T12:00:00+01:00"), 1.0, TimeUnit::Day),
             Some(at("2025-03-30T12:00:00+01:00"))
         );
+    }
+
+    #[test]
+    fn clock_readings_near_a_change_have_one_meaning() {
+        for (reading, expected) in [
+            ("2025-03-30T00:30:00", "2025-03-30T00:30:00+01:00"),
+            ("2025-03-30T01:30:00", "2025-03-30T01:30:00+01:00"),
+            ("2025-03-30T02:30:00", "2025-03-30T03:30:00+02:00"),
+            ("2025-03-30T03:30:00", "2025-03-30T03:30:00+02:00"),
+            ("2025-10-26T01:30:00", "2025-10-26T01:30:00+02:00"),
+            ("2025-10-26T02:30:00", "2025-10-26T02:30:00+02:00"),
+            ("2025-10-26T03:30:00", "2025-10-26T03:30:00+01:00"),
+            ("2025-10-26T02:30:00+01:00", "2025-10-26T02:30:00+01:00"),
+            ("2025-10-26T02:30:00Z", "2025-10-26T02:30:00Z"),
+        ] {
+            let found = Moment::parse_in_zone(reading, &Summer).map(Moment::text);
+            assert_eq!(found.as_deref(), Some(expected), "{reading}");
+        }
     }
 
     #[test]

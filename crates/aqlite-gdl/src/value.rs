@@ -265,13 +265,13 @@ pub(crate) fn round_half_even(n: f64, decimals: u8) -> f64 {
     number::parse(&number::fixed(n, usize::from(decimals))).unwrap_or(n)
 }
 
-/// Prints a number for texts: no `.0` behind whole numbers, groups of three digits, at most three
-/// decimals.
+/// Prints a number for texts: no `.0` behind whole numbers, groups of three digits, and the fewest
+/// decimals that identify it.
 pub(crate) fn grouped(n: f64) -> String {
     if n.is_infinite() {
         return super::fill::decimal(n, None);
     }
-    let text = number::fixed(n.abs(), 3);
+    let text = number::shortest(n.abs());
     let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
     let mut out = String::new();
     for (i, digit) in whole.chars().enumerate() {
@@ -280,7 +280,6 @@ pub(crate) fn grouped(n: f64) -> String {
         }
         out.push(digit);
     }
-    let fraction = fraction.trim_end_matches('0');
     if !fraction.is_empty() {
         out.push('.');
         out.push_str(fraction);
@@ -310,5 +309,7 @@ mod tests {
         assert_eq!(grouped(1.0), "1");
         assert_eq!(grouped(-1234567.25), "-1,234,567.25");
         assert_eq!(grouped(999.5), "999.5");
+        assert_eq!(grouped(0.0004), "0.0004");
+        assert_eq!(grouped(-0.0), "0");
     }
 }

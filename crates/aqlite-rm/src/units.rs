@@ -1,16 +1,18 @@
-//! Units by physical property, with their UCUM codes and conversion factors.
+//! Units by physical property, with their UCUM codes, and conversion between units.
 //!
 //! Source: property and unit data of the openEHR terminology (© openEHR Foundation,
-//! specifications-TERM, CC BY-SA 3.0). Offsets and factors of temperatures are those of UCUM. The
-//! unit of a stored value is never rewritten: the table serves validation and explicit conversion.
+//! specifications-TERM, CC BY-SA 3.0), without its factors: several of them are wrong. Factors are
+//! computed from the definitions of UCUM, see [`convert`]. Two codes that lack a letter (`l/min`,
+//! cubic feet per minute) are corrected. The unit of a stored value is never rewritten: the table
+//! serves validation and explicit conversion.
 
-use super::number;
+mod ucum;
 
-/// The table: property, text, UCUM code if it differs, factor, offset. One line for each unit.
+/// The table: property, text, UCUM code if it differs. One line for each unit.
 const TABLE: &str = include_str!("units.tsv");
 
 /// A unit of measurement of a property.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unit {
     /// The openEHR code of the property: `122` is length.
     pub property: &'static str,
@@ -18,10 +20,6 @@ pub struct Unit {
     pub text: &'static str,
     /// The UCUM code. Equal to `text` if the table has no other.
     pub ucum: &'static str,
-    /// The factor to the base unit of the property, if it is constant.
-    pub factor: Option<f64>,
-    /// The offset of zero in the base unit: 273.15 for `Cel`.
-    pub offset: f64,
 }
 
 /// Returns every unit of the table, ordered by property.
@@ -49,10 +47,11 @@ pub fn measures(units: &str, property: &str) -> Option<bool> {
     Some(known.any(|unit| unit.property == property))
 }
 
-/// Converts a magnitude to another unit of the same property.
+/// Converts a magnitude to another unit of the same dimension and kind.
 ///
-/// Units are given by UCUM code or by the text of the table. The result has the precision of a
-/// double. Returns `None` if a unit is unknown or has no factor.
+/// Units are given by UCUM code or by the text of the table. Returns `None` if a unit is unknown, has
+/// no fixed factor (months, years), is ambiguous, or does not measure the same as the other. A mass
+/// per mass is no percentage, an equivalent no mole, and a torque no energy.
 ///
 /// ```
 /// use aqlite_rm::units::convert;
@@ -62,16 +61,32 @@ pub fn measures(units: &str, property: &str) -> Option<bool> {
 /// assert_eq!(convert(1.0, "kg", "m"), None);
 /// ```
 pub fn convert(magnitude: f64, from: &str, to: &str) -> Option<f64> {
-    let pairs = all().filter(|unit| unit.is(from)).flat_map(|a| {
-        all()
-            .filter(move |b| b.is(to) && b.property == a.property)
-            .map(move |b| (a, b))
-    });
-    pairs
-        // The offset is in the base unit: it is added to convert to the base, and subtracted to
-        // convert from it.
-        .filter_map(|(a, b)| Some((magnitude * a.factor? + a.offset - b.offset) / b.factor?))
-        .next()
+    let (from, to) = (code_of(from)?, code_of(to)?);
+    share_property(from, to).then(|| ucum::convert(magnitude, from, to))?
+}
+
+/// Returns the UCUM code of a unit. `None` if a text of the table is also the code of another unit:
+/// `ft` is a foot there, and a femtotonne in UCUM.
+fn code_of(name: &str) -> Option<&str> {
+    let code = all().find(|unit| unit.text == name).map(|unit| unit.ucum);
+    let Some(code) = code.filter(|code| *code != name) else {
+        return Some(name);
+    };
+    let is_other = ucum::is_known(name) && ucum::convert(1.0, name, code) != Some(1.0);
+    (!is_other).then_some(code)
+}
+
+/// Whether two units belong to one property, as far as the table has them. Units of one dimension
+/// may differ in kind: `N.m` is the unit of a torque, `J` that of an energy.
+fn share_property(a: &str, b: &str) -> bool {
+    // The table separates mass concentration (119) from density (350).
+    let properties = |name: &'_ str| -> Vec<&'static str> {
+        let known = all().filter(|unit| unit.is(name));
+        let known = known.map(|unit| unit.property);
+        known.map(|p| if p == "350" { "119" } else { p }).collect()
+    };
+    let (a, b) = (properties(a), properties(b));
+    a.is_empty() || b.is_empty() || a.iter().any(|property| b.contains(property))
 }
 
 impl Unit {
@@ -84,14 +99,10 @@ fn unit(line: &'static str) -> Option<Unit> {
     let mut cells = line.split('\t');
     let (property, text) = (cells.next()?, cells.next()?);
     let ucum = cells.next().filter(|code| !code.is_empty()).unwrap_or(text);
-    let mut number = || cells.next().and_then(number::parse);
-    let factor = number();
     Some(Unit {
         property,
         text,
         ucum,
-        factor,
-        offset: number().unwrap_or_default(),
     })
 }
 
@@ -130,6 +141,12 @@ mod tests {
         close(convert(5.0, "kg", "g"), 5000.0);
         assert_eq!(convert(1.0, "kg", "m"), None);
         assert_eq!(convert(1.0, "mo", "d"), None);
+        assert_eq!(convert(1.0, "N.m", "J"), None);
+        assert_eq!(convert(1.0, "ft", "m"), None);
+        close(convert(1.0, "mmHg", "kPa"), 0.133322);
+        close(convert(1.0, "l/min", "ml/s"), 50.0 / 3.0);
+        close(convert(1.0, "°C", "K"), 274.15);
+        close(convert(1.0, "IU", "m[iU]"), 1000.0);
     }
 
     #[test]
@@ -137,10 +154,6 @@ mod tests {
         for unit in all() {
             assert!(
                 !unit.text.is_empty() && unit.property.bytes().all(|b| b.is_ascii_digit()),
-                "{unit:?}"
-            );
-            assert!(
-                unit.factor.is_none_or(|f| f.is_finite() && f > 0.0),
                 "{unit:?}"
             );
         }

@@ -16,7 +16,7 @@ mod table;
 mod trie;
 
 pub use eval::{
-    Budget, Checkpoint, ExecutionPath, QueryError, RowValue, Run, Touched, TouchedLayout,
+    Budget, Checkpoint, ExecutionPath, QueryError, RowValue, Run, Touched, TouchedLayout, ValueId,
     evaluation_strategy,
 };
 pub use plan::{BROKEN_INVARIANT, MAX_PATHS, Plan, compile_pattern, plan, unanswerable_class};

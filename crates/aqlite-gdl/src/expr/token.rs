@@ -13,6 +13,19 @@ use std::sync::Arc;
 
 /// `|free label|`: anything but a bar.
 pub(crate) fn label(input: &str) -> IResult<&str, &str> {
+    // `||` is an empty label only where no operand follows that OR could have.
+    if let Some(rest) = input.strip_prefix("||") {
+        let rest = rest.trim_start();
+        let is_operator = rest.starts_with(['=', '<', '>', '*', '/', ')', ';', ',', '&', '|']);
+        let is_label =
+            rest.is_empty() || is_operator || rest.starts_with("!=") || attribute(rest).is_ok();
+        if !is_label {
+            return Err(nom::Err::Error(nom::error::Error::new(
+                input,
+                nom::error::ErrorKind::Not,
+            )));
+        }
+    }
     delimited(char('|'), take_till(|c| c == '|'), char('|')).parse(input)
 }
 

@@ -38,7 +38,7 @@ mod work;
 
 pub use checkpoint::Checkpoint;
 pub use execution_path::ExecutionPath;
-pub use row_value::RowValue;
+pub use row_value::{RowValue, ValueId};
 pub use strategy::evaluation_strategy;
 pub use touched::{Touched, TouchedLayout};
 

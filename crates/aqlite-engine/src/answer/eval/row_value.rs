@@ -11,7 +11,32 @@ pub struct RowValue<'b> {
     pub(super) node: Node,
 }
 
+/// The identity of a value within its batch. Rows that repeat a value have the same one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct ValueId(Node);
+
+impl ValueId {
+    /// Whether both values are of one row of one table, and so of one document.
+    pub fn shares_document(self, other: ValueId) -> bool {
+        self.0.fragment == other.0.fragment
+    }
+}
+
 impl<'b> RowValue<'b> {
+    /// Returns the identity of the value within its batch.
+    pub fn id(self) -> ValueId {
+        ValueId(self.node)
+    }
+
+    /// Appends the value as JSON, as it is stored.
+    pub fn write_json(self, out: &mut String) {
+        if self.is_null() {
+            out.push_str("null");
+        } else {
+            self.view.write_json(self.node, out);
+        }
+    }
+
     /// Returns whether this is NULL.
     pub fn is_null(self) -> bool {
         self.node.is_none()

@@ -1,0 +1,232 @@
+//! Checks of the names in a guide: archetype ids, paths, and the members of its objects.
+
+use super::bind::class_of;
+use super::item::Item;
+use aqlite_rm::diag::{Diagnostic, near};
+
+const GUIDE: &[&str] = &[
+    "id",
+    "gdl_version",
+    "concept",
+    "language",
+    "description",
+    "definition",
+    "ontology",
+    "terminology",
+    "test_cases",
+];
+const DEFINITION: &[&str] = &[
+    "data_bindings",
+    "archetype_bindings",
+    "internal_variables",
+    "templates",
+    "pre_conditions",
+    "default_actions",
+    "rules",
+];
+const BINDING: &[&str] = &[
+    "id",
+    "type",
+    "domain",
+    "model_id",
+    "archetype_id",
+    "template_id",
+    "function",
+    "elements",
+    "predicates",
+];
+const RULE: &[&str] = &["id", "priority", "when", "then", "cards", "description"];
+
+/// The kinds of objects whose members are checked.
+#[derive(Clone, Copy)]
+pub(crate) enum Object {
+    Guide,
+    Definition,
+    Binding,
+    Rule,
+}
+
+/// Returns a problem for each member that resembles a known one. Other unknown members are ignored,
+/// because engines add their own.
+///
+/// A member in place of conditions is an error: without them, the rule would always fire.
+pub(crate) fn misspelt_members(item: &Item, object: Object) -> Vec<Diagnostic> {
+    let known = match object {
+        Object::Guide => GUIDE,
+        Object::Definition => DEFINITION,
+        Object::Binding => BINDING,
+        Object::Rule => RULE,
+    };
+    let mut problems = Vec::new();
+    for (name, value) in item.members() {
+        if known.contains(&name.as_str()) {
+            continue;
+        }
+        let missing = known.iter().copied().filter(|k| item.get(k).is_none());
+        let like = near(name, &mut missing.filter(|k| k.len() > 2))
+            .first()
+            .copied();
+        // The names of the authoring form: `when_statements`.
+        let like = like.or_else(|| {
+            let (front, _) = name.split_once('_')?;
+            let mut missing = known.iter().filter(|k| item.get(k).is_none());
+            missing.find(|k| k.starts_with(front)).copied()
+        });
+        let Some(like) = like else { continue };
+        let message = format!("`{name}` is no member here, and is ignored");
+        let problem = match like {
+            "when" | "pre_conditions" => Diagnostic::error("GDL0307", value.span, message),
+            _ => Diagnostic::warning("GDL0307", value.span, message),
+        };
+        problems.push(problem.with_help(format!("write `{like}`")));
+    }
+    problems
+}
+
+/// Whether a model id can be that of an archetype, or is of another model. An id with two hyphens
+/// before its first full stop is meant as an archetype id.
+pub(crate) fn is_model_id(model_id: &str) -> bool {
+    let (model, concept) = model_id.split_once('.').unwrap_or((model_id, ""));
+    let is_archetype = model.split('-').count() > 2;
+    let version = concept.rsplit_once(".v").map(|(_, version)| version);
+    let has_version = version.is_some_and(|v| v.starts_with(|c: char| c.is_ascii_digit()));
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
+    !is_archetype || (has_version && class_of(model_id).is_some() && model.chars().all(is_plain))
+}
+
+/// Whether a path consists of `/name` and `/name[predicate]` alone. Texts within a predicate are
+/// closed.
+pub(crate) fn is_path(path: &str) -> bool {
+    let mut rest = path;
+    loop {
+        let Some(step) = rest.strip_prefix('/') else {
+            return false;
+        };
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let name = step.find(|c| !is_name(c)).unwrap_or(step.len());
+        if name == 0 {
+            return false;
+        }
+        rest = step.get(name..).unwrap_or_default();
+        if let Some(predicate) = rest.strip_prefix('[') {
+            let Some(end) = end_of_predicate(predicate) else {
+                return false;
+            };
+            rest = predicate.get(end + 1..).unwrap_or_default();
+        }
+        if rest.is_empty() {
+            return true;
+        }
+    }
+}
+
+/// Returns the position of the bracket that closes a predicate which is not empty.
+fn end_of_predicate(predicate: &str) -> Option<usize> {
+    let (mut quote, mut escaped) = (None, false);
+    for (at, c) in predicate.char_indices() {
+        match (quote, c) {
+            _ if escaped => escaped = false,
+            (Some(_), '\\') => escaped = true,
+            (Some(open), c) if c == open => quote = None,
+            (Some(_), _) => {}
+            (None, '\'' | '"') => quote = Some(c),
+            (None, ']') => return (at > 0).then_some(at),
+            (None, '[' | '\\' | '\n' | '\r') => return None,
+            (None, _) => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_steps_with_closed_predicates() {
+        for path in [
+            "/data[at0002]/events[at0003]/data[at0001]/items[at0010.1]",
+            "/data/events/time",
+            "/activities[at1]/description[openEHR-EHR-ITEM_TREE.medication.v1]/items[at2]",
+            "/data[at0001, 'a ] b']/items[at0002 and name/value='it\\'s']",
+        ] {
+            assert!(is_path(path), "{path}");
+        }
+        for path in [
+            "",
+            "/",
+            "data[at0002]/items[at0003]",
+            "/data[at0001",
+            "/data[]",
+            "/data[at0001]x/items[at1]",
+            "/data[at0001], e/ehr_id/value",
+            "/data[at0001]/items[at1] FROM EHR e",
+            "/data[at'0001]/items[at1]",
+            "//data",
+            "/data/",
+        ] {
+            assert!(!is_path(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn archetype_ids_have_a_class_a_concept_and_a_version() {
+        for id in [
+            "openEHR-EHR-OBSERVATION.body_weight.v2",
+            "openEHR-EHR-OBSERVATION.body-weight.v2.1.0-alpha",
+            "org.hl7.fhir.dstu3.model.Patient",
+            "model_1",
+        ] {
+            assert!(is_model_id(id), "{id}");
+        }
+        for id in [
+            "openEHR-EHR-OBSERVATION.body_weight",
+            "openEHR-EHR-OBSERVATION.body weight.v2",
+            "openEHR-EHR-OBSERVATIONS.body_weight.v2",
+            "openEHR-EHR-OBSERVATION.x] OR o[y.v1",
+        ] {
+            assert!(!is_model_id(id), "{id}");
+        }
+    }
+
+    #[test]
+    fn misspelt_members_are_reported() {
+        let problems = |text: &str, object: Object| {
+            let item = crate::read::tree(text).unwrap();
+            let found = misspelt_members(&item, object).into_iter();
+            let found = found.map(|p| {
+                (
+                    p.severity == aqlite_rm::diag::Severity::Error,
+                    p.help.clone(),
+                )
+            });
+            found
+                .map(|(e, help)| (e, help.unwrap_or_default().to_string()))
+                .collect::<Vec<_>>()
+        };
+        let help = |name: &str| format!("write `{name}`");
+        assert_eq!(
+            problems(r#"{"whens":[],"then":[]}"#, Object::Rule),
+            [(true, help("when"))]
+        );
+        assert_eq!(
+            problems(r#"{"when_statements":[]}"#, Object::Rule),
+            [(true, help("when"))]
+        );
+        assert_eq!(
+            problems(r#"{"pre_condition":[]}"#, Object::Definition),
+            [(true, help("pre_conditions"))]
+        );
+        assert_eq!(
+            problems(
+                r#"{"predicate_statements":[],"elements":{}}"#,
+                Object::Binding
+            ),
+            [(false, help("predicates"))]
+        );
+        assert_eq!(
+            problems(r#"{"uuid":"1","tags":[],"date":"x"}"#, Object::Guide),
+            []
+        );
+    }
+}
