@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 mod errors;
 mod ordinal;
 mod spellings;
+mod matching;
 
 const SMALL: &str = include_str!("../../../../tests/cases/template/small.opt");
 const NOW: &str = "2026-11-20T09:30:00Z";
