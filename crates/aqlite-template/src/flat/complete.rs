@@ -2,6 +2,7 @@
 
 mod duration;
 mod ordinal;
+mod proportion;
 
 use super::follow::FOLLOWED;
 use super::form::{KeyTree, Value};
@@ -11,7 +12,7 @@ use super::suffix::{CODE, SYMBOL_CODE, TERMINOLOGY};
 use super::{shown, suffix};
 use crate::draft::Draft;
 use crate::tree::{Constraint, Node, QuantityItem};
-use crate::web::{WebNode, proportion_kinds};
+use crate::web::WebNode;
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::number;
 use aqlite_rm::terminology::{self, CodeGroup};
@@ -71,7 +72,10 @@ impl<'r> DocumentReader<'r, '_> {
             Cls::DV_TEXT if has("code") || has("terminology") => Cls::DV_CODED_TEXT,
             Cls::DV_CODED_TEXT if has("other") && !has("code") => Cls::DV_TEXT,
             Cls::DV_ORDINAL | Cls::DV_SCALE if has_other => Cls::DV_TEXT,
-            Cls::PARTY_PROXY | Cls::PARTY_IDENTIFIED => party_class(class, form, at),
+            Cls::PARTY_PROXY | Cls::PARTY_IDENTIFIED => {
+                let is_self = at == Attr::COMPOSER && self.context.is_composer_self();
+                party_class(class, form, at == Attr::SUBJECT || is_self)
+            }
             Cls::UID_BASED_ID => uid_class(plain_value(form).map_or("", Value::text)),
             Cls::DV_ORDERED | Cls::DATA_VALUE => like.unwrap_or_else(|| guessed(form)),
             other => super::read::concrete_class(other),
@@ -263,9 +267,12 @@ impl<'r> DocumentReader<'r, '_> {
             Cls::DV_PROPORTION => self.complete_proportion(draft, form, web),
             Cls::DV_ORDINAL | Cls::DV_SCALE => self.complete_ordinal(draft, web),
             Cls::DV_DURATION => self.complete_duration(draft, form),
-            Cls::DV_PARSABLE if at != Attr::ORIGINAL_CONTENT => complete_parsable(draft, web, at),
+            Cls::DV_PARSABLE if at != Attr::ORIGINAL_CONTENT => {
+                self.complete_parsable(draft, web, at)
+            }
             Cls::DV_MULTIMEDIA if draft.get(Attr::SIZE).is_none() => {
-                draft.put(Attr::SIZE, Draft::leaf(Cls::INTEGER, "0"))
+                let size = size_of_data(draft.text_along(&[Attr::DATA]).unwrap_or_default());
+                draft.put(Attr::SIZE, Draft::leaf(Cls::INTEGER, size.to_string()))
             }
             Cls::DV_INTERVAL => complete_interval(draft),
             Cls::REFERENCE_RANGE => self.complete_range(draft, form, like),
@@ -275,6 +282,12 @@ impl<'r> DocumentReader<'r, '_> {
                 draft.put(Attr::MATCH, Draft::leaf(Cls::CHARACTER, "?"))
             }
             _ if class.is_a(Cls::PARTY_PROXY) => self.complete_party(draft, form),
+            _ if class.is_a(Cls::OBJECT_REF) && takes_context(at) => {
+                if draft.get(Attr::TYPE).is_none() {
+                    draft.put(Attr::TYPE, Draft::text(referenced_type(at)));
+                }
+                self.complete_reference(draft);
+            }
             _ if class.is_a(Cls::OBJECT_REF) => complete_reference(draft, referenced_type(at)),
             Cls::INSTRUCTION_DETAILS => {
                 self.follow_instruction(draft, form);
@@ -386,33 +399,19 @@ impl<'r> DocumentReader<'r, '_> {
         }
     }
 
-    fn complete_proportion(
-        &mut self,
-        draft: &mut Draft<'r>,
-        form: &'r KeyTree<'_>,
-        web: Option<&'r WebNode>,
-    ) {
-        if draft.get(Attr::TYPE).is_none() {
-            let kind = usual_proportion(web).to_string();
-            draft.put(Attr::TYPE, Draft::leaf(Cls::INTEGER, kind));
+    /// Completes the formalism: the only one of the template, else that of a timing.
+    fn complete_parsable(&mut self, draft: &mut Draft<'r>, web: Option<&'r WebNode>, at: Attr) {
+        if draft.get(Attr::FORMALISM).is_some() {
+            return;
         }
-        self.check_plain_values(Cls::REAL, form);
-        if let (None, Some(value)) = (draft.get(Attr::NUMERATOR), plain_value(form)) {
-            self.set_leaf(draft, &[Attr::NUMERATOR], value.text());
-        }
-        // Percentages and unitary proportions have a fixed denominator.
-        let fixed = match draft.text_along(&[Attr::TYPE]) {
-            Some("2") => Some("100"),
-            Some("1") => Some("1"),
-            _ => None,
-        };
-        if let (None, Some(fixed)) = (draft.get(Attr::DENOMINATOR), fixed) {
-            draft.put(Attr::DENOMINATOR, Draft::leaf(Cls::REAL, fixed));
-        }
-        for attr in [Attr::NUMERATOR, Attr::DENOMINATOR] {
-            if draft.get(attr).is_none() {
-                self.refuse_here("FLT0108", format!("`|{attr}` is missing"), &[]);
+        let usual = Some("timing").filter(|_| at == Attr::TIMING);
+        match web.and_then(only_formalism).or(usual) {
+            Some(formalism) => draft.put(Attr::FORMALISM, Draft::text(formalism)),
+            None if self.is_strict => {
+                let message = "the formalism is missing: give `|formalism`";
+                self.refuse_here("FLT0108", message, &[]);
             }
+            None => {}
         }
     }
 
@@ -456,13 +455,14 @@ fn guessed(form: &KeyTree<'_>) -> Cls {
     }
 }
 
-/// Returns the class of a party that its keys imply.
-fn party_class(class: Cls, form: &KeyTree<'_>, at: Attr) -> Cls {
+/// Returns the class of a party that its keys imply. `is_self` is whether a party without a name is
+/// the subject of the record.
+fn party_class(class: Cls, form: &KeyTree<'_>, is_self: bool) -> Cls {
     let has_part = |name: &str| form.first(name).is_some();
-    let is_named = form.value("name").is_some() || has_part("_identifier");
+    let is_named = form.value("name").or(form.value("")).is_some() || has_part("_identifier");
     if has_part("relationship") || has_part("_relationship") {
         Cls::PARTY_RELATED
-    } else if class == Cls::PARTY_PROXY && at == Attr::SUBJECT && !is_named {
+    } else if class == Cls::PARTY_PROXY && is_self && !is_named {
         Cls::PARTY_SELF
     } else {
         Cls::PARTY_IDENTIFIED
@@ -498,17 +498,23 @@ fn units_of(web: Option<&WebNode>) -> Option<&[QuantityItem]> {
     }
 }
 
+/// Returns the number of bytes of data in Base64.
+fn size_of_data(text: &str) -> usize {
+    let digits = text
+        .bytes()
+        .filter(|b| !b.is_ascii_whitespace() && *b != b'=');
+    // Four digits encode three bytes. A padded end encodes one or two.
+    digits.count() * 3 / 4
+}
+
 /// Returns the value without suffix.
 pub(super) fn plain_value<'f, 't>(form: &'f KeyTree<'t>) -> Option<&'f Value<'t>> {
     form.value("").or_else(|| form.value("value"))
 }
 
-/// Returns the number of the kind of a proportion, if the sender names none.
-fn usual_proportion(web: Option<&WebNode>) -> i64 {
-    let kinds = web.map_or_else(|| (0..5).collect(), proportion_kinds);
-    // Percent, then ratio, are the most frequent kinds.
-    let frequent = [2, 0].into_iter().find(|k| kinds.contains(k));
-    frequent.or(kinds.first().copied()).unwrap_or(0)
+/// Returns whether `ctx` has the scheme and the namespace of references at an attribute.
+fn takes_context(at: Attr) -> bool {
+    matches!(at, Attr::WORKFLOW_ID | Attr::GUIDELINE_ID)
 }
 
 /// Returns the type of the object that a reference at an attribute refers to.
@@ -520,25 +526,16 @@ fn referenced_type(at: Attr) -> &'static str {
     }
 }
 
-/// Completes the formalism: the first of the template, else the usual one of the attribute.
-fn complete_parsable(draft: &mut Draft<'_>, web: Option<&WebNode>, at: Attr) {
-    if draft.get(Attr::FORMALISM).is_some() {
-        return;
-    }
-    let of_template = web
-        .into_iter()
-        .flat_map(|w| w.constraints_at(&["formalism"]))
-        .find_map(|n| match &n.constraint {
-            Constraint::Text { list, .. } => list.first().cloned(),
+/// Returns the formalism that the template permits, if it is the only one.
+fn only_formalism(web: &WebNode) -> Option<&str> {
+    let mut constraints = web.constraints_at(&["formalism"]);
+    constraints.find_map(|node| match &node.constraint {
+        Constraint::Text { list, .. } => match list.as_slice() {
+            [only] => Some(only.as_str()),
             _ => None,
-        });
-    let usual = if at == Attr::TIMING {
-        "timing"
-    } else {
-        "text/plain"
-    };
-    let formalism = of_template.unwrap_or_else(|| usual.to_owned());
-    draft.put(Attr::FORMALISM, Draft::text(formalism));
+        },
+        _ => None,
+    })
 }
 
 /// Completes the terminologies of code phrases that have one terminology only.

@@ -2,7 +2,7 @@
 
 use super::complete::code_in;
 use super::form::{KeyTree, SegmentInstance, Value};
-use super::read::{DocumentReader, is_transient};
+use super::read::{DocumentReader, is_transient, is_true};
 use super::shown;
 use aqlite_rm::class::Cls;
 use aqlite_rm::diag::near;
@@ -126,6 +126,11 @@ impl<'f, 'a> Context<'f, 'a> {
     /// Returns the text of a suffix of a key.
     pub fn suffix(&self, key: &str, suffix: &str) -> Option<&'f str> {
         self.part(key, 0)?.value(suffix).map(Value::text)
+    }
+
+    /// Returns whether the subject of the record composed the document.
+    pub fn is_composer_self(&self) -> bool {
+        self.text("composer_self").is_some_and(is_true)
     }
 
     /// Returns the indexes of a repeated key.

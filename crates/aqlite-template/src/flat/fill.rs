@@ -36,8 +36,8 @@ impl<'r> DocumentReader<'r, '_> {
             self.add_links(draft);
         }
         match class {
-            Cls::OBSERVATION => self.fill_observation(draft),
-            Cls::POINT_EVENT | Cls::INTERVAL_EVENT => self.fill_event(draft, Some(web)),
+            Cls::OBSERVATION => self.fill_observation(draft, web),
+            Cls::POINT_EVENT | Cls::INTERVAL_EVENT => self.fill_event(draft, web, None),
             Cls::ACTION => self.fill_action(draft, web),
             Cls::ISM_TRANSITION => self.fill_transition(draft, web),
             Cls::ACTIVITY => self.fill_activity(draft, web),
@@ -301,14 +301,14 @@ impl<'r> DocumentReader<'r, '_> {
         true
     }
 
-    fn fill_observation(&mut self, draft: &mut Draft<'r>) {
+    fn fill_observation(&mut self, draft: &mut Draft<'r>, web: &'r WebNode) {
         let origin = self.context.text("history_origin");
-        for attr in [Attr::DATA, Attr::STATE] {
-            let Some(history) = draft.get_mut(attr).filter(|h| h.class() == Cls::HISTORY) else {
+        for attr in &[Attr::DATA, Attr::STATE] {
+            let Some(history) = draft.get_mut(*attr).filter(|h| h.class() == Cls::HISTORY) else {
                 continue;
             };
             for event in history.members_mut(Attr::EVENTS) {
-                self.fill_event(event, None);
+                self.fill_event(event, web, Some(*attr));
             }
             if history.get(Attr::ORIGIN).is_none() {
                 let origin = origin
@@ -321,7 +321,9 @@ impl<'r> DocumentReader<'r, '_> {
         }
     }
 
-    fn fill_event(&mut self, draft: &mut Draft<'r>, web: Option<&'r WebNode>) {
+    /// Completes an event. `history` is the attribute of the history if `web` is the OBSERVATION
+    /// around it, as for an event that is no node.
+    fn fill_event(&mut self, draft: &mut Draft<'r>, web: &'r WebNode, history: Option<Attr>) {
         let origin = self.origin.or(self.context.text("history_origin"));
         let time = origin.unwrap_or(self.default_time());
         default(draft, Attr::TIME, || {
@@ -331,8 +333,12 @@ impl<'r> DocumentReader<'r, '_> {
             return;
         }
         let child = |attr: Attr| {
-            let mut children = web.into_iter().flat_map(|w| &w.children);
-            children.find(|k| attr_of(k) == attr)
+            let first = history.unwrap_or(attr);
+            let is_of = |kid: &&WebNode| kid.steps.first().is_some_and(|s| s.attr == first);
+            web.children
+                .iter()
+                .filter(is_of)
+                .find(|k| attr_of(k) == attr)
         };
         let width = child(Attr::WIDTH).and_then(only_duration);
         default(draft, Attr::WIDTH, || {
@@ -371,11 +377,13 @@ impl<'r> DocumentReader<'r, '_> {
         let states = step
             .and_then(|step| web.transitions.iter().find(|(code, _)| code == step))
             .map(|(_, states)| states.as_slice());
+        let only = only_state(web);
         let asked = self.context.text("action_ism_transition_current_state");
         let asked = asked.map(|a| code_in(&terminology::INSTRUCTION_STATES, a).unwrap_or(a));
         let code = states
             .and_then(|s| s.first())
             .map(String::as_str)
+            .or(only)
             .or(asked)
             // 532 is "completed".
             .unwrap_or("532");
@@ -508,9 +516,7 @@ impl<'r> DocumentReader<'r, '_> {
         let of_composer = |suffix: &str| context.suffix("composer", suffix);
         let name = context.text("composer_name").or(of_composer("name"));
         let id = context.text("composer_id").or(of_composer("id"));
-        let is_self = context
-            .text("composer_self")
-            .is_some_and(|s| s.eq_ignore_ascii_case("true"));
+        let is_self = context.is_composer_self();
         match self.new_party(name.filter(|_| !is_self), id) {
             made if is_self => {
                 let mut party = Draft::object(Cls::PARTY_SELF);
@@ -610,6 +616,18 @@ fn only_text(node: &Node) -> Option<&str> {
         },
         _ => None,
     }
+}
+
+/// Returns the code of the state that all alternatives of a transition lead to, if it is the only
+/// one.
+fn only_state(transition: &WebNode) -> Option<&str> {
+    let mut states = transition.transitions.iter().map(|(_, states)| states);
+    let [only] = states.next()?.as_slice() else {
+        return None;
+    };
+    states
+        .all(|states| matches!(states.as_slice(), [state] if state == only))
+        .then_some(only.as_str())
 }
 
 /// Returns the boolean that a constraint permits, if it is the only one.

@@ -17,6 +17,9 @@ const MAX_INDEX: u32 = 10_000;
 /// The message about a key with several different values.
 pub(super) const CONFLICT: &str = "two keys for the same place have different values";
 
+/// The message about a bar without a suffix behind it.
+const EMPTY_SUFFIX: &str = "the suffix behind the bar is missing; the main value has no bar";
+
 /// Returns whether blank text is a value of the suffix. Numbers without a unit have the empty unit.
 fn may_be_blank(suffix: &str) -> bool {
     matches!(suffix, "unit" | "units")
@@ -428,6 +431,10 @@ impl<'a> KeyReader<'a> {
             return Ok(());
         };
         let (path, suffix) = split_suffix(key.clone());
+        if suffix.as_deref() == Some("") {
+            self.report("FLT0105", &key, EMPTY_SUFFIX);
+            return Ok(());
+        }
         match self.last.node_at(root, path) {
             Ok(form) => form.add_value(indexed(suffix), value),
             Err(message) => self.report("FLT0105", &key, message),
@@ -482,6 +489,10 @@ impl<'a> KeyReader<'a> {
             });
         }
         self.read_members(&mut |reader, key| match key.strip_prefix('|') {
+            Some("") => {
+                reader.report("FLT0105", &key, EMPTY_SUFFIX);
+                reader.scan.skip_value(MAX_DEPTH * 2).map(drop)
+            }
             Some(_) => reader.read_suffix(form, split_at(key, 1).1),
             None if key.is_empty() => reader.read_suffix(form, key),
             None if key.contains('/') && depth == 0 => reader.read_flat_member(form, key),
@@ -543,6 +554,7 @@ impl<'a> KeyReader<'a> {
         depth: usize,
     ) -> Result<(), Malformed> {
         let (key, suffix) = split_suffix(key);
+        let has_index = key.contains(':');
         let Some((segment, index)) = split_index(key.clone()) else {
             self.report("FLT0105", &key, "the index of a segment is a number from 0");
             return self.scan.skip_value(MAX_DEPTH * 2).map(drop);
@@ -557,7 +569,13 @@ impl<'a> KeyReader<'a> {
         }
         if self.scan.peek() == Some(b'[') {
             return self.read_list(&mut |reader, i| {
-                reader.read_instance(form, segment.clone(), i, suffix.clone(), depth)
+                if has_index && i > 0 {
+                    let message = "a list under a name with an index has one member";
+                    reader.report("FLT0105", &key, message);
+                }
+                // A name with an index is one instance, as in FLAT.
+                let index = if has_index { index } else { i };
+                reader.read_instance(form, segment.clone(), index, suffix.clone(), depth)
             });
         }
         let is_strict = self.is_strict;
@@ -596,7 +614,7 @@ impl<'a> KeyReader<'a> {
         if let Some((at, value)) =
             value.and_then(|value| Some((form.child_mut(segment, index)?, value)))
         {
-            at.add_value((suffix.unwrap_or_default(), 0), value);
+            at.add_value(indexed(suffix), value);
         }
         Ok(())
     }

@@ -74,12 +74,16 @@ impl<'r> DocumentReader<'r, '_> {
             );
         }
         if let Some(reference) = draft.get_mut(Attr::EXTERNAL_REF) {
-            self.complete_party_reference(reference);
+            if reference.get(Attr::TYPE).is_none() {
+                reference.put(Attr::TYPE, Draft::text("PARTY"));
+            }
+            self.complete_reference(reference);
         }
     }
 
-    /// Completes the reference of a party from the defaults of `ctx`, and reports missing parts.
-    fn complete_party_reference(&mut self, reference: &mut Draft<'r>) {
+    /// Completes scheme and namespace of a reference from the defaults of `ctx`, and reports missing
+    /// parts.
+    pub fn complete_reference(&mut self, reference: &mut Draft<'r>) {
         let scheme = self.context.text("id_scheme");
         let scheme = scheme.or_else(|| self.context.text("id_schema"));
         let mut missing = Vec::new();
@@ -101,13 +105,9 @@ impl<'r> DocumentReader<'r, '_> {
                 None => missing.push("|id_namespace"),
             }
         }
-        if reference.get(Attr::TYPE).is_none() {
-            reference.put(Attr::TYPE, Draft::text("PARTY"));
-        }
         if !missing.is_empty() {
             let missing = missing.join("`, `");
-            let message =
-                format!("a reference to a party needs `{missing}`, here or as default in `ctx`");
+            let message = format!("a reference needs `{missing}`, here or as default in `ctx`");
             self.refuse_here("FLT0108", message, &[]);
         }
     }

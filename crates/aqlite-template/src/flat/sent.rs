@@ -12,7 +12,14 @@ use std::collections::HashMap;
 /// client may omit the index 0, and write a suffix of `ctx` as a segment.
 struct SentKeys {
     /// The beginnings of the keys in normal form, each with its first spelling in the text.
-    spellings: HashMap<String, Option<String>>,
+    spellings: HashMap<String, Option<Spelling>>,
+}
+
+/// A beginning of a key as the client spelled it.
+struct Spelling {
+    beginning: String,
+    /// The rest of the key.
+    rest: String,
 }
 
 /// Replaces the keys of findings by the spellings of them in the text.
@@ -24,12 +31,21 @@ pub(super) fn respell_findings(text: &str, findings: Vec<Finding>) -> Vec<Findin
         if !is_of_key(&&finding) {
             return finding;
         }
+        // A segment is refused once, for the first key that has it.
+        let rest = sent.rest_of(&finding.path);
+        let rest = rest
+            .filter(|_| finding.code == "FLT0101")
+            .unwrap_or_default();
+        let candidate = |key: &str| match key.contains('|') {
+            true => sent.respell(key),
+            false => sent.respell(key) + rest,
+        };
         let candidates = finding.expected.as_deref().map(|candidates| {
-            let candidates = candidates.split(", ").map(|key| sent.respell(key));
+            let candidates = candidates.split(", ").map(candidate);
             candidates.collect::<Vec<_>>().join(", ")
         });
         Finding {
-            path: sent.respell(&finding.path),
+            path: sent.respell(&finding.path) + rest,
             expected: candidates,
             ..finding
         }
@@ -68,8 +84,11 @@ impl SentKeys {
             let Some(spelling) = beginning.and_then(|b| self.spellings.get_mut(b)) else {
                 return;
             };
-            let sent = key.get(..piece.sent_end).unwrap_or_default();
-            spelling.get_or_insert_with(|| sent.to_owned());
+            let (sent, rest) = key.split_at_checked(piece.sent_end).unwrap_or_default();
+            spelling.get_or_insert_with(|| Spelling {
+                beginning: sent.to_owned(),
+                rest: rest.to_owned(),
+            });
         }
     }
 
@@ -79,9 +98,15 @@ impl SentKeys {
         let sent = normal.pieces.iter().rev().find_map(|piece| {
             let spelling = self.spellings.get(normal.text.get(..piece.end)?)?;
             let rest = key.get(piece.sent_end..)?;
-            Some(format!("{}{rest}", spelling.as_ref()?))
+            Some(format!("{}{rest}", spelling.as_ref()?.beginning))
         });
         sent.unwrap_or_else(|| key.to_owned())
+    }
+
+    /// Returns what follows in the first key with this beginning.
+    fn rest_of(&self, beginning: &str) -> Option<&str> {
+        let spelling = self.spellings.get(&NormalKey::of(beginning).text)?;
+        Some(spelling.as_ref()?.rest.as_str())
     }
 }
 

@@ -1,12 +1,15 @@
 //! Tests of spellings of values, defaults, errors and round trips.
 
 use super::*;
+use crate::web::WebNode;
 use crate::{ExampleKind, example};
 use aqlite_rm::diag::Severity;
 use aqlite_rm::json;
 use serde_json::{Value, json};
 
+mod defaults;
 mod errors;
+mod matching;
 mod ordinal;
 mod spellings;
 
@@ -73,8 +76,20 @@ const SPELLINGS: &str = r#"
   => { "_type": "DV_BOOLEAN", "value": false }
 { "/proportion_value|numerator": 1, "/proportion_value|denominator": 2, "/proportion_value|type": 0, "/proportion_value": 0.5 }
   => { "_type": "DV_PROPORTION", "numerator": 1, "denominator": 2, "type": 0 }
-{ "/proportion_value": 12 }
-  => { "_type": "DV_PROPORTION", "numerator": 12, "denominator": 100, "type": 2 }
+{ "/proportion_value": 0.07, "/proportion_value|type": 2 }
+  => { "_type": "DV_PROPORTION", "numerator": 7, "denominator": 100, "type": 2 }
+{ "/proportion_value": 0.2, "/proportion_value|type": 0 }
+  => { "_type": "DV_PROPORTION", "numerator": 0.2, "denominator": 1, "type": 0 }
+{ "/proportion_value": 0.25, "/proportion_value|type": 0, "/proportion_value|denominator": 8 }
+  => { "_type": "DV_PROPORTION", "numerator": 2, "denominator": 8, "type": 0 }
+{ "/proportion_value|numerator": 1, "/proportion_value|denominator": 4 }
+  => { "_type": "DV_PROPORTION", "numerator": 1, "denominator": 4, "type": 0 }
+{ "/proportion_value|numerator": 30 }
+  => { "_type": "DV_PROPORTION", "numerator": 30, "denominator": 100, "type": 2 }
+{ "/multimedia_value|mediatype": "image/png", "/multimedia_value|data": "AAEC" }
+  => { "_type": "DV_MULTIMEDIA", "media_type": { "_type": "CODE_PHRASE", "terminology_id": { "_type": "TERMINOLOGY_ID", "value": "IANA_media-types" }, "code_string": "image/png" }, "size": 3, "data": "AAEC" }
+{ "/multimedia_value|mediatype": "image/png", "/multimedia_value|data": "AAECAw==", "/multimedia_value|size": 0 }
+  => { "_type": "DV_MULTIMEDIA", "media_type": { "_type": "CODE_PHRASE", "terminology_id": { "_type": "TERMINOLOGY_ID", "value": "IANA_media-types" }, "code_string": "image/png" }, "size": 0, "data": "AAECAw==" }
 { "/duration_value": "P1Y" }
   => { "_type": "DV_DURATION", "value": "P1Y" }
 { "/duration_value|hour": 1, "/duration_value|minute": "30", "/duration_value|day": 2 }

@@ -9,7 +9,6 @@ use super::compare::{self, Detail};
 use super::fill::usual_actions;
 use super::form::{KeyTree, Shape, Value};
 use super::{print, read, suffix};
-use crate::fit::plain_name;
 use crate::tree::Template;
 use crate::web::{Level, Step, WebNode, WebTemplate};
 use aqlite_rm::class::{Attr, Cls};
@@ -21,8 +20,10 @@ use aqlite_rm::tree::{Kind, NodeId, NodeRef};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
+mod matching;
 mod value;
 
+use matching::{has_step_id, is_nearest, is_value_of, matches_step, unnumbered};
 use value::scalar;
 
 /// The dialect of the keys.
@@ -246,7 +247,7 @@ impl<'w, 'd> Writer<'w, 'd> {
         }
         self.write_class(node, path);
         self.write_name(web.last_step(), node, path);
-        self.write_suffixes(node, path, true);
+        self.write_suffixes(node, path, Some(web));
         let has_level = |attr: Attr| web.levels.iter().any(|level| level.step.attr == attr);
         let begins = |kid: &WebNode, attr| kid.steps.first().is_some_and(|s| s.attr == attr);
         let has_node = |attr: Attr| has_level(attr) || web.children.iter().any(|k| begins(k, attr));
@@ -502,7 +503,7 @@ impl<'w, 'd> Writer<'w, 'd> {
                 true => object.get(Attr::VALUE),
                 false => Some(object),
             };
-            if value.is_none_or(|v| is_value_of(v, kid)) {
+            if value.is_none_or(|v| is_value_of(v, kid) && is_nearest(v, web, kid)) {
                 found.push((object, value));
             }
         }
@@ -514,11 +515,11 @@ impl<'w, 'd> Writer<'w, 'd> {
             return;
         };
         let full = name.text_at(Attr::VALUE).unwrap_or_default();
-        let text = plain_name(full);
+        let text = unnumbered(full, step);
         let code = name.text_along(&[Attr::DEFINING_CODE, Attr::CODE_STRING]);
         let is_known = match code {
             Some(code) => step.name_code.as_deref() == Some(code),
-            None => [full, text].contains(&step.label.as_deref().unwrap_or(&step.id)),
+            None => text == step.label.as_deref().unwrap_or(&step.id),
         };
         if is_known && !self.is_long(name) {
             return;
@@ -620,68 +621,4 @@ fn attributes<'d>(node: NodeRef<'d>) -> impl Iterator<Item = (Attr, NodeRef<'d>)
     };
     let children = node.children().filter_map(|c| Some((c.attr()?, c)));
     children.filter(move |(attr, _)| !IDENTITY.contains(attr) && !has_suffix(*attr))
-}
-
-/// Returns whether an object has the id of a step.
-fn has_step_id(object: NodeRef<'_>, step: &Step) -> bool {
-    if object.attr() != Some(step.attr) {
-        return false;
-    }
-    // Data values have no id, and a step without an id accepts any object.
-    if step.id.is_empty() || !object.class().is_a(Cls::LOCATABLE) {
-        return true;
-    }
-    let id = object.text_at(Attr::ARCHETYPE_NODE_ID).unwrap_or_default();
-    let archetype = object.text_along(&[Attr::ARCHETYPE_DETAILS, Attr::ARCHETYPE_ID, Attr::VALUE]);
-    id == step.id || archetype == Some(step.id.as_str())
-}
-
-/// Returns whether an object matches a step of a node. If siblings share the id, the name decides.
-fn matches_step(object: NodeRef<'_>, step: &Step, web: &WebNode, kid: &WebNode) -> bool {
-    let is_open = step.class == Cls::ANY || step.class.is_a(Cls::DATA_VALUE);
-    if !has_step_id(object, step) || !is_open && !object.class().is_a(step.class) {
-        return false;
-    }
-    let full = object
-        .text_along(&[Attr::NAME, Attr::VALUE])
-        .unwrap_or_default();
-    let code = object.text_along(&[Attr::NAME, Attr::DEFINING_CODE, Attr::CODE_STRING]);
-    let claims = |s: &Step| match &s.name_code {
-        Some(own) if code.is_some() => code == Some(own.as_str()),
-        // A name in the template may itself end like the number of a repeated sibling.
-        _ => s.label.as_deref() == Some(full) || s.label.as_deref() == Some(plain_name(full)),
-    };
-    let mut rivals = rivals(step, web, kid);
-    match step.constrained_name() {
-        Some(_) => claims(step) || rivals.next().is_none(),
-        None => claims(step) || !rivals.any(|s| s.constrained_name().is_some() && claims(s)),
-    }
-}
-
-/// Returns the steps of other nodes with the same attribute and id, but another name.
-fn rivals<'w>(
-    step: &'w Step,
-    web: &'w WebNode,
-    kid: &'w WebNode,
-) -> impl Iterator<Item = &'w Step> {
-    let siblings = web.children.iter().filter(|k| !std::ptr::eq(*k, kid));
-    siblings.flat_map(|k| &k.steps).filter(|s| {
-        s.attr == step.attr
-            && s.id == step.id
-            && !step.id.is_empty()
-            && (s.label != step.label || s.name_code != step.name_code)
-    })
-}
-
-fn is_value_of(object: NodeRef<'_>, kid: &WebNode) -> bool {
-    let class = object.class();
-    let fits_parameter = || {
-        let parameter = read::parameter(Some(kid));
-        let limit = object.get(Attr::LOWER).or_else(|| object.get(Attr::UPPER));
-        parameter.zip(limit).is_none_or(|(p, l)| l.class().is_a(p))
-    };
-    let is_text = class == Cls::DV_TEXT && kid.has_other;
-    (class.is_a(kid.class) && (class != Cls::DV_INTERVAL || fits_parameter()))
-        || is_text
-        || kid.class == Cls::ANY
 }

@@ -112,6 +112,27 @@ impl<'t> WebBuilder<'t> {
             .map(|t| t.text.trim().to_owned())
     }
 
+    /// Returns the codes of the runtime name of a node; `None` for a name without a code. If the
+    /// template also has a text for the name, only the code of this text remains.
+    fn coded_names<'n>(&self, node: &'n Node) -> Vec<Option<&'n str>> {
+        let (texts, mut codes) = (node.names(), node.name_codes());
+        if !texts.is_empty() {
+            let is_text = |term: String| texts.contains(&term.as_str());
+            codes.retain(|code| self.term(node, code).is_some_and(is_text));
+        }
+        if codes.is_empty() {
+            return vec![None];
+        }
+        codes.into_iter().map(Some).collect()
+    }
+
+    /// Returns the number of events that are nodes of their own: each coded name is one.
+    fn count_events(&self, node: &Node) -> usize {
+        let children = node.attributes.iter().flat_map(|a| &a.children);
+        let events = children.filter(|c| !is_slot(c) && is_event(c));
+        events.map(|c| self.coded_names(c).len()).sum()
+    }
+
     fn step(&self, attr: Attr, node: &Node, name_code: Option<&str>) -> Step {
         Step {
             attr,
@@ -153,7 +174,7 @@ impl<'t> WebBuilder<'t> {
 
     fn children(&self, web: &mut WebNode, node: &'t Node, path: &str) {
         // Computed before the children: a single event is a level, several are nodes.
-        let events = count_events(node);
+        let events = self.count_events(node);
         // Alternatives of names are nodes of their own, so `name` is not a child.
         let attributes = node.attributes.iter();
         for attribute in attributes.filter(|a| a.attr != Some(Attr::NAME)) {
@@ -164,14 +185,12 @@ impl<'t> WebBuilder<'t> {
             }
             let children = attribute.children.iter();
             for child in children.filter(|c| !is_slot(c) && c.occurrences.upper != Some(0)) {
-                let codes = child.name_codes();
-                let names: Vec<Option<&str>> = if codes.is_empty() {
-                    vec![None]
-                } else {
-                    codes.into_iter().map(Some).collect()
-                };
                 // Each coded name has a copy of the node. The budget ends nested multiplication.
-                for name in names.into_iter().take_while(|_| self.left.get() > 0) {
+                for name in self
+                    .coded_names(child)
+                    .into_iter()
+                    .take_while(|_| self.left.get() > 0)
+                {
                     self.child(web, self.step(attr, child, name), child, path, events);
                 }
             }
@@ -335,13 +354,6 @@ fn added(attr: Attr, class: Cls, occurrences: Multiplicity) -> WebNode {
         in_context: true,
         ..bare(class)
     }
-}
-
-/// Returns the number of events that are nodes of their own: each coded name is one.
-fn count_events(node: &Node) -> usize {
-    let children = node.attributes.iter().flat_map(|a| &a.children);
-    let events = children.filter(|c| !is_slot(c) && is_event(c));
-    events.map(|c| c.name_codes().len().max(1)).sum()
 }
 
 /// Returns the codes of the states that a transition leads to.

@@ -111,3 +111,62 @@ fn only_locatables_have_a_predicate_in_paths() {
         assert!(paths.iter().all(|p| !p.contains(&with_id)), "{paths:?}");
     }
 }
+
+/// Returns the template with a code of another terminology in place of the quantity.
+fn with_external_code(term: &str) -> String {
+    let text = include_str!("../../../../tests/cases/template/small.opt");
+    let start = text.find("<children xsi:type=\"C_DV_QUANTITY\"").unwrap();
+    let end = start + text[start..].find("</children>").unwrap() + "</children>".len();
+    let coded = r#"<children xsi:type="C_COMPLEX_OBJECT"><rm_type_name>DV_CODED_TEXT</rm_type_name><node_id/>
+        <attributes xsi:type="C_SINGLE_ATTRIBUTE"><rm_attribute_name>defining_code</rm_attribute_name>
+        <children xsi:type="C_CODE_PHRASE"><rm_type_name>CODE_PHRASE</rm_type_name><node_id/>
+        <terminology_id><value>urn:lab</value></terminology_id><code_list>chem</code_list></children></attributes></children>"#;
+    let text = format!("{}{coded}{}", &text[..start], &text[end..]);
+    let terms = format!(
+        r#"<term_definitions code="{term}"><items id="text">Chemistry</items></term_definitions>"#
+    );
+    let before = "<term_definitions code=\"at0004\">";
+    text.replacen(before, &format!("{terms}{before}"), 1)
+}
+
+#[test]
+fn the_label_of_an_external_code_is_its_term() {
+    for term in ["chem", "urn:lab::chem"] {
+        let template = Template::parse(&with_external_code(term)).unwrap();
+        let web = WebTemplate::of(&template).to_json(&template);
+        let web: serde_json::Value = serde_json::from_str(&web).unwrap();
+        let path = "/tree/children/0/children/0/children/0/inputs/0/list/0";
+        let entry = web.pointer(path).unwrap();
+        assert_eq!(entry["label"], "Chemistry", "{term}");
+        assert_eq!(entry["localizedLabels"]["en"], "Chemistry", "{term}");
+    }
+}
+
+#[test]
+fn a_fixed_name_replaces_the_list_of_coded_names() {
+    let text = include_str!("../../../../tests/cases/template/named.opt");
+    let codes = r#"<rm_type_name>DV_CODED_TEXT</rm_type_name><node_id/>
+        <attributes xsi:type="C_SINGLE_ATTRIBUTE"><rm_attribute_name>defining_code</rm_attribute_name>
+        <children xsi:type="C_CODE_PHRASE"><rm_type_name>CODE_PHRASE</rm_type_name><node_id/>
+        <terminology_id><value>local</value></terminology_id>
+        <code_list>at0001</code_list><code_list>at0002</code_list></children></attributes>"#;
+    let name = text.find("<rm_type_name>DV_TEXT</rm_type_name>").unwrap();
+    let end = name + text[name..].find("<node_id/>").unwrap() + "<node_id/>".len();
+    let text = format!("{}{codes}{}", &text[..name], &text[end..]);
+    for (term, code) in [("First", Some("at0001")), ("Other", None)] {
+        let terms = format!(
+            r#"<term_definitions code="at0001"><items id="text">{term}</items></term_definitions>
+            <term_definitions code="at0002"><items id="text">Last</items></term_definitions>"#
+        );
+        let before = "<term_definitions code=\"at0000\"><items id=\"text\">Topic<";
+        let text = text.replacen(before, &format!("{terms}{before}"), 1);
+        let web = WebTemplate::of(&Template::parse(&text).unwrap());
+        let sections = web.tree.children.iter();
+        let sections: Vec<&WebNode> = sections.filter(|c| c.class == Cls::SECTION).collect();
+        let ids: Vec<&str> = sections.iter().map(|c| c.id.as_str()).collect();
+        assert_eq!(ids, ["first", "second", "topic"]);
+        let step = sections[0].last_step().unwrap();
+        assert_eq!(step.name_code.as_deref(), code);
+        assert_eq!(step.constrained_name(), Some("First"));
+    }
+}

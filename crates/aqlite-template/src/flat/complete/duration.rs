@@ -39,8 +39,8 @@ impl<'r> DocumentReader<'r, '_> {
 
     fn refuse_part_of_duration(&mut self, name: &str, text: &str) {
         let expected = match name {
-            "second" => "a number",
-            _ => "a whole number",
+            "second" => "a number from 0",
+            _ => "a whole number from 0",
         };
         let message = format!("`|{name}` is `{}`, expected {expected}", shown(text));
         self.refuse_here("FLT0104", message, &[]);

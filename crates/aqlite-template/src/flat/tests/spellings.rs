@@ -48,6 +48,9 @@ fn read_pair(keys: [&str; 2], values: [&Value; 2]) -> Vec<(&'static str, String)
     if keys.iter().any(|key| key.starts_with("ctx/work_flow_id")) {
         members["ctx/work_flow_id|id"] = json!("a");
     }
+    if keys.iter().any(|key| key.contains("body_weight/_work")) {
+        members["encounter/body_weight/_work_flow_id|id_scheme"] = json!("s");
+    }
     for (key, value) in keys.into_iter().zip(values) {
         members[key] = value.clone();
     }

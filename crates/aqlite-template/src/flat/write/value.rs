@@ -4,7 +4,12 @@ use super::*;
 
 impl<'w, 'd> Writer<'w, 'd> {
     /// Writes the suffixes of an object.
-    pub(super) fn write_suffixes(&mut self, node: NodeRef<'d>, path: &str, is_node: bool) {
+    pub(super) fn write_suffixes(
+        &mut self,
+        node: NodeRef<'d>,
+        path: &str,
+        web: Option<&'w WebNode>,
+    ) {
         let class = node.class();
         for row in suffix::of(class).filter(|s| s.is_written) {
             let leaf = row.path.iter().try_fold(node, |at, attr| at.get(*attr));
@@ -12,11 +17,14 @@ impl<'w, 'd> Writer<'w, 'd> {
                 continue;
             };
             let first = row.path.first().copied();
-            if row.path.len() > 1 && first.is_some_and(|attr| self.has_own_keys(node, attr)) {
+            let has_keys =
+                |attr| self.has_own_keys(node, attr) || node_at(web, node, attr).is_some();
+            if row.path.len() > 1 && first.is_some_and(has_keys) {
                 continue;
             }
-            let is_part = class == Cls::DV_INTERVAL && !is_node;
-            if is_part && is_implied(node, first, leaf) || self.is_default(class, row.name, leaf) {
+            let is_part = class == Cls::DV_INTERVAL && web.is_none();
+            let is_known = is_implied(node, first, leaf) && is_usual(row.name, leaf);
+            if is_part && is_known || self.is_default(node, row.name, leaf) {
                 continue;
             }
             let key = match self.suffix_name(node, row.name) {
@@ -35,10 +43,10 @@ impl<'w, 'd> Writer<'w, 'd> {
     }
 
     /// Returns whether readers complete a value, so that it is omitted.
-    fn is_default(&self, class: Cls, name: &str, leaf: NodeRef<'_>) -> bool {
+    fn is_default(&self, node: NodeRef<'_>, name: &str, leaf: NodeRef<'_>) -> bool {
         match (name, self.maker) {
-            ("size", _) => leaf.text() == "0",
-            ("terminology", _) => class.is_a(Cls::DV_ORDERED) && leaf.text() == "local",
+            ("size", _) => leaf.text() == "0" && node.get(Attr::DATA).is_none(),
+            ("terminology", _) => node.class().is_a(Cls::DV_ORDERED) && leaf.text() == "local",
             ("lower_included" | "upper_included", Maker::Ehrbase) => leaf.text() == "true",
             ("lower_unbounded" | "upper_unbounded", Maker::Ehrbase) => leaf.text() == "false",
             _ => false,
@@ -81,7 +89,7 @@ impl<'w, 'd> Writer<'w, 'd> {
         if class == Cls::DV_TEXT && web.is_some_and(|w| w.has_other) {
             self.write_other(node, path);
         } else {
-            self.write_suffixes(node, path, web.is_some());
+            self.write_suffixes(node, path, web);
         }
         let inline = self.write_inline(node, path);
         for child in node.children() {
@@ -90,6 +98,10 @@ impl<'w, 'd> Writer<'w, 'd> {
             let Some(attr) = attr else {
                 continue;
             };
+            if let Some(kid) = node_at(web, node, attr).filter(|_| !inline.contains(&attr)) {
+                self.write_value(child, &format!("{path}/{}", kid.id), Some(kid));
+                continue;
+            }
             let is_written_above = suffix::of(class).any(|s| {
                 s.path.first() == Some(&attr)
                     && (s.path.len() == 1
@@ -160,7 +172,7 @@ impl<'w, 'd> Writer<'w, 'd> {
         };
         let identifiers: Vec<NodeRef<'d>> = performer.values(Attr::IDENTIFIERS).collect();
         let are_plain = identifiers.iter().all(|identifier| is_plain(*identifier));
-        self.write_suffixes(performer, path, false);
+        self.write_suffixes(performer, path, None);
         for child in performer.children() {
             let Some(attr) = child.attr() else { continue };
             let is_written_above = suffix::of(performer.class())
@@ -195,6 +207,23 @@ impl<'w, 'd> Writer<'w, 'd> {
             );
         }
     }
+}
+
+/// Returns the node for an attribute of an object that has no suffixes for what is in it, such as a
+/// participation.
+fn node_at<'w>(web: Option<&'w WebNode>, object: NodeRef<'_>, attr: Attr) -> Option<&'w WebNode> {
+    let value = object
+        .get(attr)
+        .filter(|_| !object.class().is_a(Cls::DATA_VALUE))?;
+    let is_at = |kid: &&WebNode| matches!(kid.steps.as_slice(), [only] if only.attr == attr);
+    let mut kids = web?.children.iter().filter(is_at);
+    kids.find(|kid| is_value_of(value, kid))
+}
+
+/// Returns whether a flag of an interval has the value that every reader assumes: bounded, and
+/// included.
+fn is_usual(name: &str, leaf: NodeRef<'_>) -> bool {
+    (leaf.text() == "true") == name.ends_with("_included")
 }
 
 /// Returns whether a flag of an interval follows from its limits.

@@ -18,6 +18,16 @@ impl Choice<'_> {
         } else {
             format!("{}::{}", self.terminology, self.code)
         };
+        // Some tools define the terms of external codes without the terminology.
+        let has_term = |key: &str| {
+            let term = |node| self.template.term(node, &self.template.language, key);
+            self.node.and_then(term).is_some()
+        };
+        let key = if has_term(&key) {
+            key
+        } else {
+            self.code.to_owned()
+        };
         // The known rubrics of openEHR codes are English and need no term of the template.
         let rubric = terminology::rubric(self.code).filter(|_| self.terminology == "openehr");
         out.open('{');

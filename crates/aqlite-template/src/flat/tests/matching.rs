@@ -1,0 +1,172 @@
+//! Tests of the node whose key an object gets.
+
+use super::*;
+
+const NAMED: &str = include_str!("../../../../../tests/cases/template/named.opt");
+
+/// The template of sections with one archetype id whose names are those of terms.
+fn with_terms(first: &str, second: &str) -> (Template, WebTemplate) {
+    let mut text = NAMED.to_owned();
+    let marker = "<rm_attribute_name>name</rm_attribute_name>";
+    for name in [first, second] {
+        let named = text.find(marker).unwrap();
+        let start = text[..named].rfind("<attributes").unwrap();
+        let end = "        </attributes>\n        <archetype_id>";
+        let end = named + text[named..].find(end).unwrap() + "        </attributes>".len();
+        text.replace_range(start..end, "");
+        let term = format!("\"text\">{name}<");
+        let place = start + text[start..].find("\"text\">Topic<").unwrap();
+        text.replace_range(place..place + "\"text\">Topic<".len(), &term);
+    }
+    parse_both(&text)
+}
+
+/// The template of sections with one archetype id whose names are fixed.
+fn with_names(first: &str, second: &str) -> (Template, WebTemplate) {
+    let first = NAMED.replace("<list>First</list>", &format!("<list>{first}</list>"));
+    parse_both(&first.replace("<list>Second</list>", &format!("<list>{second}</list>")))
+}
+
+fn sections(names: &[&str]) -> Tree {
+    let section = |name: &&str| {
+        json!({ "_type": "SECTION", "archetype_node_id": "openEHR-EHR-SECTION.topic.v1",
+            "name": { "_type": "DV_TEXT", "value": name },
+            "archetype_details": { "archetype_id": { "value": "openEHR-EHR-SECTION.topic.v1" }, "rm_version": "1.1.0" } })
+    };
+    let all: Vec<Value> = names.iter().map(section).collect();
+    let document = json!({ "_type": "COMPOSITION", "archetype_node_id": "openEHR-EHR-COMPOSITION.report.v1",
+        "name": { "_type": "DV_TEXT", "value": "Report" }, "content": all });
+    json::read(&document.to_string(), Cls::COMPOSITION).unwrap()
+}
+
+fn keys_of(tree: &Tree, (template, web): &(Template, WebTemplate)) -> Vec<String> {
+    let root = tree.root().unwrap();
+    let written = write(root, Shape::Flat, template, web, Maker::Better).unwrap();
+    assert!(!written.text.contains("|raw"), "{}", written.text);
+    let all: serde_json::Map<String, Value> = serde_json::from_str(&written.text).unwrap();
+    let keys = all.into_iter().filter(|(key, _)| key.contains(':'));
+    keys.map(|(key, value)| format!("{key} = {}", value.as_str().unwrap_or_default()))
+        .collect()
+}
+
+#[test]
+fn an_object_gets_the_key_of_the_node_whose_term_is_its_name() {
+    let both = with_terms("Sleep", "Sport");
+    let found = keys_of(&sections(&["Sport", "Sport"]), &both);
+    let expected = [
+        "report/sport:0|_type = SECTION",
+        "report/sport:1|_type = SECTION",
+    ];
+    assert_eq!(found, expected);
+    // A name that no node has is a runtime name of the first node.
+    let found = keys_of(&sections(&["Smoking"]), &both);
+    assert!(found.contains(&String::from("report/sleep:0/_name = Smoking")));
+}
+
+#[test]
+fn a_name_of_the_template_may_end_like_a_number() {
+    let expected = ["report/request_3:0|_type = SECTION"];
+    for both in [
+        with_terms("Request", "Request #3"),
+        with_names("Request", "Request #3"),
+    ] {
+        assert_eq!(keys_of(&sections(&["Request #3"]), &both), expected);
+        let found = keys_of(&sections(&["Request #2"]), &both);
+        assert_eq!(found, ["report/request:0|_type = SECTION"]);
+    }
+}
+
+/// A value as the writer writes it at the ELEMENT without a constraint.
+fn written_value(value: Value) -> String {
+    let (template, web) = unconstrained();
+    let tree = read(
+        &flat(&json!({ "|raw": value })),
+        Shape::Flat,
+        &template,
+        &web,
+        NOW,
+    )
+    .unwrap();
+    let root = tree.root().unwrap();
+    let text = write(root, Shape::Flat, &template, &web, Maker::Better)
+        .unwrap()
+        .text;
+    assert!(!text.contains("|raw"), "{text}");
+    text
+}
+
+#[test]
+fn a_value_gets_the_key_of_the_alternative_of_its_class() {
+    let text = written_value(json!({ "_type": "DV_EHR_URI", "value": "ehr://a/1" }));
+    assert!(
+        text.contains("weight/ehr_uri_value\":\"ehr://a/1"),
+        "{text}"
+    );
+    assert!(!text.contains("_type"), "{text}");
+}
+
+#[test]
+fn a_quantity_gets_the_key_of_the_alternative_with_its_unit() {
+    let start = SMALL.find("<children xsi:type=\"C_DV_QUANTITY\"").unwrap();
+    let end = start + SMALL[start..].find("</children>").unwrap() + "</children>".len();
+    let first = &SMALL[start..end];
+    let second = first.replace("<units>kg</units>", "<units>g</units>");
+    let (template, web) = parse_both(&format!("{}{second}{}", &SMALL[..end], &SMALL[end..]));
+    let members = json!({ "/value2|magnitude": 70, "/value2|unit": "g" });
+    let tree = read(&flat(&members), Shape::Flat, &template, &web, NOW).unwrap();
+    let root = tree.root().unwrap();
+    let text = write(root, Shape::Flat, &template, &web, Maker::Better)
+        .unwrap()
+        .text;
+    assert!(
+        text.contains("weight/quantity_value2:0|unit\":\"g"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_participation_gets_the_key_of_the_node_with_its_function() {
+    let node = |code: &str| {
+        format!(
+            r#"<children xsi:type="C_COMPLEX_OBJECT"><rm_type_name>PARTICIPATION</rm_type_name>
+            <occurrences><lower_unbounded>false</lower_unbounded><upper_unbounded>false</upper_unbounded><lower>0</lower><upper>1</upper></occurrences>
+            <node_id/><attributes xsi:type="C_SINGLE_ATTRIBUTE"><rm_attribute_name>function</rm_attribute_name>
+            <children xsi:type="C_COMPLEX_OBJECT"><rm_type_name>DV_CODED_TEXT</rm_type_name>
+            <occurrences><lower_unbounded>false</lower_unbounded><upper_unbounded>false</upper_unbounded><lower>1</lower><upper>1</upper></occurrences>
+            <node_id/><attributes xsi:type="C_SINGLE_ATTRIBUTE"><rm_attribute_name>defining_code</rm_attribute_name>
+            <children xsi:type="C_CODE_PHRASE"><rm_type_name>CODE_PHRASE</rm_type_name><node_id/>
+            <terminology_id><value>local</value></terminology_id><code_list>{code}</code_list></children>
+            </attributes></children></attributes></children>"#
+        )
+    };
+    let context = format!(
+        r#"<attributes xsi:type="C_SINGLE_ATTRIBUTE"><rm_attribute_name>context</rm_attribute_name>
+        <children xsi:type="C_COMPLEX_OBJECT"><rm_type_name>EVENT_CONTEXT</rm_type_name>
+        <occurrences><lower_unbounded>false</lower_unbounded><upper_unbounded>false</upper_unbounded><lower>1</lower><upper>1</upper></occurrences><node_id/>
+        <attributes xsi:type="C_MULTIPLE_ATTRIBUTE"><rm_attribute_name>participations</rm_attribute_name>
+        {}{}</attributes></children></attributes>"#,
+        node("at0010"),
+        node("at0011")
+    );
+    let (template, web) =
+        parse_both(&SMALL.replacen("<attributes", &format!("{context}<attributes"), 1));
+    let key = "encounter/context/participations2";
+    let members = json!({ "|magnitude": 70, format!("{key}|name"): "Berg", format!("{key}/function|code"): "at0011",
+        format!("{key}/function|value"): "Assistant" });
+    let tree = read(&flat(&members), Shape::Flat, &template, &web, NOW).unwrap();
+    let root = tree.root().unwrap();
+    let text = write(root, Shape::Flat, &template, &web, Maker::Better)
+        .unwrap()
+        .text;
+    for (suffix, value) in [
+        ("/function|code", "at0011"),
+        ("/function|value", "Assistant"),
+        ("|name", "Berg"),
+    ] {
+        assert!(
+            text.contains(&format!("{key}{suffix}\":\"{value}\"")),
+            "{text}"
+        );
+    }
+    assert!(!text.contains("|_type") && !text.contains("|raw"), "{text}");
+}
