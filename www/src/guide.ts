@@ -619,12 +619,24 @@ export class GuideView {
     }
   }
 
+  /** Returns the text of a file. Reports a file that cannot be read, and returns `null`. */
+  async #textOf(file: TextFile): Promise<string | null> {
+    try {
+      return await file.text();
+    } catch (error) {
+      const reason = `${file.name}: ${reasonOf(error)}`;
+      this.#steps.messages.append(h("p", { class: "bad" }, texts.guide.notOpened({ reason })));
+      return null;
+    }
+  }
+
   async #openAll(files: TextFile[]): Promise<void> {
     const fixtures: { name: string; text: string }[] = [];
     const guides: string[] = [];
     const pane = this.#card.dataset["pane"];
     for (const file of files) {
-      const content = await file.text();
+      const content = await this.#textOf(file);
+      if (content === null) continue;
       if (/\.ya?ml$/i.test(file.name) || /^\s*guidelines:/m.test(content))
         fixtures.push({ name: file.name, text: content });
       else {
