@@ -100,6 +100,7 @@ const editor = new Editor(byId("editor"), firstQuery() ?? "", {
     leaveLink();
     markExample();
     drawParameters();
+    results.compare();
     syncSoon();
   },
   showDiagnostics: showProblems,
@@ -142,6 +143,7 @@ function chosenValues(): Record<string, string> {
 function enterValues(values: Record<string, string>): void {
   for (const input of byId("parameters").querySelectorAll("input"))
     input.value = values[input.name] ?? input.value;
+  results.compare();
 }
 
 /** Returns the query of a link, or of this tab before a reload. */
@@ -699,13 +701,11 @@ function drawKeys(): void {
 /** Loads the page again in the chosen language. Queries, view and source stay. */
 function changeLanguage(): void {
   keepQuery();
-  const { base, isLocal, isOwn, hasToken } = source;
   reloadWith({
     view: VIEWS.find((view) => !byId(`view-${view}`).hidden) ?? "query",
     form: results.form,
     values: parameterTexts(),
     keepsValues: byId<HTMLInputElement>("keep-values").checked,
-    ...{ server: isLocal ? null : base, isOwn, hadToken: hasToken },
   });
 }
 
@@ -720,6 +720,7 @@ function allowReload(): Promise<boolean> {
 let isFormTyped = false;
 
 function listenForms(): void {
+  byId("parameters").addEventListener("input", () => results.compare());
   for (const id of ["template-form", "guide-form"])
     byId(id).addEventListener("input", () => (isFormTyped = true));
 }
@@ -794,7 +795,7 @@ async function start(): Promise<void> {
   byId<HTMLInputElement>("keep-values").checked = before?.keepsValues ?? false;
   const view = VIEWS.find((name) => name === before?.view);
   if (view) openView(view);
-  if (before?.server) await source.resume(before.server, before.isOwn, before.hadToken);
+  await source.resume();
   byId("history").replaceWith(history.element);
   const [first] = examples;
   const answer = editor.text.trim() === "" && first ? choose(first) : run();
