@@ -158,6 +158,7 @@ function showQuery(values: Record<string, string>, hasRun: boolean): void {
   byId("stop").hidden = true;
   results.busy = false;
   byId("parameters").replaceChildren();
+  formerValues = {};
   drawParameters(values);
   showProblems([]);
   leaveLink();
@@ -331,6 +332,9 @@ function parameterNames(q: string): string[] {
   return [...new Set([...bare.matchAll(/\$(\w+)/g)].map((found) => found[1] ?? ""))];
 }
 
+/** The values of parameters that the text named before, for when it names them again. */
+let formerValues: Record<string, string> = {};
+
 /** Draws a field for each parameter. The values of present fields are kept unless new ones are passed. */
 function drawParameters(values = parameterTexts()): void {
   const box = byId("parameters");
@@ -339,6 +343,7 @@ function drawParameters(values = parameterTexts()): void {
   box.hidden = names.length === 0;
   byId("with-values").hidden = box.hidden;
   if (names.join() === shown.join()) return;
+  formerValues = { ...formerValues, ...parameterTexts() };
   box.replaceChildren(
     ...names.map((name) =>
       h(
@@ -347,7 +352,7 @@ function drawParameters(values = parameterTexts()): void {
         h("span", {}, `$${name}`),
         h("input", {
           name,
-          value: values[name] ?? "",
+          value: values[name] ?? formerValues[name] ?? "",
           autocomplete: "off",
           spellcheck: "false",
           placeholder: texts.query.value,
