@@ -197,6 +197,7 @@ test("a dropped folder is read recursively", async () => {
     await writeFile(join(folder, "ward", "visits", "visit.json"), await composition(page));
     await writeFile(join(folder, "ward", "plan.gdl"), "(GUIDE) <\n id = <5");
     await page.click("#tab-data");
+    await page.selectOption("#target", "by folder");
     await page.locator("#folder").setInputFiles(folder);
     await page.locator("#added", { hasText: "1 of 2 files added" }).waitFor();
     await expect(page.locator("#added")).toHaveText(/ward\/visits\/visit\.json: added/);

@@ -163,8 +163,12 @@ for (const width of [390, 1440]) {
       await expect(page.locator("#pager")).toBeVisible();
       await expect(page.locator("#summary")).toHaveText(/^rows 1 to 20,000 · /);
       await expect(page.locator("#page-before")).toBeDisabled();
+      await expect(page.locator(".grid-bar")).toContainText("concern this page only");
       const first = await saved(page, "#ndjson");
-      await page.click("#page-next");
+      await page.locator("#page-next").focus();
+      await page.keyboard.press("Enter");
+      await expect(page.locator(".g-body [role=rowheader]").first()).toHaveText("20001");
+      await expect(page.locator("#page-next")).toBeFocused();
       await expect(page.locator("#summary")).toHaveText(/^rows 20,001 to 40,000 · /);
       assert.ok(first + (await saved(page, "#ndjson")) === whole, "no row is lost or repeated");
       await page.locator('[role=gridcell][data-row="0"][data-column="0"]').click();

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { strToU8, zipSync } from "fflate";
 import {
   accessible,
   browse,
@@ -70,6 +71,7 @@ for (const width of [390, 1440]) {
       const files = [];
       for (const format of ["FLAT", "STRUCTURED"])
         files.push(file(`sample.vital_signs.v1.${format}.json`, await sample(page, format)));
+      await page.selectOption("#target", { label: "A new patient" });
       await add(page, ...files);
       await expect(outcome(page)).toContainText("2 of 2 files added");
       await settled(page);
@@ -161,6 +163,59 @@ for (const width of [390, 1440]) {
       await expect(outcome(page)).toContainText(/b\.json:.*line 1, column 23/);
     }, width));
 }
+
+test("compositions of several folders go to no patient without a choice", () =>
+  onData(async (page) => {
+    const good = strToU8(JSON.stringify(await sample(page, "JSON")));
+    const zip = {
+      name: "ward.zip",
+      mimeType: "application/zip",
+      buffer: Buffer.from(zipSync({ "anna/a.json": good, "ben/b.json": good })),
+    };
+    const people = page.locator(".facts dd").first();
+    const before = Number(await people.textContent());
+    const choice = page.getByRole("dialog").getByLabel("Compositions go to");
+    await expect(page.locator("#target option:checked")).toHaveText(/^Ask/);
+    await add(page, zip);
+    await expect(page.getByRole("dialog")).toContainText("2 folders or archives: anna, ben");
+    await accessible(page, "question for the patient");
+    await page.click("#target-cancel");
+    await expect(outcome(page)).toContainText("0 of 2 files added");
+    await expect(outcome(page)).toContainText("no patient was chosen for it");
+    await settled(page);
+    await expect(people).toHaveText(String(before));
+    await add(page, zip);
+    await expect(choice.locator("option:checked")).toHaveText("A patient for each folder");
+    await page.click("#target-add");
+    await expect(outcome(page)).toContainText("2 of 2 files added");
+    await expect(outcome(page)).toContainText("Compositions went to: anna (1), ben (1).");
+    await settled(page);
+    await expect(people).toHaveText(String(before + 2));
+    // One file proposes nothing, and a chosen patient is named.
+    const one = { name: "c.json", mimeType: "application/json", buffer: Buffer.from(good) };
+    await add(page, one);
+    await expect(choice).toHaveValue("");
+    await choice.selectOption({ label: "anna" });
+    await page.click("#target-add");
+    await expect(outcome(page)).toContainText("Compositions went to: anna (1).");
+    await settled(page);
+    await page.locator("#undo").focus();
+    await page.keyboard.press("Enter");
+    await expect(outcome(page)).toHaveText("The addition of 1 file was undone.");
+    await expect(outcome(page).locator("p")).toBeFocused();
+    await settled(page);
+  }, 1440));
+
+test("an archive that cannot be read is refused by its name, and the other files are added", () =>
+  onData(async (page) => {
+    const good = await sample(page, "JSON");
+    await page.selectOption("#target", { label: "A new patient" });
+    const broken = { ...file("broken.zip", "no archive"), mimeType: "application/zip" };
+    await add(page, broken, file("a.json", good));
+    await expect(outcome(page)).toContainText("1 of 2 files added");
+    await expect(outcome(page)).toContainText("broken.zip: this archive cannot be read");
+    await settled(page);
+  }, 1440));
 
 /** Returns a reference to a subject in another system. */
 function external(id) {

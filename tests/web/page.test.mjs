@@ -156,7 +156,8 @@ test("added files are reported and stay after a reload", () =>
   onPage(async (page) => {
     await page.click("#tab-data");
     await page.locator("#target option").first().waitFor({ state: "attached" });
-    const ehr = await page.locator("#target").inputValue();
+    const ehr = await page.locator("#target option").nth(1).getAttribute("value");
+    await page.selectOption("#target", ehr);
     await page.click("#tab-query");
     await run(page, `SELECT c FROM EHR e[ehr_id/value='${ehr}'] CONTAINS COMPOSITION c LIMIT 1`);
     await page.click("#as-json");
@@ -202,6 +203,7 @@ test("an archive is unpacked, each file is reported, and all can be undone", () 
       "visits/broken.json": strToU8('{"_type":"COMPOSITION"'),
       "__MACOSX/visits/0.json": strToU8(""),
     });
+    await page.selectOption("#target", { label: "A new patient" });
     await page
       .locator("#files")
       .setInputFiles([
@@ -272,6 +274,7 @@ test("an empty data set accepts a document of a new patient; data sets are named
     // The test does not wait for the page, because the engine executes calls in their order.
     await page.fill("#set-name", "Ward 7");
     await page.click("#set-new");
+    await page.selectOption("#target", { label: "A new patient" });
     await page.locator("#files").setInputFiles([
       {
         name: "visit.json",

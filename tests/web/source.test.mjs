@@ -372,6 +372,7 @@ test("with a server selected, files are added there only, also during an outage"
         .locator("#files")
         .setInputFiles([{ name, mimeType: "application/json", buffer: Buffer.from(text) }]);
     const visitFile = ["visit.json", '{"_type":"COMPOSITION"}'];
+    await page.selectOption("#target", { index: 1 });
     received = [];
     await files(...visitFile);
     await page.locator("#added", { hasText: "1 of 1 files added" }).waitFor();
@@ -692,6 +693,7 @@ for (const width of [390, 1440]) {
         const ways = {
           "a file": async (words) => {
             await page.click("#tab-data");
+            await page.selectOption("#target", { index: 1 });
             await files("visit.json", '{"_type":"COMPOSITION"}');
             await expect(page.locator("#added .bad").first()).toHaveText(words);
           },

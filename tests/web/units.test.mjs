@@ -19,7 +19,7 @@ async function load(name) {
 
 const { indexResult, parse, print } = await load("json");
 const { cellText, csv, ndjson, textField } = await load("export");
-const { ehrsBeside, groupings, histogram, lines, measures, seconds, summary } =
+const { ehrsBeside, groupings, histogram, lines, measures, seconds, summary, timeLabels } =
   await load("series");
 const { languages } = await load("code");
 const { destination } = await load("destination");
@@ -27,6 +27,19 @@ const { idOf, nextVersion, outline } = await load("guide-outline");
 
 const text = String.raw`{ "meta": {"rows": [1]}, "columns": [{"name": "a,b", "path": "/x"}, {"name": "b"}],
   "rows" : [ [1.50, "x]\"[,"] ,[ null , {"_type":"DV_TEXT","value":"}, {"} ], [-0.0e5,[1,[2]]],["=1+1","@x"], [ true ,"über\n"] ] }`;
+
+test("times of an axis are labeled as in ISO 8601, by the distance of the labels", () => {
+  const day = 86_400;
+  const start = Date.UTC(2026, 10, 30, 22) / 1000;
+  assert.deepEqual(timeLabels([start, start + day], day), ["2026-11-30", "2026-12-01"]);
+  assert.deepEqual(timeLabels([start], 30 * day), ["2026-11"]);
+  assert.deepEqual(timeLabels([start], 365 * day), ["2026"]);
+  assert.deepEqual(timeLabels([start, start + 3600, start + 7200], 3600), [
+    "22:00\n2026-11-30",
+    "23:00",
+    "00:00\n2026-12-01",
+  ]);
+});
 
 test("every cell of a result is found with its original digits", () => {
   const result = { text, ...indexResult(text) };

@@ -1,13 +1,14 @@
 // The data view: content of the repository, sample patients, files of the user, and the offline
 // REST interface.
 import { confirmed } from "./confirm";
-import { h, quoted, type Change } from "./dom";
+import { focusIfLost, h, quoted, type Change } from "./dom";
 import { EngineError, type Engine } from "./engine";
 import { dropped, textFiles, type TextFile } from "./input-files";
 import { drawRefused, type Refused } from "./refused-files";
 import type { Contents, Patient, Progress, Replacement, Samples } from "./protocol";
 import { SetsCard } from "./sets";
-import { BY_FILE, BY_FOLDER, BY_SUBJECT, Target } from "./target";
+import { ASK, BY_FILE, BY_FOLDER, BY_SUBJECT, Target } from "./target";
+import { askTarget, foldersOf } from "./target-question";
 import { Work } from "./work";
 import { count, texts } from "./texts";
 import { Fault, reasonOf } from "./fault";
@@ -74,7 +75,12 @@ interface Outcome {
   /** Whether the user cancelled before all files were added. */
   ended: boolean;
   refused: Refused[];
+  /** The numbers of added compositions by EHR. */
+  patients: ReadonlyMap<string, number>;
 }
+
+/** The maximum number of patients that the report of added files names. */
+const NAMED = 10;
 
 /** Returns a file that was refused for a reason without a rule. */
 function failedFor(file: TextFile, error: unknown): Refused {
@@ -268,9 +274,10 @@ console.table((await answer.json()).rows);`;
       this.#compositions.input.value = String(contents.samples.compositions);
       this.#seed.input.value = String(contents.samples.seed);
     }
-    // Before the first patients are known, nothing is chosen.
-    const before = this.#patient.options.length > 0 ? this.#patient.value : null;
+    // A patient is never chosen in advance, and a patient that is gone is not replaced by another.
+    const before = this.#patient.value || (this.#patient.options.length > 0 ? "" : ASK);
     this.#patient.replaceChildren(
+      h("option", { value: ASK, selected: before === ASK }, texts.data.targetAsk),
       ...patients.map(({ ehr, label }) =>
         h("option", { value: ehr, selected: ehr === before }, label),
       ),
@@ -353,8 +360,7 @@ console.table((await answer.json()).rows);`;
   #offerUndo(id: string, words: string, undo: () => void): void {
     const button = h("button", { id, type: "button", onclick: undo }, texts.frame.undo);
     this.#replaced.replaceChildren(h("span", {}, `${words} `, button));
-    // The pressed button was disabled or removed, which moved the focus to the body.
-    if (document.activeElement === document.body) button.focus();
+    focusIfLost(button);
   }
 
   /**
@@ -426,14 +432,16 @@ console.table((await answer.json()).rows);`;
   }
 
   /** Shows the number of added files with their undo, and the refused files with their problems. */
-  async #report({ good, of, ended, refused }: Outcome, before: Contents): Promise<void> {
+  async #report({ good, of, ended, refused, patients }: Outcome, before: Contents): Promise<void> {
     this.#messages.prepend(
       h(
         "p",
         {},
         (ended ? texts.data.addedCancelled : texts.data.added)({ count: good, of }),
         " ",
-        good > 0 ? await this.#undo(before) : null,
+        await this.#patientsOf(patients),
+        " ",
+        good > 0 ? await this.#undo(before, good) : null,
       ),
     );
     if (refused.length === 0) return;
@@ -442,14 +450,30 @@ console.table((await answer.json()).rows);`;
     this.#messages.append(drawRefused(refused, load));
   }
 
+  /** Names the patients of added compositions; `null` without any. */
+  async #patientsOf(added: ReadonlyMap<string, number>): Promise<HTMLElement | null> {
+    if (added.size === 0) return null;
+    const ehrs = [...added.keys()].slice(0, NAMED);
+    const found = await this.#engine.call("patientsOf", { ehrs }).catch(() => []);
+    const labels = new Map(found.map(({ ehr, label }) => [ehr, label]));
+    const list = ehrs.map(
+      (ehr) => `${labels.get(ehr) ?? ehr} (${count.format(added.get(ehr) ?? 0)})`,
+    );
+    const more = added.size - ehrs.length;
+    return h("span", { class: "added-to" }, texts.data.addedTo({ list: list.join(", "), more }));
+  }
+
   async #addAll(
     files: TextFile[],
     tell: (progress: Progress) => void,
     signal: AbortSignal,
   ): Promise<Outcome> {
     const start = performance.now();
-    const outcome: Outcome = { good: 0, of: files.length, ended: false, refused: [] };
-    const target = new Target(this.#engine, this.#patient.value, this.#patients);
+    const target = new Target(this.#engine, this.#patient.value, this.#patients, () =>
+      askTarget(foldersOf(files), this.#choices(), BY_FOLDER),
+    );
+    const counts = { good: 0, of: files.length, ended: false };
+    const outcome: Outcome = { ...counts, refused: [], patients: target.added };
     for (const [at, file] of files.entries()) {
       if (signal.aborted) return { ...outcome, ended: true };
       const refused = await this.#addOne(file, target);
@@ -467,6 +491,14 @@ console.table((await answer.json()).rows);`;
       });
     }
     return outcome;
+  }
+
+  /** Returns the choices for the patients of added files, with their titles. */
+  #choices(): [string, string][] {
+    return [
+      ...targets(),
+      ...this.#patients.map(({ ehr, label }): [string, string] => [ehr, label]),
+    ];
   }
 
   /** Adds a file. Returns its problems if it is refused. */
@@ -495,11 +527,14 @@ console.table((await answer.json()).rows);`;
         const before = await this.#engine.call("contents", null);
         this.#messages.replaceChildren();
         let [good, warnings] = [0, 0];
+        const patients = new Map<string, number>();
         const failed: Refused[] = [];
         for (const { file, ehr } of loadable) {
           try {
             const text = await file.text();
-            warnings += await this.#engine.call("load", { ehr: await ehr(), text });
+            const id = await ehr();
+            warnings += await this.#engine.call("load", { ehr: id, text });
+            patients.set(id, (patients.get(id) ?? 0) + 1);
             good += 1;
           } catch (error) {
             failed.push(failedFor(file, error));
@@ -511,7 +546,9 @@ console.table((await answer.json()).rows);`;
             { class: "warned" },
             texts.data.addedWarned({ count: good, of: loadable.length, warnings }),
             " ",
-            good > 0 ? await this.#undo(before) : null,
+            await this.#patientsOf(patients),
+            " ",
+            good > 0 ? await this.#undo(before, good) : null,
           ),
         );
         if (failed.length > 0) this.#messages.append(drawRefused(failed, null));
@@ -535,7 +572,7 @@ console.table((await answer.json()).rows);`;
   }
 
   /** Returns the button that undoes later additions. A server has none. */
-  async #undo({ set, added }: Contents): Promise<HTMLElement | null> {
+  async #undo({ set, added }: Contents, files: number): Promise<HTMLElement | null> {
     if (set === null) return null;
     const writes = {
       set: set.id,
@@ -547,11 +584,19 @@ console.table((await answer.json()).rows);`;
       {
         id: "undo",
         type: "button",
-        onclick: () =>
-          void this.#work(texts.data.takingBack, () => this.#engine.call("undo", writes)),
+        onclick: () => void this.#takeBack(writes, files),
       },
       texts.frame.undo,
     );
+  }
+
+  /** Undoes the addition of files, and reports that. */
+  async #takeBack(writes: { set: string; from: number; to: number }, files: number): Promise<void> {
+    const done = await this.#work(texts.data.takingBack, () => this.#engine.call("undo", writes));
+    if (!done) return;
+    const said = h("p", { tabindex: -1 }, texts.data.tookBack({ count: files }));
+    this.#messages.replaceChildren(said);
+    focusIfLost(said);
   }
 
   #showFault(say: typeof texts.data.notDone, error: unknown): void {

@@ -62,6 +62,15 @@ export function debounced(wait: number, run: () => void): () => void {
   };
 }
 
+/**
+ * Moves the focus to an element if no element has it. A browser moves it to the body when the pressed
+ * button is disabled or removed.
+ */
+export function focusIfLost(element: HTMLElement | null): void {
+  const { activeElement } = document;
+  if (activeElement === null || activeElement === document.body) element?.focus();
+}
+
 /** Offers a text as a file for download. */
 export function save(name: string, type: string, text: string): void {
   saveBlob(name, new Blob([text], { type }));

@@ -64,7 +64,7 @@ export class Grid {
     this.#numeric = measured.map(({ numeric }) => numeric);
     this.#rows = Uint32Array.from({ length: result.rows }, (_, row) => row);
     this.#widths = [
-      Math.ceil(String(result.rows).length * CHARACTER) + PADDING,
+      Math.ceil(String(result.offset + result.rows).length * CHARACTER) + PADDING,
       ...measured.map(({ width }) => width),
     ];
     this.#body = h("div", { class: "g-body", role: "rowgroup" });
@@ -77,7 +77,12 @@ export class Grid {
       texts.results.filter,
     );
     this.#grid = this.#drawGrid();
-    this.bar.append(this.#filterButton, this.#shown);
+    const isPage = result.next !== null || result.offset > 0;
+    this.bar.append(
+      this.#filterButton,
+      ...(isPage ? [h("span", { class: "grid-shown" }, texts.results.thisPage)] : []),
+      this.#shown,
+    );
     this.element = h("div", { class: "grid-card" }, this.bar, this.#grid);
     this.#size();
     this.#listen();
@@ -213,6 +218,11 @@ export class Grid {
     this.draw(true);
   }
 
+  /** Whether the grid shows a part of the rows of a result. */
+  filters(result: Result): boolean {
+    return this.#result === result && this.#rows.length < result.rows;
+  }
+
   /** Draws the labels of patients, which may have arrived after the result. */
   relabel(): void {
     this.#result.columns.forEach(({ name, path }, at) => {
@@ -306,7 +316,7 @@ export class Grid {
       h(
         "div",
         { class: "g-cell g-number", role: "rowheader", "aria-colindex": 1 },
-        String(this.#source(row) + 1),
+        String(this.#result.offset + this.#source(row) + 1),
       ),
     );
     // With proportional scrolling, the visible rows still have their normal height.

@@ -86,8 +86,17 @@ export class Fixtures {
     this.#isKept = storeFixtures(this.#place ?? null, this.#files);
   }
 
+  /** Reads the files again before a change, because another tab may have added or closed some. */
+  #read(): void {
+    if (!this.#isKept) return;
+    const same = (one: FixtureFile) =>
+      this.#files.find(({ name, text }) => name === one.name && text === one.text) ?? one;
+    this.#files = storedFixtures(this.#place ?? null).map(same);
+  }
+
   /** Adds fixture files and runs all. A file replaces an earlier file of the same name. */
   async run(files: FixtureFile[]): Promise<void> {
+    this.#read();
     const names = new Set(files.map(({ name }) => name));
     this.#files = [...this.#files.filter(({ name }) => !names.has(name)), ...files];
     [this.#only, this.#drawn] = ["", DRAWN];
@@ -135,6 +144,7 @@ export class Fixtures {
   #missing(file: FixtureFile, id: string): HTMLElement {
     const selected = this.#host.selected();
     const instead = () => {
+      this.#read();
       file.instead = selected;
       this.#keep();
       void this.#run((report) => report?.file === file);
@@ -205,8 +215,12 @@ export class Fixtures {
 
   #clear(): void {
     this.#runs += 1;
-    [this.#files, this.#reports] = [[], []];
+    const closed = new Set(this.#files.map(({ name }) => name));
+    this.#read();
+    // Files that another tab has opened meanwhile stay.
+    this.#files = this.#files.filter(({ name }) => !closed.has(name));
     this.#keep();
+    [this.#files, this.#reports] = [[], []];
     this.#draw();
   }
 

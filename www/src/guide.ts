@@ -71,6 +71,8 @@ export class GuideView {
     class: "outcome",
     "aria-label": texts.guide.form,
   });
+  /** The last form of each guide. They are dropped when another patient is selected. */
+  readonly #formerForms = new Map<string, GuideForm>();
   readonly #formOutcome = h("div", {
     id: "guide-form-outcome",
     class: "outcome",
@@ -203,10 +205,10 @@ export class GuideView {
   #listen(root: HTMLElement): void {
     rove(this.#tabs, (tab) => this.#show(tab.id.slice("guide-".length, -"-tab".length) as Pane));
     this.#run.addEventListener("click", () => void this.run());
-    this.#patient.addEventListener(
-      "change",
-      () => void (this.#panes.form.hidden ? this.run() : this.#fill()),
-    );
+    this.#patient.addEventListener("change", () => {
+      this.#formerForms.clear();
+      void (this.#panes.form.hidden ? this.run() : this.#fill());
+    });
     this.#new.addEventListener("click", () => void this.#write());
     this.#language.addEventListener(
       "change",
@@ -274,7 +276,10 @@ export class GuideView {
           h("option", { value: ehr, selected: ehr === before }, label),
         ),
       );
-      if (before !== this.#patient.value) this.#outcome.replaceChildren();
+      if (before !== this.#patient.value) {
+        this.#outcome.replaceChildren();
+        this.#formerForms.clear();
+      }
       this.#drawGuides();
       await this.#choose(this.#chosen);
       if (!this.#panes.tests.hidden) await this.#tests.show();
@@ -468,7 +473,10 @@ export class GuideView {
   /** Draws the form with the values of another one. */
   #drawForm(form: GuideForm, before: GuideForm | null): void {
     this.#entered = form;
-    if (before) form.take(before);
+    // Values that were entered before another guide was shown are there again.
+    const former = before ?? this.#formerForms.get(this.#chosen);
+    if (former) form.take(former);
+    this.#formerForms.set(this.#chosen, form);
     const isEmpty = this.#described?.inputs.length === 0;
     if (isEmpty) say(this.#form, texts.guide.noInputs, texts.guide.noInputsAbout);
     else this.#form.replaceChildren(form.element);
@@ -619,12 +627,24 @@ export class GuideView {
     }
   }
 
+  /** Returns the text of a file. Reports a file that cannot be read, and returns `null`. */
+  async #textOf(file: TextFile): Promise<string | null> {
+    try {
+      return await file.text();
+    } catch (error) {
+      const reason = `${file.name}: ${reasonOf(error)}`;
+      this.#steps.messages.append(h("p", { class: "bad" }, texts.guide.notOpened({ reason })));
+      return null;
+    }
+  }
+
   async #openAll(files: TextFile[]): Promise<void> {
     const fixtures: { name: string; text: string }[] = [];
     const guides: string[] = [];
     const pane = this.#card.dataset["pane"];
     for (const file of files) {
-      const content = await file.text();
+      const content = await this.#textOf(file);
+      if (content === null) continue;
       if (/\.ya?ml$/i.test(file.name) || /^\s*guidelines:/m.test(content))
         fixtures.push({ name: file.name, text: content });
       else {

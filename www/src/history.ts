@@ -1,5 +1,5 @@
 // The queries of this browser: recent and saved ones.
-import { h } from "./dom";
+import { focusIfLost, h } from "./dom";
 import { remember, remembered } from "./remember";
 import { texts } from "./texts";
 
@@ -28,8 +28,8 @@ function read<T>(key: string, is: (item: unknown) => item is T): T[] {
   }
 }
 
-function write(key: string, list: unknown[]): void {
-  remember("localStorage", key, JSON.stringify(list));
+function write(key: string, list: unknown[]): boolean {
+  return remember("localStorage", key, JSON.stringify(list));
 }
 
 const isText = (item: unknown): item is string => typeof item === "string";
@@ -51,28 +51,44 @@ export class History {
   readonly #choose: (q: string, values: Record<string, string>) => void;
   #recent = read(RECENT, isText);
   #saved = read(SAVED, isSaved);
+  /** Whether the lists are in the storage. If not, they are in memory only. */
+  #isKept = true;
   /**
-   * The lists before the last query was removed or replaced. The user can restore them until a list
-   * changes again.
+   * The last query that was removed or replaced, with its position in its list. The user can restore
+   * it until a list changes again.
    */
   #before: {
     key: typeof SAVED | typeof RECENT;
     what: string;
     how: "forgotten" | "replaced";
-    recent: string[];
-    saved: Saved[];
+    recent: string | null;
+    saved: Saved | null;
+    at: number;
   } | null = null;
 
   constructor(choose: (q: string, values: Record<string, string>) => void) {
     this.#choose = choose;
     this.#draw();
+    // Another tab has changed a list.
+    addEventListener("storage", ({ key }) => {
+      if (key !== SAVED && key !== RECENT) return;
+      this.#read();
+      this.#draw();
+    });
+  }
+
+  /** Reads the lists again before a change, because another tab may have changed them. */
+  #read(): void {
+    if (!this.#isKept) return;
+    [this.#recent, this.#saved] = [read(RECENT, isText), read(SAVED, isSaved)];
   }
 
   /** Adds a query that was run. */
   ran(q: string): void {
     this.#before = null;
+    this.#read();
     this.#recent = [q, ...this.#recent.filter((other) => other !== q)].slice(0, MOST);
-    write(RECENT, this.#recent);
+    this.#write(RECENT);
     this.#draw();
   }
 
@@ -83,17 +99,23 @@ export class History {
 
   /** Saves a query with values under a name. A query with this name is replaced; this can be undone. */
   save(name: string, q: string, values: Record<string, string>): void {
+    this.#read();
     const kept = Object.keys(values).length > 0 ? { name, q, values } : { name, q };
     const former = this.#saved.find((other) => other.name === name);
     const replaced = former !== undefined && JSON.stringify(former) !== JSON.stringify(kept);
     this.#before = replaced
-      ? { key: SAVED, what: name, how: "replaced", recent: this.#recent, saved: this.#saved }
+      ? { key: SAVED, what: name, how: "replaced", recent: null, saved: former, at: 0 }
       : null;
-    this.#saved = [...this.#saved.filter((other) => other.name !== name), kept].sort((a, b) =>
+    this.#put(kept);
+    this.#write(SAVED);
+    this.#draw();
+  }
+
+  /** Adds a saved query in place of one with its name. */
+  #put(kept: Saved): void {
+    this.#saved = [...this.#saved.filter(({ name }) => name !== kept.name), kept].sort((a, b) =>
       a.name.localeCompare(b.name),
     );
-    write(SAVED, this.#saved);
-    this.#draw();
   }
 
   #draw(): void {
@@ -128,9 +150,16 @@ export class History {
     const before = this.#before;
     if (before?.key !== key) return null;
     const restore = () => {
-      [this.#recent, this.#saved, this.#before] = [before.recent, before.saved, null];
+      this.#before = null;
+      this.#read();
+      const { recent, saved, at } = before;
+      if (saved) this.#put(saved);
+      if (recent !== null && !this.#recent.includes(recent)) this.#recent.splice(at, 0, recent);
       this.#write(key);
       this.#draw();
+      const index = key === SAVED ? this.#saved.findIndex(({ name }) => name === before.what) : at;
+      const list = this.element.querySelector(key === SAVED ? "#saved" : "#recent");
+      focusIfLost(list?.querySelectorAll<HTMLElement>(".example")[index] ?? null);
     };
     return h(
       "li",
@@ -176,14 +205,18 @@ export class History {
   }
 
   #forget(key: typeof SAVED | typeof RECENT, what: string): void {
-    this.#before = { key, what, how: "forgotten", recent: this.#recent, saved: this.#saved };
+    this.#read();
+    const saved = key === SAVED ? (this.#saved.find(({ name }) => name === what) ?? null) : null;
+    const at = Math.max(0, this.#recent.indexOf(what));
+    this.#before = { key, what, how: "forgotten", recent: key === RECENT ? what : null, saved, at };
     if (key === SAVED) this.#saved = this.#saved.filter(({ name }) => name !== what);
     else this.#recent = this.#recent.filter((q) => q !== what);
     this.#write(key);
     this.#draw();
+    focusIfLost(this.element.querySelector<HTMLElement>(".forgotten button"));
   }
 
   #write(key: typeof SAVED | typeof RECENT): void {
-    write(key, key === SAVED ? this.#saved : this.#recent);
+    this.#isKept = write(key, key === SAVED ? this.#saved : this.#recent);
   }
 }

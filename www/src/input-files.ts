@@ -1,5 +1,6 @@
-import { Fault } from "./fault";
 // The files that the user chooses or drops, including those in folders and archives.
+import { Fault, isTranslated, reasonOf } from "./fault";
+
 declare const ZIP_URL: string;
 
 /** A file with its text. */
@@ -64,7 +65,22 @@ function rank(name: string): number {
   return /\.gdl2?(\.json)?$/i.test(name) ? 1 : 2;
 }
 
+/**
+ * Returns the files of an archive. An archive that cannot be read is returned as one file, whose
+ * text is the error: the other files are added nevertheless.
+ */
 async function unpacked(file: File): Promise<TextFile[]> {
+  try {
+    return await contentOf(file);
+  } catch (error) {
+    const fault = isTranslated(error)
+      ? error
+      : new Fault("archiveDamaged", { reason: reasonOf(error) });
+    return [{ name: file.name, text: () => Promise.reject(fault as Error) }];
+  }
+}
+
+async function contentOf(file: File): Promise<TextFile[]> {
   const { unzip } = (await import(
     new URL(ZIP_URL, document.baseURI).href
   )) as typeof import("./zip");

@@ -100,6 +100,7 @@ const editor = new Editor(byId("editor"), firstQuery() ?? "", {
     leaveLink();
     markExample();
     drawParameters();
+    results.compare();
     syncSoon();
   },
   showDiagnostics: showProblems,
@@ -142,6 +143,7 @@ function chosenValues(): Record<string, string> {
 function enterValues(values: Record<string, string>): void {
   for (const input of byId("parameters").querySelectorAll("input"))
     input.value = values[input.name] ?? input.value;
+  results.compare();
 }
 
 /** Returns the query of a link, or of this tab before a reload. */
@@ -156,6 +158,7 @@ function showQuery(values: Record<string, string>, hasRun: boolean): void {
   byId("stop").hidden = true;
   results.busy = false;
   byId("parameters").replaceChildren();
+  formerValues = {};
   drawParameters(values);
   showProblems([]);
   leaveLink();
@@ -329,6 +332,9 @@ function parameterNames(q: string): string[] {
   return [...new Set([...bare.matchAll(/\$(\w+)/g)].map((found) => found[1] ?? ""))];
 }
 
+/** The values of parameters that the text named before, for when it names them again. */
+let formerValues: Record<string, string> = {};
+
 /** Draws a field for each parameter. The values of present fields are kept unless new ones are passed. */
 function drawParameters(values = parameterTexts()): void {
   const box = byId("parameters");
@@ -337,6 +343,7 @@ function drawParameters(values = parameterTexts()): void {
   box.hidden = names.length === 0;
   byId("with-values").hidden = box.hidden;
   if (names.join() === shown.join()) return;
+  formerValues = { ...formerValues, ...parameterTexts() };
   box.replaceChildren(
     ...names.map((name) =>
       h(
@@ -345,7 +352,7 @@ function drawParameters(values = parameterTexts()): void {
         h("span", {}, `$${name}`),
         h("input", {
           name,
-          value: values[name] ?? "",
+          value: values[name] ?? formerValues[name] ?? "",
           autocomplete: "off",
           spellcheck: "false",
           placeholder: texts.query.value,
@@ -699,13 +706,11 @@ function drawKeys(): void {
 /** Loads the page again in the chosen language. Queries, view and source stay. */
 function changeLanguage(): void {
   keepQuery();
-  const { base, isLocal, isOwn, hasToken } = source;
   reloadWith({
     view: VIEWS.find((view) => !byId(`view-${view}`).hidden) ?? "query",
     form: results.form,
     values: parameterTexts(),
     keepsValues: byId<HTMLInputElement>("keep-values").checked,
-    ...{ server: isLocal ? null : base, isOwn, hadToken: hasToken },
   });
 }
 
@@ -720,6 +725,7 @@ function allowReload(): Promise<boolean> {
 let isFormTyped = false;
 
 function listenForms(): void {
+  byId("parameters").addEventListener("input", () => results.compare());
   for (const id of ["template-form", "guide-form"])
     byId(id).addEventListener("input", () => (isFormTyped = true));
 }
@@ -794,7 +800,7 @@ async function start(): Promise<void> {
   byId<HTMLInputElement>("keep-values").checked = before?.keepsValues ?? false;
   const view = VIEWS.find((name) => name === before?.view);
   if (view) openView(view);
-  if (before?.server) await source.resume(before.server, before.isOwn, before.hadToken);
+  await source.resume();
   byId("history").replaceWith(history.element);
   const [first] = examples;
   const answer = editor.text.trim() === "" && first ? choose(first) : run();

@@ -1,6 +1,6 @@
 // The drawings of charts: lines and points over a measure, and the distribution of a measure.
 import uPlot from "uplot";
-import { histogram, isDense, type Line, type Measure, type Point } from "./series";
+import { histogram, isDense, timeLabels, type Line, type Measure, type Point } from "./series";
 import { decimal, texts } from "./texts";
 
 /** The lines of a chart that have one color, with their label in the legend. */
@@ -89,19 +89,15 @@ function connected(layer: Layer, dense: boolean): uPlot.Series.PathBuilder {
   };
 }
 
-/** Returns the names of months and weekdays in the language of the page. */
-function dateNames(): Required<uPlot.DateNames> {
-  const names = (count: number, options: Intl.DateTimeFormatOptions) => {
-    const format = new Intl.DateTimeFormat(texts.language, { ...options, timeZone: "UTC" });
-    // The first day of January 2023 is a Sunday, the first weekday of uPlot.
-    return Array.from({ length: count }, (_, at) =>
-      format.format(options.month ? Date.UTC(2023, at, 1) : Date.UTC(2023, 0, at + 1)),
-    );
-  };
-  return {
-    ...{ MMMM: names(12, { month: "long" }), MMM: names(12, { month: "short" }) },
-    ...{ WWWW: names(7, { weekday: "long" }), WWW: names(7, { weekday: "short" }) },
-  };
+/** The least distance in pixels between two labels of times, each of ten characters. */
+const TIME_SPACE = 90;
+
+/** Returns the horizontal axis of a measure. */
+function horizontal(x: Measure): uPlot.Axis {
+  if (x.kind !== "time") return axis(labelled(x), { size: 44 });
+  const values = (_: uPlot, splits: number[], __: number, ___: number, step: number) =>
+    timeLabels(splits, step);
+  return axis("", { size: 44, space: TIME_SPACE, values });
 }
 
 /** Draws layers of lines over `x`. */
@@ -140,13 +136,12 @@ export function drawLines(
     {
       width,
       height,
-      fmtDate: (template) => uPlot.fmtDate(template, dateNames()),
       tzDate: (time) => uPlot.tzDate(new Date(time * 1000), "UTC"),
       scales: { x: { time: x.kind === "time" } },
       legend: { show: false },
       cursor: { y: false, points: { show: false } },
       series: [{}, ...series],
-      axes: [axis(x.kind === "time" ? "" : labelled(x), { size: 44 }), ...valueAxes(measures)],
+      axes: [horizontal(x), ...valueAxes(measures)],
     },
     [rows.map(at), ...values],
     document.createElement("div"),

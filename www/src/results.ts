@@ -68,6 +68,8 @@ export class ResultView {
   #pages: PageStart[] = [];
   /** Whether the data are changing, so that the result may soon be outdated. */
   #held = false;
+  /** The query of the displayed explanation; `null` without one. */
+  #explained: ParameterizedQuery | null = null;
   /** The message that is shown instead of a result. */
   #refusal: HTMLElement | undefined;
 
@@ -171,6 +173,24 @@ export class ResultView {
     this.#allowExports();
   }
 
+  /**
+   * Marks a result or an explanation of another text, or of other values, than those of the editor.
+   * The mark names the query, because charts and saved files belong to it.
+   */
+  compare(): void {
+    const { q, parameters } = this.#host.call();
+    const isResult = this.#form !== "explain";
+    const asked = isResult ? this.#result && this.#asked : this.#explained;
+    const isEarlier =
+      !!asked && (q !== asked.q || JSON.stringify(parameters) !== JSON.stringify(asked.parameters));
+    const said = isEarlier
+      ? texts.results[isResult ? "earlier" : "earlierExplained"]({ q: summaryOf(asked) })
+      : "";
+    const mark = byId("earlier");
+    // The same text is not announced again with each key.
+    if (mark.textContent !== said) mark.textContent = said;
+  }
+
   /** Marks that a query is running. */
   set busy(busy: boolean) {
     byId("elapsed").textContent = "";
@@ -201,6 +221,7 @@ export class ResultView {
     byId("summary").textContent = words.filter(Boolean).join(" · ");
     byId("summary").title = texts.results.times({ engine: milliseconds, total });
     this.#allowExports();
+    this.compare();
     this.redraw();
   }
 
@@ -229,6 +250,7 @@ export class ResultView {
     const pager = byId("pager");
     const { offset, next } = result;
     pager.hidden = offset === 0 && next === null;
+    const pressed = pager.contains(document.activeElement) ? document.activeElement?.id : null;
     const asked = this.#asked;
     const former = this.#pages.at(-1);
     const button = (id: string, label: string, go: (() => void) | null) =>
@@ -257,6 +279,10 @@ export class ResultView {
           : null,
       ),
     );
+    // The buttons are new, so the pressed one has lost the focus. At an end, the other one gets it.
+    if (!pressed) return;
+    const buttons = [...pager.querySelectorAll("button")].filter(({ disabled }) => !disabled);
+    (buttons.find(({ id }) => id === pressed) ?? buttons[0])?.focus();
   }
 
   /** Shows a message instead of a result. */
@@ -277,6 +303,7 @@ export class ResultView {
     byId("summary").textContent = "";
     byId("pager").hidden = true;
     this.#allowExports();
+    this.compare();
     if (this.#form === "explain") void this.#explain();
     else this.#say(element);
   }
@@ -287,8 +314,11 @@ export class ResultView {
     const mine = (this.#explanations += 1);
     try {
       const explained = await this.#host.explain({ q, parameters });
-      if (this.#form === "explain" && mine === this.#explanations)
+      if (this.#form === "explain" && mine === this.#explanations) {
+        this.#explained = { q, parameters };
         this.#say(drawExplanation(explained, q, (place) => this.#host.show(place)));
+        this.compare();
+      }
     } catch (error) {
       if (this.#form === "explain" && mine === this.#explanations)
         this.#fail(texts.results.notExplained, error);
@@ -321,6 +351,8 @@ export class ResultView {
       byId(`as-${one}`).setAttribute("aria-checked", String(one === form));
       byId(`as-${one}`).tabIndex = one === form ? 0 : -1;
     }
+    this.#explained = null;
+    this.compare();
     this.redraw();
   }
 
@@ -386,6 +418,8 @@ export class ResultView {
     await completeLabels(ehrs ?? []);
     if (this.#result !== result || this.#form !== "chart") return;
     const drawn = chart(result, { ehrs, name: nameOf }, texts);
+    if (drawn && this.#grid?.filters(result))
+      drawn.append(h("p", { class: "quiet", role: "note" }, texts.results.unfiltered));
     if (drawn) this.#box.replaceChildren(drawn);
     else this.say(texts.results.nothingToDraw, texts.results.nothingToDrawAbout);
   }
@@ -408,7 +442,7 @@ export class ResultView {
     const asked = this.#asked;
     this.#detail.show(
       {
-        title: texts.results.cell({ name, row: row + 1 }),
+        title: texts.results.cell({ name, row: result.offset + row + 1 }),
         path,
         text: cellText(result, row, column),
       },
@@ -423,6 +457,20 @@ export class ResultView {
       byKeyboard,
     );
   }
+}
+
+/** The maximum length of a query in the mark of an earlier query. */
+const SUMMARY = 120;
+
+/** Returns a query and its values in one line. */
+function summaryOf({ q, parameters }: ParameterizedQuery): string {
+  const line = q.replaceAll(/--.*$/gm, "").replaceAll(/\s+/g, " ").trim();
+  const short = line.length > SUMMARY ? `${line.slice(0, SUMMARY)}…` : line;
+  const values = Object.entries(parameters).map(([name, value]) => {
+    const text = (value as { text?: string } | null)?.text;
+    return `$${name} = ${text ?? JSON.stringify(value)}`;
+  });
+  return [short, ...values].join("; ");
 }
 
 function firstRows(result: Result): string {

@@ -1,6 +1,5 @@
-// The state that survives the reload after a change of the language: the view, the source and the
-// values of parameters. It is stored only during the reload, because a value may concern a person. A
-// token is never stored.
+// The state that survives the reload after a change of the language: the view and the values of
+// parameters. It is stored only during the reload, because a value may concern a person.
 import { forget, remember, remembered } from "./remember";
 
 const KEY = "aqlite-resume";
@@ -11,12 +10,6 @@ export interface Resumed {
   form: string;
   values: Record<string, string>;
   keepsValues: boolean;
-  /** The address of the selected server; `null` for the data of this browser. */
-  server: string | null;
-  /** Whether the server is that of the page. */
-  isOwn: boolean;
-  /** Whether requests to the server had a token. The user must enter the token again. */
-  hadToken: boolean;
 }
 
 /** Stores the state and loads the page again. */

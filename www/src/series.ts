@@ -281,3 +281,21 @@ export function summary(values: (number | null)[]): Summary {
     max: there.at(-1) ?? 0,
   };
 }
+
+const [MINUTE, DAY] = [60, 86_400];
+
+/**
+ * Returns the labels of times on an axis, in the form of ISO 8601 as in the table. `step` is the
+ * distance of the labels in seconds. Below a day, the date follows where it changes.
+ */
+export function timeLabels(times: number[], step: number): string[] {
+  let former = "";
+  return times.map((time) => {
+    const iso = new Date(time * 1000).toISOString();
+    if (step >= DAY) return iso.slice(0, step >= 365 * DAY ? 4 : step >= 28 * DAY ? 7 : 10);
+    const [date, clock] = [iso.slice(0, 10), iso.slice(11, step >= MINUTE ? 16 : 19)];
+    const isNew = date !== former;
+    former = date;
+    return isNew ? `${clock}\n${date}` : clock;
+  });
+}

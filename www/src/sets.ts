@@ -1,6 +1,6 @@
 // The data sets of this browser: open, create, rename, remove, and export to a file.
 import { confirmed } from "./confirm";
-import { h, saveBlob, type Change } from "./dom";
+import { focusIfLost, h, saveBlob, type Change } from "./dom";
 import type { Engine } from "./engine";
 import type { Contents, DataSet } from "./protocol";
 import { Work } from "./work";
@@ -49,6 +49,8 @@ export class SetsCard {
   });
   readonly #said = h("p", { class: "messages", "aria-live": "polite" });
   readonly #work = new Work();
+  /** Moves a lost focus after the data sets are drawn again; `null` without need. */
+  #wanted: (() => void) | null = null;
   readonly element: HTMLElement;
 
   constructor(engine: Engine, change: Change) {
@@ -100,6 +102,8 @@ export class SetsCard {
       this.#lines.delete(id);
     }
     for (const set of sets) this.#update(set, this.#lines.get(set.id) ?? this.#line(set.id));
+    this.#wanted?.();
+    this.#wanted = null;
   }
 
   /** Creates an empty line of the list. */
@@ -150,7 +154,7 @@ export class SetsCard {
       {
         type: "button",
         "aria-label": texts.sets.openSet({ name }),
-        onclick: () => void this.#do(texts.sets.opening, open),
+        onclick: () => void this.#do(texts.sets.opening, open).then(() => this.#focusOn(id)),
       },
       texts.sets.open,
     );
@@ -169,11 +173,20 @@ export class SetsCard {
       return;
     if (!(await this.#do(texts.sets.removing, () => this.#engine.call("removeSet", id)))) return;
     const restore = () =>
-      void this.#do(texts.sets.restoring, () => this.#engine.call("restoreSet", id));
-    this.#said.replaceChildren(
-      h("span", {}, texts.sets.removed({ name }), " "),
-      h("button", { id: "restore", type: "button", onclick: restore }, texts.frame.undo),
-    );
+      void this.#do(texts.sets.restoring, () => this.#engine.call("restoreSet", id)).then(() =>
+        this.#focusOn(id),
+      );
+    const undo = h("button", { id: "restore", type: "button", onclick: restore }, texts.frame.undo);
+    this.#said.replaceChildren(h("span", {}, texts.sets.removed({ name }), " "), undo);
+    focusIfLost(undo);
+    // The button that had the focus is removed when the data sets are drawn again.
+    this.#wanted = () => focusIfLost(undo);
+  }
+
+  /** Moves a lost focus to the name of a data set, now and after the data sets are drawn again. */
+  #focusOn(id: string): void {
+    this.#wanted = () => focusIfLost(this.#lines.get(id)?.name ?? null);
+    this.#wanted();
   }
 
   async #export(): Promise<void> {

@@ -1,7 +1,8 @@
 // The source of answers: the data of this browser, the server of this page, or a named server.
-import { byId, h } from "./dom";
+import { byId, focusIfLost, h } from "./dom";
 import type { Engine } from "./engine";
 import type { Contents, Server } from "./protocol";
+import { forget, remember, remembered } from "./remember";
 import { texts } from "./texts";
 import { reasonOf } from "./fault";
 
@@ -11,6 +12,29 @@ const OWN = "own";
 const NAMED = "named";
 /** The choice that opens the dialog. */
 const OTHER = "other";
+
+/** The key of the selected server in the storage of this tab of the browser. */
+const KEPT = "aqlite-source";
+
+/** A selected server as it is stored for a reload. Its token is never stored. */
+interface KeptServer {
+  base: string;
+  isOwn: boolean;
+  /** Whether requests to the server had a token. The user must enter the token again. */
+  hadToken: boolean;
+}
+
+/** Returns the server that was selected before a reload; `null` for this browser. */
+function keptServer(): KeptServer | null {
+  try {
+    const text = remembered("sessionStorage", KEPT) ?? "null";
+    const found = JSON.parse(text) as Partial<KeptServer> | null;
+    if (typeof found?.base !== "string") return null;
+    return { base: found.base, isOwn: found.isOwn === true, hadToken: found.hadToken === true };
+  } catch {
+    return null;
+  }
+}
 
 /** The functions of the page that the choice calls. */
 export interface SourceHost {
@@ -31,6 +55,8 @@ export class SourceChoice {
   readonly #option = h("option", { value: NAMED, hidden: true });
   #chosen = HERE;
   #named: Server | null = null;
+  /** The address of the former server while the dialog asks for its token after a reload. */
+  #awaited: string | null = null;
 
   constructor(engine: Engine, host: SourceHost) {
     this.#engine = engine;
@@ -44,7 +70,7 @@ export class SourceChoice {
     this.#select.addEventListener("change", () => this.#choose(this.#select.value));
     byId<HTMLFormElement>("server-form").addEventListener("submit", () => this.#submitted());
     byId("server-cancel").addEventListener("click", () => this.#dialog.close());
-    this.#dialog.addEventListener("close", () => (this.#select.value = this.#chosen));
+    this.#dialog.addEventListener("close", () => this.#closed());
   }
 
   /** Whether the data of this browser answer. */
@@ -81,25 +107,44 @@ export class SourceChoice {
     ].join(" ");
   }
 
-  /** Whether the server of this page is selected. */
-  get isOwn(): boolean {
-    return this.#chosen === OWN;
-  }
-
-  /** Whether requests to the selected server have a token. */
-  get hasToken(): boolean {
-    return (this.#server(this.#chosen)?.authorization ?? null) !== null;
+  /** Stores the selected server for a reload of this tab of the browser. */
+  #keep(): void {
+    const server = this.#server(this.#chosen);
+    if (server === null) return forget("sessionStorage", KEPT);
+    const isOwn = this.#chosen === OWN;
+    const kept: KeptServer = {
+      ...{ base: server.base, isOwn, hadToken: server.authorization !== null },
+    };
+    remember("sessionStorage", KEPT, JSON.stringify(kept));
   }
 
   /**
-   * Selects a server again after a reload. If it needs a token, the dialog asks for it, because the
-   * page has forgotten it.
+   * Selects the server again that was selected before a reload. If it needs a token, the dialog asks
+   * for it, because the page has forgotten it. If the server is not selected, a notice says so.
    */
-  async resume(base: string, isOwn: boolean, needsToken: boolean): Promise<void> {
-    if (isOwn) return this.#connect(OWN, this.#server(OWN));
-    byId<HTMLInputElement>("server-base").value = base;
-    if (needsToken) this.#dialog.showModal();
-    else await this.#connect(NAMED, { base, authorization: null });
+  async resume(): Promise<void> {
+    const kept = keptServer();
+    if (kept === null) return;
+    const { base, isOwn, hadToken } = kept;
+    if (isOwn) await this.#connect(OWN, this.#server(OWN));
+    else {
+      byId<HTMLInputElement>("server-base").value = base;
+      if (hadToken) {
+        this.#awaited = base;
+        this.#dialog.showModal();
+      } else await this.#connect(NAMED, { base, authorization: null });
+    }
+  }
+
+  /** Reports that a server was not selected again because the user entered no token. */
+  #closed(): void {
+    this.#select.value = this.#chosen;
+    const base = this.#awaited;
+    if (base === null) return;
+    this.#awaited = null;
+    this.#keep();
+    const host = URL.canParse(base) ? new URL(base).host : base;
+    this.#host.failed(texts.frame.notSelectedAgain({ host }), texts.frame.browserStays);
   }
 
   #server(choice: string): Server | null {
@@ -113,6 +158,7 @@ export class SourceChoice {
   }
 
   #submitted(): void {
+    this.#awaited = null;
     const field = (id: string) => byId<HTMLInputElement>(id).value.trim();
     const token = field("server-token");
     const given = /^(bearer|basic) /i.test(token) ? token : `Bearer ${token}`;
@@ -129,20 +175,25 @@ export class SourceChoice {
   }
 
   async #connect(choice: string, server: Server | null): Promise<void> {
+    const hadFocus = document.activeElement !== document.body;
     this.#select.disabled = true;
     await this.#host.change(async () => {
       try {
         const contents = await this.#engine.connect(server);
         this.#chosen = choice;
         if (choice === NAMED) this.#name(server);
+        this.#keep();
         this.#host.connected(contents);
         return true;
       } catch (error) {
+        this.#keep();
         this.#host.failed(this.#notReached(choice), reasonOf(error));
         return false;
       } finally {
         this.#select.disabled = false;
         this.#select.value = this.#chosen;
+        // A disabled list loses the focus.
+        if (hadFocus) focusIfLost(this.#select);
       }
     });
   }

@@ -1,5 +1,5 @@
 // The patients of added compositions: a chosen one, a new one, or one for each folder, file name or
-// subject.
+// subject. Without a choice, the user is asked at the first composition.
 import type { Engine } from "./engine";
 import type { Patient } from "./protocol";
 import { Fault } from "./fault";
@@ -8,6 +8,8 @@ import { Fault } from "./fault";
 export const BY_FOLDER = "by folder";
 export const BY_FILE = "by file";
 export const BY_SUBJECT = "by subject";
+/** The choice that asks at the first composition. */
+export const ASK = "ask";
 
 /** Returns the id of the first subject in a document, or `null`. */
 function subjectOf(text: string): string | null {
@@ -20,14 +22,27 @@ function subjectOf(text: string): string | null {
 /** The destination of the compositions of one drop. */
 export class Target {
   readonly #engine: Engine;
-  readonly #choice: string;
+  readonly #ask: () => Promise<string | null>;
+  /** The choice; `ASK` before the question, `null` if the user cancelled the question. */
+  #choice: string | null;
+  /** The number of added documents by EHR. */
+  readonly #added = new Map<string, number>();
   /** The ids of EHRs: of existing ones by label, of those created for this drop by key. */
   readonly #ehrs: Map<string, string>;
 
-  /** `choice` is the id of an EHR, empty for a new EHR, or one of the choices above. */
-  constructor(engine: Engine, choice: string, patients: Patient[]) {
+  /**
+   * `choice` is the id of an EHR, empty for a new EHR, or one of the choices above. `ask` returns
+   * such a choice other than `ASK`, or `null` if the user cancels.
+   */
+  constructor(
+    engine: Engine,
+    choice: string,
+    patients: Patient[],
+    ask: () => Promise<string | null>,
+  ) {
     this.#engine = engine;
     this.#choice = choice;
+    this.#ask = ask;
     this.#ehrs = new Map(patients.map(({ ehr, label }) => [label, ehr]));
   }
 
@@ -40,7 +55,7 @@ export class Target {
       [BY_FILE]: () => /^[^_.]+/.exec(file)?.[0],
       [BY_SUBJECT]: () => subjectOf(text),
     };
-    const key = keys[this.#choice];
+    const key = keys[this.#choice ?? ""];
     if (!key) return null;
     const found = key();
     if (found) return found;
@@ -50,7 +65,8 @@ export class Target {
 
   /** Returns the EHR of a document, which is created if there is none yet. */
   async ehr(name: string, text: string): Promise<string> {
-    if (this.#isChosen) return this.#choice;
+    const choice = await this.#chosen();
+    if (this.#isEhr(choice)) return choice;
     const key = this.#key(name, text);
     const found = this.#ehrs.get(key ?? "");
     if (found !== undefined) return found;
@@ -59,18 +75,32 @@ export class Target {
     return made;
   }
 
-  get #isChosen(): boolean {
-    return !["", BY_FOLDER, BY_FILE, BY_SUBJECT].includes(this.#choice);
+  #isEhr(choice: string): boolean {
+    return !["", BY_FOLDER, BY_FILE, BY_SUBJECT].includes(choice);
+  }
+
+  /** Returns the choice, after the question at the first document. */
+  async #chosen(): Promise<string> {
+    if (this.#choice === ASK) this.#choice = await this.#ask();
+    if (this.#choice === null) throw new Fault("noPatient");
+    return this.#choice;
+  }
+
+  /** Returns the numbers of added documents by EHR. */
+  get added(): ReadonlyMap<string, number> {
+    return this.#added;
   }
 
   /** Adds a document. If it is refused, no empty patient is left in this browser. */
   async add(name: string, text: string): Promise<void> {
-    const key = this.#isChosen ? "" : (this.#key(name, text) ?? "");
-    const isNew = !this.#isChosen && !this.#ehrs.has(key);
+    const isEhr = this.#isEhr(await this.#chosen());
+    const key = isEhr ? "" : (this.#key(name, text) ?? "");
+    const isNew = !isEhr && !this.#ehrs.has(key);
     const before = isNew ? await this.#engine.call("contents", null) : null;
     const ehr = await this.ehr(name, text);
     try {
       await this.#engine.call("add", { name, text, ehr });
+      this.#added.set(ehr, (this.#added.get(ehr) ?? 0) + 1);
     } catch (error) {
       // A server cannot remove the new EHR. The next document of this drop uses it.
       if (before?.set) {

@@ -59,6 +59,12 @@ export const data: Texts["data"] = {
   filesAbout:
     "Templates (OPT 1.4), Compositions (kanonisches JSON oder XML, FLAT, STRUCTURED), Leitlinien (GDL2) und Exporte (.ndjson), auch in Ordnern und .zip-Archiven.",
   target: "Compositions gehören zu",
+  targetAsk: "Fragen, wenn Compositions hinzukommen",
+  targetNone: "Bitte wählen…",
+  targetTitle: "Zu welchem Patienten gehören die Compositions?",
+  targetFolders: ({ count, names }) =>
+    `Die Dateien liegen in ${t.counted(count, { one: "Ordner oder Archiv", other: "Ordnern oder Archiven" })}: ${names}`,
+  targetAdd: "Hinzufügen",
   targetNew: "Ein neuer Patient",
   targetFolder: "Ein Patient je Ordner",
   targetFile: "Ein Patient je Dateiname, bis _ oder .",
@@ -75,6 +81,12 @@ export const data: Texts["data"] = {
   added: ({ count, of }) => `${t.number(count)} von ${t.number(of)} Dateien hinzugefügt`,
   addedCancelled: ({ count, of }) =>
     `${t.number(count)} von ${t.number(of)} Dateien hinzugefügt, dann abgebrochen`,
+  addedTo: ({ list, more }) =>
+    more > 0
+      ? `Compositions sind bei: ${list} und ${t.counted(more, { one: "weiteren Patienten", other: "weiteren Patienten" })}.`
+      : `Compositions sind bei: ${list}.`,
+  tookBack: ({ count }) =>
+    `Das Hinzufügen von ${t.counted(count, { one: "Datei", other: "Dateien" })} wurde rückgängig gemacht.`,
   addedFile: ({ name }) => `${name}: hinzugefügt`,
   addedWarned: ({ count, of, warnings }) =>
     `${t.number(count)} von ${t.number(of)} Compositions hinzugefügt, mit ${t.counted(warnings, { one: "Warnung", other: "Warnungen" })}`,

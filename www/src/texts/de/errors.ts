@@ -45,6 +45,8 @@ export const errors: Texts["errors"] = {
     `Zeile ${line}, Spalte ${column}: das ist kein JSON: gefunden wurde \`${found}\``,
   jsonEnds: ({ line, column }) =>
     `Zeile ${line}, Spalte ${column}: das ist kein JSON: der Text endet hier`,
+  noPatient: () => "für sie wurde kein Patient gewählt",
+  archiveDamaged: ({ reason }) => `dieses Archiv lässt sich nicht lesen: ${reason}`,
   archiveTooLarge: ({ megabytes }) =>
     `das Archiv enthält mehr als ${t.number(megabytes)} MB: entpacken Sie es, und fügen Sie die Dateien in Teilen hinzu`,
   refused: () => "abgelehnt",

@@ -75,6 +75,8 @@ export const frame: Texts["frame"] = {
   sourceOther: "Anderer Server…",
   sourceNamed: "Der angegebene Server",
   browserNotReached: "Die Daten dieses Browsers waren nicht erreichbar.",
+  notSelectedAgain: ({ host }) =>
+    `Der Server ${host} wurde nicht wieder gewählt: es wurde kein Token angegeben.`,
   notReached: ({ host }) => `Der Server ${host} war nicht erreichbar.`,
   browserStays: "Weiterhin antworten die Daten dieses Browsers.",
   serverStays: ({ host }) => `Weiterhin antwortet der Server ${host}.`,

@@ -22,6 +22,12 @@ export const results: Texts["results"] = {
   copyProgram: "Die Abfrage als Programm kopieren",
   copyAs: "Kopieren als…",
   pages: "Seiten des Ergebnisses",
+  earlier: ({ q }) =>
+    `Von einer früheren Abfrage: Text oder Wert haben sich seither geändert. Tabelle, Diagramm und gespeicherte Dateien gehören zu: ${q}`,
+  earlierExplained: ({ q }) =>
+    `Von einer früheren Abfrage: Text oder Wert haben sich seither geändert. Erklärt wird: ${q}`,
+  thisPage: "Sortierung und Filter betreffen nur diese Seite.",
+  unfiltered: "Die Filter der Tabelle gelten hier nicht: das Diagramm zeigt alle Zeilen.",
   paged: "Das Ergebnis wird seitenweise angezeigt und gespeichert.",
   pageBefore: "Vorige Seite",
   pageNext: "Nächste Seite",

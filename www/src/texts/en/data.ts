@@ -59,6 +59,12 @@ export const data = {
   filesAbout:
     "Templates (OPT 1.4), compositions (canonical JSON or XML, FLAT, STRUCTURED), guides (GDL2) and exports (.ndjson), also in folders and .zip archives.",
   target: "Compositions go to",
+  targetAsk: "Ask when compositions are added",
+  targetNone: "Choose…",
+  targetTitle: "To which patient do the compositions belong?",
+  targetFolders: ({ count, names }: { count: number; names: string }) =>
+    `The files are in ${t.counted(count, { one: "folder or archive", other: "folders or archives" })}: ${names}`,
+  targetAdd: "Add",
   targetNew: "A new patient",
   targetFolder: "A patient for each folder",
   targetFile: "A patient for each file name, up to _ or .",
@@ -76,6 +82,11 @@ export const data = {
     `${t.number(count)} of ${t.number(of)} files added`,
   addedCancelled: ({ count, of }: { count: number; of: number }) =>
     `${t.number(count)} of ${t.number(of)} files added, then cancelled`,
+  addedTo: ({ list, more }: { list: string; more: number }) =>
+    more > 0
+      ? `Compositions went to: ${list} and ${t.counted(more, { one: "more patient", other: "more patients" })}.`
+      : `Compositions went to: ${list}.`,
+  tookBack: ({ count }: { count: number }) => `The addition of ${files(count)} was undone.`,
   addedFile: ({ name }: { name: string }) => `${name}: added`,
   addedWarned: ({ count, of, warnings }: { count: number; of: number; warnings: number }) =>
     `${t.number(count)} of ${t.number(of)} compositions added with ${t.counted(warnings, { one: "warning", other: "warnings" })}`,

@@ -40,6 +40,8 @@ export const errors = {
     `line ${line}, column ${column}: this is not JSON: found \`${found}\``,
   jsonEnds: ({ line, column }: { line: number; column: number }) =>
     `line ${line}, column ${column}: this is not JSON: found the end of the text`,
+  noPatient: () => "no patient was chosen for it",
+  archiveDamaged: ({ reason }: { reason: string }) => `this archive cannot be read: ${reason}`,
   archiveTooLarge: ({ megabytes }: { megabytes: number }) =>
     `the archive holds more than ${t.number(megabytes)} MB: unpack it, and add its files in parts`,
   refused: () => "refused",

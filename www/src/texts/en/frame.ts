@@ -84,6 +84,8 @@ export const frame = {
   sourceOther: "Another server…",
   sourceNamed: "The named server",
   browserNotReached: "The data of this browser were not reached.",
+  notSelectedAgain: ({ host }: { host: string }) =>
+    `The server ${host} was not selected again: no token was given.`,
   notReached: ({ host }: { host: string }) => `The server at ${host} was not reached.`,
   browserStays: "The data of this browser still answers.",
   serverStays: ({ host }: { host: string }) => `The server at ${host} still answers.`,

@@ -21,6 +21,12 @@ export const results = {
   copyProgram: "Copy the query as a program",
   copyAs: "Copy as…",
   pages: "Pages of the result",
+  earlier: ({ q }: { q: string }) =>
+    `Of an earlier query: the text or a value has changed since. Table, chart and saved files belong to: ${q}`,
+  earlierExplained: ({ q }: { q: string }) =>
+    `Of an earlier query: the text or a value has changed since. This explains: ${q}`,
+  thisPage: "Sorting and filters concern this page only.",
+  unfiltered: "The filters of the table do not apply here: the chart draws all rows.",
   paged: "The result is shown in pages, and saved page by page.",
   pageBefore: "Previous page",
   pageNext: "Next page",

@@ -59,6 +59,12 @@ export const data: Texts["data"] = {
   filesAbout:
     "Mallar (OPT 1.4), kompositioner (kanonisk JSON eller XML, FLAT, STRUCTURED), riktlinjer (GDL2) och exporter (.ndjson), även i mappar och .zip-arkiv.",
   target: "Kompositioner hör till",
+  targetAsk: "Fråga när kompositioner läggs till",
+  targetNone: "Välj…",
+  targetTitle: "Vilken patient hör kompositionerna till?",
+  targetFolders: ({ count, names }) =>
+    `Filerna finns i ${t.counted(count, { one: "mapp eller arkiv", other: "mappar eller arkiv" })}: ${names}`,
+  targetAdd: "Lägg till",
   targetNew: "En ny patient",
   targetFolder: "En patient per mapp",
   targetFile: "En patient per filnamn, fram till _ eller .",
@@ -75,6 +81,12 @@ export const data: Texts["data"] = {
   added: ({ count, of }) => `${t.number(count)} av ${t.number(of)} filer tillagda`,
   addedCancelled: ({ count, of }) =>
     `${t.number(count)} av ${t.number(of)} filer tillagda, sedan avbrutet`,
+  addedTo: ({ list, more }) =>
+    more > 0
+      ? `Kompositionerna finns hos: ${list} och ${t.counted(more, { one: "patient till", other: "patienter till" })}.`
+      : `Kompositionerna finns hos: ${list}.`,
+  tookBack: ({ count }) =>
+    `Tillägget av ${t.counted(count, { one: "fil", other: "filer" })} ångrades.`,
   addedFile: ({ name }) => `${name}: tillagd`,
   addedWarned: ({ count, of, warnings }) =>
     `${t.number(count)} av ${t.number(of)} kompositioner tillagda med ${t.counted(warnings, { one: "varning", other: "varningar" })}`,

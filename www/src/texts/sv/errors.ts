@@ -41,6 +41,8 @@ export const errors: Texts["errors"] = {
     `rad ${line}, kolumn ${column}: detta är inte JSON: hittade \`${found}\``,
   jsonEnds: ({ line, column }) =>
     `rad ${line}, kolumn ${column}: detta är inte JSON: texten tar slut här`,
+  noPatient: () => "ingen patient valdes för den",
+  archiveDamaged: ({ reason }) => `arkivet går inte att läsa: ${reason}`,
   archiveTooLarge: ({ megabytes }) =>
     `arkivet innehåller mer än ${t.number(megabytes)} MB: packa upp det och lägg till filerna i delar`,
   refused: () => "nekad",

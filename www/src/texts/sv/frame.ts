@@ -75,6 +75,7 @@ export const frame: Texts["frame"] = {
   sourceOther: "En annan server…",
   sourceNamed: "Den angivna servern",
   browserNotReached: "Den här webbläsarens data kunde inte nås.",
+  notSelectedAgain: ({ host }) => `Servern ${host} valdes inte igen: ingen token angavs.`,
   notReached: ({ host }) => `Servern ${host} kunde inte nås.`,
   browserStays: "Den här webbläsarens data svarar fortfarande.",
   serverStays: ({ host }) => `Servern ${host} svarar fortfarande.`,

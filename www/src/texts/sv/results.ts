@@ -22,6 +22,12 @@ export const results: Texts["results"] = {
   copyProgram: "Kopiera frågan som ett program",
   copyAs: "Kopiera som…",
   pages: "Resultatets sidor",
+  earlier: ({ q }) =>
+    `Från en tidigare fråga: texten eller ett värde har ändrats sedan dess. Tabell, diagram och sparade filer hör till: ${q}`,
+  earlierExplained: ({ q }) =>
+    `Från en tidigare fråga: texten eller ett värde har ändrats sedan dess. Detta förklarar: ${q}`,
+  thisPage: "Sortering och filter gäller bara den här sidan.",
+  unfiltered: "Tabellens filter gäller inte här: diagrammet visar alla rader.",
   paged: "Resultatet visas och sparas sida för sida.",
   pageBefore: "Föregående sida",
   pageNext: "Nästa sida",
