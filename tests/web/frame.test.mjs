@@ -163,6 +163,7 @@ test("each dropped file is reported, and cancelling skips the rest", () =>
   onPage(async (page) => {
     const text = await composition(page);
     await page.click("#tab-data");
+    await page.selectOption("#target", { label: "A new patient" });
     // The fourth file blocks until it is released.
     await page.evaluate(() => {
       const { text } = Blob.prototype;
