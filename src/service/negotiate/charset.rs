@@ -7,6 +7,7 @@
 use super::super::Request;
 use super::super::error::Failure;
 use super::{Format, media_type};
+use std::ops::Range;
 
 /// The character encodings that are read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,12 +56,12 @@ impl Charset {
             .transpose()
     }
 
-    /// Returns the encoding of a byte order mark at the start of a body.
-    fn from_mark(body: &[u8]) -> Option<Charset> {
+    /// Returns the encoding of a byte order mark at the start of a body, and the text behind it.
+    fn from_mark(body: &[u8]) -> Option<(Charset, &[u8])> {
         match body {
-            [0xEF, 0xBB, 0xBF, ..] => Some(Charset::Utf8),
-            [0xFE, 0xFF, ..] => Some(Charset::Utf16Be),
-            [0xFF, 0xFE, ..] => Some(Charset::Utf16Le),
+            [0xEF, 0xBB, 0xBF, text @ ..] => Some((Charset::Utf8, text)),
+            [0xFE, 0xFF, text @ ..] => Some((Charset::Utf16Be, text)),
+            [0xFF, 0xFE, text @ ..] => Some((Charset::Utf16Le, text)),
             _ => None,
         }
     }
@@ -73,10 +74,10 @@ impl Charset {
             [b'<', 0, ..] => return Ok(Some(Charset::Utf16Le)),
             _ => {}
         }
-        let Some(name) = declared(body) else {
+        let Some((_, name)) = declared(body) else {
             return Ok(None);
         };
-        match Charset::from_name(&String::from_utf8_lossy(&body[name]))? {
+        match Charset::from_name(name)? {
             // The declaration could be read, so the document is not UTF-16.
             Charset::Utf16 | Charset::Utf16Le | Charset::Utf16Be => Ok(Some(Charset::Utf8)),
             other => Ok(Some(other)),
@@ -114,19 +115,20 @@ fn undecodable(charset: &str, at: usize) -> Failure {
     ))
 }
 
-/// Returns the place of the encoding's name in an XML declaration.
-fn declared(body: &[u8]) -> Option<std::ops::Range<usize>> {
-    let end = body.iter().take(200).position(|b| *b == b'>')?;
-    let declaration = body[..end].strip_prefix(b"<?xml")?;
-    let name = b"encoding";
-    let after = declaration.windows(name.len()).position(|w| w == name)? + name.len();
-    let is_quote = |b: &u8| matches!(b, b'"' | b'\'');
-    let open = after + declaration[after..].iter().position(is_quote)?;
-    let length = declaration[open + 1..]
-        .iter()
-        .position(|b| *b == declaration[open])?;
-    let start = b"<?xml".len() + open + 1;
-    Some(start..start + length)
+/// Returns the encoding's name in an XML declaration, and its place.
+fn declared(body: &[u8]) -> Option<(Range<usize>, &str)> {
+    const START: &str = "<?xml";
+    const MEMBER: &str = "encoding";
+    let head = body.strip_prefix(START.as_bytes())?;
+    let end = head.iter().take(200).position(|b| *b == b'>')?;
+    let declaration = str::from_utf8(head.get(..end)?).ok()?;
+    let (before, after) = declaration.split_once(MEMBER)?;
+    let open = after.find(['"', '\''])?;
+    let (quote, rest) = after.get(open..)?.split_at_checked(1)?;
+    let (name, _) = rest.split_once(quote)?;
+    let at = [START.len(), before.len(), MEMBER.len(), open + 1];
+    let at: usize = at.iter().sum();
+    Some((at..at + name.len(), name))
 }
 
 /// Checks that Content-Type names no encoding, or one that is supported: 415.
@@ -156,20 +158,22 @@ pub(crate) fn decoded(request: &Request) -> Result<Option<Vec<u8>>, Failure> {
     let is_xml = sent.is_some_and(|sent| {
         sent == "text/plain" || Format::from_media_type(&sent) == Some(Format::Xml)
     });
-    let mark = Charset::from_mark(body);
-    let charset = match mark.map_or_else(|| Charset::from_header(request), |mark| Ok(Some(mark)))? {
+    let (charset, content) = match Charset::from_mark(body) {
+        Some((charset, text)) => (Some(charset), text),
+        None => (Charset::from_header(request)?, body),
+    };
+    let charset = match charset {
         None if is_xml => Charset::from_declaration(body)?,
         known => known,
     };
-    let content = &body[if mark.is_some() { 2 } else { 0 }..];
     let mut text = match charset.unwrap_or(Charset::Utf8) {
         Charset::Utf8 => return Ok(None),
         Charset::Latin1 => latin1(content)?,
         Charset::Utf16 | Charset::Utf16Be => utf16(content, u16::from_be_bytes)?,
         Charset::Utf16Le => utf16(content, u16::from_le_bytes)?,
     };
-    if is_xml && let Some(name) = declared(text.as_bytes()) {
-        text.replace_range(name, "UTF-8");
+    if is_xml && let Some((place, _)) = declared(text.as_bytes()) {
+        text.replace_range(place, "UTF-8");
     }
     Ok(Some(text.into_bytes()))
 }
