@@ -104,7 +104,7 @@ const TASKS: &[Task] = &[
     },
     Task { name: "docs", usage: "docs\n      Builds the documentation as a site into dist/docs, and checks every link.", run: docs::run },
     Task { name: "package", usage: "package\n      Builds the npm package in dist/package, and packs it as dist/aqlite.tgz.", run: |_| bundle::package() },
-    Task { name: "greet", usage: "", run: serve::greet },
+    Task { name: "second-stage", usage: "", run: serve::second_stage },
 ];
 
 fn main() -> ExitCode {

@@ -1,9 +1,12 @@
 //! `cargo xtask serve`: the repository and the page on this machine, with local D1 and KV.
+//!
+//! The command builds the worker, and then becomes the server, so that the REST interface answers
+//! soon. The server starts the command `second-stage` of this program, which builds the page and
+//! loads the sample, and stops it when it stops itself.
 
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use crate::development::{self, Built};
 use crate::options::Options;
@@ -11,10 +14,7 @@ use crate::process::{command, root, run_silently};
 use crate::progress::step;
 use crate::stamp::unless_fresh;
 use crate::tools::{npm_packages, npm_program};
-use crate::{bundle, http, sample};
-
-/// The maximum time until the server answers.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::{bundle, sample};
 
 pub fn run_server(args: &[String]) -> Result<(), String> {
     let options = Options::read(
@@ -40,23 +40,34 @@ pub fn run_server(args: &[String]) -> Result<(), String> {
         sample::generate()?;
         Built::deployed()
     } else {
-        development::build(prepare)?
+        development::build_worker(prepare)?
     };
-    start_greeter(port, &built, &options)?;
-    become_process(&mut server(port, &state, &built, &options))
+    let mut server = server(port, &state, &built, &options);
+    add_second_stage(&mut server, port, &built, &options)?;
+    become_process(&mut server)
 }
 
-/// Starts the process that waits for the server, and loads the sample data.
-fn start_greeter(port: u16, built: &Built, options: &Options) -> Result<(), String> {
-    let mut greeter = Command::new(std::env::current_exe().map_err(|e| e.to_string())?);
-    greeter.args(["greet", "--port", &port.to_string()]);
+/// Adds the command line of the second stage to that of the server, which starts it.
+fn add_second_stage(
+    server: &mut Command,
+    port: u16,
+    built: &Built,
+    options: &Options,
+) -> Result<(), String> {
+    server
+        .arg("--")
+        .arg(std::env::current_exe().map_err(|e| e.to_string())?)
+        .args(["second-stage", "--port", &port.to_string()]);
     if !options.has("no-sample") {
-        greeter.arg("--sample").arg(&built.sample);
+        server.arg("--sample").arg(&built.sample);
     }
     if options.has("admin") {
-        greeter.arg("--admin");
+        server.arg("--admin");
     }
-    greeter.spawn().map(drop).map_err(|e| e.to_string())
+    if !built.has_page {
+        server.arg("--build-page");
+    }
+    Ok(())
 }
 
 fn port_of(options: &Options) -> Result<u16, String> {
@@ -107,6 +118,9 @@ fn server(port: u16, state: &Path, built: &Built, options: &Options) -> Command 
     server.arg("--state").arg(state);
     server.arg("--worker").arg(&built.worker);
     server.arg("--page").arg(&built.page);
+    if !built.has_page {
+        server.args(["--waiting-page", "xtask/waiting"]);
+    }
     let mut set = |name: &str, value: &str| {
         server.args(["--var", &format!("{name}={value}")]);
     };
@@ -136,29 +150,28 @@ fn become_process(command: &mut Command) -> Result<(), String> {
     crate::process::run(command)
 }
 
-/// Waits until a starting server answers, loads the sample, and prints the addresses.
-pub fn greet(args: &[String]) -> Result<(), String> {
-    let options = Options::read(args, &["port", "sample"], &["admin"])?;
+/// Loads the sample into the server, which answers already, and prints the addresses. With
+/// `--build-page` it prints them first, because the build of page and sample takes a minute.
+pub fn second_stage(args: &[String]) -> Result<(), String> {
+    let options = Options::read(args, &["port", "sample"], &["admin", "build-page"])?;
     let port = port_of(&options)?;
-    let started = Instant::now();
-    while http::send(port, "OPTIONS", "/v1/", "", b"").is_err() {
-        if started.elapsed() > PATIENCE {
-            return Err(format!("the server did not answer on port {port}"));
+    let load = || {
+        if let Some(folder) = options.given("sample") {
+            let outcome = sample::load(port, Path::new(folder));
+            println!("{}", outcome.unwrap_or_else(|e| format!("no sample: {e}")));
         }
-        std::thread::sleep(Duration::from_millis(200));
+    };
+    let greet = |page| println!("{}", welcome(port, page, options.has("admin")));
+    if options.has("build-page") {
+        greet("  (follows when it is compiled: usually 1 minute)");
+        return development::build_page(load);
     }
-    if let Some(folder) = options.given("sample") {
-        println!(
-            "{}",
-            sample::load(port, Path::new(folder))
-                .unwrap_or_else(|message| format!("no sample: {message}"))
-        );
-    }
-    println!("{}", welcome(port, options.has("admin")));
+    load();
+    greet("");
     Ok(())
 }
 
-fn welcome(port: u16, admin: bool) -> String {
+fn welcome(port: u16, page: &str, admin: bool) -> String {
     let base = format!("http://127.0.0.1:{port}");
     let admin = if admin {
         "  ADMIN=true: physical deletes and reset are open as well\n"
@@ -169,7 +182,7 @@ fn welcome(port: u16, admin: bool) -> String {
         "
 aqlite is ready (Ctrl-C stops it)
 
-  page                 {base}/
+  page                 {base}/{page}
   REST, native         {base}/v1
   REST, openEHR ITS    {base}/rest/openehr/v1
 

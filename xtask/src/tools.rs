@@ -3,8 +3,9 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::Stdio;
 
-use crate::process::{cargo, command, find, output_of, root, run};
+use crate::process::{cargo, command, find, output_of, root, run, run_silently};
 
 /// The target of Cloudflare and of browsers.
 pub const WASM: &str = "wasm32-unknown-unknown";
@@ -26,11 +27,25 @@ pub fn target(name: &str) -> Result<(), String> {
 
 /// Compiles the runner of wasm-bindgen tests, and returns its path.
 pub fn wasm_test_runner() -> Result<PathBuf, String> {
-    let program = ["--bin", "wasm-test-runner", "--features", "wasm-tests"];
-    run(cargo(&["build", "--quiet", "--package", "xtask"]).args(program))?;
+    own_program("wasm-test-runner", "wasm-tests")
+}
+
+/// Compiles the program that writes bindings, and returns its path.
+pub fn bindings_writer() -> Result<PathBuf, String> {
+    own_program("write-bindings", "bindings")
+}
+
+/// Compiles a program of this package that needs a feature, and returns its path.
+fn own_program(name: &str, feature: &str) -> Result<PathBuf, String> {
+    let program = ["--bin", name, "--features", feature];
+    run_silently(
+        cargo(&["build", "--quiet", "--package", "xtask"])
+            .args(program)
+            .stderr(Stdio::inherit()),
+    )?;
     let folder = std::env::current_exe().map_err(|e| e.to_string())?;
     let suffix = std::env::consts::EXE_SUFFIX;
-    Ok(folder.with_file_name(format!("wasm-test-runner{suffix}")))
+    Ok(folder.with_file_name(format!("{name}{suffix}")))
 }
 
 /// Returns `cargo-fuzz` in the tested version.
