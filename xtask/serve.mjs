@@ -1,11 +1,13 @@
-// Runs the worker in workerd on this machine, on 127.0.0.1, by the API of miniflare: no proxy before it, no inspector, no log files. The
-// development server of wrangler writes what the database answers into a log file, and its inspector shows it to every local program.
+// Runs the worker in workerd on this machine, on 127.0.0.1, by the API of miniflare: no proxy before
+// it, no inspector, no log files. The development server of wrangler writes what the database
+// answers into a log file, and its inspector shows it to every local program.
 //
-//   node xtask/serve.mjs --port 8787 --state FOLDER [--worker FOLDER] [--page FOLDER] [--waiting-page FOLDER]
-//     [--config wrangler.toml] [--var NAME=VALUE]… [--log info] [-- PROGRAM ARGUMENT…]
+//   node xtask/serve.mjs --port 8787 --state FOLDER [--worker FOLDER] [--page FOLDER]
+//     [--waiting-page FOLDER] [--config wrangler.toml] [--var NAME=VALUE]… [--log info]
+//     [-- PROGRAM ARGUMENT…]
 //
-// PROGRAM starts when the server answers, and stops with it. With `--waiting-page`, PROGRAM builds the page: the server has the waiting
-// page until PROGRAM ends without an error.
+// PROGRAM starts when the server answers, and stops with it. With `--waiting-page`, PROGRAM builds
+// the page: the server has the waiting page until PROGRAM ends without an error.
 import { spawn } from "node:child_process";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
@@ -119,10 +121,9 @@ let isChanging = false;
 /** The process of PROGRAM. */
 let companion;
 
-async function end(code) {
+function end(code) {
   isEnding = true;
-  await Promise.allSettled([stopCompanion(), miniflare.dispose()]);
-  process.exit(code);
+  return miniflare.dispose().finally(() => process.exit(code));
 }
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => end(0));
 
@@ -149,14 +150,17 @@ function startCompanion() {
   });
 }
 
-/** Stops PROGRAM and the processes that it started. */
-async function stopCompanion() {
-  if (companion?.pid === undefined || companion.exitCode !== null) return;
-  const ended = new Promise((resolve) => companion.once("exit", resolve));
+/**
+ * Stops PROGRAM and the processes that it started. It must not wait: wrangler listens to signals
+ * too, and ends this process before `end` does.
+ */
+function stopCompanion() {
+  const hasEnded = companion?.exitCode !== null || companion.signalCode !== null;
+  if (companion?.pid === undefined || hasEnded) return;
   if (process.platform === "win32") companion.kill();
   else process.kill(-companion.pid, "SIGTERM");
-  await ended;
 }
+process.on("exit", stopCompanion);
 
 /** Replaces the waiting page by the complete one. workerd starts again for it, with the same port. */
 async function finishPage(isBuilt) {

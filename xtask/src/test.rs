@@ -53,6 +53,9 @@ pub fn run(args: &[String]) -> Result<(), String> {
             "--quiet",
             "--workspace",
             "--all-targets",
+            // The program that writes bindings.
+            "--features",
+            "xtask/bindings",
             "--",
             "--deny",
             "warnings",
