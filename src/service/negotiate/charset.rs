@@ -87,7 +87,7 @@ impl Charset {
 
 /// Returns a text of ISO 8859-1, whose bytes are the code points of its characters.
 fn latin1(body: &[u8]) -> Result<String, Failure> {
-    // Control characters, which nobody sends: another encoding has letters or quotation marks there.
+    // Control characters. No client sends them: another encoding has letters or quotation marks there.
     match body.iter().position(|b| matches!(b, 0x80..=0x9F)) {
         Some(at) => Err(undecodable("ISO-8859-1", at)),
         None => Ok(body.iter().map(|b| char::from(*b)).collect()),
