@@ -21,6 +21,21 @@ pub struct Request {
 }
 
 impl Request {
+    /// Returns the same request with another body.
+    #[must_use]
+    pub(crate) fn replacing_body(&self, body: Vec<u8>) -> Request {
+        // Field by field: a clone would copy the body that is replaced.
+        Request {
+            method: self.method.clone(),
+            path: self.path.clone(),
+            query: self.query.clone(),
+            headers: self.headers.clone(),
+            body,
+            base_url: self.base_url.clone(),
+            part: self.part.clone(),
+        }
+    }
+
     /// Creates a request from the target of its request line: `/v1/query/aql?q=SELECT%20…`.
     pub fn new(method: &str, target: &str) -> Request {
         // A fragment is never part of a request. A client may have sent it nevertheless.

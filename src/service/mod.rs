@@ -589,10 +589,7 @@ impl<R: Repository> Service<R> {
         if progress == Progress::Input {
             gunzip.end().map_err(Failure::of_gzip)?;
         }
-        Ok(Some(Request {
-            body,
-            ..request.clone()
-        }))
+        Ok(Some(request.replacing_body(body)))
     }
 
     /// Returns a request with its body in UTF-8; `None` if it was.
@@ -603,10 +600,7 @@ impl<R: Repository> Service<R> {
         if body.len() > self.config.limits.body {
             return Err(Failure::too_large("body in UTF-8", self.config.limits.body));
         }
-        Ok(Some(Request {
-            body,
-            ..request.clone()
-        }))
+        Ok(Some(request.replacing_body(body)))
     }
 
     /// Returns the future of the operation of a request.

@@ -224,6 +224,15 @@ fn media_type(value: &str) -> String {
         .to_ascii_lowercase()
 }
 
+/// Returns a parameter of a media type, or of a range of a header: `0.5` for `q` of `text/csv;q=0.5`.
+pub(crate) fn parameter<'v>(value: &'v str, name: &str) -> Option<&'v str> {
+    let parameters = value.split(';').skip(1);
+    let mut pairs = parameters.filter_map(|parameter| parameter.split_once('='));
+    pairs
+        .find(|(key, _)| key.trim().eq_ignore_ascii_case(name))
+        .map(|(_, value)| value.trim())
+}
+
 /// The media types that the body of an operation may have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Accepted {

@@ -2,6 +2,7 @@
 
 use super::call::Call;
 use super::error::{Failure, shortened};
+use super::negotiate::parameter;
 use crate::gdl::time::{Clock, Moment, Precision, Zone};
 use crate::gdl::{CompiledGuide, Guide, Options};
 
@@ -71,10 +72,11 @@ fn accepted_language<'g>(call: &Call<'_>, guide: &'g Guide) -> Option<&'g str> {
     let accepted = call.request.header("Accept-Language").unwrap_or_default();
     let mut best: Option<(f64, &str)> = None;
     for part in accepted.split(',') {
-        let (tag, weight) = part.split_once(';').unwrap_or((part, "q=1"));
-        let weight = weight.trim().strip_prefix(['q', 'Q']);
-        let weight = weight.and_then(|w| w.trim_start().strip_prefix('='));
-        let weight = weight.and_then(|w| w.trim().parse::<f64>().ok());
+        let (tag, weight) = match part.split_once(';') {
+            Some((tag, _)) => (tag, parameter(part, "q").unwrap_or_default()),
+            None => (part, "1"),
+        };
+        let weight = weight.parse::<f64>().ok();
         let weight = weight.filter(|w| (0.0..=1.0).contains(w)).unwrap_or(0.0);
         if weight > best.map_or(0.0, |(w, _)| w) {
             let known = known_language(tag.trim(), guide);

@@ -112,9 +112,8 @@ export class SourceChoice {
     const server = this.#server(this.#chosen);
     if (server === null) return forget("sessionStorage", KEPT);
     const isOwn = this.#chosen === OWN;
-    const kept: KeptServer = {
-      ...{ base: server.base, isOwn, hadToken: server.authorization !== null },
-    };
+    const hadToken = server.authorization !== null;
+    const kept: KeptServer = { base: server.base, isOwn, hadToken };
     remember("sessionStorage", KEPT, JSON.stringify(kept));
   }
 

@@ -326,14 +326,17 @@ pub(crate) fn in_order(instances: &mut Vec<Instance>, now: Moment) {
     order::sort_by_key(instances, |i| i.time.map(|t| t.millis));
 }
 
+/// Whether a character may occur in an archetype id. The id becomes a part of a query.
+pub(crate) fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "_.-".contains(c)
+}
+
 /// Returns the class in an archetype id such as `openEHR-EHR-OBSERVATION.body_weight.v2`; `None`
 /// for any other text.
 pub fn class_of(model_id: &str) -> Option<&str> {
     let (model, concept) = model_id.split_once('.')?;
     let mut parts = model.split('-');
     let class = parts.nth(2)?;
-    // The id becomes a part of a query, so no other characters may occur in it.
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
     let is_concept = !concept.is_empty() && concept.chars().all(is_plain);
     let is_archetype = parts.next().is_none() && is_concept && Cls::parse(class).is_some();
     is_archetype.then_some(class)

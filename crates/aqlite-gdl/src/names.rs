@@ -1,6 +1,6 @@
 //! Checks of the names in a guide: archetype ids, paths, and the members of its objects.
 
-use super::bind::class_of;
+use super::bind::{class_of, is_plain};
 use super::item::Item;
 use aqlite_rm::diag::{Diagnostic, near};
 
@@ -90,7 +90,6 @@ pub(crate) fn is_model_id(model_id: &str) -> bool {
     let is_archetype = model.split('-').count() > 2;
     let version = concept.rsplit_once(".v").map(|(_, version)| version);
     let has_version = version.is_some_and(|v| v.starts_with(|c: char| c.is_ascii_digit()));
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
     !is_archetype || (has_version && class_of(model_id).is_some() && model.chars().all(is_plain))
 }
 

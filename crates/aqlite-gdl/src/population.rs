@@ -136,8 +136,8 @@ impl<'g> Population<'g> {
         let Some(ehr) = ehr.text().map(|id| self.number_of(id)) else {
             return;
         };
-        let copied = self.copied.get(query).cloned().unwrap_or_default();
-        let (Some(elements), Some(query), Some(found)) = (
+        let (Some(copied), Some(elements), Some(query), Some(found)) = (
+            self.copied.get(query),
             self.elements.get_mut(query),
             self.queries.get(query),
             self.found.get_mut(query),
@@ -152,7 +152,7 @@ impl<'g> Population<'g> {
         if let Some(own) = found.get_mut(ehr) {
             let mut instance = query.found(values, &mut self.reader, self.traced);
             instance.elements = elements.numbers_of(query, values);
-            for column in copied {
+            for &column in copied {
                 let cell = values.get(column).zip(instance.values.get(column));
                 let original = cell.and_then(|(found, value)| original_of(*found, value));
                 if let Some(original) = original {

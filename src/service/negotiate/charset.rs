@@ -6,7 +6,7 @@
 
 use super::super::Request;
 use super::super::error::Failure;
-use super::{Format, media_type};
+use super::{Format, media_type, parameter};
 use std::ops::Range;
 
 /// The character encodings that are read.
@@ -14,8 +14,6 @@ use std::ops::Range;
 enum Charset {
     /// UTF-8, and its subset US-ASCII.
     Utf8,
-    /// UTF-16 by its byte order mark, without one big-endian (RFC 2781, section 4.3).
-    Utf16,
     Utf16Le,
     Utf16Be,
     /// ISO 8859-1: each byte is the code point of a character.
@@ -26,9 +24,9 @@ impl Charset {
     fn from_name(name: &str) -> Result<Charset, Failure> {
         match name.to_ascii_lowercase().as_str() {
             "utf-8" | "utf8" | "us-ascii" | "ascii" => Ok(Charset::Utf8),
-            "utf-16" => Ok(Charset::Utf16),
             "utf-16le" => Ok(Charset::Utf16Le),
-            "utf-16be" => Ok(Charset::Utf16Be),
+            // Without a byte order mark, UTF-16 is big-endian (RFC 2781, section 4.3).
+            "utf-16" | "utf-16be" => Ok(Charset::Utf16Be),
             "iso-8859-1" | "iso_8859-1" | "latin1" => Ok(Charset::Latin1),
             _ => {
                 let shown: String = name.chars().take(40).collect();
@@ -45,14 +43,9 @@ impl Charset {
     /// # Errors
     /// 415 for an encoding that is not supported.
     fn from_header(request: &Request) -> Result<Option<Charset>, Failure> {
-        let parameters = request
-            .header("Content-Type")
-            .unwrap_or_default()
-            .split(';');
-        let mut pairs = parameters.skip(1).filter_map(|pair| pair.split_once('='));
-        pairs
-            .find(|(name, _)| name.trim().eq_ignore_ascii_case("charset"))
-            .map(|(_, value)| Charset::from_name(value.trim().trim_matches(['"', '\''])))
+        let sent = request.header("Content-Type").unwrap_or_default();
+        parameter(sent, "charset")
+            .map(|name| Charset::from_name(name.trim_matches(['"', '\''])))
             .transpose()
     }
 
@@ -79,7 +72,7 @@ impl Charset {
         };
         match Charset::from_name(name)? {
             // The declaration could be read, so the document is not UTF-16.
-            Charset::Utf16 | Charset::Utf16Le | Charset::Utf16Be => Ok(Some(Charset::Utf8)),
+            Charset::Utf16Le | Charset::Utf16Be => Ok(Some(Charset::Utf8)),
             other => Ok(Some(other)),
         }
     }
@@ -147,8 +140,8 @@ pub(super) fn check_utf8(request: &Request) -> Result<(), Failure> {
     }
 }
 
-/// Returns a body as UTF-8; `None` if it already is. The declaration of a
-/// converted XML document names UTF-8, because the text may be stored.
+/// Returns a body as UTF-8; `None` if it already is. The declaration of a converted XML document
+/// names UTF-8, because the text may be stored.
 ///
 /// # Errors
 /// 415 for an encoding that is not supported, 400 for bytes that are no characters in it.
@@ -169,7 +162,7 @@ pub(crate) fn decoded(request: &Request) -> Result<Option<Vec<u8>>, Failure> {
     let mut text = match charset.unwrap_or(Charset::Utf8) {
         Charset::Utf8 => return Ok(None),
         Charset::Latin1 => latin1(content)?,
-        Charset::Utf16 | Charset::Utf16Be => utf16(content, u16::from_be_bytes)?,
+        Charset::Utf16Be => utf16(content, u16::from_be_bytes)?,
         Charset::Utf16Le => utf16(content, u16::from_le_bytes)?,
     };
     if is_xml && let Some((place, _)) = declared(text.as_bytes()) {

@@ -1,6 +1,6 @@
 //! The choice between offered media types by the Accept header (RFC 9110 §12.5.1).
 
-use super::{Format, NDJSON, media_type};
+use super::{Format, NDJSON, media_type, parameter};
 use crate::rm::number;
 use crate::service::Request;
 use crate::service::error::Failure;
@@ -63,13 +63,8 @@ impl MediaRange {
             alias if NDJSON.contains(&alias.as_str()) => NDJSON[0].to_owned(),
             other => other,
         };
-        let weight = range
-            .split(';')
-            .skip(1)
-            .filter_map(|parameter| parameter.split_once('='))
-            .find(|(key, _)| key.trim().eq_ignore_ascii_case("q"));
-        let quality = weight
-            .and_then(|(_, q)| number::parse(q.trim()))
+        let quality = parameter(range, "q")
+            .and_then(number::parse)
             .filter(|q| (0.0..=1.0).contains(q))
             .unwrap_or(1.0);
         MediaRange { name, quality }

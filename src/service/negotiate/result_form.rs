@@ -108,10 +108,8 @@ fn wanted_table(request: &Request, format: TableFormat) -> Result<NegotiatedForm
     let accept = request.header("Accept").unwrap_or_default();
     let mut ranges = accept.split(',');
     let range = ranges.find(|range| media_type(range) == format.media_type());
-    let parameters = range.unwrap_or_default().split(';').skip(1);
-    let mut pairs = parameters.filter_map(|parameter| parameter.split_once('='));
-    let times = pairs.find(|(key, _)| key.trim().eq_ignore_ascii_case("times"));
-    let times = match times.map(|(_, value)| value.trim().trim_matches('"')) {
+    let times = range.and_then(|range| super::parameter(range, "times"));
+    let times = match times.map(|value| value.trim_matches('"')) {
         None | Some("instant") => Times::Instant,
         Some("text") => Times::Text,
         Some("both") => Times::Both,

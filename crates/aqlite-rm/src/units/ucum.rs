@@ -220,8 +220,8 @@ impl<'u> Measure<'u> {
         Some(self)
     }
 
-    /// Cancels base units. A unit with a name of its own, such as the watt, has nothing to tell by
-    /// how it is defined.
+    /// Cancels base units. The definition of a unit with a name of its own, such as the watt, does not
+    /// decide its kind.
     fn reduced(mut self) -> Measure<'u> {
         for (above, below) in self.above.iter_mut().zip(&mut self.below) {
             let common = (*above).min(*below);

@@ -58,25 +58,24 @@ fn name_match(object: NodeRef<'_>, step: &Step) -> NameMatch {
             NameMatch::None
         };
     }
-    let is_permitted = |name: &str| {
-        step.label.as_deref() == Some(name) || step.names.iter().any(|other| other == name)
-    };
     // A name in the template may itself end like the number of a repeated sibling.
     match name {
-        full if is_permitted(full) => NameMatch::Full,
-        full if is_permitted(plain_name(full)) => NameMatch::Plain,
+        full if permits(step, full) => NameMatch::Full,
+        full if permits(step, plain_name(full)) => NameMatch::Plain,
         _ => NameMatch::None,
     }
+}
+
+/// Returns whether a name is the label of a node, or one of the names that the template permits.
+fn permits(step: &Step, name: &str) -> bool {
+    step.label.as_deref() == Some(name) || step.names.iter().any(|other| other == name)
 }
 
 /// Returns a runtime name without the number of a repeated sibling. A name that the template
 /// requires is kept, even if it ends like such a number.
 pub(super) fn unnumbered<'n>(name: &'n str, step: &Step) -> &'n str {
-    let is_required = |name: &str| {
-        step.label.as_deref() == Some(name) || step.names.iter().any(|other| other == name)
-    };
     let plain = plain_name(name);
-    let is_kept = is_required(name) || !step.names.is_empty() && !is_required(plain);
+    let is_kept = permits(step, name) || !step.names.is_empty() && !permits(step, plain);
     if is_kept { name } else { plain }
 }
 
