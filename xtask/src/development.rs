@@ -31,7 +31,7 @@ const PAGE: [&str; 6] = [
 ];
 /// The packages of the third run. The worker is none of them: Arrow turns on features of `chrono`
 /// with which the core would be compiled once more.
-const TABLES: [&str; 4] = ["--package", "aqlite-arrow-wasm", "--features", "local"];
+const TABLES: [&str; 2] = ["--package", "aqlite-arrow-wasm"];
 /// The size of the sample that a server starts with: EHRs and compositions.
 const SAMPLE: [&str; 2] = ["36", "240"];
 
