@@ -91,8 +91,8 @@ impl<R: Repository> Service<R> {
     }
 
     async fn stored_guide(&self, id: &str) -> Result<Definition, Failure> {
-        let found = self.definition(KIND, id, VERSION).await?;
-        found.ok_or_else(no_guide)
+        let found = self.select_definition(KIND, None, id, Some(VERSION));
+        found.await?.ok_or_else(no_guide)
     }
 }
 

@@ -12,6 +12,20 @@ const NOW: &str = "2026-11-20T09:30:00Z";
 
 /// Returns the sample composition with an ELEMENT repeated `count` times.
 fn wide(count: usize) -> String {
+    repeated(count, |_, _| {})
+}
+
+/// Returns the same with a number behind each name, as editors of forms write them.
+fn numbered(count: usize) -> String {
+    repeated(count, |index, element| {
+        let name = format!("Weight #{}", index + 1);
+        element["name"]["value"] = name.into();
+    })
+}
+
+/// Returns the sample composition with `count` copies of an ELEMENT, each changed by a function of
+/// its index.
+fn repeated(count: usize, change: impl Fn(usize, &mut serde_json::Value)) -> String {
     let mut document: serde_json::Value = serde_json::from_str(WEIGHT).unwrap();
     let items = document
         .pointer_mut("/content/0/data/events/0/data/items")
@@ -19,6 +33,8 @@ fn wide(count: usize) -> String {
         .expect("the items of the sample");
     let element = items[0].clone();
     items.resize(count, element);
+    let copies = items.iter_mut().enumerate();
+    copies.for_each(|(index, copy)| change(index, copy));
     document.to_string()
 }
 
@@ -27,6 +43,7 @@ fn json_bodies() {
     let web = WebTemplate::of(&template);
     let bodies = [
         ("many members", wide(4_000)),
+        ("many members with numbered names", numbered(4_000)),
         ("lists inside one another", "[".repeat(1_000_000)),
         (
             "objects inside one another",

@@ -2,9 +2,10 @@
 //! and never change.
 //!
 //! The key contains the storing id of the definition, which every list of the database includes. A
-//! definition that was removed and stored again, also by a reset and an import, has another id, so an
-//! old entry of KV is never read. This instance deletes the old entries that it knows; others expire.
-//! If KV is slow or fails, the database returns the definition.
+//! definition that was removed and stored again, also by a reset and an import, has another id. The
+//! service lists the versions of a name before it reads one, so an old entry of KV is not read. This
+//! instance deletes the old entries that it knows; others expire. If KV is slow or fails, the database
+//! returns the definition.
 
 use crate::log::log_problem;
 use aqlite::document::ObjectKind;
@@ -150,10 +151,12 @@ impl<R: Repository> Repository for CachedDefinitions<R> {
             .listed
             .borrow()
             .get(&(kind, name.to_owned(), version.to_owned()))
+            // Shorter bodies are not in KV.
+            .filter(|listed| listed.bytes >= MIN_BODY)
             .cloned();
         let key = listed.as_ref().and_then(|listed| key(kind, listed));
         let (Some(listed), Some(key)) = (listed, key) else {
-            // This instance has not listed the definition yet, so it does not know the storing id.
+            // Without a list, this instance does not know the storing id.
             return self.inner.definition(kind, name, version).await;
         };
         if let Some(body) = read_text(&self.kv, &key).await {
@@ -163,7 +166,7 @@ impl<R: Repository> Repository for CachedDefinitions<R> {
         if let Some(found) = found
             .as_ref()
             // If the definition was stored again since it was listed, `key` is the key of the old one.
-            .filter(|found| found.storing_id == listed.storing_id && found.body.len() >= MIN_BODY)
+            .filter(|found| found.storing_id == listed.storing_id)
         {
             write_text(&self.kv, &key, &found.body, KEPT).await;
         }

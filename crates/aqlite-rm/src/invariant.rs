@@ -360,6 +360,18 @@ pub(super) static INVARIANTS: &[Invariant] = &[
     ),
     rule(
         Cls::OBJECT_REF,
+        "Type_exists",
+        "the class of the object, which is not empty",
+        |n| not_empty(n, Attr::TYPE),
+    ),
+    rule(
+        Cls::GENERIC_ID,
+        "Scheme_valid",
+        "a scheme that is not empty",
+        |n| not_empty(n, Attr::SCHEME),
+    ),
+    rule(
+        Cls::OBJECT_REF,
         "Namespace_valid",
         "a letter, then letters, digits and _.:/&?=+-",
         |n| n.text_at(Attr::NAMESPACE).is_none_or(is_namespace),

@@ -1,6 +1,7 @@
 //! Assignment of objects to constraints: by class, by node or archetype id, and by name among
 //! constraints with the same id.
 
+use super::leaf::is_listed_as;
 use super::pattern::Pattern;
 use super::slot;
 use super::tree::{Attribute, Constraint, Node, Template};
@@ -101,7 +102,7 @@ impl<'t> Names<'t> {
             return self
                 .listed
                 .iter()
-                .any(|n| *n == name.full || *n == name.plain)
+                .any(|n| is_listed_as(n, name.full) || is_listed_as(n, name.plain))
                 || name.code.is_some_and(|c| self.codes.contains(&c));
         }
         self.terms.contains(&name.plain)
@@ -173,15 +174,10 @@ impl<'t> Siblings<'t> {
         if !object.class().is_a(Cls::LOCATABLE) {
             return (0..self.attribute.children.len()).collect();
         }
-        let id = object.text_at(Attr::ARCHETYPE_NODE_ID).unwrap_or_default();
-        // The archetype id at a root is usually repeated as node id.
-        let archetype = object
-            .text_along(&[Attr::ARCHETYPE_DETAILS, Attr::ARCHETYPE_ID, Attr::VALUE])
-            .filter(|archetype| *archetype != id);
+        let id = node_id(object);
         let lists = [
             self.by_code.get(id),
             self.by_archetype.get(id),
-            archetype.and_then(|id| self.by_archetype.get(id)),
             Some(&self.open),
         ];
         // The lists are disjoint, so sorting restores the order of the template without duplicates.
@@ -194,12 +190,21 @@ impl<'t> Siblings<'t> {
     pub fn rivals(&self) -> &[Vec<usize>] {
         self.rivals.get_or_init(|| {
             let groups = self.by_code.values().chain(self.by_archetype.values());
-            let unnamed = groups.filter(|group| group.len() > 1 && self.is_unnamed(group));
-            let mut rivals: Vec<Vec<usize>> = unnamed.cloned().collect();
+            let unnamed = groups.filter(|group| self.is_unnamed(group)).cloned();
+            let mut rivals: Vec<Vec<usize>> = unnamed.chain([self.without_names()]).collect();
+            rivals.retain(|group| group.len() > 1);
             // The order of a map is not that of the template.
             order::sort(&mut rivals);
             rivals
         })
+    }
+
+    /// Returns the constraints for objects that have neither id nor name, such as PARTICIPATION.
+    fn without_names(&self) -> Vec<usize> {
+        let nodes = self.attribute.children.iter().enumerate();
+        let is_nameless = |class: Cls| !class.is_a(Cls::LOCATABLE);
+        let nameless = nodes.filter(|(_, node)| node.class.is_some_and(is_nameless));
+        nameless.map(|(index, _)| index).collect()
     }
 
     /// Returns whether constraints have neither names nor different terms.
@@ -214,11 +219,7 @@ impl<'t> Siblings<'t> {
 
     /// Returns the number of comparisons that [`Siblings::choose`] needs for these candidates.
     pub fn cost(&self, object: NodeRef<'_>, candidates: &[usize]) -> usize {
-        let id = object.text_at(Attr::ARCHETYPE_NODE_ID).map_or(0, str::len);
-        let archetype = object
-            .text_along(&[Attr::ARCHETYPE_DETAILS, Attr::ARCHETYPE_ID, Attr::VALUE])
-            .map_or(0, str::len);
-        let slots = self.steps.saturating_mul(id.max(archetype)) / 4;
+        let slots = self.steps.saturating_mul(node_id(object).len()) / 4;
         let names = if candidates.len() < 2 {
             0
         } else {
@@ -268,9 +269,11 @@ impl<'t> Siblings<'t> {
             .partition(Candidate::is_slot);
         let ranked = self.ranked(&Name::of(object), &nodes);
         let slot = best_slot(object, &slots);
+        let slot_with_room = slot.filter(|slot| slot.has_room());
         best_of(&ranked, |c| c.fits() && c.has_room())
+            .or(slot_with_room.map(|slot| slot.index))
             .or_else(|| best_of(&ranked, |c| c.fits()))
-            .or(slot)
+            .or(slot.map(|slot| slot.index))
             .or_else(|| best_of(&ranked, |_| true))
     }
 
@@ -304,7 +307,7 @@ impl<'t> Siblings<'t> {
             let names = self.names(candidate.index)?;
             let is_named_so = names.allow(name);
             (is_named_so || !name_decides).then_some((
-                !names.listed.contains(&name.full),
+                !names.listed.iter().any(|n| is_listed_as(n, name.full)),
                 !is_named_so,
                 !candidate.lacks_some(),
             ))
@@ -368,40 +371,33 @@ pub(super) fn plain_name(name: &str) -> &str {
     }
 }
 
-/// Returns the index of the slot for an object: one with room before a full one, then one that names
-/// its archetype before one that permits any.
-fn best_slot(object: NodeRef<'_>, slots: &[Candidate<'_>]) -> Option<usize> {
-    let archetype = archetype_of(object);
+/// Returns the slot for an object: one with room before a full one, then one that names its archetype
+/// before one that permits any.
+fn best_slot<'c, 't>(object: NodeRef<'_>, slots: &'c [Candidate<'t>]) -> Option<&'c Candidate<'t>> {
     let names_archetype = |candidate: &Candidate<'_>| match &candidate.node.constraint {
-        Constraint::Slot { includes, .. } => slot::recommends(includes, archetype),
+        Constraint::Slot { includes, .. } => slot::recommends(includes, node_id(object)),
         _ => false,
     };
     let fitting = slots.iter().filter(|c| c.fits());
-    let rank = |c: &&Candidate<'_>| (!c.has_room(), !names_archetype(c));
-    fitting.min_by_key(rank).map(|c| c.index)
+    fitting.min_by_key(|c| (!c.has_room(), !names_archetype(c)))
 }
 
-/// Returns the archetype id of an object, else its node id.
-fn archetype_of(object: NodeRef<'_>) -> &str {
-    object
-        .text_along(&[Attr::ARCHETYPE_DETAILS, Attr::ARCHETYPE_ID, Attr::VALUE])
-        .or_else(|| object.text_at(Attr::ARCHETYPE_NODE_ID))
-        .unwrap_or_default()
+/// Returns the node id of an object: at the root of an archetype its id (RM 1.1.0, common,
+/// LOCATABLE).
+fn node_id(object: NodeRef<'_>) -> &str {
+    object.text_at(Attr::ARCHETYPE_NODE_ID).unwrap_or_default()
 }
 
 fn identifies(object: NodeRef<'_>, node: &Node) -> bool {
     if !object.class().is_a(Cls::LOCATABLE) {
         return true;
     }
-    let id = object.text_at(Attr::ARCHETYPE_NODE_ID).unwrap_or_default();
-    let archetype = || archetype_of(object);
+    let id = node_id(object);
     match (&node.constraint, &node.archetype_id) {
         (Constraint::Slot { includes, excludes }, _) => {
-            let archetype = archetype();
-            let is_root = aqlite_rm::id::is_archetype_id(archetype);
-            is_root && slot::permits(includes, excludes, archetype)
+            aqlite_rm::id::is_archetype_id(id) && slot::permits(includes, excludes, id)
         }
-        (_, Some(root)) => id == root || archetype() == root,
+        (_, Some(root)) => id == root,
         (_, None) => node.node_id.is_empty() || id == node.node_id,
     }
 }

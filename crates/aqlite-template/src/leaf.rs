@@ -91,7 +91,7 @@ fn text(
     let is_any_action = is_action && text == "/.*/";
     // The value is itself an expression, which the model writes between slashes.
     let bare = Some(text).filter(|_| is_action).and_then(delimited);
-    let is_listed = |text: &str| list.iter().any(|l| l == text);
+    let is_listed = |text: &str| list.iter().any(|listed| is_listed_as(listed, text));
     if !is_open && !list.is_empty() && !is_any_action {
         let is_permitted = is_listed(text) || bare.is_some_and(is_listed);
         if !is_permitted {
@@ -110,6 +110,12 @@ fn text(
         let expected = format!("text that matches {}", pattern.source());
         wrong(check, text, expected);
     }
+}
+
+/// Returns whether a text is that of a list. Writers often leave out the white space around a listed
+/// text, so it is permitted without as well.
+pub(super) fn is_listed_as(listed: &str, text: &str) -> bool {
+    listed == text || listed.trim() == text
 }
 
 /// Returns the expression between the slashes of `/…/`.

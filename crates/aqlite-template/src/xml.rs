@@ -424,6 +424,11 @@ impl<'d> Xml<'d> {
         self.element.text.trim()
     }
 
+    /// Returns the text of this element itself.
+    pub(crate) fn exact_text(self) -> &'d str {
+        &self.element.text
+    }
+
     /// Returns all child elements.
     pub(crate) fn children(self) -> impl Iterator<Item = Xml<'d>> {
         let document = self.document;

@@ -77,13 +77,13 @@ impl Cursor<'_> {
         if self.eat(b'Z') {
             return Some(Some(0));
         }
-        let sign = match (self.eat(b'+'), self.eat(b'-')) {
-            (true, _) => 1,
-            (_, true) => -1,
+        // The limits of hours: BASE 1.2.0, foundation_types, Time_definitions.
+        let (sign, limit) = match (self.eat(b'+'), self.eat(b'-')) {
+            (true, _) => (1, 14),
+            (_, true) => (-1, 12),
             _ => return Some(None),
         };
-        // No time zone is more than 14 hours from UTC.
-        let hours = self.digits(2, 0..=14)?;
+        let hours = self.digits(2, 0..=limit)?;
         let minutes = if self.eat(b':') || self.at_digit() {
             self.digits(2, 0..=59)?
         } else {

@@ -5,7 +5,7 @@ use crate::fit::plain_name;
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::order;
 use aqlite_rm::tree::{Kind, NodeId, NodeRef};
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 /// The objects for which the shortest keys are not sufficient.
 #[derive(Default)]
@@ -18,7 +18,7 @@ pub(super) struct Detail {
     /// Objects that are written with their class.
     pub typed: HashSet<NodeId>,
     /// Attributes that a reader would complete, and that the object lacks.
-    pub absent: HashSet<(NodeId, Attr)>,
+    pub absent: HashMap<NodeId, Vec<Attr>>,
 }
 
 impl Detail {
@@ -33,7 +33,9 @@ impl Detail {
         self.raw.extend(more.raw);
         self.long.extend(more.long);
         self.typed.extend(more.typed);
-        self.absent.extend(more.absent);
+        for (object, attributes) in more.absent {
+            self.absent.entry(object).or_default().extend(attributes);
+        }
     }
 }
 
@@ -164,12 +166,16 @@ impl Comparison<'_> {
     }
 
     fn objects(&mut self, given: NodeRef<'_>, again: NodeRef<'_>, owner: NodeId) {
-        let is_level = given.class().is_a(Cls::LOCATABLE) && !self.places.contains_key(&given.id());
+        let is_structure = |class| given.class().is_a(class);
+        let is_level = [Cls::ITEM_STRUCTURE, Cls::HISTORY]
+            .into_iter()
+            .any(is_structure)
+            && !self.places.contains_key(&given.id());
         for child in given.children() {
             let Some(attr) = child.attr() else { continue };
             let twin = again.get(attr);
             let is_renamed = || !twin.is_some_and(|t| t.same_as(child));
-            // Structures have no keys, so their names cannot be represented.
+            // Trees and histories have no keys, so their names cannot be represented.
             let is_name = attr == Attr::NAME && child.class() == Cls::DV_TEXT;
             if is_level && is_name && is_renamed() {
                 self.outcome.left.push("names of structures");
@@ -206,15 +212,16 @@ impl Comparison<'_> {
             let Some(attr) = child.attr().filter(is_added) else {
                 continue;
             };
-            let absent = (given.id(), attr);
+            let stated = self.detail.absent.get(&given.id());
             // Only absent attributes of structures have a key that states their absence.
             if child.kind() == Kind::List
                 || !given.class().is_a(Cls::PATHABLE)
-                || self.detail.absent.contains(&absent)
+                || stated.is_some_and(|stated| stated.contains(&attr))
             {
                 self.lose(owner);
             } else {
-                self.outcome.more.absent.insert(absent);
+                let absent = &mut self.outcome.more.absent;
+                absent.entry(given.id()).or_default().push(attr);
             }
         }
     }
@@ -259,22 +266,21 @@ impl Comparison<'_> {
     /// Compares two lists. Members with equal id keep their order, those with equal names first.
     /// Members with different ids follow the order of the template.
     fn lists<'a>(&mut self, given: NodeRef<'a>, again: NodeRef<'a>, owner: NodeId) {
-        let mut waiting: Waiting<'_> = HashMap::new();
-        for (index, member) in again.children().enumerate() {
-            let twins = waiting.entry(identity(&member)).or_default();
-            twins.push((index, member));
-        }
+        let mut twins = Twins::of_list(again);
+        let counts = Counts::of_lists(given, again);
         // Members are paired by the full name, then by the name without its number, then by order.
-        // Three rounds, each more lenient, so that exact pairs are never taken by others.
-        let same: [fn(&str, &str) -> bool; 3] = [
-            |given, again| given == again,
-            |given, again| plain_name(given) == again,
-            |_, _| true,
+        // Three rounds, each more lenient, so that exact pairs are never taken by others. Full names
+        // decide only if both lists have them equally often: otherwise numbers were left out.
+        let rounds: [&dyn Fn(NodeRef<'a>) -> Option<Name<'a>>; 3] = [
+            &|member| counts.is_even(member).then(|| Some(name_of(member))),
+            &|member| Some(Some(plain_name(name_of(member)))),
+            &|_| Some(None),
         ];
-        let mut left: Vec<(usize, NodeRef<'_>)> = given.children().enumerate().collect();
-        for is_same in same {
+        let mut left: Vec<Member<'_>> = given.children().enumerate().collect();
+        for wanted in rounds {
             for (index, member) in std::mem::take(&mut left) {
-                match take_twin(&mut waiting, member, is_same) {
+                let name = wanted(member);
+                match name.and_then(|name| twins.take((identity(&member), name))) {
                     Some(twin) => self.twins(index, member, twin, owner),
                     None => left.push((index, member)),
                 }
@@ -283,7 +289,7 @@ impl Comparison<'_> {
         left.into_iter()
             .for_each(|(_, member)| self.state_class(member, owner));
         // The keys are read as more members than the document has.
-        if waiting.values().any(|left| !left.is_empty()) {
+        if twins.has_more() {
             self.lose(owner);
         }
     }
@@ -292,7 +298,7 @@ impl Comparison<'_> {
         &mut self,
         index: usize,
         member: NodeRef<'_>,
-        (place, twin): (usize, NodeRef<'_>),
+        (place, twin): Member<'_>,
         owner: NodeId,
     ) {
         if place != index {
@@ -302,19 +308,71 @@ impl Comparison<'_> {
     }
 }
 
-/// The members of a list that were read and have no twin yet, by identity, each with its index.
-type Waiting<'a> = HashMap<(Cls, &'a str), Vec<(usize, NodeRef<'a>)>>;
+/// A member of a list with its index.
+type Member<'t> = (usize, NodeRef<'t>);
 
-/// Takes the first member with the same identity and a matching name.
-fn take_twin<'a>(
-    waiting: &mut Waiting<'a>,
-    member: NodeRef<'a>,
-    is_same: fn(&str, &str) -> bool,
-) -> Option<(usize, NodeRef<'a>)> {
-    let twins = waiting.get_mut(&identity(&member))?;
-    let mut names = twins.iter().map(|(_, twin)| name_of(*twin));
-    let at = names.position(|name| is_same(name_of(member), name))?;
-    Some(twins.remove(at))
+/// The name of a member; `None` for those of every name.
+type Name<'t> = Option<&'t str>;
+
+/// The members of a list that was read. Each becomes the twin of at most one member that is written.
+struct Twins<'a> {
+    /// The members by identity and name, and by identity alone. Each is in two queues.
+    queues: HashMap<(Identity<'a>, Name<'a>), VecDeque<Member<'a>>>,
+    /// The indexes of the twins that were found.
+    taken: HashSet<usize>,
+    count: usize,
+}
+
+impl<'a> Twins<'a> {
+    fn of_list(list: NodeRef<'a>) -> Twins<'a> {
+        let mut queues: HashMap<_, VecDeque<_>> = HashMap::new();
+        let mut count = 0;
+        for (index, member) in list.children().enumerate() {
+            for name in [Some(name_of(member)), None] {
+                let queue = queues.entry((identity(&member), name)).or_default();
+                queue.push_back((index, member));
+            }
+            count += 1;
+        }
+        Twins {
+            queues,
+            taken: HashSet::new(),
+            count,
+        }
+    }
+
+    /// Takes the first member that has this identity, and this name if there is one.
+    fn take(&mut self, key: (Identity<'a>, Name<'a>)) -> Option<Member<'a>> {
+        let queue = self.queues.get_mut(&key)?;
+        // Members that were taken from their other queue are still in this one.
+        std::iter::from_fn(|| queue.pop_front()).find(|(index, _)| self.taken.insert(*index))
+    }
+
+    /// Returns whether members without a twin are left.
+    fn has_more(&self) -> bool {
+        self.taken.len() < self.count
+    }
+}
+
+/// The number of members with an identity and a full name in one list, less that in another.
+struct Counts<'a>(HashMap<(Identity<'a>, &'a str), isize>);
+
+impl<'a> Counts<'a> {
+    fn of_lists(given: NodeRef<'a>, again: NodeRef<'a>) -> Counts<'a> {
+        let mut counts = HashMap::new();
+        for (list, weight) in [(given, 1), (again, -1)] {
+            for member in list.children() {
+                let key = (identity(&member), name_of(member));
+                *counts.entry(key).or_insert(0) += weight;
+            }
+        }
+        Counts(counts)
+    }
+
+    /// Returns whether both lists have equally many members with the identity and name of a member.
+    fn is_even(&self, member: NodeRef<'a>) -> bool {
+        self.0.get(&(identity(&member), name_of(member))) == Some(&0)
+    }
 }
 
 /// Returns the name of a node. Empty for an object without a name.
@@ -327,8 +385,11 @@ fn name_of(member: NodeRef<'_>) -> &str {
     name.unwrap_or_default()
 }
 
-/// Returns the properties that distinguish members of a list: class and node id.
-fn identity<'t>(member: &NodeRef<'t>) -> (Cls, &'t str) {
+/// The properties that distinguish members of a list: class and node id.
+type Identity<'t> = (Cls, &'t str);
+
+/// Returns the identity of a member of a list.
+fn identity<'t>(member: &NodeRef<'t>) -> Identity<'t> {
     let is_locatable = member.class().is_a(Cls::LOCATABLE);
     (
         member.class(),

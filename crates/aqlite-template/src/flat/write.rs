@@ -352,13 +352,10 @@ impl<'w, 'd> Writer<'w, 'd> {
 
     /// Writes the absence of values that readers would complete.
     fn write_absent(&mut self, web: &'w WebNode, node: NodeRef<'d>, path: &str) {
-        let mut missing: Vec<Attr> = self
-            .detail
-            .absent
-            .iter()
-            .filter(|(id, _)| *id == node.id())
-            .map(|(_, attr)| *attr)
-            .collect();
+        let Some(missing) = self.detail.absent.get(&node.id()) else {
+            return;
+        };
+        let mut missing = missing.clone();
         order::sort_by_key(&mut missing, |attr| attr.name());
         for attr in missing {
             let kid = web

@@ -61,7 +61,10 @@ impl OptReader<'_> {
             },
             Some("C_STRING") => Constraint::Text {
                 pattern: pattern_of(item).and_then(|p| self.pattern(item, p)),
-                list: item.all("list").map(|l| l.text().to_owned()).collect(),
+                list: item
+                    .all("list")
+                    .map(|l| listed_text(l).to_owned())
+                    .collect(),
                 open: self.flag(item, "list_open").unwrap_or(false),
             },
             Some("C_INTEGER") => Constraint::Integer {
@@ -236,6 +239,16 @@ fn validity(item: Xml<'_>, name: &str) -> Validity {
 /// Returns the pattern of a constraint, unless it is empty.
 fn pattern_of<'d>(item: Xml<'d>) -> Option<&'d str> {
     item.text_along(&["pattern"]).filter(|p| !p.is_empty())
+}
+
+/// Returns a text of a list as the template has it. White space with line breaks is that of the
+/// layout of the XML text.
+fn listed_text<'d>(item: Xml<'d>) -> &'d str {
+    let exact = item.exact_text();
+    match exact.contains(['\n', '\r']) {
+        true => item.text(),
+        false => exact,
+    }
 }
 
 /// Reads a list of codes.

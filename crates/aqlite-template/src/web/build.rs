@@ -2,6 +2,7 @@
 //! and merged alternatives.
 
 use super::{Level, Step, WebCardinality, WebNode, WebTemplate, id};
+use crate::leaf::is_listed_as;
 use crate::tree::{Attribute, Constraint, Multiplicity, Node, Template};
 use aqlite_rm::class::{Attr, AttrDef, Card, Cls};
 use aqlite_rm::order;
@@ -117,7 +118,7 @@ impl<'t> WebBuilder<'t> {
     fn coded_names<'n>(&self, node: &'n Node) -> Vec<Option<&'n str>> {
         let (texts, mut codes) = (node.names(), node.name_codes());
         if !texts.is_empty() {
-            let is_text = |term: String| texts.contains(&term.as_str());
+            let is_text = |term: String| texts.iter().any(|text| is_listed_as(text, &term));
             codes.retain(|code| self.term(node, code).is_some_and(is_text));
         }
         if codes.is_empty() {
@@ -144,7 +145,11 @@ impl<'t> WebBuilder<'t> {
                 node.node_id.clone()
             },
             root: node.root,
-            names: node.names().into_iter().map(str::to_owned).collect(),
+            names: node
+                .names()
+                .into_iter()
+                .map(|name| name.trim().to_owned())
+                .collect(),
             name_code: name_code.map(str::to_owned),
             label: name_code.map_or_else(|| self.label(node), |code| self.term(node, code)),
             occurrences: node.occurrences,

@@ -39,7 +39,9 @@ impl<'r> DocumentReader<'r, '_> {
             self.set_magnitude(draft, magnitude.text());
         }
         for attr in [Attr::NUMERATOR, Attr::DENOMINATOR] {
-            if draft.get(attr).is_none() {
+            // A magnitude states the numerator.
+            let is_stated = attr == Attr::NUMERATOR && magnitude.is_some();
+            if draft.get(attr).is_none() && !is_stated {
                 self.refuse_here("FLT0108", format!("`|{attr}` is missing"), &[]);
             }
         }
@@ -54,22 +56,27 @@ impl<'r> DocumentReader<'r, '_> {
         let Some(denominator) = denominator.and_then(number::parse) else {
             return;
         };
-        let product = |text: &str| Some(product(number::parse(text)?, denominator));
-        match magnitude {
-            magnitude if (denominator - 1.0).abs() == 0.0 => draft.put(Attr::NUMERATOR, magnitude),
-            _ => product(text.trim())
-                .into_iter()
-                .for_each(|text| draft.put(Attr::NUMERATOR, Draft::leaf(Cls::REAL, text))),
+        if (denominator - 1.0).abs() == 0.0 {
+            draft.put(Attr::NUMERATOR, magnitude);
+            return;
+        }
+        match number::parse(text.trim()).and_then(|number| product(number, denominator)) {
+            Some(text) => draft.put(Attr::NUMERATOR, Draft::leaf(Cls::REAL, text)),
+            None => self.refuse_here(
+                "FLT0104",
+                "the numerator, which is the magnitude times the denominator, exceeds the largest \
+                 number",
+                &[],
+            ),
         }
     }
 }
 
 /// Returns the product, without the error of binary fractions in its last digits: 7, and not
-/// 7.000000000000001, for 0.07 and 100.
-fn product(magnitude: f64, denominator: f64) -> String {
-    let product = magnitude * denominator;
-    let rounded = number::parse(&format!("{product:.14e}")).unwrap_or(product);
-    number::shortest(rounded)
+/// 7.000000000000001, for 0.07 and 100. `None` if it exceeds the largest number.
+fn product(magnitude: f64, denominator: f64) -> Option<String> {
+    let rounded = number::parse(&format!("{:.14e}", magnitude * denominator))?;
+    Some(number::shortest(rounded))
 }
 
 /// Returns the number of the kind of a proportion, if the sender names none: the most frequent one
