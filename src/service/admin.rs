@@ -30,7 +30,7 @@ use super::auth::AccessTrail;
 use super::call::{Call, IncomingRequest};
 use super::commit::{Change, ChangeSet};
 use super::committal::{Audit, CREATION, DELETED, MODIFICATION, change_type};
-use super::content::{CheckedDocument, Rigor, check_plain};
+use super::content::{CheckedDocument, Rigor, check_model};
 use super::document_class::Controlled;
 use super::document_class::kind_of;
 use super::error::Failure;
@@ -327,7 +327,7 @@ impl<R: Repository> Service<R> {
             return Ok((None, Vec::new()));
         };
         if kind != ObjectKind::Composition {
-            let checked = check_plain(call, tree, super::commit::class_name(kind))?;
+            let checked = check_model(call, tree, super::commit::class_name(kind))?;
             return Ok((Some(checked), Vec::new()));
         }
         let checked = self.composition_findings(call, tree, Rigor::Complete);

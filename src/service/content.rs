@@ -83,6 +83,36 @@ impl<R: Repository> Service<R> {
         }
     }
 
+    /// Checks an EHR_STATUS, a FOLDER or a party against the model, and against its template if it
+    /// names one that is stored.
+    ///
+    /// # Errors
+    /// 400 with all findings. For a well-formed party that breaks a rule, the status of the mount:
+    /// only the operations on parties (and compositions) list 422 in the OpenAPI document of
+    /// ITS-REST.
+    pub(crate) async fn check_plain(
+        &self,
+        call: &Call<'_>,
+        tree: Tree,
+        what: &str,
+        rigor: Rigor,
+    ) -> Result<CheckedDocument, Failure> {
+        let mut findings = {
+            // The turn ends with this block, before the template is awaited.
+            let _turn = call.turn(tree.size()).await?;
+            model_findings(&tree)
+        };
+        let stored = match named_template(&tree) {
+            Some(id) => self.template_of(call, id).await?,
+            None => None,
+        };
+        if let Some(compiled) = stored {
+            let _turn = call.turn(tree.size()).await?;
+            add_template_findings(&tree, &compiled.template, rigor, &mut findings);
+        }
+        plain_document(call, tree, what, &findings)
+    }
+
     /// Like [`Service::check_composition`], but returns the findings instead of rejecting the
     /// content.
     pub(crate) async fn composition_findings(
@@ -109,13 +139,9 @@ impl<R: Repository> Service<R> {
             findings.insert(0, without_template(template_id.as_deref()));
             return Err(Failure::invalid(call.dialect, COMPOSITION, &findings));
         };
-        if let Some(root) = tree.root().filter(|_| validates) {
+        if validates {
             let _turn = call.turn(tree.size()).await?;
-            findings.extend(match rigor {
-                Rigor::Complete => template::validate(root, &compiled.template),
-                Rigor::Draft => template::validate_draft(root, &compiled.template),
-            });
-            template::label_findings(root, &compiled.template, &mut findings);
+            add_template_findings(&tree, &compiled.template, rigor, &mut findings);
         }
         Ok((
             CheckedDocument {
@@ -126,6 +152,21 @@ impl<R: Repository> Service<R> {
             findings,
         ))
     }
+}
+
+/// Adds the findings of a template in a document.
+fn add_template_findings(
+    tree: &Tree,
+    template: &template::Template,
+    rigor: Rigor,
+    findings: &mut Vec<Finding>,
+) {
+    let Some(root) = tree.root() else { return };
+    findings.extend(match rigor {
+        Rigor::Complete => template::validate(root, template),
+        Rigor::Draft => template::validate_draft(root, template),
+    });
+    template::label_findings(root, template, findings);
 }
 
 /// The rules of a template that a document must meet.
@@ -177,20 +218,30 @@ pub(crate) fn without_template(id: Option<&str>) -> Finding {
 /// The name of a composition in errors.
 pub(crate) const COMPOSITION: &str = "composition";
 
-/// Checks a document without template: an EHR_STATUS, a FOLDER or a party.
+/// Checks an EHR_STATUS, a FOLDER or a party against the model only.
 ///
 /// # Errors
-/// 400 with all findings. For a well-formed party that breaks a rule, the status of the mount: only
-/// the operations on parties (and compositions) list 422 in the OpenAPI document of ITS-REST.
-pub(crate) fn check_plain(
+/// As [`Service::check_plain`].
+pub(crate) fn check_model(
     call: &Call<'_>,
     tree: Tree,
     what: &str,
 ) -> Result<CheckedDocument, Failure> {
+    let findings = model_findings(&tree);
+    plain_document(call, tree, what, &findings)
+}
+
+/// Returns a document that is no composition, unless there are errors.
+fn plain_document(
+    call: &Call<'_>,
+    tree: Tree,
+    what: &str,
+    findings: &[Finding],
+) -> Result<CheckedDocument, Failure> {
     let is_party = tree
         .root()
         .is_some_and(|root| root.class().is_a(Cls::PARTY));
-    refuse_errors(call, what, &model_findings(&tree)).map_err(|failure| {
+    refuse_errors(call, what, findings).map_err(|failure| {
         if is_party {
             failure
         } else {

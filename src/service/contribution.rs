@@ -5,7 +5,7 @@ use super::admission::LARGE;
 use super::call::{Call, ChangedResource};
 use super::commit::{Change, ChangeSet, KEPT, VERSION, class_name};
 use super::committal::{Audit, CREATION, CommitMetadata, DELETED, MODIFICATION, check_parts};
-use super::content::{CheckedDocument, Rigor, check_plain, read_part};
+use super::content::{CheckedDocument, Rigor, read_part};
 use super::document_class::kind_of;
 use super::error::Failure;
 use super::followed::FollowedObjects;
@@ -254,7 +254,7 @@ impl<R: Repository> Service<R> {
         let tree = data.to_tree();
         let checked = match kind {
             ObjectKind::Composition => self.check_composition(call, tree, rigor).await,
-            other => check_plain(call, tree, class_name(other)),
+            other => self.check_plain(call, tree, class_name(other), rigor).await,
         };
         checked.map_err(Failure::into_bad_request)
     }

@@ -6,7 +6,7 @@ use super::admission::Turn;
 use super::call::{Call, ChangedResource, validated};
 use super::commit::{Change, ChangeSet, Committed, CommittedChange, flags};
 use super::committal::{Audit, DELETED, MODIFICATION};
-use super::content::{CheckedDocument, Rigor, check_plain};
+use super::content::{CheckedDocument, Rigor};
 use super::document_class::Controlled;
 use super::error::Failure;
 use super::http::Response;
@@ -390,21 +390,12 @@ impl<R: Repository> Service<R> {
         what: &Controlled,
         tree: Tree,
     ) -> Result<CheckedDocument, Failure> {
+        // A change with unreadable headers is rejected later.
+        let audit = Audit::of_headers(call.request, MODIFICATION);
+        let rigor = audit.as_ref().map_or(Rigor::Complete, Rigor::from_audit);
         match what.kind {
-            ObjectKind::Composition => {
-                // A change with unreadable headers is rejected later.
-                let audit = Audit::of_headers(call.request, MODIFICATION);
-                self.check_composition(
-                    call,
-                    tree,
-                    audit.as_ref().map_or(Rigor::Complete, Rigor::from_audit),
-                )
-                .await
-            }
-            _ => {
-                let _turn = call.turn(tree.size()).await?;
-                check_plain(call, tree, what.name)
-            }
+            ObjectKind::Composition => self.check_composition(call, tree, rigor).await,
+            _ => self.check_plain(call, tree, what.name, rigor).await,
         }
     }
 

@@ -3,7 +3,7 @@
 use super::Service;
 use super::call::{Call, ChangedResource};
 use super::commit::ChangeSet;
-use super::content::{CheckedDocument, check_plain, read_body, read_text};
+use super::content::{CheckedDocument, Rigor, read_body, read_text};
 use super::error::Failure;
 use super::http::Response;
 use super::ids::{is_uuid, uuid_of};
@@ -76,7 +76,7 @@ impl<R: Repository> Service<R> {
 
     async fn create_ehr(&self, call: &Call<'_>, ehr_id: &str) -> Result<Response, Failure> {
         call.check_acceptable()?;
-        let status = initial_status(call).await?;
+        let status = self.initial_status(call).await?;
         let change = self.first_version(call, ObjectKind::EhrStatus, call.new_uuid(), status)?;
         let references = References {
             status: Some(change.uid.to_string()),
@@ -135,16 +135,19 @@ impl<R: Repository> Service<R> {
             &ehr.time_created,
         )
     }
-}
 
-/// Returns the EHR_STATUS of a new EHR: that of the body, or the default one.
-async fn initial_status(call: &Call<'_>) -> Result<CheckedDocument, Failure> {
-    let _turn = call.turn_for_body().await?;
-    let tree = match call.request.body.trim_ascii() {
-        [] => read_text(DEFAULT_STATUS, Format::Json, Cls::EHR_STATUS, "EHR_STATUS")?,
-        _ => read_body(call, Cls::EHR_STATUS, "EHR_STATUS")?,
-    };
-    check_plain(call, tree, "EHR_STATUS")
+    /// Returns the EHR_STATUS of a new EHR: that of the body, or the default one.
+    async fn initial_status(&self, call: &Call<'_>) -> Result<CheckedDocument, Failure> {
+        let tree = {
+            let _turn = call.turn_for_body().await?;
+            match call.request.body.trim_ascii() {
+                [] => read_text(DEFAULT_STATUS, Format::Json, Cls::EHR_STATUS, "EHR_STATUS")?,
+                _ => read_body(call, Cls::EHR_STATUS, "EHR_STATUS")?,
+            }
+        };
+        self.check_plain(call, tree, "EHR_STATUS", Rigor::Complete)
+            .await
+    }
 }
 
 /// The maximum number of references to compositions in an EHR.

@@ -16,7 +16,7 @@ use super::super::auth::Subject;
 use super::super::call::Call;
 use super::super::commit::ChangeSet;
 use super::super::committal::CommitMetadata;
-use super::super::content::{Rigor, check_plain, malformed, read_text};
+use super::super::content::{Rigor, malformed, read_text};
 use super::super::contribution::SentContribution;
 use super::super::document_class::{COMPOSITION, EHR_STATUS};
 use super::super::ehr::DEFAULT_STATUS;
@@ -261,7 +261,7 @@ impl<R: Repository> Service<R> {
         }
         let turn = call.turn(json.len()).await?;
         if name == "ehr_status" {
-            return self.bulk_ehr(call, &ehr_id, object_id, json);
+            return self.bulk_ehr(call, &ehr_id, object_id, json).await;
         }
         let tree = line.composition.map_or_else(
             || read_text(json, Format::Json, Cls::COMPOSITION, COMPOSITION.name),
@@ -291,7 +291,7 @@ impl<R: Repository> Service<R> {
         self.change_set(call, &owner, sent).await
     }
 
-    fn bulk_ehr(
+    async fn bulk_ehr(
         &self,
         call: &Call<'_>,
         ehr_id: &str,
@@ -303,11 +303,10 @@ impl<R: Repository> Service<R> {
         } else {
             value
         };
-        let status = check_plain(
-            call,
-            read_text(text, Format::Json, Cls::EHR_STATUS, EHR_STATUS.name)?,
-            EHR_STATUS.name,
-        )?;
+        let status = read_text(text, Format::Json, Cls::EHR_STATUS, EHR_STATUS.name)?;
+        let status = self
+            .check_plain(call, status, EHR_STATUS.name, Rigor::Complete)
+            .await?;
         let change = self.first_version(call, EHR_STATUS.kind, object_id, status)?;
         Ok(ChangeSet {
             creates_ehr: true,
