@@ -398,6 +398,18 @@ impl<'a> Call<'a> {
         if none_match(self.request, uid) {
             return Ok(validated(Response::new(304), uid, time));
         }
+        self.whole_resource(node, shown, uid, time)
+    }
+
+    /// Returns the response to a read whose entity tag does not change with its content: the
+    /// resource, also if the client has one with this tag.
+    pub fn whole_resource(
+        &self,
+        node: NodeRef<'_>,
+        shown: Option<Representation>,
+        uid: &str,
+        time: &str,
+    ) -> Result<Response, Failure> {
         let response = self.with_resource(Response::new(200), node, shown)?;
         Ok(validated(response, uid, time))
     }

@@ -183,7 +183,8 @@ impl CommitMetadata {
     ///
     /// # Errors
     /// 400 for a header that cannot be parsed, an unknown part or code, two different values of one
-    /// part, and a character that XML 1.0 cannot carry.
+    /// part, a value that breaks a rule of the Reference Model, and a character that XML 1.0 cannot
+    /// carry.
     pub fn of_headers(request: &Request) -> Result<CommitMetadata, Failure> {
         let mut stated = CommitMetadata::default();
         let mut party = Party::default();
@@ -218,6 +219,8 @@ impl CommitMetadata {
             }
         }
         stated.committer = party.to_json();
+        check_stated(&stated.committer, Cls::PARTY_IDENTIFIED, Attr::COMMITTER)?;
+        check_stated(&stated.description, Cls::DV_TEXT, Attr::DESCRIPTION)?;
         Ok(stated)
     }
 
@@ -465,23 +468,42 @@ fn attestation(audit: NodeRef<'_>) -> Result<Option<String>, Failure> {
 /// # Errors
 /// 400 with all findings. Their paths start at the document.
 pub(crate) fn check_parts(node: NodeRef<'_>, what: &str, stored: &[Attr]) -> Result<(), Failure> {
-    let mut findings = Vec::new();
-    for attr in stored {
-        for value in node.values(*attr) {
-            let errors = validate(value)
-                .into_iter()
-                .filter(|finding| finding.severity == Severity::Error);
-            findings.extend(errors.map(|finding| Finding {
-                path: format!("/{attr}{}", finding.path),
-                ..finding
-            }));
-        }
-    }
+    let values = stored
+        .iter()
+        .flat_map(|attr| node.values(*attr).map(move |value| (*attr, value)));
+    let findings: Vec<Finding> = values
+        .flat_map(|(attr, value)| errors_below(attr, value))
+        .collect();
     if findings.is_empty() {
         Ok(())
     } else {
         Err(Failure::unreadable(what, &findings))
     }
+}
+
+/// Checks an attribute of the audit that headers state, as canonical JSON.
+///
+/// # Errors
+/// 400 with all findings, as for the same audit in a body.
+fn check_stated(stated: &Option<String>, class: Cls, attr: Attr) -> Result<(), Failure> {
+    let Some(stated) = stated else { return Ok(()) };
+    let tree = json::read(stated, class).map_err(|f| Failure::unreadable("audit", &f))?;
+    let findings = tree.root().map(|value| errors_below(attr, value));
+    match findings.unwrap_or_default() {
+        none if none.is_empty() => Ok(()),
+        findings => Err(Failure::unreadable("audit", &findings)),
+    }
+}
+
+/// Returns the errors in the value of an attribute, with paths from the object that has it.
+fn errors_below(attr: Attr, value: NodeRef<'_>) -> Vec<Finding> {
+    let findings = validate(value).into_iter();
+    let errors = findings.filter(|finding| finding.severity == Severity::Error);
+    let from_object = |finding: Finding| Finding {
+        path: format!("/{attr}{}", finding.path),
+        ..finding
+    };
+    errors.map(from_object).collect()
 }
 
 /// Returns the code of a DV_CODED_TEXT, or that of its rubric if it has no code. `None` if it has

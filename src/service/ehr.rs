@@ -8,12 +8,13 @@ use super::error::Failure;
 use super::http::Response;
 use super::ids::{is_uuid, uuid_of};
 use super::negotiate::Format;
+use super::query::MORE;
 use super::versioned::own;
 use crate::document::ObjectKind;
 use crate::rm::class::Cls;
 use crate::rm::tree::Tree;
 use crate::store::canonical::{object, quoted, reference};
-use crate::store::repository::{Ehr, Repository, VersionSelector};
+use crate::store::repository::{Ehr, Repository, VersionMetadata, VersionSelector};
 
 /// The EHR_STATUS of an EHR that is created without one (ITS-REST, EHR creation).
 pub(crate) const DEFAULT_STATUS: &str = r#"{"_type":"EHR_STATUS","archetype_node_id":"openEHR-EHR-EHR_STATUS.generic.v1",
@@ -107,33 +108,47 @@ impl<R: Repository> Service<R> {
     }
 
     async fn show_ehr(&self, call: &Call<'_>, ehr: &Ehr) -> Result<Response, Failure> {
-        let status = match self.object_of(&ehr.ehr_id, ObjectKind::EhrStatus).await? {
-            Some(object) => {
-                self.version_metadata(&ehr.ehr_id, &object, VersionSelector::Latest)
-                    .await?
-            }
-            None => None,
-        };
+        let status = self
+            .newest_of_kind(&ehr.ehr_id, ObjectKind::EhrStatus)
+            .await?;
+        let directory = self.newest_of_kind(&ehr.ehr_id, ObjectKind::Folder).await?;
+        let directory = directory.filter(|(_, latest)| !latest.is_deletion());
+        let compositions =
+            self.repository
+                .objects(&ehr.ehr_id, ObjectKind::Composition, 0, REFERENCES + 1);
+        let mut compositions = compositions.await.map_err(Failure::of_store)?;
+        let has_more = compositions.len() as u64 > REFERENCES;
+        compositions.truncate(REFERENCES as usize);
         let references = References {
-            status: status.map(|v| v.version_uid),
+            status: status.map(|(_, latest)| latest.version_uid),
             names_access: true,
-            directory: self.object_of(&ehr.ehr_id, ObjectKind::Folder).await?,
-            compositions: self
-                .repository
-                .objects(&ehr.ehr_id, ObjectKind::Composition, 0, REFERENCES)
-                .await
-                .map_err(Failure::of_store)?,
+            directory: directory.map(|(object, _)| object),
+            compositions,
         };
         let tree = ehr_tree(ehr, &references)?;
         let root = tree
             .root()
             .ok_or_else(|| Failure::new(500, "the EHR is empty"))?;
-        call.resource(
-            root,
-            self.resolved(call, &ehr.ehr_id, root).await?,
-            &ehr.ehr_id,
-            &ehr.time_created,
-        )
+        let shown = self.resolved(call, &ehr.ehr_id, root).await?;
+        // ITS-REST prescribes the ehr_id as entity tag, which remains when the content changes.
+        let response = call.whole_resource(root, shown, &ehr.ehr_id, &ehr.time_created)?;
+        Ok(match has_more {
+            true => response.with_header(MORE, "true"),
+            false => response,
+        })
+    }
+
+    /// Returns the newest object of a kind in an EHR, and the metadata of its latest version.
+    async fn newest_of_kind(
+        &self,
+        ehr_id: &str,
+        kind: ObjectKind,
+    ) -> Result<Option<(String, VersionMetadata)>, Failure> {
+        let Some(object) = self.object_of(ehr_id, kind).await? else {
+            return Ok(None);
+        };
+        let latest = self.version_metadata(ehr_id, &object, VersionSelector::Latest);
+        Ok(latest.await?.map(|latest| (object, latest)))
     }
 
     /// Returns the EHR_STATUS of a new EHR: that of the body, or the default one.
@@ -150,8 +165,8 @@ impl<R: Repository> Service<R> {
     }
 }
 
-/// The maximum number of references to compositions in an EHR.
-const REFERENCES: u64 = 1_000;
+/// The maximum number of references to compositions in an EHR, the oldest ones.
+const REFERENCES: u64 = 10_000;
 
 /// The references in the document of an EHR.
 #[derive(Default)]

@@ -31,12 +31,12 @@ use crate::document::{Batch, short_digest};
 use crate::store::repository::{BatchSink, Definition, Pause, Repository};
 use crate::store::scan::{Progress, Scan, Snapshot};
 use checks::{reads_clock, status_of};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fmt::Write;
 use std::rc::Rc;
 
 /// The header that reports rows after the page, for bodies that cannot.
-const MORE: &str = "Aqlite-More";
+pub(super) const MORE: &str = "Aqlite-More";
 /// The header with the token of the state of the page.
 const SNAPSHOT: &str = "Aqlite-Snapshot";
 
@@ -54,6 +54,19 @@ pub(crate) struct QueryResult {
     share: MemoryShare,
     /// Whether rows of a part were removed because of their length.
     is_cut: bool,
+}
+
+impl QueryResult {
+    /// Returns the part of the state that an entity tag names: the revision of the repository. For
+    /// one EHR the numbers of versions and of deletions, because a deletion and a commit together
+    /// may leave their sum as it was.
+    fn tagged_state(&self, is_of_ehr: bool) -> Value {
+        let snapshot = &self.state.snapshot;
+        match is_of_ehr {
+            true => json!([snapshot.version, snapshot.removals]),
+            false => json!(snapshot.revision),
+        }
+    }
 }
 
 /// A query to execute, and the form of its result.
@@ -176,6 +189,7 @@ impl<R: Repository> Service<R> {
             return Ok(response);
         }
         let is_cacheable = prepared.is_cacheable;
+        let is_of_ehr = prepared.plan.scan().ehr().is_some();
         let (answer, part) = self.run_part(call, requested, prepared).await?;
         // The scan met no document of the EHR, so it may not exist.
         if answer.of_ehr != request.ehr
@@ -183,7 +197,7 @@ impl<R: Repository> Service<R> {
         {
             return Err(failure);
         }
-        let etag = self.etag(call, requested, answer.state.snapshot.revision);
+        let etag = self.etag(call, requested, &answer.tagged_state(is_of_ehr));
         if is_cacheable && let Some(response) = not_modified(call.request, &etag) {
             return Ok(response);
         }
@@ -239,7 +253,7 @@ impl<R: Repository> Service<R> {
         }
         let revision = self.repository.revision().await;
         let revision = revision.map_err(Failure::of_store)?;
-        let etag = self.etag(call, requested, revision);
+        let etag = self.etag(call, requested, &json!(revision));
         Ok(not_modified(call.request, &etag))
     }
 

@@ -58,6 +58,10 @@ pub(crate) fn version_at_time(request: &Request) -> Result<Option<String>, Failu
     stated.filter(|t| !t.is_empty()).map(at_time).transpose()
 }
 
+/// The last microsecond of year 9999, since 0001-01-01. The conversion to UTC can leave the years of
+/// four digits, beyond which the order of texts is not that of times.
+const LAST: i64 = 3_652_059 * 86_400_000_000 - 1;
+
 /// Reads a parameter that is a time.
 pub(crate) fn time_of(key: &str, text: &str) -> Result<String, Failure> {
     // A `+` in a query string arrives as a blank if the client did not encode it.
@@ -65,7 +69,7 @@ pub(crate) fn time_of(key: &str, text: &str) -> Result<String, Failure> {
     let complete = Parts::parse(TemporalKind::DateTime, &text).filter(|parts| parts.day.is_some());
     complete
         .and_then(|_| Temporal::parse(TemporalKind::DateTime, &text))
-        .map(|time| written(time.earliest))
+        .map(|time| written(time.earliest.clamp(0, LAST)))
         .ok_or_else(|| {
             Failure::bad_request(format!(
                 "`{key}` is not a time: expected ISO 8601 such as `2026-01-31T08:15:00.000+01:00`"
@@ -115,6 +119,22 @@ pub(crate) fn check_past(what: &str, text: &str, now: i64) -> Result<(), Failure
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_at_the_ends_of_the_calendar_keep_their_order() {
+        for (text, time) in [
+            (
+                "9999-12-31T23:59:59-01:00",
+                "9999-12-31T23:59:59.999999+00:00",
+            ),
+            (
+                "0001-01-01T00:00:00+01:00",
+                "0001-01-01T00:00:00.000000+00:00",
+            ),
+        ] {
+            assert_eq!(at_time(text).ok().as_deref(), Some(time));
+        }
+    }
 
     #[test]
     fn times_are_read_in_their_common_spellings() {

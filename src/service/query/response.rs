@@ -15,7 +15,7 @@ use crate::aql::{ResultColumn, ResultFormat};
 use crate::document::short_digest;
 use crate::store::canonical::quoted;
 use crate::store::repository::Repository;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::fmt::Write;
 
@@ -32,7 +32,7 @@ impl<R: Repository> Service<R> {
         &self,
         call: &Call<'_>,
         requested: RequestedQuery<'_>,
-        revision: u64,
+        state: &Value,
     ) -> String {
         let format = match requested.format {
             NegotiatedFormat::Json => Cow::from("json"),
@@ -50,7 +50,7 @@ impl<R: Repository> Service<R> {
         };
         short_digest(
             &json!([
-                revision,
+                state,
                 call.dialect.mount(),
                 format,
                 page,
