@@ -9,12 +9,16 @@ use crate::diag::{Finding, Severity};
 use crate::document::Texts;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::json;
-use crate::rm::tree::Tree;
+use crate::rm::tree::{NodeRef, Tree};
 use crate::rm::validate::{is_unreadable, validate};
 use crate::rm::xml;
 use crate::store::repository::Repository;
 use crate::template;
 use std::rc::Rc;
+
+/// The maximum nesting of a document in canonical JSON. Readers accept 128 levels
+/// (`aqlite_rm::build`), which leaves eight for the contribution or the line of an export around it.
+const MAX_NESTING: usize = 120;
 
 /// A document that passed its checks.
 pub(crate) struct CheckedDocument {
@@ -97,6 +101,7 @@ impl<R: Repository> Service<R> {
         what: &str,
         rigor: Rigor,
     ) -> Result<CheckedDocument, Failure> {
+        check_nesting(&tree, what)?;
         let mut findings = {
             // The turn ends with this block, before the template is awaited.
             let _turn = call.turn(tree.size()).await?;
@@ -121,6 +126,7 @@ impl<R: Repository> Service<R> {
         tree: Tree,
         rigor: Rigor,
     ) -> Result<(CheckedDocument, Vec<Finding>), Failure> {
+        check_nesting(&tree, COMPOSITION)?;
         // A trusted loader has validated its compositions already.
         let validates = !self.config.trusts_compositions;
         let mut findings = Vec::new();
@@ -218,6 +224,21 @@ pub(crate) fn without_template(id: Option<&str>) -> Finding {
 /// The name of a composition in errors.
 pub(crate) const COMPOSITION: &str = "composition";
 
+/// Checks the nesting of a document, however it was sent: an XML element with many children is one
+/// level of XML, and two of JSON.
+///
+/// # Errors
+/// 400 for a document that an export could not carry.
+fn check_nesting(tree: &Tree, what: &str) -> Result<(), Failure> {
+    let depth = tree.root().map_or(0, NodeRef::depth);
+    if depth > MAX_NESTING {
+        return Err(Failure::bad_request(format!(
+            "the {what} is nested too deep: {depth} levels of objects and lists in JSON, of which {MAX_NESTING} are permitted"
+        )));
+    }
+    Ok(())
+}
+
 /// Checks an EHR_STATUS, a FOLDER or a party against the model only.
 ///
 /// # Errors
@@ -227,6 +248,7 @@ pub(crate) fn check_model(
     tree: Tree,
     what: &str,
 ) -> Result<CheckedDocument, Failure> {
+    check_nesting(&tree, what)?;
     let findings = model_findings(&tree);
     plain_document(call, tree, what, &findings)
 }

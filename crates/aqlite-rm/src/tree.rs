@@ -351,6 +351,17 @@ impl<'a> NodeRef<'a> {
         self.tree.text.get(start..end).unwrap_or_default()
     }
 
+    /// Returns the number of objects and lists around the innermost value, as canonical JSON nests
+    /// them. 0 for a leaf.
+    ///
+    /// The recursion is bounded, because readers limit the nesting of what they read.
+    pub fn depth(self) -> usize {
+        if self.is_leaf() {
+            return 0;
+        }
+        1 + self.children().map(NodeRef::depth).max().unwrap_or(0)
+    }
+
     /// Returns whether this is a text, number or boolean leaf.
     pub fn is_leaf(self) -> bool {
         !matches!(self.kind(), Kind::Object | Kind::List)
