@@ -245,10 +245,10 @@ impl<'t> Siblings<'t> {
 
     /// Returns the index of the constraint for a member of a list, among its candidates.
     ///
-    /// `candidates` share an id. If one of them constrains the name, the name decides for all of
-    /// them, and a constraint without a name is identified by its term. Otherwise the name is only
-    /// a preference. Among equals, a constraint that still lacks objects is preferred. A single
-    /// candidate is chosen without further comparison.
+    /// `candidates` share an id. One that constrains the name is chosen for its names only. One that
+    /// does not is preferred for the name that is its term, and has the objects with every other
+    /// name. Among equals, a constraint that still lacks objects is preferred. A single candidate is
+    /// chosen without further comparison.
     pub fn choose(
         &self,
         object: NodeRef<'_>,
@@ -294,19 +294,18 @@ impl<'t> Siblings<'t> {
         })
     }
 
-    /// Ranks candidates by their names. If the name decides, candidates with another name are left
-    /// out.
+    /// Ranks candidates by their names. Those with another name constraint are left out. A constraint
+    /// without one permits every name.
     fn ranked<'c>(
         &self,
         name: &Name<'_>,
         nodes: &'c [Candidate<'t>],
     ) -> Vec<(Rank, &'c Candidate<'t>)> {
-        let named = |c: &Candidate<'_>| self.names(c.index).is_some_and(Names::is_named);
-        let name_decides = nodes.len() > 1 && nodes.iter().any(named);
+        let is_only = nodes.len() == 1;
         let rank = |candidate: &Candidate<'_>| -> Option<Rank> {
             let names = self.names(candidate.index)?;
             let is_named_so = names.allow(name);
-            (is_named_so || !name_decides).then_some((
+            (is_named_so || is_only || !names.is_named()).then_some((
                 !names.listed.iter().any(|n| is_listed_as(n, name.full)),
                 !is_named_so,
                 !candidate.lacks_some(),
@@ -447,7 +446,7 @@ mod tests {
             ("Second", Some(1)),
             ("Topic", Some(2)),
             ("Thema", Some(2)),
-            ("Third", None),
+            ("Third", Some(2)),
         ] {
             let text = format!(
                 r#"{{"_type":"SECTION","archetype_node_id":"openEHR-EHR-SECTION.topic.v1","name":{{"_type":"DV_TEXT","value":"{name}"}}}}"#
