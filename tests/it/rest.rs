@@ -557,6 +557,7 @@ impl Run {
                 "(".repeat(10_000),
                 ")".repeat(10_000)
             ),
+            Some(folders) if folders.starts_with("folders ") => nested_folders(folders),
             Some("large") => "x".repeat(200_001),
             Some("blank-lines") => "\n".repeat(1_001),
             Some(file) => {
@@ -757,6 +758,17 @@ fn check_header(name: &str, value: &str, response: &Response) -> Option<String> 
         None => found == Some(date.as_deref().unwrap_or(value)),
     };
     (!equal).then(|| format!("{name} is {found:?} instead of {value}"))
+}
+
+/// Returns as many FOLDERs inside one another as `folders 60` says.
+fn nested_folders(text: &str) -> String {
+    let count: usize = text
+        .trim_start_matches("folders ")
+        .parse()
+        .expect("a number");
+    let folder = r#"{"_type":"FOLDER","archetype_node_id":"openEHR-EHR-FOLDER.generic.v1","name":{"_type":"DV_TEXT","value":"ward"}"#;
+    let opened = format!(r#"{folder},"folders":["#).repeat(count - 1);
+    format!("{opened}{folder}}}{}", "]}".repeat(count - 1))
 }
 
 /// Expands each `%{3 ab}` of a text: `ababab`.

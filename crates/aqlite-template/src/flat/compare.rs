@@ -166,16 +166,12 @@ impl Comparison<'_> {
     }
 
     fn objects(&mut self, given: NodeRef<'_>, again: NodeRef<'_>, owner: NodeId) {
-        let is_structure = |class| given.class().is_a(class);
-        let is_level = [Cls::ITEM_STRUCTURE, Cls::HISTORY]
-            .into_iter()
-            .any(is_structure)
-            && !self.places.contains_key(&given.id());
+        let is_level = given.class().is_a(Cls::LOCATABLE) && !self.places.contains_key(&given.id());
         for child in given.children() {
             let Some(attr) = child.attr() else { continue };
             let twin = again.get(attr);
             let is_renamed = || !twin.is_some_and(|t| t.same_as(child));
-            // Trees and histories have no keys, so their names cannot be represented.
+            // Structures have no keys, so their names cannot be represented.
             let is_name = attr == Attr::NAME && child.class() == Cls::DV_TEXT;
             if is_level && is_name && is_renamed() {
                 self.outcome.left.push("names of structures");
