@@ -196,8 +196,8 @@ impl Prefer {
             named
                 .clone()
                 .flat_map(|(_, value)| value.split([',', ';']))
-                // RFC 7240 allows `return = "minimal"` too.
-                .map(|token| token.replace(['"', ' ', '\t'], ""))
+                // RFC 7240 allows `return = "minimal"` too, and names in any letter case.
+                .map(|token| token.replace(['"', ' ', '\t'], "").to_ascii_lowercase())
         };
         let stated = tokens().find_map(|token| match token.as_str() {
             "return=minimal" => Some(Return::Minimal),

@@ -95,7 +95,7 @@ impl fmt::Display for StoreError {
             StoreError::StatusExists => f.write_str("the EHR has an EHR_STATUS already: commit the new one as a version of that"),
             StoreError::PreconditionFailed => f.write_str("the template was changed while the document was checked against it: send it again"),
             StoreError::TagsChanged => f.write_str("the tags were changed meanwhile: read them again"),
-            StoreError::NoSuchContribution => f.write_str("the contribution was removed meanwhile: start with the first page"),
+            StoreError::NoSuchContribution => f.write_str("there is no contribution with the uid in `after`, or it was removed: start with the first page"),
             StoreError::Stale { latest } => write!(f, "the latest version is {latest}"),
             StoreError::UidExists(uid) => write!(f, "the uid {uid} is in use"),
             StoreError::DirectoryExists => f.write_str("a directory already exists for this EHR"),
