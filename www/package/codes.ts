@@ -51,6 +51,8 @@ export type DiagnosticCode =
   | "AQL0612"
   | "AQL0613"
   | "AQL0614"
+  | "AQL0615"
+  | "AQL0616"
   | "AQL0901"
   | "FLT0101"
   | "FLT0102"
