@@ -1,11 +1,13 @@
 //! The diagnostics of AQL as users see them: `tests/cases/aql/*.txt`.
 //!
 //! A case consists of a title behind `==`, JSON parameters behind `with` if it has any, the query,
-//! and the diagnostics behind `=>`. `AQLITE_BLESS=1` writes the present diagnostics into the files.
+//! and the diagnostics behind `=>`. A file with a line `lint:` and names of templates shows the
+//! warnings of lint as well. `AQLITE_BLESS=1` writes the present diagnostics into the files.
 //! Read the difference before you commit it.
 
-use aqlite::aql::{CheckOptions, Parameter, Parameters, examine, parse};
+use aqlite::aql::{CheckOptions, Parameter, Parameters, examine, lint, parse};
 use aqlite::diag::{Diagnostic, LineIndex, Severity};
+use aqlite::template::Template;
 use serde_json::Value;
 use std::fmt::Write;
 use std::fs;
@@ -44,6 +46,9 @@ fn diagnostics_are_those_of_the_cases() {
 fn with_present_diagnostics(text: &str) -> String {
     let mut blocks = text.split("\n== ");
     let mut out = blocks.next().unwrap_or_default().to_owned();
+    let templates = out.lines().find_map(|line| line.strip_prefix("lint:"));
+    let templates: Option<Vec<Template>> =
+        templates.map(|names| names.split_whitespace().map(template).collect());
     for block in blocks {
         let case = block.split("\n=>").next().unwrap_or_default().trim_end();
         let (title, rest) = case.split_once('\n').unwrap_or((case, ""));
@@ -59,10 +64,15 @@ fn with_present_diagnostics(text: &str) -> String {
         let _ = write!(
             out,
             "\n== {title}\n{rest}=>\n{}",
-            diagnostics_of(query, &parameters_of(parameters))
+            diagnostics_of(query, &parameters_of(parameters), templates.as_deref())
         );
     }
     out
+}
+
+fn template(name: &str) -> Template {
+    let path = format!("tests/cases/template/{name}");
+    Template::parse(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
 fn parameters_of(json: &str) -> Parameters {
@@ -85,11 +95,17 @@ fn parameter(value: &Value) -> Parameter {
     }
 }
 
-fn diagnostics_of(query: &str, parameters: &Parameters) -> String {
-    let diagnostics = match parse(query) {
-        (Some(tree), _) => examine(&tree, parameters, &CheckOptions::default()).1,
-        (None, diagnostics) => diagnostics,
-    };
+/// Returns the diagnostics of a query, with those of lint if there is a list of templates.
+fn diagnostics_of(query: &str, parameters: &Parameters, templates: Option<&[Template]>) -> String {
+    let (tree, mut diagnostics) = parse(query);
+    if let Some(tree) = &tree {
+        diagnostics = examine(tree, parameters, &CheckOptions::default()).1;
+    }
+    if let Some((tree, templates)) = tree.zip(templates) {
+        let templates: Vec<&Template> = templates.iter().collect();
+        let warnings = lint(query, &tree, parameters, &templates);
+        diagnostics.extend(warnings.into_iter().map(|w| w.diagnostic));
+    }
     if diagnostics.is_empty() {
         return "nothing\n".to_owned();
     }
@@ -123,6 +139,13 @@ fn diagnostic_text(query: &str, diagnostic: &Diagnostic) -> String {
     }
     if let Some(help) = &diagnostic.help {
         let _ = writeln!(out, "  help: {help}");
+    }
+    if let Some(fix) = diagnostic
+        .fix
+        .as_ref()
+        .filter(|_| diagnostic.code > "AQL0604")
+    {
+        let _ = writeln!(out, "  fix: {}", fix.text);
     }
     out
 }

@@ -5,8 +5,10 @@
 //! have others. Each warning therefore has a query for its contrary: a row of it refutes the
 //! warning. Hosts with data run it and drop refuted warnings.
 
+mod codes;
 mod conditions;
 mod contrary;
+mod dates;
 mod exclusive;
 mod place;
 
@@ -52,6 +54,8 @@ rules! {
     TYPES "AQL0612" "types" "the types of a comparison never match"
     EXCLUSIVE "AQL0613" "exclusive-conditions" "two conditions exclude each other"
     ALWAYS "AQL0614" "always-true" "two alternatives cover every value"
+    UNNAMED "AQL0615" "unnamed-archetype" "no known archetype has the node code where it is compared"
+    DATE "AQL0616" "misspelt-date" "a text looks like a date or time but is none"
 }
 
 /// The most archetypes of a query that are searched in templates. Each search visits every node.
@@ -91,6 +95,7 @@ pub fn lint(
         scopes: Vec::new(),
         chain: Vec::new(),
         seen: Vec::new(),
+        unnamed_scopes: Vec::new(),
         searches: 0,
         reached: 0,
         out: Vec::new(),
@@ -125,6 +130,8 @@ struct Linter<'a> {
     chain: Vec<&'a ast::ClassExpr>,
     /// The ranges that have a warning: a path occurs in several clauses, and each part once.
     seen: Vec<(&'static str, Span)>,
+    /// The scopes with a warning about an archetype that is not named.
+    unnamed_scopes: Vec<usize>,
     /// The number of archetypes that were searched in templates.
     searches: usize,
     /// The number of nodes that paths reached.
@@ -197,6 +204,7 @@ impl<'a> Linter<'a> {
             chain: self.chain.clone(),
             is_inside,
         });
+        self.unnamed_class();
         if let Some(contains) = &expr.contains {
             self.containment(&contains.inner, Some(self.scopes.len() - 1));
         }
@@ -303,6 +311,11 @@ impl<'a> Linter<'a> {
 
     /// Follows a path through the templates. Returns its ends; `None` if its variable is unknown.
     fn path(&mut self, path: &'a ast::Path) -> Option<Vec<State<'a>>> {
+        self.path_before(path, path.steps.len())
+    }
+
+    /// Follows the first steps of a path.
+    fn path_before(&mut self, path: &'a ast::Path, count: usize) -> Option<Vec<State<'a>>> {
         // Further warnings would be dropped.
         if self.out.len() >= DIAGNOSTICS_LIMIT {
             return None;
@@ -312,8 +325,9 @@ impl<'a> Linter<'a> {
             let scopes = self.scopes.iter().enumerate();
             scopes.filter_map(|(i, scope)| scope.name.map(|name| (i, name)))
         })?;
+        self.unnamed_path(at, path);
         let mut states = self.scopes.get(at)?.states.clone();
-        for (i, step) in path.steps.iter().enumerate() {
+        for (i, step) in path.steps.iter().enumerate().take(count) {
             states = self.step(at, path, i, step, states)?;
         }
         Some(states)

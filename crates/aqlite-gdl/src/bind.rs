@@ -6,7 +6,7 @@
 use super::compile::{Column, CompiledGuide};
 use super::guide::Direction;
 use super::run::Options;
-use super::stored::ValueReader;
+use super::stored::{ValueReader, original_of_json, value_of_json};
 use super::time::{Clock, Moment};
 use super::value::Value;
 use aqlite_aql::RowValue;
@@ -247,6 +247,30 @@ impl BindingQuery {
             .into_iter()
             .map(|row| self.instance(row.into_iter()))
             .collect();
+        in_order(&mut instances, now);
+        instances
+    }
+
+    /// Builds the instances of one EHR as [`BindingQuery::instances`] does, from cells in JSON.
+    /// Those of the columns `copied` keep their stored values.
+    pub(crate) fn instances_of_json(
+        &self,
+        rows: &[Vec<&str>],
+        copied: &[usize],
+        now: Moment,
+    ) -> Vec<Instance> {
+        let instance = |row: &Vec<&str>| {
+            let mut instance = self.instance(row.iter().map(|cell| value_of_json(cell)));
+            for &column in copied {
+                let cell = row.get(column).zip(instance.values.get(column));
+                let original = cell.and_then(|(cell, value)| original_of_json(cell, value));
+                instance
+                    .originals
+                    .extend(original.map(|original| (column, original)));
+            }
+            instance
+        };
+        let mut instances: Vec<Instance> = rows.iter().map(instance).collect();
         in_order(&mut instances, now);
         instances
     }

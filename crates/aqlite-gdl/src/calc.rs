@@ -16,8 +16,11 @@ use std::sync::Arc;
 pub enum EvalError {
     /// Division by zero, or a remainder by zero.
     DivisionByZero,
-    /// The result is outside the range of numbers or of the calendar, or is not a number.
+    /// The result is outside the range of numbers, or is not a number.
     Range,
+    /// The result is a date before the year 0000 or after the year 9999, which ISO 8601 cannot
+    /// write with four digits.
+    Calendar,
     /// The operation does not exist for these types.
     Types,
     /// The operands are quantities with these two different units. A missing unit is an empty text.
@@ -46,6 +49,7 @@ impl EvalError {
         Cow::Borrowed(match self {
             EvalError::DivisionByZero => "division by zero",
             EvalError::Range => "the result is out of range",
+            EvalError::Calendar => "the date is beyond the calendar: years are 0000 to 9999",
             EvalError::Types => "the types do not fit",
             EvalError::Units(left, right) => {
                 return Cow::Owned(format!(
@@ -191,19 +195,24 @@ fn moved(moment: Moment, by: &Value, sign: f64, clock: Clock<'_>) -> Option<Resu
     match by {
         Value::Quantity(q) => {
             let unit = TimeUnit::parse(&q.unit)?;
-            Some(
-                clock
-                    .plus(moment, sign * q.magnitude, unit)
-                    .map(Value::Moment)
-                    .ok_or(EvalError::Range),
-            )
+            let moved = clock.plus(moment, sign * q.magnitude, unit);
+            let moved = moved.filter(|m| m.is_in_calendar());
+            Some(moved.map(Value::Moment).ok_or(EvalError::Calendar))
         }
-        Value::Number(n) | Value::Span(n) => Some(
-            finite(real(moment.millis) + sign * n)
-                .map(|_| Value::Millis(real(moment.millis) + sign * n)),
-        ),
-        Value::Count(n) => Some(Ok(Value::Millis(real(moment.millis) + sign * real(*n)))),
+        Value::Number(n) | Value::Span(n) => Some(moved_by_millis(moment, sign * n)),
+        Value::Count(n) => Some(moved_by_millis(moment, sign * real(*n))),
         _ => None,
+    }
+}
+
+fn moved_by_millis(moment: Moment, millis: f64) -> Result<Value> {
+    let moved = real(moment.millis) + millis;
+    // A sum beyond the integers is beyond the calendar, too.
+    let is_in_calendar =
+        integer(moved.trunc()).is_some_and(|millis| Moment { millis, ..moment }.is_in_calendar());
+    match is_in_calendar {
+        true => Ok(Value::Millis(moved)),
+        false => Err(EvalError::Calendar),
     }
 }
 

@@ -11,6 +11,9 @@ use serde_json::{Map, Value as Json, json};
 /// The maximum length of a summary in characters (CDS Hooks 2.0, card attributes).
 const SUMMARY: usize = 140;
 
+/// The indicators of a card (CDS Hooks 2.0, card attributes).
+pub(crate) const INDICATORS: [&str; 3] = ["info", "warning", "critical"];
+
 /// Returns the cards of a run. `new_uuid` supplies the ids of cards and suggestions.
 pub fn cards(
     compiled: &CompiledGuide,
@@ -77,10 +80,7 @@ fn rule_card(card: &CardOut, new_uuid: &mut dyn FnMut() -> String) -> Json {
         (Some(whole), Some(detail)) => Some(format!("{whole}\n\n{detail}")),
         (whole, detail) => whole.or_else(|| detail.clone()),
     };
-    let indicator = match card.indicator.as_str() {
-        known @ ("warning" | "critical") => known,
-        _ => "info",
-    };
+    let known = INDICATORS.into_iter().find(|i| *i == card.indicator);
     let suggestions = card.suggestions.iter().map(|s| {
         let uuid = s.uuid.clone().unwrap_or_else(&mut *new_uuid);
         json!({ "label": s.label, "uuid": uuid, "actions": s.actions })
@@ -88,7 +88,8 @@ fn rule_card(card: &CardOut, new_uuid: &mut dyn FnMut() -> String) -> Json {
     let parts = CardParts {
         summary: &summary,
         detail,
-        indicator,
+        // The reader of the guide has reported any other text.
+        indicator: known.unwrap_or("info"),
         suggestions: suggestions.collect(),
         links: card.links.iter().filter_map(link_json).collect(),
     };

@@ -675,7 +675,7 @@ fn rules_by_priority(guide: &Guide) -> Vec<RulePlan> {
 
 /// Returns the operands of an AND of any depth, in the order of the text; any other expression is
 /// its own operand.
-fn conjuncts(expr: &Expr) -> Vec<&Expr> {
+pub(crate) fn conjuncts(expr: &Expr) -> Vec<&Expr> {
     let (mut rest, mut found) = (vec![expr], Vec::new());
     while let Some(expr) = rest.pop() {
         match expr {

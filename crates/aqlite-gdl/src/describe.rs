@@ -7,8 +7,8 @@ use super::compile::CompiledGuide;
 use super::fixture::{instances, literal, text_form};
 use super::form;
 use super::guide::Direction;
+use super::population::copied_columns;
 use super::run::{Options, Output, Run, RunInput};
-use super::stored::value_of_json;
 use super::suite::Suite;
 use super::time::Moment;
 use super::value::Value;
@@ -134,8 +134,12 @@ pub fn try_out(
     run_with_trace(&compiled, &instances, language, now, options)
 }
 
-/// Runs a guide and describes the run with its trace.
-fn run_with_trace(
+/// Runs a guide on the instances of its bindings. Returns the same as [`try_out`].
+///
+/// # Errors
+///
+/// A run that exceeds a limit.
+pub fn run_with_trace(
     compiled: &CompiledGuide,
     instances: &[Vec<Instance>],
     language: &str,
@@ -172,11 +176,14 @@ pub fn run_on_answers(
 ) -> Result<Json, Vec<Diagnostic>> {
     let compiled = super::parse(text)?.compile();
     let mut instances = vec![Vec::new(); compiled.bindings.len()];
-    for query in compiled.queries_for(now, &options) {
+    let queries = compiled.queries_for(now, &options);
+    let copied = copied_columns(&compiled, &queries);
+    for (query, copied) in queries.iter().zip(copied) {
         let answer = answers.iter().find(|(id, _)| *id == query.id);
         let answer = answer.map_or("", |(_, answer)| answer);
         if let Some(place) = instances.get_mut(query.binding) {
-            *place = query.instances(rows(answer).unwrap_or_default(), now);
+            let rows = rows(answer).unwrap_or_default();
+            *place = query.instances_of_json(&rows, &copied, now);
         }
     }
     run_with_trace(&compiled, &instances, language, now, options)
@@ -188,13 +195,13 @@ fn exceeded(exceeded: &Exceeded) -> Diagnostic {
         .with_help(exceeded.help())
 }
 
-/// Reads the rows of a result set.
-fn rows(answer: &str) -> Option<Vec<Vec<Value>>> {
+/// Returns the cells of a result set as JSON, by row.
+fn rows(answer: &str) -> Option<Vec<Vec<&str>>> {
     let (_, rows) = members(answer)
         .ok()?
         .into_iter()
         .find(|(name, _)| name == "rows")?;
-    let row = |row: &str| Some(elements(row).ok()?.into_iter().map(value_of_json).collect());
+    let row = |row| elements(row).ok();
     elements(rows).ok()?.into_iter().map(row).collect()
 }
 

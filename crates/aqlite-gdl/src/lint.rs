@@ -1,7 +1,7 @@
 //! Warnings about a guide that can run: unresolved names, values that are never shown, values that
 //! do not fit together, rules that never fire.
 
-use super::compile::CompiledGuide;
+use super::compile::{CompiledGuide, conjuncts};
 use super::expr::ast::{Action, Expr, Operator, Variable};
 use super::guide::{Direction, Guide, MAX_PROBLEMS, shown};
 use super::reach::Reach;
@@ -21,6 +21,10 @@ pub(crate) fn check(compiled: &mut CompiledGuide) {
     conditions
         .filter_map(|c| Some((c.expr.as_ref()?, c.span)))
         .for_each(|(expr, span)| lint.expr(expr, span));
+    let predicates = guide.bindings.iter().flat_map(|b| &b.predicates);
+    predicates
+        .filter_map(|p| Some((p.expr.as_ref()?, p.span)))
+        .for_each(|(expr, span)| lint.predicate(expr, span));
     guide
         .steps()
         .filter_map(|s| Some((s.action.as_ref()?, s.span)))
@@ -128,6 +132,16 @@ fn is_text(attribute: &str) -> Option<bool> {
         "magnitude" | "precision" | "numerator" | "denominator" | "year" | "month" | "day"
         | "count" | "sum" => Some(false),
         _ => None,
+    }
+}
+
+/// Whether an expression can be true. A text, a number or a computation never is.
+fn is_condition(expr: &Expr) -> bool {
+    match expr {
+        Expr::Literal(value) => matches!(value, Value::Boolean(_)),
+        Expr::Binary(operator, ..) => operator.strength() < Operator::Plus.strength(),
+        Expr::Negate(_) | Expr::Call(..) | Expr::Reference(..) => false,
+        _ => true,
     }
 }
 
@@ -253,6 +267,38 @@ impl<'g> Lint<'g> {
             Expr::Binary(Operator::IsA | Operator::IsNotA, _, term) => self.bound(term, span),
             _ => {}
         });
+    }
+
+    /// Checks a predicate of a binding.
+    fn predicate(&mut self, expr: &'g Expr, span: Span) {
+        expr.walk(&mut |inner| match inner {
+            Expr::Variable(variable) => self.filled_later(variable, span),
+            Expr::Any(list, _) => list.iter().for_each(|v| self.filled_later(v, span)),
+            Expr::Fired(rule) => self.too_early(&rule.code, span),
+            _ => {}
+        });
+        if conjuncts(expr).into_iter().any(|part| !is_condition(part)) {
+            let message = String::from("a predicate without a condition keeps no data");
+            let help = "compare a path, such as `/data[at0001]/items[at0002] == 'text'`";
+            self.warn("GDL0412", span, message, help);
+        }
+    }
+
+    /// Reports a variable in a predicate. The clock is known there, and so are terms. A variable that
+    /// is bound to nothing has another problem.
+    fn filled_later(&mut self, variable: &Variable, span: Span) {
+        let code = variable.code.as_str();
+        let is_clock = code.starts_with("currentDate");
+        let is_term = variable.attribute.as_deref() == Some("term");
+        if !is_clock && !is_term && self.known.contains(code) {
+            self.too_early(code, span);
+        }
+    }
+
+    fn too_early(&mut self, code: &str, span: Span) {
+        let message = format!("a predicate reads `{code}`");
+        let help = "predicates select data before the variables are filled: compare a path of the model, or move the condition to a rule";
+        self.warn("GDL0411", span, message, help);
     }
 
     /// Checks a variable that a statement reads or sets.

@@ -92,15 +92,7 @@ impl<'g> Population<'g> {
         let clock = clock.into();
         let queries = guide.queries_for(clock, &options);
         let found = vec![Vec::new(); queries.len()];
-        let slots = copied_slots(guide);
-        let copied = queries.iter().map(|query| {
-            let plan = guide.bindings.get(query.binding);
-            let columns = plan.map(|p| p.columns.as_slice()).unwrap_or_default();
-            let columns = columns.iter().enumerate();
-            let copied = columns.filter(|(_, c)| c.slot.is_some_and(|s| slots.contains(&s)));
-            copied.map(|(index, _)| index).collect()
-        });
-        let copied = copied.collect();
+        let copied = copied_columns(guide, &queries);
         let mut elements = Vec::new();
         elements.resize_with(queries.len(), Elements::default);
         Population {
@@ -253,6 +245,19 @@ impl<'g> Population<'g> {
         }
         Ok(())
     }
+}
+
+/// Returns the columns that a guide copies to results, by query.
+pub(crate) fn copied_columns(guide: &CompiledGuide, queries: &[BindingQuery]) -> Vec<Vec<usize>> {
+    let slots = copied_slots(guide);
+    let copied = queries.iter().map(|query| {
+        let plan = guide.bindings.get(query.binding);
+        let columns = plan.map(|p| p.columns.as_slice()).unwrap_or_default();
+        let columns = columns.iter().enumerate();
+        let copied = columns.filter(|(_, c)| c.slot.is_some_and(|s| slots.contains(&s)));
+        copied.map(|(index, _)| index).collect()
+    });
+    copied.collect()
 }
 
 impl BindingQuery {

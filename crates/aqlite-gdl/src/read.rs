@@ -1,11 +1,12 @@
 //! From the tree of a guide file to the model. Names of GDL1 and of GDL2 are accepted in both
 //! syntaxes.
 
+use super::cards::INDICATORS;
 use super::expr::parse;
 use super::guide::{
     Binding, Card, Condition, Details, Direction, Element, Guide, InternalVariable, Link,
     MAX_BYTES, MAX_PROBLEMS, Reference, Rule, Step, SuggestedAction, Suggestion, Template, Term,
-    TermBinding, TermDefinition,
+    TermBinding, TermDefinition, shown,
 };
 use super::item::{Item, Kind};
 use super::names::{self, Object, misspelt_members};
@@ -311,25 +312,60 @@ impl GuideReader<'_> {
     }
 
     fn card(&mut self, item: &Item) -> Card {
+        self.check_card(item);
         Card {
             summary: item.text_of("summary").unwrap_or_default().to_owned(),
             detail: item.text_of("detail").map(str::to_owned),
             indicator: item.text_of("indicator").unwrap_or("info").to_owned(),
             source: item.get("source").map(|s| self.link(s)),
-            links: item
-                .get("links")
-                .map(Item::elements)
-                .unwrap_or_default()
+            links: listed_in(item, "links")
                 .iter()
                 .map(|l| self.link(l))
                 .collect(),
-            suggestions: item
-                .get("suggestions")
-                .map(Item::elements)
-                .unwrap_or_default()
+            suggestions: listed_in(item, "suggestions")
                 .iter()
                 .map(|s| self.suggestion(s))
                 .collect(),
+        }
+    }
+
+    /// Checks the members of a card that CDS Hooks 2.0 requires, and those with listed values.
+    fn check_card(&mut self, item: &Item) {
+        self.required(item, "a card", "summary");
+        self.one_of(item, "indicator", &INDICATORS);
+        for link in listed_in(item, "links") {
+            self.required(link, "a link", "label");
+            self.required(link, "a link", "url");
+            self.one_of(link, "type", &["absolute", "smart", "app"]);
+        }
+        for suggestion in listed_in(item, "suggestions") {
+            self.required(suggestion, "a suggestion", "label");
+            for action in listed_in(suggestion, "actions") {
+                self.required(action, "a suggested action", "description");
+                self.one_of(action, "type", &["create", "update", "delete"]);
+            }
+        }
+    }
+
+    /// Reports a member that is missing. A reference of the guide may take its place.
+    fn required(&mut self, item: &Item, what: &str, name: &str) {
+        let reference = format!("{name}_reference");
+        let given = item.text_of(name).or_else(|| item.text_of(&reference));
+        if given.is_none_or(str::is_empty) {
+            let message = format!("{what} has no `{name}`");
+            let help = format!("add `{name}`: CDS Hooks requires it");
+            self.add_problem(Diagnostic::warning("GDL0317", item.span, message).with_help(help));
+        }
+    }
+
+    /// Reports a member whose text is none of these.
+    fn one_of(&mut self, item: &Item, name: &str, values: &[&str]) {
+        let Some(found) = item.get(name) else { return };
+        let text = found.text().unwrap_or_default();
+        if !values.contains(&text) {
+            let message = format!("`{}` is no {name} of CDS Hooks", shown(text));
+            let help = format!("write one of {}", values.join(", "));
+            self.add_problem(Diagnostic::warning("GDL0318", found.span, message).with_help(help));
         }
     }
 
@@ -357,7 +393,7 @@ impl GuideReader<'_> {
     }
 
     fn suggestion(&mut self, item: &Item) -> Suggestion {
-        let actions = item.get("actions").map(Item::elements).unwrap_or_default();
+        let actions = listed_in(item, "actions");
         Suggestion {
             uuid: item.text_of("uuid").map(str::to_owned),
             label: item.text_of("label").unwrap_or_default().to_owned(),
@@ -367,10 +403,7 @@ impl GuideReader<'_> {
 
     fn suggested_action(&mut self, item: &Item) -> SuggestedAction {
         let template = item.get("resource_template").map(|t| {
-            let steps = t
-                .get("assignments")
-                .map(Item::elements)
-                .unwrap_or_default()
+            let steps = listed_in(t, "assignments")
                 .iter()
                 .map(|s| self.step(s))
                 .collect();
@@ -385,6 +418,11 @@ impl GuideReader<'_> {
             template,
         }
     }
+}
+
+/// Returns the elements of a member; none if there is no such member.
+fn listed_in<'i>(item: &'i Item, name: &str) -> &'i [Item] {
+    item.get(name).map_or(&[], Item::elements)
 }
 
 /// Returns the members of a map with their keys. Elements of a list have their ids as keys, or else

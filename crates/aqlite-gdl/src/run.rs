@@ -653,15 +653,13 @@ impl Machine<'_> {
         }
     }
 
-    /// Returns the source that a card names, or else the guide itself.
+    /// Returns the source that a card names. The guide is the label of a source without one.
     fn card_source(&self, card: &Card) -> LinkOut {
-        let guide = || LinkOut {
-            label: self.guide.guide.id.clone(),
-            url: None,
-            icon: None,
-            kind: None,
-        };
-        card.source.as_ref().map_or_else(guide, link)
+        let mut source = link(card.source.as_ref().unwrap_or(&Link::default()));
+        if source.label.is_empty() {
+            source.label.clone_from(&self.guide.guide.id);
+        }
+        source
     }
 
     fn suggested_action(

@@ -215,7 +215,21 @@ pub(crate) fn original_of(found: RowValue<'_>, value: &Value) -> Option<Arc<Json
     }
     let mut text = String::new();
     data.write_json(&mut text);
-    let stored: Json = serde_json::from_str(&text).ok()?;
+    original(serde_json::from_str(&text).ok()?, value)
+}
+
+/// Returns the stored data value of a cell in JSON, if `value` lacks a part of it.
+pub(crate) fn original_of_json(cell: &str, value: &Value) -> Option<Arc<Json>> {
+    let json: Json = serde_json::from_str(cell).ok()?;
+    let class = json.get("_type").and_then(Json::as_str);
+    let data = match class {
+        Some("ELEMENT") => json.get("value")?.clone(),
+        _ => json,
+    };
+    data.is_object().then(|| original(data, value))?
+}
+
+fn original(stored: Json, value: &Value) -> Option<Arc<Json>> {
     let is_lossless = value.is_null() || super::output::rm_json(value) == stored;
     (!is_lossless).then(|| Arc::new(stored))
 }

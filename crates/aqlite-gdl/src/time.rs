@@ -261,6 +261,12 @@ impl Moment {
         self.local().map(|l| (l.year(), l.month(), l.day()))
     }
 
+    /// Returns whether ISO 8601 can write the year with four digits.
+    pub(crate) fn is_in_calendar(self) -> bool {
+        self.ymd()
+            .is_some_and(|(year, ..)| (0..=9999).contains(&year))
+    }
+
     /// Adds the whole part of `amount` calendar units: 31 January plus one month is the last of
     /// February.
     pub fn plus(self, amount: f64, unit: TimeUnit) -> Option<Moment> {

@@ -9,6 +9,7 @@ use crate::query::{CompareOp, Literal, ValueType};
 use crate::vocabulary::function_named;
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::diag::{Diagnostic, Span, nearest};
+use aqlite_rm::id::is_node_code;
 use aqlite_rm::number;
 use aqlite_rm::order;
 use aqlite_rm::time::{Temporal, TemporalKind};
@@ -115,10 +116,13 @@ impl<'a> Linter<'a> {
             self.mismatch(compared, kinds, left.as_deref().unwrap_or_default());
             return;
         }
-        if let (ast::Expr::Path(path), CompareOp::Eq, Some(Literal::Text(text)), Some(ends)) =
-            (&compared.left, compared.op, &literal, &left)
+        if let (ast::Expr::Path(path), Some(Literal::Text(text)), Some(ends)) =
+            (&compared.left, &literal, &left)
         {
-            self.permitted(path, ends, text, &compared.right);
+            if compared.op == CompareOp::Eq {
+                self.permitted(path, ends, text, &compared.right);
+            }
+            self.misspelt_date(path, text, &compared.right);
         }
     }
 
@@ -145,6 +149,7 @@ impl<'a> Linter<'a> {
                 self.mismatch(&ast::Compare { left, op, right }, kinds, &ends);
             } else if let Literal::Text(text) = &value {
                 self.permitted(path, &ends, text, &right);
+                self.misspelt_date(path, text, &right);
             }
         }
     }
@@ -232,7 +237,7 @@ impl<'a> Linter<'a> {
     }
 
     /// Returns the query for the rows in which a comparison is true.
-    fn contrary(&self, compared: &ast::Compare) -> ast::Query {
+    pub(super) fn contrary(&self, compared: &ast::Compare) -> ast::Query {
         let is_alone = matches!(
             compared.right,
             ast::Expr::Literal(_) | ast::Expr::Parameter(_)
@@ -262,6 +267,13 @@ impl<'a> Linter<'a> {
 
     /// Compares a text with the units, codes or texts that templates permit.
     fn permitted(&mut self, path: &ast::Path, ends: &[State<'a>], text: &str, right: &ast::Expr) {
+        let external: Option<Vec<&str>> = ends.iter().map(State::external).collect();
+        if let Some([terminology, ..]) = external.as_deref().filter(|_| is_node_code(text)) {
+            let help =
+                format!("templates permit codes of `{terminology}` here, none of an archetype");
+            self.not_permitted(path, TERM, text, right, |found| found.with_help(help));
+            return;
+        }
         let lists: Option<Vec<Vec<&str>>> = ends.iter().map(State::texts).collect();
         let Some(lists) = lists.filter(|lists| !lists.is_empty()) else {
             return;
@@ -288,17 +300,30 @@ impl<'a> Linter<'a> {
             .steps
             .last()
             .is_some_and(|step| step.attribute.text == "units");
-        let (code, what) = if is_unit {
-            (UNIT, "unit")
-        } else {
-            (TERM, "value")
-        };
+        let code = if is_unit { UNIT } else { TERM };
+        let fix = near.filter(|_| matches!(right, ast::Expr::Literal(_)));
+        self.not_permitted(path, code, text, right, |found| {
+            let span = found.span;
+            match fix {
+                Some(near) => found.with_help(help).with_fix(span, quoted(near)),
+                None => found.with_help(help),
+            }
+        });
+    }
+
+    /// Warns about a text that no template permits. `with_remedy` adds help and fix.
+    fn not_permitted(
+        &mut self,
+        path: &ast::Path,
+        code: &'static str,
+        text: &str,
+        right: &ast::Expr,
+        with_remedy: impl FnOnce(Diagnostic) -> Diagnostic,
+    ) {
+        let what = if code == UNIT { "unit" } else { "value" };
         let span = expr_span(right);
         let message = format!("no template permits the {what} `{}` here", shortened(text));
-        let mut diagnostic = Diagnostic::warning(code, span, message).with_help(help);
-        if let (Some(near), ast::Expr::Literal(_)) = (near, right) {
-            diagnostic = diagnostic.with_fix(span, quoted(near));
-        }
+        let diagnostic = with_remedy(Diagnostic::warning(code, span, message));
         let compared = ast::Compare {
             left: ast::Expr::Path(path.clone()),
             op: CompareOp::Eq,

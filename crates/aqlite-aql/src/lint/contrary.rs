@@ -39,6 +39,42 @@ pub(super) fn of_condition(chain: &[&ClassExpr], condition: Condition) -> Query 
     first_row(from, Some(condition))
 }
 
+/// Returns the query for nodes of the innermost class that have a code and no node id. There are
+/// none: it is the query of a warning that no data refute.
+pub(super) fn of_class_without_id(chain: &[&ClassExpr]) -> Query {
+    let declared = chain.last().and_then(|class| class.variable.clone());
+    let variable = declared.unwrap_or_else(|| Name::new("x", Span::default()));
+    let mut from = nested(chain);
+    innermost(&mut from, &variable);
+    let node = Path {
+        variable,
+        root: None,
+        steps: Vec::new(),
+        at: At::default(),
+    };
+    first_row(from, Some(Condition::Not(Box::new(with_id(node)))))
+}
+
+/// Returns the query for the first steps of a path to nodes that have a code and no node id. It has
+/// no rows, as that of [`of_class_without_id`].
+pub(super) fn of_path_without_id(chain: &[&ClassExpr], path: &Path, last: usize) -> Query {
+    let mut query = of_path(chain, path, last);
+    if let Some(Condition::Exists(path)) = query.condition.take() {
+        let without = Condition::Not(Box::new(with_id(path.clone())));
+        query.condition = Some(Condition::And(vec![Condition::Exists(path), without]));
+    }
+    query
+}
+
+/// Returns the condition that a node has a node id.
+fn with_id(mut node: Path) -> Condition {
+    node.steps.push(Step {
+        attribute: Name::new("archetype_node_id", Span::default()),
+        predicate: None,
+    });
+    Condition::Exists(node)
+}
+
 /// Returns a query of FROM as it is, with another condition.
 pub(super) fn of_query(from: &Containment, condition: Condition) -> Query {
     first_row(from.clone(), Some(condition))

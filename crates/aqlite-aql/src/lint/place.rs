@@ -3,6 +3,7 @@
 use crate::classes::Classes;
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::id::{ArchetypeId, node_code_subsumes};
+use aqlite_rm::order;
 use aqlite_template::Template;
 use aqlite_template::tree::{Constraint, Node, OrdinalItem};
 
@@ -26,8 +27,12 @@ pub(super) enum Place<'t> {
     Node(&'t Node),
     /// The symbol of an ordinal or its code phrase.
     Symbol(&'t [OrdinalItem]),
+    /// A terminology of this list.
+    Terminologies(Vec<&'t str>),
     /// A text of this list.
     Listed(Vec<&'t str>),
+    /// Any code of this terminology, which is not that of an archetype.
+    External(&'t str),
 }
 
 impl<'t> State<'t> {
@@ -38,6 +43,11 @@ impl<'t> State<'t> {
             place: Place::Open,
             root: None,
         }
+    }
+
+    /// Returns whether the classes follow from the Reference Model alone.
+    pub fn is_of_model(&self) -> bool {
+        self.root.is_none()
     }
 
     fn of(template: &'t Template, node: &'t Node, declared: &Classes) -> State<'t> {
@@ -117,6 +127,13 @@ impl<'t> State<'t> {
             (Place::Symbol(list), Attr::DEFINING_CODE) => {
                 return vec![self.with(classes, Place::Symbol(list))];
             }
+            (Place::Symbol(list), Attr::TERMINOLOGY_ID) => {
+                let terminologies = list.iter().map(|item| item.terminology.as_str());
+                return vec![self.of_terminologies(classes, terminologies.collect())];
+            }
+            (Place::Terminologies(texts), Attr::VALUE) => {
+                return vec![self.with(classes, Place::Listed(texts.clone()))];
+            }
             (Place::Node(node), _) => node,
             _ => return vec![self.with(classes, Place::Open)],
         };
@@ -134,6 +151,24 @@ impl<'t> State<'t> {
                 Attr::CODE_STRING,
             ) if !codes.is_empty() => {
                 vec![self.listed(classes, codes.iter())]
+            }
+            (
+                Constraint::Code {
+                    terminology,
+                    open: false,
+                    ..
+                },
+                Attr::TERMINOLOGY_ID,
+            ) => vec![self.of_terminologies(classes, vec![terminology.as_str()])],
+            (
+                Constraint::Code {
+                    terminology,
+                    codes,
+                    open: false,
+                },
+                Attr::CODE_STRING,
+            ) if codes.is_empty() && !matches!(terminology.as_str(), "" | "local") => {
+                vec![self.with(classes, Place::External(terminology))]
             }
             // A runtime name may differ from that of the template.
             (_, Attr::NAME) => vec![self.with(classes, Place::Open)],
@@ -157,6 +192,28 @@ impl<'t> State<'t> {
             classes,
             place,
             root: self.root,
+        }
+    }
+
+    /// Returns the state of the terminology of a code. Only `local` has one spelling: others occur
+    /// with versions and under several names. A document of ADL 2 may have the code of another
+    /// terminology that is bound to a local one.
+    fn of_terminologies(&self, classes: Classes, texts: Vec<&'t str>) -> State<'t> {
+        let root = self
+            .root
+            .and_then(|(template, root)| template.roots.get(root));
+        let is_bound = root.is_none_or(|root| root.bindings.iter().any(|b| b.is_permitted_in_data));
+        match !is_bound && texts.iter().all(|text| *text == "local") {
+            true => self.with(classes, Place::Terminologies(texts)),
+            false => self.with(classes, Place::Open),
+        }
+    }
+
+    /// Returns the terminology of which every code is permitted, and no code of an archetype.
+    pub fn external(&self) -> Option<&'t str> {
+        match &self.place {
+            Place::External(terminology) => Some(*terminology),
+            _ => None,
         }
     }
 
@@ -219,6 +276,29 @@ fn permits(node: &Node, id: &str) -> bool {
     let concept = concept.rsplit_once('.').map_or(concept, |(_, c)| c);
     let is_mentioned = includes.iter().any(|p| p.source().contains(concept));
     fits && (is_welcome || is_mentioned || (includes.is_empty() && !is_refused))
+}
+
+/// Returns the archetypes that have a node code, or a specialization of it, in their terms or their
+/// nodes. Visits every node.
+pub(super) fn archetypes_with<'t>(templates: &[&'t Template], code: &str) -> Vec<&'t str> {
+    let mut found = Vec::new();
+    for template in templates {
+        for root in &template.roots {
+            let mut codes = root.terms.values().flat_map(|terms| terms.keys());
+            if codes.any(|known| node_code_subsumes(code, known)) {
+                found.push(root.archetype_id.as_str());
+            }
+        }
+        let mut open = vec![&template.definition];
+        while let Some(node) = open.pop() {
+            let root = template.roots.get(node.root);
+            if let Some(root) = root.filter(|_| node_code_subsumes(code, &node.node_id)) {
+                found.push(root.archetype_id.as_str());
+            }
+            open.extend(node.attributes.iter().flat_map(|a| &a.children));
+        }
+    }
+    order::distinct(found)
 }
 
 /// Returns the roots of templates.

@@ -153,6 +153,30 @@ fn whole_text_compares_with_nothing() {
 }
 
 #[test]
+fn codes_of_archetypes_do_not_occur_among_those_of_other_terminologies() {
+    let order = include_str!("../../../../tests/cases/template/order.opt");
+    let lines = order.lines().filter(|line| !line.contains("<code_list>at"));
+    let order = lines.collect::<String>().replace(">local<", ">SNOMED-CT<");
+    let template = Template::parse(&order).unwrap();
+    let code = "a/ism_transition/careflow_step/defining_code";
+    for (condition, expected) in [
+        ("code_string = 'at0004'", Some(TERM)),
+        ("code_string = '73211009'", None),
+        ("code_string matches {'73211009', 'at0004'}", Some(TERM)),
+        // The terminology has several names.
+        ("terminology_id/value = 'http://snomed.info/sct'", None),
+    ] {
+        let query = format!(
+            "SELECT a FROM COMPOSITION c CONTAINS ACTION a[openEHR-EHR-ACTION.service.v1] WHERE {code}/{condition}"
+        );
+        let ast = parse(&query).0.unwrap();
+        let found = lint(&query, &ast, &Parameters::new(), &[&template]);
+        let codes: Vec<&str> = found.iter().map(|w| w.diagnostic.code).collect();
+        assert_eq!(codes, expected.into_iter().collect::<Vec<_>>(), "{query}");
+    }
+}
+
+#[test]
 fn contrary_asks_for_the_part_that_is_warned_about() {
     let warnings = found(
         "SELECT p/data[at0002]/events[at0003, 'x']/data[at0099]/items FROM COMPOSITION c[openEHR-EHR-COMPOSITION.encounter.v1] CONTAINS OBSERVATION p[openEHR-EHR-OBSERVATION.body_weight.v2, 'y']",

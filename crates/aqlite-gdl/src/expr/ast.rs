@@ -2,6 +2,7 @@
 
 use crate::value::Value;
 use aqlite_rm::diag::Span;
+use std::ops::RangeInclusive;
 
 /// A condition, or the right side of an assignment.
 #[derive(Clone, PartialEq, Debug)]
@@ -126,31 +127,39 @@ impl Operator {
     }
 }
 
+/// The functions by name, with the numbers of arguments that they take.
+const FUNCTIONS: [(&str, Function, RangeInclusive<usize>); 15] = {
+    use Function::*;
+    const ONE: RangeInclusive<usize> = 1..=1;
+    // The syntax bounds the number of operands of an expression.
+    const SEVERAL: RangeInclusive<usize> = 1..=usize::MAX;
+    [
+        ("abs", Abs, ONE),
+        ("ceil", Ceil, ONE),
+        ("exp", Exp, ONE),
+        ("floor", Floor, ONE),
+        ("log", Log, ONE),
+        ("ln", Log, ONE),
+        ("log10", Log10, ONE),
+        ("log1p", Log1p, ONE),
+        ("round", Round, ONE),
+        ("sqrt", Sqrt, ONE),
+        ("sin", Sin, ONE),
+        ("cos", Cos, ONE),
+        ("tan", Tan, ONE),
+        ("max", Max, SEVERAL),
+        ("min", Min, SEVERAL),
+    ]
+};
+
 impl Function {
-    /// Returns the function of this name, in any letter case.
-    pub fn parse(name: &str) -> Option<Function> {
-        use Function::*;
-        const NAMES: [(&str, Function); 15] = [
-            ("abs", Abs),
-            ("ceil", Ceil),
-            ("exp", Exp),
-            ("floor", Floor),
-            ("log", Log),
-            ("ln", Log),
-            ("log10", Log10),
-            ("log1p", Log1p),
-            ("round", Round),
-            ("sqrt", Sqrt),
-            ("sin", Sin),
-            ("cos", Cos),
-            ("tan", Tan),
-            ("max", Max),
-            ("min", Min),
-        ];
-        NAMES
+    /// Returns the function of this name, in any letter case, and the numbers of arguments that it
+    /// takes.
+    pub fn parse(name: &str) -> Option<(Function, RangeInclusive<usize>)> {
+        FUNCTIONS
             .iter()
-            .find(|(n, _)| n.eq_ignore_ascii_case(name))
-            .map(|(_, f)| *f)
+            .find(|(n, ..)| n.eq_ignore_ascii_case(name))
+            .map(|(_, function, arguments)| (*function, arguments.clone()))
     }
 }
 

@@ -376,8 +376,10 @@ impl<'a> Parser<'a> {
     fn call(&mut self) -> Result<Option<Expr>> {
         let start = self.at;
         let name: IResult<&str, &str> = nom::character::complete::alphanumeric1(self.rest());
-        let function = self.word(name).and_then(Function::parse);
-        let Some(function) = function.filter(|_| self.accept("(")) else {
+        let found = self.word(name);
+        let name_span = Span::new(start, start + found.map_or(0, str::len));
+        let function = found.and_then(Function::parse);
+        let Some((function, counts)) = function.filter(|_| self.accept("(")) else {
             self.at = start;
             return Ok(None);
         };
@@ -387,14 +389,39 @@ impl<'a> Parser<'a> {
             self.expect(")")?;
             return Ok(Some(Expr::Best(function == Function::Max, path, span)));
         }
-        let outer = std::mem::replace(&mut self.in_arguments, is_best);
-        let mut arguments = vec![self.expression(0)?];
-        while is_best && self.accept(",") {
+        let arguments = self.arguments(*counts.end())?;
+        let is_at_end = self.accept(")");
+        let has_unread = *counts.end() == 1 && arguments.iter().any(ends_in_argument);
+        if is_at_end && !has_unread && counts.contains(&arguments.len()) {
+            return Ok(Some(Expr::Call(function, arguments)));
+        }
+        let is_wrong_count = is_at_end || self.rest().starts_with(',');
+        Err(match is_wrong_count {
+            true => wrong_count(
+                name_span,
+                found.unwrap_or_default(),
+                *counts.end(),
+                arguments.is_empty(),
+            ),
+            false => self.error("`)`"),
+        })
+    }
+
+    /// Parses the arguments of a function, at most `most` of them.
+    fn arguments(&mut self, most: usize) -> Result<Vec<Expr>> {
+        let mut arguments = Vec::new();
+        if self.rest().starts_with(')') {
+            return Ok(arguments);
+        }
+        // A comma separates several arguments. With one argument, it is that of a quantity, as in
+        // `floor(($currentDateTime-$gt0003)/1,a)`.
+        let outer = std::mem::replace(&mut self.in_arguments, most > 1);
+        arguments.push(self.expression(0)?);
+        while arguments.len() < most && self.accept(",") {
             arguments.push(self.expression(0)?);
         }
         self.in_arguments = outer;
-        self.expect(")")?;
-        Ok(Some(Expr::Call(function, arguments)))
+        Ok(arguments)
     }
 
     /// Parses a path, which extends to white space, an operator or an unbalanced bracket.
@@ -497,6 +524,30 @@ impl<'a> Parser<'a> {
             list.push(self.variable()?);
         }
         Ok(list)
+    }
+}
+
+/// Returns the problem of a function whose number of arguments is wrong. `most` is the number that
+/// it takes at most.
+fn wrong_count(span: Span, name: &str, most: usize, is_too_few: bool) -> Diagnostic {
+    let takes = match most {
+        1 => "one argument",
+        _ => "one argument or more",
+    };
+    let found = if is_too_few { "none" } else { "more" };
+    let message = format!("`{name}` takes {takes}, found {found}");
+    let help = format!("write `{name}($gt0005)`");
+    Diagnostic::error("GDL0204", span, message).with_help(help)
+}
+
+/// Returns whether an argument has a further one at its end that reads like a part of a literal: a
+/// quantity with a number as its unit (`1,2`), or a proportion (`1,2,3`).
+fn ends_in_argument(argument: &Expr) -> bool {
+    match argument {
+        Expr::Literal(Value::Quantity(q)) => q.unit.parse::<f64>().is_ok(),
+        Expr::Literal(Value::Proportion(_)) => true,
+        Expr::Binary(_, _, last) | Expr::Negate(last) => ends_in_argument(last),
+        _ => false,
     }
 }
 
