@@ -1,5 +1,7 @@
 //! Requests and responses as data, independent of the host.
 
+use super::error::{Failure, shortened};
+
 /// An HTTP request.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Request {
@@ -96,6 +98,20 @@ impl Request {
             .iter()
             .find(|(k, _)| k == key)
             .map(|(_, v)| v.as_str())
+    }
+
+    /// Returns the truth value of a query key: `true` or `false` in any letter case. A key that is
+    /// absent or empty is false.
+    pub(super) fn query_flag(&self, key: &str) -> Result<bool, Failure> {
+        let text = self.query_value(key).unwrap_or_default();
+        match text.to_ascii_lowercase().as_str() {
+            "true" => Ok(true),
+            "" | "false" => Ok(false),
+            _ => Err(Failure::bad_request(format!(
+                "`{key}` is `{}`: expected `true` or `false`",
+                shortened(text)
+            ))),
+        }
     }
 }
 

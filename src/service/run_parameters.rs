@@ -51,10 +51,9 @@ impl<'c> RunParameters<'c> {
         let language = call.request.query_value("language");
         let language = language.map(|tag| known_language(tag, guide).unwrap_or(tag));
         let language = language.or_else(|| accepted_language(call, guide));
-        let is_true = |name: &str| call.request.query_value(name) == Some("true");
         let options = Options {
-            trace: is_true("trace"),
-            convert_units: is_true("convert_units"),
+            trace: call.request.query_flag("trace")?,
+            convert_units: call.request.query_flag("convert_units")?,
             ..Options::default()
         };
         Ok(RunParameters {

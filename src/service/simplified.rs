@@ -92,17 +92,12 @@ pub(crate) fn check_acceptable(call: &Call<'_>) -> Result<(), Failure> {
 /// Returns the rules for reading a body: with `strict=true` every segment of STRUCTURED must be a
 /// list.
 fn read_as(call: &Call<'_>, shape: Shape) -> Result<Shape, Failure> {
-    match call
-        .request
-        .query_value("strict")
-        .map(str::to_ascii_lowercase)
-        .as_deref()
-    {
+    let is_strict = call.request.query_flag("strict")?;
+    Ok(match shape {
         // FLAT has no lists, so `strict` changes nothing there.
-        Some("true") if shape == Shape::Structured => Ok(Shape::StrictStructured),
-        None | Some("" | "true" | "false") => Ok(shape),
-        Some(_) => Err(Failure::bad_request("`strict` is `true` or `false`")),
-    }
+        Shape::Structured if is_strict => Shape::StrictStructured,
+        other => other,
+    })
 }
 
 /// Returns the template that a request names, by header or parameter.
