@@ -23,7 +23,7 @@ enum Target {
 }
 
 impl Machine<'_> {
-    /// Carries out one action. Instances, templates and cards that it makes are added to `made`.
+    /// Carries out one action. Instances and templates that it makes are added to `effects`.
     pub fn execute(&mut self, action: &ActionPlan, effects: &mut Effects) {
         match action {
             ActionPlan::Assign(assign) => {
@@ -107,8 +107,8 @@ impl Machine<'_> {
         attribute: Option<&str>,
         local: &[(String, Vec<Value>)],
         created: &[Output],
-        // The cost of the search in `local` is counted too, because templates repeat placeholders.
     ) -> Vec<Value> {
+        // The cost of the search in `local` is counted too, because templates repeat placeholders.
         if !self.budget.work(1 + local.len()) {
             return Vec::new();
         }
@@ -149,7 +149,7 @@ impl Machine<'_> {
         let mut bindings = self.guide.guide.bindings.iter();
         let binding = bindings.position(|b| b.id == code)?;
         let columns = &self.guide.bindings.get(binding)?.columns;
-        // `selected` changes the place for its own notes.
+        // The selection changes the place for its own notes.
         let place = self.place.get();
         let selected = at_once(self.select_instances(binding, None)).unwrap_or_default();
         self.place.set(place);
