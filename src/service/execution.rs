@@ -178,6 +178,8 @@ struct StageRows<'s> {
     owners: Vec<(usize, usize)>,
     /// The bytes of all data, as [`Population::bytes`] counts them.
     read: usize,
+    /// Whether a row belongs to no stage, so that data may be missing.
+    is_incomplete: bool,
 }
 
 impl<'s> StageRows<'s> {
@@ -194,22 +196,28 @@ impl<'s> StageRows<'s> {
             populations,
             owners,
             read: 0,
+            is_incomplete: false,
         }
     }
 }
 
 impl RowVisitor for StageRows<'_> {
     fn row(&mut self, query: usize, row: &[RowValue<'_>]) {
-        let Some((stage, query)) = self.owners.get(query) else {
-            return;
-        };
         // Data beyond the limit are not kept, as the call fails.
-        let is_within = self.read <= READ;
-        let Some(population) = self.populations.get_mut(*stage).filter(|_| is_within) else {
+        if self.read > READ {
+            return;
+        }
+        let owner = self.owners.get(query);
+        let owner = owner.and_then(|(stage, query)| {
+            let population = self.populations.get_mut(*stage)?;
+            Some((population, *query))
+        });
+        let Some((population, query)) = owner else {
+            self.is_incomplete = true;
             return;
         };
         let before = population.bytes();
-        population.add(*query, row);
+        population.add(query, row);
         self.read += population.bytes() - before;
     }
 
@@ -455,6 +463,7 @@ impl<R: Repository> Service<R> {
             populations,
             owners,
             read,
+            is_incomplete,
         } = stage_rows;
         let missing: HashSet<String> = missing
             .map_err(|(at, failure)| in_binding(stages, owners.get(at), failure))?
@@ -464,6 +473,9 @@ impl<R: Repository> Service<R> {
             return Err(Failure::bad_request(format!(
                 "the guides would read more than {READ} bytes of data: name fewer EHRs, or fewer guides"
             )));
+        }
+        if is_incomplete {
+            return Err(Failure::new(500, "a row of the data belongs to no guide"));
         }
         let exists = |id: &&String| !missing.contains(*id);
         Ok(StageData {
@@ -549,7 +561,9 @@ impl<R: Repository> Service<R> {
                 ))
                 .within(&named(stage.id(), id)));
             }
-            inputs.push(stage.read(population, id, earlier));
+            let input = stage.read(population, id, earlier);
+            let broken = |e| Failure::exceeded(&e).within(&named(stage.id(), id));
+            inputs.push(input.map_err(broken)?);
             if counter.is_over(work) {
                 call.pause().await;
             }
@@ -648,11 +662,11 @@ impl<'c> Stage<'c> {
         population: &mut Population<'_>,
         ehr_id: &'i str,
         earlier: &[Output],
-    ) -> StageInput<'i> {
-        let mut instances = population.instances(ehr_id);
+    ) -> Result<StageInput<'i>, Exceeded> {
+        let mut instances = population.instances(ehr_id)?;
         self.guide
             .feed(&mut instances, earlier, self.parameters.now);
-        StageInput { ehr_id, instances }
+        Ok(StageInput { ehr_id, instances })
     }
 
     /// Runs the guide within the remaining limits of the call, with pauses. Reports the values of

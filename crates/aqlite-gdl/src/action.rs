@@ -4,7 +4,6 @@ use super::budget::{FRAME, OUTPUT_FRAME, json_size, size};
 use super::calc::EvalError;
 use super::compile::{ActionPlan, Assign, Attribute, CompiledGuide, Op};
 use super::eval::Machine;
-use super::pause::at_once;
 use super::run::{Effects, Output, OutputValue};
 use super::value::{Coded, Ordinal, Proportion, Quantity, Value, integer, real};
 use super::{calc, fill};
@@ -151,7 +150,7 @@ impl Machine<'_> {
         let columns = &self.guide.bindings.get(binding)?.columns;
         // The selection changes the place for its own notes.
         let place = self.place.get();
-        let selected = at_once(self.select_instances(binding, None)).unwrap_or_default();
+        let selected = self.output_at_once(self.select_instances(binding, None));
         self.place.set(place);
         let cells = selected.len().saturating_mul(1 + columns.len());
         if !self.budget.work(cells.saturating_add(created.len())) {
