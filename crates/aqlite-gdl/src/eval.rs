@@ -5,6 +5,7 @@ use super::bind::Instance;
 use super::budget::{Budget, size};
 use super::calc::{self, EvalError};
 use super::compile::{Attribute, CompiledGuide, Op, OpId};
+use super::conversion::Conversions;
 use super::expr::ast::Operator;
 use super::run::RunInput;
 use super::value::{Quantity, Value, real};
@@ -85,6 +86,7 @@ pub(crate) struct Machine<'a> {
     /// The consumption of the run. Once it exceeds a limit, every operation returns null at once,
     /// and the run ends without a result.
     pub budget: Budget,
+    conversions: Conversions,
     pinned: Cell<bool>,
 }
 
@@ -233,6 +235,7 @@ impl<'a> Machine<'a> {
             place: Cell::new(Place::PreCondition(0)),
             notes: RefCell::default(),
             budget,
+            conversions: Conversions::default(),
             pinned: Cell::new(false),
         }
     }
@@ -487,11 +490,10 @@ impl<'a> Machine<'a> {
     /// Returns the right side of a comparison, converted to the unit of the left side if the run
     /// converts units.
     fn comparable<'v>(&self, left: &Value, right: Cow<'v, Value>) -> Cow<'v, Value> {
-        let converted = if self.input.options.convert_units {
-            calc::in_unit_of(left, &right)
-        } else {
-            None
-        };
+        if !self.input.options.convert_units {
+            return right;
+        }
+        let converted = self.conversions.in_unit_of(left, &right, &self.budget);
         converted.map_or(right, Cow::Owned)
     }
 

@@ -22,6 +22,7 @@ mod budget;
 mod calc;
 pub mod cards;
 mod compile;
+mod conversion;
 pub mod describe;
 mod eval;
 mod expr;
