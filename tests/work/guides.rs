@@ -584,8 +584,33 @@ fn conversions_of_units() {
     assert_eq!(ended.limit, Limit::Statement, "units that differ");
 }
 
+/// The codes of the data times those of the guide are neither kept nor free.
+fn codes_of_many_terms() {
+    let codes: Vec<String> = (0..5_000).map(|i| format!("SNOMED-CT::{i}")).collect();
+    let bindings = json!({"SNOMED-CT": {"bindings": {"gt0020": {"codes": codes}}}});
+    let condition = "any($gt0003 is_a local::gt0020|Statin|)";
+    let mut guide = guide(&[]);
+    guide["definition"]["rules"]["gt0010"]["when"] = json!([condition]);
+    guide["ontology"]["term_bindings"] = bindings.clone();
+    let guide = compiled(&guide.to_string());
+    let literals: Vec<String> = (0..2_000)
+        .map(|i| format!("SNOMED-CT::x{i}|drug|"))
+        .collect();
+    let values: Vec<_> = literals.iter().map(|l| fixture::literal(l)).collect();
+    let mut asked = 0;
+    let bytes = allocated(|| {
+        let questions = guide.subsumptions(&values);
+        asked = questions.ancestors().count();
+    });
+    assert_eq!(asked, 5_000);
+    assert!(bytes < 5_000_000, "{bytes} bytes");
+    let ended = run_on_literals(&[condition.to_owned()], bindings, &literals).unwrap_err();
+    assert_eq!(ended.limit, Limit::Statement, "codes that are compared");
+}
+
 pub fn all() {
     conversions_of_units();
+    codes_of_many_terms();
     limits_are_those_of_the_caller();
     named_bombs();
     long_texts();

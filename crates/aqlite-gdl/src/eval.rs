@@ -16,6 +16,9 @@ use std::sync::Arc;
 const NOT_PINNED: usize = usize::MAX;
 const MAX_NOTES: usize = 100;
 
+/// The steps of a lookup whether a code is subsumed by another.
+const ANCESTOR_STEPS: usize = 10;
+
 /// The statement that is being executed, for notes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
@@ -519,7 +522,12 @@ impl<'a> Machine<'a> {
             return None;
         }
         let mut bound = bindings.flat_map(|b| b.bound_to(&term.code));
-        Some(bound.any(|ancestor| self.input.subsumes(&code.terminology, ancestor, &code.code)))
+        let falls = |ancestor: &String| {
+            // A lookup for each of thousands of bound codes is more than one step.
+            self.budget.work(ANCESTOR_STEPS)
+                && self.input.subsumes(&code.terminology, ancestor, &code.code)
+        };
+        Some(bound.any(falls))
     }
 
     /// Evaluates `any` and `for_all`: the condition at each index of the variables. A shorter list

@@ -63,7 +63,7 @@ pub use run::{
     ActionOut, CardOut, LinkOut, Options, Output, OutputValue, Run, RunInput, SuggestionOut,
     Terminology,
 };
-pub use subsume::{Subsumption, Subsumptions};
+pub use subsume::{AncestorQuestions, Subsumption, SubsumptionQuestions, Subsumptions};
 
 use aqlite_rm::diag::Diagnostic;
 
