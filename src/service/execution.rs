@@ -4,6 +4,8 @@
 //! each EHR, and each reads the results of all before it in addition to the record. The response is
 //! a list with the result of each guide in order.
 
+mod work;
+
 use super::Service;
 use super::bulk::NDJSON;
 use super::call::Call;
@@ -25,40 +27,11 @@ use crate::rm::json::{self, members};
 use crate::store::repository::Repository;
 use std::collections::HashSet;
 use std::rc::Rc;
-
-/// The maximum number of EHRs on which a guide runs between two pauses: some milliseconds. A pause
-/// costs as much as some EHRs.
-const TOGETHER: usize = 128;
-
-/// The steps between two pauses, some tens of milliseconds. A guide with many bindings takes as
-/// long on one EHR as another on hundreds.
-const TURN: u64 = 200_000;
-
-/// The work since the last pause.
-#[derive(Default)]
-struct StepCounter {
-    ehrs: usize,
-    steps: u64,
-}
-
-impl StepCounter {
-    /// Counts one EHR. Returns whether it is time for a pause.
-    fn is_over(&mut self, steps: u64) -> bool {
-        self.ehrs += 1;
-        self.steps = self.steps.saturating_add(steps);
-        let is_over = self.ehrs >= TOGETHER || self.steps >= TURN;
-        if is_over {
-            *self = StepCounter::default();
-        }
-        is_over
-    }
-}
+pub(super) use work::GuideWork;
+use work::{STEPS, StepCounter, too_long, too_many_steps};
 
 /// The maximum number of guides of a chain.
 const CHAIN: usize = 20;
-
-/// The maximum work of all runs of a call, in the unit of [`Limits::steps`].
-const STEPS: u64 = 200_000_000;
 
 /// The maximum bytes of data that the guides of a call read, as [`Population::bytes`] counts them.
 const READ: usize = 30_000_000;
@@ -178,6 +151,8 @@ struct StageRows<'s> {
     owners: Vec<(usize, usize)>,
     /// The bytes of all data, as [`Population::bytes`] counts them.
     read: usize,
+    /// Whether a row belongs to no stage, so that data may be missing.
+    is_incomplete: bool,
 }
 
 impl<'s> StageRows<'s> {
@@ -194,22 +169,28 @@ impl<'s> StageRows<'s> {
             populations,
             owners,
             read: 0,
+            is_incomplete: false,
         }
     }
 }
 
 impl RowVisitor for StageRows<'_> {
     fn row(&mut self, query: usize, row: &[RowValue<'_>]) {
-        let Some((stage, query)) = self.owners.get(query) else {
-            return;
-        };
         // Data beyond the limit are not kept, as the call fails.
-        let is_within = self.read <= READ;
-        let Some(population) = self.populations.get_mut(*stage).filter(|_| is_within) else {
+        if self.read > READ {
+            return;
+        }
+        let owner = self.owners.get(query);
+        let owner = owner.and_then(|(stage, query)| {
+            let population = self.populations.get_mut(*stage)?;
+            Some((population, *query))
+        });
+        let Some((population, query)) = owner else {
+            self.is_incomplete = true;
             return;
         };
         let before = population.bytes();
-        population.add(*query, row);
+        population.add(query, row);
         self.read += population.bytes() - before;
     }
 
@@ -455,6 +436,7 @@ impl<R: Repository> Service<R> {
             populations,
             owners,
             read,
+            is_incomplete,
         } = stage_rows;
         let missing: HashSet<String> = missing
             .map_err(|(at, failure)| in_binding(stages, owners.get(at), failure))?
@@ -464,6 +446,9 @@ impl<R: Repository> Service<R> {
             return Err(Failure::bad_request(format!(
                 "the guides would read more than {READ} bytes of data: name fewer EHRs, or fewer guides"
             )));
+        }
+        if is_incomplete {
+            return Err(Failure::new(500, "a row of the data belongs to no guide"));
         }
         let exists = |id: &&String| !missing.contains(*id);
         Ok(StageData {
@@ -487,7 +472,12 @@ impl<R: Repository> Service<R> {
             .stage_inputs(call, stage, &mut population, ehrs, chain, &mut counter)
             .await?;
         let values = inputs.iter().flat_map(StageInput::values);
-        let terms = self.subsumptions(call, &stage.guide, values).await?;
+        let ends = chain.started.saturating_add(self.config.limits.query_time);
+        let mut work = GuideWork::new(chain.limits.steps, ends);
+        let terms = self
+            .subsumptions(call, &stage.guide, values, &mut work)
+            .await?;
+        chain.limits.steps = work.left();
         let queries = match chain.reports_queries {
             true => population.queries(),
             false => &[],
@@ -518,8 +508,7 @@ impl<R: Repository> Service<R> {
                 continue;
             }
             if call.clock() - chain.started > self.config.limits.query_time {
-                let message = "the guides take too long: name fewer EHRs, or fewer guides";
-                return Err(Failure::new(408, message).within(&named(stage.id(), ehr_id)));
+                return Err(too_long().within(&named(stage.id(), ehr_id)));
             }
             call.pause().await;
         }
@@ -544,12 +533,11 @@ impl<R: Repository> Service<R> {
                 ..Spent::default()
             });
             if chain.limits.steps == 0 {
-                return Err(Failure::bad_request(format!(
-                    "the guides take more than {STEPS} steps: name fewer EHRs, or fewer guides"
-                ))
-                .within(&named(stage.id(), id)));
+                return Err(too_many_steps().within(&named(stage.id(), id)));
             }
-            inputs.push(stage.read(population, id, earlier));
+            let input = stage.read(population, id, earlier);
+            let broken = |e| Failure::exceeded(&e).within(&named(stage.id(), id));
+            inputs.push(input.map_err(broken)?);
             if counter.is_over(work) {
                 call.pause().await;
             }
@@ -559,14 +547,18 @@ impl<R: Repository> Service<R> {
 
     /// Requests from terminologies the subsumptions of codes in the data that the guide tests by
     /// `is_a`.
-    async fn subsumptions(
+    async fn subsumptions<'q>(
         &self,
         call: &Call<'_>,
-        guide: &CompiledGuide,
-        values: impl Iterator<Item = &Value>,
+        guide: &'q CompiledGuide,
+        values: impl Iterator<Item = &'q Value>,
+        work: &mut GuideWork,
     ) -> Result<Subsumptions, Failure> {
-        self.test_subsumptions(call, guide.subsumptions(values))
-            .await?
+        let of_guide = || format!("guide {}: `is_a`", guide.guide().id);
+        let questions = guide.subsumptions(values);
+        self.test_subsumptions(call, &questions, work)
+            .await
+            .map_err(|failure| failure.within(&of_guide()))?
             .map_err(|error| {
                 let (status, why) = match error {
                     TerminologyError::Late(why) => (504, why),
@@ -574,7 +566,7 @@ impl<R: Repository> Service<R> {
                     TerminologyError::Absent(why) | TerminologyError::Failed(why) => (502, why),
                     other => (500, other.to_string()),
                 };
-                Failure::new(status, format!("guide {}: `is_a`: {why}", guide.guide().id))
+                Failure::new(status, format!("{}: {why}", of_guide()))
             })
     }
 }
@@ -648,11 +640,11 @@ impl<'c> Stage<'c> {
         population: &mut Population<'_>,
         ehr_id: &'i str,
         earlier: &[Output],
-    ) -> StageInput<'i> {
-        let mut instances = population.instances(ehr_id);
+    ) -> Result<StageInput<'i>, Exceeded> {
+        let mut instances = population.instances(ehr_id)?;
         self.guide
             .feed(&mut instances, earlier, self.parameters.now);
-        StageInput { ehr_id, instances }
+        Ok(StageInput { ehr_id, instances })
     }
 
     /// Runs the guide within the remaining limits of the call, with pauses. Reports the values of

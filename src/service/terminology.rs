@@ -20,14 +20,16 @@
 use super::Service;
 use super::call::Call;
 use super::error::Failure;
+use super::execution::GuideWork;
 use super::fhir::{self, Coding, Page, canonical};
 use super::http::{decode, encode_value};
 use crate::aql::ast::Query;
 use crate::aql::{
     Terminology, TerminologyAnswer, TerminologyCall, TerminologyError, terminology_calls,
 };
-use crate::gdl::{Subsumption, Subsumptions};
+use crate::gdl::{Subsumption, SubsumptionQuestions, Subsumptions};
 use crate::store::repository::Repository;
+use std::collections::HashMap;
 use std::pin::Pin;
 use std::rc::Rc;
 
@@ -35,6 +37,15 @@ use std::rc::Rc;
 const QUESTIONS: usize = 32;
 /// The maximum number of requests of a guide for the codes of all EHRs of a call.
 const SUBSUMPTIONS: usize = 200;
+/// The steps of an ancestor of codes, in the unit of the work of guides.
+const ANCESTOR_STEPS: u64 = 100;
+/// The steps of a question besides those of its answer. The answers are kept, so a call has at most
+/// some hundred thousand of them.
+const QUESTION_STEPS: u64 = 1_000;
+/// The steps of reading a value set.
+const SET_STEPS: u64 = 10_000;
+/// The steps of a code of a value set that is read. The codes are kept.
+const CODE_STEPS: u64 = 100;
 /// The maximum number of codes of a value set.
 pub(super) const CODES: usize = 100_000;
 /// The maximum number of codes of all answers to one query.
@@ -336,57 +347,77 @@ impl<R: Repository> Service<R> {
 
     /// Tests subsumptions of codes, or their membership in value sets, for a guide. A code that no
     /// terminology knows has no answer.
-    pub(crate) async fn test_subsumptions(
+    pub(super) async fn test_subsumptions(
         &self,
         call: &Call<'_>,
-        questions: Vec<Subsumption>,
+        all: &SubsumptionQuestions<'_>,
+        work: &mut GuideWork,
     ) -> Result<Result<Subsumptions, TerminologyError>, Failure> {
         let (mut answers, mut requests) = (Subsumptions::default(), 0);
         let mut sets = StoredSets::default();
-        for subsumption in questions {
-            let Some(question) = TerminologyRequest::of_subsumption(&subsumption) else {
+        for about in all.ancestors() {
+            work.spend(call, ANCESTOR_STEPS).await?;
+            let set = match about.is_set {
+                true => {
+                    self.stored_codes(call, about.ancestor, &mut sets, work)
+                        .await?
+                }
+                false => None,
+            };
+            if set.is_none() && self.terminology.is_none() {
+                // Nothing can answer, however many codes the data have.
                 continue;
-            };
-            let answer = match self.stored_codes(call, &question, &mut sets).await? {
-                Some(codes) => Ok(TerminologyAnswer::Truth(question.is_among(&codes))),
-                None if requests >= SUBSUMPTIONS => {
-                    let why = format!(
-                        "the data raises more than {SUBSUMPTIONS} questions to the terminology server; name fewer EHRs"
-                    );
-                    return Ok(refused(why));
+            }
+            for subsumption in about.questions() {
+                let codes = set.as_deref().map_or(0, <[Coding]>::len);
+                work.spend(call, question_steps(codes)).await?;
+                let Some(question) = TerminologyRequest::of_subsumption(&subsumption) else {
+                    continue;
+                };
+                let answer = match &set {
+                    Some(codes) => Ok(TerminologyAnswer::Truth(question.is_among(codes))),
+                    None if requests >= SUBSUMPTIONS => {
+                        let why = format!(
+                            "the data raises more than {SUBSUMPTIONS} questions to the terminology server; name fewer EHRs"
+                        );
+                        return Ok(refused(why));
+                    }
+                    None => {
+                        requests += 1;
+                        self.ask_server(&question).await
+                    }
+                };
+                match answer {
+                    Ok(TerminologyAnswer::Truth(falls)) => answers.answer(subsumption, falls),
+                    // The guide treats a missing answer as unknown, not as false.
+                    Ok(_) | Err(TerminologyError::Absent(_) | TerminologyError::Refused(_)) => {}
+                    Err(error) => return Ok(Err(error)),
                 }
-                None => {
-                    // Without a server the answer costs nothing.
-                    requests += usize::from(self.terminology.is_some());
-                    self.ask_server(&question).await
-                }
-            };
-            match answer {
-                Ok(TerminologyAnswer::Truth(falls)) => answers.answer(subsumption, falls),
-                // The guide treats a missing answer as unknown, not as false.
-                Ok(_) | Err(TerminologyError::Absent(_) | TerminologyError::Refused(_)) => {}
-                Err(error) => return Ok(Err(error)),
             }
         }
         Ok(Ok(answers))
     }
 
-    /// Returns the codes of the stored value set of a question, which is expanded once.
+    /// Returns the codes of a stored value set, which is expanded once.
     async fn stored_codes(
         &self,
         call: &Call<'_>,
-        question: &TerminologyRequest,
+        url: &str,
         sets: &mut StoredSets,
+        work: &mut GuideWork,
     ) -> Result<Option<Rc<[Coding]>>, Failure> {
-        let Some(url) = &question.url else {
-            return Ok(None);
-        };
-        if let Some((_, codes)) = sets.iter().find(|(known, _)| known == url) {
+        let url = canonical(url);
+        if let Some(codes) = sets.get(&url) {
             return Ok(codes.clone());
         }
-        let expanded = self.expanded(Some(call), url).await?;
+        work.spend(call, SET_STEPS).await?;
+        let expanded = self.expanded(Some(call), &url).await?;
         let codes = expanded.and_then(Result::ok);
-        sets.push((url.clone(), codes.clone()));
+        // The codes are kept until all questions are answered.
+        let kept = codes.as_deref().map_or(0, <[Coding]>::len);
+        work.spend(call, CODE_STEPS.saturating_mul(kept as u64))
+            .await?;
+        sets.insert(url, codes.clone());
         Ok(codes)
     }
 
@@ -490,7 +521,12 @@ impl<R: Repository> Service<R> {
 }
 
 /// The codes of value sets by URL; `None` for a URL that no stored value set has.
-type StoredSets = Vec<(String, Option<Rc<[Coding]>>)>;
+type StoredSets = HashMap<String, Option<Rc<[Coding]>>>;
+
+/// Returns the steps of a question about a value set of `codes` codes, which are compared in turn.
+fn question_steps(codes: usize) -> u64 {
+    QUESTION_STEPS.saturating_add(codes as u64 / 4)
+}
 
 fn codes_of(codings: &[Coding]) -> Vec<String> {
     codings.iter().map(|c| String::from(&*c.code)).collect()

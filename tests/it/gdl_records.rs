@@ -203,14 +203,18 @@ fn a_guide_runs_on_generated_records() {
                     query.instances(rows(&query.aql, Some(&id), &batch), now);
             }
             if generator.ehr(ehr).is_queryable {
-                assert_eq!(population.instances(&id), instances, "{id}");
+                assert_eq!(population.instances(&id).unwrap(), instances, "{id}");
             }
             for (population, _) in named
                 .iter_mut()
                 .zip(&some)
                 .filter(|(_, ehrs)| ehrs.contains(&id))
             {
-                assert_eq!(population.instances(&id), instances, "{id} among others");
+                assert_eq!(
+                    population.instances(&id).unwrap(),
+                    instances,
+                    "{id} among others"
+                );
             }
             let run = run(&guide, &instances, "2030-01-01T00:00:00Z");
             fired += run.fired.len();
@@ -292,7 +296,7 @@ fn each_element_of_the_data_counts_once() {
         let ids = ["one", "two"].map(String::from);
         let mut population = population_of(&guide, &ids, &batch, now);
         for id in &ids {
-            let run = run(&guide, &population.instances(id), NOW);
+            let run = run(&guide, &population.instances(id).unwrap(), NOW);
             let found = ["x", "y", "z"].map(|code| run.value(&guide, code).and_then(Value::number));
             assert_eq!(found, expected.map(|n: u16| Some(f64::from(n))), "{id}");
         }
@@ -338,7 +342,7 @@ fn a_copy_is_the_same_value() {
         add_composition(&mut batch, ehr, 0, "u".into(), &json.to_string(), &layouts);
         let now = Moment::parse("2030-01-01T00:00:00Z", 0).unwrap();
         let mut population = population_of(&guide, &[String::from("one")], &batch, now);
-        let run = run(&guide, &population.instances("one"), NOW);
+        let run = run(&guide, &population.instances("one").unwrap(), NOW);
         let copies: Vec<_> = run.outputs.iter().map(|o| o.values[0].to_json()).collect();
         assert_eq!(copies, [value.clone(), value.clone()], "{value}");
     }

@@ -57,6 +57,24 @@ impl Host {
         assert_eq!(response.status, 201);
     }
 
+    /// Stores a guide that compares thousands of codes, and tests one by `is_a`.
+    fn store_codes(&mut self, id: &str, codes: usize) {
+        let compared = (0..codes).map(|i| format!("$gt0003==ATC::C{i}|drug|"));
+        let when: Vec<String> = compared
+            .chain([String::from("$gt0003 is_a local::gt0020|Statin|")])
+            .collect();
+        let binding = json!({ "model_id": "openEHR-EHR-EVALUATION.in.v1", "type": "INPUT",
+            "elements": { "gt0003": { "path": "/data[at0001]/items[at0002]" } } });
+        let bound = json!({ "gt0020": { "codes": [], "uri": "http://example.org/statins" } });
+        let guide = json!({ "id": id, "definition": {
+                "data_bindings": { "gt0002": binding },
+                "rules": { "gt0011": { "priority": 1, "when": when, "then": [] } } },
+            "ontology": { "term_bindings": { "ATC": { "bindings": bound } } } });
+        let upload = Request::new("POST", "/v1/definition/gdl");
+        let response = self.send(&upload.with_body("application/json", guide.to_string()));
+        assert_eq!(response.status, 201);
+    }
+
     /// Runs a guide on lines. Returns the bodies of all responses, each of which is one piece.
     fn run(&mut self, guide: &str, lines: &[&str]) -> Vec<String> {
         let lines: String = lines.iter().map(|id| format!("\"{id}\"\n")).collect();
@@ -148,4 +166,28 @@ fn a_run_pauses_between_its_statements() {
     // Five thousand statements of about 200 steps, and a pause after 200,000 of them.
     let pauses = host.environment.pauses - before;
     assert!(pauses >= 4, "{pauses} pauses");
+}
+
+#[test]
+fn questions_about_many_codes_pause_if_a_value_set_can_answer_them() {
+    let mut host = Host::new(true, Limits::default());
+    host.store_codes("codes.v1", 3_000);
+    let pauses_of_run = |host: &mut Host| {
+        let before = host.environment.pauses;
+        host.run("codes.v1", &[EHR]);
+        host.environment.pauses - before
+    };
+    // Neither a value set nor a server has an answer, so no question is made of any code.
+    let without = pauses_of_run(&mut host);
+    let set = json!({ "resourceType": "ValueSet", "url": "http://example.org/statins",
+        "expansion": { "contains": [{ "code": "C1" }] } });
+    let put = "/v1/definition/valueset/http%3A%2F%2Fexample.org%2Fstatins";
+    let put = Request::new("PUT", put).with_body("application/json", set.to_string());
+    assert_eq!(host.send(&put).status, 201);
+    // Each question takes a thousand steps, and a pause is due after 200,000.
+    let pauses = pauses_of_run(&mut host);
+    assert!(
+        pauses >= without + 14 && without < 14,
+        "{without} and {pauses} pauses"
+    );
 }

@@ -538,7 +538,79 @@ fn random_guides() {
     );
 }
 
+/// Runs a guide with one rule on instances of these literals, with conversion of units.
+fn run_on_literals(when: &[String], bindings: Value, literals: &[String]) -> Result<Run, Exceeded> {
+    let mut guide = guide(&[]);
+    guide["definition"]["rules"]["gt0010"]["when"] = json!(when);
+    guide["ontology"]["term_bindings"] = bindings;
+    let guide = compiled(&guide.to_string());
+    let instance = |literal: &String| gdl::DataInstance {
+        model_id: String::from("openEHR-EHR-OBSERVATION.in.v1"),
+        values: vec![(
+            "/data[at0001]/items[gt0003]".to_owned(),
+            fixture::literal(literal),
+        )],
+    };
+    let instances: Vec<gdl::DataInstance> = literals.iter().map(instance).collect();
+    guide.run(&RunInput {
+        instances: &guide.instances_of(&instances),
+        clock: now().into(),
+        language: "en",
+        options: Options {
+            convert_units: true,
+            ..Options::default()
+        },
+        terminology: None,
+    })
+}
+
+/// A conversion of units counts as work, and a pair of units is parsed once in a run.
+fn conversions_of_units() {
+    let conversions = |times: usize| {
+        let all = vec!["for_all($gt0003<5,kg)"; times].join("&&");
+        let grams = vec![String::from("1000,g"); 1_000];
+        let run = run_on_literals(&[all], json!({}), &grams).unwrap();
+        assert_eq!(run.fired.len(), 1);
+        run.spent.steps
+    };
+    let (few, many) = (conversions(10), conversions(50));
+    assert!(many > 50 * 1_000 * 50, "{many} steps");
+    // The first of the 10,000 conversions parses the units, and no other.
+    assert!(few * 5 - many < 20_000, "{few} and {many} steps");
+    let unit = |i: usize| format!("1,{}m{i}", "m40.s-40.g40.".repeat(7));
+    let units: Vec<String> = (0..1_000).map(unit).collect();
+    let condition = [String::from("for_all($gt0003<5,kg)")];
+    let ended = run_on_literals(&condition, json!({}), &units).unwrap_err();
+    assert_eq!(ended.limit, Limit::Statement, "units that differ");
+}
+
+/// The codes of the data times those of the guide are neither kept nor free.
+fn codes_of_many_terms() {
+    let codes: Vec<String> = (0..5_000).map(|i| format!("SNOMED-CT::{i}")).collect();
+    let bindings = json!({"SNOMED-CT": {"bindings": {"gt0020": {"codes": codes}}}});
+    let condition = "any($gt0003 is_a local::gt0020|Statin|)";
+    let mut guide = guide(&[]);
+    guide["definition"]["rules"]["gt0010"]["when"] = json!([condition]);
+    guide["ontology"]["term_bindings"] = bindings.clone();
+    let guide = compiled(&guide.to_string());
+    let literals: Vec<String> = (0..2_000)
+        .map(|i| format!("SNOMED-CT::x{i}|drug|"))
+        .collect();
+    let values: Vec<_> = literals.iter().map(|l| fixture::literal(l)).collect();
+    let mut asked = 0;
+    let bytes = allocated(|| {
+        let questions = guide.subsumptions(&values);
+        asked = questions.ancestors().count();
+    });
+    assert_eq!(asked, 5_000);
+    assert!(bytes < 5_000_000, "{bytes} bytes");
+    let ended = run_on_literals(&[condition.to_owned()], bindings, &literals).unwrap_err();
+    assert_eq!(ended.limit, Limit::Statement, "codes that are compared");
+}
+
 pub fn all() {
+    conversions_of_units();
+    codes_of_many_terms();
     limits_are_those_of_the_caller();
     named_bombs();
     long_texts();

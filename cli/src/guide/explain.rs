@@ -102,7 +102,8 @@ fn on_ehr(options: &Options, guide: &CompiledGuide, ehr: &str) -> Result<Value, 
     let mut population = data.reliably(&options.data, |data| {
         populate(guide, data, now, run_options)
     })?;
-    let instances = population.instances(ehr);
+    let fails = |exceeded: Exceeded| Failure::Data(exceeded.to_string());
+    let instances = population.instances(ehr).map_err(fails)?;
     let run = guide.run(&RunInput {
         instances: &instances,
         clock: now.into(),
@@ -110,7 +111,7 @@ fn on_ehr(options: &Options, guide: &CompiledGuide, ehr: &str) -> Result<Value, 
         options: run_options,
         terminology: None,
     });
-    let run = run.map_err(|exceeded| Failure::Data(exceeded.to_string()))?;
+    let run = run.map_err(fails)?;
     let fired: Vec<&str> = run.fired.iter().map(|rule| &**rule).collect();
     Ok(json!({ "fired": fired, "trace": run.trace, "notes": run.notes }))
 }

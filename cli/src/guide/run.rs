@@ -7,7 +7,7 @@ use crate::{output, progress, query};
 use aqlite::aql::{self, Parameters, Plan, QueryOptions};
 use aqlite::gdl::output::{EhrRun, line};
 use aqlite::gdl::time::Moment;
-use aqlite::gdl::{self, CompiledGuide, Population, RunInput};
+use aqlite::gdl::{self, CompiledGuide, Exceeded, Population, RunInput};
 use clap::Args;
 use std::io::Write;
 use std::path::PathBuf;
@@ -79,7 +79,8 @@ pub fn run(options: &Options) -> Result<Outcome, Failure> {
     let all = data.catalog.ehrs.iter();
     for ehr in all.filter(|ehr| is_chosen(options, &ehr.ehr_id, ehr.is_queryable)) {
         progress::check()?;
-        let instances = population.instances(&ehr.ehr_id);
+        let fails = |e: Exceeded| Failure::Data(format!("{}: {e}", ehr.ehr_id));
+        let instances = population.instances(&ehr.ehr_id).map_err(fails)?;
         let input = RunInput {
             instances: &instances,
             clock: now.into(),
@@ -90,7 +91,7 @@ pub fn run(options: &Options) -> Result<Outcome, Failure> {
         let run = guide.run(&input);
         let run = EhrRun {
             ehr_id: ehr.ehr_id.clone(),
-            run: run.map_err(|e| Failure::Data(format!("{}: {e}", ehr.ehr_id)))?,
+            run: run.map_err(fails)?,
             queries: Vec::new(),
         };
         let text = line(&run, None).map_err(|error| Failure::Data(error.to_string()))?;

@@ -4,7 +4,6 @@ use super::budget::{FRAME, OUTPUT_FRAME, json_size, size};
 use super::calc::EvalError;
 use super::compile::{ActionPlan, Assign, Attribute, CompiledGuide, Op};
 use super::eval::Machine;
-use super::pause::at_once;
 use super::run::{Effects, Output, OutputValue};
 use super::value::{Coded, Ordinal, Proportion, Quantity, Value, integer, real};
 use super::{calc, fill};
@@ -23,7 +22,7 @@ enum Target {
 }
 
 impl Machine<'_> {
-    /// Carries out one action. Instances, templates and cards that it makes are added to `made`.
+    /// Carries out one action. Instances and templates that it makes are added to `effects`.
     pub fn execute(&mut self, action: &ActionPlan, effects: &mut Effects) {
         match action {
             ActionPlan::Assign(assign) => {
@@ -107,8 +106,8 @@ impl Machine<'_> {
         attribute: Option<&str>,
         local: &[(String, Vec<Value>)],
         created: &[Output],
-        // The cost of the search in `local` is counted too, because templates repeat placeholders.
     ) -> Vec<Value> {
+        // The cost of the search in `local` is counted too, because templates repeat placeholders.
         if !self.budget.work(1 + local.len()) {
             return Vec::new();
         }
@@ -149,9 +148,9 @@ impl Machine<'_> {
         let mut bindings = self.guide.guide.bindings.iter();
         let binding = bindings.position(|b| b.id == code)?;
         let columns = &self.guide.bindings.get(binding)?.columns;
-        // `selected` changes the place for its own notes.
+        // The selection changes the place for its own notes.
         let place = self.place.get();
-        let selected = at_once(self.select_instances(binding, None)).unwrap_or_default();
+        let selected = self.output_at_once(self.select_instances(binding, None));
         self.place.set(place);
         let cells = selected.len().saturating_mul(1 + columns.len());
         if !self.budget.work(cells.saturating_add(created.len())) {

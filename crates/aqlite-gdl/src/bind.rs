@@ -275,8 +275,8 @@ impl BindingQuery {
         instances
     }
 
-    /// Builds the instance of one row. The uid of its composition is kept only if `with_source` is
-    /// set.
+    /// Builds the instance of one row. The uid of its composition is kept only if the run is
+    /// `traced`.
     pub(crate) fn found(
         &self,
         row: &[RowValue<'_>],

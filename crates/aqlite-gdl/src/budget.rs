@@ -111,6 +111,17 @@ pub struct Exceeded {
 }
 
 impl Exceeded {
+    /// Creates the error for a broken invariant at a place of the engine.
+    pub(crate) fn broken(guide_id: &str, place: &str, what: &'static str) -> Exceeded {
+        Exceeded {
+            guide_id: guide_id.to_owned(),
+            place: place.to_owned(),
+            statement: String::new(),
+            limit: Limit::Broken(what),
+            most: 0,
+        }
+    }
+
     /// Returns the stable code: `GDL0601` a text, `GDL0602` bytes, `GDL0603` work, `GDL0699` a
     /// broken invariant.
     pub fn code(&self) -> &'static str {

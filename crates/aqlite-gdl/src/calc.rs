@@ -4,7 +4,6 @@ use super::compile::Attribute;
 use super::expr::ast::{Function, Operator};
 use super::time::{Clock, Moment, TimeUnit};
 use super::value::{Coded, Quantity, Value, grouped, integer, real};
-use aqlite_rm::{number, units};
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;
@@ -327,34 +326,6 @@ fn order(a: &Value, b: &Value, clock: Clock<'_>) -> Result<Ordering> {
         ),
     };
     x.partial_cmp(&y).ok_or(EvalError::Range)
-}
-
-/// Converts a quantity to the unit of another. `None` if UCUM has no factor between the units, or
-/// if nothing needs to be converted. Units of time are left to the calendar.
-pub(crate) fn in_unit_of(other: &Value, value: &Value) -> Option<Value> {
-    let (Value::Quantity(wanted), Value::Quantity(given)) = (other, value) else {
-        return None;
-    };
-    let is_time = |unit: &str| TimeUnit::parse(unit).is_some();
-    if wanted.unit == given.unit || (is_time(&wanted.unit) && is_time(&given.unit)) {
-        return None;
-    }
-    let magnitude = units::convert(given.magnitude, &given.unit, &wanted.unit)
-        .filter(|magnitude| magnitude.is_finite())?;
-    // Factors and offsets are decimal, doubles are not. Without rounding, 98.6 [degF] would be
-    // slightly more than 37 Cel.
-    // Twelve significant digits: enough for any measurement, fewer than the error of a double.
-    let decimals = if magnitude == 0.0 {
-        0.0
-    } else {
-        (11.0 - magnitude.abs().log10().floor()).clamp(0.0, 300.0)
-    };
-    let magnitude = number::parse(&number::fixed(magnitude, decimals as usize))?;
-    Some(Value::Quantity(Quantity {
-        magnitude,
-        unit: wanted.unit.clone(),
-        precision: None,
-    }))
 }
 
 fn equal(a: &Value, b: &Value, clock: Clock<'_>) -> Result<bool> {

@@ -5,6 +5,7 @@ use super::bind::Instance;
 use super::budget::{Budget, size};
 use super::calc::{self, EvalError};
 use super::compile::{Attribute, CompiledGuide, Op, OpId};
+use super::conversion::Conversions;
 use super::expr::ast::Operator;
 use super::run::RunInput;
 use super::value::{Quantity, Value, real};
@@ -14,6 +15,9 @@ use std::sync::Arc;
 
 const NOT_PINNED: usize = usize::MAX;
 const MAX_NOTES: usize = 100;
+
+/// The steps of a lookup whether a code is subsumed by another.
+const ANCESTOR_STEPS: usize = 10;
 
 /// The statement that is being executed, for notes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -85,6 +89,7 @@ pub(crate) struct Machine<'a> {
     /// The consumption of the run. Once it exceeds a limit, every operation returns null at once,
     /// and the run ends without a result.
     pub budget: Budget,
+    conversions: Conversions,
     pinned: Cell<bool>,
 }
 
@@ -233,6 +238,7 @@ impl<'a> Machine<'a> {
             place: Cell::new(Place::PreCondition(0)),
             notes: RefCell::default(),
             budget,
+            conversions: Conversions::default(),
             pinned: Cell::new(false),
         }
     }
@@ -487,11 +493,10 @@ impl<'a> Machine<'a> {
     /// Returns the right side of a comparison, converted to the unit of the left side if the run
     /// converts units.
     fn comparable<'v>(&self, left: &Value, right: Cow<'v, Value>) -> Cow<'v, Value> {
-        let converted = if self.input.options.convert_units {
-            calc::in_unit_of(left, &right)
-        } else {
-            None
-        };
+        if !self.input.options.convert_units {
+            return right;
+        }
+        let converted = self.conversions.in_unit_of(left, &right, &self.budget);
         converted.map_or(right, Cow::Owned)
     }
 
@@ -517,7 +522,12 @@ impl<'a> Machine<'a> {
             return None;
         }
         let mut bound = bindings.flat_map(|b| b.bound_to(&term.code));
-        Some(bound.any(|ancestor| self.input.subsumes(&code.terminology, ancestor, &code.code)))
+        let falls = |ancestor: &String| {
+            // A lookup for each of thousands of bound codes is more than one step.
+            self.budget.work(ANCESTOR_STEPS)
+                && self.input.subsumes(&code.terminology, ancestor, &code.code)
+        };
+        Some(bound.any(falls))
     }
 
     /// Evaluates `any` and `for_all`: the condition at each index of the variables. A shorter list

@@ -201,7 +201,8 @@ pub fn instances(guide: &CompiledGuide, input: &[(String, Value)]) -> Vec<Vec<In
     guide.instances_of(&data)
 }
 
-/// Returns the differences between the expected values and those of a run. Empty when they agree.
+/// Returns the differences between the expected values and those of a run. Empty when they agree. An
+/// empty literal expects that the guide does not set the variable.
 pub fn differences(guide: &CompiledGuide, run: &Run, expected: &[(String, String)]) -> Vec<String> {
     if expected.is_empty() {
         return unexpected(guide, run);
@@ -209,6 +210,14 @@ pub fn differences(guide: &CompiledGuide, run: &Run, expected: &[(String, String
     let mut out = Vec::new();
     for (code, literal) in expected {
         match run.value(guide, code) {
+            Some(actual) if literal.trim().is_empty() => {
+                // A value of the input is no result.
+                if run.was_set(guide, code) {
+                    let found = text_form(actual);
+                    out.push(format!("{code}: expected nothing, found `{found}`"));
+                }
+            }
+            None if literal.trim().is_empty() => {}
             Some(actual) if agrees(literal, actual) => {}
             Some(actual) => out.push(format!(
                 "{code}: expected `{literal}`, found `{}`",

@@ -22,6 +22,7 @@ mod budget;
 mod calc;
 pub mod cards;
 mod compile;
+mod conversion;
 pub mod describe;
 mod eval;
 mod expr;
@@ -62,7 +63,7 @@ pub use run::{
     ActionOut, CardOut, LinkOut, Options, Output, OutputValue, Run, RunInput, SuggestionOut,
     Terminology,
 };
-pub use subsume::{Subsumption, Subsumptions};
+pub use subsume::{AncestorQuestions, Subsumption, SubsumptionQuestions, Subsumptions};
 
 use aqlite_rm::diag::Diagnostic;
 

@@ -62,16 +62,11 @@ pub(crate) fn misspelt_members(item: &Item, object: Object) -> Vec<Diagnostic> {
         if known.contains(&name.as_str()) {
             continue;
         }
-        let missing = known.iter().copied().filter(|k| item.get(k).is_none());
-        let like = near(name, &mut missing.filter(|k| k.len() > 2))
-            .first()
-            .copied();
-        // The names of the authoring form: `when_statements`.
-        let like = like.or_else(|| {
-            let (front, _) = name.split_once('_')?;
-            let mut missing = known.iter().filter(|k| item.get(k).is_none());
-            missing.find(|k| k.starts_with(front)).copied()
-        });
+        // Short names resemble too much.
+        let missing = known.iter().copied();
+        let mut missing = missing.filter(|k| k.len() > 2 && item.get(k).is_none());
+        let long_form = missing.clone().find(|k| is_long_form(name, k));
+        let like = near(name, &mut missing).first().copied().or(long_form);
         let Some(like) = like else { continue };
         let message = format!("`{name}` is no member here, and is ignored");
         let problem = match like {
@@ -81,6 +76,13 @@ pub(crate) fn misspelt_members(item: &Item, object: Object) -> Vec<Diagnostic> {
         problems.push(problem.with_help(format!("write `{like}`")));
     }
     problems
+}
+
+/// Whether a member has a name of the authoring form: a known name, or its singular, and another word,
+/// such as `when_statements` or `predicate_statements`.
+fn is_long_form(name: &str, known: &str) -> bool {
+    let front = name.rsplit_once('_').map(|(front, _)| front);
+    front.is_some_and(|front| known == front || known.strip_suffix('s') == Some(front))
 }
 
 /// Whether a model id can be that of an archetype, or is of another model. An id with two hyphens
@@ -223,9 +225,12 @@ mod tests {
             ),
             [(false, help("predicates"))]
         );
-        assert_eq!(
-            problems(r#"{"uuid":"1","tags":[],"date":"x"}"#, Object::Guide),
-            []
-        );
+        for (text, object) in [
+            (r#"{"uuid":"1","tags":[],"date":"x"}"#, Object::Guide),
+            (r#"{"_comment":"x","t_x":1,"p_1":1,"i_d":1}"#, Object::Rule),
+            (r#"{"_comment":"x","pre_release":true}"#, Object::Definition),
+        ] {
+            assert_eq!(problems(text, object), [], "{text}");
+        }
     }
 }

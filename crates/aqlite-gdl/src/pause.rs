@@ -9,6 +9,9 @@ use std::future::{Future, ready};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 
+/// The invariant that a future without pauses has broken.
+pub(crate) const WAITS: &str = "a run without pauses waits";
+
 /// A future that ends when the run may continue.
 pub type Pause = Pin<Box<dyn Future<Output = ()>>>;
 
@@ -22,6 +25,15 @@ impl Machine<'_> {
             next_pause().await;
         }
     }
+
+    /// Returns the output of a future of this run that does not wait. If it waits, the run ends
+    /// without a result, and the default output is not read.
+    pub(crate) fn output_at_once<F: Future<Output: Default>>(&self, future: F) -> F::Output {
+        at_once(future).unwrap_or_else(|| {
+            self.budget.broken(WAITS);
+            F::Output::default()
+        })
+    }
 }
 
 /// Returns a pause that ends at once.
@@ -34,5 +46,35 @@ pub(crate) fn at_once<F: Future>(future: F) -> Option<F::Output> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => Some(output),
         Poll::Pending => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::budget::Limit;
+    use crate::{Options, RunInput, time::Moment};
+
+    #[test]
+    fn a_future_that_waits_ends_the_run() {
+        let guide = crate::parse(r#"{"id":"x.v1","definition":{}}"#);
+        let guide = guide.unwrap().compile();
+        let input = RunInput {
+            instances: &[],
+            clock: Moment::from_millis(0, 0).into(),
+            language: "en",
+            options: Options::default(),
+            terminology: None,
+        };
+        let machine = Machine::new(&guide, &input);
+        assert_eq!(machine.output_at_once(ready(vec![1])), [1]);
+        assert_eq!(machine.check_budget(), Ok(()));
+        let nothing: Vec<usize> = machine.output_at_once(std::future::pending());
+        assert!(nothing.is_empty());
+        let ended = machine.check_budget().unwrap_err();
+        assert_eq!(
+            (ended.limit, ended.code()),
+            (Limit::Broken(WAITS), "GDL0699")
+        );
     }
 }

@@ -33,17 +33,27 @@ pub struct Population<'g> {
     traced: bool,
     /// The index of each EHR that has data, by its id.
     numbers: HashMap<String, usize>,
-    /// The columns that the guide copies to results, by query.
-    copied: Vec<Vec<usize>>,
-    /// The elements that the last rows have read, by query.
-    elements: Vec<Elements>,
-    /// The instances of each query by index of the EHR, in commit order.
-    found: Vec<Vec<Vec<Instance>>>,
+    /// The data of each query.
+    data: Vec<QueryData>,
     /// The EHR of the last row with its index. Rows of one EHR are usually adjacent, so this saves
     /// a lookup.
     last: (String, usize),
     /// The approximate bytes of the instances.
     bytes: usize,
+    /// The first invariant that does not hold. Data may be missing, so no guide runs.
+    broken: Option<&'static str>,
+}
+
+/// The data of one query.
+#[derive(Debug)]
+struct QueryData {
+    /// The columns that the guide copies to results.
+    copied: Vec<usize>,
+    /// The elements that the last rows have read.
+    elements: Elements,
+    /// The instances by index of the EHR, in commit order. EHRs behind the last one with rows of
+    /// this query have no entry.
+    found: Vec<Vec<Instance>>,
 }
 
 /// The elements of one composition. Its rows are adjacent.
@@ -91,22 +101,23 @@ impl<'g> Population<'g> {
     ) -> Population<'g> {
         let clock = clock.into();
         let queries = guide.queries_for(clock, &options);
-        let found = vec![Vec::new(); queries.len()];
-        let copied = copied_columns(guide, &queries);
-        let mut elements = Vec::new();
-        elements.resize_with(queries.len(), Elements::default);
+        let copied = copied_columns(guide, &queries).into_iter();
+        let data = copied.map(|copied| QueryData {
+            copied,
+            elements: Elements::default(),
+            found: Vec::new(),
+        });
         Population {
             guide,
+            data: data.collect(),
             queries,
             clock,
             reader: ValueReader::default(),
             traced: options.trace,
             numbers: HashMap::new(),
-            copied,
-            elements,
-            found,
             last: (String::new(), 0),
             bytes: 0,
+            broken: None,
         }
     }
 
@@ -122,43 +133,37 @@ impl<'g> Population<'g> {
     #[inline(never)]
     pub fn add(&mut self, query: usize, row: &[RowValue<'_>]) {
         let Some((ehr, values)) = row.split_last() else {
-            return;
+            return self.report_broken("a row has no values");
         };
-        // A row without an id of its EHR cannot be assigned.
         let Some(ehr) = ehr.text().map(|id| self.number_of(id)) else {
-            return;
+            return self.report_broken("a row has no id of its EHR");
         };
-        let (Some(copied), Some(elements), Some(query), Some(found)) = (
-            self.copied.get(query),
-            self.elements.get_mut(query),
-            self.queries.get(query),
-            self.found.get_mut(query),
-        ) else {
-            return;
+        let data = self.queries.get(query).zip(self.data.get_mut(query));
+        let Some((query, data)) = data else {
+            return self.report_broken("a row has no query");
         };
-        // The list grows with the greatest index only. EHRs without rows of this query have no
-        // entry.
-        if found.len() <= ehr {
-            found.resize_with(ehr + 1, Vec::new);
-        }
-        if let Some(own) = found.get_mut(ehr) {
-            let mut instance = query.found(values, &mut self.reader, self.traced);
-            instance.elements = elements.numbers_of(query, values);
-            for &column in copied {
-                let cell = values.get(column).zip(instance.values.get(column));
-                let original = cell.and_then(|(found, value)| original_of(*found, value));
-                if let Some(original) = original {
-                    self.bytes += ALLOCATED + json_size(&original);
-                    instance.originals.push((column, original));
-                }
+        let mut instance = query.found(values, &mut self.reader, self.traced);
+        instance.elements = data.elements.numbers_of(query, values);
+        for &column in &data.copied {
+            let cell = values.get(column).zip(instance.values.get(column));
+            let original = cell.and_then(|(found, value)| original_of(*found, value));
+            if let Some(original) = original {
+                self.bytes += ALLOCATED + json_size(&original);
+                instance.originals.push((column, original));
             }
-            // Twice: lists grow by doubling.
-            self.bytes += 2 * size_of::<Instance>()
-                + instance
-                    .values
-                    .iter()
-                    .map(|v| size_of::<Value>() + size_of::<u32>() + ALLOCATED + size(v))
-                    .sum::<usize>();
+        }
+        // Twice: lists grow by doubling.
+        self.bytes += 2 * size_of::<Instance>()
+            + instance
+                .values
+                .iter()
+                .map(|v| size_of::<Value>() + size_of::<u32>() + ALLOCATED + size(v))
+                .sum::<usize>();
+        // The list grows with the greatest index only.
+        if data.found.len() <= ehr {
+            data.found.resize_with(ehr + 1, Vec::new);
+        }
+        if let Some(own) = data.found.get_mut(ehr) {
             own.push(instance);
         }
     }
@@ -166,7 +171,7 @@ impl<'g> Population<'g> {
     /// Removes all rows.
     pub fn clear(&mut self) {
         self.numbers.clear();
-        self.found.iter_mut().for_each(Vec::clear);
+        self.data.iter_mut().for_each(|data| data.found.clear());
         self.last = (String::new(), 0);
         self.bytes = 0;
     }
@@ -190,29 +195,40 @@ impl<'g> Population<'g> {
     }
 
     /// Removes and returns the instances of one EHR for each binding of the guide.
+    ///
+    /// # Errors
+    ///
+    /// An invariant of the engine does not hold, so that data of the EHR may be missing.
     #[inline(never)]
-    pub fn instances(&mut self, ehr_id: &str) -> Vec<Vec<Instance>> {
-        let mut all = vec![Vec::new(); self.guide.bindings.len()];
-        let Some(number) = self.numbers.get(ehr_id) else {
-            return all;
-        };
-        for (query, found) in self.queries.iter().zip(&mut self.found) {
-            if let (Some(place), Some(own)) = (all.get_mut(query.binding), found.get_mut(*number)) {
-                // Taken, not copied: each EHR runs once.
-                *place = std::mem::take(own);
-                in_order(place, self.clock.now);
-            }
+    pub fn instances(&mut self, ehr_id: &str) -> Result<Vec<Vec<Instance>>, Exceeded> {
+        let broken = |what| Exceeded::broken(&self.guide.guide.id, "data", what);
+        if let Some(what) = self.broken {
+            return Err(broken(what));
         }
-        all
+        let mut all = vec![Vec::new(); self.guide.bindings.len()];
+        let number = self.numbers.get(ehr_id).copied();
+        for (query, data) in self.queries.iter().zip(&mut self.data) {
+            let place = all.get_mut(query.binding);
+            let place = place.ok_or_else(|| broken("a query has no binding"))?;
+            // Taken, not copied: each EHR runs once. An EHR without rows of the query has no list.
+            let own = number.and_then(|number| data.found.get_mut(number));
+            *place = own.map(std::mem::take).unwrap_or_default();
+            in_order(place, self.clock.now);
+        }
+        Ok(all)
+    }
+
+    fn report_broken(&mut self, what: &'static str) {
+        self.broken.get_or_insert(what);
     }
 
     /// Iterates over every value of every instance.
     pub fn values(&self) -> impl Iterator<Item = &Value> {
-        self.found
+        let instances = self
+            .data
             .iter()
-            .flatten()
-            .flatten()
-            .flat_map(|instance| &instance.values)
+            .flat_map(|data| data.found.iter().flatten());
+        instances.flat_map(|instance| &instance.values)
     }
 
     /// Returns the EHRs that have data, in the order of their ids.
@@ -225,7 +241,8 @@ impl<'g> Population<'g> {
     ///
     /// # Errors
     ///
-    /// The first run that exceeded a limit. The EHRs behind it are not visited.
+    /// The first run that exceeded a limit, or met a broken invariant. The EHRs behind it are not
+    /// visited.
     pub fn run(
         mut self,
         like: &RunInput<'_>,
@@ -233,7 +250,7 @@ impl<'g> Population<'g> {
     ) -> Result<(), Exceeded> {
         // The instances of an EHR are freed after its run.
         for ehr_id in self.ehr_ids() {
-            let instances = self.instances(&ehr_id);
+            let instances = self.instances(&ehr_id)?;
             visit(
                 &ehr_id,
                 self.guide.run(&RunInput {
@@ -272,5 +289,35 @@ impl BindingQuery {
             .map(str::to_owned)
             .zip(instance.into_iter().flat_map(|i| i.values.iter().cloned()))
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::budget::Limit;
+    use crate::time::Moment;
+
+    #[test]
+    fn data_that_may_be_incomplete_have_no_instances() {
+        let text = r#"{"id":"x.v1","definition":{"data_bindings":{"gt0001":{"model_id":"openEHR-EHR-EVALUATION.a.v1",
+            "type":"INPUT","elements":{"gt0002":{"path":"/data[at0001]/items[at0002]"}}}}}}"#;
+        let guide = crate::parse(text).unwrap().compile();
+        let now = Moment::from_millis(0, 0);
+        let population = || Population::new(&guide, now, Options::default());
+        assert_eq!(population().instances("one"), Ok(vec![Vec::new()]));
+        let broken = |mut population: Population<'_>| {
+            let ended = population.instances("one").unwrap_err();
+            assert!(matches!(ended.limit, Limit::Broken(_)), "{ended}");
+            ended.to_string()
+        };
+        let mut without_cells = population();
+        without_cells.add(0, &[]);
+        // A restart of the scan does not mend it.
+        without_cells.clear();
+        assert!(broken(without_cells).contains("a row has no values"));
+        let mut without_binding = population();
+        without_binding.queries[0].binding = 1;
+        assert!(broken(without_binding).contains("a query has no binding"));
     }
 }

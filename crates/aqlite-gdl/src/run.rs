@@ -1,12 +1,12 @@
 //! One run of a guide: predicates, preconditions, default actions, rules by priority, results.
 
 use super::bind::{DataInstance, Instance};
-use super::budget::{Exceeded, FRAME, Limit, Limits, OUTPUT_FRAME, Spent, json_size, size};
+use super::budget::{Exceeded, FRAME, Limits, OUTPUT_FRAME, Spent, json_size, size};
 use super::compile::{BindingHead, BindingPlan, CompiledGuide, RulePlan};
 use super::eval::{Machine, Place};
 use super::fill::{self, Missing};
 use super::guide::{Card, Direction, Link, SuggestedAction};
-use super::pause::{NextPause, at_once};
+use super::pause::{NextPause, WAITS, at_once};
 use super::stored::value_at;
 use super::time::{Clock, Moment};
 use super::trace::{self, Note, Trace};
@@ -256,15 +256,7 @@ impl CompiledGuide {
     /// The run exceeded one of [`Limits`]. It then has no result.
     pub fn run(&self, input: &RunInput<'_>) -> Result<Run, Exceeded> {
         let run = at_once(self.run_in_turns(input, &super::pause::none));
-        run.unwrap_or_else(|| {
-            Err(Exceeded {
-                guide_id: self.guide.id.clone(),
-                place: String::from("run"),
-                statement: String::new(),
-                limit: Limit::Broken("a run without pauses waits"),
-                most: 0,
-            })
-        })
+        run.unwrap_or_else(|| Err(Exceeded::broken(&self.guide.id, "run", WAITS)))
     }
 
     /// Runs the guide once, as [`CompiledGuide::run`] does. After some milliseconds of work, it
@@ -449,8 +441,9 @@ impl Machine<'_> {
         let cells = plan.columns.iter().zip(&instance.values).enumerate();
         // Nulls are not pushed, so `count` and `last` see known values only.
         for (index, (column, value)) in cells.filter(|(_, (_, v))| !v.is_null()) {
-            let Some(slot) = column.slot.and_then(|s| self.slots.get_mut(s)) else {
-                continue;
+            let Some(slot) = column.slot else { continue };
+            let Some(slot) = self.slots.get_mut(slot) else {
+                return self.budget.broken("a column has no variable");
             };
             match instance.elements.get(index) {
                 Some(element) if !known.insert((index, *element)) => {

@@ -5,7 +5,7 @@ use super::budget::{Exceeded, Spent};
 use super::calc::{self, EvalError};
 use super::compile::{Attribute, CompiledGuide, Predicate};
 use super::eval::{Machine, Place, RunNote, add_note};
-use super::pause::{NextPause, at_once};
+use super::pause::NextPause;
 use super::run::RunInput;
 use super::value::Value;
 
@@ -18,8 +18,8 @@ impl CompiledGuide {
     /// The predicates exceed a limit of the run.
     pub fn select(&self, binding: usize, input: &RunInput<'_>) -> Result<Vec<usize>, Exceeded> {
         let machine = Machine::new(self, input);
-        let selected = at_once(machine.select_instances(binding, Some(&super::pause::none)));
-        let selected = selected.unwrap_or_default();
+        let selecting = machine.select_instances(binding, Some(&super::pause::none));
+        let selected = machine.output_at_once(selecting);
         machine.check_budget().map(|()| selected)
     }
 
@@ -58,8 +58,11 @@ impl Machine<'_> {
         next_pause: Option<NextPause<'_>>,
     ) -> Vec<usize> {
         let instances = self.input.instances_of(binding);
-        let plan = self.guide.bindings.get(binding);
-        let predicates = plan.map(|p| p.predicates.as_slice()).unwrap_or_default();
+        let Some(plan) = self.guide.bindings.get(binding) else {
+            self.budget.broken("a selection has no binding");
+            return Vec::new();
+        };
+        let predicates = plan.predicates.as_slice();
         // The notes of one instance are gathered apart, because another predicate may make them
         // irrelevant.
         let earlier = self.notes.take();
@@ -164,4 +167,39 @@ fn best_of(
         }
     }
     best.map(|(_, i)| i)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Options;
+    use crate::budget::Limit;
+    use crate::time::Moment;
+
+    #[test]
+    fn instances_without_a_plan_end_the_run() {
+        let text = r#"{"id":"x.v1","definition":{"data_bindings":{"gt0001":{"model_id":"openEHR-EHR-EVALUATION.a.v1",
+            "type":"INPUT","elements":{"gt0002":{"path":"/data[at0001]/items[at0002]"}}}},
+            "rules":{"gt0003":{"priority":1,"when":["$gt0002==1"]}}}}"#;
+        let guide = crate::parse(text).unwrap().compile();
+        let instance = Instance {
+            values: vec![Value::Count(1)],
+            ..Instance::default()
+        };
+        let input = RunInput {
+            instances: &[vec![instance.clone()], vec![instance]],
+            clock: Moment::from_millis(0, 0).into(),
+            language: "en",
+            options: Options::default(),
+            terminology: None,
+        };
+        assert_eq!(guide.select(0, &input), Ok(vec![0]));
+        let ended = guide.select(1, &input).unwrap_err();
+        assert!(matches!(ended.limit, Limit::Broken(_)), "{ended}");
+        assert_eq!(guide.run(&input).map(|run| run.fired.len()), Ok(1));
+        let mut damaged = guide.clone();
+        damaged.slots.clear();
+        let ended = damaged.run(&input).unwrap_err();
+        assert_eq!(ended.limit, Limit::Broken("a column has no variable"));
+    }
 }

@@ -15,7 +15,8 @@
 //!         gt0005|Class: 2
 //! ```
 //!
-//! Only the listed outputs are compared; no listed output means that no rule may set any.
+//! Only the listed outputs are compared; no listed output means that no rule may set any. An empty
+//! value expects that the guide does not set this output. An empty input is no input.
 
 use super::budget::Exceeded;
 use super::compile::{CompiledGuide, Op};
@@ -61,7 +62,7 @@ pub struct Case {
 pub struct Given {
     /// The gt-code.
     pub code: String,
-    /// The literal as written.
+    /// The literal as written; empty for no value.
     pub literal: String,
     /// The position of the literal in the file.
     pub span: Span,
@@ -93,12 +94,13 @@ impl Suite {
         let (key, guide) = guides.first().ok_or_else(|| missing("guidelines"))?;
         let cases = root.get("test_cases");
         let cases = cases.ok_or_else(|| missing("test_cases"))?.elements();
+        let read = |item: &Item| Case::read(item, key);
         let language = root.text_of("language").filter(|t| !t.is_empty());
         Ok(Suite {
             guide_id: guide.text().unwrap_or_default().to_owned(),
             now: fixed_time(&root)?,
             language: language.map(str::to_owned),
-            cases: cases.iter().map(|item| Case::read(item, key)).collect(),
+            cases: cases.iter().map(read).collect::<Result<_, _>>()?,
             guide_span: guide.span,
         })
     }
@@ -116,7 +118,8 @@ impl Suite {
         options: Options,
     ) -> Result<Outcome, Exceeded> {
         let value = |g: &Given| (g.code.clone(), literal(&g.literal));
-        let input: Vec<(String, Value)> = case.input.iter().map(value).collect();
+        let given = case.input.iter().filter(|g| !g.is_empty());
+        let input: Vec<(String, Value)> = given.map(value).collect();
         let run = guide.run(&RunInput {
             instances: &instances(guide, &input),
             clock: self.now.unwrap_or(now).into(),
@@ -209,39 +212,69 @@ fn fixed_time(root: &Item) -> Result<Option<Moment>, Diagnostic> {
 }
 
 impl Case {
-    fn read(item: &Item, key: &str) -> Case {
-        let givens = |name: &str| {
-            let member = item.get(name).and_then(|m| m.get(key));
-            member
-                .map(Item::members)
-                .unwrap_or_default()
-                .iter()
-                .filter_map(Given::read)
-                .collect()
-        };
-        Case {
-            id: item.text_of("id").unwrap_or_default().to_owned(),
-            input: givens("input"),
-            expected: givens("expected_output"),
-            span: item.span,
+    fn read(item: &Item, key: &str) -> Result<Case, Diagnostic> {
+        if !matches!(item.kind, Kind::Map(_)) {
+            return Err(wrong_kind(
+                item,
+                "a case with `id`, `input` and `expected_output`",
+            ));
         }
+        let givens = |name: &str| -> Result<Vec<Given>, Diagnostic> {
+            let member = item.get(name).map(|m| map("guides", m)).transpose()?;
+            let member = member.and_then(|guides| guides.get(key));
+            let member = member.map(|m| map("variables", m)).transpose()?;
+            let givens = member.map(Item::members).unwrap_or_default();
+            givens.iter().map(Given::read).collect()
+        };
+        Ok(Case {
+            id: item.text_of("id").unwrap_or_default().to_owned(),
+            input: givens("input")?,
+            expected: givens("expected_output")?,
+            span: item.span,
+        })
     }
 }
 
 impl Given {
     /// Reads a key such as `gt0003|Weight` with its literal. The label is ignored.
-    fn read((key, item): &(String, Item)) -> Option<Given> {
+    fn read((key, item): &(String, Item)) -> Result<Given, Diagnostic> {
         let code = key.split('|').next().unwrap_or(key).trim().to_owned();
         let literal = match &item.kind {
             Kind::Text(text) => text.clone(),
-            _ => return None,
+            Kind::Null => String::new(),
+            _ => return Err(wrong_kind(item, "a value such as `120,kg`")),
         };
-        Some(Given {
+        Ok(Given {
             code,
             literal,
             span: item.span,
         })
     }
+
+    fn is_empty(&self) -> bool {
+        self.literal.trim().is_empty()
+    }
+}
+
+/// Returns a value if it is a map. An empty list is an empty map, as fixtures write it for `fhir`.
+fn map<'i>(of: &str, item: &'i Item) -> Result<&'i Item, Diagnostic> {
+    match &item.kind {
+        Kind::Map(_) => Ok(item),
+        Kind::List(items) if items.is_empty() => Ok(item),
+        _ => Err(wrong_kind(item, &format!("a map of {of}"))),
+    }
+}
+
+/// Returns the problem of a value of another kind than expected.
+fn wrong_kind(item: &Item, expected: &str) -> Diagnostic {
+    let found = match &item.kind {
+        Kind::Null => "nothing",
+        Kind::List(_) => "a list",
+        Kind::Map(_) => "a map",
+        _ => "a text",
+    };
+    let message = format!("not a fixture: expected {expected}, found {found}");
+    Diagnostic::error("GDL0502", item.span, message)
 }
 
 /// The units and codes of the variables of a guide.
@@ -366,5 +399,87 @@ impl FixtureLint<'_> {
     fn warn(&mut self, code: &'static str, span: Span, message: String, help: &str) {
         self.problems
             .push(Diagnostic::warning(code, span, message).with_help(help));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GUIDE: &str = r#"{"id":"x.v1","definition":{"data_bindings":{
+        "gt0001":{"model_id":"openEHR-EHR-OBSERVATION.a.v1","type":"INPUT",
+            "elements":{"gt0002":{"path":"/data[at0001]/items[at0002]"}}},
+        "gt0003":{"model_id":"openEHR-EHR-EVALUATION.b.v1","type":"OUTPUT","elements":{
+            "gt0004":{"path":"/data[at0001]/items[at0004]"},
+            "gt0005":{"path":"/data[at0001]/items[at0005]"}}}},
+        "rules":{"gt0006":{"priority":1,"when":["$gt0002!=null"],"then":["$gt0004.magnitude=1"]}}}}"#;
+
+    /// Reads a fixture with one case.
+    fn suite(case: &str) -> Result<Suite, Diagnostic> {
+        Suite::read(&format!("guidelines:\n  1: x.v1\ntest_cases:\n{case}"))
+    }
+
+    fn differences(input: &str, expected: &str) -> Vec<String> {
+        let case = format!(
+            "- id: a\n  input:\n    1:\n      gt0002: {input}\n  expected_output:\n    1:\n      {expected}\n"
+        );
+        let (suite, guide) = (suite(&case), crate::parse(GUIDE).unwrap().compile());
+        let (suite, now) = (suite.unwrap(), Moment::from_millis(0, 0));
+        let run = suite.run(&suite.cases[0], &guide, now, Options::default());
+        run.unwrap().differences
+    }
+
+    #[test]
+    fn an_empty_expectation_holds_where_the_guide_sets_no_value() {
+        let wrong = ["gt0004: expected nothing, found `1`"];
+        let both = "gt0004: 1\n      gt0005:";
+        let nothing: [&str; 0] = [];
+        assert_eq!(differences("5", "gt0004: 1"), nothing);
+        assert_eq!(differences("5", both), nothing);
+        assert_eq!(differences("5", "gt0004|Score:"), wrong);
+        assert_eq!(differences("5", "gt0004: ''"), wrong);
+        // A value of the input is not set by the guide.
+        assert_eq!(differences("5", "gt0002:"), nothing);
+        // An empty input is no input, so the rule does not fire.
+        assert_eq!(differences("", "gt0004:"), nothing);
+        assert_eq!(differences("''", "gt0004:"), nothing);
+    }
+
+    #[test]
+    fn values_of_other_kinds_are_refused() {
+        for (case, expected) in [
+            (
+                "- id: a\n  expected_output:\n    1:\n      gt0004:\n      - 1\n",
+                "expected a value such as `120,kg`, found a list",
+            ),
+            (
+                "- id: a\n  input:\n    1:\n      gt0002:\n        magnitude: 1\n",
+                "expected a value such as `120,kg`, found a map",
+            ),
+            (
+                "- id: a\n  expected_output:\n    1: gt0004\n",
+                "expected a map of variables, found a text",
+            ),
+            (
+                "- id: a\n  expected_output:\n  - 1\n",
+                "expected a map of guides, found a list",
+            ),
+            (
+                "- a\n",
+                "expected a case with `id`, `input` and `expected_output`, found a text",
+            ),
+        ] {
+            let refused = suite(case).unwrap_err();
+            assert_eq!(refused.code, "GDL0502", "{case}");
+            let message = format!("not a fixture: {expected}");
+            assert_eq!(refused.message, message, "{case}");
+            assert!(refused.span.start > 0, "{case}");
+        }
+        for case in [
+            "- id: a\n  input: {}\n  expected_output:\n    1: []\n    fhir: []\n",
+            "- id: a\n",
+        ] {
+            assert!(suite(case).is_ok(), "{case}");
+        }
     }
 }

@@ -135,7 +135,7 @@ impl<'a> YamlReader<'a> {
     fn nested(&mut self, line: Line, mark: usize) -> Result<Item> {
         let body = self.body(line);
         let rest = body.get(mark..).unwrap_or_default().trim_start();
-        if rest.is_empty() {
+        if is_blank(rest) {
             self.at += 1;
             return match self.line() {
                 Some(next) if next.indent > line.indent => self.block(next.indent),
@@ -204,7 +204,7 @@ impl<'a> YamlReader<'a> {
     /// Parses the value behind a key and its colon, which are `len` bytes of the line.
     fn member(&mut self, line: Line, len: usize) -> Result<Item> {
         let rest = self.body(line).get(len..).unwrap_or_default().trim_start();
-        if !rest.is_empty() && !rest.starts_with('#') {
+        if !is_blank(rest) {
             return self.scalar(line.end - rest.len(), line.indent);
         }
         self.at += 1;
@@ -271,7 +271,7 @@ impl<'a> YamlReader<'a> {
             .and_then(|l| self.text.get(end..l.end))
             .unwrap_or_default()
             .trim_start();
-        if !behind.is_empty() && !behind.starts_with('#') {
+        if !is_blank(behind) {
             return Err(error(
                 end,
                 "not YAML: there is something behind the closing quote",
@@ -342,6 +342,11 @@ fn null(at: usize) -> Item {
         span: Span::new(at, at),
         kind: Kind::Null,
     }
+}
+
+/// Whether the rest of a line has no value: it is empty, or a comment.
+fn is_blank(rest: &str) -> bool {
+    rest.is_empty() || rest.starts_with('#')
 }
 
 fn is_entry(body: &str) -> bool {
@@ -432,6 +437,11 @@ mod tests {
                 "{\"long key\":\"v\",\"b\":\"xy\\\"µ\"}",
             ),
             ("- - a\n  - b\n-\n  c: d\n", r#"[["a","b"],{"c":"d"}]"#),
+            (
+                "a:\n- # one: two\n  id: 1\n- # three\n",
+                r#"{"a":[{"id":"1"},null]}"#,
+            ),
+            ("? # key\n  a\n: # value\n  b\n", r#"{"a":"b"}"#),
             ("gt1|a?|: local::at1|x|\n", r#"{"gt1|a?|":"local::at1|x|"}"#),
             ("", "null"),
             ("\u{feff}a:   \r\n  b: '1'\r\n", r#"{"a":{"b":"1"}}"#),

@@ -1,5 +1,10 @@
 //! Runs of guides on result sets in JSON.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "helpers of tests fail by panicking, as tests do"
+)]
+
 use aqlite_gdl::time::Moment;
 use aqlite_gdl::{Options, describe};
 use serde_json::{Value, json};

@@ -8,6 +8,10 @@
 
 mod ucum;
 
+use crate::order;
+use std::sync::LazyLock;
+pub use ucum::{Conversion, MAX_LENGTH};
+
 /// The table: property, text, UCUM code if it differs. One line for each unit.
 const TABLE: &str = include_str!("units.tsv");
 
@@ -22,12 +26,25 @@ pub struct Unit {
     pub ucum: &'static str,
 }
 
+/// The units of the table, ordered by property.
+static UNITS: LazyLock<Vec<Unit>> = LazyLock::new(|| {
+    let lines = TABLE.lines().filter(|line| !line.starts_with('#'));
+    lines.filter_map(unit).collect()
+});
+
+/// The units by text and by UCUM code, ascending. Units of one name have the order of the table.
+static BY_NAME: LazyLock<Vec<(&'static str, Unit)>> = LazyLock::new(|| {
+    let codes = UNITS.iter().filter(|unit| unit.ucum != unit.text);
+    let codes = codes.map(|unit| (unit.ucum, *unit));
+    let texts = UNITS.iter().map(|unit| (unit.text, *unit));
+    let mut names: Vec<(&str, Unit)> = texts.chain(codes).collect();
+    order::sort_by_key(&mut names, |(name, _)| *name);
+    names
+});
+
 /// Returns every unit of the table, ordered by property.
 pub fn all() -> impl Iterator<Item = Unit> {
-    TABLE
-        .lines()
-        .filter(|line| !line.starts_with('#'))
-        .filter_map(unit)
+    UNITS.iter().copied()
 }
 
 /// Returns the units of a property, given by its openEHR code.
@@ -35,12 +52,21 @@ pub fn for_property(property: &str) -> impl Iterator<Item = Unit> {
     all().filter(move |unit| unit.property == property)
 }
 
+/// Returns the units with this text or UCUM code.
+fn named(name: &str) -> impl Iterator<Item = Unit> {
+    let first = BY_NAME.partition_point(|(other, _)| *other < name);
+    let units = BY_NAME.iter().skip(first);
+    units
+        .take_while(move |(other, _)| *other == name)
+        .map(|(_, unit)| *unit)
+}
+
 /// Returns whether a unit, given as text or UCUM code, measures a property.
 ///
 /// Returns `None` if the table does not have the unit or the property, because UCUM allows more
 /// units than any table lists.
 pub fn measures(units: &str, property: &str) -> Option<bool> {
-    let mut known = all().filter(|unit| unit.is(units)).peekable();
+    let mut known = named(units).peekable();
     // An unknown unit or property yields `None`: nothing is known about the pair.
     known.peek()?;
     for_property(property).next()?;
@@ -61,18 +87,31 @@ pub fn measures(units: &str, property: &str) -> Option<bool> {
 /// assert_eq!(convert(1.0, "kg", "m"), None);
 /// ```
 pub fn convert(magnitude: f64, from: &str, to: &str) -> Option<f64> {
+    conversion(from, to).map(|conversion| conversion.apply(magnitude))
+}
+
+/// Returns the conversion between two units, for the magnitudes that [`convert`] converts. Parsing
+/// the units costs much more than applying the conversion.
+///
+/// ```
+/// let conversion = aqlite_rm::units::conversion("h", "min");
+/// assert_eq!(conversion.map(|c| c.apply(2.0)), Some(120.0));
+/// ```
+pub fn conversion(from: &str, to: &str) -> Option<Conversion> {
     let (from, to) = (code_of(from)?, code_of(to)?);
-    share_property(from, to).then(|| ucum::convert(magnitude, from, to))?
+    share_property(from, to).then(|| ucum::conversion(from, to))?
 }
 
 /// Returns the UCUM code of a unit. `None` if a text of the table is also the code of another unit:
 /// `ft` is a foot there, and a femtotonne in UCUM.
 fn code_of(name: &str) -> Option<&str> {
-    let code = all().find(|unit| unit.text == name).map(|unit| unit.ucum);
+    let code = named(name).find(|unit| unit.text == name);
+    let code = code.map(|unit| unit.ucum);
     let Some(code) = code.filter(|code| *code != name) else {
         return Some(name);
     };
-    let is_other = ucum::is_known(name) && ucum::convert(1.0, name, code) != Some(1.0);
+    let is_equal = || ucum::conversion(name, code).is_some_and(|c| c.apply(1.0) == 1.0);
+    let is_other = ucum::is_known(name) && !is_equal();
     (!is_other).then_some(code)
 }
 
@@ -80,19 +119,12 @@ fn code_of(name: &str) -> Option<&str> {
 /// may differ in kind: `N.m` is the unit of a torque, `J` that of an energy.
 fn share_property(a: &str, b: &str) -> bool {
     // The table separates mass concentration (119) from density (350).
-    let properties = |name: &'_ str| -> Vec<&'static str> {
-        let known = all().filter(|unit| unit.is(name));
-        let known = known.map(|unit| unit.property);
+    let properties = |name: &str| -> Vec<&'static str> {
+        let known = named(name).map(|unit| unit.property);
         known.map(|p| if p == "350" { "119" } else { p }).collect()
     };
     let (a, b) = (properties(a), properties(b));
     a.is_empty() || b.is_empty() || a.iter().any(|property| b.contains(property))
-}
-
-impl Unit {
-    fn is(&self, name: &str) -> bool {
-        self.ucum == name || self.text == name
-    }
 }
 
 fn unit(line: &'static str) -> Option<Unit> {

@@ -592,6 +592,23 @@ export const bombs = [
   },
   {
     item: "guide",
+    title: "a guide that compares thousands of codes, and tests them by `is_a` of as many others",
+    attack: (host) => {
+      const codes = JSON.parse(doubling("codes.v1", 0));
+      const count = sized(2_000, 5_000);
+      codes.definition.rules.gt0011.when = [
+        "$gt0005 is_a local::gt0012|Statin|",
+        ...many(count, (index) => `$gt0005==ATC::C${index}|drug|`),
+      ];
+      codes.ontology.term_bindings = {
+        ATC: { bindings: { gt0012: { codes: many(count, (index) => `ATC::X${index}`) } } },
+      };
+      return guide(host, JSON.stringify(codes));
+    },
+    expected: [200],
+  },
+  {
+    item: "guide",
     title: "a guide of 900 bindings on hundreds of EHRs",
     populated: true,
     attack: async (host) => {

@@ -6,8 +6,11 @@
 //! their own here: amount of substance, equivalents, osmoles, absorbed dose, dose equivalent,
 //! radioactivity and arbitrary units.
 
+use crate::order;
+use std::sync::{LazyLock, OnceLock};
+
 /// The units: a name, `*` if the unit takes prefixes, and the definition. Base units have none.
-const UNITS: &str = include_str!("ucum.txt");
+const TABLE: &str = include_str!("ucum.txt");
 
 /// The number of base units, which are the first lines of the table.
 const BASES: usize = 16;
@@ -40,14 +43,35 @@ const PREFIXES: [(&str, i32); 22] = [
     ("y", -24),
 ];
 
-/// The maximum length of a unit in bytes. It bounds the depth of brackets.
-const LONGEST: usize = 100;
+/// The maximum length of a unit in bytes. It bounds the depth of brackets and the work of parsing.
+pub const MAX_LENGTH: usize = 100;
 /// The maximum magnitude of an exponent of a unit or of ten.
 const MOST_EXPONENT: i32 = 40;
 
-/// Converts a magnitude between units of one dimension and one kind. `None` if a unit is unknown,
+/// A conversion between two units.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Conversion {
+    /// The zero of a scale of temperature in kelvins of its degree; 0 for other units.
+    zero: f64,
+    numerator: f64,
+    denominator: f64,
+    /// The power of ten that does not fit into the fraction; 1 if it fits.
+    power: f64,
+    /// The zero of the scale of the result.
+    zero_of_result: f64,
+}
+
+impl Conversion {
+    /// Converts a magnitude.
+    pub fn apply(&self, magnitude: f64) -> f64 {
+        let fraction = (magnitude + self.zero) * self.numerator / self.denominator;
+        fraction * self.power - self.zero_of_result
+    }
+}
+
+/// Returns the conversion between units of one dimension and one kind. `None` if a unit is unknown,
 /// or if the two do not measure the same.
-pub(super) fn convert(magnitude: f64, from: &str, to: &str) -> Option<f64> {
+pub(super) fn conversion(from: &str, to: &str) -> Option<Conversion> {
     let (a, b) = (Measure::parse(from)?, Measure::parse(to)?);
     if !a.is_like(&b) {
         return None;
@@ -67,8 +91,14 @@ pub(super) fn convert(magnitude: f64, from: &str, to: &str) -> Option<f64> {
         return None;
     }
     let ratio = a.factor.times(b.factor.inverse()?)?;
-    let zero = kelvins(from).unwrap_or_default();
-    Some(ratio.of(magnitude + zero) - kelvins(to).unwrap_or_default())
+    let (numerator, denominator, power) = ratio.rounded();
+    Some(Conversion {
+        zero: kelvins(from).unwrap_or_default(),
+        numerator,
+        denominator,
+        power,
+        zero_of_result: kelvins(to).unwrap_or_default(),
+    })
 }
 
 /// Whether a text is the expression of a known unit.
@@ -115,10 +145,10 @@ impl Factor {
         })
     }
 
-    /// Multiplies a double. The powers of ten join the fraction while they fit, so that the result
-    /// has one rounding for each of its two operations.
+    /// Returns the fraction and a power of ten as doubles. The power joins the fraction while it
+    /// fits, so that a product has one rounding for each of its two operations.
     #[allow(clippy::cast_precision_loss)]
-    fn of(self, n: f64) -> f64 {
+    fn rounded(self) -> (f64, f64, f64) {
         let power = 10_u128.checked_pow(self.exponent.unsigned_abs());
         let grown = |n: u128| power.and_then(|power| n.checked_mul(power));
         let whole = match self.exponent >= 0 {
@@ -126,11 +156,12 @@ impl Factor {
             false => grown(self.denominator).map(|d| (self.numerator, d)),
         };
         match whole {
-            Some((numerator, denominator)) => n * numerator as f64 / denominator as f64,
-            None => {
-                let fraction = n * self.numerator as f64 / self.denominator as f64;
-                fraction * 10_f64.powi(self.exponent)
-            }
+            Some((numerator, denominator)) => (numerator as f64, denominator as f64, 1.0),
+            None => (
+                self.numerator as f64,
+                self.denominator as f64,
+                10_f64.powi(self.exponent),
+            ),
         }
     }
 }
@@ -164,7 +195,8 @@ impl<'u> Measure<'u> {
 
     fn parse(unit: &'u str) -> Option<Measure<'u>> {
         let mut rest = unit;
-        let parsed = (unit.len() <= LONGEST && !unit.is_empty()).then(|| product(&mut rest))??;
+        let parsed =
+            (unit.len() <= MAX_LENGTH && !unit.is_empty()).then(|| product(&mut rest))??;
         rest.is_empty().then_some(parsed)
     }
 
@@ -202,16 +234,26 @@ impl<'u> Measure<'u> {
         Some(self)
     }
 
+    /// Raises to a power by squaring: an expression may have dozens of great exponents.
     fn power(self, exponent: i32) -> Option<Measure<'u>> {
-        let one = match exponent < 0 {
+        let mut square = match exponent < 0 {
             true => self.inverse()?,
             false => self,
         };
         let mut product = Measure::number(Factor::ONE);
-        for _ in 0..exponent.abs() {
-            product = product.times(one.clone())?;
+        let mut rest = exponent.unsigned_abs();
+        loop {
+            if rest & 1 == 1 {
+                product = product.times(square.clone())?;
+            }
+            rest >>= 1;
+            // No square is greater than the product, so none fails to fit alone.
+            if rest == 0 {
+                return Some(product);
+            }
+            let twin = square.clone();
+            square = square.times(twin)?;
         }
-        Some(product)
     }
 
     fn inverse(mut self) -> Option<Measure<'u>> {
@@ -294,38 +336,71 @@ fn exponent(rest: &mut &str) -> Option<Option<i32>> {
     Some(Some(if is_negative { -n } else { n }))
 }
 
-/// Returns a unit by its name, with or without a prefix.
-fn named<'u>(name: &str) -> Option<Measure<'u>> {
-    let own = || defined(name).map(|(unit, _)| unit);
-    let prefixed = || {
-        PREFIXES.iter().find_map(|(prefix, exponent)| {
-            let (unit, _) = defined(name.strip_prefix(prefix)?).filter(|(_, metric)| *metric)?;
-            unit.times(Measure::number(Factor::ten(*exponent)))
-        })
-    };
-    own().or_else(prefixed)
+/// A line of the table.
+struct Unit {
+    name: &'static str,
+    /// Whether it takes prefixes.
+    is_metric: bool,
+    /// The number of the line, which is that of a base unit if there is no definition.
+    line: usize,
+    definition: Option<&'static str>,
+    /// The parsed definition. It needs other units, so it is parsed when it is first read.
+    measure: OnceLock<Option<Measure<'static>>>,
 }
 
-/// Returns a unit of the table, and whether it takes prefixes.
-fn defined<'u>(name: &str) -> Option<(Measure<'u>, bool)> {
-    let lines = UNITS.lines().enumerate();
-    lines.into_iter().find_map(|(line, text)| {
-        let rest = text.strip_prefix(name)?;
-        let metric = rest.strip_prefix('*');
-        let definition = match metric.unwrap_or(rest) {
-            "" => None,
-            rest => Some(rest.strip_prefix(' ')?),
+/// The units by name, ascending.
+static UNITS: LazyLock<Vec<Unit>> = LazyLock::new(|| {
+    let mut units: Vec<Unit> = (0..).zip(TABLE.lines()).map(Unit::read).collect();
+    order::sort_by_key(&mut units, |unit| unit.name);
+    units
+});
+
+impl Unit {
+    fn read((line, text): (usize, &'static str)) -> Unit {
+        let (name, definition) = match text.split_once(' ') {
+            Some((name, definition)) => (name, Some(definition)),
+            None => (text, None),
         };
-        let unit = match definition {
-            Some(definition) => Measure::parse(definition)?.reduced(),
+        let metric = name.strip_suffix('*');
+        Unit {
+            name: metric.unwrap_or(name),
+            is_metric: metric.is_some(),
+            line,
+            definition,
+            measure: OnceLock::new(),
+        }
+    }
+
+    /// Returns the unit in terms of base units.
+    fn measure(&self) -> Option<Measure<'static>> {
+        let parsed = self.measure.get_or_init(|| match self.definition {
+            Some(definition) => Some(Measure::parse(definition)?.reduced()),
             None => {
                 let mut base = Measure::number(Factor::ONE);
-                *base.above.get_mut(line)? = 1;
-                base
+                *base.above.get_mut(self.line)? = 1;
+                Some(base)
             }
-        };
-        (!name.is_empty()).then_some((unit, metric.is_some()))
+        });
+        parsed.clone()
+    }
+}
+
+/// Returns a unit by its name, with or without a prefix.
+fn named(name: &str) -> Option<Measure<'static>> {
+    if let Some(unit) = defined(name) {
+        return unit.measure();
+    }
+    PREFIXES.iter().find_map(|(prefix, exponent)| {
+        let unit = defined(name.strip_prefix(prefix)?).filter(|unit| unit.is_metric)?;
+        unit.measure()?
+            .times(Measure::number(Factor::ten(*exponent)))
     })
+}
+
+/// Returns a unit of the table.
+fn defined(name: &str) -> Option<&'static Unit> {
+    let at = UNITS.binary_search_by(|unit| unit.name.cmp(name)).ok()?;
+    UNITS.get(at)
 }
 
 fn eat(rest: &mut &str, token: &str) -> bool {
@@ -348,12 +423,17 @@ mod tests {
 
     #[test]
     fn every_definition_has_a_factor() {
-        for line in UNITS.lines() {
-            let name = line.split(' ').next().unwrap_or_default();
-            assert!(defined(name.trim_end_matches('*')).is_some(), "{line}");
+        for unit in UNITS.iter() {
+            assert!(unit.measure().is_some(), "{}", unit.name);
         }
-        let bases = UNITS.lines().take_while(|line| !line.contains(' '));
+        assert_eq!(UNITS.len(), TABLE.lines().count());
+        assert!(UNITS.is_sorted_by(|a, b| a.name < b.name));
+        let bases = TABLE.lines().take_while(|line| !line.contains(' '));
         assert_eq!(bases.count(), BASES);
+    }
+
+    fn convert(magnitude: f64, from: &str, to: &str) -> Option<f64> {
+        conversion(from, to).map(|conversion| conversion.apply(magnitude))
     }
 
     #[test]
@@ -381,6 +461,10 @@ mod tests {
             ("mL/min/(173.10*-2.m2)", "l/s/m2", 1e-3 / 60.0 / 1.73),
             ("µg", "mg", 0.001),
             ("W.s", "J", 1.0),
+            ("km12/m11", "m", 1e36),
+            ("km11", "m11", 1e33),
+            ("m-11", "km-11", 1e33),
+            ("[lb_av]3", "g3", 453.592_37 * 453.592_37 * 453.592_37),
             ("{beats}/min", "{beats}/h", 60.0),
         ] {
             let found = convert(1.0, from, to);
@@ -412,6 +496,9 @@ mod tests {
             ("0.kg", "0.g"),
             ("m99", "m99"),
             ("10*99", "1"),
+            ("g*", "g"),
+            ("mol*", "mol"),
+            ("Pa* N/m2", "Pa"),
         ] {
             assert_eq!(convert(1.0, from, to), None, "{from} {to}");
         }
