@@ -195,7 +195,7 @@ impl<'a> Linter<'a> {
     }
 }
 
-fn predicate_of<'a>(expr: &'a ast::ClassExpr) -> Option<&'a ast::Predicate> {
+fn predicate_of(expr: &ast::ClassExpr) -> Option<&ast::Predicate> {
     match &expr.predicate {
         Some(ast::ClassPredicate::Node(predicate)) => Some(predicate),
         _ => None,
