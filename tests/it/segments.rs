@@ -3,6 +3,7 @@
 //! plain scan.
 
 mod blobs;
+mod gaps;
 mod memory;
 mod named;
 mod nightly;
