@@ -99,6 +99,7 @@ impl<S: Sql> SqlRepository<S> {
             };
             state = Some(read);
             let page = ScanPage::of(answers.next()?, PAGE_ROWS)?;
+            page.check(&page_bounds, false)?;
             let (is_cut, open) = (page.is_cut, page_bounds.open.0);
             if let Some((ehr, version)) = page.end() {
                 page_bounds.after = version;
@@ -306,6 +307,7 @@ impl<S: Sql> SqlRepository<S> {
                     read.await?
                 }
             };
+            page.check(&page_bounds, by_ehr)?;
             let (is_cut, open, page_end) = (page.is_cut, page_bounds.open.0, page.end());
             found += page.rows.len() as u64;
             rows.reads.pages += 1;
