@@ -4,6 +4,7 @@
 
 mod blobs;
 mod gaps;
+mod interleaved;
 mod memory;
 mod named;
 mod nightly;
