@@ -3,6 +3,8 @@
 //! plain scan.
 
 mod blobs;
+mod gaps;
+mod interleaved;
 mod memory;
 mod named;
 mod nightly;

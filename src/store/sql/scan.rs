@@ -20,7 +20,7 @@ use crate::document::Batch;
 use crate::store::repository::{Sink, StoreError};
 use crate::store::scan::{Scan, Snapshot};
 use crate::store::sink::{ScanReads, send};
-use ahead::Ahead;
+use ahead::{Ahead, PageAhead};
 pub(super) use gather::GatheredBatch;
 use page::{
     BY_EHR, BY_PROFILE, LISTED, NEW_OF_EHRS, OF_EHR, OF_EHRS, PAGE_ROWS, PageBounds, PageSize, page,
@@ -99,6 +99,7 @@ impl<S: Sql> SqlRepository<S> {
             };
             state = Some(read);
             let page = ScanPage::of(answers.next()?, PAGE_ROWS)?;
+            page.check(&page_bounds, false)?;
             let (is_cut, open) = (page.is_cut, page_bounds.open.0);
             if let Some((ehr, version)) = page.end() {
                 page_bounds.after = version;
@@ -266,47 +267,67 @@ impl<S: Sql> SqlRepository<S> {
         (mut after, end): (u64, u64),
         sink: Sink<'_>,
     ) -> Result<bool, StoreError> {
-        let (scan, state, by_ehr) = (rows.scan, rows.state, rows.by_ehr);
         while after < end {
-            let until = (after + rows.size.range).min(end);
-            let named = rows.named(after, until)?;
-            let mut page_bounds = PageBounds::between(after, until);
-            // The list selects the EHRs, so the page needs no bound on their numbers.
-            if named.is_some() && by_ehr {
-                page_bounds = PageBounds::between(0, state.ehr);
+            let ahead = rows.ahead.take();
+            // A page that was read ahead ends where it was requested to end, whatever size of a
+            // page other rows have led to since: else rows would be sent twice, or not at all.
+            let range_end = ahead.as_ref().map_or(after + rows.size.range, |a| a.until);
+            let (range, page) = ((after, range_end.min(end)), ahead.map(|a| a.page));
+            match self.send_range(rows, range, page, sink).await? {
+                Some(reached) => after = reached,
+                None => return Ok(false),
             }
-            let (mut builder, mut reached) = (BatchBuilder::default(), until);
-            let (mut found, mut bytes) = (0, 0);
-            loop {
-                let page = match rows.ahead.take() {
-                    Some(page) => page,
-                    None => {
-                        let read = self.read_page(rows, &page_bounds, named.as_deref(), sink);
-                        read.await?
-                    }
-                };
-                let (is_cut, open, page_end) = (page.is_cut, page_bounds.open.0, page.end());
-                found += page.rows.len() as u64;
-                rows.reads.pages += 1;
-                rows.reads.rows += page.rows.len() as u64;
-                bytes += page.bytes();
-                rows.size.learn_length(found, bytes);
-                if !self.take(&mut builder, page, scan, open, sink).await? {
-                    return Ok(false);
-                }
-                match page_end.filter(|_| is_cut) {
-                    Some((ehr, version)) if by_ehr => page_bounds.continue_after(ehr, version),
-                    Some((_, version)) => {
-                        reached = version;
-                        break;
-                    }
-                    None => break,
-                }
-            }
-            rows.size.learn(found, bytes, reached - after, by_ehr);
-            after = reached;
         }
         Ok(true)
+    }
+
+    /// Sends rows of a range; `first` is its first page, if it was read already. Returns the last
+    /// id that was sent; `None` if no more are wanted.
+    async fn send_range(
+        &self,
+        rows: &mut RowScan<'_>,
+        (after, until): (u64, u64),
+        mut first: Option<ScanPage>,
+        sink: Sink<'_>,
+    ) -> Result<Option<u64>, StoreError> {
+        let (scan, state, by_ehr) = (rows.scan, rows.state, rows.by_ehr);
+        let named = rows.named(after, until)?;
+        let mut page_bounds = PageBounds::between(after, until);
+        // The list selects the EHRs, so the page needs no bound on their numbers.
+        if named.is_some() && by_ehr {
+            page_bounds = PageBounds::between(0, state.ehr);
+        }
+        let (mut builder, mut reached) = (BatchBuilder::default(), until);
+        let (mut found, mut bytes) = (0, 0);
+        loop {
+            let page = match first.take() {
+                Some(page) => page,
+                None => {
+                    let read = self.read_page(rows, &page_bounds, named.as_deref(), sink);
+                    read.await?
+                }
+            };
+            page.check(&page_bounds, by_ehr)?;
+            let (is_cut, open, page_end) = (page.is_cut, page_bounds.open.0, page.end());
+            found += page.rows.len() as u64;
+            rows.reads.pages += 1;
+            rows.reads.rows += page.rows.len() as u64;
+            bytes += page.bytes();
+            rows.size.learn_length(found, bytes);
+            if !self.take(&mut builder, page, scan, open, sink).await? {
+                return Ok(None);
+            }
+            match page_end.filter(|_| is_cut) {
+                Some((ehr, version)) if by_ehr => page_bounds.continue_after(ehr, version),
+                Some((_, version)) => {
+                    reached = version;
+                    break;
+                }
+                None => break,
+            }
+        }
+        rows.size.learn(found, bytes, reached - after, by_ehr);
+        Ok(Some(reached))
     }
 
     async fn read_page(
@@ -455,8 +476,8 @@ struct RowScan<'s> {
     list: Option<String>,
     size: PageSize,
     is_begun: bool,
-    /// The first page, if it was read already.
-    ahead: Option<ScanPage>,
+    /// The first page of the next range, if it was read already.
+    ahead: Option<PageAhead>,
     /// The counts of what was read.
     reads: ScanReads,
 }
@@ -511,5 +532,3 @@ impl<'s> RowScan<'s> {
         Ok(Some(json_list(named.ok_or_else(unexpected)?)))
     }
 }
-
-impl<S: Sql> SqlRepository<S> {}

@@ -91,11 +91,11 @@ pub struct Segments {
 }
 
 /// The live segments of versions, in order.
-const MANIFEST: &str = "SELECT first, last, state, blob, memory FROM segment ORDER BY first";
+const MANIFEST: &str =
+    "SELECT first, last, state, versions, blob, memory FROM segment ORDER BY first";
 /// The live segments of EHRs, in order. Nothing of an EHR but whether it is queryable changes, so
 /// they are of every state.
-const EHR_MANIFEST: &str =
-    "SELECT first, last, 4503599627370496 AS state, blob, memory FROM ehr_segment ORDER BY first";
+const EHR_MANIFEST: &str = "SELECT first, last, 4503599627370496 AS state, ehrs, blob, memory FROM ehr_segment ORDER BY first";
 /// Versions that were superseded by a version after `?1` and up to `?2`, the first ones in the
 /// order of these. Where `?1` is 0, by one after the oldest state of a segment. Those without a
 /// segment are among them: one may be listed later that was written before.
@@ -714,8 +714,7 @@ impl<S: Sql> SqlRepository<S> {
         state: Snapshot,
         ([manifest, superseded, unqueryable], known): ([Vec<Row>; 3], Known),
     ) -> Result<SegmentScan, StoreError> {
-        let listed = manifest.into_iter().map(Listed::of);
-        let listed: Vec<Listed> = listed.collect::<Result<_, _>>()?;
+        let listed = Listed::all(manifest)?;
         let next = |last| segments.unqueryable(known.state, last);
         let lists = self.read_lists(segments.listed, unqueryable, next);
         let [unqueryable, queryable] = lists.await?;

@@ -10,7 +10,14 @@ use crate::store::scan::Scan;
 use crate::store::sql::catalog::MatchingProfiles;
 use crate::store::sql::value::{Row, Statement};
 
-/// A page that was requested ahead.
+/// A page that was read ahead.
+pub(super) struct PageAhead {
+    pub page: ScanPage,
+    /// The last id of its range. Rows with higher ids are on later pages.
+    pub until: u64,
+}
+
+/// A page that is requested ahead.
 pub(super) struct Ahead<'s> {
     scan: &'s Scan,
     matching: MatchingProfiles,
@@ -35,10 +42,15 @@ impl<'s> Ahead<'s> {
     /// The statement that reads it. Its batch reads the newest state, so no version is too new.
     pub fn statement(&self) -> Statement {
         let size = self.size();
-        let bounds = PageBounds::between(self.after, self.after + size.range);
+        let bounds = PageBounds::between(self.after, self.until());
         let query = population_query(is_by_ehr(self.scan));
         let limits = (NO_BOUND, &size);
         page(query, self.scan, &self.matching, &bounds, limits, None)
+    }
+
+    /// The last id of the range of the page.
+    fn until(&self) -> u64 {
+        self.after + self.size().range
     }
 
     fn size(&self) -> PageSize {
@@ -56,8 +68,10 @@ impl<'s> Ahead<'s> {
 
     /// The page, if it is the first one after an id with these profiles: the batch may have brought
     /// new ones, and a compaction or a deletion may have changed the segments.
-    pub fn page(self, after: u64, matching: &MatchingProfiles) -> Option<ScanPage> {
+    pub fn page(self, after: u64, matching: &MatchingProfiles) -> Option<PageAhead> {
         let is_same = self.after == after && self.matching.profiles == matching.profiles;
-        self.page.filter(|_| is_same)
+        let until = self.until();
+        let page = self.page.filter(|_| is_same)?;
+        Some(PageAhead { page, until })
     }
 }

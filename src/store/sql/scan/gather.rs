@@ -53,6 +53,7 @@ impl<S: Sql> SqlRepository<S> {
             let bounds = (newest, &size);
             let statement = page(query, scan, &matching, &page_bounds, bounds, None);
             let page = ScanPage::of(self.rows(statement).await?, size.rows)?;
+            page.check(&page_bounds, scan.empty_ehrs)?;
             let (rows, bytes) = (page.rows.len() as u64, page.bytes());
             let reached = match page.rows.last().filter(|_| page.is_cut) {
                 Some(ScanRow { ehr, doc: None, .. }) => *ehr,

@@ -56,6 +56,7 @@ impl<S: Sql> SqlRepository<S> {
             let size = (state.version, &PageSize::ALL);
             let statement = page(LISTED, scan, &matching, &bounds, size, Some(list));
             let page = ScanPage::of(self.rows(statement).await?, PAGE_ROWS)?;
+            page.check(&bounds, true)?;
             reads.pages += 1;
             reads.rows += page.rows.len() as u64;
             let (end, open) = (page.end().filter(|_| page.is_cut), bounds.open.0);

@@ -1,6 +1,6 @@
 //! The rows of a page of a scan, as the database returns them.
 
-use super::NO_BOUND;
+use super::{NO_BOUND, PageBounds};
 use crate::document::{DocRow, EhrRow};
 use crate::store::commit_rules::join_uid;
 use crate::store::repository::StoreError;
@@ -47,6 +47,27 @@ impl ScanPage {
         })
     }
 
+    /// Checks that each row lies within the bounds of the page and behind the row before it, so
+    /// that no row of a scan is sent twice. `by_ehr`: whether the bounds are those of EHRs.
+    ///
+    /// # Errors
+    /// If one does not: an answer could be wrong.
+    pub fn check(&self, bounds: &PageBounds, by_ehr: bool) -> Result<(), StoreError> {
+        let mut last = (bounds.after, NO_BOUND);
+        if by_ehr {
+            last = last.max(bounds.open);
+        }
+        for row in &self.rows {
+            let position = row.position(by_ehr);
+            if position <= last || position.0 > bounds.until {
+                let what = "a row of a page is out of its order or beyond the bounds of the page";
+                return Err(StoreError::Failed(what.to_owned()));
+            }
+            last = position;
+        }
+        Ok(())
+    }
+
     /// Returns the total size of the stored documents in bytes.
     pub fn bytes(&self) -> u64 {
         self.rows.iter().map(|row| row.size).sum()
@@ -55,9 +76,7 @@ impl ScanPage {
     /// Returns the EHR and the version of the last row; [`NO_BOUND`] as the version if the EHR has
     /// no documents there.
     pub fn end(&self) -> Option<(u64, u64)> {
-        let last = self.rows.last()?;
-        let version = last.doc.as_ref().map(|doc| doc.row.ordinal);
-        Some((last.ehr, version.unwrap_or(NO_BOUND)))
+        self.rows.last().map(|last| last.position(true))
     }
 }
 
@@ -83,6 +102,17 @@ impl ScanRow {
             row,
             doc,
         })
+    }
+
+    /// Returns the position of the row among all rows: by its EHR and then its version, or by its
+    /// version alone. The version of an EHR without documents is [`NO_BOUND`].
+    fn position(&self, by_ehr: bool) -> (u64, u64) {
+        let version = self.doc.as_ref().map_or(NO_BOUND, |doc| doc.row.ordinal);
+        if by_ehr {
+            (self.ehr, version)
+        } else {
+            (version, 0)
+        }
     }
 }
 

@@ -16,19 +16,56 @@ pub(super) struct Listed {
     pub first: u64,
     pub last: u64,
     pub state: u64,
+    /// The number of its documents, or of its EHRs.
+    pub rows: u64,
     pub blob: String,
     /// The bytes of memory that it took while it was written.
     pub memory: u64,
 }
 
 impl Listed {
+    /// Reads the rows of the manifest.
+    ///
+    /// # Errors
+    /// If two segments hold one id, because queries would count its row twice, or if a segment has
+    /// ids that its state lacks.
+    pub fn all(rows: Vec<Row>) -> Result<Vec<Listed>, StoreError> {
+        let listed = rows.into_iter().map(Listed::of);
+        let listed: Vec<Listed> = listed.collect::<Result<_, _>>()?;
+        let is_range = |of: &Listed| 0 < of.first && of.first <= of.last && of.last <= of.state;
+        if listed.iter().all(is_range) && listed.is_sorted_by(|one, next| one.last < next.first) {
+            return Ok(listed);
+        }
+        let what = "the segments of the manifest overlap, or are newer than their states";
+        Err(StoreError::Failed(what.to_owned()))
+    }
+
+    /// Returns whether a segment has as many documents, or EHRs if it has no document, as the
+    /// manifest says, each once and with an id in its range.
+    fn is_of(&self, segment: &Segment) -> bool {
+        let Ok(batch) = segment.batch(&SegmentState::default()) else {
+            return false;
+        };
+        let documents = 0..batch.len() as u32;
+        let ids: Vec<u64> = match batch.is_empty() {
+            true => segment.ehrs().to_vec(),
+            false => documents.filter_map(|d| batch.ordinal_of(d)).collect(),
+        };
+        let ends = [ids.first(), ids.last()];
+        let range = self.first..=self.last;
+        ids.len() as u64 == self.rows
+            && ids.is_sorted_by(|one, next| one < next)
+            && ends.into_iter().flatten().all(|id| range.contains(id))
+    }
+
     /// Reads a row of the manifest.
-    pub fn of(row: Row) -> Result<Listed, StoreError> {
+    fn of(row: Row) -> Result<Listed, StoreError> {
         let mut fields = Fields::of(row);
         Ok(Listed {
             first: fields.number()?,
             last: fields.number()?,
             state: fields.number()?,
+            rows: fields.number()?,
             blob: fields.text()?,
             memory: fields.number()?,
         })
@@ -309,9 +346,11 @@ impl Cache {
         self.segments.get(blob).map(Rc::clone)
     }
 
-    /// Adds a segment whose head was read. Returns `None` where the head is damaged.
+    /// Adds a segment whose head was read. Returns `None` if the head is damaged, or has other
+    /// rows than the manifest says.
     pub fn add(&mut self, listed: &Listed, head: &[u8]) -> Option<Rc<CachedSegment>> {
-        let segment = self.numbered(Segment::read(head).ok()?);
+        let segment = Segment::read(head).ok();
+        let segment = self.numbered(segment.filter(|segment| listed.is_of(segment))?);
         let cached = Rc::new(CachedSegment {
             first: listed.first,
             last: listed.last,
@@ -400,6 +439,7 @@ mod tests {
             first: 1,
             last: 5,
             state: 5,
+            rows: 5,
             blob: String::from("a"),
             memory: 1,
         }];

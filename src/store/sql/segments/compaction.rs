@@ -300,8 +300,7 @@ impl<S: Sql> SqlRepository<S> {
         self.catalog.add_new_profiles(answers.next()?)?;
         let state = newest_of(answers.next()?)?;
         for source in [Source::Versions, Source::Ehrs] {
-            let listed = answers.next()?.into_iter().map(Listed::of);
-            let listed: Vec<Listed> = listed.collect::<Result<_, _>>()?;
+            let listed = Listed::all(answers.next()?)?;
             let newest = source.newest(state);
             if let Some(range) = Range::of(&listed, newest, segments.sizes) {
                 let range = (source, &range, state);
@@ -439,6 +438,7 @@ mod tests {
                 first: *first,
                 last: *last,
                 state: *last,
+                rows: *last + 1 - *first,
                 blob: String::new(),
                 memory: 1,
             })
@@ -478,6 +478,7 @@ mod tests {
                     first: number * 600 + 1,
                     last: number * 600 + 600,
                     state: 0,
+                    rows: 600,
                     blob: String::new(),
                     memory: memory as u64,
                 })

@@ -54,8 +54,7 @@ impl<S: Sql> SqlRepository<S> {
         };
         for source in [Source::Versions, Source::Ehrs] {
             let rows = self.rows(Statement::new(source.manifest())).await?;
-            let listed: Vec<Listed> = rows.into_iter().map(Listed::of).collect::<Result<_, _>>()?;
-            segments.check_heads(&listed).await?;
+            segments.check_heads(&Listed::all(rows)?).await?;
         }
         Ok(segments.lost())
     }
