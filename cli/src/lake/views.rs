@@ -160,7 +160,8 @@ impl Builder<'_> {
     /// ids of the nodes between the root of the table and the node.
     fn walk(&mut self, node: &WebNode, table: usize, base: &str, names: &[&str]) {
         for child in &node.children {
-            let path = child.steps.iter().map(step_path);
+            let steps = (1..=child.steps.len()).filter_map(|count| child.steps.get(..count));
+            let path = steps.map(|steps| step_path(node, steps));
             let path = format!("{base}{}", path.collect::<String>());
             let names = [names, &[child.id.as_str()]].concat();
             if child.class == Cls::ISM_TRANSITION {
@@ -266,8 +267,10 @@ fn parts_of(mut leaves: &[Key]) -> Vec<&[Key]> {
     while !leaves.is_empty() {
         let mut conditions = 0;
         let fits = |leaf: &&Key| {
-            // A name is enclosed by two quotes, so a predicate with a name counts three times.
+            // A name is enclosed by two quotes, so a predicate with a name counts three times, as one
+            // with a regular expression does.
             conditions += leaf.path.matches(['[', '\'']).count();
+            conditions += 2 * leaf.path.matches("{/").count();
             conditions <= CONDITIONS
         };
         // At least one leaf, so that the loop ends even if a single path exceeds the limit.
@@ -279,12 +282,72 @@ fn parts_of(mut leaves: &[Key]) -> Vec<&[Key]> {
     parts
 }
 
-/// Returns the path of a step. Only a LOCATABLE has a node id, whatever the template constrains.
-fn step_path(step: &Step) -> String {
-    match step.class.is_a(Cls::LOCATABLE) {
-        true => step.path(),
-        false => format!("/{}", step.attr),
+/// Returns the path of the last of some steps from a node to one of its children. Only a LOCATABLE
+/// has a node id, whatever the template constrains.
+fn step_path(node: &WebNode, steps: &[Step]) -> String {
+    let Some((step, above)) = steps.split_last() else {
+        return String::new();
+    };
+    if !step.class.is_a(Cls::LOCATABLE) {
+        return format!("/{}", step.attr);
     }
+    let Some(name) = step.constrained_name() else {
+        return step.path();
+    };
+    let (attribute, id) = (step.attr, step.id.as_str());
+    let has_one_name = step.occurrences.upper == Some(1) && step.names.len() < 2;
+    match (id, has_one_name) {
+        ("", _) => format!("/{attribute}"),
+        (_, true) => format!("/{attribute}[{id},{}]", quoted(name)),
+        // Without another constraint on this node id, it has all objects with the node id.
+        _ if !has_rival(node, step, above) => format!("/{attribute}[{id}]"),
+        _ => format!(
+            "/{attribute}[{id} and name/value matches {{/{}/}}]",
+            pattern_of(step, name)
+        ),
+    }
+}
+
+/// Returns whether a step has a sibling with the same node id and another name. `above` are the steps
+/// from the node to its parent.
+fn has_rival(node: &WebNode, step: &Step, above: &[Step]) -> bool {
+    let is_rival = |child: &WebNode| {
+        let parents = child.steps.get(..above.len());
+        parents.is_some_and(|parents| parents.iter().zip(above).all(|(a, b)| is_same(a, b)))
+            && child.steps.get(above.len()).is_some_and(|other| {
+                other.attr == step.attr && other.id == step.id && !is_same(other, step)
+            })
+    };
+    node.children.iter().any(is_rival)
+}
+
+/// Returns whether two steps of the children of a node are one constraint.
+fn is_same(one: &Step, other: &Step) -> bool {
+    (one.attr, &one.id, &one.label) == (other.attr, &other.id, &other.label)
+        && (&one.names, &one.name_code) == (&other.names, &other.name_code)
+}
+
+/// Returns the regular expression of the names of an object. A name behind the first one may have a
+/// number, by which servers distinguish repeated siblings: `Lesion #2`.
+fn pattern_of(step: &Step, name: &str) -> String {
+    let names = match step.names.is_empty() {
+        true => vec![escaped(name)],
+        false => step.names.iter().map(|name| escaped(name)).collect(),
+    };
+    format!("^({})( #[0-9]+)?$", names.join("|"))
+}
+
+/// Returns a text as a regular expression of AQL that matches this text only.
+fn escaped(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        if c.is_ascii_punctuation() && !matches!(c, '_' | '-' | ',' | '\'' | '"' | ';' | ':' | '#')
+        {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
 }
 
 /// Returns whether several objects of a node, or of a level above it that is no node, may be in one
@@ -316,7 +379,8 @@ fn value_path(node: &WebNode, path: &str) -> String {
 /// the ELEMENT.
 fn object_path(node: &WebNode, path: &str) -> String {
     let value = node.element().and(node.last_step());
-    let end = value.map(step_path).unwrap_or_default();
+    // A value is no LOCATABLE, so its step has no predicate.
+    let end = value.map_or_else(String::new, |step| format!("/{}", step.attr));
     path.strip_suffix(&end).unwrap_or(path).to_owned()
 }
 
