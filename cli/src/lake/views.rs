@@ -7,6 +7,7 @@
 //! also has the name of that node's object and, for events, its time.
 
 use aqlite::aql;
+use aqlite::document::short_digest;
 use aqlite::rm::class::Cls;
 use aqlite::template::web::Step;
 use aqlite::template::{Template, WebNode, WebTemplate};
@@ -32,21 +33,32 @@ const ALWAYS: [(&str, &str); 8] = [
     ("composer", "/composer"),
 ];
 
-/// The most characters of the name of a column or table.
+/// The most characters of the name of a column, and of that of a table without its digest.
 const NAME: usize = 60;
+
+/// The digits of the digest in the name of a table.
+const DIGEST: usize = 8;
 
 /// A query that returns the rows of one table.
 pub struct View {
     /// The name of the table.
     pub name: String,
     /// The condition that selects the root: the template.
-    template_id: String,
+    pub template_id: String,
     /// The archetype of the composition; empty if the template has none.
     archetype: String,
     /// The path of the repeated node below the composition; empty for the root table.
     path: String,
     keys: Vec<Column>,
     columns: Vec<Column>,
+}
+
+/// Returns the condition of a query that selects the compositions of a template.
+pub fn condition_of(template_id: &str) -> String {
+    format!(
+        "c/archetype_details/template_id/value = {}",
+        quoted(template_id)
+    )
 }
 
 /// A column of a view.
@@ -69,9 +81,9 @@ impl View {
             id => format!("[{id}]"),
         };
         let mut out = format!(
-            "SELECT\n{}\nFROM EHR e CONTAINS COMPOSITION c{archetype}\nWHERE c/archetype_details/template_id/value = {}",
+            "SELECT\n{}\nFROM EHR e CONTAINS COMPOSITION c{archetype}\nWHERE {}",
             columns.join(",\n"),
-            quoted(&self.template_id)
+            condition_of(&self.template_id)
         );
         if !self.path.is_empty() {
             let _ = write!(out, "\n  AND EXISTS c{}", self.path);
@@ -128,6 +140,8 @@ impl Key {
 
 /// A table under construction.
 struct Table {
+    /// The id of the template and of all nodes above, from which the name is made.
+    full_name: String,
     name: String,
     path: String,
     keys: Vec<Key>,
@@ -145,9 +159,10 @@ struct Builder<'t> {
 
 impl Builder<'_> {
     /// Adds a table, and returns its number.
-    fn add_table(&mut self, name: &str, path: String, keys: Vec<Key>) -> usize {
-        let name = unique(&plain(name), &mut self.names);
+    fn add_table(&mut self, full_name: &str, path: String, keys: Vec<Key>) -> usize {
+        let name = unique(&table_name(full_name), &mut self.names);
         self.tables.push(Table {
+            full_name: full_name.to_owned(),
             name,
             path,
             keys,
@@ -188,7 +203,7 @@ impl Builder<'_> {
     fn add_repeated(&mut self, node: &WebNode, table: usize, path: &str, names: &[&str]) -> usize {
         // The inner table inherits the keys of the outer one, so that the two can be joined.
         let (outer, mut keys) = match self.tables.get(table) {
-            Some(outer) => (outer.name.clone(), outer.keys.clone()),
+            Some(outer) => (outer.full_name.clone(), outer.keys.clone()),
             None => (String::new(), Vec::new()),
         };
         let object = object_path(node, path);
@@ -384,8 +399,25 @@ fn object_path(node: &WebNode, path: &str) -> String {
     path.strip_suffix(&end).unwrap_or(path).to_owned()
 }
 
+/// Returns the name of a table. A long name loses its beginning, which has the template. A digest of
+/// the whole name therefore distinguishes the tables of several templates.
+fn table_name(full_name: &str) -> String {
+    let whole = letters(full_name);
+    let name = shortened(whole.clone());
+    if name == whole {
+        return name;
+    }
+    let digest = short_digest(full_name);
+    format!("{name}_{}", digest.get(..DIGEST).unwrap_or_default())
+}
+
 /// Returns a name of letters, digits and underscores that begins with a letter.
 fn plain(name: &str) -> String {
+    shortened(letters(name))
+}
+
+/// Returns a name of letters, digits and underscores that begins with a letter, of any length.
+fn letters(name: &str) -> String {
     let one = |c: char| {
         if c.is_ascii_alphanumeric() {
             c.to_ascii_lowercase()
@@ -399,7 +431,11 @@ fn plain(name: &str) -> String {
     if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
         name.insert_str(0, "n_");
     }
-    // The end of a long name distinguishes it. It begins with a whole word.
+    name
+}
+
+/// Returns the end of a long name, which distinguishes it. It begins with a whole word.
+fn shortened(mut name: String) -> String {
     if name.len() > NAME {
         let end = name.split_off(name.len() - NAME);
         let words = end.split_once('_').map_or(end.as_str(), |(_, words)| words);

@@ -259,3 +259,39 @@ fn table_of_the_only_constraint_on_a_node_id_has_every_name() {
     let names = ["First", "First #2", "Premier"];
     assert_eq!(rows_of_view(&template, "named_v1_first", &names), names);
 }
+
+#[test]
+fn tables_of_two_templates_have_different_names() {
+    let folder = Folder::new();
+    let long = "a name of a section that is longer than sixty characters together";
+    let template = NAMED.replace("<list>First</list>", &format!("<list>{long}</list>"));
+    folder.write("data/one.opt", &template.replace("named.v1", "one.v1"));
+    folder.write("data/two.opt", &template.replace("named.v1", "two.v1"));
+    folder.write("data/p/1.json", &sections(&["Second"]));
+    let mut names = HashSet::new();
+    for template in ["data/one.opt", "data/two.opt"] {
+        let ran = folder.run(&["lake", "views", template, "-o", "views"]);
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+        for name in ran.out.lines() {
+            assert!(names.insert(name.to_owned()), "{name} is in both");
+        }
+    }
+    let ran = folder.run(&["lake", "sync", "-d", "data", "--to", "lake"]);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn query_of_another_template_is_not_overwritten() {
+    let folder = Folder::new();
+    folder.write("one.opt", &NAMED.replace("named.v1", "a-b"));
+    folder.write("two.opt", &NAMED.replace("named.v1", "a_b"));
+    let views = |template: &str| folder.run(&["lake", "views", template, "-o", "views"]);
+    assert_eq!(views("one.opt").code, Some(0));
+    let before = std::fs::read_to_string(folder.path().join("views/a_b.aql")).unwrap();
+    assert_eq!(views("one.opt").code, Some(0), "its own queries are renewed");
+    let ran = views("two.opt");
+    assert_eq!(ran.code, Some(1), "{}", ran.out);
+    assert!(ran.err.contains("a_b.aql"), "{}", ran.err);
+    let after = std::fs::read_to_string(folder.path().join("views/a_b.aql")).unwrap();
+    assert_eq!(after, before);
+}
