@@ -202,6 +202,7 @@ impl<'c> Changes<'c> {
         // Rows of two versions must not have the same digest.
         let digest = digest.wrapping_add(u64::from(version));
         let id = ObjectId::of(id);
+        let ehr = self.ehrs.number_of(keys.ehr_id);
         if let Some(position) = self.context.known.find(&id) {
             let seen = self.seen.get_mut(position);
             // The rows of an object are compared as a whole, so they must be adjacent. Objects
@@ -212,13 +213,14 @@ impl<'c> Changes<'c> {
                 )));
             }
             let known = self.context.known.entry(position);
-            if known.is_some_and(|entry| entry.digest == Some(digest)) {
+            // The digest does not cover the id of the EHR: a document may move to another one.
+            if known.is_some_and(|entry| entry.digest == Some(digest) && self.is_of(entry, ehr)) {
                 return Ok(None);
             }
         }
         let object = PartObject {
             rows,
-            ehr: self.ehrs.number_of(keys.ehr_id),
+            ehr,
             version,
             committed: micros_of(keys.committed),
         };
@@ -231,6 +233,12 @@ impl<'c> Changes<'c> {
         self.new.push((id, entry));
         self.rows += (rows.1 - rows.0) as u64;
         Ok(Some(object))
+    }
+
+    /// Returns whether the last rows of an object have the EHR with a number of [`LakeEhrs`].
+    fn is_of(&self, entry: &ObjectEntry, ehr: u32) -> bool {
+        let shown = self.ehrs.get(ehr).map(|(shown, _)| shown);
+        shown == Some(self.context.known.ehr_id(entry.ehr))
     }
 
     fn observe(&mut self, object: &PartObject, rows: &[Row<'_>]) -> Result<(), Failure> {

@@ -146,7 +146,7 @@ impl ViewSync<'_> {
                 ehrs.len()
             )));
         }
-        let objects = match self.source.objects()? {
+        let absent: HashSet<String> = match self.source.objects()? {
             Some(present) => {
                 let ids = known.iter().map(|(id, _)| id);
                 let absent = ids.filter(|id| present.binary_search(id).is_err());
@@ -154,7 +154,13 @@ impl ViewSync<'_> {
             }
             None => HashSet::new(),
         };
-        Ok(Removed { ehrs, objects })
+        // An object of a removed EHR may have earlier rows with another EHR, from which it moved.
+        let of_ehrs: HashSet<String> = known.of_ehrs(&ehrs).map(ToString::to_string).collect();
+        Ok(Removed {
+            absent: &absent - &of_ehrs,
+            objects: &absent | &of_ehrs,
+            ehrs,
+        })
     }
 
     /// Writes the older files that the changes concern again, and the metadata of the sync. Returns
@@ -233,7 +239,7 @@ impl Summary {
             changed: found.index.changed(),
             deleted: found.index.deleted(),
             removed_ehrs: removed.ehrs.len(),
-            removed_objects: removed.objects.len(),
+            removed_objects: removed.absent.len(),
             rewritten_files: 0,
         }
     }

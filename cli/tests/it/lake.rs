@@ -288,7 +288,11 @@ fn query_of_another_template_is_not_overwritten() {
     let views = |template: &str| folder.run(&["lake", "views", template, "-o", "views"]);
     assert_eq!(views("one.opt").code, Some(0));
     let before = std::fs::read_to_string(folder.path().join("views/a_b.aql")).unwrap();
-    assert_eq!(views("one.opt").code, Some(0), "its own queries are renewed");
+    assert_eq!(
+        views("one.opt").code,
+        Some(0),
+        "its own queries are renewed"
+    );
     let ran = views("two.opt");
     assert_eq!(ran.code, Some(1), "{}", ran.out);
     assert!(ran.err.contains("a_b.aql"), "{}", ran.err);

@@ -531,3 +531,34 @@ fn templates_of_the_data_are_views_by_default() {
         );
     }
 }
+
+#[test]
+fn composition_that_moves_to_another_ehr_has_its_id() {
+    let folder = data(30);
+    // A view without the id of the EHR, so that its own cells stay as they are.
+    folder.write(
+        "names.aql",
+        "SELECT c/name/value AS name FROM EHR e CONTAINS COMPOSITION c",
+    );
+    let all: Vec<PathBuf> = files(&folder.path().join("data")).into_iter().collect();
+    let (first, other) = (&all[0], all[29].parent().unwrap());
+    let document = std::fs::read_to_string(first).unwrap();
+    let uid =
+        r#"{"_type":"COMPOSITION","uid":{"_type":"OBJECT_VERSION_ID","value":"moved::s::1"},"#;
+    let document = document.replacen(r#"{"_type":"COMPOSITION","#, uid, 1);
+    assert!(document.contains("moved::s::1"));
+    std::fs::write(first, document).unwrap();
+    set_time(first, 1_767_225_600);
+    synced(&folder, &[]);
+    std::fs::rename(first, other.join("moved.json")).unwrap();
+    assert_eq!(synced(&folder, &[]), "names: 1 rows of 1 compositions");
+    let lake = folder.path().join("lake");
+    assert_eq!(latest(&lake, "names"), fresh(&folder));
+    assert_eq!(files_with(&lake.join("names/data"), "moved").len(), 2);
+    // The earlier row with the wrong EHR leaves the files with the EHR that has the document.
+    std::fs::remove_dir_all(other).unwrap();
+    let said = synced(&folder, &[]);
+    assert!(said.contains("1 removed EHRs"), "{said}");
+    assert_eq!(files_with(&lake, "moved"), Vec::<PathBuf>::new());
+    assert_eq!(latest(&lake, "names"), fresh(&folder));
+}
