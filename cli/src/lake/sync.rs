@@ -231,6 +231,7 @@ impl<'l> Lake<'l> {
             storage: self.storage,
             source,
             watermark: self.watermark.as_ref(),
+            lake: &self.before,
             pseudonyms: self.pseudonyms,
             may_remove_all: self.options.allow_empty,
             is_dry: self.options.dry_run,

@@ -12,7 +12,7 @@ use super::sync_views::SyncView;
 use crate::outcome::Failure;
 use crate::progress::Progress;
 use aqlite::arrow::has_same_columns;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The passes over the rows of a view. The second one knows all types, unless the data have changed
 /// meanwhile.
@@ -28,6 +28,8 @@ pub struct ViewSync<'v> {
     pub source: &'v Source,
     /// The state of the data before their rows were read.
     pub watermark: Option<&'v Watermark>,
+    /// The states of all views of the lake before the sync.
+    pub lake: &'v BTreeMap<String, ViewState>,
     /// The key of pseudonyms.
     pub pseudonyms: Option<&'v Pseudonyms>,
     /// Whether all EHRs of the dataset may be removed.
@@ -139,12 +141,8 @@ impl ViewSync<'_> {
             present = present.iter().map(|ehr| pseudonyms.of_ehr(ehr)).collect();
         }
         let ehrs = known.absent_ehrs(&present);
-        // A wrong or empty data source must not erase the lake.
         if known.ehrs() == ehrs.len() && !self.may_remove_all {
-            return Err(Failure::Data(format!(
-                "the data have none of the {} EHRs of the lake: are they the right data? --allow-empty removes all rows",
-                ehrs.len()
-            )));
+            self.check_lake(&present)?;
         }
         let absent: HashSet<String> = match self.source.objects()? {
             Some(present) => {
@@ -161,6 +159,27 @@ impl ViewSync<'_> {
             objects: &absent | &of_ehrs,
             ehrs,
         })
+    }
+
+    /// Checks that the data have an EHR of any view of the lake, as the last sync has left it. A wrong
+    /// or empty data source must not erase the lake.
+    ///
+    /// # Errors
+    /// If they have none.
+    fn check_lake(&self, present: &HashSet<String>) -> Result<(), Failure> {
+        let mut absent = HashSet::new();
+        for view in self.lake.values() {
+            let known = view.read_objects(self.storage)?;
+            let absent_of_view = known.absent_ehrs(present);
+            if absent_of_view.len() < known.ehrs() {
+                return Ok(());
+            }
+            absent.extend(absent_of_view);
+        }
+        Err(Failure::Data(format!(
+            "the data have none of the {} EHRs of the lake: are they the right data? --allow-empty removes all rows",
+            absent.len()
+        )))
     }
 
     /// Writes the older files that the changes concern again, and the metadata of the sync. Returns

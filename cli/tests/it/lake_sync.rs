@@ -562,3 +562,28 @@ fn composition_that_moves_to_another_ehr_has_its_id() {
     assert_eq!(files_with(&lake, "moved"), Vec::<PathBuf>::new());
     assert_eq!(latest(&lake, "names"), fresh(&folder));
 }
+
+#[test]
+fn ehr_that_is_the_only_one_of_a_view_can_be_removed() {
+    let folder = data(40);
+    let ehrs = std::fs::read_dir(folder.path().join("data")).unwrap();
+    let gone = ehrs.map(|entry| entry.unwrap().path()).min().unwrap();
+    let ehr = gone.file_name().unwrap().to_string_lossy().into_owned();
+    folder.write(
+        "rare.aql",
+        &format!(
+            "SELECT c/name/value AS name FROM EHR e CONTAINS COMPOSITION c WHERE e/ehr_id/value = '{ehr}'"
+        ),
+    );
+    let rare = ["--view", "rare.aql"];
+    assert!(synced(&folder, &rare).contains("\nrare: "));
+    std::fs::remove_dir_all(&gone).unwrap();
+    let said = synced(&folder, &rare);
+    assert!(
+        said.contains("\nrare: 0 rows of 0 compositions, 1 removed EHRs"),
+        "{said}"
+    );
+    let lake = folder.path().join("lake");
+    assert_eq!(latest(&lake, "rare"), Latest::new());
+    assert_eq!(latest(&lake, "names"), fresh(&folder));
+}
