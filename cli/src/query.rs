@@ -1,6 +1,7 @@
 //! The command `query`: rows from files, a server or a database.
 
 use crate::columnar::{self, TimesForm};
+use crate::data::catalog::FileProblem;
 use crate::data::{DataOptions, DataSet, files};
 use crate::lint::Lint;
 use crate::outcome::{Failure, Outcome};
@@ -298,7 +299,7 @@ pub fn report_problems(data: &DataSet, options: &DataOptions) -> Outcome {
     if repeated > 0 {
         eprintln!("warning: {repeated} versions occur twice; the first of each is read");
     }
-    let is_error = problems.iter().any(|problem| problem.severity == "error");
+    let is_error = problems.iter().any(FileProblem::is_error);
     if is_error && !skip_invalid {
         Outcome::Findings
     } else {

@@ -1,6 +1,6 @@
 //! Blocks: documents that one thread reads and packs into one segment.
 
-use super::catalog::{EhrFacts, FileProblem, VersionFacts, ehr_number, object_hash};
+use super::catalog::{EhrFacts, FileProblem, UNREADABLE, VersionFacts, ehr_number, object_hash};
 use super::document::{Document, Reader};
 use super::files::{self, SourceFile};
 use super::locate::line_of;
@@ -116,7 +116,7 @@ pub fn read(unit: &Unit, first: u64, shared: &Shared<'_>) -> Result<Block, Strin
                 // An error of reading is a problem of this file. Other blocks go on.
                 let read = builder.add_lines(file, (*start, *length), *line, first);
                 if let Err(error) = read {
-                    builder.add_problem(file, 0, ("CLI0001", error.to_string()));
+                    builder.add_problem(file, 0, (UNREADABLE, error.to_string()));
                 }
             }
         }
@@ -162,7 +162,7 @@ impl<'b> Builder<'b> {
         let text = match files::read(&file.path) {
             Ok(bytes) => String::from_utf8(bytes),
             Err(error) => {
-                return self.add_problem(file, 0, ("CLI0001", error.to_string()));
+                return self.add_problem(file, 0, (UNREADABLE, error.to_string()));
             }
         };
         match text {

@@ -49,6 +49,16 @@ pub struct FileProblem {
     pub message: String,
 }
 
+/// The code of a file or folder that the system does not let be read.
+pub const UNREADABLE: &str = "CLI0001";
+
+impl FileProblem {
+    /// Returns whether a document or a template was not read.
+    pub fn is_error(&self) -> bool {
+        self.severity == "error"
+    }
+}
+
 impl std::fmt::Display for FileProblem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}", self.path)?;

@@ -49,6 +49,10 @@ pub struct Summary {
     removed_ehrs: usize,
     removed_objects: usize,
     rewritten_files: usize,
+    /// EHRs that are not in the data, and compositions without rows, which stay because documents
+    /// could not be read.
+    kept_ehrs: usize,
+    kept: usize,
 }
 
 impl ViewSync<'_> {
@@ -59,7 +63,12 @@ impl ViewSync<'_> {
     pub fn run(&self, before: &ViewState) -> Result<(Option<ViewState>, Summary), Failure> {
         let touched = self.source.touched(before.watermark.as_ref())?;
         let known = before.read_objects(self.storage)?;
-        let removed = self.removed(&known, touched.as_ref())?;
+        let mut removed = self.removed(&known, touched.as_ref())?;
+        let is_incomplete = self.source.is_incomplete()?;
+        let kept_ehrs = match is_incomplete {
+            true => std::mem::take(&mut removed).ehrs.len(),
+            false => 0,
+        };
         // The removed objects leave the index first, so that they are not reported as deleted.
         let known = match removed.is_empty() {
             true => known,
@@ -69,14 +78,15 @@ impl ViewSync<'_> {
             Some(_) => self.source.subjects()?,
             None => HashMap::new(),
         };
-        let context = self.context(&known, &subjects, before.sync + 1);
+        let context = self.context(&known, &subjects, (before.sync + 1, is_incomplete));
         let mut found = self.find(&context, before, touched.as_ref())?;
-        let mut summary = Summary::of(&found, &removed);
+        let mut summary = Summary::of(&found, &removed, kept_ehrs);
         if self.is_dry {
             return Ok((None, summary));
         }
         let mut after = ViewState {
-            watermark: self.watermark.cloned(),
+            // Incomplete data are read again by the next sync, which reports their problems again.
+            watermark: self.watermark.filter(|_| !is_incomplete).cloned(),
             ..before.clone()
         };
         if summary.rows > 0 || !removed.is_empty() {
@@ -92,7 +102,7 @@ impl ViewSync<'_> {
         &'c self,
         known: &'c Objects,
         subjects: &'c HashMap<String, String>,
-        sync: u64,
+        (sync, is_incomplete): (u64, bool),
     ) -> SyncContext<'c> {
         SyncContext {
             view: self.view,
@@ -102,6 +112,7 @@ impl ViewSync<'_> {
             pseudonyms: self.pseudonyms,
             subjects,
             held_bytes: HELD_BYTES,
+            is_incomplete,
             is_dry: self.is_dry,
             progress: self.progress,
         }
@@ -252,7 +263,7 @@ impl ViewSync<'_> {
 }
 
 impl Summary {
-    fn of(found: &Found<'_>, removed: &Removed) -> Summary {
+    fn of(found: &Found<'_>, removed: &Removed, kept_ehrs: usize) -> Summary {
         Summary {
             rows: found.rows,
             changed: found.index.changed(),
@@ -260,7 +271,14 @@ impl Summary {
             removed_ehrs: removed.ehrs.len(),
             removed_objects: removed.absent.len(),
             rewritten_files: 0,
+            kept_ehrs,
+            kept: found.kept,
         }
+    }
+
+    /// Returns whether rows stay only because documents could not be read.
+    pub fn is_held(&self) -> bool {
+        self.kept_ehrs + self.kept > 0
     }
 
     /// Returns the words of the summary.
@@ -282,6 +300,12 @@ impl Summary {
         }
         if self.rewritten_files > 0 {
             parts.push(format!("{} files written again", self.rewritten_files));
+        }
+        if self.kept_ehrs > 0 {
+            parts.push(format!("{} absent EHRs kept", self.kept_ehrs));
+        }
+        if self.kept > 0 {
+            parts.push(format!("{} absent compositions kept", self.kept));
         }
         let text = parts.join(", ");
         match is_dry {

@@ -587,3 +587,60 @@ fn ehr_that_is_the_only_one_of_a_view_can_be_removed() {
     assert_eq!(latest(&lake, "rare"), Latest::new());
     assert_eq!(latest(&lake, "names"), fresh(&folder));
 }
+
+#[test]
+fn documents_that_cannot_be_read_are_not_removed() {
+    let folder = data(30);
+    synced(&folder, &[]);
+    let lake = folder.path().join("lake");
+    let before = latest(&lake, "names");
+    let all: Vec<PathBuf> = files(&folder.path().join("data")).into_iter().collect();
+    // The only file of its EHR remains, cut off, as while a copy is running; another one is absent.
+    let cut = all[0].parent().unwrap();
+    let documents: Vec<&PathBuf> = all.iter().filter(|path| path.starts_with(cut)).collect();
+    for other in &documents[1..] {
+        std::fs::remove_file(other).unwrap();
+    }
+    let text = std::fs::read_to_string(documents[0]).unwrap();
+    let cut_off = |text: &str, seconds: u64| {
+        std::fs::write(documents[0], text).unwrap();
+        set_time(documents[0], seconds);
+    };
+    cut_off(&text[..300], 1_767_300_000);
+    let expected = format!(
+        "1 absent EHRs kept, {} absent compositions kept",
+        documents.len()
+    );
+    for more in [&[][..], &["--skip-invalid"], &["--skip-invalid"]] {
+        let ran = sync(&folder, more);
+        assert_eq!(ran.code, Some(1), "{}", ran.out);
+        assert!(ran.out.contains(&expected), "{}", ran.out);
+        assert!(ran.err.contains("run the sync again"), "{}", ran.err);
+        assert_eq!(latest(&lake, "names"), before);
+    }
+    cut_off(&text, 1_767_400_000);
+    let said = synced(&folder, &[]);
+    assert!(said.contains("deleted compositions"), "{said}");
+    assert_eq!(latest(&lake, "names"), fresh(&folder));
+}
+
+#[test]
+fn newer_version_that_cannot_be_read_keeps_its_rows() {
+    let folder = data(0);
+    let (document, ehr) = (generator().composition(0).json, generator().ehr(0).ehr_id);
+    let version = |number: u32| {
+        let uid = format!(
+            r#"{{"_type":"COMPOSITION","uid":{{"_type":"OBJECT_VERSION_ID","value":"a::s::{number}"}},"#
+        );
+        document.replacen(r#"{"_type":"COMPOSITION","#, &uid, 1)
+    };
+    folder.write(&format!("data/{ehr}/1.json"), &version(1));
+    folder.write(&format!("data/{ehr}/2.json"), &version(2));
+    synced(&folder, &[]);
+    folder.write(&format!("data/{ehr}/2.json"), "{");
+    let ran = sync(&folder, &[]);
+    assert_eq!(
+        (ran.code, ran.out.as_str()),
+        (Some(1), "names: no changes\n")
+    );
+}
