@@ -37,7 +37,7 @@ impl<R: Repository> Service<R> {
         if found.route.permission.resource == Resource::Admin && !self.config.admin {
             return Err(Failure::new(
                 403,
-                "administration is switched off: start the service with `--admin` to use it",
+                "administration is switched off: set the variable `ADMIN` of the service to `true` to use it",
             ));
         }
         self.check_length(request)?;
