@@ -251,10 +251,11 @@ impl<'b> Builder<'b> {
         let kind = kind_of(&document);
         let uid = VersionUid::of(&document, || match kind {
             ObjectKind::EhrStatus => format!("status of {}", owner.ehr_id),
-            // Other files have no part in it, so that a document keeps its uid when files are added.
+            // Other files have no part in it, so that a document keeps its uid when files are added,
+            // and neither has the spelling of the argument.
             _ => {
                 let line = origin.line.unwrap_or(0);
-                format!("{} {line} {index}", origin.file.path.display())
+                format!("{} {line} {index}", origin.file.identity)
             }
         });
         let micros = time::from_unix_millis(

@@ -304,7 +304,9 @@ fn problem(file: &SourceFile, line: u32, code: &str, message: String) -> FilePro
 
 /// Returns the time of the oldest file, ISO 8601: EHRs of files are as old as that.
 fn oldest(files: &[SourceFile]) -> String {
-    let nanos = files.iter().map(|file| file.modified).min().unwrap_or(0);
+    // The standard input and a link that leads nowhere have no time.
+    let times = files.iter().map(|file| file.modified);
+    let nanos = times.filter(|time| *time > 0).min().unwrap_or(0);
     let millis = i64::try_from(nanos / 1_000_000).unwrap_or_default();
     time::format_utc(time::from_unix_millis(millis))
 }
