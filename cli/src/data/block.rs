@@ -258,6 +258,13 @@ impl<'b> Builder<'b> {
                 format!("{} {line} {index}", origin.file.identity)
             }
         });
+        let uid = match uid {
+            Ok(uid) => uid,
+            Err(problem) => {
+                let line = origin.line.unwrap_or(0);
+                return self.add_problem(origin.file, line, ("CLI0107", problem));
+            }
+        };
         let micros = time::from_unix_millis(
             i64::try_from(origin.file.modified / 1_000_000).unwrap_or_default(),
         );
