@@ -6,6 +6,7 @@ use aqlite::document::Number;
 use aqlite::rm::json;
 use ring::hmac;
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -151,6 +152,15 @@ impl Replaced {
     }
 }
 
+/// Returns a part of the text of a query that is one of some ids: a text in quotes, or a UUID.
+pub fn id_in<'q>(aql: &'q str, ids: &HashSet<String>) -> Option<&'q str> {
+    let is_part_of_uuid = |c: char| c.is_ascii_hexdigit() || c == '-';
+    let words = aql.split(|c| !is_part_of_uuid(c));
+    let uuids = words.filter(|word| is_uuid(word));
+    let mut parts = aql.split(['\'', '"']).chain(uuids);
+    parts.find(|part| ids.contains(*part) || ids.contains(&part.to_ascii_lowercase()))
+}
+
 /// Returns the number of bytes of the string with which a JSON text begins, with its quotes.
 fn string_length(json: &str) -> usize {
     let mut is_escaped = false;
@@ -258,6 +268,25 @@ mod tests {
             r#"{{"data" : {{"va\"lue":"{of_ehr}","x":["data\\","{of_subject}",": ","{of_ehr}"]}}}}"#
         );
         assert_eq!(replaced.cell(Cell::Json(json)), Cell::Json(expected.into()));
+    }
+
+    #[test]
+    fn ids_are_found_in_the_text_of_a_query() {
+        let ehr = "7d44b88c-4199-4bad-97dc-d78268e01398";
+        let ids = HashSet::from([ehr.to_owned(), String::from("p1")]);
+        let upper = ehr.to_uppercase();
+        for (text, found) in [
+            (format!("WHERE e/ehr_id/value = '{ehr}'"), Some(ehr)),
+            (format!("WHERE x = 'ehr://{upper}/y'"), Some(upper.as_str())),
+            (format!("-- of {ehr}\nSELECT"), Some(ehr)),
+            (String::from("WHERE e/ehr_id/value = \"p1\""), Some("p1")),
+            (
+                String::from("SELECT c/p1 AS p1 WHERE x = 'p1 and p2'"),
+                None,
+            ),
+        ] {
+            assert_eq!(id_in(&text, &ids), found, "{text}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::changes::{Changes, Found, HELD_BYTES, SyncContext};
 use super::files::{FileWriter, Removed, holds, schema_of};
 use super::iceberg::{self, TableChange};
 use super::objects::{Objects, checksum};
-use super::pseudonym::Pseudonyms;
+use super::pseudonym::{Pseudonyms, id_in};
 use super::source::{Source, Touched};
 use super::state::{DataFile, ObjectsFile, ViewState, Watermark};
 use super::storage::Storage;
@@ -78,6 +78,7 @@ impl ViewSync<'_> {
             Some(_) => self.source.subjects()?,
             None => HashMap::new(),
         };
+        self.check_query(&subjects)?;
         let context = self.context(&known, &subjects, (before.sync + 1, is_incomplete));
         let mut found = self.find(&context, before, touched.as_ref())?;
         let mut summary = Summary::of(&found, &removed, kept_ehrs);
@@ -170,6 +171,29 @@ impl ViewSync<'_> {
             objects: &absent | &of_ehrs,
             ehrs,
         })
+    }
+
+    /// Checks that the text of the query names no id that has a pseudonym: each file contains the text,
+    /// and so does the state of the lake.
+    ///
+    /// # Errors
+    /// If it names one.
+    fn check_query(&self, subjects: &HashMap<String, String>) -> Result<(), Failure> {
+        if self.pseudonyms.is_none() {
+            return Ok(());
+        }
+        let mut ids = self.source.ehrs()?;
+        for subject in subjects.values() {
+            ids.insert(subject.to_ascii_lowercase());
+            ids.insert(subject.clone());
+        }
+        match id_in(&self.view.aql, &ids) {
+            Some(id) => Err(Failure::Data(format!(
+                "the query of `{}` names the id `{id}` of a patient, and a lake with pseudonyms contains its text: choose the rows by another condition",
+                self.view.name
+            ))),
+            None => Ok(()),
+        }
     }
 
     /// Checks that the data have an EHR of any view of the lake, as the last sync has left it. A wrong

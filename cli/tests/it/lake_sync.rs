@@ -416,6 +416,14 @@ fn pseudonyms_replace_the_ids_of_patients() {
     }
     let said = synced(&folder, &["--pseudonyms", "key"]);
     assert_eq!(said, "names: 1 rows of 1 compositions");
+    let of_one = format!(
+        "SELECT c/name/value AS name FROM EHR e CONTAINS COMPOSITION c WHERE e/ehr_id/value = '{ehr}'"
+    );
+    folder.write("one.aql", &of_one);
+    let ran = sync(&folder, &["--pseudonyms", "key", "--view", "one.aql"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.out);
+    assert!(ran.err.contains("of a patient"), "{}", ran.err);
+    assert_eq!(files_with(&lake, &ehr), Vec::<PathBuf>::new());
 }
 
 #[test]
