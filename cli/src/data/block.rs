@@ -312,6 +312,7 @@ impl<'b> Builder<'b> {
         let packed = pack(root, known, &self.layouts);
         self.facts.push(VersionFacts {
             object: object_hash(&uid.object_id),
+            ehr: self.ehrs.get(ehr).map_or(0, |ehr| ehr.number),
             number: uid.number,
             ordinal,
             // All statuses of an EHR without a uid get the same derived one. The newest of them
