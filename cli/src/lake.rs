@@ -135,12 +135,30 @@ fn of_template(template: &Template) -> Result<Vec<views::View>, Failure> {
 fn write_files(views: &[views::View], folder: &Path) -> Result<(), Failure> {
     let failed = |path: &Path, error| Failure::Data(format!("{}: {error}", path.display()));
     std::fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+    let path_of = |view: &views::View| folder.join(format!("{}.aql", view.name));
+    // Checked before any file is written, so that a refusal changes nothing.
     for view in views {
-        let path = folder.join(format!("{}.aql", view.name));
+        check_owner(view, &path_of(view))?;
+    }
+    for view in views {
+        let path = path_of(view);
         std::fs::write(&path, view.aql()).map_err(|error| failed(&path, error))?;
         println!("{}", path.display());
     }
     Ok(())
+}
+
+/// Checks that the file of a query is absent, or has a query of the same template.
+fn check_owner(view: &views::View, path: &Path) -> Result<(), Failure> {
+    let condition = views::condition_of(&view.template_id);
+    match std::fs::read_to_string(path) {
+        Ok(text) if !text.contains(&condition) => Err(Failure::Data(format!(
+            "{}: the file is no query of the template `{}`: name another folder by -o",
+            path.display(),
+            view.template_id
+        ))),
+        _ => Ok(()),
+    }
 }
 
 fn write_all(views: &[views::View], out: &mut impl Write) -> Result<(), Failure> {

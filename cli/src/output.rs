@@ -109,6 +109,16 @@ pub fn open(file: Option<&Path>) -> Result<Box<dyn Write>, Failure> {
     Ok(Box::new(BufWriter::new(created)))
 }
 
+/// Opens a file whose text goes on behind its present end.
+///
+/// # Errors
+/// If the file cannot be opened.
+pub fn append(path: &Path) -> Result<Box<dyn Write>, Failure> {
+    let opened = File::options().create(true).append(true).open(path);
+    let opened = opened.map_err(|error| Failure::Data(format!("{}: {error}", path.display())))?;
+    Ok(Box::new(BufWriter::new(opened)))
+}
+
 /// Writes the rows of a query.
 ///
 /// # Errors

@@ -1,6 +1,7 @@
 //! The command `query`: rows from files, a server or a database.
 
 use crate::columnar::{self, TimesForm};
+use crate::data::catalog::FileProblem;
 use crate::data::{DataOptions, DataSet, files};
 use crate::lint::Lint;
 use crate::outcome::{Failure, Outcome};
@@ -295,15 +296,31 @@ pub fn report_problems(data: &DataSet, options: &DataOptions) -> Outcome {
         warn_of_none("documents", &options.data);
     }
     let repeated = data.catalog.repeated.len();
+    let conflicts = &data.catalog.conflicts;
     if repeated > 0 {
-        eprintln!("warning: {repeated} versions occur twice; the first of each is read");
+        eprintln!(
+            "warning: {repeated} versions occur twice{}; the first of each is read",
+            such_as(conflicts.repeated.as_ref())
+        );
     }
-    let is_error = problems.iter().any(|problem| problem.severity == "error");
+    if conflicts.foreign_documents > 0 {
+        eprintln!(
+            "warning: {} documents have the uid of an object of another EHR{}; one version of each object is the latest",
+            conflicts.foreign_documents,
+            such_as(conflicts.foreign.as_ref())
+        );
+    }
+    let is_error = problems.iter().any(FileProblem::is_error);
     if is_error && !skip_invalid {
         Outcome::Findings
     } else {
         Outcome::Success
     }
+}
+
+/// Returns the words that name the place of a document in a warning about several.
+fn such_as(place: Option<&String>) -> String {
+    place.map_or_else(String::new, |place| format!(", such as that of {place}"))
 }
 
 /// Warns that arguments name no files of a kind: an answer of an empty set looks like one of data.

@@ -10,7 +10,7 @@ use aqlite::rm::json;
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use ureq::Agent;
 
@@ -31,7 +31,7 @@ Examples:
   Export one EHR of another server:
     aqlite export ehr.ndjson --base https://cdr.example.org --token $TOKEN --ehr 7d44b88c-4199-4bad-97dc-d78268e01398
 
-An export that broke off continues behind the last whole line of its file. The server must have ADMIN on.
+An export that broke off continues behind the last whole line of its file. The server needs `ADMIN=true`.
 
 Exit code: 0 for a complete file, 1 for a broken export, 2 for wrong usage, 130 for Ctrl-C.";
 
@@ -43,9 +43,9 @@ Examples:
   Import documents that the rules of their templates refuse, too:
     aqlite import backup.ndjson --findings keep
 
-Records that the repository has unaltered are skipped, so an import may be repeated. The server must have ADMIN on.
+Records that the repository has unaltered are skipped, so an import may be repeated. The server needs `ADMIN=true`.
 
-Exit code: 0 if all records are there, 1 for a refused record or a broken import, 2 for wrong usage, 130 for Ctrl-C.";
+Exit code: 0 if all records are there, 1 for a refused record, a broken import or an incomplete file, 2 for wrong usage, 130 for Ctrl-C.";
 
 /// The arguments of `aqlite export`.
 #[derive(Args)]
@@ -107,17 +107,13 @@ pub fn export(options: &ExportOptions) -> Result<Outcome, Failure> {
     let client = options.target.connect()?;
     let shown = options.file.display();
     let failed = |error: std::io::Error| Failure::Data(format!("{shown}: {error}"));
-    let mut file = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .read(true)
-        .write(true)
-        .open(&options.file)
-        .map_err(failed)?;
-    let mut last = match last_line(&mut file).map_err(failed)? {
-        Some(line) => Some(record_of(&line, &options.file)?),
+    let mut file = begun(&options.file).map_err(failed)?;
+    let line = match &mut file {
+        Some(file) => last_line(file).map_err(failed)?,
         None => None,
     };
+    let line = line.map(|line| record_of(&line, &options.file));
+    let mut last = line.transpose()?;
     let progress = Progress::of_unknown("records exported");
     let mut count = 0_u64;
     while !last.as_ref().is_some_and(is_end) {
@@ -128,21 +124,36 @@ pub fn export(options: &ExportOptions) -> Result<Outcome, Failure> {
             last = Some(record_of(line, &options.file)?);
             count += 1;
         }
-        // A page is checked before any of it is written.
+        // A page is checked before any of it is written. A server that refuses leaves no file.
+        let file = match &mut file {
+            Some(file) => file,
+            None => file.insert(File::create_new(&options.file).map_err(failed)?),
+        };
         file.write_all(page.as_bytes()).map_err(failed)?;
         progress.advance(count - before);
         progress.show();
     }
-    file.sync_all().map_err(failed)?;
+    if let Some(file) = file {
+        file.sync_all().map_err(failed)?;
+    }
     progress.finish();
     println!("{count} records exported to {shown}");
     Ok(Outcome::Success)
 }
 
+/// Opens the file of an export that broke off, or is complete; `None` if there is none.
+fn begun(path: &Path) -> std::io::Result<Option<File>> {
+    match OpenOptions::new().read(true).write(true).open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        opened => opened.map(Some),
+    }
+}
+
 /// Imports the file of an export.
 ///
 /// # Errors
-/// If the server refuses a record, a record does not have its digest, or the file cannot be read.
+/// If the server refuses a record, a record does not have its digest, the record at the end is absent,
+/// or the file cannot be read.
 pub fn import(options: &ImportOptions) -> Result<Outcome, Failure> {
     let client = options.target.connect()?;
     let shown = options.file.display();
@@ -153,23 +164,24 @@ pub fn import(options: &ImportOptions) -> Result<Outcome, Failure> {
     let mut counts = Counts::default();
     // The numbers of the first line that is held, and of the line that is read next.
     let (mut first, mut next, mut held) = (1_u64, 1_u64, String::new());
+    let mut is_complete = false;
     loop {
         progress::check()?;
         let begin = held.len();
-        let is_end = reader.read_line(&mut held).map_err(failed)? == 0;
-        if !is_end {
+        let is_over = reader.read_line(&mut held).map_err(failed)? == 0;
+        if !is_over {
             let line = held.get(begin..).unwrap_or_default().trim_end();
-            record_of(line, &options.file)?;
+            is_complete = is_end(&record_of(line, &options.file)?);
             next += 1;
         }
-        if held.len() > BYTES || is_end && !held.is_empty() {
+        if held.len() > BYTES || is_over && !held.is_empty() {
             counts.add(&client.import(&held, first, options.findings)?)?;
             progress.advance(held.len() as u64);
             progress.show();
             held.clear();
             first = next;
         }
-        if is_end {
+        if is_over {
             break;
         }
     }
@@ -178,7 +190,12 @@ pub fn import(options: &ImportOptions) -> Result<Outcome, Failure> {
         "{} records imported, {} were there",
         counts.new, counts.there
     );
-    Ok(Outcome::Success)
+    match is_complete {
+        true => Ok(Outcome::Success),
+        false => Err(Failure::Data(format!(
+            "{shown}: the record at the end is absent: the export broke off, and `aqlite export {shown}` completes it"
+        ))),
+    }
 }
 
 /// The outcomes of an import so far.

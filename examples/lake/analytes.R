@@ -5,7 +5,7 @@ library(arrow)
 library(dplyr)
 
 arguments <- commandArgs(trailingOnly = TRUE)
-view <- "laboratory_test_result_any_event_laboratory_analyte_result"
+view <- "laboratory_test_result_any_event_laboratory_analyte_result_1c4b3464"
 results <- open_dataset(file.path(arguments[1], view, "data")) |>
   select(object_id, sync, deleted, laboratory_analyte_result_name) |>
   collect() |>

@@ -27,7 +27,7 @@ SCRIPTS = {
     "polars_pressures.py": "sample_vital_signs_v1_blood_pressure_any_event",
     "duckdb_problems.py": "sample_problem_list_v1_problem_diagnosis",
     "iceberg_pulse.py": "sample_vital_signs_v1_pulse_heart_beat_any_event",
-    "analytes.R": "laboratory_test_result_any_event_laboratory_analyte_result",
+    "analytes.R": "laboratory_test_result_any_event_laboratory_analyte_result_1c4b3464",
 }
 
 

@@ -1,6 +1,6 @@
 //! Blocks: documents that one thread reads and packs into one segment.
 
-use super::catalog::{EhrFacts, FileProblem, VersionFacts, ehr_number, object_hash};
+use super::catalog::{EhrFacts, FileProblem, UNREADABLE, VersionFacts, ehr_number, object_hash};
 use super::document::{Document, Reader};
 use super::files::{self, SourceFile};
 use super::locate::line_of;
@@ -116,7 +116,7 @@ pub fn read(unit: &Unit, first: u64, shared: &Shared<'_>) -> Result<Block, Strin
                 // An error of reading is a problem of this file. Other blocks go on.
                 let read = builder.add_lines(file, (*start, *length), *line, first);
                 if let Err(error) = read {
-                    builder.add_problem(file, 0, ("CLI0001", error.to_string()));
+                    builder.add_problem(file, 0, (UNREADABLE, error.to_string()));
                 }
             }
         }
@@ -162,7 +162,7 @@ impl<'b> Builder<'b> {
         let text = match files::read(&file.path) {
             Ok(bytes) => String::from_utf8(bytes),
             Err(error) => {
-                return self.add_problem(file, 0, ("CLI0001", error.to_string()));
+                return self.add_problem(file, 0, (UNREADABLE, error.to_string()));
             }
         };
         match text {
@@ -251,12 +251,20 @@ impl<'b> Builder<'b> {
         let kind = kind_of(&document);
         let uid = VersionUid::of(&document, || match kind {
             ObjectKind::EhrStatus => format!("status of {}", owner.ehr_id),
-            // Other files have no part in it, so that a document keeps its uid when files are added.
+            // Other files have no part in it, so that a document keeps its uid when files are added,
+            // and neither has the spelling of the argument.
             _ => {
                 let line = origin.line.unwrap_or(0);
-                format!("{} {line} {index}", origin.file.path.display())
+                format!("{} {line} {index}", origin.file.identity)
             }
         });
+        let uid = match uid {
+            Ok(uid) => uid,
+            Err(problem) => {
+                let line = origin.line.unwrap_or(0);
+                return self.add_problem(origin.file, line, ("CLI0107", problem));
+            }
+        };
         let micros = time::from_unix_millis(
             i64::try_from(origin.file.modified / 1_000_000).unwrap_or_default(),
         );
@@ -304,6 +312,7 @@ impl<'b> Builder<'b> {
         let packed = pack(root, known, &self.layouts);
         self.facts.push(VersionFacts {
             object: object_hash(&uid.object_id),
+            ehr: self.ehrs.get(ehr).map_or(0, |ehr| ehr.number),
             number: uid.number,
             ordinal,
             // All statuses of an EHR without a uid get the same derived one. The newest of them

@@ -26,6 +26,8 @@ pub struct EhrFacts {
 pub struct VersionFacts {
     /// The hash of the id of the object.
     pub object: u128,
+    /// The number of the EHR.
+    pub ehr: u64,
     /// The number of the version.
     pub number: u32,
     /// The ordinal of the document.
@@ -49,6 +51,16 @@ pub struct FileProblem {
     pub message: String,
 }
 
+/// The code of a file or folder that the system does not let be read.
+pub const UNREADABLE: &str = "CLI0001";
+
+impl FileProblem {
+    /// Returns whether a document or a template was not read.
+    pub fn is_error(&self) -> bool {
+        self.severity == "error"
+    }
+}
+
 impl std::fmt::Display for FileProblem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}", self.path)?;
@@ -57,6 +69,17 @@ impl std::fmt::Display for FileProblem {
         }
         write!(f, ": {}[{}]: {}", self.severity, self.code, self.message)
     }
+}
+
+/// The places of documents that contradict others, as `path` or `path:line`.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Encode, Decode)]
+pub struct Conflicts {
+    /// The first document with a version that an earlier one has.
+    pub repeated: Option<String>,
+    /// The first document of an object that belongs to another EHR by an earlier one.
+    pub foreign: Option<String>,
+    /// The number of the latter documents.
+    pub foreign_documents: u64,
 }
 
 /// A segment of the data set.
@@ -90,6 +113,9 @@ pub struct Catalog {
     pub superseded: Vec<u64>,
     /// The ordinals of versions that occur twice, ascending. No query reads them.
     pub repeated: Vec<u64>,
+    /// The places of the first version that occurs twice, and of the first one of an object that also
+    /// has versions in another EHR.
+    pub conflicts: Conflicts,
     /// The problems of files, in the order of the files.
     pub problems: Vec<FileProblem>,
     /// EHR.time_created of all EHRs: the oldest file.
@@ -121,6 +147,8 @@ pub struct Precedence {
     pub superseded: Vec<u64>,
     /// The ordinals of versions that occur twice, ascending.
     pub repeated: Vec<u64>,
+    /// The ordinals of versions whose object has an earlier document of another EHR, ascending.
+    pub foreign: Vec<u64>,
 }
 
 impl Precedence {
@@ -134,6 +162,9 @@ impl Precedence {
                 newest.insert(version.object, *version);
                 continue;
             };
+            if version.ehr != other.ehr {
+                found.foreign.push(version.ordinal);
+            }
             let numbers = seen
                 .entry(version.object)
                 .or_insert_with(|| vec![other.number]);
@@ -163,6 +194,7 @@ mod tests {
     fn newest_version_of_an_object_has_the_greatest_number() {
         let version = |object, number, ordinal, is_unique| VersionFacts {
             object,
+            ehr: u64::from(ordinal > 4),
             number,
             ordinal,
             is_unique,
@@ -175,8 +207,10 @@ mod tests {
             version(2, 1, 5, true),
             version(3, 1, 6, false),
             version(3, 1, 7, false),
+            version(1, 4, 8, true),
         ]);
-        assert_eq!(found.superseded, [1, 2, 4, 6]);
+        assert_eq!(found.superseded, [1, 2, 3, 4, 6]);
         assert_eq!(found.repeated, [4]);
+        assert_eq!(found.foreign, [8], "the last document is of another EHR");
     }
 }

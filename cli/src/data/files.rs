@@ -2,7 +2,7 @@
 
 use crate::outcome::Failure;
 use crate::repository;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, Metadata};
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -101,6 +101,9 @@ pub struct SourceFile {
     /// The name of the folder that means a patient: the first folder below the folder of `-d`, or
     /// the folder that contains the file.
     pub folder: String,
+    /// The identity of the file: that folder and the path below it. It does not depend on the
+    /// spelling of the argument, the working directory or the place of the folder.
+    pub identity: String,
     /// Its size in bytes.
     pub size: u64,
     /// The time of its last modification in nanoseconds since 1970.
@@ -125,7 +128,7 @@ impl SourceFile {
 }
 
 /// Lists the files of some arguments, each once, in the order of the arguments and of the paths. Of
-/// a folder, those with some endings.
+/// a folder, those with some endings. A link that leads nowhere is listed: its reader reports it.
 ///
 /// # Errors
 /// [`Failure::Usage`] for an argument that names nothing or a repository, [`Failure::Data`] for a folder that
@@ -136,6 +139,8 @@ pub fn list(arguments: &[String], endings: &[&str]) -> Result<Vec<SourceFile>, F
         endings,
         files: Vec::new(),
         known: HashSet::new(),
+        identities: HashMap::new(),
+        real_folders: HashMap::new(),
     };
     for argument in arguments {
         let path = Path::new(argument);
@@ -166,16 +171,49 @@ pub fn list(arguments: &[String], endings: &[&str]) -> Result<Vec<SourceFile>, F
 struct Lister<'l> {
     endings: &'l [&'l str],
     files: Vec<SourceFile>,
+    /// The files, by their places: two spellings of an argument name one file. A link in a folder is
+    /// a file of its own.
     known: HashSet<PathBuf>,
+    /// The numbers of files with one identity.
+    identities: HashMap<String, u32>,
+    /// The paths of the folders of single files without links, by their paths as named.
+    real_folders: HashMap<PathBuf, PathBuf>,
+}
+
+/// A folder whose files are listed.
+struct ListedFolder<'f> {
+    path: &'f Path,
+    /// The path of the folder of `-d` without links, and the rest as it is named.
+    place: PathBuf,
+    /// The path without links.
+    real: PathBuf,
+    /// The name of the first folder below that of `-d`, and the path from there to this folder;
+    /// absent for the folder of `-d`.
+    patient: Option<(String, String)>,
+    above: Option<&'f ListedFolder<'f>>,
 }
 
 impl Lister<'_> {
     fn add(&mut self, path: &Path) -> Result<(), Failure> {
-        let metadata = metadata(path)?;
+        let metadata = fs::metadata(path).map_err(|error| at(path, error))?;
         if metadata.is_dir() {
-            return self.add_folder(path, None, DEPTH);
+            let real = real(path);
+            let folder = ListedFolder {
+                path,
+                place: real.clone(),
+                real,
+                patient: None,
+                above: None,
+            };
+            return self.add_folder(&folder, DEPTH);
         }
-        self.add_file(path.to_owned(), &metadata, folder_of(path));
+        let parent = path.parent().unwrap_or(Path::new(""));
+        let folder = match self.real_folders.get(parent) {
+            Some(folder) => folder.clone(),
+            None => real(parent),
+        };
+        self.add_file(path, &folder, Some(&metadata), (folder_of(path), ""));
+        self.real_folders.insert(parent.to_owned(), folder);
         Ok(())
     }
 
@@ -187,6 +225,7 @@ impl Lister<'_> {
             self.files.push(SourceFile {
                 path,
                 folder: String::from("input"),
+                identity: String::from(STANDARD_INPUT),
                 size: input.len() as u64,
                 modified: 0,
             });
@@ -194,37 +233,31 @@ impl Lister<'_> {
         Ok(())
     }
 
-    /// Adds the files of a folder. `patient` is the name of the first folder below that of `-d`.
-    fn add_folder(
-        &mut self,
-        folder: &Path,
-        patient: Option<&str>,
-        depth: usize,
-    ) -> Result<(), Failure> {
+    /// Adds the files of a folder.
+    fn add_folder(&mut self, folder: &ListedFolder<'_>, depth: usize) -> Result<(), Failure> {
         if depth == 0 {
-            return Err(at(folder, "folders are nested too deep"));
+            return Err(at(folder.path, "folders are nested too deep"));
         }
-        let entries = fs::read_dir(folder).map_err(|error| at(folder, error))?;
-        let mut paths = Vec::new();
-        for entry in entries {
-            paths.push(entry.map_err(|error| at(folder, error))?.path());
-        }
-        paths.sort();
-        for path in paths {
-            // Such as `.git`, and files of editors.
-            if is_hidden(&path) {
+        for (path, is_link) in folder.entries()? {
+            let metadata = fs::metadata(&path).ok();
+            if metadata.as_ref().is_some_and(Metadata::is_dir) {
+                let below = folder.folder(&path, is_link);
+                // A link to a folder above would be followed without end. Its files are listed.
+                if !(is_link && folder.is_in(&below.real)) {
+                    self.add_folder(&below, depth - 1)?;
+                }
                 continue;
             }
-            let metadata = metadata(&path)?;
-            if metadata.is_dir() {
-                let name = name_of(&path);
-                // Only the first folder below the argument names the patient, however deep a file
-                // lies.
-                self.add_folder(&path, Some(patient.unwrap_or(&name)), depth - 1)?;
-            } else if self.is_listed(&path) {
-                let own = || folder_of(&path);
-                let patient = patient.map_or_else(own, str::to_owned);
-                self.add_file(path, &metadata, patient);
+            // A pipe or a socket could be read without end.
+            let is_file = metadata.as_ref().is_none_or(Metadata::is_file);
+            // A link that leads nowhere may be one to a folder, whose documents are missing then.
+            let is_lost = metadata.is_none() && path.extension().is_none();
+            if is_file && (is_lost || self.is_listed(&path)) {
+                let own = || (folder_of(&path), "");
+                let patient = folder.patient.as_ref();
+                let owner =
+                    patient.map_or_else(own, |(name, below)| (name.clone(), below.as_str()));
+                self.add_file(&path, &folder.place, metadata.as_ref(), owner);
             }
         }
         Ok(())
@@ -236,20 +269,95 @@ impl Lister<'_> {
         endings.any(|listed| ending.eq_ignore_ascii_case(listed))
     }
 
-    fn add_file(&mut self, path: PathBuf, metadata: &Metadata, folder: String) {
-        if !self.known.insert(path.clone()) {
+    /// Adds a file. `place` is that of its folder, `folder` the name of the folder that means a patient,
+    /// and `below` the path from there to the folder of the file.
+    fn add_file(
+        &mut self,
+        path: &Path,
+        place: &Path,
+        metadata: Option<&Metadata>,
+        (folder, below): (String, &str),
+    ) {
+        let place = place.join(path.file_name().unwrap_or_default());
+        if !self.known.insert(place) {
             return;
         }
-        let modified = metadata.modified().ok();
+        let modified = metadata.and_then(|metadata| metadata.modified().ok());
         let since = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let nanos = since.and_then(|since| u64::try_from(since.as_nanos()).ok());
+        let identity = self.identity(format!("{folder}/{below}{}", name_of(path)));
         self.files.push(SourceFile {
-            path,
+            path: path.to_owned(),
             folder,
-            size: metadata.len(),
+            identity,
+            size: metadata.map_or(0, Metadata::len),
             modified: nanos.unwrap_or_default(),
         });
     }
+
+    /// Returns the identity of a file. Files of folders with one name, in several places, have a
+    /// number behind it from the second one on.
+    fn identity(&mut self, path: String) -> String {
+        let count = self.identities.entry(path.clone()).or_default();
+        *count += 1;
+        match *count {
+            1 => path,
+            // No path has a zero byte.
+            count => format!("{path}\u{0}{count}"),
+        }
+    }
+}
+
+impl ListedFolder<'_> {
+    /// Returns the paths of its entries in their order, and whether each is a link.
+    fn entries(&self) -> Result<Vec<(PathBuf, bool)>, Failure> {
+        let failed = |error| at(self.path, error);
+        let mut entries = Vec::new();
+        for entry in fs::read_dir(self.path).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let is_link = entry.file_type().map_err(failed)?.is_symlink();
+            // Such as `.git`, and files of editors.
+            if !is_hidden(&entry.path()) {
+                entries.push((entry.path(), is_link));
+            }
+        }
+        entries.sort();
+        Ok(entries)
+    }
+
+    /// Returns the folder at a path in this one.
+    fn folder<'f>(&'f self, path: &'f Path, is_link: bool) -> ListedFolder<'f> {
+        let name = name_of(path);
+        let below = path.file_name().unwrap_or_default();
+        ListedFolder {
+            path,
+            place: self.place.join(below),
+            real: match is_link {
+                true => real(path),
+                false => self.real.join(below),
+            },
+            // Only the first folder below the argument names the patient, however deep a file lies.
+            patient: Some(match &self.patient {
+                Some((patient, below)) => (patient.clone(), format!("{below}{name}/")),
+                None => (name, String::new()),
+            }),
+            above: Some(self),
+        }
+    }
+
+    /// Returns whether it is a folder without links, or below it.
+    fn is_in(&self, real: &Path) -> bool {
+        self.real == real || self.above.is_some_and(|above| above.is_in(real))
+    }
+}
+
+/// Returns the path of a folder without links.
+fn real(folder: &Path) -> PathBuf {
+    let named = match folder.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => folder,
+    };
+    fs::canonicalize(named).unwrap_or_else(|_| named.to_owned())
 }
 
 /// Returns the ending of a file with the content of the standard input: `ndjson` for several
@@ -265,10 +373,6 @@ fn ending_of_input(input: &[u8]) -> &'static str {
         (Some(first), Some(second)) if is_object(first) && is_object(second) => "ndjson",
         _ => "",
     }
-}
-
-fn metadata(path: &Path) -> Result<Metadata, Failure> {
-    fs::metadata(path).map_err(|error| at(path, error))
 }
 
 fn at(path: &Path, problem: impl std::fmt::Display) -> Failure {
@@ -293,10 +397,9 @@ fn folder_of(path: &Path) -> String {
     if !name.is_empty() && name != ".." {
         return name;
     }
-    let whole = fs::canonicalize(if folder.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        folder
-    });
-    whole.map_or_else(|_| String::from("data"), |whole| name_of(&whole))
+    let whole = real(folder);
+    match name_of(&whole) {
+        name if name.is_empty() => String::from("data"),
+        name => name,
+    }
 }

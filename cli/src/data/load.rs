@@ -4,7 +4,9 @@
 //! order of the blocks determines the ordinals, so equal files result in equal segments.
 
 use super::block::{self, Block, Builder, DOCUMENTS_OF_FILE, DOCUMENTS_OF_LINE, Shared, Unit};
-use super::catalog::{Catalog, EhrFacts, FileProblem, Precedence, SegmentFacts, VersionFacts};
+use super::catalog::{
+    Catalog, Conflicts, EhrFacts, FileProblem, Precedence, SegmentFacts, VersionFacts,
+};
 use super::document::Document;
 use super::files::{self, SourceFile};
 use super::owner::{Owner, derived_id};
@@ -13,7 +15,7 @@ use super::version::{SYSTEM, VersionUid, default_status};
 use crate::outcome::Failure;
 use crate::progress::{self, Progress};
 use aqlite::document::{EncodedSegment, ObjectKind};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead, BufReader};
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
@@ -46,6 +48,8 @@ struct Collected {
     /// The ordinal of the newest EHR_STATUS of each EHR.
     statuses: HashMap<u64, u64>,
     versions: Vec<VersionFacts>,
+    /// The blocks, by the ordinals of their first documents.
+    units: BTreeMap<u64, Unit>,
 }
 
 /// Loads files into a store, and returns their catalog.
@@ -62,7 +66,7 @@ pub fn load(
         // Bounded: the planner must not run far ahead of the readers. Two tasks for each thread
         // keep all of them busy.
         let (planned, tasks) = sync_channel::<Task>(threads * 2);
-        let (done, blocks) = channel::<(usize, Result<Block, String>)>();
+        let (done, blocks) = channel::<(Task, Result<Block, String>)>();
         scope.spawn(move || plan(shared.files, &planned));
         let tasks = std::sync::Arc::new(Mutex::new(tasks));
         for _ in 0..threads {
@@ -76,7 +80,7 @@ pub fn load(
     let mut collected = collected?;
     progress::check()?;
     add_statuses(&mut collected, shared, writer)?;
-    collected.catalog(shared.created)
+    collected.catalog(shared)
 }
 
 /// Plans blocks until all files are planned, or no thread takes more.
@@ -206,7 +210,7 @@ fn each_line(file: &SourceFile, mut visit: impl FnMut(u64) -> bool) -> std::io::
 /// Reads blocks until none is left.
 fn work(
     tasks: &Mutex<Receiver<Task>>,
-    done: &Sender<(usize, Result<Block, String>)>,
+    done: &Sender<(Task, Result<Block, String>)>,
     shared: &Shared<'_>,
 ) {
     loop {
@@ -220,14 +224,14 @@ fn work(
         let block = block::read(&task.unit, task.first, shared);
         // Asks whether the user has stopped, without progress.
         let is_over = !(shared.advance)(0);
-        if done.send((task.number, block)).is_err() || is_over {
+        if done.send((task, block)).is_err() || is_over {
             return;
         }
     }
 }
 
 fn collect(
-    blocks: &Receiver<(usize, Result<Block, String>)>,
+    blocks: &Receiver<(Task, Result<Block, String>)>,
     writer: &mut Writer,
     progress: &Progress,
 ) -> Result<Collected, Failure> {
@@ -235,9 +239,9 @@ fn collect(
     loop {
         // The timeout only redraws the progress.
         match blocks.recv_timeout(Duration::from_millis(100)) {
-            Ok((number, block)) => {
+            Ok((task, block)) => {
                 let block = block.map_err(Failure::Data)?;
-                collected.add(number, block, writer)?;
+                collected.add(task, block, writer)?;
             }
             Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {}
             Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => return Ok(collected),
@@ -263,7 +267,9 @@ fn store(
 }
 
 impl Collected {
-    fn add(&mut self, number: usize, block: Block, writer: &mut Writer) -> Result<(), Failure> {
+    fn add(&mut self, task: Task, block: Block, writer: &mut Writer) -> Result<(), Failure> {
+        let number = task.number;
+        self.units.insert(task.first, task.unit);
         if block.documents > 0 {
             let facts = store(block.segment, block.documents, writer)?;
             self.segments.push((number, facts));
@@ -310,20 +316,44 @@ impl Collected {
         Ok(())
     }
 
-    fn catalog(mut self, created: &str) -> Result<Catalog, Failure> {
+    /// Returns the place of a document: its file, with the line in a file of lines.
+    fn place_of(&self, ordinal: u64, files: &[SourceFile]) -> Option<String> {
+        let (first, unit) = self.units.range(..=ordinal).next_back()?;
+        let after = ordinal - first;
+        match unit {
+            Unit::Files(range) => {
+                let number = usize::try_from(after / DOCUMENTS_OF_FILE).ok()?;
+                files.get(range.start + number).map(SourceFile::shown)
+            }
+            Unit::Lines { file, line, .. } => {
+                let line = u64::from(*line) + after / DOCUMENTS_OF_LINE;
+                let file = files.get(*file)?.shown();
+                Some(format!("{file}:{line}"))
+            }
+        }
+    }
+
+    fn catalog(mut self, shared: &Shared<'_>) -> Result<Catalog, Failure> {
         self.segments.sort_by_key(|(number, _)| *number);
         self.problems.sort_by_key(|(number, _)| *number);
         self.versions.sort_by_key(|version| version.ordinal);
         let precedence = Precedence::of(&self.versions);
         // Default statuses have smaller ordinals, and are no documents of the user.
         let documents = self.versions.iter().filter(|v| v.ordinal >= FIRST).count() as u64;
+        let place = |ordinals: &[u64]| self.place_of(*ordinals.first()?, shared.files);
+        let conflicts = Conflicts {
+            repeated: place(&precedence.repeated),
+            foreign: place(&precedence.foreign),
+            foreign_documents: precedence.foreign.len() as u64,
+        };
         Ok(Catalog {
             ehrs: in_order(self.ehrs),
             segments: self.segments.into_iter().map(|(_, facts)| facts).collect(),
+            conflicts,
             superseded: precedence.superseded,
             repeated: precedence.repeated,
             problems: self.problems.into_iter().flat_map(|(_, all)| all).collect(),
-            created: created.to_owned(),
+            created: shared.created.to_owned(),
             documents,
             templates: Vec::new(),
         })

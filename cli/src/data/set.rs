@@ -1,7 +1,7 @@
 //! A data set: the templates, the catalog and the segments of some files.
 
 use super::block::Shared;
-use super::catalog::{Catalog, EhrFacts, FileProblem};
+use super::catalog::{Catalog, EhrFacts, FileProblem, UNREADABLE};
 use super::content::Content;
 use super::files::{self, STANDARD_INPUT, SourceFile};
 use super::load;
@@ -226,7 +226,10 @@ fn read(
     progress.finish();
     let mut catalog = loaded?;
     catalog.templates = found;
-    let store = writer.finish(&catalog, fingerprint, keep && !is_interrupted())?;
+    // Other permissions leave size and time of a file as they are, so its fingerprint would stay.
+    let is_complete = catalog.problems.iter().all(|one| one.code != UNREADABLE);
+    let keep = keep && is_complete && !is_interrupted();
+    let store = writer.finish(&catalog, fingerprint, keep)?;
     DataSet::assemble(files, store, catalog, false)
 }
 
@@ -270,7 +273,7 @@ fn read_templates(files: &[SourceFile], indices: &[u32]) -> (Templates, Vec<File
         let text = match files::read_text(&file.path) {
             Ok(text) => text,
             Err(error) => {
-                problems.push(problem(file, 0, "CLI0001", error.to_string()));
+                problems.push(problem(file, 0, UNREADABLE, error.to_string()));
                 continue;
             }
         };
@@ -301,7 +304,9 @@ fn problem(file: &SourceFile, line: u32, code: &str, message: String) -> FilePro
 
 /// Returns the time of the oldest file, ISO 8601: EHRs of files are as old as that.
 fn oldest(files: &[SourceFile]) -> String {
-    let nanos = files.iter().map(|file| file.modified).min().unwrap_or(0);
+    // The standard input and a link that leads nowhere have no time.
+    let times = files.iter().map(|file| file.modified);
+    let nanos = times.filter(|time| *time > 0).min().unwrap_or(0);
     let millis = i64::try_from(nanos / 1_000_000).unwrap_or_default();
     time::format_utc(time::from_unix_millis(millis))
 }

@@ -36,7 +36,10 @@ pub struct VersionUid {
 impl VersionUid {
     /// Returns the uid of a document: as the text around it states, as the document states, else
     /// derived from `origin`, which names the place of the document.
-    pub fn of(document: &Document, origin: impl FnOnce() -> String) -> VersionUid {
+    ///
+    /// # Errors
+    /// If the number of the version is no whole number of 32 bits, such as that of a branch.
+    pub fn of(document: &Document, origin: impl FnOnce() -> String) -> Result<VersionUid, String> {
         let own = || document.tree.root()?.text_along(&[Attr::UID, Attr::VALUE]);
         let stated = document.uid.as_deref().or_else(own);
         match stated.filter(|uid| !uid.is_empty()) {
@@ -45,22 +48,26 @@ impl VersionUid {
         }
     }
 
-    fn parse(stated: &str) -> VersionUid {
+    /// Parses the uid of a version, or the id of an object, whose version is then the first one.
+    fn parse(stated: &str) -> Result<VersionUid, String> {
         let mut parts = stated.split("::");
         let object_id = parts.next().unwrap_or_default().to_owned();
-        let (system, number) = (parts.next(), parts.next().and_then(|n| n.parse().ok()));
-        match (system, number) {
-            (Some(_), Some(number)) => VersionUid {
-                object_id,
-                text: stated.to_owned(),
-                number,
-            },
-            _ => VersionUid {
+        let Some(number) = parts.nth(1) else {
+            return Ok(VersionUid {
                 text: format!("{object_id}::{SYSTEM}::1"),
                 object_id,
                 number: 1,
-            },
-        }
+            });
+        };
+        // Versions are ordered by their numbers. Those of a branch have no place in this order.
+        let parsed = number.parse::<u32>().map_err(|_| {
+            format!("`{number}` is no version that can be read: expected a whole number up to {}, without a branch", u32::MAX)
+        });
+        Ok(VersionUid {
+            number: parsed?,
+            object_id,
+            text: stated.to_owned(),
+        })
     }
 }
 
@@ -145,5 +152,25 @@ fn name(data: &mut Tree, uid: &str) {
     id.push_leaf(Some(node), Some(Attr::VALUE), Cls::STRING, Kind::Text, uid);
     if let (Some(root), Some(id)) = (data.root().map(NodeRef::id), id.root()) {
         data.put(root, Attr::UID, id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::VersionUid;
+
+    #[test]
+    fn number_of_a_version_is_a_whole_number_of_32_bits() {
+        let number = |uid: &str| VersionUid::parse(uid).map(|uid| (uid.text, uid.number));
+        let read = |text: &str, number| Ok((text.to_owned(), number));
+        assert_eq!(number("a::s::7"), read("a::s::7", 7));
+        assert_eq!(
+            number("a::s::4294967295"),
+            read("a::s::4294967295", u32::MAX)
+        );
+        assert_eq!(number("a"), read("a::aqlite.local::1", 1));
+        for uid in ["a::s::2.1.1", "a::s::4294967296", "a::s::x", "a::s::"] {
+            assert!(number(uid).is_err(), "{uid}");
+        }
     }
 }

@@ -42,6 +42,8 @@ pub struct SyncContext<'c> {
     pub subjects: &'c HashMap<String, String>,
     /// The bytes of rows that are held back before the first file begins.
     pub held_bytes: usize,
+    /// Whether documents could not be read: objects without rows are kept then.
+    pub is_incomplete: bool,
     /// Whether nothing is written.
     pub is_dry: bool,
     /// The progress in rows.
@@ -114,6 +116,8 @@ pub struct Found<'c> {
     pub writer: Option<FileWriter<'c>>,
     /// The number of rows of changed and of deleted objects.
     pub rows: u64,
+    /// The objects without rows that are kept, because documents could not be read.
+    pub kept: usize,
     /// The changes of the index.
     pub index: IndexChanges,
 }
@@ -202,6 +206,7 @@ impl<'c> Changes<'c> {
         // Rows of two versions must not have the same digest.
         let digest = digest.wrapping_add(u64::from(version));
         let id = ObjectId::of(id);
+        let ehr = self.ehrs.number_of(keys.ehr_id);
         if let Some(position) = self.context.known.find(&id) {
             let seen = self.seen.get_mut(position);
             // The rows of an object are compared as a whole, so they must be adjacent. Objects
@@ -212,13 +217,19 @@ impl<'c> Changes<'c> {
                 )));
             }
             let known = self.context.known.entry(position);
-            if known.is_some_and(|entry| entry.digest == Some(digest)) {
+            // The newer version of the last rows may be in a document that could not be read.
+            let is_older = known.is_some_and(|entry| version < entry.version);
+            if is_older && self.context.is_incomplete {
+                return Ok(None);
+            }
+            // The digest does not cover the id of the EHR: a document may move to another one.
+            if known.is_some_and(|entry| entry.digest == Some(digest) && self.is_of(entry, ehr)) {
                 return Ok(None);
             }
         }
         let object = PartObject {
             rows,
-            ehr: self.ehrs.number_of(keys.ehr_id),
+            ehr,
             version,
             committed: micros_of(keys.committed),
         };
@@ -231,6 +242,12 @@ impl<'c> Changes<'c> {
         self.new.push((id, entry));
         self.rows += (rows.1 - rows.0) as u64;
         Ok(Some(object))
+    }
+
+    /// Returns whether the last rows of an object have the EHR with a number of [`LakeEhrs`].
+    fn is_of(&self, entry: &ObjectEntry, ehr: u32) -> bool {
+        let shown = self.ehrs.get(ehr).map(|(shown, _)| shown);
+        shown == Some(self.context.known.ehr_id(entry.ehr))
     }
 
     fn observe(&mut self, object: &PartObject, rows: &[Row<'_>]) -> Result<(), Failure> {
@@ -315,7 +332,7 @@ impl<'c> Changes<'c> {
         source: &Source,
         touched: Option<&Touched>,
     ) -> Result<Found<'c>, Failure> {
-        let gone = self.gone(source, touched)?;
+        let (gone, kept) = self.gone(source, touched)?;
         self.rows += gone.len() as u64;
         self.observe_gone(&gone)?;
         match self.output {
@@ -338,6 +355,7 @@ impl<'c> Changes<'c> {
             columns: table.columns,
             writer,
             rows: self.rows,
+            kept,
             index: IndexChanges {
                 new: self.new,
                 gone,
@@ -346,12 +364,13 @@ impl<'c> Changes<'c> {
         })
     }
 
-    /// Returns the objects of the dataset that have no rows any more.
+    /// Returns the objects of the dataset that have no rows any more, and the number of those that are
+    /// kept nevertheless.
     fn gone(
         &self,
         source: &Source,
         touched: Option<&Touched>,
-    ) -> Result<Vec<(ObjectId, ObjectEntry)>, Failure> {
+    ) -> Result<(Vec<(ObjectId, ObjectEntry)>, usize), Failure> {
         let known = self.context.known;
         let is_gone = |position: usize| self.seen.get(position) == Some(&false);
         let present = |position: usize, id: &ObjectId| {
@@ -373,8 +392,8 @@ impl<'c> Changes<'c> {
                 .filter_map(|id| present(known.find(&id)?, &id))
                 .collect(),
         };
-        if gone.is_empty() {
-            return Ok(gone);
+        if gone.is_empty() || self.context.is_incomplete {
+            return Ok((Vec::new(), gone.len()));
         }
         gone.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
         let deletions = source.deletions(&|| self.ehrs_of(&gone, source))?;
@@ -387,7 +406,7 @@ impl<'c> Changes<'c> {
                 entry.committed = micros_of(committed).or(entry.committed);
             }
         }
-        Ok(gone)
+        Ok((gone, 0))
     }
 
     /// Returns the EHRs of objects, with the ids that the data have.
@@ -601,6 +620,7 @@ mod tests {
                 pseudonyms: None,
                 subjects: &self.subjects,
                 held_bytes: 0,
+                is_incomplete: false,
                 is_dry: false,
                 progress: &self.progress,
             };

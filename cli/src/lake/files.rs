@@ -28,8 +28,10 @@ const FILE_BYTES: usize = 33_554_432;
 pub struct Removed {
     /// EHRs, with the ids that the dataset has.
     pub ehrs: HashSet<String>,
-    /// Objects that were removed physically.
+    /// Objects of these EHRs, and those that were removed physically.
     pub objects: HashSet<String>,
+    /// The objects that were removed physically from other EHRs.
+    pub absent: HashSet<String>,
 }
 
 impl Removed {

@@ -187,9 +187,22 @@ impl Objects {
         absent.cloned().collect()
     }
 
-    /// Returns the index without the removed objects.
+    /// Returns the ids of the objects whose last rows have one of some EHRs.
+    pub fn of_ehrs<'o>(&'o self, ehrs: &'o HashSet<String>) -> impl Iterator<Item = &'o ObjectId> {
+        let of_ehrs =
+            move |(_, entry): &(&ObjectId, &ObjectEntry)| ehrs.contains(self.ehr_id(entry.ehr));
+        self.iter().filter(of_ehrs).map(|(id, _)| id)
+    }
+
+    /// Returns the index without the removed objects. EHRs that are not removed stay, also those
+    /// without an object: files may have earlier rows of objects that moved to another EHR.
     pub fn without(&self, removed: &Removed) -> Objects {
         let mut kept = Objects::default();
+        for ehr in &self.stored.ehrs {
+            if !removed.ehrs.contains(ehr) {
+                kept.ehr(ehr);
+            }
+        }
         for (id, entry) in self.iter() {
             let ehr = self.ehr_id(entry.ehr);
             if !removed.ehrs.contains(ehr) && !removed.objects.contains(&id.to_string()) {
@@ -303,9 +316,12 @@ mod tests {
         let removed = Removed {
             ehrs: HashSet::from([String::from("e")]),
             objects: HashSet::from([String::from("b")]),
+            ..Removed::default()
         };
         let kept = before.without(&removed);
         assert_eq!(digests(&kept), [(String::from("c"), 3)]);
-        assert_eq!((kept.ehrs(), kept.ehr_id(0)), (1, "g"));
+        assert_eq!((kept.ehrs(), kept.ehr_id(0), kept.ehr_id(1)), (2, "f", "g"));
+        let of_ehrs: Vec<&ObjectId> = before.of_ehrs(&removed.ehrs).collect();
+        assert_eq!(of_ehrs, [&ObjectId::of("a")]);
     }
 }

@@ -3,8 +3,10 @@
 use crate::outcome::Failure;
 use aqlite::aql::Cell;
 use aqlite::document::Number;
+use aqlite::rm::json;
 use ring::hmac;
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -108,40 +110,90 @@ impl Replaced {
     }
 
     /// Replaces a text that is an id, and a UUID also within a longer text, such as the URI of a
-    /// document. Other ids are too short to be recognized there.
-    fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let mut found = Cow::Borrowed(text);
+    /// document. Other ids are too short to be recognized there. Returns `None` if there is no id.
+    fn replacement(&self, text: &str) -> Option<String> {
+        let mut found: Option<String> = None;
         for (id, pseudonym) in &self.0 {
-            if *found == *id {
-                return Cow::Owned(pseudonym.clone());
+            let present = found.as_deref().unwrap_or(text);
+            if is_id(present, id) {
+                return Some(pseudonym.clone());
             }
-            if is_uuid(id) && found.contains(id.as_str()) {
-                found = Cow::Owned(found.replace(id.as_str(), pseudonym));
+            if is_uuid(id) {
+                found = replaced_in(present, id, pseudonym).or(found);
             }
         }
         found
     }
 
-    /// Replaces the strings of JSON that are ids, and UUIDs within them.
+    fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.replacement(text)
+            .map_or(Cow::Borrowed(text), Cow::Owned)
+    }
+
+    /// Replaces the strings of JSON that are ids, and UUIDs within them. Names of members stay: an id
+    /// such as `data` or `value` may be equal to the name of an attribute.
     fn json<'t>(&self, json: &'t str) -> Cow<'t, str> {
-        let mut found = Cow::Borrowed(json);
-        for (id, pseudonym) in &self.0 {
-            let (from, to) = match is_uuid(id) {
-                true => (id.clone(), pseudonym.clone()),
-                false => (quoted(id), quoted(pseudonym)),
-            };
-            if found.contains(&from) {
-                found = Cow::Owned(found.replace(&from, &to));
+        let (mut out, mut rest) = (String::new(), json);
+        while let Some(start) = rest.find('"') {
+            let length = rest.get(start..).map_or(0, string_length);
+            let (before, behind) = rest.split_at(start);
+            let (string, behind) = behind.split_at(length);
+            let is_name = behind.trim_start().starts_with(':');
+            let value = json::text(string).filter(|_| !is_name);
+            out.push_str(before);
+            match value.and_then(|value| self.replacement(&value)) {
+                Some(replacement) => json::quote_into(&mut out, &replacement),
+                None => out.push_str(string),
             }
+            rest = behind;
         }
-        found
+        out.push_str(rest);
+        Cow::Owned(out)
     }
 }
 
-fn quoted(text: &str) -> String {
-    let mut out = String::new();
-    aqlite::rm::json::quote_into(&mut out, text);
-    out
+/// Returns a part of the text of a query that is one of some ids: a text in quotes, or a UUID.
+pub fn id_in<'q>(aql: &'q str, ids: &HashSet<String>) -> Option<&'q str> {
+    let is_part_of_uuid = |c: char| c.is_ascii_hexdigit() || c == '-';
+    let words = aql.split(|c| !is_part_of_uuid(c));
+    let uuids = words.filter(|word| is_uuid(word));
+    let mut parts = aql.split(['\'', '"']).chain(uuids);
+    parts.find(|part| ids.contains(*part) || ids.contains(&part.to_ascii_lowercase()))
+}
+
+/// Returns the number of bytes of the string with which a JSON text begins, with its quotes.
+fn string_length(json: &str) -> usize {
+    let mut is_escaped = false;
+    for (at, byte) in json.bytes().enumerate().skip(1) {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = true,
+            b'"' => return at + 1,
+            _ => {}
+        }
+    }
+    json.len()
+}
+
+/// Returns whether a text is an id. The case of a UUID has no meaning (RFC 9562, section 4).
+fn is_id(text: &str, id: &str) -> bool {
+    text == id || text.eq_ignore_ascii_case(id) && is_uuid(id)
+}
+
+/// Returns a text with a replacement for each occurrence of a UUID in any case; `None` without any.
+fn replaced_in(text: &str, uuid: &str, replacement: &str) -> Option<String> {
+    let (mut out, mut rest) = (String::new(), text);
+    let found = |text: &str| {
+        let mut parts = text.as_bytes().windows(uuid.len());
+        parts.position(|part| part.eq_ignore_ascii_case(uuid.as_bytes()))
+    };
+    // The bytes of a UUID are ASCII, so its places are boundaries of characters.
+    while let Some((before, behind)) = found(rest).and_then(|at| rest.split_at_checked(at)) {
+        out.push_str(before);
+        out.push_str(replacement);
+        rest = behind.get(uuid.len()..).unwrap_or_default();
+    }
+    (rest.len() < text.len()).then(|| out + rest)
 }
 
 fn is_uuid(text: &str) -> bool {
@@ -179,6 +231,62 @@ mod tests {
             replaced.cell(Cell::Json(&json)),
             Cell::Json(expected.into())
         );
+    }
+
+    #[test]
+    fn uuid_is_recognized_in_any_case() {
+        let folder = tempfile::tempdir().unwrap();
+        let pseudonyms = key(&folder, &"0123456789abcdef".repeat(4)).unwrap();
+        let ehr = "7d44b88c-4199-4bad-97dc-d78268e01398";
+        let of_ehr = pseudonyms.of_ehr(ehr);
+        let upper = ehr.to_uppercase();
+        let replaced = pseudonyms.replaced(ehr, Some(&String::from("Ab")));
+        let cell = |cell| match replaced.cell(cell) {
+            Cell::Text(text) | Cell::Json(text) => text.into_owned(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(cell(Cell::Text(&upper)), of_ehr);
+        let text = format!("é{upper}ü{ehr}{upper}");
+        assert_eq!(
+            cell(Cell::Text(&text)),
+            format!("é{of_ehr}ü{of_ehr}{of_ehr}")
+        );
+        let json = format!(r#"["{upper}","ehr://{upper}"]"#);
+        let expected = format!(r#"["{of_ehr}","ehr://{of_ehr}"]"#);
+        assert_eq!(cell(Cell::Json(&json)), expected);
+        assert_eq!(cell(Cell::Text("AB")), "AB", "other ids have a case");
+    }
+
+    #[test]
+    fn names_of_members_are_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let pseudonyms = key(&folder, &"0123456789abcdef".repeat(4)).unwrap();
+        let replaced = pseudonyms.replaced("data", Some(&String::from("va\"lue")));
+        let (of_ehr, of_subject) = (&replaced.0[0].1, &replaced.0[1].1);
+        let json = r#"{"data" : {"va\"lue":"data","x":["data\\","va\"lue",": ","data"]}}"#;
+        let expected = format!(
+            r#"{{"data" : {{"va\"lue":"{of_ehr}","x":["data\\","{of_subject}",": ","{of_ehr}"]}}}}"#
+        );
+        assert_eq!(replaced.cell(Cell::Json(json)), Cell::Json(expected.into()));
+    }
+
+    #[test]
+    fn ids_are_found_in_the_text_of_a_query() {
+        let ehr = "7d44b88c-4199-4bad-97dc-d78268e01398";
+        let ids = HashSet::from([ehr.to_owned(), String::from("p1")]);
+        let upper = ehr.to_uppercase();
+        for (text, found) in [
+            (format!("WHERE e/ehr_id/value = '{ehr}'"), Some(ehr)),
+            (format!("WHERE x = 'ehr://{upper}/y'"), Some(upper.as_str())),
+            (format!("-- of {ehr}\nSELECT"), Some(ehr)),
+            (String::from("WHERE e/ehr_id/value = \"p1\""), Some("p1")),
+            (
+                String::from("SELECT c/p1 AS p1 WHERE x = 'p1 and p2'"),
+                None,
+            ),
+        ] {
+            assert_eq!(id_in(&text, &ids), found, "{text}");
+        }
     }
 
     #[test]

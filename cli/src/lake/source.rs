@@ -3,6 +3,7 @@
 use super::database::LakeDatabase;
 use super::objects::ObjectId;
 use super::state::Watermark;
+use crate::data::catalog::FileProblem;
 use crate::data::templates::Templates;
 use crate::data::{DataOptions, DataSet};
 use crate::outcome::{Failure, Outcome};
@@ -257,6 +258,18 @@ impl Source {
         match self {
             Source::Files(files) => files.with(|set| Ok(Some(Arc::clone(&set.templates)))),
             Source::Database(_) | Source::Server(_) => Ok(None),
+        }
+    }
+
+    /// Returns whether a document of the files could not be read. Its absence then means nothing.
+    ///
+    /// # Errors
+    /// If no file can be read.
+    pub fn is_incomplete(&self) -> Result<bool, Failure> {
+        let has_error = |set: &DataSet| set.catalog.problems.iter().any(FileProblem::is_error);
+        match self {
+            Source::Files(files) => files.with(|set| Ok(has_error(set))),
+            Source::Database(_) | Source::Server(_) => Ok(false),
         }
     }
 

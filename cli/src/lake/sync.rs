@@ -87,6 +87,7 @@ pub fn run(options: &SyncOptions) -> Result<Outcome, Failure> {
             state,
             reports: vec![None; views.len()],
             reported: 0,
+            is_held: false,
             outcome: Ok(()),
         }),
     };
@@ -98,7 +99,14 @@ pub fn run(options: &SyncOptions) -> Result<Outcome, Failure> {
     if !options.dry_run {
         clean(&storage, &committed.state)?;
     }
-    Ok(source.report())
+    let reported = source.report();
+    if !committed.is_held {
+        return Ok(reported);
+    }
+    eprintln!(
+        "error: documents could not be read, so EHRs and compositions that the data lack stay in the lake: mend or remove these files, and run the sync again"
+    );
+    Ok(Outcome::Findings)
 }
 
 /// Checks that the lake has the ids that the options ask for.
@@ -164,6 +172,8 @@ struct Committed {
     /// The outcomes of the views, which are reported in their order.
     reports: Vec<Option<String>>,
     reported: usize,
+    /// Whether rows stay only because documents could not be read.
+    is_held: bool,
     /// The first failure. No view begins after it.
     outcome: Result<(), Failure>,
 }
@@ -231,6 +241,7 @@ impl<'l> Lake<'l> {
             storage: self.storage,
             source,
             watermark: self.watermark.as_ref(),
+            lake: &self.before,
             pseudonyms: self.pseudonyms,
             may_remove_all: self.options.allow_empty,
             is_dry: self.options.dry_run,
@@ -238,6 +249,7 @@ impl<'l> Lake<'l> {
         };
         let (after, summary) = sync.run(&before)?;
         let mut committed = lock(&self.committed);
+        committed.is_held |= summary.is_held();
         if let Some(after) = after {
             committed.state.views.insert(view.name.clone(), after);
             // Each view is committed when it is complete, so a later failure keeps the earlier

@@ -4,7 +4,7 @@ use super::changes::{Changes, Found, HELD_BYTES, SyncContext};
 use super::files::{FileWriter, Removed, holds, schema_of};
 use super::iceberg::{self, TableChange};
 use super::objects::{Objects, checksum};
-use super::pseudonym::Pseudonyms;
+use super::pseudonym::{Pseudonyms, id_in};
 use super::source::{Source, Touched};
 use super::state::{DataFile, ObjectsFile, ViewState, Watermark};
 use super::storage::Storage;
@@ -12,7 +12,7 @@ use super::sync_views::SyncView;
 use crate::outcome::Failure;
 use crate::progress::Progress;
 use aqlite::arrow::has_same_columns;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The passes over the rows of a view. The second one knows all types, unless the data have changed
 /// meanwhile.
@@ -28,6 +28,8 @@ pub struct ViewSync<'v> {
     pub source: &'v Source,
     /// The state of the data before their rows were read.
     pub watermark: Option<&'v Watermark>,
+    /// The states of all views of the lake before the sync.
+    pub lake: &'v BTreeMap<String, ViewState>,
     /// The key of pseudonyms.
     pub pseudonyms: Option<&'v Pseudonyms>,
     /// Whether all EHRs of the dataset may be removed.
@@ -47,6 +49,10 @@ pub struct Summary {
     removed_ehrs: usize,
     removed_objects: usize,
     rewritten_files: usize,
+    /// EHRs that are not in the data, and compositions without rows, which stay because documents
+    /// could not be read.
+    kept_ehrs: usize,
+    kept: usize,
 }
 
 impl ViewSync<'_> {
@@ -57,7 +63,12 @@ impl ViewSync<'_> {
     pub fn run(&self, before: &ViewState) -> Result<(Option<ViewState>, Summary), Failure> {
         let touched = self.source.touched(before.watermark.as_ref())?;
         let known = before.read_objects(self.storage)?;
-        let removed = self.removed(&known, touched.as_ref())?;
+        let mut removed = self.removed(&known, touched.as_ref())?;
+        let is_incomplete = self.source.is_incomplete()?;
+        let kept_ehrs = match is_incomplete {
+            true => std::mem::take(&mut removed).ehrs.len(),
+            false => 0,
+        };
         // The removed objects leave the index first, so that they are not reported as deleted.
         let known = match removed.is_empty() {
             true => known,
@@ -67,14 +78,16 @@ impl ViewSync<'_> {
             Some(_) => self.source.subjects()?,
             None => HashMap::new(),
         };
-        let context = self.context(&known, &subjects, before.sync + 1);
+        self.check_query(&subjects)?;
+        let context = self.context(&known, &subjects, (before.sync + 1, is_incomplete));
         let mut found = self.find(&context, before, touched.as_ref())?;
-        let mut summary = Summary::of(&found, &removed);
+        let mut summary = Summary::of(&found, &removed, kept_ehrs);
         if self.is_dry {
             return Ok((None, summary));
         }
         let mut after = ViewState {
-            watermark: self.watermark.cloned(),
+            // Incomplete data are read again by the next sync, which reports their problems again.
+            watermark: self.watermark.filter(|_| !is_incomplete).cloned(),
             ..before.clone()
         };
         if summary.rows > 0 || !removed.is_empty() {
@@ -90,7 +103,7 @@ impl ViewSync<'_> {
         &'c self,
         known: &'c Objects,
         subjects: &'c HashMap<String, String>,
-        sync: u64,
+        (sync, is_incomplete): (u64, bool),
     ) -> SyncContext<'c> {
         SyncContext {
             view: self.view,
@@ -100,6 +113,7 @@ impl ViewSync<'_> {
             pseudonyms: self.pseudonyms,
             subjects,
             held_bytes: HELD_BYTES,
+            is_incomplete,
             is_dry: self.is_dry,
             progress: self.progress,
         }
@@ -139,14 +153,10 @@ impl ViewSync<'_> {
             present = present.iter().map(|ehr| pseudonyms.of_ehr(ehr)).collect();
         }
         let ehrs = known.absent_ehrs(&present);
-        // A wrong or empty data source must not erase the lake.
         if known.ehrs() == ehrs.len() && !self.may_remove_all {
-            return Err(Failure::Data(format!(
-                "the data have none of the {} EHRs of the lake: are they the right data? --allow-empty removes all rows",
-                ehrs.len()
-            )));
+            self.check_lake(&present)?;
         }
-        let objects = match self.source.objects()? {
+        let absent: HashSet<String> = match self.source.objects()? {
             Some(present) => {
                 let ids = known.iter().map(|(id, _)| id);
                 let absent = ids.filter(|id| present.binary_search(id).is_err());
@@ -154,7 +164,57 @@ impl ViewSync<'_> {
             }
             None => HashSet::new(),
         };
-        Ok(Removed { ehrs, objects })
+        // An object of a removed EHR may have earlier rows with another EHR, from which it moved.
+        let of_ehrs: HashSet<String> = known.of_ehrs(&ehrs).map(ToString::to_string).collect();
+        Ok(Removed {
+            absent: &absent - &of_ehrs,
+            objects: &absent | &of_ehrs,
+            ehrs,
+        })
+    }
+
+    /// Checks that the text of the query names no id that has a pseudonym: each file contains the text,
+    /// and so does the state of the lake.
+    ///
+    /// # Errors
+    /// If it names one.
+    fn check_query(&self, subjects: &HashMap<String, String>) -> Result<(), Failure> {
+        if self.pseudonyms.is_none() {
+            return Ok(());
+        }
+        let mut ids = self.source.ehrs()?;
+        for subject in subjects.values() {
+            ids.insert(subject.to_ascii_lowercase());
+            ids.insert(subject.clone());
+        }
+        match id_in(&self.view.aql, &ids) {
+            Some(id) => Err(Failure::Data(format!(
+                "the query of `{}` names the id `{id}` of a patient, and a lake with pseudonyms contains its text: choose the rows by another condition",
+                self.view.name
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks that the data have an EHR of any view of the lake, as the last sync has left it. A wrong
+    /// or empty data source must not erase the lake.
+    ///
+    /// # Errors
+    /// If they have none.
+    fn check_lake(&self, present: &HashSet<String>) -> Result<(), Failure> {
+        let mut absent = HashSet::new();
+        for view in self.lake.values() {
+            let known = view.read_objects(self.storage)?;
+            let absent_of_view = known.absent_ehrs(present);
+            if absent_of_view.len() < known.ehrs() {
+                return Ok(());
+            }
+            absent.extend(absent_of_view);
+        }
+        Err(Failure::Data(format!(
+            "the data have none of the {} EHRs of the lake: are they the right data? --allow-empty removes all rows",
+            absent.len()
+        )))
     }
 
     /// Writes the older files that the changes concern again, and the metadata of the sync. Returns
@@ -227,15 +287,22 @@ impl ViewSync<'_> {
 }
 
 impl Summary {
-    fn of(found: &Found<'_>, removed: &Removed) -> Summary {
+    fn of(found: &Found<'_>, removed: &Removed, kept_ehrs: usize) -> Summary {
         Summary {
             rows: found.rows,
             changed: found.index.changed(),
             deleted: found.index.deleted(),
             removed_ehrs: removed.ehrs.len(),
-            removed_objects: removed.objects.len(),
+            removed_objects: removed.absent.len(),
             rewritten_files: 0,
+            kept_ehrs,
+            kept: found.kept,
         }
+    }
+
+    /// Returns whether rows stay only because documents could not be read.
+    pub fn is_held(&self) -> bool {
+        self.kept_ehrs + self.kept > 0
     }
 
     /// Returns the words of the summary.
@@ -257,6 +324,12 @@ impl Summary {
         }
         if self.rewritten_files > 0 {
             parts.push(format!("{} files written again", self.rewritten_files));
+        }
+        if self.kept_ehrs > 0 {
+            parts.push(format!("{} absent EHRs kept", self.kept_ehrs));
+        }
+        if self.kept > 0 {
+            parts.push(format!("{} absent compositions kept", self.kept));
         }
         let text = parts.join(", ");
         match is_dry {

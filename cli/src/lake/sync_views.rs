@@ -58,7 +58,7 @@ pub fn views_of(options: &SyncOptions, source: &Source) -> Result<Vec<SyncView>,
     names.sort_unstable();
     match names.windows(2).find(|pair| pair.first() == pair.last()) {
         Some(pair) => Err(Failure::Usage(format!(
-            "two views have the name `{}`",
+            "two views have the name `{}`: write the query of one into a file, and name it by --view NAME=FILE.aql",
             pair.concat()
                 .get(..pair.concat().len() / 2)
                 .unwrap_or_default()

@@ -7,6 +7,7 @@
 //! also has the name of that node's object and, for events, its time.
 
 use aqlite::aql;
+use aqlite::document::short_digest;
 use aqlite::rm::class::Cls;
 use aqlite::template::web::Step;
 use aqlite::template::{Template, WebNode, WebTemplate};
@@ -32,21 +33,32 @@ const ALWAYS: [(&str, &str); 8] = [
     ("composer", "/composer"),
 ];
 
-/// The most characters of the name of a column or table.
+/// The most characters of the name of a column, and of that of a table without its digest.
 const NAME: usize = 60;
+
+/// The digits of the digest in the name of a table.
+const DIGEST: usize = 8;
 
 /// A query that returns the rows of one table.
 pub struct View {
     /// The name of the table.
     pub name: String,
     /// The condition that selects the root: the template.
-    template_id: String,
+    pub template_id: String,
     /// The archetype of the composition; empty if the template has none.
     archetype: String,
     /// The path of the repeated node below the composition; empty for the root table.
     path: String,
     keys: Vec<Column>,
     columns: Vec<Column>,
+}
+
+/// Returns the condition of a query that selects the compositions of a template.
+pub fn condition_of(template_id: &str) -> String {
+    format!(
+        "c/archetype_details/template_id/value = {}",
+        quoted(template_id)
+    )
 }
 
 /// A column of a view.
@@ -69,9 +81,9 @@ impl View {
             id => format!("[{id}]"),
         };
         let mut out = format!(
-            "SELECT\n{}\nFROM EHR e CONTAINS COMPOSITION c{archetype}\nWHERE c/archetype_details/template_id/value = {}",
+            "SELECT\n{}\nFROM EHR e CONTAINS COMPOSITION c{archetype}\nWHERE {}",
             columns.join(",\n"),
-            quoted(&self.template_id)
+            condition_of(&self.template_id)
         );
         if !self.path.is_empty() {
             let _ = write!(out, "\n  AND EXISTS c{}", self.path);
@@ -128,6 +140,8 @@ impl Key {
 
 /// A table under construction.
 struct Table {
+    /// The id of the template and of all nodes above, from which the name is made.
+    full_name: String,
     name: String,
     path: String,
     keys: Vec<Key>,
@@ -145,9 +159,10 @@ struct Builder<'t> {
 
 impl Builder<'_> {
     /// Adds a table, and returns its number.
-    fn add_table(&mut self, name: &str, path: String, keys: Vec<Key>) -> usize {
-        let name = unique(&plain(name), &mut self.names);
+    fn add_table(&mut self, full_name: &str, path: String, keys: Vec<Key>) -> usize {
+        let name = unique(&table_name(full_name), &mut self.names);
         self.tables.push(Table {
+            full_name: full_name.to_owned(),
             name,
             path,
             keys,
@@ -160,7 +175,8 @@ impl Builder<'_> {
     /// ids of the nodes between the root of the table and the node.
     fn walk(&mut self, node: &WebNode, table: usize, base: &str, names: &[&str]) {
         for child in &node.children {
-            let path = child.steps.iter().map(step_path);
+            let steps = (1..=child.steps.len()).filter_map(|count| child.steps.get(..count));
+            let path = steps.map(|steps| step_path(node, steps));
             let path = format!("{base}{}", path.collect::<String>());
             let names = [names, &[child.id.as_str()]].concat();
             if child.class == Cls::ISM_TRANSITION {
@@ -187,7 +203,7 @@ impl Builder<'_> {
     fn add_repeated(&mut self, node: &WebNode, table: usize, path: &str, names: &[&str]) -> usize {
         // The inner table inherits the keys of the outer one, so that the two can be joined.
         let (outer, mut keys) = match self.tables.get(table) {
-            Some(outer) => (outer.name.clone(), outer.keys.clone()),
+            Some(outer) => (outer.full_name.clone(), outer.keys.clone()),
             None => (String::new(), Vec::new()),
         };
         let object = object_path(node, path);
@@ -266,8 +282,10 @@ fn parts_of(mut leaves: &[Key]) -> Vec<&[Key]> {
     while !leaves.is_empty() {
         let mut conditions = 0;
         let fits = |leaf: &&Key| {
-            // A name is enclosed by two quotes, so a predicate with a name counts three times.
+            // A name is enclosed by two quotes, so a predicate with a name counts three times, as one
+            // with a regular expression does.
             conditions += leaf.path.matches(['[', '\'']).count();
+            conditions += 2 * leaf.path.matches("{/").count();
             conditions <= CONDITIONS
         };
         // At least one leaf, so that the loop ends even if a single path exceeds the limit.
@@ -279,12 +297,72 @@ fn parts_of(mut leaves: &[Key]) -> Vec<&[Key]> {
     parts
 }
 
-/// Returns the path of a step. Only a LOCATABLE has a node id, whatever the template constrains.
-fn step_path(step: &Step) -> String {
-    match step.class.is_a(Cls::LOCATABLE) {
-        true => step.path(),
-        false => format!("/{}", step.attr),
+/// Returns the path of the last of some steps from a node to one of its children. Only a LOCATABLE
+/// has a node id, whatever the template constrains.
+fn step_path(node: &WebNode, steps: &[Step]) -> String {
+    let Some((step, above)) = steps.split_last() else {
+        return String::new();
+    };
+    if !step.class.is_a(Cls::LOCATABLE) {
+        return format!("/{}", step.attr);
     }
+    let Some(name) = step.constrained_name() else {
+        return step.path();
+    };
+    let (attribute, id) = (step.attr, step.id.as_str());
+    let has_one_name = step.occurrences.upper == Some(1) && step.names.len() < 2;
+    match (id, has_one_name) {
+        ("", _) => format!("/{attribute}"),
+        (_, true) => format!("/{attribute}[{id},{}]", quoted(name)),
+        // Without another constraint on this node id, it has all objects with the node id.
+        _ if !has_rival(node, step, above) => format!("/{attribute}[{id}]"),
+        _ => format!(
+            "/{attribute}[{id} and name/value matches {{/{}/}}]",
+            pattern_of(step, name)
+        ),
+    }
+}
+
+/// Returns whether a step has a sibling with the same node id and another name. `above` are the steps
+/// from the node to its parent.
+fn has_rival(node: &WebNode, step: &Step, above: &[Step]) -> bool {
+    let is_rival = |child: &WebNode| {
+        let parents = child.steps.get(..above.len());
+        parents.is_some_and(|parents| parents.iter().zip(above).all(|(a, b)| is_same(a, b)))
+            && child.steps.get(above.len()).is_some_and(|other| {
+                other.attr == step.attr && other.id == step.id && !is_same(other, step)
+            })
+    };
+    node.children.iter().any(is_rival)
+}
+
+/// Returns whether two steps of the children of a node are one constraint.
+fn is_same(one: &Step, other: &Step) -> bool {
+    (one.attr, &one.id, &one.label) == (other.attr, &other.id, &other.label)
+        && (&one.names, &one.name_code) == (&other.names, &other.name_code)
+}
+
+/// Returns the regular expression of the names of an object. A name behind the first one may have a
+/// number, by which servers distinguish repeated siblings: `Lesion #2`.
+fn pattern_of(step: &Step, name: &str) -> String {
+    let names = match step.names.is_empty() {
+        true => vec![escaped(name)],
+        false => step.names.iter().map(|name| escaped(name)).collect(),
+    };
+    format!("^({})( #[0-9]+)?$", names.join("|"))
+}
+
+/// Returns a text as a regular expression of AQL that matches this text only.
+fn escaped(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        if c.is_ascii_punctuation() && !matches!(c, '_' | '-' | ',' | '\'' | '"' | ';' | ':' | '#')
+        {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
 }
 
 /// Returns whether several objects of a node, or of a level above it that is no node, may be in one
@@ -316,12 +394,30 @@ fn value_path(node: &WebNode, path: &str) -> String {
 /// the ELEMENT.
 fn object_path(node: &WebNode, path: &str) -> String {
     let value = node.element().and(node.last_step());
-    let end = value.map(step_path).unwrap_or_default();
+    // A value is no LOCATABLE, so its step has no predicate.
+    let end = value.map_or_else(String::new, |step| format!("/{}", step.attr));
     path.strip_suffix(&end).unwrap_or(path).to_owned()
+}
+
+/// Returns the name of a table. A long name loses its beginning, which has the template. A digest of
+/// the whole name therefore distinguishes the tables of several templates.
+fn table_name(full_name: &str) -> String {
+    let whole = letters(full_name);
+    let name = shortened(whole.clone());
+    if name == whole {
+        return name;
+    }
+    let digest = short_digest(full_name);
+    format!("{name}_{}", digest.get(..DIGEST).unwrap_or_default())
 }
 
 /// Returns a name of letters, digits and underscores that begins with a letter.
 fn plain(name: &str) -> String {
+    shortened(letters(name))
+}
+
+/// Returns a name of letters, digits and underscores that begins with a letter, of any length.
+fn letters(name: &str) -> String {
     let one = |c: char| {
         if c.is_ascii_alphanumeric() {
             c.to_ascii_lowercase()
@@ -335,7 +431,11 @@ fn plain(name: &str) -> String {
     if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
         name.insert_str(0, "n_");
     }
-    // The end of a long name distinguishes it. It begins with a whole word.
+    name
+}
+
+/// Returns the end of a long name, which distinguishes it. It begins with a whole word.
+fn shortened(mut name: String) -> String {
     if name.len() > NAME {
         let end = name.split_off(name.len() - NAME);
         let words = end.split_once('_').map_or(end.as_str(), |(_, words)| words);

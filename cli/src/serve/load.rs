@@ -62,7 +62,7 @@ pub struct LoadOptions {
     #[arg(long)]
     key: Option<String>,
     /// The number of the first line to send
-    #[arg(long, value_name = "LINE", default_value_t = 1)]
+    #[arg(long, value_name = "LINE", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     from: u64,
     #[command(flatten)]
     server: ServerOptions,
@@ -147,12 +147,18 @@ impl Lines {
         Ok(read > 0)
     }
 
+    /// Skips the lines before a line, which may be the one behind the last line.
     fn skip_to(&mut self, line: u64) -> anyhow::Result<()> {
         let mut skipped = Vec::new();
         while self.next < line && self.line(&mut skipped)? {
             progress::check()?;
             skipped.clear();
         }
+        let lines = self.next - 1;
+        ensure!(
+            self.next >= line,
+            "the file has {lines} lines, and the first one to send is line {line}"
+        );
         Ok(())
     }
 

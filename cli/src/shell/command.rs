@@ -40,7 +40,7 @@ pub const COMMANDS: [Command; 9] = [
     Command {
         name: ".output",
         argument: "FILE",
-        help: "write rows into a file; without argument show them again",
+        help: "write the rows of the next queries into a file; without argument show them again",
     },
     Command {
         name: ".format",

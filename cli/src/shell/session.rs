@@ -31,6 +31,8 @@ pub struct Session {
     pub language: String,
     format: Format,
     file: Option<PathBuf>,
+    /// The format of the rows that the file already has.
+    begun: Option<Format>,
     parameters: Vec<(String, String)>,
     last: String,
     is_timed: bool,
@@ -45,6 +47,7 @@ impl Session {
             language,
             format,
             file: None,
+            begun: None,
             parameters: Vec::new(),
             last: String::new(),
             is_timed: false,
@@ -89,7 +92,7 @@ impl Session {
 
     fn answer(&mut self, text: &str) -> Result<(), Failure> {
         let parameters = query::parameters(&self.parameters)?;
-        if let Err(Failure::Usage(problem)) = self.format.check_output(self.file.as_deref()) {
+        if let Err(Failure::Usage(problem)) = self.check_output() {
             self.refuse(&problem);
             return Ok(());
         }
@@ -99,7 +102,7 @@ impl Session {
             return Ok(());
         };
         let elapsed = started.elapsed();
-        let mut out = output::open(self.file.as_deref())?;
+        let mut out = self.open()?;
         let form = OutputForm {
             format: self.format,
             times: TimesForm::default(),
@@ -113,6 +116,29 @@ impl Session {
         Ok(())
     }
 
+    /// Checks that rows can be written to the output. Only a text goes on behind other rows.
+    fn check_output(&self) -> Result<(), Failure> {
+        self.format.check_output(self.file.as_deref())?;
+        let Some((file, begun)) = self.file.as_ref().zip(self.begun) else {
+            return Ok(());
+        };
+        if begun.table().or(self.format.table()).is_none() {
+            return Ok(());
+        }
+        Err(Failure::Usage(format!(
+            "`{}` has the rows of another query, and a binary format has those of one: name another file by .output",
+            file.display()
+        )))
+    }
+
+    /// Opens the output. The first query replaces the content of a file, and others go on behind it.
+    fn open(&mut self) -> Result<Box<dyn Write>, Failure> {
+        match (&self.file, self.begun.replace(self.format)) {
+            (Some(file), Some(_)) => output::append(file),
+            (file, _) => output::open(file.as_deref()),
+        }
+    }
+
     fn run_command(&mut self, name: &str, argument: &str) -> Result<Next, Failure> {
         let mut out = std::io::stdout();
         match name {
@@ -122,7 +148,10 @@ impl Session {
             "schema" => self.list_schema(argument, &mut out)?,
             "explain" => self.explain(argument)?,
             "param" => self.set_parameter(argument, &mut out)?,
-            "output" => self.file = (!argument.is_empty()).then(|| PathBuf::from(argument)),
+            "output" => {
+                self.file = (!argument.is_empty()).then(|| PathBuf::from(argument));
+                self.begun = None;
+            }
             "format" => match Format::from_str(argument, true) {
                 Ok(format) => self.format = format,
                 Err(_) => {

@@ -184,3 +184,118 @@ fn template_that_cannot_have_views_is_an_error() {
     assert_eq!(ran.code, Some(1), "{}", ran.err);
     assert!(ran.err.contains("absent.opt"), "{}", ran.err);
 }
+
+/// A template with SECTIONs of one archetype: those with the name `First`, those with `Second`, others.
+const NAMED: &str = include_str!("../../../tests/cases/template/named.opt");
+
+/// Returns a COMPOSITION of [`NAMED`] with SECTIONs of these names.
+fn sections(names: &[&str]) -> String {
+    let section = |name: &&str| {
+        format!(
+            r#"{{"_type":"SECTION","archetype_node_id":"openEHR-EHR-SECTION.topic.v1","name":{{"_type":"DV_TEXT","value":"{name}"}},
+            "archetype_details":{{"archetype_id":{{"value":"openEHR-EHR-SECTION.topic.v1"}},"rm_version":"1.0.4"}}}}"#
+        )
+    };
+    let sections: Vec<String> = names.iter().map(section).collect();
+    format!(
+        r#"{{"_type":"COMPOSITION","archetype_node_id":"openEHR-EHR-COMPOSITION.report.v1","name":{{"_type":"DV_TEXT","value":"Report"}},
+        "archetype_details":{{"archetype_id":{{"value":"openEHR-EHR-COMPOSITION.report.v1"}},"template_id":{{"value":"named.v1"}},"rm_version":"1.0.4"}},
+        "language":{{"terminology_id":{{"value":"ISO_639-1"}},"code_string":"en"}},
+        "territory":{{"terminology_id":{{"value":"ISO_3166-1"}},"code_string":"GB"}},
+        "category":{{"value":"event","defining_code":{{"terminology_id":{{"value":"openehr"}},"code_string":"433"}}}},
+        "composer":{{"_type":"PARTY_SELF"}},"content":[{}]}}"#,
+        sections.join(",")
+    )
+}
+
+/// Returns the rows of a view of the template, on a document with sections of these names.
+fn rows_of_view(template: &str, view: &str, names: &[&str]) -> Vec<String> {
+    let folder = Folder::new();
+    folder.write("named.opt", template);
+    folder.write("data/p/1.json", &sections(names));
+    let views = folder.run(&["lake", "views", "named.opt", "-o", "views"]);
+    assert_eq!((views.code, views.err.as_str()), (Some(0), ""));
+    let file = format!("views/{view}.aql");
+    let query = ["query", "-d", "data", "-f", &file, "--format", "ndjson"];
+    let ran = folder.run(&query);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{}", views.out);
+    let name = |line: &str| {
+        let row: Value = serde_json::from_str(line).unwrap();
+        row[format!("{}_name", view.trim_start_matches("named_v1_"))]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    ran.out.lines().map(name).collect()
+}
+
+#[test]
+fn numbered_siblings_of_a_named_node_are_rows_of_its_table() {
+    let names = ["First", "Second", "First #2", "First #x", "Second #10"];
+    assert_eq!(
+        rows_of_view(NAMED, "named_v1_first", &names),
+        ["First", "First #2"]
+    );
+    assert_eq!(
+        rows_of_view(NAMED, "named_v1_second", &names),
+        ["Second", "Second #10"]
+    );
+    let other = NAMED.replace("<list>First</list>", "<list>First (a/b) it's</list>");
+    let names = ["First (a/b) it's #2", "First (a/b) it's", "Second"];
+    assert_eq!(
+        rows_of_view(&other, "named_v1_first_a_b_it_s", &names),
+        names[..2]
+    );
+}
+
+#[test]
+fn table_of_the_only_constraint_on_a_node_id_has_every_name() {
+    let (first, _) = NAMED.split_once("\n      </children>\n").unwrap();
+    let (_, rest) = NAMED
+        .split_once("\n    </attributes>\n    <archetype_id>")
+        .unwrap();
+    let template =
+        format!("{first}\n      </children>\n    </attributes>\n    <archetype_id>{rest}");
+    let names = ["First", "First #2", "Premier"];
+    assert_eq!(rows_of_view(&template, "named_v1_first", &names), names);
+}
+
+#[test]
+fn tables_of_two_templates_have_different_names() {
+    let folder = Folder::new();
+    let long = "a name of a section that is longer than sixty characters together";
+    let template = NAMED.replace("<list>First</list>", &format!("<list>{long}</list>"));
+    folder.write("data/one.opt", &template.replace("named.v1", "one.v1"));
+    folder.write("data/two.opt", &template.replace("named.v1", "two.v1"));
+    folder.write("data/p/1.json", &sections(&["Second"]));
+    let mut names = HashSet::new();
+    for template in ["data/one.opt", "data/two.opt"] {
+        let ran = folder.run(&["lake", "views", template, "-o", "views"]);
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+        for name in ran.out.lines() {
+            assert!(names.insert(name.to_owned()), "{name} is in both");
+        }
+    }
+    let ran = folder.run(&["lake", "sync", "-d", "data", "--to", "lake"]);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn query_of_another_template_is_not_overwritten() {
+    let folder = Folder::new();
+    folder.write("one.opt", &NAMED.replace("named.v1", "a-b"));
+    folder.write("two.opt", &NAMED.replace("named.v1", "a_b"));
+    let views = |template: &str| folder.run(&["lake", "views", template, "-o", "views"]);
+    assert_eq!(views("one.opt").code, Some(0));
+    let before = std::fs::read_to_string(folder.path().join("views/a_b.aql")).unwrap();
+    assert_eq!(
+        views("one.opt").code,
+        Some(0),
+        "its own queries are renewed"
+    );
+    let ran = views("two.opt");
+    assert_eq!(ran.code, Some(1), "{}", ran.out);
+    assert!(ran.err.contains("a_b.aql"), "{}", ran.err);
+    let after = std::fs::read_to_string(folder.path().join("views/a_b.aql")).unwrap();
+    assert_eq!(after, before);
+}

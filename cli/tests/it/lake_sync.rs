@@ -416,6 +416,14 @@ fn pseudonyms_replace_the_ids_of_patients() {
     }
     let said = synced(&folder, &["--pseudonyms", "key"]);
     assert_eq!(said, "names: 1 rows of 1 compositions");
+    let of_one = format!(
+        "SELECT c/name/value AS name FROM EHR e CONTAINS COMPOSITION c WHERE e/ehr_id/value = '{ehr}'"
+    );
+    folder.write("one.aql", &of_one);
+    let ran = sync(&folder, &["--pseudonyms", "key", "--view", "one.aql"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.out);
+    assert!(ran.err.contains("of a patient"), "{}", ran.err);
+    assert_eq!(files_with(&lake, &ehr), Vec::<PathBuf>::new());
 }
 
 #[test]
@@ -530,4 +538,117 @@ fn templates_of_the_data_are_views_by_default() {
             "{line:?} instead of {expected}"
         );
     }
+}
+
+#[test]
+fn composition_that_moves_to_another_ehr_has_its_id() {
+    let folder = data(30);
+    // A view without the id of the EHR, so that its own cells stay as they are.
+    folder.write(
+        "names.aql",
+        "SELECT c/name/value AS name FROM EHR e CONTAINS COMPOSITION c",
+    );
+    let all: Vec<PathBuf> = files(&folder.path().join("data")).into_iter().collect();
+    let (first, other) = (&all[0], all[29].parent().unwrap());
+    let document = std::fs::read_to_string(first).unwrap();
+    let uid =
+        r#"{"_type":"COMPOSITION","uid":{"_type":"OBJECT_VERSION_ID","value":"moved::s::1"},"#;
+    let document = document.replacen(r#"{"_type":"COMPOSITION","#, uid, 1);
+    assert!(document.contains("moved::s::1"));
+    std::fs::write(first, document).unwrap();
+    set_time(first, 1_767_225_600);
+    synced(&folder, &[]);
+    std::fs::rename(first, other.join("moved.json")).unwrap();
+    assert_eq!(synced(&folder, &[]), "names: 1 rows of 1 compositions");
+    let lake = folder.path().join("lake");
+    assert_eq!(latest(&lake, "names"), fresh(&folder));
+    assert_eq!(files_with(&lake.join("names/data"), "moved").len(), 2);
+    // The earlier row with the wrong EHR leaves the files with the EHR that has the document.
+    std::fs::remove_dir_all(other).unwrap();
+    let said = synced(&folder, &[]);
+    assert!(said.contains("1 removed EHRs"), "{said}");
+    assert_eq!(files_with(&lake, "moved"), Vec::<PathBuf>::new());
+    assert_eq!(latest(&lake, "names"), fresh(&folder));
+}
+
+#[test]
+fn ehr_that_is_the_only_one_of_a_view_can_be_removed() {
+    let folder = data(40);
+    let ehrs = std::fs::read_dir(folder.path().join("data")).unwrap();
+    let gone = ehrs.map(|entry| entry.unwrap().path()).min().unwrap();
+    let ehr = gone.file_name().unwrap().to_string_lossy().into_owned();
+    folder.write(
+        "rare.aql",
+        &format!(
+            "SELECT c/name/value AS name FROM EHR e CONTAINS COMPOSITION c WHERE e/ehr_id/value = '{ehr}'"
+        ),
+    );
+    let rare = ["--view", "rare.aql"];
+    assert!(synced(&folder, &rare).contains("\nrare: "));
+    std::fs::remove_dir_all(&gone).unwrap();
+    let said = synced(&folder, &rare);
+    assert!(
+        said.contains("\nrare: 0 rows of 0 compositions, 1 removed EHRs"),
+        "{said}"
+    );
+    let lake = folder.path().join("lake");
+    assert_eq!(latest(&lake, "rare"), Latest::new());
+    assert_eq!(latest(&lake, "names"), fresh(&folder));
+}
+
+#[test]
+fn documents_that_cannot_be_read_are_not_removed() {
+    let folder = data(30);
+    synced(&folder, &[]);
+    let lake = folder.path().join("lake");
+    let before = latest(&lake, "names");
+    let all: Vec<PathBuf> = files(&folder.path().join("data")).into_iter().collect();
+    // The only file of its EHR remains, cut off, as while a copy is running; another one is absent.
+    let cut = all[0].parent().unwrap();
+    let documents: Vec<&PathBuf> = all.iter().filter(|path| path.starts_with(cut)).collect();
+    for other in &documents[1..] {
+        std::fs::remove_file(other).unwrap();
+    }
+    let text = std::fs::read_to_string(documents[0]).unwrap();
+    let cut_off = |text: &str, seconds: u64| {
+        std::fs::write(documents[0], text).unwrap();
+        set_time(documents[0], seconds);
+    };
+    cut_off(&text[..300], 1_767_300_000);
+    let expected = format!(
+        "1 absent EHRs kept, {} absent compositions kept",
+        documents.len()
+    );
+    for more in [&[][..], &["--skip-invalid"], &["--skip-invalid"]] {
+        let ran = sync(&folder, more);
+        assert_eq!(ran.code, Some(1), "{}", ran.out);
+        assert!(ran.out.contains(&expected), "{}", ran.out);
+        assert!(ran.err.contains("run the sync again"), "{}", ran.err);
+        assert_eq!(latest(&lake, "names"), before);
+    }
+    cut_off(&text, 1_767_400_000);
+    let said = synced(&folder, &[]);
+    assert!(said.contains("deleted compositions"), "{said}");
+    assert_eq!(latest(&lake, "names"), fresh(&folder));
+}
+
+#[test]
+fn newer_version_that_cannot_be_read_keeps_its_rows() {
+    let folder = data(0);
+    let (document, ehr) = (generator().composition(0).json, generator().ehr(0).ehr_id);
+    let version = |number: u32| {
+        let uid = format!(
+            r#"{{"_type":"COMPOSITION","uid":{{"_type":"OBJECT_VERSION_ID","value":"a::s::{number}"}},"#
+        );
+        document.replacen(r#"{"_type":"COMPOSITION","#, &uid, 1)
+    };
+    folder.write(&format!("data/{ehr}/1.json"), &version(1));
+    folder.write(&format!("data/{ehr}/2.json"), &version(2));
+    synced(&folder, &[]);
+    folder.write(&format!("data/{ehr}/2.json"), "{");
+    let ran = sync(&folder, &[]);
+    assert_eq!(
+        (ran.code, ran.out.as_str()),
+        (Some(1), "names: no changes\n")
+    );
 }

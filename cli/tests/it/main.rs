@@ -11,6 +11,8 @@
 mod check;
 mod convert;
 mod docs;
+#[cfg(unix)]
+mod files;
 mod guide;
 mod index;
 #[cfg(unix)]

@@ -155,7 +155,13 @@ fn later_version_hides_the_earlier_one() {
         "{}",
         ran.err
     );
-    assert!(ran.err.contains("occur twice"), "{}", ran.err);
+    let warning = "1 versions occur twice, such as that of d/3.json; the first";
+    assert!(ran.err.contains(warning), "{}", ran.err);
+    folder.write("other/lines.ndjson", &format!("\n{}\n", with_uid(3, 3)));
+    let ran = folder.run(&["query", "-d", "d", "-d", "other", latest]);
+    assert_eq!(ran.out, format!("uid\n{uid}::a::3\n"));
+    let warning = "1 documents have the uid of an object of another EHR, such as that of other/lines.ndjson:2";
+    assert!(ran.err.contains(warning), "{}", ran.err);
 }
 
 #[test]

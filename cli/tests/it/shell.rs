@@ -1,6 +1,6 @@
 //! The command `shell`: from a script, and at a pseudo-terminal.
 
-use super::program::{Folder, Ran, sample};
+use super::program::{Folder, Ran, generator, sample};
 use expectrl::session::{OsSession, Session};
 use expectrl::{ControlCode, Expect};
 use std::time::Duration;
@@ -43,6 +43,26 @@ fn errors_of_a_script_are_reported_and_the_next_statement_runs() {
     ] {
         assert!(ran.err.contains(expected), "{expected}: {}", ran.err);
     }
+}
+
+#[test]
+fn queries_behind_output_append_to_its_file() {
+    let folder = Folder::new();
+    let one = |name: &str| format!("SELECT 1 AS {name} FROM EHR e LIMIT 1;\n");
+    let (a, b) = (one("a"), one("b"));
+    folder.write("rows.csv", "old");
+    folder.write("data/p/1.json", &generator().composition(0).json);
+    let ran = folder.shell(&["data"], &format!(".output rows.csv\n{a}{b}.output\n{a}"));
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+    assert_eq!(ran.out, "a\n1\n");
+    let rows = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
+    assert_eq!(rows("rows.csv"), b"a\n1\nb\n1\n");
+    let text = format!(".format parquet\n.output rows.parquet\n{a}{b}.format csv\n{a}");
+    let ran = folder.shell(&["data"], &text);
+    assert_eq!(ran.code, Some(1));
+    let refused = "`rows.parquet` has the rows of another query";
+    assert_eq!(ran.err.matches(refused).count(), 2, "{}", ran.err);
+    assert!(rows("rows.parquet").ends_with(b"PAR1"));
 }
 
 /// Starts the shell at a pseudo-terminal, which answers the request for the position of the cursor

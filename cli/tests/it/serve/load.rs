@@ -166,3 +166,22 @@ fn part_that_is_rejected_ends_a_load() {
     assert_eq!(ehrs, EHRS as u64 / 2, "no line after it is written");
     server.stop();
 }
+
+#[test]
+fn load_from_a_line_that_the_file_lacks_is_refused() {
+    let folder = Folder::new("load-from");
+    std::fs::write(folder.0.join("lines.ndjson"), "{}\n{}\n").expect("a file");
+    for (from, code, problem) in [
+        (
+            "4",
+            1,
+            "the file has 2 lines, and the first one to send is line 4",
+        ),
+        ("0", 2, "0 is not in 1.."),
+    ] {
+        let output = folder.run(&["load", "lines.ndjson", "--from", from]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{said}");
+        assert!(said.contains(problem), "{said}");
+    }
+}

@@ -85,6 +85,14 @@ fn an_export_that_broke_off_is_completed_and_imported() {
     .unwrap();
     let altered = refused(&import("altered.ndjson"));
     assert!(altered.contains("the export was altered"), "{altered}");
+
+    let records = lines.len() - 2;
+    std::fs::write(there.0.join("part.ndjson"), lines[..records].concat()).unwrap();
+    let part = import("part.ndjson");
+    let said = format!("0 records imported, {records} were there\n");
+    assert_eq!(String::from_utf8_lossy(&part.stdout), said);
+    let part = refused(&part);
+    assert!(part.contains("the export broke off"), "{part}");
     server.stop();
 }
 
@@ -96,12 +104,14 @@ fn a_server_without_administration_refuses_an_export() {
     std::fs::write(folder.0.join("empty.ndjson"), "").unwrap();
     let export = refused(&folder.run(&["export", "a.ndjson", "--base", &base]));
     assert!(
-        export.contains("administration is switched off"),
+        export.contains("administration is switched off: set the variable `ADMIN=true`"),
         "{export}"
     );
-    assert_eq!(
-        written(&folder.run(&["import", "empty.ndjson", "--base", &base])),
-        "0 records imported, 0 were there"
+    assert!(
+        !folder.0.join("a.ndjson").exists(),
+        "no file without a page"
     );
+    let import = refused(&folder.run(&["import", "empty.ndjson", "--base", &base]));
+    assert!(import.contains("the export broke off"), "{import}");
     server.stop();
 }
