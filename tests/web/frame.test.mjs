@@ -379,6 +379,32 @@ test("only files of the page run or are drawn, and nothing is sent to other host
   await page.context().close();
 });
 
+test("text that is typed over a selection violates no policy, and brackets enclose it", () =>
+  onPage(async (page) => {
+    const keys = (...pressed) =>
+      pressed.reduce((last, key) => last.then(() => page.keyboard.press(key)), Promise.resolve());
+    const content = page.locator("#editor .cm-content");
+    await content.click();
+    await page.keyboard.press("ControlOrMeta+a");
+    await page.keyboard.type("SELECT e FROM EHR e ");
+    await expect(content).toHaveText("SELECT e FROM EHR e ");
+    await keys("Home", ...Array(6).fill("Shift+ArrowRight"));
+    await page.keyboard.type("x");
+    await expect(content).toHaveText("x e FROM EHR e ");
+    await keys("Home", "Shift+ArrowRight");
+    await page.keyboard.type("(");
+    await expect(content).toHaveText("(x) e FROM EHR e ");
+    await page.keyboard.press("ControlOrMeta+z");
+    await expect(content).toHaveText("x e FROM EHR e ");
+    await page.click("#tab-guide");
+    await page.click("#guide-edit-tab");
+    const guide = page.locator("#guide-editor .cm-content");
+    await guide.click();
+    await page.keyboard.press("ControlOrMeta+a");
+    await page.keyboard.type("none");
+    await expect(guide).toHaveText("none");
+  }));
+
 test("the page can be installed, and warns against entering real patients", () =>
   onPage(async (page) => {
     await offlineReady(page);
