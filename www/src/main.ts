@@ -10,13 +10,13 @@ import { History } from "./history";
 import { examples, type Example } from "./examples";
 import type { Diagnostic, PageStart } from "./protocol";
 import { readLabels, setLabels } from "./labels";
+import { prepareOffline } from "./offline";
 import { PatientView } from "./patients";
 import { Queries } from "./queries";
 import { remember, remembered } from "./remember";
 import { ResultView, type ParameterizedQuery } from "./results";
 import { SourceChoice } from "./source";
 import { TemplateView } from "./templates";
-import { offerUpdates } from "./update";
 import { describeProgress } from "./work";
 import { texts } from "./texts";
 import { languageOf, reasonOf } from "./fault";
@@ -772,24 +772,6 @@ function listen(): void {
   });
 }
 
-async function prepareOffline(): Promise<void> {
-  const status = byId("offline");
-  if (!("serviceWorker" in navigator)) {
-    status.textContent = texts.frame.offlineNever;
-    return;
-  }
-  try {
-    const registration = await navigator.serviceWorker.register("sw.js", {
-      updateViaCache: "none",
-    });
-    offerUpdates(registration, byId("notice"));
-    await navigator.serviceWorker.ready;
-    status.textContent = texts.frame.offlineReady;
-  } catch {
-    status.textContent = texts.frame.offlineNever;
-  }
-}
-
 async function start(): Promise<void> {
   listen();
   drawKeys();
@@ -808,7 +790,7 @@ async function start(): Promise<void> {
   await last;
   // The Service Worker is registered after the first answer, which the download of the cached files
   // would delay.
-  await prepareOffline();
+  await prepareOffline(byId("offline"), byId("notice"));
 }
 
 start().catch((error: unknown) => {
