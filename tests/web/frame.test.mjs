@@ -405,6 +405,32 @@ test("text that is typed over a selection violates no policy, and brackets enclo
     await expect(guide).toHaveText("none");
   }));
 
+for (const width of [390, 1440])
+  test(`the chosen view is shown again after a reload, but not in place of a link: ${width}`, () =>
+    onPage(
+      async (page) => {
+        const link = `${server.address}#${new URLSearchParams({ q: COUNT })}`;
+        await page.click("#tab-data");
+        await page.reload();
+        await ready(page);
+        await expect(page.locator("#view-data")).toBeVisible();
+        await expect(page.locator("#tab-data")).toHaveAttribute("aria-selected", "true");
+        await page.click("#tab-query");
+        await page.locator("[role=gridcell]").first().waitFor();
+        await page.click("#tab-guide");
+        await page.goto("about:blank");
+        await page.goto(link);
+        await ready(page);
+        await expect(page.locator("#view-query")).toBeVisible();
+        await page.click("#tab-patients");
+        await page.reload();
+        await ready(page);
+        await expect(page.locator("#view-patients")).toBeVisible();
+        await expect(page.locator(".person").first()).toBeVisible();
+      },
+      { viewport: { width, height: 844 } },
+    ));
+
 test("the page can be installed, and warns against entering real patients", () =>
   onPage(async (page) => {
     await offlineReady(page);

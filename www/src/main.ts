@@ -1,7 +1,7 @@
 // The page: it draws and listens, and calls the engine for everything else.
 import { setDiagnostics } from "@codemirror/lint";
 import { Builder } from "./builder";
-import { byId, copy, debounced, h, quoted, rove } from "./dom";
+import { byId, copy, debounced, h, quoted } from "./dom";
 import { DataPanel } from "./data";
 import { Editor, fixName } from "./editor";
 import { Engine, EngineError } from "./engine";
@@ -17,6 +17,7 @@ import { remember, remembered } from "./remember";
 import { ResultView, type ParameterizedQuery } from "./results";
 import { SourceChoice } from "./source";
 import { TemplateView } from "./templates";
+import { Views } from "./views";
 import { describeProgress } from "./work";
 import { texts } from "./texts";
 import { languageOf, reasonOf } from "./fault";
@@ -26,7 +27,6 @@ import { listenLanguage, loadTexts } from "./translate";
 
 declare const WORKER_URL: string;
 
-const VIEWS = ["query", "templates", "guide", "patients", "data"] as const;
 const ISSUES = "https://github.com/aqlite/aqlite/issues/new";
 const apple = /Mac|iP(hone|ad)/.test(navigator.platform);
 
@@ -107,6 +107,11 @@ const editor = new Editor(byId("editor"), firstQuery() ?? "", {
 });
 const builder = new Builder(engine, editor);
 const queries = new Queries(editor, { values: parameterTexts, shown: showQuery });
+const views = new Views({
+  opened: (name) => (patientView.open = name === "patients"),
+  focusQuery: () => editor.view.focus(),
+  focusResult: () => results.focus(),
+});
 
 /** The prefix of the names of parameter values in a link. */
 const VALUE = "value.";
@@ -390,7 +395,7 @@ function parameterValue(text: string): unknown {
 
 /** Runs a query of another view in the query view, and moves the focus to its result. */
 function askHere(q: string, values: Record<string, string> = {}): void {
-  openView("query");
+  views.open("query");
   editor.text = q;
   enterValues(values);
   byId("result").focus({ preventScroll: true });
@@ -611,33 +616,6 @@ async function choose(example: Example): Promise<void> {
 
 // --- the frame
 
-function openView(name: (typeof VIEWS)[number]): void {
-  for (const view of VIEWS) {
-    const chosen = view === name;
-    byId(`view-${view}`).hidden = !chosen;
-    const tab = byId(`tab-${view}`);
-    tab.setAttribute("aria-selected", String(chosen));
-    tab.tabIndex = chosen ? 0 : -1;
-  }
-  patientView.open = name === "patients";
-  byId("skip-content").textContent = texts.frame.skip[name];
-  byId("skip-result").hidden = name !== "query";
-}
-
-/** Moves the focus to the content of the current view, or to its result. */
-function listenSkips(): void {
-  byId("skip-content").addEventListener("click", (event) => {
-    event.preventDefault();
-    const view = VIEWS.find((name) => !byId(`view-${name}`).hidden) ?? "query";
-    if (view === "query") editor.view.focus();
-    else byId(`view-${view}`).focus();
-  });
-  byId("skip-result").addEventListener("click", (event) => {
-    event.preventDefault();
-    results.focus();
-  });
-}
-
 function drawTheme(): void {
   const chosen = document.documentElement.dataset["theme"];
   const { themeLight, themeDark, themeSystem } = texts.frame;
@@ -707,7 +685,6 @@ function drawKeys(): void {
 function changeLanguage(): void {
   keepQuery();
   reloadWith({
-    view: VIEWS.find((view) => !byId(`view-${view}`).hidden) ?? "query",
     form: results.form,
     values: parameterTexts(),
     keepsValues: byId<HTMLInputElement>("keep-values").checked,
@@ -737,14 +714,10 @@ function listen(): void {
   const share = byId<HTMLButtonElement>("share");
   share.addEventListener("click", () => void copy(share, link()));
   listenSave();
-  listenSkips();
   byId("theme").addEventListener("click", nextTheme);
   listenForms();
   listenLanguage(byId<HTMLSelectElement>("language"), allowReload, changeLanguage);
   byId("help").addEventListener("click", () => byId<HTMLDialogElement>("keys").showModal());
-  rove(document.querySelector(".tabs") as HTMLElement, (tab) =>
-    openView(tab.id.replace("tab-", "") as (typeof VIEWS)[number]),
-  );
   addEventListener("keydown", (event) => {
     const typing = (event.composedPath()[0] as HTMLElement).closest?.(
       "input, select, textarea, [contenteditable]",
@@ -753,7 +726,7 @@ function listen(): void {
     if (
       event.key === "Enter" &&
       (event.ctrlKey || event.metaKey) &&
-      !byId("view-query").hidden &&
+      views.current === "query" &&
       !event.defaultPrevented
     )
       void run();
@@ -764,7 +737,7 @@ function listen(): void {
     const q = linked().get("q");
     if (q === null) return;
     const [form, values] = [linked().get("as") ?? "table", linkedValues()];
-    openView("query");
+    views.open("query");
     queries.follow(q, values);
     results.form = form;
     byId("result").focus({ preventScroll: true });
@@ -780,8 +753,7 @@ async function start(): Promise<void> {
   drawExamples();
   results.form = before?.form ?? linked().get("as");
   byId<HTMLInputElement>("keep-values").checked = before?.keepsValues ?? false;
-  const view = VIEWS.find((name) => name === before?.view);
-  if (view) openView(view);
+  views.resume(linked().has("q"));
   await source.resume();
   byId("history").replaceWith(history.element);
   const [first] = examples;
