@@ -219,6 +219,29 @@ test("a guide is replaced after a confirmation, used at once, and its former tex
     await expect(page.locator("#guide-about")).toContainText("Orders the latest");
   }));
 
+test("the focus moves to the message about a stored or replaced guide, and about its undo", () =>
+  inEditor(async (page) => {
+    const said = messages(page).locator("p");
+    const undone = async (words) => {
+      await settled(page);
+      await expect(page.locator("#guide-undo")).toBeFocused();
+      await page.keyboard.press("Enter");
+      await expect(said).toContainText(words);
+      await settled(page);
+      await expect(said).toBeFocused();
+    };
+    await expect(messages(page)).toHaveAttribute("aria-live", "polite");
+    await page.locator("#guide-version").press("Enter");
+    await expect(said).toContainText("is stored.");
+    await undone("not stored any more");
+    await choice(page, ID).locator("input").check();
+    await replaceText(page, SAMPLE.replace("Sorts the latest", "Orders the latest"));
+    await page.locator("#guide-store").press("Enter");
+    await page.locator("dialog[open] button", { hasText: /^Replace$/ }).press("Enter");
+    await expect(said).toContainText("is replaced.");
+    await undone("The former text");
+  }));
+
 test("a guide is removed after a confirmation, and stored again by Undo", () =>
   inEditor(async (page) => {
     await page.click("#guide-remove");

@@ -35,6 +35,9 @@ export interface StepsHost {
   rename(id: string): void;
 }
 
+/** The buttons of the steps, in the editor, in the description of a guide, and in the messages. */
+const STEP_BUTTONS = ".guide-edit > .actions button, #store-guide, #guide-undo";
+
 /** The steps of the guide view, and the element with their messages. */
 export class GuideSteps {
   readonly messages = h("div", { id: "guide-messages", class: "messages", "aria-live": "polite" });
@@ -161,14 +164,20 @@ export class GuideSteps {
     this.say(texts.guide.draftDiscarded(draft), false, () => void undo());
   }
 
-  /** Shows a message, with a button that undoes the step. */
+  /**
+   * Shows a message, with a button that undoes the step. The focus moves there from the button of the
+   * step, which is disabled or removed as soon as the data are drawn.
+   */
   say(words: string, isBad = false, undo?: () => void): void {
     const button = undo
       ? h("button", { id: "guide-undo", type: "button", onclick: undo }, texts.frame.undo)
       : null;
-    this.messages.replaceChildren(h("p", { class: isBad ? "bad" : "good" }, words, " ", button));
-    // The pressed button may be disabled or removed by now, so that the focus is lost.
-    const active = document.activeElement;
-    if (button && (active === document.body || active?.matches(":disabled"))) button.focus();
+    const said = h("p", { class: isBad ? "bad" : "good", tabindex: -1 }, words, " ", button);
+    // After a failure, the button stays, and can be pressed again.
+    const isLeaving = !isBad && document.activeElement?.matches(STEP_BUTTONS);
+    this.messages.replaceChildren(said);
+    const { activeElement } = document;
+    if (isLeaving || activeElement === document.body || activeElement?.matches(":disabled"))
+      (button ?? said).focus();
   }
 }
