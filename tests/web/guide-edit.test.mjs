@@ -260,6 +260,37 @@ test("a guide is removed after a confirmation, and stored again by Undo", () =>
     await page.locator("#guide-outcome:not([aria-busy]) .summary").waitFor();
   }));
 
+test("a draft that two tabs edit is the same in both, and a replaced text is restored by Undo", () =>
+  inEditor(async (page) => {
+    const other = await page.context().newPage();
+    await other.goto(server.address);
+    await ready(other);
+    await other.click("#tab-guide");
+    await choice(other, ID).click();
+    await other.click("#guide-edit-tab");
+    const shows = async (tab, words) => {
+      await expect(tab.locator("#guide-about")).toContainText(words);
+      // The editor draws the visible lines only.
+      await editor(tab).press("ControlOrMeta+Home");
+      await expect(editor(tab)).toContainText(words);
+    };
+    await shows(other, "Sorts the latest");
+    await replaceText(page, SAMPLE.replace("Sorts the latest", "Orders the latest"));
+    await shows(other, "Orders the latest");
+    await expect(choice(other, ID)).toContainText("draft");
+    await expect(messages(other)).toContainText(`Another tab has changed the draft of ${ID}.`);
+    await replaceText(other, SAMPLE.replace("Sorts the latest", "Ranks the latest"));
+    await expect(messages(other)).toHaveText("");
+    await shows(page, "Ranks the latest");
+    await page.click("#guide-undo");
+    await shows(page, "Orders the latest");
+    await shows(other, "Orders the latest");
+    await page.click("#guide-discard");
+    await shows(other, "Sorts the latest");
+    await expect(choice(other, ID)).not.toContainText("draft");
+    await other.close();
+  }));
+
 test("an undo changes its own data set only", () =>
   inEditor(async (page) => {
     await page.click("#guide-version");
