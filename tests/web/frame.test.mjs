@@ -431,6 +431,36 @@ for (const width of [390, 1440])
       { viewport: { width, height: 844 } },
     ));
 
+for (const [locale, words] of [
+  ["en-US", "32 patients"],
+  ["de-DE", "32 Patienten"],
+  ["sv-SE", "32 patienter"],
+])
+  test(`on a phone, the state of the source and the first keys are visible: ${locale}`, () =>
+    onPage(
+      async (page) => {
+        const state = page.locator("#state-text");
+        await expect(state).toContainText(words);
+        const cut = () => state.evaluate((text) => text.scrollWidth - text.clientWidth);
+        await expect.poll(cut).toBeLessThanOrEqual(0);
+        const small = () =>
+          [...document.querySelectorAll("body *")].filter(
+            (element) =>
+              element.checkVisibility() &&
+              [...element.childNodes].some((node) => node.nodeValue?.trim()) &&
+              Number.parseFloat(getComputedStyle(element).fontSize) < 12,
+          ).length;
+        for (const view of ["query", "templates", "guide", "patients", "data"]) {
+          await page.click(`#tab-${view}`);
+          await expect.poll(() => page.evaluate(small), view).toBe(0);
+        }
+        await page.click("#help");
+        const scrolled = () => page.locator("#keys").evaluate((dialog) => dialog.scrollTop);
+        await expect.poll(scrolled).toBe(0);
+      },
+      { viewport: { width: 390, height: 844 }, locale },
+    ));
+
 test("the page can be installed, and warns against entering real patients", () =>
   onPage(async (page) => {
     await offlineReady(page);

@@ -681,6 +681,12 @@ function drawKeys(): void {
   byId("run-key").textContent = `${mod} ↵`;
 }
 
+/** Shows the list of keys from its beginning. The button at its end would get the focus otherwise. */
+function showKeys(): void {
+  byId<HTMLDialogElement>("keys").showModal();
+  byId("keys-title").focus();
+}
+
 /** Loads the page again in the chosen language. Queries, view and source stay. */
 function changeLanguage(): void {
   keepQuery();
@@ -717,12 +723,12 @@ function listen(): void {
   byId("theme").addEventListener("click", nextTheme);
   listenForms();
   listenLanguage(byId<HTMLSelectElement>("language"), allowReload, changeLanguage);
-  byId("help").addEventListener("click", () => byId<HTMLDialogElement>("keys").showModal());
+  byId("help").addEventListener("click", () => showKeys());
   addEventListener("keydown", (event) => {
     const typing = (event.composedPath()[0] as HTMLElement).closest?.(
       "input, select, textarea, [contenteditable]",
     );
-    if (event.key === "?" && !typing) byId<HTMLDialogElement>("keys").showModal();
+    if (event.key === "?" && !typing) showKeys();
     if (
       event.key === "Enter" &&
       (event.ctrlKey || event.metaKey) &&
