@@ -217,13 +217,14 @@ await writeFile(
     SAMPLES_URL: samplesName,
     STYLE_URL: styleName,
     SHELL: shell,
+    // The module of tables has half a megabyte, and few visitors need it.
+    RARE: [tablesModuleName],
     STAMP: stamp,
     VERSION: version,
   }),
 );
 // Hosts that read this file (such as Cloudflare's asset server) also send the policy as a header,
 // and let stamped files be cached without limit.
-// The module of tables is not cached in advance: it has half a megabyte, and few visitors need it.
 const stampedNames = [...shell, tablesModuleName].filter((name) => /\.[0-9a-f]{10}\./.test(name));
 await writeFile(
   join(out, "_headers"),

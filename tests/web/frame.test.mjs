@@ -379,6 +379,88 @@ test("only files of the page run or are drawn, and nothing is sent to other host
   await page.context().close();
 });
 
+test("text that is typed over a selection violates no policy, and brackets enclose it", () =>
+  onPage(async (page) => {
+    const keys = (...pressed) =>
+      pressed.reduce((last, key) => last.then(() => page.keyboard.press(key)), Promise.resolve());
+    const content = page.locator("#editor .cm-content");
+    await content.click();
+    await page.keyboard.press("ControlOrMeta+a");
+    await page.keyboard.type("SELECT e FROM EHR e ");
+    await expect(content).toHaveText("SELECT e FROM EHR e ");
+    await keys("Home", ...Array(6).fill("Shift+ArrowRight"));
+    await page.keyboard.type("x");
+    await expect(content).toHaveText("x e FROM EHR e ");
+    await keys("Home", "Shift+ArrowRight");
+    await page.keyboard.type("(");
+    await expect(content).toHaveText("(x) e FROM EHR e ");
+    await page.keyboard.press("ControlOrMeta+z");
+    await expect(content).toHaveText("x e FROM EHR e ");
+    await page.click("#tab-guide");
+    await page.click("#guide-edit-tab");
+    const guide = page.locator("#guide-editor .cm-content");
+    await guide.click();
+    await page.keyboard.press("ControlOrMeta+a");
+    await page.keyboard.type("none");
+    await expect(guide).toHaveText("none");
+  }));
+
+for (const width of [390, 1440])
+  test(`the chosen view is shown again after a reload, but not in place of a link: ${width}`, () =>
+    onPage(
+      async (page) => {
+        const link = `${server.address}#${new URLSearchParams({ q: COUNT })}`;
+        await page.click("#tab-data");
+        await page.reload();
+        await ready(page);
+        await expect(page.locator("#view-data")).toBeVisible();
+        await expect(page.locator("#tab-data")).toHaveAttribute("aria-selected", "true");
+        await page.click("#tab-query");
+        await page.locator("[role=gridcell]").first().waitFor();
+        await page.click("#tab-guide");
+        await page.goto("about:blank");
+        await page.goto(link);
+        await ready(page);
+        await expect(page.locator("#view-query")).toBeVisible();
+        await page.click("#tab-patients");
+        await page.reload();
+        await ready(page);
+        await expect(page.locator("#view-patients")).toBeVisible();
+        await expect(page.locator(".person").first()).toBeVisible();
+      },
+      { viewport: { width, height: 844 } },
+    ));
+
+for (const [locale, words] of [
+  ["en-US", "32 patients"],
+  ["de-DE", "32 Patienten"],
+  ["sv-SE", "32 patienter"],
+])
+  test(`on a phone, the state of the source and the first keys are visible: ${locale}`, () =>
+    onPage(
+      async (page) => {
+        const state = page.locator("#state-text");
+        await expect(state).toContainText(words);
+        const cut = () => state.evaluate((text) => text.scrollWidth - text.clientWidth);
+        await expect.poll(cut).toBeLessThanOrEqual(0);
+        const small = () =>
+          [...document.querySelectorAll("body *")].filter(
+            (element) =>
+              element.checkVisibility() &&
+              [...element.childNodes].some((node) => node.nodeValue?.trim()) &&
+              Number.parseFloat(getComputedStyle(element).fontSize) < 12,
+          ).length;
+        for (const view of ["query", "templates", "guide", "patients", "data"]) {
+          await page.click(`#tab-${view}`);
+          await expect.poll(() => page.evaluate(small), view).toBe(0);
+        }
+        await page.click("#help");
+        const scrolled = () => page.locator("#keys").evaluate((dialog) => dialog.scrollTop);
+        await expect.poll(scrolled).toBe(0);
+      },
+      { viewport: { width: 390, height: 844 }, locale },
+    ));
+
 test("the page can be installed, and warns against entering real patients", () =>
   onPage(async (page) => {
     await offlineReady(page);

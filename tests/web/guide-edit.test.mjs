@@ -219,6 +219,29 @@ test("a guide is replaced after a confirmation, used at once, and its former tex
     await expect(page.locator("#guide-about")).toContainText("Orders the latest");
   }));
 
+test("the focus moves to the message about a stored or replaced guide, and about its undo", () =>
+  inEditor(async (page) => {
+    const said = messages(page).locator("p");
+    const undone = async (words) => {
+      await settled(page);
+      await expect(page.locator("#guide-undo")).toBeFocused();
+      await page.keyboard.press("Enter");
+      await expect(said).toContainText(words);
+      await settled(page);
+      await expect(said).toBeFocused();
+    };
+    await expect(messages(page)).toHaveAttribute("aria-live", "polite");
+    await page.locator("#guide-version").press("Enter");
+    await expect(said).toContainText("is stored.");
+    await undone("not stored any more");
+    await choice(page, ID).locator("input").check();
+    await replaceText(page, SAMPLE.replace("Sorts the latest", "Orders the latest"));
+    await page.locator("#guide-store").press("Enter");
+    await page.locator("dialog[open] button", { hasText: /^Replace$/ }).press("Enter");
+    await expect(said).toContainText("is replaced.");
+    await undone("The former text");
+  }));
+
 test("a guide is removed after a confirmation, and stored again by Undo", () =>
   inEditor(async (page) => {
     await page.click("#guide-remove");
@@ -235,6 +258,37 @@ test("a guide is removed after a confirmation, and stored again by Undo", () =>
     await expect(choice(page, ID).locator("input")).toBeChecked();
     await page.click("#run-guide");
     await page.locator("#guide-outcome:not([aria-busy]) .summary").waitFor();
+  }));
+
+test("a draft that two tabs edit is the same in both, and a replaced text is restored by Undo", () =>
+  inEditor(async (page) => {
+    const other = await page.context().newPage();
+    await other.goto(server.address);
+    await ready(other);
+    await other.click("#tab-guide");
+    await choice(other, ID).click();
+    await other.click("#guide-edit-tab");
+    const shows = async (tab, words) => {
+      await expect(tab.locator("#guide-about")).toContainText(words);
+      // The editor draws the visible lines only.
+      await editor(tab).press("ControlOrMeta+Home");
+      await expect(editor(tab)).toContainText(words);
+    };
+    await shows(other, "Sorts the latest");
+    await replaceText(page, SAMPLE.replace("Sorts the latest", "Orders the latest"));
+    await shows(other, "Orders the latest");
+    await expect(choice(other, ID)).toContainText("draft");
+    await expect(messages(other)).toContainText(`Another tab has changed the draft of ${ID}.`);
+    await replaceText(other, SAMPLE.replace("Sorts the latest", "Ranks the latest"));
+    await expect(messages(other)).toHaveText("");
+    await shows(page, "Ranks the latest");
+    await page.click("#guide-undo");
+    await shows(page, "Orders the latest");
+    await shows(other, "Orders the latest");
+    await page.click("#guide-discard");
+    await shows(other, "Sorts the latest");
+    await expect(choice(other, ID)).not.toContainText("draft");
+    await other.close();
   }));
 
 test("an undo changes its own data set only", () =>

@@ -174,10 +174,13 @@ export async function settled(page) {
   await page.locator("#result:not([aria-busy])").waitFor({ state: "attached" });
 }
 
-/** Waits until sample patients are loaded and the first query is answered. */
+/** Waits until sample patients are loaded and the first query is answered. A hidden result has no cells. */
 export async function ready(page) {
   await settled(page);
-  await page.locator("[role=gridcell]").first().waitFor();
+  await page
+    .locator("[role=gridcell]:visible, #view-query[hidden]")
+    .first()
+    .waitFor({ state: "attached" });
 }
 
 /** Waits until the page can work without its server. */

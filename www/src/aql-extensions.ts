@@ -28,6 +28,7 @@ import { aql } from "./aql-language";
 import { h } from "./dom";
 import type { Completions, Diagnostic, Hover } from "./protocol";
 import type { EditorTexts } from "./texts/en/editor";
+import { typeOverSelection } from "./type-over";
 
 /** The functions of the host that the extensions call. */
 export interface AqlHost {
@@ -295,6 +296,7 @@ export function aqlExtensions(host: AqlHost): Extension {
     indentOnInput(),
     bracketMatching(),
     closeBrackets(),
+    typeOverSelection,
     highlightActiveLine(),
     highlightSelectionMatches(),
     EditorView.lineWrapping,

@@ -10,7 +10,7 @@ import { SetsCard } from "./sets";
 import { ASK, BY_FILE, BY_FOLDER, BY_SUBJECT, Target } from "./target";
 import { askTarget, foldersOf } from "./target-question";
 import { Work } from "./work";
-import { count, texts } from "./texts";
+import { count, texts, timeOf } from "./texts";
 import { Fault, reasonOf } from "./fault";
 
 /** The maximum number of added files that are listed. Refused files are always listed. */
@@ -112,6 +112,9 @@ export class DataPanel {
   readonly #fate = h("p", { id: "fate", class: "quiet" });
   /** The message that the data were replaced, with a button to undo it. */
   readonly #replaced = h("p", { class: "messages", "aria-live": "polite" });
+  /** The replaced data set that the message is about. */
+  #offered = "";
+  #expiring = 0;
   readonly #adding = new Work();
   /** The content that was drawn last; `null` if it could not be read. */
   #contents: Contents | null = null;
@@ -260,6 +263,7 @@ console.table((await answer.json()).rows);`;
     ];
     this.#showPlace(contents.place);
     this.#contents = contents;
+    this.#offerAgain(contents);
     this.#fate.textContent = effectOnPatients(contents);
     this.#facts.replaceChildren(
       ...facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
@@ -346,8 +350,23 @@ console.table((await answer.json()).rows);`;
     if (replaced) this.#offerBack(texts.data.startedOver, replaced);
   }
 
+  /** Offers to restore data that were replaced before this page was loaded, until they are erased. */
+  #offerAgain({ set, replaced }: Contents): void {
+    clearTimeout(this.#expiring);
+    const left = (replaced?.until ?? 0) - Date.now();
+    if (!set || !replaced || left <= 0) return;
+    if (replaced.id !== this.#offered) {
+      const words = texts.data.restorable({ time: timeOf(replaced.until) });
+      this.#offerBack(words, { discarded: replaced.id, current: set.id });
+    }
+    this.#expiring = window.setTimeout(() => {
+      if (this.#replaced.querySelector("#bring-back")) this.#replaced.replaceChildren();
+    }, left);
+  }
+
   /** Offers to restore the discarded data. After that, the restoration can be undone as well. */
   #offerBack(words: string, { discarded, current }: Replacement): void {
+    this.#offered = discarded;
     const back = async () => {
       const done = await this.#work(texts.data.bringingBack, () =>
         this.#engine.call("bringBack", { discarded, current }),

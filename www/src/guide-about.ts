@@ -170,3 +170,8 @@ function drawTerm({ id, text, description }: DescribedGuide["terms"][number]): H
     h("dd", {}, description === text ? "" : description),
   ];
 }
+
+/** Shows a message in place of a part of the view. */
+export function say(where: HTMLElement, title: string, about: string): void {
+  where.replaceChildren(h("div", { class: "empty" }, h("h2", {}, title), h("p", {}, about)));
+}

@@ -19,6 +19,17 @@ function isDraft(found: unknown): found is Draft {
   return [id, title, text].every((part) => typeof part === "string") && typeof at === "number";
 }
 
+/** Reads a stored draft. Returns `undefined` without one. */
+function read(stored: string | null): Draft | undefined {
+  try {
+    const found = JSON.parse(stored ?? "null") as unknown;
+    return isDraft(found) ? found : undefined;
+  } catch {
+    // Another version of the page may have stored another form.
+    return undefined;
+  }
+}
+
 /** The drafts of one source: of this browser, or of a server. */
 export class Drafts {
   #prefix = PREFIX;
@@ -30,16 +41,23 @@ export class Drafts {
     if (prefix === this.#prefix) return;
     this.#prefix = prefix;
     this.#all = keysWith("localStorage", prefix)
-      .flatMap((key) => {
-        try {
-          const found = JSON.parse(remembered("localStorage", key) ?? "null") as unknown;
-          return isDraft(found) ? [found] : [];
-        } catch {
-          // Another version of the page may have stored another form.
-          return [];
-        }
-      })
+      .flatMap((key) => read(remembered("localStorage", key)) ?? [])
       .sort((a, b) => b.at - a.at);
+  }
+
+  /**
+   * Takes over the changes of other tabs, so that no tab overwrites a newer text by its own older
+   * one. `changed` is called with the id of the draft, and the draft as it was in this tab.
+   */
+  follow(changed: (id: string, former: Draft | undefined) => void): void {
+    addEventListener("storage", ({ key, newValue }) => {
+      if (!key?.startsWith(this.#prefix)) return;
+      const id = key.slice(this.#prefix.length);
+      const [former, draft] = [this.find(id), read(newValue)];
+      if (draft) this.#put(draft);
+      else this.#all = this.#all.filter((known) => known !== former);
+      changed(id, former);
+    });
   }
 
   /** All drafts, the last opened one first. */
@@ -54,10 +72,14 @@ export class Drafts {
   /** Stores a draft. Returns false if the draft is in memory only, so that a reload loses it. */
   keep(id: string, title: string, text: string): boolean {
     const draft = { id, title, text, at: Date.now() };
-    const at = this.#all.findIndex((known) => known.id === id);
+    this.#put(draft);
+    return remember("localStorage", this.#prefix + id, JSON.stringify(draft));
+  }
+
+  #put(draft: Draft): void {
+    const at = this.#all.findIndex(({ id }) => id === draft.id);
     if (at < 0) this.#all.unshift(draft);
     else this.#all[at] = draft;
-    return remember("localStorage", this.#prefix + id, JSON.stringify(draft));
   }
 
   drop(id: string): void {

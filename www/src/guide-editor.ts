@@ -27,6 +27,7 @@ import { h } from "./dom";
 import { drawn, theme } from "./editor";
 import type { Diagnostic, Place } from "./protocol";
 import { texts } from "./texts";
+import { typeOverSelection } from "./type-over";
 
 interface TokenState {
   /** Whether the line begins inside of a string, which ODIN allows. */
@@ -112,6 +113,7 @@ export class GuideEditor {
       indentOnInput(),
       bracketMatching(),
       closeBrackets(),
+      typeOverSelection,
       highlightActiveLine(),
       highlightSelectionMatches(),
       EditorView.lineWrapping,

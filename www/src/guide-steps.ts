@@ -27,6 +27,8 @@ export interface StepsHost {
   draft(id: string): Draft | undefined;
   keep(id: string, title: string, text: string): void;
   drop(id: string): void;
+  /** Makes a text that this tab had before the text of a guide again. */
+  restore(id: string, title: string, text: string): void;
   /** Selects a guide, which the view shows when the data are read again. */
   choose(id: string): void;
   /** Selects a guide and shows it. */
@@ -35,12 +37,17 @@ export interface StepsHost {
   rename(id: string): void;
 }
 
+/** The buttons of the steps, in the editor, in the description of a guide, and in the messages. */
+const STEP_BUTTONS = ".guide-edit > .actions button, #store-guide, #guide-undo";
+
 /** The steps of the guide view, and the element with their messages. */
 export class GuideSteps {
   readonly messages = h("div", { id: "guide-messages", class: "messages", "aria-live": "polite" });
   readonly #engine: Engine;
   readonly #change: Change;
   readonly #host: StepsHost;
+  /** The id of the guide whose draft another tab changed, while the message about it is shown. */
+  #followed: string | null = null;
 
   constructor(engine: Engine, change: Change, host: StepsHost) {
     this.#engine = engine;
@@ -161,14 +168,42 @@ export class GuideSteps {
     this.say(texts.guide.draftDiscarded(draft), false, () => void undo());
   }
 
-  /** Shows a message, with a button that undoes the step. */
+  /**
+   * Shows that another tab changed the displayed draft. `own` is the text that this tab displayed,
+   * which the user can restore. Further changes by the other tab keep this text.
+   */
+  follow(id: string, title: string, own: string): void {
+    if (this.#followed === id && this.messages.hasChildNodes()) return;
+    const undo = async () => {
+      this.#host.restore(id, title, own);
+      await this.#host.select(id);
+      this.say(texts.guide.draftRestored({ id }));
+    };
+    this.say(texts.guide.draftFollowed({ id }), false, () => void undo());
+    this.#followed = id;
+  }
+
+  /** Removes the message about another tab: undoing its change would now undo the user's edit, too. */
+  edited(): void {
+    if (this.#followed !== null) this.messages.replaceChildren();
+    this.#followed = null;
+  }
+
+  /**
+   * Shows a message, with a button that undoes the step. The focus moves there from the button of the
+   * step, which is disabled or removed as soon as the data are drawn.
+   */
   say(words: string, isBad = false, undo?: () => void): void {
     const button = undo
       ? h("button", { id: "guide-undo", type: "button", onclick: undo }, texts.frame.undo)
       : null;
-    this.messages.replaceChildren(h("p", { class: isBad ? "bad" : "good" }, words, " ", button));
-    // The pressed button may be disabled or removed by now, so that the focus is lost.
-    const active = document.activeElement;
-    if (button && (active === document.body || active?.matches(":disabled"))) button.focus();
+    const said = h("p", { class: isBad ? "bad" : "good", tabindex: -1 }, words, " ", button);
+    // After a failure, the button stays, and can be pressed again.
+    const isLeaving = !isBad && document.activeElement?.matches(STEP_BUTTONS);
+    this.messages.replaceChildren(said);
+    this.#followed = null;
+    const { activeElement } = document;
+    if (isLeaving || activeElement === document.body || activeElement?.matches(":disabled"))
+      (button ?? said).focus();
   }
 }

@@ -2,26 +2,19 @@
 // values of a form, and edits and tests it.
 import { debounced, h, languageName, rove, save, type Change } from "./dom";
 import { EngineError, type Engine } from "./engine";
-import { drawAbout, drawProblems } from "./guide-about";
+import { drawAbout, drawProblems, say } from "./guide-about";
+import { storedOutcome, textOutcome, valuesRead } from "./guide-answer";
 import { BLANK } from "./guide-blank";
-import { Drafts } from "./guide-drafts";
+import { Drafts, type Draft } from "./guide-drafts";
 import { EditPane } from "./guide-edit";
 import { GuideForm } from "./guide-form";
 import { Hinting } from "./guide-hints";
-import { drawOutcome } from "./guide-outcome";
+import { drawOutcome, type Outcome } from "./guide-outcome";
 import { GuideSteps } from "./guide-steps";
 import { idOf, nextVersion } from "./guide-outline";
-import {
-  list,
-  members,
-  text,
-  type DescribedGuide,
-  type GuideProblem,
-  type Members,
-} from "./guide-text";
+import type { DescribedGuide, GuideProblem } from "./guide-text";
 import { Fixtures } from "./guide-tests";
 import { dropped, textFiles, type TextFile } from "./input-files";
-import { parse, type Json } from "./json";
 import type { Contents, Guide, Patient } from "./protocol";
 import { destinationOf } from "./source";
 import { texts, type Texts } from "./texts";
@@ -153,6 +146,7 @@ export class GuideView {
       this.#card,
     );
     this.#listen(root);
+    this.#drafts.follow((id, former) => void this.#follow(id, former));
     this.#show("patient");
   }
 
@@ -169,6 +163,7 @@ export class GuideView {
       draft: (id) => this.#drafts.find(id),
       keep: (id, title, text) => this.#keep(id, title, text),
       drop: (id) => this.#drafts.drop(id),
+      restore: (id, title, text) => this.#restore(id, title, text),
       choose: (id) => (this.#chosen = id),
       select: (id) => this.#select(id),
       rename: (id) => this.#edit.rename(id),
@@ -517,8 +512,8 @@ export class GuideView {
     // If no guide is selected, the user is typing a new one.
     if (this.#chosen === "") this.#chosen = idOf(text)?.id || texts.guide.new;
     const was = this.#drafts.find(this.#chosen);
-    if (text === this.#base) this.#drafts.drop(this.#chosen);
-    else this.#keep(this.#chosen, this.#described?.concept ?? was?.title ?? this.#chosen, text);
+    this.#restore(this.#chosen, this.#described?.concept ?? was?.title ?? this.#chosen, text);
+    this.#steps.edited();
     if (!!was !== !!this.#drafts.find(this.#chosen)) this.#drawGuides();
     this.#allowSteps();
     this.#checkSoon();
@@ -526,6 +521,28 @@ export class GuideView {
 
   #keep(id: string, title: string, text: string): void {
     if (!this.#drafts.keep(id, title, text)) this.#steps.say(texts.guide.notKept, true);
+  }
+
+  /** Keeps a text as a draft, unless it is the stored text. */
+  #restore(id: string, title: string, text: string): void {
+    if (id === this.#chosen && text === this.#base) this.#drafts.drop(id);
+    else this.#keep(id, title, text);
+  }
+
+  /** Shows a draft that another tab changed. */
+  async #follow(id: string, former: Draft | undefined): Promise<void> {
+    const [own, draft] = [this.#text, this.#drafts.find(id)];
+    const isShown = id === this.#chosen;
+    if (former?.title !== draft?.title) this.#drawGuides();
+    if (!isShown || own === draft?.text) return;
+    if (draft) {
+      this.#text = draft.text;
+      this.#edit.load(draft.text);
+      this.#allowSteps();
+      this.#checkSoon();
+    } else await this.#choose(this.#chosen);
+    // The other tab may have stored the text.
+    if (this.#text !== own) this.#steps.follow(id, former?.title ?? id, own);
   }
 
   /** Checks the edited text, and shows its effect on form and fixtures. */
@@ -580,7 +597,7 @@ export class GuideView {
         language: this.#language.value,
       });
       if (form !== this.#entered) return;
-      const values = valuesOf(members(members(parse(answer))["trace"]));
+      const values = valuesRead(answer);
       const odd = form.show(values);
       const name = patient.textContent ?? "";
       const words = [
@@ -732,7 +749,8 @@ export class GuideView {
         ehr,
         language,
       });
-      return () => this.#drawAnswer(answer, whom, milliseconds);
+      const outcome = storedOutcome(answer, { whom, milliseconds }, this.#described);
+      return () => this.#drawOutcome(this.#outcome, outcome);
     }
     const { text: answer, milliseconds } = await this.#engine.call("runGuideText", {
       text: opened,
@@ -742,48 +760,8 @@ export class GuideView {
     const queries = (this.#described?.bindings ?? []).flatMap(({ id, aql }) =>
       aql === null ? [] : [{ id, aql }],
     );
-    return () => this.#drawRun(this.#outcome, answer, whom, milliseconds, queries);
-  }
-
-  #drawAnswer(answer: string, whom: string, milliseconds: number): void {
-    const { execution_details, results, _cards, _trace } = members(parse(answer));
-    const details = members(execution_details);
-    const outputs = list(results)
-      .map(members)
-      .flatMap((result) =>
-        list(result["rm_values"])
-          .map(members)
-          .map(({ path, value }) => ({
-            name: this.#output(text(result["archetype_id"]), text(path)),
-            model: text(result["archetype_id"]),
-            path: text(path),
-            value: value ?? null,
-          })),
-      );
-    const queries = list(members(details["query_execution_details"])["queries"])
-      .map(members)
-      .map(({ id, aql }) => ({ id: text(id), aql: text(aql) }));
-    const fired = list(details["rules_executed"]).length;
-    const outcome = {
-      whom,
-      milliseconds,
-      fired,
-      outputs,
-      cards: list(_cards).map(members),
-      trace: members(list(_trace)[0]),
-      queries,
-    };
-    this.#outcome.replaceChildren(...drawOutcome(outcome, (q) => this.#ask(q)));
-  }
-
-  /** Returns the name of an output. */
-  #output(model: string, path: string): string {
-    const models = new Map(this.#described?.bindings.map(({ id, model_id }) => [id, model_id]));
-    return (
-      this.#described?.outputs.find(
-        (output) => models.get(output.binding) === model && output.path === path,
-      )?.name ?? ""
-    );
+    const outcome = textOutcome(answer, { whom, milliseconds, queries });
+    return () => this.#drawOutcome(this.#outcome, outcome);
   }
 
   /** Runs the guide on the form. */
@@ -805,39 +783,11 @@ export class GuideView {
       language: this.#language.value,
       now: form.now(),
     });
-    return () => this.#drawRun(this.#formOutcome, answer, texts.guide.thisForm, milliseconds, []);
+    const run = { whom: texts.guide.thisForm, milliseconds, queries: [] };
+    return () => this.#drawOutcome(this.#formOutcome, textOutcome(answer, run));
   }
 
-  /** Draws a run that did not use the REST interface. */
-  #drawRun(
-    where: HTMLElement,
-    answer: string,
-    whom: string,
-    milliseconds: number,
-    queries: { id: string; aql: string }[],
-  ): void {
-    const { fired, results, cards, trace } = members(parse(answer));
-    const outputs = list(results)
-      .map(members)
-      .flatMap((result) =>
-        list(result["values"])
-          .map(members)
-          .map((value) => ({
-            name: text(value["name"]),
-            model: text(result["model_id"]),
-            path: text(value["path"]),
-            value: value["value"] ?? (null as Json),
-          })),
-      );
-    const outcome = {
-      whom,
-      milliseconds,
-      fired: list(fired).length,
-      outputs,
-      cards: list(cards).map(members),
-      trace: members(trace),
-      queries,
-    };
+  #drawOutcome(where: HTMLElement, outcome: Outcome): void {
     where.replaceChildren(...drawOutcome(outcome, (q) => this.#ask(q)));
   }
 
@@ -846,15 +796,4 @@ export class GuideView {
     where.querySelector("p")?.setAttribute("lang", languageOf(error) ?? texts.language);
     where.firstElementChild?.classList.add("bad");
   }
-}
-
-/** Returns the latest value of each variable that a run read, as its trace shows it. */
-function valuesOf(trace: Members): Map<string, string> {
-  const used = list(trace["inputs"]).flatMap((input) => list(members(input)["used"]));
-  const values = used.flatMap((source) => list(members(source)["values"])).map(members);
-  return new Map(values.map((value) => [text(value["variable"]), text(value["value"])]));
-}
-
-function say(where: HTMLElement, title: string, about: string): void {
-  where.replaceChildren(h("div", { class: "empty" }, h("h2", {}, title), h("p", {}, about)));
 }

@@ -65,8 +65,8 @@ function positionOf({ record }: Exported): string {
 export type WorkObserver = (progress: Progress) => void;
 
 /**
- * The time in milliseconds during which a removed data set can be restored. The next start after
- * that erases it.
+ * The time in milliseconds during which a removed data set can be restored. After that it is erased,
+ * at the latest by the next start.
  */
 const RESTORABLE = 600_000;
 
@@ -89,6 +89,8 @@ export class Local {
   readonly #files: Files;
   readonly #base: string;
   #milliseconds = 0;
+  /** The timer of the next erasure. */
+  #erasing: ReturnType<typeof setTimeout> | undefined;
 
   private constructor(files: Files, module: InitOutput, sets: DataSets) {
     this.#files = files;
@@ -121,14 +123,29 @@ export class Local {
     );
     const [module, sets] = await Promise.all([init({ module_or_path: from.wasm }), files]);
     const local = new Local(from, module, sets);
-    // If erasing fails now, a later start repeats it.
-    await sets.purge(Date.now() - RESTORABLE).catch(() => undefined);
+    await local.#erase();
     if ((await sets.current()) === null) await sets.alone(() => local.#first(watch));
     // If the data cannot be read, the start succeeds: the first call that needs the data reports
     // the error, and the user can still open another set.
     await local.#journaled.current(() => undefined, reading(watch)).catch(() => undefined);
     local.#milliseconds = performance.now() - start;
     return local;
+  }
+
+  /** Erases the data sets that can no longer be restored, now and when the next one expires. */
+  async #erase(): Promise<void> {
+    clearTimeout(this.#erasing);
+    // If erasing fails now, a later start repeats it.
+    const next = await this.sets.purge(Date.now() - RESTORABLE).catch(() => null);
+    if (next === null) return;
+    const wait = Math.max(0, next + RESTORABLE - Date.now()) + 1;
+    this.#erasing = setTimeout(() => void this.#erase(), wait);
+  }
+
+  /** Removes a data set from the list. It can be restored for a while. */
+  async discard(id: string): Promise<void> {
+    await this.sets.discard(id);
+    await this.#erase();
   }
 
   async #first(watch: WorkObserver): Promise<void> {
@@ -361,12 +378,16 @@ export class Local {
         throw error;
       }
     });
+    await this.#erase();
     return replacement;
   }
 
   /** Undoes `startOver`. The set that was current can be restored in turn. */
   bringBack({ discarded, current }: Replacement): Promise<Contents> {
-    return this.#made(() => this.sets.exchange(current, discarded));
+    return this.#made(async () => {
+      await this.sets.exchange(current, discarded);
+      await this.#erase();
+    });
   }
 
   /** Undoes the user's writes of a set behind the first `to`, if there are still `from` of them. */
@@ -415,7 +436,8 @@ export class Local {
   }
 
   async #contents(): Promise<Contents> {
-    const set: DataSet | undefined = (await this.sets.list()).find(({ current }) => current);
+    const [sets, replaced] = await Promise.all([this.sets.list(), this.sets.replaced()]);
+    const set: DataSet | undefined = sets.find(({ current }) => current);
     return {
       place: null,
       set: set ?? null,
@@ -424,6 +446,7 @@ export class Local {
       identity: this.identity,
       samples: this.#journaled.journal.samples,
       added: this.#journaled.journal.added,
+      replaced: replaced && { id: replaced.id, until: replaced.at + RESTORABLE },
       memory: this.#module.memory.buffer.byteLength,
       milliseconds: this.#milliseconds,
     };

@@ -1,7 +1,7 @@
 // The page: it draws and listens, and calls the engine for everything else.
 import { setDiagnostics } from "@codemirror/lint";
 import { Builder } from "./builder";
-import { byId, copy, debounced, h, quoted, rove } from "./dom";
+import { byId, copy, debounced, h, quoted } from "./dom";
 import { DataPanel } from "./data";
 import { Editor, fixName } from "./editor";
 import { Engine, EngineError } from "./engine";
@@ -10,13 +10,14 @@ import { History } from "./history";
 import { examples, type Example } from "./examples";
 import type { Diagnostic, PageStart } from "./protocol";
 import { readLabels, setLabels } from "./labels";
+import { prepareOffline } from "./offline";
 import { PatientView } from "./patients";
 import { Queries } from "./queries";
 import { remember, remembered } from "./remember";
 import { ResultView, type ParameterizedQuery } from "./results";
 import { SourceChoice } from "./source";
 import { TemplateView } from "./templates";
-import { offerUpdates } from "./update";
+import { Views } from "./views";
 import { describeProgress } from "./work";
 import { texts } from "./texts";
 import { languageOf, reasonOf } from "./fault";
@@ -26,7 +27,6 @@ import { listenLanguage, loadTexts } from "./translate";
 
 declare const WORKER_URL: string;
 
-const VIEWS = ["query", "templates", "guide", "patients", "data"] as const;
 const ISSUES = "https://github.com/aqlite/aqlite/issues/new";
 const apple = /Mac|iP(hone|ad)/.test(navigator.platform);
 
@@ -107,6 +107,11 @@ const editor = new Editor(byId("editor"), firstQuery() ?? "", {
 });
 const builder = new Builder(engine, editor);
 const queries = new Queries(editor, { values: parameterTexts, shown: showQuery });
+const views = new Views({
+  opened: (name) => (patientView.open = name === "patients"),
+  focusQuery: () => editor.view.focus(),
+  focusResult: () => results.focus(),
+});
 
 /** The prefix of the names of parameter values in a link. */
 const VALUE = "value.";
@@ -390,7 +395,7 @@ function parameterValue(text: string): unknown {
 
 /** Runs a query of another view in the query view, and moves the focus to its result. */
 function askHere(q: string, values: Record<string, string> = {}): void {
-  openView("query");
+  views.open("query");
   editor.text = q;
   enterValues(values);
   byId("result").focus({ preventScroll: true });
@@ -611,33 +616,6 @@ async function choose(example: Example): Promise<void> {
 
 // --- the frame
 
-function openView(name: (typeof VIEWS)[number]): void {
-  for (const view of VIEWS) {
-    const chosen = view === name;
-    byId(`view-${view}`).hidden = !chosen;
-    const tab = byId(`tab-${view}`);
-    tab.setAttribute("aria-selected", String(chosen));
-    tab.tabIndex = chosen ? 0 : -1;
-  }
-  patientView.open = name === "patients";
-  byId("skip-content").textContent = texts.frame.skip[name];
-  byId("skip-result").hidden = name !== "query";
-}
-
-/** Moves the focus to the content of the current view, or to its result. */
-function listenSkips(): void {
-  byId("skip-content").addEventListener("click", (event) => {
-    event.preventDefault();
-    const view = VIEWS.find((name) => !byId(`view-${name}`).hidden) ?? "query";
-    if (view === "query") editor.view.focus();
-    else byId(`view-${view}`).focus();
-  });
-  byId("skip-result").addEventListener("click", (event) => {
-    event.preventDefault();
-    results.focus();
-  });
-}
-
 function drawTheme(): void {
   const chosen = document.documentElement.dataset["theme"];
   const { themeLight, themeDark, themeSystem } = texts.frame;
@@ -703,11 +681,16 @@ function drawKeys(): void {
   byId("run-key").textContent = `${mod} ↵`;
 }
 
+/** Shows the list of keys from its beginning. The button at its end would get the focus otherwise. */
+function showKeys(): void {
+  byId<HTMLDialogElement>("keys").showModal();
+  byId("keys-title").focus();
+}
+
 /** Loads the page again in the chosen language. Queries, view and source stay. */
 function changeLanguage(): void {
   keepQuery();
   reloadWith({
-    view: VIEWS.find((view) => !byId(`view-${view}`).hidden) ?? "query",
     form: results.form,
     values: parameterTexts(),
     keepsValues: byId<HTMLInputElement>("keep-values").checked,
@@ -737,23 +720,19 @@ function listen(): void {
   const share = byId<HTMLButtonElement>("share");
   share.addEventListener("click", () => void copy(share, link()));
   listenSave();
-  listenSkips();
   byId("theme").addEventListener("click", nextTheme);
   listenForms();
   listenLanguage(byId<HTMLSelectElement>("language"), allowReload, changeLanguage);
-  byId("help").addEventListener("click", () => byId<HTMLDialogElement>("keys").showModal());
-  rove(document.querySelector(".tabs") as HTMLElement, (tab) =>
-    openView(tab.id.replace("tab-", "") as (typeof VIEWS)[number]),
-  );
+  byId("help").addEventListener("click", () => showKeys());
   addEventListener("keydown", (event) => {
     const typing = (event.composedPath()[0] as HTMLElement).closest?.(
       "input, select, textarea, [contenteditable]",
     );
-    if (event.key === "?" && !typing) byId<HTMLDialogElement>("keys").showModal();
+    if (event.key === "?" && !typing) showKeys();
     if (
       event.key === "Enter" &&
       (event.ctrlKey || event.metaKey) &&
-      !byId("view-query").hidden &&
+      views.current === "query" &&
       !event.defaultPrevented
     )
       void run();
@@ -764,30 +743,12 @@ function listen(): void {
     const q = linked().get("q");
     if (q === null) return;
     const [form, values] = [linked().get("as") ?? "table", linkedValues()];
-    openView("query");
+    views.open("query");
     queries.follow(q, values);
     results.form = form;
     byId("result").focus({ preventScroll: true });
     void run();
   });
-}
-
-async function prepareOffline(): Promise<void> {
-  const status = byId("offline");
-  if (!("serviceWorker" in navigator)) {
-    status.textContent = texts.frame.offlineNever;
-    return;
-  }
-  try {
-    const registration = await navigator.serviceWorker.register("sw.js", {
-      updateViaCache: "none",
-    });
-    offerUpdates(registration, byId("notice"));
-    await navigator.serviceWorker.ready;
-    status.textContent = texts.frame.offlineReady;
-  } catch {
-    status.textContent = texts.frame.offlineNever;
-  }
 }
 
 async function start(): Promise<void> {
@@ -798,8 +759,7 @@ async function start(): Promise<void> {
   drawExamples();
   results.form = before?.form ?? linked().get("as");
   byId<HTMLInputElement>("keep-values").checked = before?.keepsValues ?? false;
-  const view = VIEWS.find((name) => name === before?.view);
-  if (view) openView(view);
+  views.resume(linked().has("q"));
   await source.resume();
   byId("history").replaceWith(history.element);
   const [first] = examples;
@@ -808,7 +768,7 @@ async function start(): Promise<void> {
   await last;
   // The Service Worker is registered after the first answer, which the download of the cached files
   // would delay.
-  await prepareOffline();
+  await prepareOffline(byId("offline"), byId("notice"));
 }
 
 start().catch((error: unknown) => {

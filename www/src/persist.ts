@@ -42,6 +42,8 @@ interface Entry {
   base: number;
   /** When the set was discarded, in milliseconds since 1970. Absent for a set in the list. */
   discarded?: number;
+  /** The set that replaced the discarded one. Absent if the user removed the set from the list. */
+  replacedBy?: string;
   /** The checkpoints, the oldest first. Absent if there is none. */
   checkpoints?: Checkpoint[] | undefined;
   /** Whether the lines before the oldest checkpoint were removed. */
@@ -225,23 +227,42 @@ export class DataSets {
     return this.#edit((index) => {
       const [old, fresh] = [entry(index, from), entry(index, to)];
       if (index.current !== from) throw new Fault("setOpened");
-      old.discarded = Date.now();
+      [old.discarded, old.replacedBy] = [Date.now(), to];
       delete fresh.discarded;
+      delete fresh.replacedBy;
       fresh.name = old.name;
       index.current = to;
     });
   }
 
-  /** Erases the sets that were discarded before a time (milliseconds since 1970). */
-  async purge(before: number): Promise<void> {
+  /** Returns the set that the current one replaced last, and when; `null` without one. */
+  async replaced(): Promise<{ id: string; at: number } | null> {
+    const { sets, current } = await this.#index();
+    const found = Object.entries(sets).flatMap(([id, { discarded: at, replacedBy }]) =>
+      at !== undefined && replacedBy === current ? [{ id, at }] : [],
+    );
+    return found.sort((a, b) => b.at - a.at)[0] ?? null;
+  }
+
+  /**
+   * Erases the sets that were discarded before a time. Returns the time at which the oldest of the
+   * others was discarded; `null` without any. Times are in milliseconds since 1970.
+   */
+  async purge(before: number): Promise<number | null> {
+    const index = await this.#index();
+    const left = Object.values(index.sets).flatMap(({ discarded = 0 }) =>
+      discarded >= before && discarded > 0 ? [discarded] : [],
+    );
+    const oldest = left.length > 0 ? Math.min(...left) : null;
     // Most starts find nothing to erase, and need not write the index.
-    if (discardedSets(await this.#index(), before).length === 0) return;
+    if (discardedSets(index, before).length === 0) return oldest;
     const erased = await this.#edit((index) => {
       const old = discardedSets(index, before);
       for (const id of old) delete index.sets[id];
       return old;
     });
     for (const id of erased) await this.#root.removeFolder(id);
+    return oldest;
   }
 
   /** Returns the journal of a set. */

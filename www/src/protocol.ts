@@ -56,6 +56,11 @@ export interface Contents {
   identity: string;
   /** The number of writes of the user. */
   added: number;
+  /**
+   * The data set that the current one replaced, and until when it can be restored, in milliseconds
+   * since 1970; `null` without one.
+   */
+  replaced: { id: string; until: number } | null;
   /** Bytes of the wasm memory. */
   memory: number;
   /** The time until the repository was ready, in milliseconds. */

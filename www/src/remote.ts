@@ -196,6 +196,7 @@ export class Remote {
       identity: this.identity,
       samples: null,
       added: 0,
+      replaced: null,
       memory: 0,
       milliseconds: performance.now() - this.#opened,
     };

@@ -1,12 +1,11 @@
-// The state that survives the reload after a change of the language: the view and the values of
-// parameters. It is stored only during the reload, because a value may concern a person.
+// The state that survives the reload after a change of the language: the form of the result and the
+// values of parameters. It is stored only during the reload, because a value may concern a person.
 import { forget, remember, remembered } from "./remember";
 
 const KEY = "aqlite-resume";
 
 /** The state of the page before the reload. */
 export interface Resumed {
-  view: string;
   form: string;
   values: Record<string, string>;
   keepsValues: boolean;

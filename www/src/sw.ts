@@ -14,14 +14,19 @@ declare const SAMPLES_URL: string;
 /** The style sheet. Its name is in the text of every HTML file of this version. */
 declare const STYLE_URL: string;
 declare const SHELL: string[];
+/** The files that the page loads for rare steps only. They are cached after the others. */
+declare const RARE: string[];
 declare const STAMP: string;
+
+/** A message of a page. The browser may end the Service Worker when `until` is settled. */
+type Message = MessageEvent & { waitUntil(until: Promise<unknown>): void };
 
 /** The members of `ServiceWorkerGlobalScope` that are used here, which the DOM types lack. */
 interface Scope {
   readonly registration: { readonly scope: string };
   readonly clients: { claim(): Promise<void> };
   skipWaiting(): Promise<void>;
-  addEventListener(type: "message", listener: (event: MessageEvent) => void): void;
+  addEventListener(type: "message", listener: (event: Message) => void): void;
   addEventListener(
     type: "install" | "activate",
     listener: (event: Event & { waitUntil(until: Promise<unknown>): void }) => void,
@@ -60,6 +65,15 @@ async function install(): Promise<void> {
   // Earlier releases had a Service Worker that answered at `v1` if the server did not. It confirmed
   // writes that no server received, so it is replaced at once.
   if (await replacesSubstituting()) await scope.skipWaiting();
+}
+
+/** Adds the rarely used files to the cache. A later start of the page repeats a failure. */
+async function cacheRest(): Promise<void> {
+  const cache = await caches.open(cacheName);
+  for (const name of RARE) {
+    const url = new URL(name, base);
+    if (!(await cache.match(url))) await cache.put(url, await fetched(name));
+  }
 }
 
 /**
@@ -222,6 +236,7 @@ scope.addEventListener("install", (event) => event.waitUntil(install()));
 // A new version waits until the user asks for it. Open pages continue with their files.
 scope.addEventListener("message", (event) => {
   if (event.data === "take-over") void scope.skipWaiting();
+  if (event.data === "cache-rest") event.waitUntil(cacheRest().catch(() => undefined));
 });
 scope.addEventListener("activate", (event) => event.waitUntil(activate()));
 scope.addEventListener("fetch", (event) => {

@@ -26,12 +26,18 @@ export function setTexts(selected: Texts): void {
   fractions = new Intl.NumberFormat(selected.language, { maximumFractionDigits: 2 });
 }
 
-/**
- * Formats a date. The region is that of the browser if its language is the selected one: `en-GB` and
- * `en-US` differ in the order of day and month.
- */
-export function dateOf(time: number): string {
+/** Returns the region of the browser if its language is the selected one, else the language. */
+function region(): string {
   const { language } = texts;
-  const own = navigator.languages.find((one) => one.split("-")[0] === language);
-  return new Intl.DateTimeFormat(own ?? language).format(time);
+  return navigator.languages.find((one) => one.split("-")[0] === language) ?? language;
+}
+
+/** Formats a date. `en-GB` and `en-US` differ in the order of day and month. */
+export function dateOf(time: number): string {
+  return new Intl.DateTimeFormat(region()).format(time);
+}
+
+/** Formats a time of day in hours and minutes. */
+export function timeOf(time: number): string {
+  return new Intl.DateTimeFormat(region(), { timeStyle: "short" }).format(time);
 }

@@ -569,7 +569,7 @@ const handlers: Handlers = {
     return null;
   },
   removeSet: async (id, local) => {
-    await local.sets.discard(id);
+    await local.discard(id);
     return null;
   },
   restoreSet: async (id, local) => {

@@ -49,6 +49,7 @@ export const data: Texts["data"] = {
   startedOver: "Mit Beispielpatienten neu begonnen.",
   bringingBack: "Holt zurück",
   broughtBack: "Die früheren Daten sind zurück.",
+  restorable: ({ time }) => `Die früheren Daten lassen sich bis ${time} zurückholen.`,
   madeBeside: ({ name }) =>
     `Die neuen Patienten liegen in einem eigenen Datensatz. „${name}“ bleibt, wie es war.`,
   madeReplaced: ({ samples }) => `Ersetzt: ${samples}.`,

@@ -74,6 +74,9 @@ export const guide: Texts["guide"] = {
   removed: ({ id }) => `${id} ist entfernt.`,
   draftBack: ({ id }) => `Der Entwurf von ${id} ist zurück.`,
   draftDiscarded: ({ id }) => `Der Entwurf von ${id} ist verworfen.`,
+  draftFollowed: ({ id }) =>
+    `Ein anderer Tab hat den Entwurf von ${id} geändert. Dieser Tab zeigt den neuen Text.`,
+  draftRestored: ({ id }) => `Der Text, den dieser Tab für ${id} hatte, ist zurück.`,
 };
 
 export const guideForm: Texts["guideForm"] = {

@@ -49,6 +49,7 @@ export const data = {
   startedOver: "Started over with sample patients.",
   bringingBack: "Bringing back",
   broughtBack: "The former data are back.",
+  restorable: ({ time }: { time: string }) => `The former data can be restored until ${time}.`,
   madeBeside: ({ name }: { name: string }) =>
     `The new patients are in a data set of their own. “${name}” is kept as it was.`,
   madeReplaced: ({ samples }: { samples: string }) => `Replaced ${samples}.`,

@@ -73,6 +73,9 @@ export const guide = {
   removed: ({ id }: { id: string }) => `${id} is removed.`,
   draftBack: ({ id }: { id: string }) => `The draft of ${id} is back.`,
   draftDiscarded: ({ id }: { id: string }) => `The draft of ${id} is discarded.`,
+  draftFollowed: ({ id }: { id: string }) =>
+    `Another tab has changed the draft of ${id}. This tab shows the new text.`,
+  draftRestored: ({ id }: { id: string }) => `The text that this tab had for ${id} is back.`,
 };
 
 export const guideForm = {

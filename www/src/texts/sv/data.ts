@@ -49,6 +49,7 @@ export const data: Texts["data"] = {
   startedOver: "Började om med exempelpatienter.",
   bringingBack: "Hämtar tillbaka",
   broughtBack: "De tidigare data är tillbaka.",
+  restorable: ({ time }) => `De tidigare data kan hämtas tillbaka till ${time}.`,
   madeBeside: ({ name }) =>
     `De nya patienterna ligger i en egen datamängd. ”${name}” är kvar som den var.`,
   madeReplaced: ({ samples }) => `Ersatte ${samples}.`,

@@ -73,6 +73,9 @@ export const guide: Texts["guide"] = {
   removed: ({ id }) => `${id} är borttagen.`,
   draftBack: ({ id }) => `Utkastet till ${id} är tillbaka.`,
   draftDiscarded: ({ id }) => `Utkastet till ${id} har kastats.`,
+  draftFollowed: ({ id }) =>
+    `En annan flik har ändrat utkastet till ${id}. Den här fliken visar den nya texten.`,
+  draftRestored: ({ id }) => `Texten som den här fliken hade för ${id} är tillbaka.`,
 };
 
 export const guideForm: Texts["guideForm"] = {

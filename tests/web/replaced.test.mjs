@@ -1,0 +1,81 @@
+// Data that "Start over" replaced: they can be restored for ten minutes, also after a reload, and are
+// erased then.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { browse, built, caller, expect, ready, settled, visit } from "./page.mjs";
+import { serve } from "./server.mjs";
+
+let server;
+let browser;
+
+before(async () => {
+  server = await serve(built);
+  browser = await browse();
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+/** Starts over from data with an own write, and loads the page again. */
+const startedOver = (use) =>
+  visit(browser, server.address, async (page) => {
+    const call = await caller(page);
+    await call("newEhr", null);
+    const { discarded } = await call("startOver", null);
+    await call.kill();
+    await page.reload();
+    await ready(page);
+    await page.click("#tab-data");
+    await use(page, discarded);
+  });
+
+/** Changes the time at which a data set was discarded, to this many milliseconds ago. */
+const age = (page, id, milliseconds) =>
+  page.evaluate(
+    async ({ id, milliseconds }) => {
+      const root = await (await navigator.storage.getDirectory()).getDirectoryHandle("aqlite");
+      const file = await root.getFileHandle("index.json");
+      const index = JSON.parse(await (await file.getFile()).text());
+      index.sets[id].discarded = Date.now() - milliseconds;
+      const stream = await file.createWritable();
+      await stream.write(JSON.stringify(index));
+      await stream.close();
+    },
+    { id, milliseconds },
+  );
+
+const folders = (page) =>
+  page.evaluate(async () => {
+    const root = await (await navigator.storage.getDirectory()).getDirectoryHandle("aqlite");
+    return Array.fromAsync(root.keys());
+  });
+
+test("starting over can be undone after a reload", () =>
+  startedOver(async (page) => {
+    await expect(page.locator("#state-text")).toHaveText(/^32 patients/);
+    await page.click("#bring-back");
+    await settled(page);
+    await expect(page.locator("#state-text")).toHaveText(/^33 patients/);
+    await expect(page.locator("#bring-back")).toBeFocused();
+  }));
+
+test("replaced data are erased after ten minutes, by an open page and by the next start", () =>
+  startedOver(async (page, discarded) => {
+    assert.ok((await folders(page)).includes(discarded));
+    await age(page, discarded, 570_000);
+    await page.reload();
+    await ready(page);
+    await expect(page.locator("#bring-back")).toBeVisible();
+    await expect.poll(() => folders(page)).not.toContain(discarded);
+    await expect(page.locator("#bring-back")).toHaveCount(0);
+    const call = await caller(page);
+    const second = await call("startOver", null);
+    await call.kill();
+    await age(page, second.discarded, 601_000);
+    await page.reload();
+    await ready(page);
+    await expect(page.locator("#bring-back")).toHaveCount(0);
+    assert.ok(!(await folders(page)).includes(second.discarded));
+  }));
