@@ -135,8 +135,9 @@ impl<'g> Population<'g> {
         let Some((ehr, values)) = row.split_last() else {
             return self.report_broken("a row has no values");
         };
+        // A row without an id of its EHR cannot be assigned.
         let Some(ehr) = ehr.text().map(|id| self.number_of(id)) else {
-            return self.report_broken("a row has no id of its EHR");
+            return;
         };
         let data = self.queries.get(query).zip(self.data.get_mut(query));
         let Some((query, data)) = data else {
