@@ -4,7 +4,7 @@ use super::{moment, read, run::populate};
 use crate::data::{DataOptions, DataSet};
 use crate::outcome::{Failure, Outcome};
 use crate::query;
-use aqlite::gdl::{self, CompiledGuide, RunInput, describe};
+use aqlite::gdl::{self, CompiledGuide, Exceeded, RunInput, describe};
 use clap::Args;
 use serde_json::{Value, json};
 use std::collections::HashSet;
