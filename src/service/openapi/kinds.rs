@@ -336,17 +336,14 @@ const KINDS: &[(Operation, Kind)] = &[
         Kind::new(
             "ehr by subject",
             "The EHR of a subject; without one, all EHRs page by page",
-            &[200, 304, 400, 404, 406],
+            &[200, 400, 404, 406],
         )
         .query(&["subject_id", "subject_namespace", "after", "fetch"])
-        .headers(CACHED)
         .gives(RM),
     ),
     (
         Operation::EhrGet,
-        Kind::new("ehr", "An EHR", &[200, 304, 404, 406])
-            .headers(CACHED)
-            .gives(RM),
+        Kind::new("ehr", "An EHR", &[200, 404, 406]).gives(RM),
     ),
     (
         Operation::ContributionCreate,
