@@ -263,20 +263,15 @@ impl Comparison<'_> {
     /// Members with different ids follow the order of the template.
     fn lists<'a>(&mut self, given: NodeRef<'a>, again: NodeRef<'a>, owner: NodeId) {
         let mut twins = Twins::of_list(again);
-        let counts = Counts::of_lists(given, again);
-        // Members are paired by the full name, then by the name without its number, then by order.
-        // Three rounds, each more lenient, so that exact pairs are never taken by others. Full names
-        // decide only if both lists have them equally often: otherwise numbers were left out.
-        let rounds: [&dyn Fn(NodeRef<'a>) -> Option<Name<'a>>; 3] = [
-            &|member| counts.is_even(member).then(|| Some(name_of(member))),
-            &|member| Some(Some(plain_name(name_of(member)))),
-            &|_| Some(None),
-        ];
+        // Members are paired in order by the name that they have after reading, then by order alone.
+        // In a second round, so that no member takes the twin that has the name of another.
+        let rounds: [fn(&Twins<'a>, NodeRef<'a>) -> Name<'a>; 2] =
+            [|twins, member| Some(twins.name_of(member)), |_, _| None];
         let mut left: Vec<Member<'_>> = given.children().enumerate().collect();
-        for wanted in rounds {
+        for name_in in rounds {
             for (index, member) in std::mem::take(&mut left) {
-                let name = wanted(member);
-                match name.and_then(|name| twins.take((identity(&member), name))) {
+                let name = name_in(&twins, member);
+                match twins.take((identity(&member), name)) {
                     Some(twin) => self.twins(index, member, twin, owner),
                     None => left.push((index, member)),
                 }
@@ -337,6 +332,16 @@ impl<'a> Twins<'a> {
         }
     }
 
+    /// Returns the name that a member which is written has after reading: its own, if that was read,
+    /// else that without the number.
+    fn name_of(&self, member: NodeRef<'a>) -> &'a str {
+        let full = name_of(member);
+        match self.queues.contains_key(&(identity(&member), Some(full))) {
+            true => full,
+            false => plain_name(full),
+        }
+    }
+
     /// Takes the first member that has this identity, and this name if there is one.
     fn take(&mut self, key: (Identity<'a>, Name<'a>)) -> Option<Member<'a>> {
         let queue = self.queues.get_mut(&key)?;
@@ -347,27 +352,6 @@ impl<'a> Twins<'a> {
     /// Returns whether members without a twin are left.
     fn has_more(&self) -> bool {
         self.taken.len() < self.count
-    }
-}
-
-/// The number of members with an identity and a full name in one list, less that in another.
-struct Counts<'a>(HashMap<(Identity<'a>, &'a str), isize>);
-
-impl<'a> Counts<'a> {
-    fn of_lists(given: NodeRef<'a>, again: NodeRef<'a>) -> Counts<'a> {
-        let mut counts = HashMap::new();
-        for (list, weight) in [(given, 1), (again, -1)] {
-            for member in list.children() {
-                let key = (identity(&member), name_of(member));
-                *counts.entry(key).or_insert(0) += weight;
-            }
-        }
-        Counts(counts)
-    }
-
-    /// Returns whether both lists have equally many members with the identity and name of a member.
-    fn is_even(&self, member: NodeRef<'a>) -> bool {
-        self.0.get(&(identity(&member), name_of(member))) == Some(&0)
     }
 }
 
