@@ -22,6 +22,7 @@ mod gdl;
 mod gdl_damaged;
 mod gdl_records;
 mod gdl_templates;
+mod generated;
 mod guide_lines;
 mod guide_population;
 mod guides;

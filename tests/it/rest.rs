@@ -30,6 +30,7 @@
 )]
 
 use crate::checkpoints::{Saved, open, save};
+use crate::generated::{nested_folders, repeated};
 use crate::over_http;
 use crate::same_cells;
 use crate::sqlite::{Sqlite, compact};
@@ -758,30 +759,6 @@ fn check_header(name: &str, value: &str, response: &Response) -> Option<String> 
         None => found == Some(date.as_deref().unwrap_or(value)),
     };
     (!equal).then(|| format!("{name} is {found:?} instead of {value}"))
-}
-
-/// Returns as many FOLDERs inside one another as `folders 60` says.
-fn nested_folders(text: &str) -> String {
-    let count: usize = text
-        .trim_start_matches("folders ")
-        .parse()
-        .expect("a number");
-    let folder = r#"{"_type":"FOLDER","archetype_node_id":"openEHR-EHR-FOLDER.generic.v1","name":{"_type":"DV_TEXT","value":"ward"}"#;
-    let opened = format!(r#"{folder},"folders":["#).repeat(count - 1);
-    format!("{opened}{folder}}}{}", "]}".repeat(count - 1))
-}
-
-/// Expands each `%{3 ab}` of a text: `ababab`.
-fn repeated(text: &str) -> String {
-    let mut parts = text.split("%{");
-    let mut out = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let (repetition, rest) = part.split_once('}').expect("`%{number text}`");
-        let (number, unit) = repetition.split_once(' ').expect("`%{number text}`");
-        out.push_str(&unit.repeat(number.parse().expect("a number of repetitions")));
-        out.push_str(rest);
-    }
-    out
 }
 
 /// Returns whether a text consists of 32 hexadecimal digits.
