@@ -172,6 +172,6 @@ function drawTerm({ id, text, description }: DescribedGuide["terms"][number]): H
 }
 
 /** Shows a message in place of a part of the view. */
-export function say(where: HTMLElement, title: string, about: string): void {
-  where.replaceChildren(h("div", { class: "empty" }, h("h2", {}, title), h("p", {}, about)));
+export function say(container: HTMLElement, title: string, about: string): void {
+  container.replaceChildren(h("div", { class: "empty" }, h("h2", {}, title), h("p", {}, about)));
 }

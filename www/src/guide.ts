@@ -410,8 +410,8 @@ export class GuideView {
     this.#formOutcome.replaceChildren();
     this.#edit.load("");
     this.#edit.allow({ id: "", isStored: false, isDraft: false, isRemovable: false });
-    for (const where of [this.#form, this.#about])
-      say(where, texts.guide.none, texts.guide.noneAbout);
+    for (const container of [this.#form, this.#about])
+      say(container, texts.guide.none, texts.guide.noneAbout);
   }
 
   /**
@@ -787,13 +787,13 @@ export class GuideView {
     return () => this.#drawOutcome(this.#formOutcome, textOutcome(answer, run));
   }
 
-  #drawOutcome(where: HTMLElement, outcome: Outcome): void {
-    where.replaceChildren(...drawOutcome(outcome, (q) => this.#ask(q)));
+  #drawOutcome(container: HTMLElement, outcome: Outcome): void {
+    container.replaceChildren(...drawOutcome(outcome, (q) => this.#ask(q)));
   }
 
-  #fail(where: HTMLElement, error: unknown): void {
-    say(where, texts.guide.failed, reasonOf(error));
-    where.querySelector("p")?.setAttribute("lang", languageOf(error) ?? texts.language);
-    where.firstElementChild?.classList.add("bad");
+  #fail(container: HTMLElement, error: unknown): void {
+    say(container, texts.guide.failed, reasonOf(error));
+    container.querySelector("p")?.setAttribute("lang", languageOf(error) ?? texts.language);
+    container.firstElementChild?.classList.add("bad");
   }
 }
