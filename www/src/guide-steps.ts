@@ -38,7 +38,7 @@ export interface StepsHost {
 }
 
 /** The buttons of the steps, in the editor, in the description of a guide, and in the messages. */
-const STEP_BUTTONS = ".guide-edit > .actions button, #store-guide, #guide-undo";
+const STEP_BUTTONS = ":is(.guide-edit>.actions *,#store-guide,#guide-undo):is(button)";
 
 /** The steps of the guide view, and the element with their messages. */
 export class GuideSteps {
