@@ -2,12 +2,13 @@
 
 use super::program::{Folder, Ran, ran};
 use rusqlite::Connection;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::thread::sleep;
+use std::sync::mpsc::channel;
+use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
 
 /// The maximum time until something happens that a test waits for.
@@ -31,12 +32,24 @@ fn end(child: Child) -> Ran {
     ran(child.wait_with_output().expect("its end"))
 }
 
-/// Creates a named pipe, whose reader waits until the test has written.
+/// Creates a named pipe: each of its ends waits until the other one is opened.
 fn pipe(folder: &Folder, name: &str) -> PathBuf {
     let path = folder.path().join(name);
     let made = Command::new("mkfifo").arg(&path).status();
     assert!(made.expect("mkfifo").success());
     path
+}
+
+/// Opens a pipe when the program has opened its other end.
+///
+/// # Panics
+/// If the program does not open it within [`PATIENCE`]. The thread that waits ends with the tests.
+fn open_when_used(pipe: PathBuf, options: &OpenOptions) -> File {
+    let options = options.clone();
+    let (sender, receiver) = channel();
+    spawn(move || sender.send(options.open(pipe)));
+    let opened = receiver.recv_timeout(PATIENCE);
+    opened.expect("the program opens the pipe").unwrap()
 }
 
 #[test]
@@ -45,8 +58,7 @@ fn check_ends_behind_the_file_that_it_reads() {
     let lines = pipe(&folder, "1.ndjson");
     folder.write("2.aql", "SELECT c FROM COMPOSITON c\n");
     let child = start(&folder, &["check", "1.ndjson", "2.aql"]);
-    // Opens when the program reads.
-    let mut writer = File::options().write(true).open(lines).unwrap();
+    let mut writer = open_when_used(lines, File::options().write(true));
     press_ctrl_c(&child);
     writer.write_all(b"{\"a\":1}\n{\"a\":2}\n").unwrap();
     drop(writer);
@@ -58,20 +70,24 @@ fn check_ends_behind_the_file_that_it_reads() {
 }
 
 #[test]
-fn convert_ends_behind_the_file_that_it_reads() {
+fn convert_ends_behind_the_file_that_it_writes() {
     let folder = Folder::new();
-    let json = super::program::generator().composition(0).json;
-    folder.write("in/2.json", &json);
-    let first = pipe(&folder, "in/1.json");
-    let child = start(&folder, &["convert", "in", "--to", "xml", "-o", "out"]);
-    let mut writer = File::options().write(true).open(first).unwrap();
+    // More than the buffer of the pipe: the program waits until the test reads.
+    let name = "a".repeat(1 << 20);
+    let document = format!(r#"{{"_type":"FOLDER","name":{{"_type":"DV_TEXT","value":"{name}"}}}}"#);
+    folder.write("in/1.json", &document);
+    folder.write("in/2.json", &document);
+    std::fs::create_dir(folder.path().join("out")).unwrap();
+    let first = pipe(&folder, "out/1.json");
+    let child = start(&folder, &["convert", "in", "--to", "json", "-o", "out"]);
+    let mut reader = open_when_used(first, File::options().read(true));
     press_ctrl_c(&child);
-    writer.write_all(json.as_bytes()).unwrap();
-    drop(writer);
+    let mut written = String::new();
+    reader.read_to_string(&mut written).unwrap();
     let ran = end(child);
     assert_eq!((ran.code, ran.err.as_str()), (Some(130), ""));
-    let written = |name: &str| folder.path().join("out").join(name).exists();
-    assert!(written("1.xml") && !written("2.xml"));
+    assert!(written.ends_with("}\n"));
+    assert!(!folder.path().join("out").join("2.json").exists());
 }
 
 #[test]
