@@ -40,3 +40,32 @@ test("the pages of a result are joined under one snapshot", async () => {
     await server.stop();
   }
 });
+
+test("a server that announces further rows and gives none is asked once", async () => {
+  const server = await start(freshState("web-paging-empty"), { AUTH: "none" });
+  const browser = await browse();
+  try {
+    const page = await open(browser, `http://127.0.0.1:${server.port}/`);
+    await ready(page);
+    await page.locator("#source").selectOption("own");
+    await settled(page);
+    let asked = 0;
+    await page.route("**/query/aql", (route) => {
+      asked += 1;
+      return route.fulfill({
+        json: {
+          meta: { _more: true, _snapshot: "1" },
+          q: route.request().postDataJSON().q,
+          columns: [{ name: "id", path: "/ehr_id/value" }],
+          rows: [],
+        },
+      });
+    });
+    await run(page, "SELECT e/ehr_id/value AS id FROM EHR e");
+    await expect(page.locator("#summary")).toHaveText(/^0 rows /);
+    assert.equal(asked, 1);
+  } finally {
+    await browser.close();
+    await server.stop();
+  }
+});

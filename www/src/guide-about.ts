@@ -1,5 +1,7 @@
 // The description of a guide: purpose, problems, bindings with their queries, rules, terms.
 import { h, quoted } from "./dom";
+import { EngineError } from "./engine";
+import { languageOf, reasonOf } from "./fault";
 import { drawQuery } from "./guide-outcome";
 import type { DescribedGuide, GuideBinding, GuideProblem } from "./guide-text";
 import { texts } from "./texts";
@@ -85,6 +87,23 @@ export function drawProblems(
     );
   };
   return h("ul", { class: "guide-problems" }, ...problems.map(draw));
+}
+
+/**
+ * Draws why a file is not a guide. A text with located problems can be edited: `edit` opens it in the
+ * editor.
+ */
+export function drawRefused(name: string, error: unknown, edit: () => void): HTMLElement {
+  const problems = error instanceof EngineError ? (error.diagnostics as GuideProblem[]) : [];
+  const isLocated = problems.length > 0;
+  return h(
+    "div",
+    { class: "bad" },
+    h("strong", {}, name),
+    ": ",
+    isLocated ? drawProblems(problems) : h("span", { lang: languageOf(error) }, reasonOf(error)),
+    isLocated ? h("button", { type: "button", onclick: edit }, texts.guide.editHere) : null,
+  );
 }
 
 function directionOf({ type }: GuideBinding): string {

@@ -2,7 +2,7 @@
 // values of a form, and edits and tests it.
 import { debounced, h, languageName, rove, save, type Change } from "./dom";
 import { EngineError, type Engine } from "./engine";
-import { drawAbout, drawProblems, say } from "./guide-about";
+import { drawAbout, drawRefused, say } from "./guide-about";
 import { storedOutcome, textOutcome, valuesRead } from "./guide-answer";
 import { BLANK } from "./guide-blank";
 import { Drafts, type Draft } from "./guide-drafts";
@@ -259,12 +259,16 @@ export class GuideView {
       this.#steps.messages.replaceChildren();
     }
     this.#identity = identity;
-    this.#state = `${identity} ${added}`;
+    const state = `${identity} ${added}`;
+    this.#state = state;
     this.#drafts.open(place);
     this.#tests.open(place);
     this.#destination.textContent = destinationOf(place);
     try {
-      this.#stored = await this.#engine.call("guides", null);
+      const stored = await this.#engine.call("guides", null);
+      // A later state was loaded meanwhile.
+      if (this.#state !== state) return;
+      this.#stored = stored;
       const before = this.#patient.value;
       this.#patient.replaceChildren(
         ...patients.map(({ ehr, label }) =>
@@ -357,8 +361,11 @@ export class GuideView {
     this.#changes += 1;
     this.#card.setAttribute("aria-busy", "true");
     this.#language.disabled = true;
-    await run();
-    this.#changes -= 1;
+    try {
+      await run();
+    } finally {
+      this.#changes -= 1;
+    }
     if (this.#changes > 0) return;
     this.#card.removeAttribute("aria-busy");
     this.#language.disabled = false;
@@ -377,6 +384,7 @@ export class GuideView {
       this.#isLive = false;
       await this.#describe(texts.language, null);
     } catch (error) {
+      if (this.#chosen !== id) return;
       this.#text = "";
       this.#fail(this.#about, error);
     }
@@ -403,6 +411,7 @@ export class GuideView {
 
   /** Shows that there is no guide. */
   #none(): void {
+    this.#descriptions += 1;
     this.#text = "";
     this.#base = null;
     this.#described = undefined;
@@ -416,27 +425,30 @@ export class GuideView {
 
   /**
    * Draws the guide in a language; empty selects the guide's own language. The values of `form`, if
-   * present, are copied to the new form.
+   * present, are copied to the new form. Returns the description; `null` if the text is not a guide,
+   * or another text is shown by now.
    */
-  async #describe(language: string, before: GuideForm | null): Promise<void> {
+  async #describe(language: string, before: GuideForm | null): Promise<DescribedGuide | null> {
     const description = (this.#descriptions += 1);
     const text = this.#text;
     try {
       const described = await this.#engine.call("describeGuide", { text, language });
       const chosen = described.languages.includes(language) ? language : described.language;
       const hints = await this.#hinting.hints(this.#state, described, chosen);
-      if (description !== this.#descriptions) return;
+      if (description !== this.#descriptions) return null;
       this.#described = described;
       this.#drawLanguages(described, chosen);
       this.#drawAbout(described);
       this.#edit.described(described, chosen);
       this.#drawForm(new GuideForm(described, chosen, hints), before);
+      return described;
     } catch (error) {
-      if (description !== this.#descriptions) return;
+      if (description !== this.#descriptions) return null;
       const problems = error instanceof EngineError ? (error.diagnostics as GuideProblem[]) : [];
       this.#edit.refused(problems, reasonOf(error));
       this.#fail(this.#about, error);
       if (before === null) this.#drawUnreadable();
+      return null;
     }
   }
 
@@ -547,13 +559,14 @@ export class GuideView {
 
   /** Checks the edited text, and shows its effect on form and fixtures. */
   async #check(): Promise<void> {
-    await this.#describe(this.#language.value, this.#entered ?? null);
-    const [draft, title] = [this.#drafts.find(this.#chosen), this.#described?.concept];
+    const id = this.#chosen;
+    const described = await this.#describe(this.#language.value, this.#entered ?? null);
+    const [draft, title] = [this.#drafts.find(id), described?.concept];
     if (draft && title && draft.title !== title) {
-      this.#keep(draft.id, title, draft.text);
+      this.#keep(id, title, draft.text);
       this.#drawGuides();
     }
-    await this.#tests.changed([this.#chosen]);
+    await this.#tests.changed([id]);
   }
 
   /** Begins a new guide. */
@@ -609,7 +622,7 @@ export class GuideView {
       this.#filled.textContent = words.filter(Boolean).join(" ");
       await this.#try();
     } catch (error) {
-      this.#fail(this.#formOutcome, error);
+      if (form === this.#entered) this.#fail(this.#formOutcome, error);
     }
   }
 
@@ -618,13 +631,16 @@ export class GuideView {
     this.#host.ask(q.replace("$ehr_id", `'${this.#patient.value}'`));
   }
 
+  /** Saves the text of the guide as a file. */
   async #save(syntax: "json" | "odin"): Promise<void> {
-    const printed = await this.#engine.call("printGuide", { text: this.#text, syntax });
-    save(
-      `${this.#chosen}.${syntax === "json" ? "gdl2.json" : "gdl"}`,
-      syntax === "json" ? "application/json" : "text/plain",
-      printed,
-    );
+    const id = this.#chosen;
+    try {
+      const printed = await this.#engine.call("printGuide", { text: this.#text, syntax });
+      if (syntax === "json") save(`${id}.gdl2.json`, "application/json", printed);
+      else save(`${id}.gdl`, "text/plain", printed);
+    } catch (error) {
+      this.#steps.say(texts.guide.notDone({ reason: reasonOf(error) }), true);
+    }
   }
 
   /** Opens files: guides for the list, fixtures to run on the guides that they name. */
@@ -692,36 +708,17 @@ export class GuideView {
       this.#keep(id, concept ?? id, content);
       return id;
     } catch (error) {
-      this.#steps.messages.append(this.#drawRefused(name, content, error));
+      const edit = () => void this.#editRefused(name, content);
+      this.#steps.messages.append(drawRefused(name, error, edit));
       return null;
     }
   }
 
-  /** Draws the problems of a file that is not a guide. A text with located problems can be edited. */
-  #drawRefused(name: string, content: string, error: unknown): HTMLElement {
-    const problems = error instanceof EngineError ? (error.diagnostics as GuideProblem[]) : [];
-    const words =
-      problems.length > 0
-        ? drawProblems(problems)
-        : h("span", { lang: languageOf(error) }, reasonOf(error));
-    const edit = async () => {
-      this.#keep(name, name, content);
-      await this.#select(name);
-      this.#show("edit");
-    };
-    const button = h(
-      "button",
-      { type: "button", onclick: () => void edit() },
-      texts.guide.editHere,
-    );
-    return h(
-      "div",
-      { class: "bad" },
-      h("strong", {}, name),
-      ": ",
-      words,
-      problems.length > 0 ? button : null,
-    );
+  /** Opens a text that is not a guide in the editor. */
+  async #editRefused(name: string, content: string): Promise<void> {
+    this.#keep(name, name, content);
+    await this.#select(name);
+    this.#show("edit");
   }
 
   /** Runs the selected guide on the selected patient. */

@@ -138,7 +138,8 @@ export class Remote {
     const { meta, from: at, to, count } = resultPage(first);
     const pieces = [first.slice(at, to)];
     const token = typeof meta._snapshot === "string" ? meta._snapshot : null;
-    let more = snapshot === null ? meta._more === true : count === rows;
+    // A server that announces further rows and gives none would be asked without end.
+    let more = count > 0 && (snapshot === null ? meta._more === true : count === rows);
     let read = count;
     while (token !== null && more && read < MOST_ROWS) {
       const text = await this.#page(q, parameters, {
