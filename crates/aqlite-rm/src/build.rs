@@ -41,17 +41,53 @@ pub(super) struct Builder {
     pub tree: Tree,
     pub limits: Limits,
     pub path: Vec<Step>,
+    /// The objects whose type names a parameter, which are checked when they are complete.
+    parameters: Vec<Parameter>,
     findings: Vec<Finding>,
 }
 
-/// Generic classes, each with the bound of its type parameter: `Y` in `X<Y>`.
-const GENERICS: [(Cls, Cls); 6] = [
-    (Cls::DV_INTERVAL, Cls::DV_ORDERED),
-    (Cls::REFERENCE_RANGE, Cls::DV_ORDERED),
-    (Cls::HISTORY, Cls::ITEM_STRUCTURE),
-    (Cls::EVENT, Cls::ITEM_STRUCTURE),
-    (Cls::VERSION, Cls::LOCATABLE),
-    (Cls::VERSIONED_OBJECT, Cls::LOCATABLE),
+/// The type parameter that an object names: DV_COUNT of `DV_INTERVAL<DV_COUNT>`.
+#[derive(Debug)]
+struct Parameter {
+    id: NodeId,
+    class: Cls,
+    /// The path of the object.
+    path: String,
+}
+
+/// A generic class.
+struct Generic {
+    class: Cls,
+    /// The bound of its type parameter: `Y` in `X<Y>`.
+    bound: Cls,
+    /// The paths to its values of the class of the parameter.
+    values: &'static [&'static [Attr]],
+}
+
+const fn generic(class: Cls, bound: Cls, values: &'static [&'static [Attr]]) -> Generic {
+    Generic {
+        class,
+        bound,
+        values,
+    }
+}
+
+/// The generic classes. The events of a HISTORY may name their own parameters.
+const GENERICS: [Generic; 6] = [
+    generic(
+        Cls::DV_INTERVAL,
+        Cls::DV_ORDERED,
+        &[&[Attr::LOWER], &[Attr::UPPER]],
+    ),
+    generic(
+        Cls::REFERENCE_RANGE,
+        Cls::DV_ORDERED,
+        &[&[Attr::RANGE, Attr::LOWER], &[Attr::RANGE, Attr::UPPER]],
+    ),
+    generic(Cls::HISTORY, Cls::ITEM_STRUCTURE, &[]),
+    generic(Cls::EVENT, Cls::ITEM_STRUCTURE, &[&[Attr::DATA]]),
+    generic(Cls::VERSION, Cls::LOCATABLE, &[&[Attr::DATA]]),
+    generic(Cls::VERSIONED_OBJECT, Cls::LOCATABLE, &[]),
 ];
 
 impl Builder {
@@ -60,17 +96,62 @@ impl Builder {
             tree: Tree::with_capacity(bytes),
             limits,
             path: Vec::new(),
+            parameters: Vec::new(),
             findings: Vec::new(),
         }
     }
 
     /// Returns the tree, or all findings if there are any.
-    pub fn finish(self) -> Result<Tree, Vec<Finding>> {
+    pub fn finish(mut self) -> Result<Tree, Vec<Finding>> {
+        for parameter in std::mem::take(&mut self.parameters) {
+            self.check_parameter(&parameter);
+        }
         if self.findings.is_empty() {
             Ok(self.tree)
         } else {
             Err(self.findings)
         }
+    }
+
+    /// Adds an object whose type was named so.
+    pub fn push_object(
+        &mut self,
+        parent: Option<NodeId>,
+        attr: Option<Attr>,
+        cls: Cls,
+        named: Option<&str>,
+    ) -> NodeId {
+        let id = self.tree.push_object(parent, attr, cls);
+        let parameter = named.and_then(|named| split_generic(named).1);
+        let class = parameter.and_then(|parameter| Cls::parse(split_generic(parameter).0));
+        if let Some(class) = class {
+            let path = self.here();
+            self.parameters.push(Parameter { id, class, path });
+        }
+        id
+    }
+
+    /// Reports the values of a generic object that are not of the class of its parameter.
+    fn check_parameter(&mut self, parameter: &Parameter) {
+        let object = self.tree.at(parameter.id);
+        let class = object.class();
+        let generic = GENERICS.iter().find(|g| class.is_a(g.class));
+        let paths = generic.map_or(&[] as &[_], |generic| generic.values);
+        let value = |path: &&[Attr]| path.iter().try_fold(object, |at, attr| at.get(*attr));
+        let others: Vec<Finding> = paths
+            .iter()
+            .filter_map(|path| Some((path, value(path)?.class())))
+            .filter(|(_, found)| !found.is_a(parameter.class))
+            .map(|(path, found)| {
+                let steps: Vec<Step> = path.iter().copied().map(Step::Attr).collect();
+                let path = format!("{}{}", parameter.path, path_text(&steps));
+                let message = format!("the type of the object is {class}<{}>", parameter.class);
+                Finding::error("RM0104", path, message)
+                    .expected(parameter.class.name())
+                    .found(found.name())
+            })
+            .collect();
+        others.into_iter().for_each(|finding| self.report(finding));
     }
 
     /// Returns the RM path of the value being read. It is empty at the root.
@@ -285,8 +366,8 @@ fn fits_generic(cls: Cls, parameter: &str) -> bool {
     };
     let bound = GENERICS
         .iter()
-        .find(|(generic, _)| cls.is_a(*generic))
-        .map(|(_, bound)| *bound);
+        .find(|generic| cls.is_a(generic.class))
+        .map(|generic| generic.bound);
     bound.is_some_and(|b| parameter.is_a(b)) && inner.is_none_or(|i| fits_generic(parameter, i))
 }
 

@@ -249,7 +249,7 @@ impl<'a> Reader<'a> {
         let Some(cls) = self.build.class_of(declared, named.as_deref()) else {
             return self.skip();
         };
-        let id = self.build.tree.push_object(parent, attr, cls);
+        let id = self.build.push_object(parent, attr, cls, named.as_deref());
         self.open()?;
         let mut members = Members::new(cls, id);
         if self.enters(behind)? {
@@ -586,6 +586,34 @@ mod tests {
         assert_eq!(
             problems(r#"{"_type":"DV_TEXT<DV_DATE>"}"#, Cls::DATA_VALUE).len(),
             1
+        );
+    }
+
+    #[test]
+    fn values_have_the_class_of_the_generic_parameter() {
+        let interval = |parameter: &str| {
+            format!(
+                r#"{{"lower":{{"_type":"DV_COUNT","magnitude":1}},"_type":"DV_INTERVAL<{parameter}>","upper":{{"_type":"DV_DURATION","value":"P1D"}}}}"#
+            )
+        };
+        assert_eq!(
+            problems(&interval("DV_COUNT"), Cls::DATA_VALUE),
+            [
+                "/upper: the type of the object is DV_INTERVAL<DV_COUNT>; expected DV_COUNT, found DV_DURATION (RM0104)"
+            ]
+        );
+        assert!(read(&interval("DV_QUANTIFIED"), Cls::DATA_VALUE).is_ok());
+        assert!(read(&interval("DV_AMOUNT"), Cls::DATA_VALUE).is_ok());
+        let event = r#"{"_type":"POINT_EVENT<ITEM_LIST>","data":{"_type":"ITEM_TREE"}}"#;
+        assert_eq!(problems(event, Cls::EVENT).len(), 1);
+        let within = format!(
+            r#"{{"_type":"ELEMENT","value":{}}}"#,
+            interval("DV_DURATION")
+        );
+        let found = problems(&within, Cls::ITEM);
+        assert!(
+            found.len() == 1 && found[0].starts_with("/value/lower: "),
+            "{found:?}"
         );
     }
 

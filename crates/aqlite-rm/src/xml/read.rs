@@ -452,7 +452,8 @@ impl Document<'_> {
         let is_root = place.parent.is_none();
         let named = named.or_else(|| self.other_class.filter(|_| is_root).map(Cls::name));
         let cls = self.build.class_of(place.ty, named)?;
-        let id = self.build.tree.push_object(place.parent, place.attr, cls);
+        let attr = place.attr;
+        let id = self.build.push_object(place.parent, attr, cls, named);
         let mut members = Members::new(cls, id);
         for (name, value) in attributes.iter().filter(|(name, _)| name != "type") {
             match members
