@@ -34,6 +34,8 @@ struct Attribute {
     name: String,
     ty: String,
     multiplicity: String,
+    /// Whether an invariant requires a member of the list, if there is a list: `0..*+`.
+    is_filled: bool,
     since: String,
     position: String,
     owner: String,
@@ -111,6 +113,7 @@ fn parse_line(
             name: attribute.to_owned(),
             ty: without_enumeration(ty).to_owned(),
             multiplicity: multiplicity.trim_end_matches('+').to_owned(),
+            is_filled: multiplicity.ends_with('+'),
             since: since.to_owned(),
             position: position.to_owned(),
             owner: class.to_owned(),
@@ -166,7 +169,7 @@ fn lineage<'c>(classes: &'c BTreeMap<String, Class>, name: &str) -> Vec<&'c Clas
 }
 
 /// Adds an attribute, or replaces the inherited one with its name. An attribute that the XSD does
-/// not repeat in the descendant keeps the inherited position.
+/// not repeat in the descendant keeps the inherited position. Invariants are inherited always.
 fn redefine(all: &mut Vec<Attribute>, attribute: Attribute) {
     match all.iter_mut().find(|a| a.name == attribute.name) {
         Some(inherited) => {
@@ -177,6 +180,7 @@ fn redefine(all: &mut Vec<Attribute>, attribute: Attribute) {
             };
             *inherited = Attribute {
                 position,
+                is_filled: inherited.is_filled || attribute.is_filled,
                 ..attribute
             };
         }
@@ -294,9 +298,10 @@ fn write_attribute(
     };
     let _ = writeln!(
         out,
-        "        AttrDef {{ attr: Attr({}), ty: Cls({}), card: Card::{card}, xml: XmlForm::{xml}, owner: Cls({}), since: {:?} }},",
+        "        AttrDef {{ attr: Attr({}), ty: Cls({}), card: Card::{card}, is_filled: {}, xml: XmlForm::{xml}, owner: Cls({}), since: {:?} }},",
         attr(&a.name),
         number(&a.ty)?,
+        a.is_filled,
         number(&a.owner)?,
         a.since
     );

@@ -53,6 +53,9 @@ pub struct AttrDef {
     pub ty: Cls,
     /// The multiplicity.
     pub card: Card,
+    /// Whether an invariant of the class requires a list to have a member, if there is a list:
+    /// `links /= Void implies not links.is_empty`.
+    pub is_filled: bool,
     /// The representation in canonical XML.
     pub xml: XmlForm,
     /// The class that declares the attribute.

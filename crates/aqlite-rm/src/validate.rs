@@ -134,9 +134,28 @@ impl Walk {
             if child.is_leaf() {
                 self.leaf(child);
             } else {
+                self.empty_list(node.class(), child);
                 self.visit(child);
             }
             self.path.pop();
+        }
+    }
+
+    /// Warns about an empty list, if an invariant of the class requires a member (RM 1.1.0, such as
+    /// `Links_valid` of LOCATABLE).
+    ///
+    /// Serializers of many systems write empty lists where they have nothing, so such a document is
+    /// accepted, and stored as it was sent.
+    fn empty_list(&mut self, cls: Cls, list: NodeRef<'_>) {
+        if list.kind() != Kind::List || list.children().next().is_some() {
+            return;
+        }
+        let def = list.attr().and_then(|attr| cls.attr(attr));
+        // A mandatory list without a member is an error of existence.
+        if let Some(def) = def.filter(|def| def.is_filled && !def.card.is_mandatory()) {
+            let message = format!("Attribute {} of class {cls} is an empty list", def.attr);
+            let finding = Finding::warning("RM0202", path_text(&self.path), message);
+            self.report(finding.expected("a member, or no list").found("no member"));
         }
     }
 
