@@ -347,6 +347,17 @@ impl Template {
         found.or_else(|| terms.get(&self.language)?.get(code))
     }
 
+    /// Returns the texts of a code in all languages, at the archetype with this index in
+    /// [`Template::roots`].
+    pub(super) fn terms_of(&self, root: usize, code: &str) -> impl Iterator<Item = &str> {
+        let languages = self
+            .roots
+            .get(root)
+            .into_iter()
+            .flat_map(|root| root.terms.values());
+        languages.filter_map(move |terms| Some(terms.get(code)?.text.as_str()))
+    }
+
     /// Returns the text of a code of an archetype that the template uses, in `language` if
     /// available, else in the original language.
     pub(super) fn term_of(&self, archetype: &str, language: &str, code: &str) -> Option<&str> {

@@ -171,7 +171,8 @@ impl Comparison<'_> {
             let Some(attr) = child.attr() else { continue };
             let twin = again.get(attr);
             let is_renamed = || !twin.is_some_and(|t| t.same_as(child));
-            // Structures have no keys, so their names cannot be represented.
+            // The name of a structure that is a term in another language is not written, and readers
+            // complete the term of the original language.
             let is_name = attr == Attr::NAME && child.class() == Cls::DV_TEXT;
             if is_level && is_name && is_renamed() {
                 self.outcome.left.push("names of structures");

@@ -19,7 +19,7 @@ pub(super) fn keys<'p>(
     paths: impl Iterator<Item = &'p str>,
 ) -> BTreeMap<String, String> {
     let nothing = Detail::default();
-    let writer = Writer::within(document, web, Maker::Better, &nothing, MOST);
+    let writer = Writer::within(document, web, None, Maker::Better, &nothing, MOST);
     let keys = |path: &str| Some((path.to_owned(), key(document, web, &writer, path)?));
     order::map(paths.filter_map(keys))
 }

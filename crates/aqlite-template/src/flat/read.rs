@@ -201,6 +201,7 @@ impl<'r> DocumentReader<'r, '_> {
             return None;
         }
         self.fill(&mut draft, web, form);
+        self.name_levels(&mut draft, &web.levels, Some(web), form);
         Some(without_absent(draft, web, form))
     }
 
@@ -351,7 +352,47 @@ impl<'r> DocumentReader<'r, '_> {
         };
         match level(&outer.below, def.attr, instances) {
             Some(level) => self.read_level(object, level, segment, instances),
+            // Read by `name_levels`.
+            None if def.attr == Attr::NAME => {}
             None => self.read_attribute(object, segment, def, instances, None),
+        }
+    }
+
+    /// Reads the names of structures that are not nodes: `_data/_event:0/_name`.
+    ///
+    /// They come last, because the reader finds a structure by the name that the template defines.
+    /// `web` is the node that has the structures; its segments of nodes are not theirs.
+    fn name_levels(
+        &mut self,
+        object: &mut Draft<'r>,
+        levels: &'r [Level],
+        web: Option<&'r WebNode>,
+        form: &'r KeyTree<'_>,
+    ) {
+        let is_node = |segment: &str| web.is_some_and(|web| position(web, segment).is_some());
+        for (segment, instances) in form.segments().filter(|(segment, _)| !is_node(segment)) {
+            let def = suffix::attribute(object.class(), segment);
+            let level = def.and_then(|def| level(levels, def.attr, instances));
+            let Some((level, part)) = level.zip(instances.first()) else {
+                continue;
+            };
+            let attr = level.step.attr;
+            let mut members = object.members_mut(attr).iter_mut();
+            if let Some(member) = members.rfind(|member| is_of(member, &level.step)) {
+                self.at_segment(segment, None, |reader| {
+                    reader.name_levels(member, &level.below, None, &part.form);
+                    reader.name_level(member, &part.form);
+                });
+            }
+        }
+    }
+
+    fn name_level(&mut self, object: &mut Draft<'r>, form: &'r KeyTree<'_>) {
+        for (segment, instances) in form.segments() {
+            let def = suffix::attribute(object.class(), segment);
+            if let Some(def) = def.filter(|def| def.attr == Attr::NAME) {
+                self.read_attribute(object, segment, def, instances, None);
+            }
         }
     }
 

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 mod defaults;
 mod errors;
 mod matching;
+mod names;
 mod ordinal;
 mod spellings;
 

@@ -88,7 +88,7 @@ pub(super) fn write_document(
 ) -> Option<(String, Vec<&'static str>)> {
     let (mut detail, mut rounds) = (Detail::default(), 0);
     loop {
-        let writer = Writer::within(document, web, maker, &detail, most);
+        let writer = Writer::within(document, web, Some(template), maker, &detail, most);
         if writer.is_full {
             return None;
         }
@@ -115,6 +115,9 @@ pub(super) fn write_document(
 
 pub(super) struct Writer<'w, 'd> {
     maker: Maker,
+    /// The template with the terms of structures in all languages. Without it their names are
+    /// written even if they are terms.
+    template: Option<&'w Template>,
     /// The objects for which the shortest keys are not sufficient.
     detail: &'w Detail,
     out: Vec<Entry<'d>>,
@@ -138,12 +141,14 @@ impl<'w, 'd> Writer<'w, 'd> {
     pub fn within(
         document: NodeRef<'d>,
         web: &'w WebTemplate,
+        template: Option<&'w Template>,
         maker: Maker,
         detail: &'w Detail,
         most: usize,
     ) -> Writer<'w, 'd> {
         let mut writer = Writer {
             maker,
+            template,
             detail,
             out: Vec::new(),
             places: HashMap::new(),
@@ -320,10 +325,7 @@ impl<'w, 'd> Writer<'w, 'd> {
             self.push(format!("{path}|_type"), name, class);
         }
         self.write_class(object, path);
-        let name = object.get(Attr::NAME);
-        if let Some(name) = name.filter(|name| name.class() != Cls::DV_TEXT) {
-            self.write_value(name, &format!("{path}/_name"), None);
-        }
+        self.write_level_name(&level.step, object, path);
         let is_level = |attr: Attr| level.below.iter().any(|inner| inner.step.attr == attr);
         for child in object.children() {
             let attr = child.attr();
@@ -340,6 +342,31 @@ impl<'w, 'd> Writer<'w, 'd> {
             }
         }
         self.write_levels(&level.below, object, path);
+    }
+
+    /// Writes the runtime name of a structure, such as that of a single event.
+    ///
+    /// A term of the template is not written, in whichever language. Most documents in another
+    /// language have them, and other systems refuse the keys of structures.
+    fn write_level_name(&mut self, step: &Step, object: NodeRef<'d>, path: &str) {
+        let Some(name) = object.get(Attr::NAME) else {
+            return;
+        };
+        let text = unnumbered(name.text_at(Attr::VALUE).unwrap_or_default(), step);
+        let is_plain = name.class() == Cls::DV_TEXT && name.children().count() == 1;
+        let is_known = || {
+            let terms = self
+                .template
+                .map(|template| template.terms_of(step.root, &step.code));
+            text == step.label.as_deref().unwrap_or(&step.id)
+                || terms.is_some_and(|mut terms| terms.any(|term| term == text))
+        };
+        let path = format!("{path}/_name");
+        match is_plain && !self.is_long(name) {
+            true if is_known() => {}
+            true => self.push(path, Value::Text(Cow::Borrowed(text)), Cls::DV_TEXT),
+            false => self.write_value(name, &path, None),
+        }
     }
 
     /// Returns whether a node inside a structure matched an object.
