@@ -538,28 +538,14 @@ fn only_formalism(web: &WebNode) -> Option<&str> {
     })
 }
 
-/// Completes the terminologies of code phrases that have one terminology only.
+/// Completes the terminologies of the code phrases of an object that have one terminology only.
 fn complete_terminologies(draft: &mut Draft<'_>) {
-    for (attr, terminology) in [
-        (Attr::NORMAL_STATUS, "openehr"),
-        (Attr::MEDIA_TYPE, "IANA_media-types"),
-        (
-            Attr::COMPRESSION_ALGORITHM,
-            "openehr_compression_algorithms",
-        ),
-        (
-            Attr::INTEGRITY_CHECK_ALGORITHM,
-            "openehr_integrity_check_algorithms",
-        ),
-    ] {
+    for (attr, _) in PHRASES {
         if let Some(phrase) = draft
             .get_mut(attr)
-            .filter(|p| p.class() == Cls::CODE_PHRASE && p.get(Attr::TERMINOLOGY_ID).is_none())
+            .filter(|p| p.class() == Cls::CODE_PHRASE)
         {
-            phrase.put(
-                Attr::TERMINOLOGY_ID,
-                Draft::holding(Cls::TERMINOLOGY_ID, Attr::VALUE, terminology),
-            );
+            complete_phrase(phrase, attr);
         }
     }
 }
