@@ -68,6 +68,7 @@ pub(super) struct Siblings<'t> {
 }
 
 /// The runtime names that a constraint permits.
+#[derive(PartialEq)]
 struct Names<'t> {
     listed: Vec<&'t str>,
     codes: Vec<&'t str>,
@@ -190,8 +191,8 @@ impl<'t> Siblings<'t> {
     pub fn rivals(&self) -> &[Vec<usize>] {
         self.rivals.get_or_init(|| {
             let groups = self.by_code.values().chain(self.by_archetype.values());
-            let unnamed = groups.filter(|group| self.is_unnamed(group)).cloned();
-            let mut rivals: Vec<Vec<usize>> = unnamed.chain([self.without_names()]).collect();
+            let same = groups.flat_map(|group| self.with_same_names(group));
+            let mut rivals: Vec<Vec<usize>> = same.chain([self.without_names()]).collect();
             rivals.retain(|group| group.len() > 1);
             // The order of a map is not that of the template.
             order::sort(&mut rivals);
@@ -207,14 +208,22 @@ impl<'t> Siblings<'t> {
         nameless.map(|(index, _)| index).collect()
     }
 
-    /// Returns whether constraints have neither names nor different terms.
-    fn is_unnamed(&self, group: &[usize]) -> bool {
-        let terms = |index: &usize| self.names(*index).map(|names| &names.terms);
-        let first = group.first().and_then(terms);
-        group.iter().all(|index| {
-            let is_named = self.names(*index).is_none_or(Names::is_named);
-            !is_named && terms(index) == first
-        })
+    /// Divides constraints with the same id into groups that permit the same names, or have the same
+    /// terms.
+    fn with_same_names(&self, group: &[usize]) -> Vec<Vec<usize>> {
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        for index in group {
+            let names = self.names(*index);
+            let is_same = |other: &&mut Vec<usize>| {
+                let first = other.first().and_then(|first| self.names(*first));
+                first == names
+            };
+            match groups.iter_mut().find(is_same) {
+                Some(same) => same.push(*index),
+                None => groups.push(vec![*index]),
+            }
+        }
+        groups
     }
 
     /// Returns the number of comparisons that [`Siblings::choose`] needs for these candidates.

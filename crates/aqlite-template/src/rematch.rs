@@ -19,8 +19,7 @@ impl<'a> Check<'a> {
         attribute: &'a Attribute,
         choices: &mut [Option<usize>],
     ) {
-        // A trial has no trials inside: their number would multiply at each level.
-        if self.is_trial || attribute.children.len() < 2 {
+        if attribute.children.len() < 2 {
             return;
         }
         let siblings = self.siblings(attribute);
@@ -98,6 +97,9 @@ impl<'a> Check<'a> {
     }
 
     /// Returns whether a member meets a constraint without errors. Nothing is reported.
+    ///
+    /// A trial has trials inside, where the members of a member have rivals too. Each object is tried
+    /// once with each constraint, so their number does not multiply at each level.
     fn try_out(
         &mut self,
         values: &[NodeRef<'a>],
@@ -105,14 +107,20 @@ impl<'a> Check<'a> {
         attribute: &'a Attribute,
         choice: usize,
     ) -> bool {
-        let Some(value) = values.get(member) else {
+        let Some((value, node)) = values.get(member).zip(attribute.children.get(choice)) else {
             return false;
         };
-        self.without_report(|check| {
+        let trial = (value.id(), std::ptr::from_ref(node));
+        if let Some(is_met) = self.trials.get(&trial) {
+            return *is_met;
+        }
+        let is_met = self.without_report(|check| {
             check.at(Step::Index(member), |check| {
-                check.chosen(*value, attribute.children.get(choice));
+                check.chosen(*value, Some(node))
             });
-        })
+        });
+        self.trials.insert(trial, is_met);
+        is_met
     }
 }
 

@@ -12,7 +12,7 @@ use super::unique::has_equals;
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::diag::{Finding, Severity};
 use aqlite_rm::time::{Temporal, TemporalKind};
-use aqlite_rm::tree::{Kind, NodeRef};
+use aqlite_rm::tree::{Kind, NodeId, NodeRef};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -85,8 +85,9 @@ pub(super) struct Check<'a> {
     language: &'a str,
     /// Whether existence, cardinality and occurrences are not checked.
     pub(super) is_draft: bool,
-    /// Whether the findings are dropped: only their absence counts.
-    pub(super) is_trial: bool,
+    /// Whether objects meet constraints without errors, as far as it was tried out: by object, and
+    /// by address of the constraint in the template.
+    pub(super) trials: HashMap<(NodeId, *const Node), bool>,
     path: Vec<Step<'a>>,
     /// The enclosing constraints, outermost first.
     around: Vec<&'a Node>,
@@ -111,7 +112,7 @@ impl<'a> Check<'a> {
             template,
             language,
             is_draft: false,
-            is_trial: false,
+            trials: HashMap::new(),
             path,
             around,
             findings,
@@ -171,12 +172,11 @@ impl<'a> Check<'a> {
     /// Runs checks and drops their findings. Returns whether there was no error.
     pub(super) fn without_report(&mut self, act: impl FnOnce(&mut Check<'a>)) -> bool {
         let (found, kept) = (self.found, self.findings.len());
-        let outer = std::mem::replace(&mut self.is_trial, true);
         act(self);
         let mut dropped = self.findings.drain(kept.min(self.findings.len())..);
         let is_sound = dropped.all(|finding| finding.severity != Severity::Error);
         drop(dropped);
-        (self.found, self.is_trial) = (found, outer);
+        self.found = found;
         is_sound && self.ended.is_none()
     }
 
