@@ -1,6 +1,6 @@
 //! Numbers that compare by all digits of their whole part, also beyond those of a double.
 
-use crate::number;
+use crate::number::{self, TextForm};
 use std::cmp::Ordering;
 
 /// A number as the nearest double, with the difference to it where the double cannot hold the whole
@@ -215,6 +215,16 @@ impl Exact {
             0.0
         };
         Exact { rest, ..number }
+    }
+}
+
+impl TextForm for Exact {
+    fn from_text(text: &str) -> Option<Exact> {
+        Exact::parse(text)
+    }
+
+    fn to_text(&self) -> String {
+        self.text()
     }
 }
 

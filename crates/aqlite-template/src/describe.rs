@@ -226,7 +226,10 @@ fn in_words(constraint: &Constraint) -> Vec<String> {
 }
 
 /// Returns the constraints of a number in words.
-fn range_or_list<T: TextForm>(range: Option<&Interval<f64>>, list: &[T]) -> Vec<String> {
+fn range_or_list<N: TextForm + PartialEq, T: TextForm>(
+    range: Option<&Interval<N>>,
+    list: &[T],
+) -> Vec<String> {
     let texts: Vec<String> = list.iter().map(TextForm::to_text).collect();
     let listed = (!texts.is_empty()).then(|| format!("one of: {}", texts.join(", ")));
     let range = range.map(ToString::to_string);

@@ -8,6 +8,7 @@ use super::tree::{
 use super::validate::{Check, Step, is_leaf};
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::diag::Finding;
+use aqlite_rm::exact::Exact;
 use aqlite_rm::number;
 use aqlite_rm::time::{DurationParts, Parts, Temporal, TemporalKind};
 use aqlite_rm::tree::NodeRef;
@@ -41,6 +42,9 @@ pub(super) fn check<'a>(check: &mut Check<'a>, value: NodeRef<'a>, node: &'a Nod
         }
         Constraint::Real { range, list } => {
             let list = list.iter().copied().map(number::shortest).collect();
+            let range = range
+                .as_ref()
+                .map(|range| range.map(|limit| Exact::from(*limit)));
             number(check, value, range.as_ref(), list);
         }
         Constraint::Temporal { .. } => {
@@ -185,16 +189,16 @@ fn wrong(check: &mut Check<'_>, text: &str, expected: String) {
 fn number<'a>(
     check: &mut Check<'a>,
     value: NodeRef<'a>,
-    range: Option<&Interval<f64>>,
+    range: Option<&Interval<Exact>>,
     list: Vec<String>,
 ) {
-    let Some(sent) = number::parse(value.text()).filter(|_| is_leaf(value)) else {
+    let Some(sent) = Exact::parse(value.text()).filter(|_| is_leaf(value)) else {
         return;
     };
     if let Some(range) = range.filter(|r| !r.contains(&sent)) {
         wrong(check, &spelled(value), range.to_string());
     }
-    if !list.is_empty() && !list.iter().any(|l| number::parse(l) == Some(sent)) {
+    if !list.is_empty() && !list.iter().any(|l| Exact::parse(l) == Some(sent)) {
         wrong(check, value.text(), format!("one of: {}", options(&list)));
     }
 }
@@ -565,24 +569,37 @@ fn covers(range: &Interval<String>, kind: TemporalKind, value: Temporal) -> bool
         })
 }
 
-/// Checks a pattern such as `yyyy-mm-??THH:MM:XX`. Letters require a component, `?` permits it, `X`
-/// prohibits it.
+/// Checks a pattern such as `yyyy-mm-??THH:MM:XX±hh:mm`. Letters require a component, `?` permits it,
+/// `X` prohibits it. A pattern without a zone permits every zone.
+///
+/// Source: AOM 2.3 (SPECAM-75) and ADL 1.4.5, constraints on time zones.
 fn date_fits(parts: &Parts, pattern: &str, kind: TemporalKind) -> bool {
     let (date, clock) = match (kind, pattern.split_once(['T', ' '])) {
         (TemporalKind::Time, _) => ("", pattern.trim_start_matches('T')),
         (_, Some((date, clock))) => (date, clock),
         (_, None) => (pattern, ""),
     };
+    let (clock, zone) = split_zone(clock);
     let date = date.split('-').zip([parts.year, parts.month, parts.day]);
     let clock = clock
-        .split([':', '+', 'Z'])
+        .split(':')
         .zip([parts.hour, parts.minute, parts.second]);
+    // `Z` alone stands for any zone, and so do the letters of its hours and minutes.
+    let zone = zone.trim_start_matches(['+', '-', '±']);
+    let zone = zone.split(':').zip([parts.zone]);
     date.chain(clock)
+        .chain(zone)
         .all(|(rule, component)| match rule.chars().next() {
             Some('X' | 'x') => component.is_none(),
             Some('?') | None => true,
             Some(_) => component.is_some(),
         })
+}
+
+/// Splits the pattern of a time before its zone: `HH:MM:SSZ`, `HH:MM:SS±hh:mm`.
+pub(super) fn split_zone(pattern: &str) -> (&str, &str) {
+    let zone = pattern.find(['Z', '+', '-', '±']);
+    pattern.split_at(zone.unwrap_or(pattern.len()))
 }
 
 /// Checks a pattern such as `PYMWDTHMS`, which names the permitted components.
@@ -634,6 +651,28 @@ mod tests {
             ),
             (TemporalKind::Time, "HH:MM:XX", "10:00:00", false),
             (TemporalKind::Time, "HH:??:XX", "10", true),
+            (TemporalKind::Time, "HH:MM:SS", "10:00:00+01:00", true),
+            (TemporalKind::Time, "HH:MM:SSZ", "10:00:00", false),
+            (TemporalKind::Time, "HH:MM:SSZ", "10:00:00+01:00", true),
+            (TemporalKind::Time, "HH:MM:SS±hh:mm", "10:00:00", false),
+            (TemporalKind::Time, "HH:MM:SS±hh:mm", "10:00:00Z", true),
+            (TemporalKind::Time, "HH:MM:SS±??:??", "10:00:00", true),
+            (TemporalKind::Time, "HH:MM:SS±XX:XX", "10:00:00Z", false),
+            (TemporalKind::Time, "HH:MM:SS±XX:XX", "10:00:00", true),
+            (TemporalKind::Time, "HH:MM+hh:mm", "10:00Z", true),
+            (TemporalKind::Time, "HH:MM-hhmm", "10:00", false),
+            (
+                TemporalKind::DateTime,
+                "yyyy-mm-ddTHH:MM:SS±hh:mm",
+                "2019-05-01T10:00:00",
+                false,
+            ),
+            (
+                TemporalKind::DateTime,
+                "yyyy-mm-ddTHH:MM:SSZ",
+                "2019-05-01T10:00:00-03:00",
+                true,
+            ),
         ] {
             assert_eq!(
                 date_fits(&Parts::parse(kind, text).unwrap(), pattern, kind),

@@ -4,6 +4,7 @@
 use super::pattern::Pattern;
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::diag::Diagnostic;
+use aqlite_rm::exact::Exact;
 use aqlite_rm::number::TextForm;
 use aqlite_rm::time::TemporalKind;
 use std::collections::BTreeMap;
@@ -240,8 +241,8 @@ pub enum Constraint {
     },
     /// An Integer.
     Integer {
-        /// The range.
-        range: Option<Interval<f64>>,
+        /// The range. An Integer64 has more digits than a double.
+        range: Option<Interval<Exact>>,
         /// The permitted numbers. If empty, all are permitted.
         list: Vec<i64>,
     },
@@ -527,6 +528,25 @@ impl Multiplicity {
     pub fn contains(self, count: usize) -> bool {
         let count = u32::try_from(count).unwrap_or(u32::MAX);
         count >= self.lower && self.upper.is_none_or(|upper| count <= upper)
+    }
+}
+
+impl<T> Interval<T> {
+    /// Returns the range with other limits, which are computed from these.
+    pub(super) fn map<U>(&self, limit: impl Fn(&T) -> U) -> Interval<U> {
+        Interval {
+            lower: self.lower.as_ref().map(&limit),
+            upper: self.upper.as_ref().map(&limit),
+            lower_included: self.lower_included,
+            upper_included: self.upper_included,
+        }
+    }
+}
+
+impl Interval<Exact> {
+    /// Returns the range with the nearest doubles as limits.
+    pub(super) fn doubles(&self) -> Interval<f64> {
+        self.map(|limit| limit.double())
     }
 }
 

@@ -115,7 +115,7 @@ fn values_are_constrained_by_lists_intervals_patterns_and_tuples() {
     };
     let count = |n: &str| format!(r#"{{"_type":"DV_COUNT","magnitude":{n}}}"#);
     let of = |class: &str, value: &str| format!(r#"{{"_type":"{class}","value":"{value}"}}"#);
-    let cases: [(&str, &[String], &[String]); 12] = [
+    let cases: [(&str, &[String], &[String]); 15] = [
         (
             "DV_COUNT[id3] matches {magnitude matches {1, 3, 5}}",
             &[count("3")],
@@ -160,6 +160,21 @@ fn values_are_constrained_by_lists_intervals_patterns_and_tuples() {
             "DV_DATE[id3] matches {value matches {yyyy-mm-dd}}",
             &[of("DV_DATE", "2020-01-02")],
             &[of("DV_DATE", "2020-01")],
+        ),
+        (
+            "DV_TIME[id3] matches {value matches {HH:MM:SS±hh:mm}}",
+            &[of("DV_TIME", "10:00:00+01:00"), of("DV_TIME", "10:00:00Z")],
+            &[of("DV_TIME", "10:00:00"), of("DV_TIME", "10:00+01:00")],
+        ),
+        (
+            "DV_DATE_TIME[id3] matches {value matches {yyyy-mm-ddTHH:MM:SS±XX:XX}}",
+            &[of("DV_DATE_TIME", "2020-01-02T10:00:00")],
+            &[of("DV_DATE_TIME", "2020-01-02T10:00:00Z")],
+        ),
+        (
+            "DV_COUNT[id3] matches {magnitude matches {|<=9007199254740992|}}",
+            &[count("9007199254740992")],
+            &[count("9007199254740993")],
         ),
         (
             "DV_DURATION[id3] matches {value matches {PYMWD/|P0D..P10D|}}",

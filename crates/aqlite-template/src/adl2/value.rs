@@ -157,13 +157,13 @@ impl Range {
 }
 
 /// Returns whether a text is a pattern of a date, time or duration, such as `yyyy-mm-??`,
-/// `HH:MM:SS` or `PYMD`.
+/// `HH:MM:SS±hh:mm` or `PYMD`.
 pub(super) fn is_pattern(text: &str) -> bool {
     let is_duration = text.starts_with('P') && text.len() > 1;
     let has_digit = text.bytes().any(|b| b.is_ascii_digit());
     !has_digit
         && (is_duration || text.contains(['-', ':']))
-        && text.chars().all(|c| "PYMWDTHSymdhsX?-:.,/Z+".contains(c))
+        && text.chars().all(|c| "PYMWDTHSymdhsX?-:.,/Z+±".contains(c))
 }
 
 pub(super) fn kind_of(text: &str) -> &'static str {

@@ -2,6 +2,7 @@
 
 use super::Draft;
 use super::Place;
+use crate::leaf::split_zone;
 use aqlite_rm::class::{Attr, AttrDef, Cls};
 use aqlite_rm::time::TemporalKind;
 
@@ -176,7 +177,7 @@ pub(super) fn times(kind: TemporalKind, now: &str, pattern: Option<&str>) -> Vec
         None => (pattern, ""),
     };
     let date = allowed(day, day_rule, '-');
-    let time = allowed(clock, clock_rule, ':');
+    let time = allowed(clock, split_zone(clock_rule).0, ':');
     // A fraction may follow the seconds only.
     let fraction = if time.len() == clock.len() {
         ".000"
@@ -231,6 +232,7 @@ mod tests {
             (TemporalKind::Date, Some("yyyy-mm-XX"), "2026-11"),
             (TemporalKind::Date, None, "2026-11-20"),
             (TemporalKind::Time, Some("THH:MM:XX"), "09:30"),
+            (TemporalKind::Time, Some("HH:MM±XX:XX"), "09:30:00"),
             (
                 TemporalKind::DateTime,
                 Some("yyyy-mm-ddTHH:MM:SS"),

@@ -91,7 +91,12 @@ impl<'t> Place<'t> {
             }
             Constraint::Boolean { .. } => vec!["true".to_owned(), "false".to_owned()],
             Constraint::Integer { range, list } if list.is_empty() => {
-                self.numbers(range.as_ref(), 0)
+                let doubles = range.as_ref().map(Interval::doubles);
+                let mut texts = self.numbers(doubles.as_ref(), 0);
+                // A double has fewer digits than an Integer64, so the limits are tried as well.
+                let limits = range.iter().flat_map(|range| [range.lower, range.upper]);
+                texts.extend(limits.flatten().map(|limit| limit.text()));
+                texts
             }
             // Few decimals first, so that examples stay readable.
             Constraint::Real { range, list } if list.is_empty() => (0..=DECIMALS)

@@ -99,7 +99,8 @@ fn ordinal_item(value: f64, symbol: &Constraint) -> Option<OrdinalItem> {
 
 fn range_of(constraint: &Constraint) -> Option<Interval<f64>> {
     match constraint {
-        Constraint::Integer { range, .. } | Constraint::Real { range, .. } => range.clone(),
+        Constraint::Integer { range, .. } => range.as_ref().map(Interval::doubles),
+        Constraint::Real { range, .. } => range.clone(),
         _ => None,
     }
 }

@@ -61,22 +61,21 @@ impl<'d> Opt2Reader<'d> {
             ("C_REAL", _, Some(list)) => return vec![Constraint::Real { range: None, list }],
             _ => {}
         }
-        let constraint = |range: Option<Interval<f64>>| match kind {
-            "C_REAL" => Constraint::Real {
-                range,
-                list: Vec::new(),
-            },
-            _ => Constraint::Integer {
-                range,
-                list: Vec::new(),
-            },
+        let integer = |range| Constraint::Integer {
+            range,
+            list: Vec::new(),
+        };
+        let real = |range| Constraint::Real {
+            range,
+            list: Vec::new(),
         };
         let temporal = match kind {
             "C_DATE" => TemporalKind::Date,
             "C_TIME" => TemporalKind::Time,
             "C_DATE_TIME" => TemporalKind::DateTime,
             "C_DURATION" => TemporalKind::Duration,
-            _ => return self.ranges(xml).into_iter().map(constraint).collect(),
+            _ if kind == "C_REAL" => return self.ranges(xml).into_iter().map(real).collect(),
+            _ => return self.ranges(xml).into_iter().map(integer).collect(),
         };
         let pattern = xml
             .text_along(&["pattern_constraint"])

@@ -429,17 +429,20 @@ impl InputWriter<'_, '_> {
             .web
             .constraints_at(&["magnitude"])
             .find_map(|n| match &n.constraint {
-                Constraint::Integer { range, list } => Some((range.as_ref(), list)),
+                Constraint::Integer { range, list } => {
+                    Some((range.as_ref().map(Interval::doubles), list))
+                }
                 _ => None,
             });
         let default = self.proposed_number("magnitude", true);
         self.field(None, "INTEGER", &mut |out| {
-            if let Some((limits, list)) = found {
+            if let Some((limits, list)) = &found {
                 if !list.is_empty() {
                     let numbers: Vec<String> = list.iter().map(i64::to_string).collect();
                     entries(out, numbers.iter().map(|n| (n.as_str(), n.as_str())));
                 }
-                if let Some(limits) = limits.filter(|r| r.lower.is_some() || r.upper.is_some()) {
+                let is_limited = |r: &&Interval<f64>| r.lower.is_some() || r.upper.is_some();
+                if let Some(limits) = limits.as_ref().filter(is_limited) {
                     validation(out, &mut |out| range(out, "range", limits, true));
                 }
             }
@@ -623,7 +626,7 @@ fn first_constraint<'w>(web: &'w WebNode, name: &str) -> Option<&'w Constraint> 
 fn is_integral(web: &WebNode, kinds: &[i64]) -> bool {
     let is_precise = matches!(
         first_constraint(web, "precision"),
-        Some(Constraint::Integer { range: Some(r), .. }) if r.upper == Some(0.0)
+        Some(Constraint::Integer { range: Some(r), .. }) if r.upper == Some(0.0.into())
     );
     let is_whole = matches!(
         first_constraint(web, "is_integral"),
