@@ -276,7 +276,7 @@ impl Admission {
     }
 
     /// Requests a permit at a time (microseconds). Returns `None` if the queue is full. The request
-    /// may have to wait: see [`Permit::is_admitted`].
+    /// may have to wait: [`Permit::renew`] it until [`Permit::is_admitted`].
     #[must_use]
     pub fn enter(&self, caller: &str, work: Work, now: i64) -> Option<Permit> {
         let queue = match work {
@@ -416,28 +416,29 @@ fn fits(held: usize, own: usize, bound: usize) -> bool {
 }
 
 impl Permit {
-    /// Returns whether the permit may be used. Each call renews the lease.
-    #[must_use]
-    pub fn is_admitted(&self, now: i64) -> bool {
+    /// Renews the lease at a time (microseconds), and returns the permit.
+    ///
+    /// Permits whose lease has expired become free before, and waiting requests get them in the
+    /// order of arrival. A request that waits must renew its lease too, or it loses its position.
+    pub fn renew(&self, now: i64) -> &Permit {
         let mut list = self.queue.lock();
         list.remove_expired(now);
         list.promote(self.bounds);
-        match list
-            .entries
-            .iter_mut()
-            .find(|entry| entry.number == self.number)
-        {
-            Some(entry) => {
-                entry.seen = now;
-                entry.admitted
-            }
-            // The lease expired, but the request is still there, so its work continues.
-            None => true,
+        if let Some(entry) = list.entries.iter_mut().find(|e| e.number == self.number) {
+            entry.seen = now;
         }
+        self
     }
-}
 
-impl Permit {
+    /// Returns whether the permit may be used, as of the last change of the queue.
+    #[must_use]
+    pub fn is_admitted(&self) -> bool {
+        let list = self.queue.lock();
+        let entry = list.entries.iter().find(|e| e.number == self.number);
+        // The lease may have expired while the request was processed, so its work continues.
+        entry.is_none_or(|entry| entry.admitted)
+    }
+
     /// Reduces the bytes of memory, to those of a response that is being sent.
     pub fn shrink(&self, most: usize) {
         let mut list = self.queue.lock();
@@ -481,7 +482,7 @@ mod tests {
         let state = |places: &[Permit]| {
             places
                 .iter()
-                .map(|permit| permit.is_admitted(0))
+                .map(|permit| permit.renew(0).is_admitted())
                 .collect::<Vec<_>>()
         };
         assert_eq!(state(&ann), [true, true, false, false]);
@@ -490,7 +491,7 @@ mod tests {
             "half of the queue is for others"
         );
         let bob = admission.enter("bob", Work::Request, 0).unwrap();
-        assert!(bob.is_admitted(0));
+        assert!(bob.renew(0).is_admitted());
         ann.remove(0);
         assert_eq!(
             state(&ann),
@@ -498,7 +499,7 @@ mod tests {
             "the first who waits is next"
         );
         let late = admission.enter("ann", Work::Request, 0).unwrap();
-        assert!(!late.is_admitted(0), "nobody overtakes");
+        assert!(!late.renew(0).is_admitted(), "nobody overtakes");
     }
 
     #[test]
@@ -507,15 +508,24 @@ mod tests {
         let ann: Vec<Permit> = (0..4)
             .filter_map(|_| admission.enter("ann", Work::Body(BODIES / 2), 0))
             .collect();
-        let admitted = ann.iter().filter(|permit| permit.is_admitted(0)).count();
+        let admitted = ann
+            .iter()
+            .filter(|permit| permit.renew(0).is_admitted())
+            .count();
         assert_eq!(admitted, 2, "memory for a long body is left to others");
         let body = |bytes| admission.enter("bob", Work::Body(bytes), 0).unwrap();
         let long = body(BODIES + 1);
-        assert!(!long.is_admitted(0), "together they take too much");
+        assert!(!long.renew(0).is_admitted(), "together they take too much");
         drop((long, ann));
-        assert!(body(BODIES + 1).is_admitted(0), "alone it is processed");
+        assert!(
+            body(BODIES + 1).renew(0).is_admitted(),
+            "alone it is processed"
+        );
         let heavy = admission.enter("ann", Work::Heavy, 0).unwrap();
-        assert!(heavy.is_admitted(0), "bodies take no place for heavy work");
+        assert!(
+            heavy.renew(0).is_admitted(),
+            "bodies take no place for heavy work"
+        );
     }
 
     #[test]
@@ -536,21 +546,28 @@ mod tests {
         let admission = Admission::new(BOUNDS);
         let first = admission.enter("ann", Work::Heavy, 0).unwrap();
         let second = admission.enter("ann", Work::Heavy, 0).unwrap();
-        assert_eq!((first.is_admitted(0), second.is_admitted(0)), (true, false));
+        assert_eq!(
+            (first.renew(0).is_admitted(), second.renew(0).is_admitted()),
+            (true, false)
+        );
         let bob = admission.enter("bob", Work::Heavy, 0).unwrap();
-        assert!(bob.is_admitted(0));
+        assert!(bob.renew(0).is_admitted());
         let eve = admission.enter("eve", Work::Heavy, 0).unwrap();
-        assert!(!eve.is_admitted(0));
+        assert!(!eve.renew(0).is_admitted());
         drop(bob);
         assert!(
-            eve.is_admitted(0) && !second.is_admitted(0),
+            eve.renew(0).is_admitted() && !second.renew(0).is_admitted(),
             "who may not have the place is passed over"
         );
         drop(first);
-        assert!(second.is_admitted(0));
+        assert!(second.renew(0).is_admitted());
         let alone = Admission::new(Concurrency { heavy: 1, ..BOUNDS });
         assert!(
-            alone.enter("ann", Work::Heavy, 0).unwrap().is_admitted(0),
+            alone
+                .enter("ann", Work::Heavy, 0)
+                .unwrap()
+                .renew(0)
+                .is_admitted(),
             "a single place is anyone's"
         );
     }
@@ -561,14 +578,18 @@ mod tests {
         let first = admission.enter("ann", Work::Turn, 0).unwrap();
         let second = admission.enter("bob", Work::Turn, 0).unwrap();
         let heavy = admission.enter("bob", Work::Heavy, 0).unwrap();
-        assert!(first.is_admitted(0) && !second.is_admitted(0) && heavy.is_admitted(0));
+        assert!(
+            first.renew(0).is_admitted()
+                && !second.renew(0).is_admitted()
+                && heavy.renew(0).is_admitted()
+        );
         drop(Turn::new(first));
-        assert!(second.is_admitted(0));
+        assert!(second.renew(0).is_admitted());
         let third = admission.enter("ann", Work::Turn, 1).unwrap();
         std::mem::forget(second);
-        assert!(!third.is_admitted(1), "the turn is taken");
+        assert!(!third.renew(1).is_admitted(), "the turn is taken");
         assert!(
-            third.is_admitted(WAITING_LEASE),
+            third.renew(WAITING_LEASE).is_admitted(),
             "a turn that was lost is given back at once"
         );
     }
@@ -579,23 +600,26 @@ mod tests {
         let room = |caller, bytes| admission.enter(caller, Work::Room(bytes), 0).unwrap();
         let alone = room("ann", 2 * ROOM);
         assert!(
-            alone.is_admitted(0),
+            alone.renew(0).is_admitted(),
             "a text larger than all is worked on alone"
         );
         let behind = room("bob", 1);
-        assert!(!behind.is_admitted(0));
+        assert!(!behind.renew(0).is_admitted());
         alone.shrink(ROOM / 4);
-        assert!(behind.is_admitted(0), "an answer that is sent takes less");
+        assert!(
+            behind.renew(0).is_admitted(),
+            "an answer that is sent takes less"
+        );
         let second = room("ann", ROOM / 2);
         let small = room("ann", 1);
-        assert!(!second.is_admitted(0), "half is for others");
+        assert!(!second.renew(0).is_admitted(), "half is for others");
         assert!(
-            !small.is_admitted(0),
+            !small.renew(0).is_admitted(),
             "requests of one caller keep their order"
         );
-        assert!(room("eve", ROOM / 2).is_admitted(0));
+        assert!(room("eve", ROOM / 2).renew(0).is_admitted());
         drop(alone);
-        assert!(second.is_admitted(0) && !small.is_admitted(0));
+        assert!(second.renew(0).is_admitted() && !small.renew(0).is_admitted());
     }
 
     #[test]
@@ -607,12 +631,15 @@ mod tests {
             admission.enter("ann", work, 0).unwrap()
         };
         let (first, second) = (room(9_000_000), room(9_000_000));
-        assert_eq!((first.is_admitted(0), second.is_admitted(0)), (true, false));
+        assert_eq!(
+            (first.renew(0).is_admitted(), second.renew(0).is_admitted()),
+            (true, false)
+        );
         drop(first);
-        assert!(second.is_admitted(0));
+        assert!(second.renew(0).is_admitted());
         drop(second);
         let small: Vec<Permit> = (0..3).map(|_| room(1_300_000)).collect();
-        assert!(small.iter().all(|permit| permit.is_admitted(0)));
+        assert!(small.iter().all(|permit| permit.renew(0).is_admitted()));
     }
 
     #[test]
@@ -635,11 +662,14 @@ mod tests {
         let later = admission
             .enter("ann", Work::Request, WAITING_LEASE)
             .unwrap();
-        assert!(!later.is_admitted(WAITING_LEASE), "two are still worked on");
-        assert!(later.is_admitted(WAITING_LEASE + 1) || later.is_admitted(LEASE));
+        assert!(
+            !later.renew(WAITING_LEASE).is_admitted(),
+            "two are still worked on"
+        );
+        assert!(later.renew(WAITING_LEASE + 1).is_admitted() || later.renew(LEASE).is_admitted());
         let permit = admission.enter("bob", Work::Heavy, 0).unwrap();
         assert!(
-            permit.is_admitted(10 * LEASE) && permit.is_admitted(20 * LEASE),
+            permit.renew(10 * LEASE).is_admitted() && permit.renew(20 * LEASE).is_admitted(),
             "work that goes on is not stopped"
         );
     }

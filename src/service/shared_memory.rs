@@ -13,7 +13,7 @@ use super::query_memory::QueryMemory;
 /// let [one, other] = [(); 2].map(|()| memory.admission(Concurrency::default()));
 /// let held = one.enter("ann", Work::Room(8_000_000), 0).unwrap();
 /// let waits = other.enter("bob", Work::Room(8_000_000), 0).unwrap();
-/// assert!(held.is_admitted(0) && !waits.is_admitted(0));
+/// assert!(held.renew(0).is_admitted() && !waits.renew(0).is_admitted());
 /// ```
 #[derive(Clone, Default)]
 pub struct SharedMemory {

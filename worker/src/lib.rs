@@ -244,10 +244,9 @@ impl ActiveRequest {
             pause::turn().await;
         }
         // Renews the lease: the next part of a load may come long after this one.
-        let _ = self
-            .permit
-            .as_ref()
-            .is_some_and(|permit| permit.is_admitted(Runtime.now()));
+        if let Some(permit) = &self.permit {
+            permit.renew(Runtime.now());
+        }
         self.log_response(request, response)
     }
 
@@ -280,7 +279,7 @@ impl IsolateState {
     async fn permit(&self, key: &str, work: Work, is_begun: bool) -> Option<Permit> {
         let permit = self.admission.enter(key, work, Runtime.now())?;
         let until = Runtime.now() + work.patience(is_begun);
-        while !permit.is_admitted(Runtime.now()) {
+        while !permit.renew(Runtime.now()).is_admitted() {
             if Runtime.now() > until {
                 return None;
             }

@@ -336,10 +336,9 @@ impl ActiveRequest {
 
     /// Renews the lease of the permit: the next part of a load may come long after this one.
     pub fn renew(&self) {
-        let _ = self
-            .permit
-            .as_ref()
-            .is_some_and(|permit| permit.is_admitted(environment::now()));
+        if let Some(permit) = &self.permit {
+            permit.renew(environment::now());
+        }
     }
 
     /// Writes the log line of a response, or of a part of it.

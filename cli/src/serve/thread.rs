@@ -267,7 +267,7 @@ impl ServiceThread {
         loop {
             // Created before the check, so that a permit that is returned in between is noticed.
             let freed = self.freed.notified();
-            if permit.is_admitted(environment::now()) {
+            if permit.renew(environment::now()).is_admitted() {
                 return Some(permit);
             }
             if environment::now() > until {
