@@ -200,6 +200,9 @@ impl RowVisitor for StageRows<'_> {
     }
 }
 
+/// The invariant that does not hold if a guide selects an instance that was not read.
+const NO_INSTANCE: &str = "a selected instance does not exist";
+
 /// The state of a chain of guides between two stages.
 struct Chain {
     extent: Extent,
@@ -217,26 +220,37 @@ struct Chain {
 }
 
 impl Chain {
-    /// Returns the limits of the next run on an EHR.
-    fn limits_of(&self, ehr: usize) -> Limits {
-        match self.extent {
+    /// Returns the limits of the next run on an EHR, given by its index.
+    ///
+    /// # Errors
+    /// 500 for an EHR without a count of its consumption: its run would have no limit.
+    fn limits_of(&self, ehr: usize) -> Result<Limits, Failure> {
+        Ok(match self.extent {
             Extent::Whole => self.limits,
             // The steps of reading are counted for the call.
             Extent::Piece => self
                 .limits
-                .without(self.spent.get(ehr).copied().unwrap_or_default()),
-        }
+                .without(*self.spent.get(ehr).ok_or_else(uncounted)?),
+        })
     }
 
-    /// Counts a run on an EHR.
-    fn count(&mut self, ehr: usize, spent: Spent) {
+    /// Counts a run on an EHR, given by its index. Returns the consumption of all its runs.
+    ///
+    /// # Errors
+    /// As [`Chain::limits_of`].
+    fn count(&mut self, ehr: usize, spent: Spent) -> Result<Spent, Failure> {
         if self.extent == Extent::Whole {
             self.limits = self.limits.without(spent);
         }
-        if let Some(own) = self.spent.get_mut(ehr) {
-            *own = own.with(spent);
-        }
+        let own = self.spent.get_mut(ehr).ok_or_else(uncounted)?;
+        *own = own.with(spent);
+        Ok(*own)
     }
+}
+
+/// Returns the error for an EHR whose consumption is not counted, which breaks an invariant.
+fn uncounted() -> Failure {
+    Failure::new(500, "the consumption of the runs on an EHR is not counted")
 }
 
 /// Returns whether EHRs with this consumption are a piece.
@@ -486,20 +500,14 @@ impl<R: Repository> Service<R> {
         let mut total = Spent::default();
         for (ehr, input) in inputs.into_iter().enumerate() {
             let ehr_id = input.ehr_id;
+            let limits = chain.limits_of(ehr)?;
             let ran = stage
-                .run(
-                    call,
-                    &terms,
-                    input,
-                    queries,
-                    (chain.query_time, chain.limits_of(ehr)),
-                )
+                .run(call, &terms, input, queries, (chain.query_time, limits))
                 .await;
             let (run, spent) =
                 ran.map_err(|e| Failure::exceeded(&e).within(&named(stage.id(), ehr_id)))?;
-            chain.count(ehr, spent);
+            total = total.with(chain.count(ehr, spent)?);
             runs.push(run);
-            total = total.with(chain.spent.get(ehr).copied().unwrap_or_default());
             if chain.extent == Extent::Piece && is_piece(total) {
                 chain.earlier.truncate(runs.len());
                 break;
@@ -715,7 +723,15 @@ impl<'c> Stage<'c> {
         let mut reports = Vec::with_capacity(queries.len());
         for (query, selected) in queries.iter().zip(selected) {
             let instances = input.instances.get(query.binding);
-            let value = query.values_of(selected.and_then(|i| instances?.get(i)));
+            let instance = match selected {
+                // An index that is not found must not read as a binding without instances.
+                Some(at) => match instances.and_then(|list| list.get(at)) {
+                    Some(instance) => Some(instance),
+                    None => return Err(self.failed(query, Limit::Broken(NO_INSTANCE), 0)),
+                },
+                None => None,
+            };
+            let value = query.values_of(instance);
             spent.bytes += ANSWER_FRAME
                 + query.aql.len()
                 + value
@@ -723,7 +739,8 @@ impl<'c> Stage<'c> {
                     .map(|(name, v)| ANSWER_FRAME + name.len() + v.size())
                     .sum::<usize>();
             if spent.bytes > options.limits.bytes {
-                return Err(self.too_much(query, options.limits.bytes));
+                let most = u64::try_from(options.limits.bytes).unwrap_or(u64::MAX);
+                return Err(self.failed(query, Limit::Bytes, most));
             }
             reports.push(QueryRun {
                 id: query.id.clone(),
@@ -736,14 +753,14 @@ impl<'c> Stage<'c> {
         Ok(reports)
     }
 
-    /// Returns the error for queries whose texts and values exceed the limit of a response.
-    fn too_much(&self, query: &BindingQuery, most: usize) -> Exceeded {
-        let most = u64::try_from(most).unwrap_or(u64::MAX);
+    /// Returns the error for a query whose values cannot be reported: they exceed the limit of a
+    /// response, or an invariant is broken.
+    fn failed(&self, query: &BindingQuery, limit: Limit, most: u64) -> Exceeded {
         Exceeded {
             guide_id: self.id().to_owned(),
             place: format!("query of {}", query.id),
             statement: String::new(),
-            limit: Limit::Bytes,
+            limit,
             most,
         }
     }
@@ -765,3 +782,6 @@ fn named(guide_id: &str, ehr_id: &str) -> String {
 fn millis(micros: i64) -> f64 {
     micros as f64 / 1000.0
 }
+
+#[cfg(test)]
+mod tests;

@@ -18,10 +18,11 @@ use crate::rm::json;
 use crate::rm::tree::Tree;
 use crate::store::repository::{Extent, ListPage, Repository};
 
-/// Items of a page by default, and the maximum.
+/// The number of items of a page if the request does not choose one.
 const PAGE: u64 = 100;
-const LONGEST_PAGE: u64 = 1_000;
-/// Bytes of CONTRIBUTIONs after which a page ends.
+/// The largest number of items of a page.
+const MAX_PAGE: u64 = 1_000;
+/// The bytes of CONTRIBUTIONs after which a page ends.
 const PAGE_BYTES: usize = 5_000_000;
 
 /// The page that a request selects.
@@ -40,10 +41,10 @@ impl<'c> Page<'c> {
         let fetch = match parameter("fetch").map(str::parse) {
             None => PAGE,
             // Too large a page is rejected and not shortened, so that the client notices.
-            Some(Ok(fetch @ 1..=LONGEST_PAGE)) => fetch,
+            Some(Ok(fetch @ 1..=MAX_PAGE)) => fetch,
             Some(_) => {
                 return Err(Failure::bad_request(format!(
-                    "`fetch` is not a whole number from 1 to {LONGEST_PAGE}"
+                    "`fetch` is not a whole number from 1 to {MAX_PAGE}"
                 )));
             }
         };
@@ -92,7 +93,7 @@ impl<R: Repository> Service<R> {
             .ehrs(after.as_deref(), page.fetch)
             .await
             .map_err(Failure::of_store)?;
-        let show = |ehr| ehr_tree(ehr, &References::default()).map(|tree| written(&tree));
+        let show = |ehr| ehr_tree(ehr, &References::default()).and_then(|tree| item_json(&tree));
         let items = found
             .iter()
             .map(show)
@@ -150,6 +151,23 @@ fn check_population(call: &Call<'_>) -> Result<(), Failure> {
     ))
 }
 
-fn written(tree: &Tree) -> String {
-    tree.root().map(json::write).unwrap_or_default()
+/// Writes an item as JSON.
+///
+/// # Errors
+/// 500 for a tree without a root. An item that is left empty would make the whole page invalid.
+fn item_json(tree: &Tree) -> Result<String, Failure> {
+    let root = tree.root();
+    let root = root.ok_or_else(|| Failure::new(500, "an item of a list is empty"))?;
+    Ok(json::write(root))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn item_without_a_root_is_an_internal_error() {
+        let failure = item_json(&Tree::default()).unwrap_err();
+        assert_eq!(failure.status, 500);
+    }
 }
