@@ -1,5 +1,5 @@
-//! OdinReader of ODIN as published guides use it: `name = (TYPE) <…>`, keyed members, lists, texts with
-//! raw line ends, coded terms.
+//! A parser of ODIN in the form of published guides: `name = (TYPE) <…>`, keyed members, lists, texts
+//! with raw line ends, and coded terms.
 
 use super::item::{Item, Kind};
 use aqlite_rm::diag::{Diagnostic, Span};

@@ -1,4 +1,4 @@
-//! AdlReader of operational templates in ADL 2 text.
+//! A parser of operational templates in ADL 2 text.
 //!
 //! The text is converted to the elements of its XML form, which [`super::opt2`] reads. Converted
 //! are the header, `language`, `definition` (cADL), `terminology` and `component_terminologies`

@@ -1,4 +1,4 @@
-//! Opt2Reader of operational templates of ADL 2 (AOM 2 XML).
+//! A reader of operational templates of ADL 2 in XML (AOM 2).
 //!
 //! Both published forms are supported: multiplicities as elements, and multiplicities as texts
 //! (`P_ARCHETYPE`). A value with several ranges becomes alternatives, a reference a copy of its

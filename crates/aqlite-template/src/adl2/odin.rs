@@ -1,4 +1,4 @@
-//! AdlReader of ODIN: attributes, keyed items and values.
+//! A parser of ODIN: attributes, keyed items and values.
 
 use super::*;
 
