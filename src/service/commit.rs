@@ -426,7 +426,7 @@ impl<R: Repository> Service<R> {
         let packed = pack(root, known, &self.layouts);
         // The last line of defence: a version that would not unpack to the same tree is never
         // written.
-        if packed.gives(root) {
+        if packed.is_equal_to(root) {
             Ok(packed)
         } else {
             Err(lost())

@@ -15,7 +15,8 @@ use super::parameters::QueryRequest;
 use super::time::iso;
 use super::trial::{Host, Trial};
 use crate::aql::{
-    self, Explanation, Parameters, Part, Plan, QueryOptions, ResultSet, Terminology, TouchedLayout,
+    self, Explanation, LayoutStatistics, Parameters, Part, Plan, QueryOptions, ResultSet,
+    Terminology,
 };
 use crate::diag::{Diagnostic, LineIndex, Severity, Span};
 use crate::store::repository::{Repository, ScanReads, StoreError};
@@ -147,7 +148,7 @@ fn reads_of(reads: &ScanReads) -> Value {
 const LONG: usize = 10_000;
 const TOKENS: usize = 10_000;
 
-fn layout(layout: &TouchedLayout) -> Value {
+fn layout(layout: &LayoutStatistics) -> Value {
     json!({
         "name": layout.name,
         "variable": layout.variable,

@@ -399,7 +399,7 @@ impl<R: Repository> Service<R> {
         // An imported version is stored in another form than it was sent in.
         let imported = is_imported.then(|| stored_form(root, stored.preceding.is_some()));
         let root = imported.as_ref().map_or(Some(root), Tree::root);
-        let is_same = root.is_some_and(|root| stored.packed.gives(root));
+        let is_same = root.is_some_and(|root| stored.packed.is_equal_to(root));
         Ok(is_same.then_some(stored))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Service;
 use super::query_memory::{ReadBudget, StopReason};
-use crate::aql::{Budget, Plan, QueryError, ResultSet, Run, Touched};
+use crate::aql::{Budget, Plan, QueryError, ResultSet, Run, ScanStatistics};
 use crate::document::Batch;
 use crate::store::repository::{BatchSink, Pause, Repository, ScanReads, StoreError};
 use crate::store::scan::Progress;
@@ -16,7 +16,7 @@ pub(super) struct Trial {
     /// The rows that zone maps left out.
     pub left_out: u64,
     /// The data that it read, if they were to be recorded.
-    pub touched: Touched,
+    pub touched: ScanStatistics,
     /// The reads of the repository.
     pub reads: ScanReads,
 }
@@ -40,7 +40,7 @@ impl<R: Repository> Service<R> {
         };
         let mut sink = TrialSink {
             plan,
-            touched: records.then(Touched::default),
+            touched: records.then(ScanStatistics::default),
             run: Run::new(plan, host.now, budget, host.stopped),
             budget,
             is_new: true,
@@ -106,7 +106,7 @@ impl<'h> Host<'h> {
 struct TrialSink<'r, 'h> {
     plan: &'r Plan,
     /// Absent if the data are not recorded.
-    touched: Option<Touched>,
+    touched: Option<ScanStatistics>,
     run: Run<'r>,
     budget: Budget,
     /// False between the steps of one batch.
@@ -145,7 +145,7 @@ impl<'h: 'r, 'r> BatchSink for TrialSink<'r, 'h> {
         let earlier = std::mem::replace(&mut self.run, run);
         self.run.take_over(earlier);
         if let Some(touched) = &mut self.touched {
-            *touched = Touched::default();
+            *touched = ScanStatistics::default();
         }
         self.is_new = true;
         self.reading.restart()

@@ -1,5 +1,5 @@
 //! Explanation: tokens, syntax tree, checked query and plan of a query as data. The engine reports
-//! the data that a run touches (`Touched`).
+//! the data that a run touches (`ScanStatistics`).
 
 use super::ast;
 use super::check::{CheckOptions, Parameters, examine};

@@ -26,9 +26,9 @@ mod version_query;
 mod vocabulary;
 
 pub use aqlite_engine::answer::{
-    BROKEN_INVARIANT, Budget, Cell, Checkpoint, CsvOptions, ExecutionPath, MAX_PATHS, Plan,
-    Progress, QueryError, ResultColumn, ResultFormat, ResultSet, Row, RowValue, Run, Touched,
-    TouchedLayout, ValueId, plan, query,
+    BROKEN_INVARIANT, Budget, Cell, Checkpoint, CsvOptions, ExecutionPath, LayoutStatistics,
+    MAX_PATHS, Plan, Progress, QueryError, ResultColumn, ResultFormat, ResultSet, Row, RowValue,
+    Run, ScanStatistics, ValueId, plan, query,
 };
 pub use check::{CheckOptions, MAX_MEMBERS, Parameter, Parameters, check, examine};
 pub use complete::{Completion, CompletionKind, Diagnosis, complete, diagnose, diagnose_with};

@@ -10,7 +10,7 @@ use super::checksum::{StoredDocument, is_former_checksum};
 use super::chunked::{ChunkedText, full_piece, joined_chunks};
 use super::value::{Fields, Row, Sql, Statement, json_list, kind_of, unexpected};
 use super::verified::VerifiedVersions;
-use crate::document::{Form, Layout, LayoutStore, NothingKnown, ObjectKind, Packed, pack};
+use crate::document::{JsonPattern, Layout, LayoutStore, NothingKnown, ObjectKind, Packed, pack};
 use crate::rm::class::Cls;
 use crate::rm::json;
 use crate::store::prune;
@@ -53,7 +53,7 @@ pub struct LayoutCatalog {
     max_bytes: usize,
     read: RefCell<Known>,
     /// The form of the CONTRIBUTION that was packed last. The next ones often have the same form.
-    last: RefCell<Option<Form>>,
+    last: RefCell<Option<JsonPattern>>,
     /// Versions that were written or read last.
     pub(super) verified: VerifiedVersions,
 }
@@ -292,7 +292,7 @@ impl LayoutCatalog {
         if packed.to_json() != text {
             return None;
         }
-        *last = Form::of(packed.clone());
+        *last = JsonPattern::of(packed.clone());
         Some(packed)
     }
 

@@ -585,8 +585,8 @@ impl Writer<'_> {
             return "TERMINOLOGY('lookup', 'openehr', 'code=433')".to_owned();
         }
         let entry = self.random.pick(Function::ALL).entry();
-        let least = entry.least_arguments();
-        let most = entry.most_arguments().unwrap_or(least + 2);
+        let least = entry.min_arguments();
+        let most = entry.max_arguments().unwrap_or(least + 2);
         let count = least + self.random.below(most - least + 1);
         let from_document = self.random.below(count.max(1));
         let arguments: Vec<String> = (0..count)

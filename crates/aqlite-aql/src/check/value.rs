@@ -44,8 +44,8 @@ impl Checker<'_> {
             return self.unknown_function(name);
         };
         let (entry, given) = (function.entry(), call.arguments.len());
-        let too_many = entry.most_arguments().is_some_and(|most| given > most);
-        if given < entry.least_arguments() || too_many {
+        let too_many = entry.max_arguments().is_some_and(|most| given > most);
+        if given < entry.min_arguments() || too_many {
             let message = format!("{} takes {}, not {given}", entry.name, arity(entry));
             let help = format!("write `{}`", entry.usage());
             return self.error("AQL0206", call.at.0, message, help);
@@ -371,8 +371,8 @@ fn arity(entry: &FunctionEntry) -> String {
             format!("{n} arguments")
         }
     };
-    let least = entry.least_arguments();
-    match entry.most_arguments() {
+    let least = entry.min_arguments();
+    match entry.max_arguments() {
         Some(most) if most == least => plural(most),
         Some(most) => format!("{least} to {}", plural(most)),
         None => format!("at least {}", plural(least)),

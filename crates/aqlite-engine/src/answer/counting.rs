@@ -1,23 +1,25 @@
-//! The query that counts the rows of another one.
+//! The query that counts the rows of another query.
 //!
-//! A page far behind the first one leaves out many rows. Batches whose rows all lie before the page
-//! need not make them: it is sufficient to count them.
+//! A query with a large OFFSET leaves out many rows. If all rows of a batch are before the window,
+//! they are only counted and never made.
 
 use super::query::{Aggregate, Column, ColumnValue, IdentifiedPath, PathUse, Query, Window};
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::order;
 
-/// A query that counts rows, and the paths that it reads.
+/// A query that counts rows, with the paths that it reads.
 pub(super) struct CountingQuery {
     pub query: Query,
-    /// Indexes into [`Query::paths`], ascending: those of WHERE, and those that may give a document
-    /// more than one row.
+    /// Indexes into [`Query::paths`], ascending: the paths of WHERE, and the paths with which a
+    /// document can have several rows.
     pub paths: Vec<usize>,
 }
 
 impl CountingQuery {
-    /// Creates the query that counts the rows of a query which leaves out its first rows; `None`
-    /// if it leaves out none, or if its rows come in another order than they are found.
+    /// Creates the query that counts the rows of `query`.
+    ///
+    /// Returns `None` if `query` leaves out no rows, or if its rows are sorted, grouped or
+    /// distinct.
     pub fn of(query: &Query) -> Option<CountingQuery> {
         let leaves_out = matches!(query.window, Some(Window::First { offset: 1.., .. }));
         if !leaves_out || !query.keeps_found_order() {
@@ -53,7 +55,7 @@ fn counted_paths(query: &Query) -> Vec<usize> {
     order::distinct(counted)
 }
 
-/// Returns whether a path may lead to several nodes of one object.
+/// Returns whether a path can lead to several nodes of one object.
 fn may_repeat(path: &IdentifiedPath) -> bool {
     path.steps.iter().any(|step| is_list(step.attr))
 }

@@ -151,16 +151,16 @@ fn is_run(piece: &str) -> bool {
     first.is_some_and(|c| SIGNS.contains(&c) || is_in(&DASHES, c))
 }
 
-/// Returns whether this is a text whose first character other than spaces and quotes is a tab or an
-/// end of line: some readers drop those.
+/// Returns whether the first character other than spaces and quotes is a tab or an end of line,
+/// which some readers drop.
 fn begins_with_control(text: &str) -> bool {
     let blank = |c: char| c != '\t' && c != '\r' && c != '\n' && is_trimmed(c);
     text.trim_start_matches(blank)
         .starts_with(['\t', '\r', '\n'])
 }
 
-/// Returns whether a reader may drop a character at the start of a cell: white space, controls,
-/// invisible characters, quotes. Letters are tested first, because most texts begin with one.
+/// Returns whether a reader can drop a character at the start of a cell: white space, a control, an
+/// invisible character, or a quote. Letters are tested first, because most texts begin with one.
 fn is_trimmed(c: char) -> bool {
     !c.is_ascii_alphanumeric()
         && (c.is_whitespace() || c.is_control() || is_in(&QUOTES, c) || is_in(&IGNORABLE, c))
@@ -222,7 +222,7 @@ mod tests {
         }
     }
 
-    /// A line of CSV as `table` writes it.
+    /// Returns a line of CSV as `table` writes it.
     fn line(texts: &[String]) -> String {
         let mut out = String::new();
         for (i, text) in texts.iter().enumerate() {
@@ -232,8 +232,8 @@ mod tests {
         out
     }
 
-    /// The cells of a reader that honours quotes at the start of a cell and splits at one
-    /// separator.
+    /// Returns the cells that a reader finds. It respects quotes at the start of a cell and splits
+    /// at one separator.
     fn cells(text: &str, separator: char) -> Vec<String> {
         let (mut out, mut cell, mut quoted) = (Vec::new(), String::new(), false);
         let mut rest = text.chars().peekable();
@@ -252,8 +252,8 @@ mod tests {
         out
     }
 
-    /// A spreadsheet's view, written apart from the rule above: what is left after blanks and
-    /// quotes begins a formula.
+    /// Returns whether a spreadsheet would execute a cell, by a rule that is independent of the one
+    /// above: the text after blanks and quotes begins a formula.
     fn runs(cell: &str) -> bool {
         let blank = |c: char| {
             c.is_whitespace()
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cases_that_the_page_shares() {
+    fn shared_cases_of_the_page_are_guarded() {
         for case in include_str!("../../../../tests/cases/csv/guard.ndjson").lines() {
             let of = aqlite_rm::json::members(case).unwrap();
             let value = |key: &str| {

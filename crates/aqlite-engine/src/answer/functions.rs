@@ -332,13 +332,13 @@ impl AggregateEntry {
 
 impl FunctionEntry {
     /// Returns the smallest number of arguments.
-    pub fn least_arguments(&self) -> usize {
+    pub fn min_arguments(&self) -> usize {
         let optional = |p: &&FormalParameter| p.occurrence != Occurrence::Optional;
         self.parameters.iter().filter(optional).count()
     }
 
     /// Returns the greatest number of arguments; `None` if there is no greatest one.
-    pub fn most_arguments(&self) -> Option<usize> {
+    pub fn max_arguments(&self) -> Option<usize> {
         let is_repeated = self
             .parameters
             .iter()
@@ -422,7 +422,7 @@ mod tests {
     fn numbers_of_arguments_follow_from_the_parameters() {
         let range = |function: Function| {
             let entry = function.entry();
-            (entry.least_arguments(), entry.most_arguments())
+            (entry.min_arguments(), entry.max_arguments())
         };
         assert_eq!(range(Function::Round), (1, Some(2)));
         assert_eq!(range(Function::ConcatWs), (2, None));
@@ -432,7 +432,7 @@ mod tests {
         assert_eq!(Function::Abs.entry().parameter(1), None);
     }
 
-    /// `parameter` and `most_arguments` rely on this order.
+    /// `parameter` and `max_arguments` rely on this order.
     #[test]
     fn optional_and_repeated_parameters_come_last() {
         for function in Function::ALL {

@@ -1,9 +1,8 @@
-//! The list behind MATCHES, found in by hash: a list of many values costs as much for each row as
-//! one of a few.
+//! The members of MATCHES, indexed by hash: the cost for each row does not depend on their number.
 //!
-//! Membership is AQL equality, so a list has a set for each type that its values may meet: numbers
-//! by value, texts as they are, and for each kind of temporal value the intervals that its texts
-//! name. Version uids are found by the short forms that name them, too.
+//! Membership is the equality of AQL. A list has a set for each type that its values can equal:
+//! numbers by value, texts as they are, and for each kind of temporal value the intervals that its
+//! texts denote. Version uids are also found by their short forms.
 
 use super::query::Literal;
 use aqlite_rm::exact::Exact;
@@ -13,23 +12,22 @@ use hashbrown::HashSet;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-/// The members behind one MATCHES: the values of one or more lists.
+/// The members of one MATCHES: the values of one or more lists.
 ///
-/// Lists are shared: those of a parameter or a value set are indexed once, however many conditions
-/// name them.
+/// Lists are shared. The values of a parameter or a value set are indexed once for all conditions.
 #[derive(Clone, Default)]
 pub struct Members {
     lists: Vec<Arc<List>>,
-    /// Whether uids of objects, and of versions without the system, name versions.
+    /// Whether the uid of an object, and the uid of a version without its system, match versions.
     by_short_uid: bool,
 }
 
-/// Values, and the indexes that find them, each made when it is first needed.
+/// Literals with the indexes that find them. Each index is built when it is first needed.
 #[derive(Default)]
 pub struct List {
     literals: Vec<Literal>,
     sets: OnceLock<Sets>,
-    /// For DATE, TIME, DATE_TIME and DURATION.
+    /// The indexes for DATE, TIME, DATE_TIME and DURATION.
     moments: [OnceLock<Moments>; 4],
     short_uids: OnceLock<HashSet<ShortUid>>,
 }
@@ -39,20 +37,20 @@ pub struct List {
 pub struct ShortUid {
     /// The uid of the object.
     pub object: String,
-    /// The number of the version; absent: any.
+    /// The number of the version; `None` for any version.
     pub number: Option<String>,
 }
 
-/// Bytes of the longest short form: a UUID, four colons and a number.
-const LONGEST_SHORT_UID: usize = 36 + 4 + 20;
+/// The bytes of the longest short form: a UUID, four colons and a number.
+const MAX_SHORT_UID_BYTES: usize = 36 + 4 + 20;
 
 impl ShortUid {
-    /// The short form that a literal is, if it is one.
+    /// Parses a literal as a short form; `None` if it is none.
     pub fn of(literal: &Literal) -> Option<ShortUid> {
         let (Literal::Text(text) | Literal::Untyped(text)) = literal else {
             return None;
         };
-        if text.len() > LONGEST_SHORT_UID {
+        if text.len() > MAX_SHORT_UID_BYTES {
             return None;
         }
         let (object, number) = match text.split_once("::::") {
@@ -72,41 +70,41 @@ impl ShortUid {
 /// The values of a list, by type.
 #[derive(Clone, Default)]
 struct Sets {
-    /// Numbers, by their bits; zero has no sign.
+    /// Numbers by their bits; zero has no sign.
     numbers: HashSet<(u64, u64)>,
-    /// Numbers that were given as texts of a URL.
+    /// Numbers that are texts of URL parameters.
     untyped_numbers: HashSet<(u64, u64)>,
     texts: HashSet<Arc<str>>,
-    /// Whether there is `false`, `true`, as such and as the text of a URL.
+    /// Whether `false` and `true` are members, as booleans or as texts of URL parameters.
     booleans: [bool; 2],
     untyped_booleans: [bool; 2],
-    /// Whether there is a value that equals nothing: NULL.
+    /// Whether NULL is a member, which equals nothing.
     has_null: bool,
     has_number: bool,
     has_boolean: bool,
     has_text: bool,
-    /// Whether there is a text of a URL that is no number, or no boolean.
+    /// Whether a text of a URL parameter is no number, and whether one is no boolean.
     not_number: bool,
     not_boolean: bool,
 }
 
-/// The texts of a list as temporal values, where they meet one of some kind.
+/// The texts of a list that are temporal values of some kind.
 #[derive(Clone, Default)]
 struct Moments {
-    keys: HashSet<Key>,
-    /// Texts that are no temporal value.
+    keys: HashSet<TemporalKey>,
+    /// Texts that are no temporal values.
     others: HashSet<Arc<str>>,
     axes: Vec<Axis>,
 }
 
-type Key = (i64, i64, i64);
+type TemporalKey = (i64, i64, i64);
 
-fn key(temporal: Temporal) -> Key {
+fn key(temporal: Temporal) -> TemporalKey {
     (temporal.earliest, temporal.latest, temporal.finer)
 }
 
 impl Members {
-    /// The values of some lists.
+    /// Creates the members from lists.
     pub fn new(lists: Vec<Arc<List>>) -> Members {
         Members {
             lists,
@@ -114,7 +112,7 @@ impl Members {
         }
     }
 
-    /// Lets short forms of version uids match the versions that they name.
+    /// Makes short forms of version uids match the versions that they denote.
     #[must_use]
     pub fn by_short_uid(self) -> Members {
         Members {
@@ -123,42 +121,42 @@ impl Members {
         }
     }
 
-    /// Returns whether short forms of version uids match the versions that they name.
+    /// Returns whether short forms of version uids match the versions that they denote.
     pub fn is_by_short_uid(&self) -> bool {
         self.by_short_uid
     }
 
-    /// The values.
+    /// Returns the values of all lists.
     pub fn literals(&self) -> impl Iterator<Item = &Literal> {
         self.lists.iter().flat_map(|list| &list.literals)
     }
 
-    /// The number of values.
+    /// Returns the number of values.
     pub fn len(&self) -> usize {
         self.lists.iter().map(|list| list.literals.len()).sum()
     }
 
-    /// True without values.
+    /// Returns whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.lists.iter().all(|list| list.literals.is_empty())
     }
 
-    /// The number of lists, each of which is looked into for a value that no other has.
+    /// Returns the number of lists. A lookup searches each of them until one has the value.
     pub(super) fn lists(&self) -> usize {
         self.lists.len()
     }
 
-    /// Whether a number is a member; `None` is unknown.
+    /// Returns whether a number is a member; `None` is unknown.
     pub(super) fn has_number(&self, number: Exact) -> Option<bool> {
         self.any(|list| list.has_number(number))
     }
 
-    /// Whether a boolean is a member.
+    /// Returns whether a boolean is a member; `None` is unknown.
     pub(super) fn has_boolean(&self, flag: bool) -> Option<bool> {
         self.any(|list| list.has_boolean(flag))
     }
 
-    /// Whether a text is a member.
+    /// Returns whether a text is a member; `None` is unknown.
     pub(super) fn has_text(&self, text: &str) -> Option<bool> {
         self.any(|list| match list.has_text(text) {
             Some(true) => Some(true),
@@ -167,24 +165,24 @@ impl Members {
         })
     }
 
-    /// Whether the text of a stored temporal value is a member.
+    /// Returns whether the text of a stored temporal value is a member; `None` is unknown.
     pub(super) fn has_temporal(&self, kind: TemporalKind, text: &str) -> Option<bool> {
         self.any(|list| list.has_temporal(kind, text))
     }
 
-    /// Whether a whole temporal object is a member.
+    /// Returns whether a whole temporal object is a member; `None` is unknown.
     pub(super) fn has_temporal_object(&self, kind: TemporalKind, text: &str) -> Option<bool> {
         self.any(|list| list.has_temporal_object(kind, text))
     }
 
-    /// The OR of the answers of the lists.
+    /// Returns the OR of the outcomes for all lists.
     fn any(&self, test: impl Fn(&List) -> Option<bool>) -> Option<bool> {
         let mut found = Some(false);
         for list in &self.lists {
             match test(list) {
                 Some(true) => return Some(true),
                 Some(false) => {}
-                // Unknown, unless another list has the value.
+                // The outcome is unknown unless a later list has the value.
                 None => found = None,
             }
         }
@@ -193,7 +191,7 @@ impl Members {
 }
 
 impl List {
-    /// A list of these values.
+    /// Creates a list of literals.
     pub fn new(literals: Vec<Literal>) -> Arc<List> {
         Arc::new(List {
             literals,
@@ -201,12 +199,12 @@ impl List {
         })
     }
 
-    /// The values.
+    /// Returns the literals.
     pub fn literals(&self) -> &[Literal] {
         &self.literals
     }
 
-    /// Whether a number is a member; `None` is unknown.
+    /// Returns whether a number is a member; `None` is unknown.
     fn has_number(&self, number: Exact) -> Option<bool> {
         let sets = self.sets();
         let (is_nan, bits) = (number.double().is_nan(), number.bits());
@@ -220,7 +218,7 @@ impl List {
         )
     }
 
-    /// Whether a boolean is a member.
+    /// Returns whether a boolean is a member; `None` is unknown.
     fn has_boolean(&self, flag: bool) -> Option<bool> {
         let sets = self.sets();
         let is_set = |[no, yes]: [bool; 2]| if flag { yes } else { no };
@@ -230,7 +228,7 @@ impl List {
         )
     }
 
-    /// Whether a text is a member.
+    /// Returns whether a text is a member; `None` is unknown.
     fn has_text(&self, text: &str) -> Option<bool> {
         let sets = self.sets();
         truth(
@@ -239,7 +237,7 @@ impl List {
         )
     }
 
-    /// Whether the text of a stored temporal value is a member.
+    /// Returns whether the text of a stored temporal value is a member; `None` is unknown.
     fn has_temporal(&self, kind: TemporalKind, text: &str) -> Option<bool> {
         let sets = self.sets();
         let comparable = !(sets.has_null || sets.has_number || sets.has_boolean);
@@ -255,7 +253,7 @@ impl List {
         )
     }
 
-    /// Whether a whole temporal object is a member.
+    /// Returns whether a whole temporal object is a member; `None` is unknown.
     fn has_temporal_object(&self, kind: TemporalKind, text: &str) -> Option<bool> {
         let sets = self.sets();
         let comparable = !(sets.has_null || sets.has_boolean || sets.has_number);
@@ -272,7 +270,7 @@ impl List {
     fn sets(&self) -> &Sets {
         self.sets.get_or_init(|| {
             let mut sets = Sets::default();
-            // A text of megabytes that a query names a thousand times is hashed once.
+            // A query can name a text of megabytes a thousand times. It is hashed once.
             let mut seen = HashSet::new();
             for literal in &self.literals {
                 let is_new = match literal {
@@ -288,7 +286,7 @@ impl List {
         })
     }
 
-    /// The texts as values that meet one of a kind.
+    /// Returns the texts that denote temporal values comparable with a kind.
     fn moments(&self, kind: TemporalKind) -> &Moments {
         let place = match kind {
             TemporalKind::Date => 0,
@@ -317,7 +315,7 @@ impl List {
         })
     }
 
-    /// True when a short form among the values names the version with this uid.
+    /// Returns whether a short form among the values denotes the version with this uid.
     fn names(&self, uid: &str) -> bool {
         let short_uids = self
             .short_uids
@@ -344,7 +342,7 @@ impl Moments {
     }
 }
 
-/// Records that a set of booleans has this one.
+/// Records the presence of a boolean.
 fn mark(booleans: &mut [bool; 2], flag: bool) {
     let [no, yes] = booleans;
     *(if flag { yes } else { no }) = true;
@@ -373,8 +371,8 @@ impl Sets {
         }
     }
 
-    /// Adds a literal whose type is unknown: as a text, and as a number and a boolean if it can be
-    /// read as one.
+    /// Adds a literal of unknown type: as a text, and as a number or boolean if it can be parsed as
+    /// one.
     fn add_untyped(&mut self, text: &Arc<str>) {
         self.texts.insert(Arc::clone(text));
         match Exact::parse(text.trim()) {
@@ -392,7 +390,8 @@ impl Sets {
     }
 }
 
-/// Returns whether a member was found; else false, or unknown where not all could be compared.
+/// Returns true if a member was found. Otherwise returns false, or unknown if a member could not be
+/// compared.
 fn truth(found: bool, comparable: bool) -> Option<bool> {
     match (found, comparable) {
         (true, _) => Some(true),

@@ -1,5 +1,4 @@
-//! The plan of a query: what it needs from a repository, and everything that is decided once for
-//! all documents.
+//! The plan of a query: its scan, and everything that is computed once for all documents.
 
 use super::counting::CountingQuery;
 use super::plan_cache::PlanCache;
@@ -16,31 +15,31 @@ use aqlite_rm::diag::{Diagnostic, Span};
 use aqlite_rm::id::is_archetype_id;
 use aqlite_rm::pattern::Pattern;
 
-/// The most different paths that a query may have.
+/// The largest number of distinct paths of a query.
 pub const MAX_PATHS: usize = 256;
 
-/// A query, planned.
+/// A planned query.
 #[derive(Debug)]
 pub struct Plan {
     pub(super) query: Query,
     pub(super) tries: Vec<Trie>,
     /// The plan of each path of [`Query::exists`], under the same index.
     pub(super) exists: Vec<ExistsPlan>,
-    /// Columns of a row: all paths, then captured steps; at least one, so that a row without paths
-    /// is one.
+    /// The number of columns of a row: all paths, then captured steps. At least 1, so that rows
+    /// without paths can be counted.
     pub(super) width: usize,
     /// Whether each row belongs to one document only.
     pub(super) single: bool,
-    /// Archetypes match by equality only.
+    /// Whether archetype ids match by equality only, without specializations.
     pub(super) exact: bool,
     pub(super) regexes: Vec<(String, Pattern)>,
-    /// Whether one row may cost so much that rows are tested before any of them is given to the
-    /// output: see [`is_costly`].
+    /// Whether rows can cost so much that all of them are tested before the first is output: see
+    /// [`is_costly`].
     pub(super) costly: bool,
     pub(super) plan_cache: PlanCache,
-    /// The plan that counts the rows, of a query that leaves out the first ones.
+    /// The plan that counts the rows, for a query that leaves out its first rows.
     pub(super) counting: Option<Box<Plan>>,
-    /// The plan that finds the documents first that can be joined, of a query that joins some.
+    /// The semi-joins of a query that joins documents.
     pub(super) semi_join: Option<Box<SemiJoin>>,
     scan: Scan,
 }
@@ -68,7 +67,7 @@ impl PathSet {
     }
 }
 
-/// The code of a broken invariant in a query or its plan. A host answers it as an internal error.
+/// The code of a broken invariant in a query or its plan. A host reports it as an internal error.
 pub const BROKEN_INVARIANT: &str = "AQL0901";
 
 /// Returns the error of a broken invariant.
@@ -80,10 +79,10 @@ fn broken(what: &str) -> Diagnostic {
 
 /// Plans a checked query.
 ///
-/// `ehr` narrows it to one EHR; `exact` compares archetype ids by equality only.
+/// `ehr` limits it to one EHR; `exact` compares archetype ids by equality only.
 ///
 /// # Errors
-/// When the query is larger than the engine allows, or uses a container class that cannot be bound.
+/// If the query exceeds a limit of the engine, or reads a class that cannot be bound.
 pub fn plan(query: Query, ehr: Option<&str>, exact: bool) -> Result<Plan, Vec<Diagnostic>> {
     check_answerable(&query)?;
     let counting = CountingQuery::of(&query);
@@ -96,7 +95,7 @@ pub fn plan(query: Query, ehr: Option<&str>, exact: bool) -> Result<Plan, Vec<Di
     Ok(plan)
 }
 
-/// Plans a query of which only these paths are read.
+/// Plans a query of which only some paths are read, given by their indexes.
 pub(super) fn plan_paths(
     query: Query,
     paths: &[usize],
@@ -109,10 +108,11 @@ pub(super) fn plan_paths(
     let exists = exists_plans(&query, &mut tries, &mut width)?;
     let regexes = regexes(&query)?;
     let derived = uses_derived(&query);
-    // Status and derived objects are not part of the document, so their rows need other documents.
+    // The status and derived objects are not part of a document, so their rows need other
+    // documents.
     let single = is_single(&query.from) && !uses_status(&query) && !derived;
     let mut scan = scan(&query, ehr, single);
-    // Derived objects are made from old versions too.
+    // Derived objects are computed from old versions too.
     scan.all_versions |= derived;
     scan.derived = derived;
     Ok(Plan {
@@ -131,8 +131,8 @@ pub(super) fn plan_paths(
     })
 }
 
-/// Checks that the query is within the limits of the engine, and binds only classes that it can
-/// bind.
+/// Checks that the query is within the limits of the engine, and reads only classes that can be
+/// bound.
 fn check_answerable(query: &Query) -> Result<(), Vec<Diagnostic>> {
     let refusal = too_many_paths(query)
         .or_else(|| unanswerable_class_in_from(query))
@@ -151,15 +151,15 @@ fn too_many_paths(query: &Query) -> Option<Diagnostic> {
     })
 }
 
-/// Returns the error of a query with a class in FROM that no query can bind. The checker has reported
+/// Returns the error of a query with a class in FROM that cannot be bound. The checker has reported
 /// it with its position.
 fn unanswerable_class_in_from(query: &Query) -> Option<Diagnostic> {
     let mut classes = query.variables.iter().map(|variable| variable.class);
     classes.find_map(|class| unanswerable_class(class, Span::default()))
 }
 
-/// Returns the error of a class in FROM, written at `span`, whose objects no query can read: a
-/// CONTRIBUTION, and classes of the demographic model.
+/// Returns the error of a class in FROM, written at `span`, that cannot be bound: CONTRIBUTION and
+/// the classes of the demographic model.
 pub fn unanswerable_class(class: Cls, span: Span) -> Option<Diagnostic> {
     let (reason, help) = if class.is_a(Cls::CONTRIBUTION) {
         (
@@ -178,7 +178,8 @@ pub fn unanswerable_class(class: Cls, span: Span) -> Option<Diagnostic> {
     Some(Diagnostic::error("AQL0504", span, message).with_help(help))
 }
 
-/// Returns the error of a query with a path that starts at no variable, which the checker excludes.
+/// Returns the error of a query with a path that starts at no variable. The checker rejects such
+/// paths.
 fn path_without_variable(query: &Query) -> Option<Diagnostic> {
     let starts_nowhere = |p: &IdentifiedPath| query.variables.get(p.variable).is_none();
     let mut paths = query.paths.iter().chain(&query.exists);
@@ -187,7 +188,7 @@ fn path_without_variable(query: &Query) -> Option<Diagnostic> {
         .then(|| broken("a path starts at no variable of FROM"))
 }
 
-/// Builds one trie for each variable with some of these paths, in order of first use.
+/// Builds one trie for each variable that has some of these paths, in order of first use.
 fn path_tries(query: &Query, paths: &[usize]) -> Vec<Trie> {
     let variable = |path: &usize| query.paths.get(*path).map(|p| p.variable);
     let mut tries: Vec<Trie> = Vec::new();
@@ -202,7 +203,7 @@ fn path_tries(query: &Query, paths: &[usize]) -> Vec<Trie> {
     tries
 }
 
-/// Plans the paths of EXISTS. `width` grows by the columns that their plans capture.
+/// Plans the paths of EXISTS. Adds the columns that their plans capture to `width`.
 fn exists_plans(
     query: &Query,
     tries: &mut Vec<Trie>,
@@ -224,10 +225,11 @@ fn exists_plans(
     Ok(exists)
 }
 
-/// Conditions above which a query is costly, and columns that are more than paths.
-const MANY: usize = 16;
+/// The number of tests above which a query is costly, and of columns with other expressions than
+/// paths.
+const MAX_CHEAP_TESTS: usize = 16;
 
-/// Returns whether the rows of a query cost much more than reading them: with LIKE, functions, many
+/// Returns whether the rows of a query cost much more than reading them: by LIKE, functions, many
 /// conditions or aggregates, or many columns that are compared.
 fn is_costly(query: &Query) -> bool {
     let columns = query.select.iter().map(|column| match &column.value {
@@ -239,12 +241,14 @@ fn is_costly(query: &Query) -> bool {
         .iter()
         .any(|column| matches!(column.value, ColumnValue::Aggregate(_)));
     let compares = query.distinct || is_grouped || !query.order.is_empty();
-    let is_wide = compares && query.select.len().max(query.order.len()) > MANY;
+    let is_wide = compares && query.select.len().max(query.order.len()) > MAX_CHEAP_TESTS;
     let condition = query.condition.as_ref();
-    is_wide || columns.sum::<usize>() > MANY || condition.map_or(0, tests_in) > MANY
+    is_wide
+        || columns.sum::<usize>() > MAX_CHEAP_TESTS
+        || condition.map_or(0, tests_in) > MAX_CHEAP_TESTS
 }
 
-/// Returns the number of tests in a condition. One LIKE or function call counts as many.
+/// Returns the number of tests in a condition. LIKE and function calls count as many tests.
 fn tests_in(condition: &Condition) -> usize {
     match condition {
         Condition::And(terms) | Condition::Or(terms) => terms.iter().map(tests_in).sum(),
@@ -252,7 +256,7 @@ fn tests_in(condition: &Condition) -> usize {
         // One LIKE or function call is sufficient to make a query costly.
         Condition::Like(..)
         | Condition::Compare(Expr::Call(..), ..)
-        | Condition::Compare(_, _, Expr::Call(..)) => MANY + 1,
+        | Condition::Compare(_, _, Expr::Call(..)) => MAX_CHEAP_TESTS + 1,
         _ => 1,
     }
 }
@@ -266,7 +270,7 @@ fn calls_in(expr: &Expr) -> usize {
     }
 }
 
-/// Returns whether this is classes of the demographic model, which no document of an EHR contains
+/// Returns whether a class belongs to the demographic model, which no document of an EHR contains
 /// (RM, Demographic Information Model).
 fn is_demographic(class: Cls) -> bool {
     const PARTS: [Cls; 7] = [
@@ -287,9 +291,8 @@ impl Plan {
         &self.scan
     }
 
-    /// Returns whether the rows of each document are in the result whatever the other documents are,
-    /// and in the order of the documents. Then the rows of several batches are those of each, one
-    /// after the other.
+    /// Returns whether the rows of a document do not depend on other documents and are in document
+    /// order. The rows of several batches then are those of each batch, one after the other.
     pub fn has_independent_rows(&self) -> bool {
         self.single && self.query.keeps_found_order() && self.query.window.is_none()
     }
@@ -299,12 +302,12 @@ impl Plan {
         self.exact
     }
 
-    /// Returns whether this is the plan of a query without an EHR among the arguments of [`plan`].
+    /// Returns whether this is the plan of a query, without the argument `ehr` of [`plan`].
     pub fn is_of(&self, query: &Query, exact: bool) -> bool {
         self.scan.ehr().is_none() && self.exact == exact && self.query == *query
     }
 
-    /// Returns the number of layouts about which the plan has cached results of earlier runs.
+    /// Returns the number of layouts for which the plan has cached results.
     pub fn cached_layouts(&self) -> usize {
         let semi_join = self.semi_join.as_ref().map(|join| &join.plan);
         let others = self.counting.as_deref().into_iter().chain(semi_join);
@@ -312,17 +315,18 @@ impl Plan {
         self.plan_cache.len() + others
     }
 
-    /// The checked query.
+    /// Returns the checked query.
     pub fn query(&self) -> &Query {
         &self.query
     }
 
-    /// The paths of its variables, merged.
+    /// Returns the merged paths of each variable.
     pub fn tries(&self) -> &[Trie] {
         &self.tries
     }
 
-    /// The same, asked of these EHRs only, queryable or not; for queries that name none.
+    /// Limits the plan to some EHRs, including those that population queries do not read. The query
+    /// must name none.
     #[must_use]
     pub fn among(mut self, ehrs: &[String]) -> Plan {
         self.narrow(ehrs);
@@ -339,7 +343,7 @@ impl Plan {
         }
     }
 
-    /// Returns the plan as one for the data of a query that joins documents of an EHR.
+    /// Returns the plan with the scan of a query that joins documents of an EHR.
     pub(super) fn for_join_of(self, scan: &Scan) -> Plan {
         Plan {
             single: false,
@@ -349,8 +353,7 @@ impl Plan {
     }
 }
 
-/// The references of an EHR, which are not stored with it but follow from its documents. An
-/// EHR_ACCESS is never stored.
+/// The attributes of an EHR that are derived from its documents. An EHR_ACCESS is never stored.
 pub(super) const EHR_REFERENCES: [Attr; 4] = [
     Attr::COMPOSITIONS,
     Attr::CONTRIBUTIONS,
@@ -358,8 +361,8 @@ pub(super) const EHR_REFERENCES: [Attr; 4] = [
     Attr::FOLDERS,
 ];
 
-/// Returns whether a query needs objects that follow from all versions of an EHR: its references,
-/// or VERSIONED_OBJECTs.
+/// Returns whether a query reads objects that are derived from all versions of an EHR: its
+/// references, or VERSIONED_OBJECTs.
 fn uses_derived(query: &Query) -> bool {
     query
         .variables
@@ -368,7 +371,7 @@ fn uses_derived(query: &Query) -> bool {
         || leaves_ehr_by(query, &EHR_REFERENCES)
 }
 
-/// Returns whether a path from an EHR, in a clause or in brackets, starts with one of these
+/// Returns whether a path from an EHR, in a clause or a predicate, starts with one of some
 /// attributes.
 fn leaves_ehr_by(query: &Query, attrs: &[Attr]) -> bool {
     let mut found = false;
@@ -425,7 +428,7 @@ fn regexes(query: &Query) -> Result<Vec<(String, Pattern)>, Vec<Diagnostic>> {
             .chain(path.steps.iter().filter_map(|s| s.predicate.as_ref()));
         patterns.extend(predicates.flat_map(patterns_of));
     }
-    // The checker has reported a pattern that does not compile with its position.
+    // The checker has reported patterns that do not compile, with their positions.
     let compile = |pattern: String| match compile_pattern(&pattern, Span::default()) {
         Ok(compiled) => Ok((pattern, compiled)),
         Err(problem) => Err(vec![problem]),
@@ -436,7 +439,7 @@ fn regexes(query: &Query) -> Result<Vec<(String, Pattern)>, Vec<Diagnostic>> {
 /// Compiles the pattern of a predicate, written at `span`, without the slashes around it.
 ///
 /// # Errors
-/// A pattern that [`Pattern::compile`] does not support.
+/// For a pattern that [`Pattern::compile`] does not support.
 pub fn compile_pattern(pattern: &str, span: Span) -> Result<Pattern, Diagnostic> {
     Pattern::compile(pattern).ok_or_else(|| {
         let message = format!("`/{pattern}/` is not a regular expression that is known here");
@@ -456,7 +459,7 @@ fn patterns_of(predicate: &Predicate) -> Vec<String> {
     }
 }
 
-/// Visits the class expressions, outermost first.
+/// Visits the class expressions of FROM, outermost first.
 pub(super) fn each_class<'q>(source: &'q Source, visit: &mut dyn FnMut(&'q ClassExpr)) {
     match source {
         Source::And(left, right) | Source::Or(left, right) => {
@@ -472,7 +475,7 @@ pub(super) fn each_class<'q>(source: &'q Source, visit: &mut dyn FnMut(&'q Class
     }
 }
 
-/// Returns whether FROM is a chain down to one document: no join, no folder, no EHR without
+/// Returns whether FROM is a chain to one document: without joins, folders, and EHRs without
 /// documents.
 pub(super) fn is_single(from: &Source) -> bool {
     let Source::Class(expr) = from else {
@@ -483,7 +486,8 @@ pub(super) fn is_single(from: &Source) -> bool {
         (_, Cls::EHR) => false,
         _ => {
             let mut folders = false;
-            // A LOCATABLE with CONTAINS may be a folder, which contains the listed compositions.
+            // A LOCATABLE with CONTAINS can be a folder, which contains the compositions that it
+            // references.
             let lists = |e: &ClassExpr| {
                 e.class == Cls::FOLDER
                     || (e.contains != Contains::Nothing && Cls::FOLDER.is_a(e.class))
@@ -494,7 +498,7 @@ pub(super) fn is_single(from: &Source) -> bool {
     }
 }
 
-/// Returns whether a query reads the EHR_STATUS of an EHR by a path from the EHR, or shows an EHR.
+/// Returns whether a query reads the EHR_STATUS by a path from the EHR, or returns an EHR.
 pub(super) fn uses_status(query: &Query) -> bool {
     let whole = |p: &IdentifiedPath| p.steps.is_empty() && class_of(query, p.variable) == Cls::EHR;
     query.paths.iter().any(whole) || leaves_ehr_by(query, &[Attr::EHR_STATUS])
@@ -507,7 +511,7 @@ fn scan(query: &Query, ehr: Option<&str>, single: bool) -> Scan {
     });
     let ehr = ehr.map(str::to_owned).or_else(|| named_ehr(query));
     Scan {
-        // A query for one EHR reads it even if population queries do not.
+        // A query for one EHR reads it even if population queries leave it out.
         unqueryable: ehr.is_some(),
         ehrs: ehr.map(|ehr| vec![ehr]),
         kinds: kinds(query, single),
@@ -515,7 +519,7 @@ fn scan(query: &Query, ehr: Option<&str>, single: bool) -> Scan {
         whole_ehrs: !single,
         derived: false,
         empty_ehrs: !single,
-        // A document without the archetype can be left out only if rows need one document each.
+        // Documents without an archetype can be left out only if each row belongs to one document.
         archetypes: if single {
             archetypes(&query.from)
         } else {
@@ -525,7 +529,7 @@ fn scan(query: &Query, ehr: Option<&str>, single: bool) -> Scan {
     }
 }
 
-/// The kinds of documents that a query can read; none for a query of EHRs alone.
+/// Returns the kinds of documents that a query can read; none if it reads EHRs only.
 fn kinds(query: &Query, single: bool) -> Vec<ObjectKind> {
     let mut all = vec![
         ObjectKind::Composition,
@@ -542,7 +546,8 @@ fn kinds(query: &Query, single: bool) -> Vec<ObjectKind> {
     all
 }
 
-/// False when neither a class of FROM nor a path from an EHR can lead to a document of this kind.
+/// Returns false if neither a class of FROM nor a path from an EHR can lead to a document of a
+/// kind.
 fn may_touch(query: &Query, kind: ObjectKind) -> bool {
     let mut touched = uses_derived(query) || kind == ObjectKind::EhrStatus && uses_status(query);
     each_class(&query.from, &mut |e| {
@@ -551,7 +556,7 @@ fn may_touch(query: &Query, kind: ObjectKind) -> bool {
     touched
 }
 
-/// False when no document of this kind has an object of this class.
+/// Returns false if no document of a kind has an object of a class.
 pub(super) fn may_occur_in(class: Cls, kind: ObjectKind) -> bool {
     match class {
         Cls::EHR_STATUS => kind == ObjectKind::EhrStatus,
@@ -562,7 +567,7 @@ pub(super) fn may_occur_in(class: Cls, kind: ObjectKind) -> bool {
     }
 }
 
-/// False when no document of this kind can satisfy the source.
+/// Returns false if no document of a kind can satisfy FROM.
 fn may_hold(source: &Source, kind: ObjectKind) -> bool {
     match source {
         Source::And(left, right) => may_hold(left, kind) && may_hold(right, kind),
@@ -578,11 +583,12 @@ fn may_hold(source: &Source, kind: ObjectKind) -> bool {
     }
 }
 
-/// The archetypes that a document must hold: those of the class expressions on every way to a row.
+/// Returns the archetypes that a document must have: those of the class expressions that each row
+/// binds.
 fn archetypes(source: &Source) -> Vec<ArchetypeGroup> {
     match source {
         Source::And(left, right) => [archetypes(left), archetypes(right)].concat(),
-        // Either side may give rows, so neither is required.
+        // Either side can have rows, so neither is required.
         Source::Or(..) => Vec::new(),
         Source::Class(expr) => {
             let mut found: Vec<ArchetypeGroup> = expr
@@ -599,13 +605,13 @@ fn archetypes(source: &Source) -> Vec<ArchetypeGroup> {
     }
 }
 
-/// The archetype ids of which a node must have one to pass.
+/// Returns the archetype ids of which a node must have one to pass a predicate.
 fn pinned_archetypes(predicate: &Predicate) -> Option<Vec<String>> {
     match predicate {
         Predicate::NodeId(id) if is_archetype_id(id) => Some(vec![id.to_string()]),
-        // All terms must hold, so one pinned term is sufficient.
+        // All terms must be true, so one term that requires an id is sufficient.
         Predicate::And(terms) => terms.iter().find_map(pinned_archetypes),
-        // Each alternative must be pinned, or documents without these ids could pass.
+        // Each alternative must require an id, or documents without these ids could pass.
         Predicate::Or(terms) => terms
             .iter()
             .map(pinned_archetypes)
@@ -615,7 +621,7 @@ fn pinned_archetypes(predicate: &Predicate) -> Option<Vec<String>> {
     }
 }
 
-/// The EHR that the query itself names: in the predicate of EHR, or in a conjunct of WHERE.
+/// Returns the EHR that a query names in the predicate of EHR, or in a conjunct of WHERE.
 fn named_ehr(query: &Query) -> Option<String> {
     let found = match &query.from {
         Source::Class(expr) if expr.class == Cls::EHR => {

@@ -1,4 +1,4 @@
-//! The plan cache: results about layouts that later documents, batches and runs of a plan reuse.
+//! The plan cache: results about layouts, which later documents, batches and runs of a plan reuse.
 
 use super::plan::PathSet;
 use crate::document::{ItemKind, Layout, Table};
@@ -9,13 +9,13 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::{Arc, Weak};
 
-/// The largest number of cached layouts. A full cache is emptied.
+/// The largest number of cached layouts. A full cache is cleared.
 const MAX_LAYOUTS: usize = 1 << 16;
 
-/// The largest number of cached lists of anchor tables. The oldest one gives way to a new one.
+/// The largest number of cached lists of anchor tables. A new list replaces the oldest one.
 const MAX_ANCHOR_TABLES: usize = 256;
 
-/// The cache of a plan, by layout, and by batch schema.
+/// The cache of a plan: by layout, and by batch schema.
 #[derive(Default)]
 pub(super) struct PlanCache {
     by_address: RefCell<HashMap<usize, Rc<CachedLayout>>>,
@@ -23,9 +23,9 @@ pub(super) struct PlanCache {
     anchor_tables: RefCell<VecDeque<(usize, Rc<AnchorTables>)>>,
 }
 
-/// The tables of one batch schema to whose fragments a variable can be bound.
+/// The tables of one batch schema whose fragments a variable can be bound to.
 pub(super) struct AnchorTables {
-    /// See `Batch::schema_id`.
+    /// The identifier of the batch schema: see `Batch::schema_id`.
     pub schema_id: u64,
     pub tables: Vec<u32>,
 }
@@ -33,17 +33,17 @@ pub(super) struct AnchorTables {
 /// The cached results about one layout.
 #[derive(Default)]
 pub(super) struct CachedLayout {
-    /// Keeps the address from being used again, not the layout.
+    /// Keeps the address of the layout from being reused, without keeping the layout.
     _layout: Weak<Layout>,
     candidates: RefCell<Vec<(usize, Rc<[Candidate]>)>>,
     passing: RefCell<Vec<(usize, Option<bool>)>>,
-    variants: RefCell<Vec<(Bound, Rc<DecisionTree>)>>,
+    variants: RefCell<Vec<(StepBinding, Rc<DecisionTree>)>>,
 }
 
-/// The largest number of cached variants of a step. Rows of other variants are walked.
+/// The largest number of cached variants of a step. Rows of further variants are walked.
 const MAX_VARIANTS: usize = 64;
 
-/// A layout variant: the expansion of a step for the rows with the same outcome of its tests.
+/// A layout variant: the expansion of a step for all rows with the same outcomes of presence tests.
 pub(super) struct LayoutVariant {
     /// The presence bitmaps that were tested, each with the outcome.
     pub tests: Vec<(u32, bool)>,
@@ -51,14 +51,14 @@ pub(super) struct LayoutVariant {
 }
 
 impl LayoutVariant {
-    /// Returns whether a fragment has this variant.
+    /// Returns whether a row has this variant.
     pub fn is_of(&self, table: &Table, row: u32) -> bool {
         self.tests
             .iter()
             .all(|(bitmap, is_present)| table.is_present(*bitmap, row) == *is_present)
     }
 
-    /// Returns the row templates, unless the expansion depends on further data.
+    /// Returns the row templates; `None` if the expansion is of another kind.
     pub fn rows(&self) -> Option<&[Cells]> {
         match &self.expansion {
             Expansion::Rows(rows) => Some(rows),
@@ -67,28 +67,28 @@ impl LayoutVariant {
     }
 }
 
-/// A step of a variable's paths, bound to an item with the paths that are alive there.
+/// A step of the paths of a variable, bound to an item, with the paths that are alive there.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Bound {
+pub(super) struct StepBinding {
     pub variable: usize,
     pub step: usize,
     pub item: u32,
     pub alive: PathSet,
 }
 
-/// A node to which a variable may be bound, or a repeated group to be searched.
+/// An item that a variable can be bound to, or a repeated group that must be searched.
 #[derive(Clone, Copy)]
 pub(super) struct Candidate {
     pub item: u32,
     pub group: Option<u32>,
-    /// The archetype root nearest above, within the fragment.
+    /// The nearest archetype root above it within the fragment.
     pub above: Option<u32>,
 }
 
-/// The filled columns of a row.
+/// The cells of a row template.
 pub(super) type Cells = Rc<[ProjectedCell]>;
 
-/// A projected cell of a row template: the item, and its leaf number if it is a leaf.
+/// A cell of a row template: a column of the row, and the item of the layout that fills it.
 #[derive(Clone, Copy)]
 pub(super) struct ProjectedCell {
     pub column: usize,
@@ -97,7 +97,7 @@ pub(super) struct ProjectedCell {
 }
 
 impl ProjectedCell {
-    /// An item of a layout in a column.
+    /// Creates the cell of a column that an item of a layout fills.
     pub fn of(layout: &Layout, column: usize, item: u32) -> ProjectedCell {
         let leaf = match layout.item(item).map(|i| i.kind) {
             Some(ItemKind::Leaf(_, leaf)) => Some(leaf),
@@ -109,23 +109,23 @@ impl ProjectedCell {
 
 /// The expansion of a step for one layout variant.
 pub(super) enum Expansion {
-    /// The row templates.
+    /// Row templates: fixed rows, each with the items that fill its cells.
     Rows(Vec<Cells>),
     /// One row for each row of the child rows of a repeated group.
     Group(GroupExpansion),
-    /// The expansion depends on leaf values or on several repeated groups: each row is walked.
+    /// The rows depend on leaf values or on several repeated groups, so each fragment is walked.
     Walk,
 }
 
 /// The repeated group on which the expansion of a layout variant depends.
 pub(super) struct GroupExpansion {
     pub group: u32,
-    /// The step that its child rows are instances of, and the paths that are alive before it.
+    /// The step whose instances the child rows are.
     pub step: usize,
     pub alive: PathSet,
-    /// The cells of every row.
+    /// The cells that the parent row contributes to the rows of its child rows.
     pub with: Cells,
-    /// The cells of the only row if no child row results in a row.
+    /// The cells of the only row of a parent row whose child rows result in no row.
     pub without: Cells,
 }
 
@@ -152,8 +152,8 @@ impl PlanCache {
         self.by_address.borrow().len()
     }
 
-    /// Returns the tables to whose fragments a variable can be bound; computed once for each batch
-    /// schema.
+    /// Returns the tables whose fragments a variable can be bound to. They are computed once for
+    /// each batch schema.
     pub fn anchor_tables(
         &self,
         variable: usize,
@@ -182,7 +182,7 @@ impl PlanCache {
 }
 
 impl CachedLayout {
-    /// The candidates for a variable, found once.
+    /// Returns the candidates for a variable, which are computed once.
     pub fn candidates(
         &self,
         variable: usize,
@@ -203,8 +203,8 @@ impl CachedLayout {
         })
     }
 
-    /// Whether the root passes the predicate of a variable, found once; `None` where leaf values
-    /// decide.
+    /// Returns whether the root passes the predicate of a variable; `None` if that depends on leaf
+    /// values. Computed once.
     pub fn passes(&self, variable: usize, find: impl FnOnce() -> Option<bool>) -> Option<bool> {
         let known = self
             .passing
@@ -220,7 +220,7 @@ impl CachedLayout {
     }
 
     /// Returns the decision tree of a step.
-    pub fn variants(&self, bound: Bound) -> Rc<DecisionTree> {
+    pub fn variants(&self, bound: StepBinding) -> Rc<DecisionTree> {
         let known = self
             .variants
             .borrow()
@@ -237,7 +237,7 @@ impl CachedLayout {
     }
 }
 
-/// The decision tree of a step: inner branches test presence bitmaps, outer ones hold variants.
+/// The decision tree of a step. Inner nodes test presence bitmaps, and leaves hold layout variants.
 pub(super) struct DecisionTree {
     /// The branches of each test: absent, then present. The first element is no test: all rows
     /// enter the tree by its branch for absent.
@@ -245,7 +245,7 @@ pub(super) struct DecisionTree {
     known: Cell<usize>,
 }
 
-/// A branch of the tree: the number of its test, and whether the bit of the row is present.
+/// A branch of the tree: the number of its test, and whether it is the branch for present bits.
 pub(super) type BranchId = (usize, bool);
 
 /// A branch of the decision tree.
@@ -253,7 +253,7 @@ pub(super) type BranchId = (usize, bool);
 pub(super) enum Branch {
     /// The layout variant of the rows that reach this branch.
     LayoutVariant(Rc<LayoutVariant>),
-    /// The number of a test, and its bitmap.
+    /// The number of the next test, and the presence bitmap that it tests.
     Test(usize, u32),
     /// A branch that no row has reached.
     #[default]
@@ -270,7 +270,7 @@ impl Default for DecisionTree {
 }
 
 impl DecisionTree {
-    /// The root.
+    /// The branch by which all rows enter the tree.
     pub const ENTRY: BranchId = (0, false);
 
     /// Returns a branch.
@@ -287,8 +287,8 @@ impl DecisionTree {
         }
     }
 
-    /// Returns the layout variant of a fragment with these presence bits, and computes an unknown
-    /// one.
+    /// Returns the layout variant of a fragment with these presence bits. An unknown one is
+    /// computed by `find`.
     pub fn variant(
         &self,
         is_present: impl Fn(u32) -> bool,
@@ -357,8 +357,7 @@ mod tests {
     use super::*;
     use aqlite_rm::arbitrary::Generator;
 
-    /// Creates a variant with random tests: each outcome decides the next test, and
-    /// sometimes what is_present in it, too.
+    /// Creates a variant with random tests. Each outcome determines the next test.
     fn variant_of(flags: u32, random: &mut Generator) -> LayoutVariant {
         let (mut tests, mut at) = (Vec::new(), 0);
         while at < 12 {
@@ -373,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fragment_comes_to_a_case_that_can_be_said_of_it() {
+    fn decision_tree_returns_a_variant_of_the_fragment() {
         for seed in 0..100 {
             let (variants, mut random) = (DecisionTree::default(), Generator::new(seed));
             let mut found = Vec::new();

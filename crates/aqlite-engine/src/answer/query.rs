@@ -1,8 +1,8 @@
-//! The checked form of a query: names resolved, classes known, parameters bound, no errors left, no
-//! spans.
+//! The checked form of a query: names are resolved, classes known, parameters bound, and spans
+//! removed.
 //!
-//! `check` lowers the syntax tree to it; the engine compiles it. Vocabulary of AQL Release 1.1.0,
-//! chapter 3.
+//! The checker lowers the syntax tree to it, and the engine compiles it. Terms are those of AQL
+//! Release 1.1.0, chapter 3.
 
 pub use super::functions::{
     Aggregate, AggregateEntry, AggregateFunction, FormalParameter, Function, FunctionEntry,
@@ -12,7 +12,7 @@ pub use super::members::{List, Members, ShortUid};
 use aqlite_rm::class::{Attr, Cls};
 use std::sync::Arc;
 
-/// A whole query, ready to be planned.
+/// A whole query that can be planned.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Query {
     /// The source of the rows (§ FROM).
@@ -37,8 +37,8 @@ pub struct Query {
 }
 
 impl Query {
-    /// Returns whether the rows are those that FROM and WHERE find, one by one and in the order in
-    /// which they are found: without ORDER BY, DISTINCT, aggregates and `TOP … BACKWARD`.
+    /// Returns whether the rows of the result are those that FROM and WHERE find, in the same
+    /// order: without ORDER BY, DISTINCT, aggregates and `TOP … BACKWARD`.
     pub fn keeps_found_order(&self) -> bool {
         let is_aggregate = |column: &Column| matches!(column.value, ColumnValue::Aggregate(_));
         let is_cut_at_end = matches!(self.window, Some(Window::Last { .. }));
@@ -48,9 +48,9 @@ impl Query {
 }
 
 impl Query {
-    /// Narrows the window to a page: at most `rows` rows, behind `offset` others. A page does not
-    /// reach beyond the LIMIT of the query. Returns false, and changes nothing, for `TOP …
-    /// BACKWARD`, which has no pages.
+    /// Limits the window to a page of at most `rows` rows, after `offset` others. A page does not
+    /// exceed the LIMIT of the query. Returns false and changes nothing for `TOP … BACKWARD`, which
+    /// has no pages.
     pub fn narrow_to_page(&mut self, offset: u64, rows: u64) -> bool {
         let (limit, start) = match self.window {
             Some(Window::Last { .. }) => return false,
@@ -58,7 +58,7 @@ impl Query {
             None => (u64::MAX, 0),
         };
         self.window = Some(Window::First {
-            // The rows of LIMIT that earlier pages have are not counted again.
+            // The rows of earlier pages count for LIMIT too.
             limit: rows.min(limit.saturating_sub(offset)),
             offset: start.saturating_add(offset),
         });
@@ -75,25 +75,25 @@ pub struct Variable {
     pub class: Cls,
 }
 
-/// FROM: what contains what.
+/// FROM: class expressions with their containment.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
     /// One class expression with the classes that it must or must not contain.
     Class(Box<ClassExpr>),
-    /// Both.
+    /// The conjunction of two sources.
     And(Box<Source>, Box<Source>),
-    /// One or both; the variables of an absent branch stay unbound.
+    /// The disjunction of two sources. The variables of a branch without a match stay unbound.
     Or(Box<Source>, Box<Source>),
 }
 
 /// `CLASS variable[predicate] CONTAINS …`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClassExpr {
-    /// Index into [`Query::variables`] (anonymous expressions have one too).
+    /// Index into [`Query::variables`]. Anonymous expressions have one too.
     pub variable: usize,
-    /// The class; `EHR`, `VERSION` and the VERSIONED_x containers bind more than document nodes.
+    /// The class. `EHR`, `VERSION` and VERSIONED_x bind other objects than nodes of documents.
     pub class: Cls,
-    /// For VERSION: which versions.
+    /// The versions that a VERSION expression binds.
     pub versions: Versions,
     /// The predicate in brackets.
     pub predicate: Option<Predicate>,
@@ -101,10 +101,10 @@ pub struct ClassExpr {
     pub contains: Contains,
 }
 
-/// Which versions a VERSION expression binds.
+/// The versions that a VERSION expression binds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Versions {
-    /// The latest, not deleted ones: the default, and `[LATEST_VERSION]`.
+    /// The latest versions that are not deleted: the default, and `[LATEST_VERSION]`.
     Latest,
     /// `[ALL_VERSIONS]`, or a predicate in brackets.
     All,
@@ -113,7 +113,7 @@ pub enum Versions {
 /// The right side of CONTAINS.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Contains {
-    /// Nothing is asked.
+    /// No containment.
     Nothing,
     /// `CONTAINS …`.
     Some(Source),
@@ -121,15 +121,15 @@ pub enum Contains {
     None(Source),
 }
 
-/// A predicate in brackets; two-valued (unknown counts as false).
+/// A predicate in brackets. It is two-valued: unknown counts as false.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Predicate {
-    /// All of them.
+    /// The conjunction.
     And(Vec<Predicate>),
-    /// One of them.
+    /// The disjunction.
     Or(Vec<Predicate>),
-    /// `[at0004]`, `[id5.1]`, `[openEHR-EHR-OBSERVATION.x.v1]`: `archetype_node_id`, by
-    /// specialisation too.
+    /// `[at0004]`, `[id5.1]`, `[openEHR-EHR-OBSERVATION.x.v1]`: a value of `archetype_node_id`, or
+    /// a specialization of it.
     NodeId(Arc<str>),
     /// `[path op value]`; `name/value = 'x'` is the long form of `[…, 'x']`.
     Compare(Vec<Step>, CompareOp, PredicateValue),
@@ -142,7 +142,7 @@ pub enum Predicate {
 pub enum PredicateValue {
     /// A literal or a bound parameter.
     Literal(Literal),
-    /// Another path from the same node.
+    /// A path from the same node.
     Path(Vec<Step>),
 }
 
@@ -153,9 +153,9 @@ pub struct IdentifiedPath {
     pub variable: usize,
     /// The predicate directly behind the variable.
     pub root: Option<Predicate>,
-    /// The steps; none for a bare variable.
+    /// The steps; empty for a bare variable.
     pub steps: Vec<Step>,
-    /// The path as the author wrote it, normalised in white space, with the variable:
+    /// The path as written, with normalized white space and with the variable:
     /// `o/data[at0001]/origin/value`.
     pub text: String,
 }
@@ -172,9 +172,9 @@ pub struct Step {
 /// One output column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// The alias, or `#<index from 0>`.
+    /// The alias, or `#` and the index from 0.
     pub name: String,
-    /// The path as written (with the variable) where the column is a path; else absent.
+    /// The path as written, with the variable; `None` if the column is no path.
     pub path: Option<String>,
     /// The value of the column.
     pub value: ColumnValue,
@@ -189,7 +189,7 @@ pub enum ColumnValue {
     Aggregate(Aggregate),
 }
 
-/// An expression of one row.
+/// An expression over one row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expr {
     /// Index into [`Query::paths`].
@@ -200,50 +200,51 @@ pub enum Expr {
     Call(Function, Vec<Expr>),
 }
 
-/// A value written in the query or bound to a parameter.
+/// A value that is written in the query or bound to a parameter.
 ///
-/// Its text is shared: a query may name a parameter of megabytes a thousand times.
+/// Its text is shared, because a query can name a parameter of megabytes a thousand times.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Literal {
     /// `NULL`.
     Null,
     /// `true`, `false`.
     Boolean(bool),
-    /// A number: its text as written. The checker bounds its length, for it is parsed for each row.
+    /// A number as its text. The checker limits its length, because it is parsed for each row.
     Number(Arc<str>),
-    /// A string, unescaped; dates and times are strings that are classified by content and by the
-    /// compared path.
+    /// A string without its escapes. Dates and times are strings, which are classified by content
+    /// and by the path that they are compared with.
     Text(Arc<str>),
-    /// Text of a URL parameter: it is converted to the type of the other side of a comparison.
+    /// The text of a URL parameter, which is converted to the type of the other side of a
+    /// comparison.
     Untyped(Arc<str>),
 }
 
 /// A condition of WHERE, in three-valued logic.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Condition {
-    /// Left to right.
+    /// The conjunction, evaluated from left to right.
     And(Vec<Condition>),
-    /// Left to right.
+    /// The disjunction, evaluated from left to right.
     Or(Vec<Condition>),
-    /// Swaps true and false, keeps unknown.
+    /// The negation; unknown stays unknown.
     Not(Box<Condition>),
     /// `a op b`.
     Compare(Expr, CompareOp, Expr),
-    /// `a LIKE pattern`; the pattern is checked.
+    /// `a LIKE pattern`, with a checked pattern.
     Like(Expr, LikePattern),
-    /// `a matches {…}`: parameters expanded, value sets resolved.
+    /// `a matches {…}`, with expanded parameters and value sets.
     Matches(Expr, Members),
-    /// `EXISTS path`: index into [`Query::exists`].
+    /// `EXISTS path`: an index into [`Query::exists`].
     Exists(usize),
-    /// A condition known before any row is seen.
+    /// A condition whose outcome does not depend on a row; `None` is unknown.
     Constant(Option<bool>),
 }
 
-/// A path that a condition reads.
+/// The use of a path in a condition.
 pub(super) enum PathUse {
-    /// Its value: index into [`Query::paths`].
+    /// The value of a path: an index into [`Query::paths`].
     Value(usize),
-    /// Whether it exists: index into [`Query::exists`].
+    /// The existence of a path: an index into [`Query::exists`].
     Existence(usize),
 }
 
@@ -276,15 +277,15 @@ impl Expr {
     }
 }
 
-/// A LIKE pattern: `*` any run, `?` one character. Cheap to clone.
+/// A LIKE pattern: `*` matches any run of characters, `?` one character. A clone shares the items.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LikePattern {
     items: Arc<[LikeItem]>,
-    least: usize,
+    min_bytes: usize,
 }
 
 impl LikePattern {
-    /// A pattern of these items.
+    /// Creates a pattern from its items.
     pub fn new(items: Vec<LikeItem>) -> LikePattern {
         let bytes = |item: &LikeItem| match item {
             LikeItem::Text(text) => text.len(),
@@ -292,29 +293,29 @@ impl LikePattern {
             LikeItem::One => 1,
             LikeItem::Any => 0,
         };
-        let least = items.iter().map(bytes).sum();
+        let min_bytes = items.iter().map(bytes).sum();
         LikePattern {
             items: items.into(),
-            least,
+            min_bytes,
         }
     }
 
-    /// The items, from left to right.
+    /// Returns the items from left to right.
     pub fn items(&self) -> &[LikeItem] {
         &self.items
     }
 
-    /// The bytes that a matching text has at least. A shorter text is not compared: searching it
-    /// for a long part of the pattern would cost the length of that part.
-    pub fn least(&self) -> usize {
-        self.least
+    /// Returns the least number of bytes of a matching text. Shorter texts are not compared,
+    /// because the search for a long item would cost the length of that item.
+    pub fn min_bytes(&self) -> usize {
+        self.min_bytes
     }
 }
 
-/// A piece of a LIKE pattern.
+/// An item of a LIKE pattern.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LikeItem {
-    /// Exactly this text.
+    /// This exact text.
     Text(String),
     /// One character.
     One,
@@ -368,7 +369,7 @@ impl CompareOp {
 pub struct OrderKey {
     /// The sort criterion.
     pub key: OrderBy,
-    /// DESC.
+    /// Whether the order is descending (`DESC`).
     pub descending: bool,
 }
 
@@ -377,11 +378,11 @@ pub struct OrderKey {
 pub enum OrderBy {
     /// Index into [`Query::paths`].
     Path(usize),
-    /// Index into [`Query::select`]: an alias, or a path that is a column of a grouped query.
+    /// Index into [`Query::select`]: an alias, or a path that is a column of a query with groups.
     Column(usize),
 }
 
-/// Which rows of the result are wanted.
+/// The rows of the result that are returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Window {
     /// `LIMIT limit OFFSET offset`, `TOP limit FORWARD`.

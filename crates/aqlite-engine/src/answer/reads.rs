@@ -1,4 +1,4 @@
-//! The variables and paths that a condition reads.
+//! Dependencies of a condition: the variables and paths that it reads.
 
 use super::query::{Condition, PathUse, Query};
 

@@ -1,7 +1,7 @@
 //! Result sets: columns and rows of cells, with stored content exactly as stored.
 //!
-//! Cells become text when they are written. Until then a cell is a number or a reference to a text
-//! in the dictionary of the batch or of the result set.
+//! Cells are formatted when they are written. Until then a cell is a number, or a reference to a
+//! text in the dictionary of the batch or of the result set.
 
 use super::eval::QueryError;
 use super::table::{CsvColumns, CsvOptions};
@@ -9,13 +9,13 @@ use crate::document::{Column, ColumnView, Dictionary, Number, Words};
 use aqlite_rm::json::quote_into;
 use hashbrown::HashMap;
 
-/// The answer of a query.
+/// The result of a query.
 #[derive(Clone, Debug, Default)]
 pub struct ResultSet {
     /// The columns, in SELECT order.
     pub columns: Vec<ResultColumn>,
     result_buffer: ResultBuffer,
-    /// The rows of the result buffer, in the order of the answer.
+    /// The numbers of the rows in the result buffer, in the order of the result.
     rows: Vec<u32>,
 }
 
@@ -25,7 +25,7 @@ pub struct ResultSet {
 pub enum ResultFormat {
     /// A JSON array of arrays.
     Json,
-    /// One JSON object on each line, with these names of members.
+    /// One JSON object on each line, with these member names.
     Ndjson(Vec<String>),
     /// Lines of CSV.
     Csv(CsvOptions, CsvColumns),
@@ -52,20 +52,20 @@ impl ResultFormat {
 /// A column of a result set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResultColumn {
-    /// The alias, or `#<index from 0>`.
+    /// The alias, or `#` and the index from 0.
     pub name: String,
-    /// The path as written, with its variable; absent for literals, functions and aggregates.
+    /// The path as written, with its variable; `None` for literals, functions and aggregates.
     pub path: Option<String>,
 }
 
-/// A cell of a result set, with its text as an `S`.
+/// A cell of a result set, whose text has the type `S`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cell<S> {
     /// NULL.
     Null,
     /// A boolean.
     Boolean(bool),
-    /// A number, as stored or computed.
+    /// A number as stored or computed.
     Number(Number<S>),
     /// A text.
     Text(S),
@@ -87,22 +87,22 @@ pub(super) enum CellRef {
     Boolean(bool),
     Decimal(f64, u8),
     Computed(f64),
-    /// The number of a word of the batch.
+    /// A text in the dictionary of the batch, by number.
     Word(u32),
-    /// The number of a text of the result buffer's own.
+    /// The digits of a number in the dictionary of the result buffer, by number.
     Token(u32),
     Text(u32),
     Json(u32),
 }
 
-/// The rows under construction: cells row by row, and their texts.
+/// Rows under construction: cells row by row, and the dictionary of their texts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ResultBuffer {
     width: usize,
     cells: Vec<CellRef>,
-    /// The texts of the batch that the last rows came from.
+    /// The dictionary of the batch of the last rows.
     words: Words,
-    /// The number of cells that no longer refer to these texts.
+    /// The number of leading cells that do not refer to the dictionary of the batch.
     detached: usize,
     own: Dictionary,
     /// The broken invariant, if any: rows are missing or incomplete.
@@ -132,10 +132,10 @@ impl ResultSet {
         }
     }
 
-    /// Creates the result set of rows that another program has answered.
+    /// Creates a result set from rows of another source.
     ///
     /// # Errors
-    /// [`QueryError::Broken`] if a row has not one cell for each column.
+    /// [`QueryError::Broken`] if a row does not have one cell for each column.
     pub fn from_rows(
         columns: Vec<ResultColumn>,
         rows: impl IntoIterator<Item = Vec<Cell<String>>>,
@@ -159,7 +159,7 @@ impl ResultSet {
         self.rows.is_empty()
     }
 
-    /// The rows, each with one cell a column.
+    /// Returns the rows, each with one cell for each column.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = Row<'_>> {
         self.rows.iter().map(|row| Row {
             held: self.result_buffer.row(*row),
@@ -167,18 +167,17 @@ impl ResultSet {
         })
     }
 
-    /// Bytes that it takes of the memory of the host, about.
+    /// Returns an estimate of the memory in use.
     pub fn footprint(&self) -> usize {
         self.result_buffer.footprint() + self.rows.capacity() * size_of::<u32>()
     }
 
-    /// Keeps the first rows only.
+    /// Removes all rows behind the first `rows`.
     pub fn truncate(&mut self, rows: usize) {
         self.rows.truncate(rows);
     }
 
-    /// Returns the bytes of the texts of a row, before they are written in a format; 0 if there is
-    /// no such row.
+    /// Returns the bytes of the texts of a row before formatting; 0 if there is no such row.
     pub fn row_bytes(&self, number: usize) -> usize {
         let row = self.rows.get(number);
         let cells = row.map_or(&[] as &[CellRef], |row| self.result_buffer.row(*row));
@@ -188,8 +187,8 @@ impl ResultSet {
             .sum()
     }
 
-    /// Appends rows from row `from` on, until `out` has at least `bytes` bytes. Once it has more
-    /// than `most`, the rest of a row may be missing.
+    /// Appends rows from row `from` on until `out` has at least `bytes` bytes. If it exceeds `most`
+    /// bytes, the rest of a row can be missing.
     ///
     /// Returns the index of the first row that was not written, or the number of rows.
     pub fn write_piece(
@@ -202,7 +201,8 @@ impl ResultSet {
         let rows = self.rows.get(from..).unwrap_or_default();
         for (number, row) in (from..).zip(rows) {
             let is_csv = matches!(format, ResultFormat::Csv(..));
-            // A row of CSV is written to its end, so a row that does not fit is left to the caller.
+            // A row of CSV is always written whole, so a row that does not fit is left to the
+            // caller.
             let has_room = || out.len().saturating_add(self.row_bytes(number)) <= most;
             if out.len() >= bytes || (is_csv && number > from && !has_room()) {
                 return number;
@@ -246,7 +246,7 @@ impl ResultSet {
 
     /// Appends the rows as a JSON array of arrays.
     pub fn write_rows(&self, out: &mut String) {
-        // A guess: a cell has 12 bytes.
+        // An estimate: a cell has 12 bytes.
         out.reserve(self.rows.len() * self.columns.len() * 12);
         ResultFormat::Json.begin(out);
         self.write_piece(&ResultFormat::Json, 0, (usize::MAX, usize::MAX), out);
@@ -255,14 +255,14 @@ impl ResultSet {
 }
 
 impl<'r> Row<'r> {
-    /// The cells.
+    /// Returns the cells in the order of the columns.
     pub fn iter(self) -> impl ExactSizeIterator<Item = Cell<&'r str>> + DoubleEndedIterator {
         self.held
             .iter()
             .map(move |held| self.result_buffer.cell(*held))
     }
 
-    /// The cell of a column.
+    /// Returns the cell of a column.
     pub fn get(self, column: usize) -> Option<Cell<&'r str>> {
         self.held
             .get(column)
@@ -271,7 +271,7 @@ impl<'r> Row<'r> {
 }
 
 impl<S: AsRef<str>> Cell<S> {
-    /// A computed number: NULL where there is none.
+    /// Creates the cell of a computed number; NULL if it is not finite.
     pub fn computed(number: f64) -> Cell<S> {
         if number.is_finite() {
             Cell::Number(Number::Computed(number))
@@ -280,7 +280,7 @@ impl<S: AsRef<str>> Cell<S> {
         }
     }
 
-    /// The same with a text of its own.
+    /// Returns the cell with an owned text.
     pub fn to_owned(&self) -> Cell<String> {
         let text = |text: &S| text.as_ref().to_owned();
         match self {
@@ -296,7 +296,7 @@ impl<S: AsRef<str>> Cell<S> {
         }
     }
 
-    /// Returns the bytes of its text.
+    /// Returns the bytes of the text.
     pub fn text_bytes(&self) -> usize {
         match self {
             Cell::Text(text) | Cell::Json(text) => text.as_ref().len(),
@@ -332,16 +332,16 @@ impl ResultBuffer {
 
     /// Returns the number of rows.
     pub fn len(&self) -> usize {
-        // A buffer by `default` has no columns and no rows.
+        // A default buffer has no columns and no rows.
         self.cells.len().checked_div(self.width).unwrap_or(0)
     }
 
-    /// Bytes that it has room for, about.
+    /// Returns an estimate of the allocated bytes.
     pub fn footprint(&self) -> usize {
         self.cells.capacity() * size_of::<CellRef>() + self.own.size()
     }
 
-    /// Bytes held, about; the words of the batch are its own.
+    /// Returns an estimate of the bytes held, without the dictionary of the batch.
     pub fn bytes(&self) -> usize {
         self.cells.len() * size_of::<CellRef>() + self.own.size()
     }
@@ -375,8 +375,8 @@ impl ResultBuffer {
         self.cells.reserve(rows * self.width);
     }
 
-    /// Adds rows of NULL, which the caller fills. Returns their cells, row by row, and the dictionary
-    /// for other texts.
+    /// Adds rows of NULL, which the caller fills. Returns their cells, row by row, and the
+    /// dictionary for other texts.
     pub fn extend(&mut self, rows: usize) -> (&mut [CellRef], &mut Dictionary) {
         let start = self.cells.len();
         self.cells.resize(start + rows * self.width, CellRef::Null);
@@ -385,16 +385,16 @@ impl ResultBuffer {
         (cells, &mut self.own)
     }
 
-    /// Returns the cells of a row, and the texts that they may refer to.
+    /// Returns the cells of a row, and the dictionary that they can refer to.
     pub fn row_mut(&mut self, number: u32) -> Option<(&mut [CellRef], &mut Dictionary)> {
         let start = (number as usize).checked_mul(self.width)?;
         let cells = self.cells.get_mut(start..start.checked_add(self.width)?)?;
         Some((cells, &mut self.own))
     }
 
-    /// Switches to the dictionary of another batch. References to the last one become own texts.
-    pub fn turn_to(&mut self, words: &Words) {
-        // Many cells may refer to one text of megabytes, which is hashed once.
+    /// Switches to the dictionary of another batch. Texts of the previous dictionary are copied.
+    pub fn switch_batch(&mut self, words: &Words) {
+        // Many cells can refer to one text of megabytes, which is hashed once.
         let mut known = HashMap::new();
         // `detached` is at most the number of cells, so the default is never used.
         for held in self.cells.get_mut(self.detached..).unwrap_or_default() {
@@ -409,8 +409,8 @@ impl ResultBuffer {
         self.words = words.clone();
     }
 
-    /// Reads the texts that cells refer to, if the batch was opened from a checkpoint. The answer is
-    /// written after the batch was checked for failures.
+    /// Reads the texts that cells refer to, if the batch was opened from a checkpoint. The result
+    /// is written after the batch was checked for failures, so later reads must not fail.
     pub fn fetch_words(&self) {
         let cells = self.cells.get(self.detached..).unwrap_or_default().iter();
         self.words.fetch(cells.filter_map(|cell| match cell {
@@ -419,8 +419,8 @@ impl ResultBuffer {
         }));
     }
 
-    /// Removes all rows except these, which follow in this order, and all texts that none of these
-    /// rows names. All of them must be in the buffer.
+    /// Keeps these rows only, in this order, and removes all texts that they do not refer to. All
+    /// of them must be in the buffer.
     pub fn keep(&mut self, rows: impl Iterator<Item = u32>) {
         let mut kept = ResultBuffer {
             words: self.words.clone(),
@@ -433,7 +433,7 @@ impl ResultBuffer {
                 .row(row)
                 .iter()
                 .map(|held| match held {
-                    // Texts of these are dropped with the old dictionary.
+                    // Texts of the removed rows are dropped with the old dictionary.
                     CellRef::Text(id) | CellRef::Json(id) | CellRef::Token(id) => *known
                         .entry((std::mem::discriminant(held), *id))
                         .or_insert_with(|| kept.hold(&self.cell(*held))),
@@ -445,7 +445,7 @@ impl ResultBuffer {
         *self = kept;
     }
 
-    /// Removes the rows from `start` on, except for `rows`, which follow in this order. All of them
+    /// Removes the rows from `start` on except for `rows`, which follow in this order. All of them
     /// must be in the buffer.
     pub fn keep_behind(&mut self, start: usize, rows: &[u32]) {
         let kept: Vec<CellRef> = rows
@@ -461,7 +461,7 @@ impl ResultBuffer {
         self.detached = self.detached.min(self.cells.len());
     }
 
-    /// Returns the reference to a cell, and stores its text.
+    /// Stores a cell, and returns its reference.
     pub fn hold<S: AsRef<str>>(&mut self, cell: &Cell<S>) -> CellRef {
         CellRef::of(cell, &mut self.own)
     }

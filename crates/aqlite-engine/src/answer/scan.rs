@@ -1,59 +1,60 @@
-//! The scan: the data that a query needs from a repository, as a value. The planner writes it, the
-//! repository may use it to read less.
+//! The scan: a value that describes the data which a query needs from a repository. The repository
+//! can use it to read less.
 
 use crate::document::{Batch, ObjectKind};
 use aqlite_rm::order;
 
 /// A request for batches of documents.
 ///
-/// Every field only narrows: with a repository that ignores one and sends more, the rows are the
-/// same, and later.
+/// Every field only narrows the scan. If a repository ignores a field and sends more data, the
+/// result is the same but takes longer.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Scan {
-    /// Only these EHRs, each named once. The documents of each come in commit order; those of several
-    /// EHRs may alternate.
+    /// The EHRs to read, each named once; `None` for all EHRs. The documents of each EHR arrive in
+    /// commit order, and those of several EHRs can alternate.
     pub ehrs: Option<Vec<String>>,
-    /// The kinds of documents that the query can read; empty if it reads only the EHRs themselves.
+    /// The kinds of documents to read; empty if only the EHRs themselves are read.
     pub kinds: Vec<ObjectKind>,
-    /// Whether old and deleted versions are needed too; else only the latest, not deleted ones.
+    /// Whether old and deleted versions are read, in addition to the latest versions that are not
+    /// deleted.
     pub all_versions: bool,
-    /// Each batch must hold all documents of an EHR that it holds one of: the query joins
-    /// documents, or reads EHRs without any.
+    /// Whether a batch must hold all documents of each of its EHRs, because the query joins
+    /// documents or reads EHRs without documents.
     pub whole_ehrs: bool,
-    /// Whether objects that follow from all versions of an EHR are needed: its references, or the
-    /// versioned objects.
+    /// Whether objects are read that are derived from all versions of an EHR: its references and
+    /// its versioned objects.
     pub derived: bool,
-    /// EHRs without a matching document are asked for too.
+    /// Whether EHRs without a matching document are read.
     pub empty_ehrs: bool,
-    /// Whether EHRs that are not queryable are included, as if they were. Without `ehrs` a
-    /// repository may leave them out.
+    /// Whether EHRs that are not queryable are read. Without `ehrs`, a repository may leave them
+    /// out.
     pub unqueryable: bool,
-    /// A document can only give a row if its layouts hold one archetype of each group: pruning for
-    /// compositions.
+    /// Groups of archetypes for pruning: a document is read only if its layouts have one archetype
+    /// of each group.
     pub archetypes: Vec<ArchetypeGroup>,
-    /// The state that is read, where it is not the newest one.
+    /// The state to read; `None` for the newest one.
     pub snapshot: Option<Snapshot>,
 }
 
-/// A state of a repository: all that was committed up to a version.
+/// A state of a repository: everything that was committed up to a version.
 ///
-/// A scan of it reads versions that were superseded since as they were, and sees no later ones. In
-/// a scan of one EHR the numbers count in that EHR alone, so that they reveal nothing of others.
+/// A scan of it reads versions that were superseded since as they were, and no later versions. In a
+/// scan of one EHR, the numbers count in that EHR alone, so that they reveal nothing about others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Snapshot {
-    /// The number of the newest version, in the order of commits; numbers are never given again. Of
-    /// one EHR: how many versions it has.
+    /// The number of the newest version in the order of commits, which is never used again. For one
+    /// EHR: its number of versions.
     pub version: u64,
     /// The number of the newest EHR.
     pub ehr: u64,
-    /// Number of physical deletions before it.
+    /// The number of physical deletions before this state.
     pub removals: u64,
-    /// The revision of the repository. Of one EHR: versions and deletions together.
+    /// The revision of the repository. For one EHR: the sum of its versions and deletions.
     pub revision: u64,
 }
 
 impl Scan {
-    /// The EHR, where only one is asked for.
+    /// Returns the EHR, if the scan reads exactly one.
     pub fn ehr(&self) -> Option<&str> {
         match self.ehrs.as_deref() {
             Some([only]) => Some(only),
@@ -61,8 +62,8 @@ impl Scan {
         }
     }
 
-    /// The numbers that the EHRs asked for have in a batch, ascending; `None` where all are asked
-    /// for.
+    /// Returns the numbers in a batch of the EHRs that the scan names, ascending; `None` if it
+    /// reads all.
     pub fn ehrs_in(&self, batch: &Batch) -> Option<Vec<u32>> {
         let asked = |ehr: &u32| {
             if self.unqueryable {
@@ -80,8 +81,7 @@ impl Scan {
         ))
     }
 
-    /// Returns the union of two scans, of the same EHRs or of all: a caller that needs less may be
-    /// sent more.
+    /// Returns a scan that reads the data of both scans. Both must name the same EHRs, or none.
     #[must_use]
     pub fn with(mut self, other: &Scan) -> Scan {
         let composition = ObjectKind::Composition;
@@ -90,8 +90,8 @@ impl Scan {
             other.kinds.contains(&composition),
         ) {
             (true, true) => either(&self.archetypes, &other.archetypes),
-            // Archetypes select compositions only, so those of a scan without compositions do not
-            // count.
+            // Archetypes select compositions only, so a scan without compositions does not limit
+            // them.
             (true, false) => self.archetypes,
             (false, _) => other.archetypes.clone(),
         };
@@ -111,8 +111,7 @@ impl Scan {
     }
 }
 
-/// A document holds an archetype of each group of one list or of the other only if it holds one of
-/// this group.
+/// Returns groups that every document satisfies which satisfies all groups of either list.
 fn either(one: &[ArchetypeGroup], other: &[ArchetypeGroup]) -> Vec<ArchetypeGroup> {
     let (Some(ArchetypeGroup(one)), Some(ArchetypeGroup(other))) = (one.first(), other.first())
     else {
@@ -125,8 +124,8 @@ fn either(one: &[ArchetypeGroup], other: &[ArchetypeGroup]) -> Vec<ArchetypeGrou
 }
 
 impl Snapshot {
-    /// Creates the state of one EHR from its number of versions and of deletions that removed
-    /// something.
+    /// Creates the state of one EHR from its number of versions and its number of deletions that
+    /// removed a version.
     pub fn of_ehr(versions: u64, removals: u64) -> Snapshot {
         Snapshot {
             version: versions,
@@ -137,18 +136,18 @@ impl Snapshot {
     }
 }
 
-/// The progress of a receiver with a batch.
+/// The progress of a receiver in a batch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress {
     /// A pause is due; the receiver continues with the same batch.
     Paused,
-    /// The batch is done; more are wanted.
+    /// The batch is done, and more batches are needed.
     More,
-    /// No more batches are needed, because enough is known or something failed.
+    /// No more batches are needed, because the result is complete or the run has failed.
     Enough,
 }
 
-/// Archetype ids of which a document must hold one, compared by specialisation (see `rm::id`).
+/// Archetype ids of which a document must have one, or a specialization of it (see `rm::id`).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ArchetypeGroup(pub Vec<String>);
 
@@ -177,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_scans_together_ask_for_what_either_asks_for() {
+    fn union_of_two_scans_reads_the_data_of_both() {
         let group = |ids: &[&str]| ArchetypeGroup(ids.iter().map(|id| (*id).to_owned()).collect());
         let scan = |groups: &[&[&str]]| Scan {
             kinds: vec![ObjectKind::Composition],

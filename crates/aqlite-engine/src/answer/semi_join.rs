@@ -1,11 +1,11 @@
 //! Semi-joins: the plan of a query that joins documents of an EHR.
 //!
-//! An EHR has rows only if it has a document of each class expression that it must contain, and only
-//! documents that fulfil the conditions about themselves can be joined. These documents are found
-//! first, one class expression after the other, each by a plan of its own that needs no join. The
-//! join then reads no other documents.
+//! An EHR has rows only if it has a document for each class expression that it must contain. Only
+//! documents that satisfy the conditions about them alone can be joined. These documents are found
+//! first, by a separate plan without a join for each class expression. The join then reads no other
+//! documents.
 //!
-//! A class expression of which nothing is shown may be left out of the join altogether, if repeated
+//! A class expression that contributes nothing to the result is left out of the join if repeated
 //! rows make no difference.
 
 use super::plan::{MAX_PATHS, Plan, each_class, is_single, plan_paths, uses_status};
@@ -18,18 +18,18 @@ use aqlite_rm::class::Cls;
 use aqlite_rm::diag::Diagnostic;
 use aqlite_rm::order;
 
-/// The plan of a join after the documents that it can join are known.
+/// The plan of a join, and the plans that find the documents which it can join.
 #[derive(Debug)]
 pub(super) struct SemiJoin {
-    /// The join.
+    /// The plan of the join.
     pub plan: Plan,
     /// The class expressions whose documents are found first.
     pub sides: Vec<JoinSide>,
-    /// Whether some of them are left out of the join.
+    /// Whether the join leaves out some of the sides.
     pub is_smaller: bool,
-    /// Whether the documents of the sides are all that the join reads.
+    /// Whether the join reads the documents of the sides only.
     pub is_closed: bool,
-    /// The variable of the first one, if it is left out of the join: its documents still decide the
+    /// The variable of the first side, if the join leaves it out. Its documents still determine the
     /// default order.
     pub order: Option<usize>,
 }
@@ -37,17 +37,17 @@ pub(super) struct SemiJoin {
 /// A class expression whose documents are found before the join.
 #[derive(Debug)]
 pub(super) struct JoinSide {
-    /// Its variable.
+    /// The variable of the class expression.
     pub variable: usize,
-    /// The plan that finds an object of each of its documents.
+    /// The plan that returns an object of each joinable document.
     pub plan: Plan,
 }
 
 impl SemiJoin {
-    /// Plans the semi-joins of a query; `None` if it joins nothing that could be found alone.
+    /// Plans the semi-joins of a query; `None` if no class expression can be evaluated alone.
     ///
     /// # Errors
-    /// When a part of the query cannot be planned.
+    /// If a part of the query cannot be planned.
     pub fn of(plan: &Plan, exact: bool) -> Result<Option<SemiJoin>, Vec<Diagnostic>> {
         let (query, scan) = (&plan.query, plan.scan());
         let is_fit = !plan.single && !scan.derived && !scan.all_versions;
@@ -78,7 +78,7 @@ impl SemiJoin {
     }
 }
 
-/// The class expressions that an EHR must contain.
+/// The class expressions that an EHR must contain, with the conditions of the query.
 struct Sides<'q> {
     members: Vec<Side<'q>>,
 }
@@ -89,12 +89,13 @@ struct Side<'q> {
     variables: Vec<usize>,
     /// Whether each of its rows belongs to one document.
     is_single: bool,
-    /// Whether it is left out of the join.
+    /// Whether the join leaves it out.
     is_dropped: bool,
 }
 
 impl<'q> Sides<'q> {
-    /// Returns what the EHR of a query must contain; `None` if it is a choice.
+    /// Returns the class expressions that the EHR of a query must contain; `None` if there is a
+    /// choice.
     fn of(query: &'q Query) -> Option<Sides<'q>> {
         let Source::Class(ehr) = &query.from else {
             return None;
@@ -106,8 +107,8 @@ impl<'q> Sides<'q> {
             members: Vec::new(),
         };
         sides.collect(inner).filter(|()| ehr.class == Cls::EHR)?;
-        // A row of the join is repeated for each document of a class expression: without the
-        // expression it comes once.
+        // A row of the join is repeated for each document of a class expression. If the expression
+        // is left out, the row occurs once.
         let may_drop = ignores_repetition(query) && sides.members.iter().all(|side| side.is_single);
         if may_drop {
             for side in &mut sides.members {
@@ -123,7 +124,7 @@ impl<'q> Sides<'q> {
                 self.collect(left)?;
                 self.collect(right)
             }
-            // No branch of a choice must exist, so none of them restricts the EHRs.
+            // A choice requires none of its branches, so none of them restricts the EHRs.
             Source::Or(..) => None,
             Source::Class(expr) => {
                 let mut variables = Vec::new();
@@ -139,8 +140,8 @@ impl<'q> Sides<'q> {
         }
     }
 
-    /// Returns the query without the class expressions that are left out of the join, and the
-    /// paths that it reads.
+    /// Returns the query without the class expressions that the join leaves out, and the paths that
+    /// it reads.
     fn joined(&self, query: &Query) -> (Query, Vec<usize>) {
         let is_dropped = |variable: usize| {
             let mut dropped = self.members.iter().filter(|side| side.is_dropped);
@@ -166,8 +167,8 @@ impl<'q> Sides<'q> {
 }
 
 impl Side<'_> {
-    /// Returns whether a row shows something of it, or depends on it together with other class
-    /// expressions.
+    /// Returns whether the result depends on it: by a column, or by a condition that also concerns
+    /// other class expressions.
     fn is_shown(&self, query: &Query) -> bool {
         let is_own = |path: usize| {
             let path = query.paths.get(path);
@@ -189,16 +190,16 @@ impl Side<'_> {
         shown || ordered || query.conjuncts().any(joins)
     }
 
-    /// Returns whether a condition is about this class expression alone.
+    /// Returns whether a condition concerns this class expression alone.
     fn decides(&self, reads: &Reads) -> bool {
         let own = |variable: &usize| self.variables.contains(variable);
         !reads.has_exists && !reads.variables.is_empty() && reads.variables.iter().all(own)
     }
 
-    /// Returns the query for an object of each document that can be joined, and the paths that it
-    /// reads; `None` if it would have too many.
+    /// Returns the query for an object of each joinable document, and the paths that it reads;
+    /// `None` if it would have too many paths.
     fn alone(&self, query: &Query) -> Option<(Query, Vec<usize>)> {
-        // The index of the path to the object, which is added behind those of the query.
+        // The path to the object is added behind the paths of the query.
         let object = query.paths.len();
         if object >= MAX_PATHS {
             return None;
@@ -212,7 +213,7 @@ impl Side<'_> {
             .iter()
             .flat_map(|(_, reads)| reads.paths.iter().copied());
         let mut read = order::distinct(paths_of_conjuncts);
-        // The greatest index, so the list remains in order.
+        // It is the greatest index, so the list stays ascending.
         read.push(object);
         let mut paths = query.paths.clone();
         paths.push(IdentifiedPath {
@@ -225,7 +226,7 @@ impl Side<'_> {
             from: Source::Class(Box::new(self.expr.clone())),
             variables: query.variables.clone(),
             paths,
-            // No condition with EXISTS decides about one class expression: see `decides`.
+            // No conjunct with EXISTS concerns one class expression alone: see `decides`.
             exists: Vec::new(),
             select: vec![Column {
                 name: String::from("object"),
@@ -241,7 +242,7 @@ impl Side<'_> {
     }
 }
 
-/// Returns the last class expression of the chain that begins with one: each row binds it.
+/// Returns the last class expression of the chain that begins with one. Each row binds it.
 fn innermost(expr: &ClassExpr) -> &ClassExpr {
     let mut last = expr;
     while let Contains::Some(Source::Class(inner)) = &last.contains {
@@ -263,7 +264,7 @@ fn reads_any(expr: &Expr, is_meant: &impl Fn(usize) -> bool) -> bool {
     }
 }
 
-/// Returns whether a query has the same answer if some of its rows come more than once.
+/// Returns whether repeated rows make no difference to the result of a query.
 fn ignores_repetition(query: &Query) -> bool {
     let mut aggregates = query
         .select
@@ -272,7 +273,7 @@ fn ignores_repetition(query: &Query) -> bool {
             ColumnValue::Aggregate(aggregate) => Some(aggregate),
             ColumnValue::Expr(_) => None,
         });
-    // Every function is named: one that counts repetitions would lose rows as `true`.
+    // Every function is listed, so that a new one that counts repetitions must be considered here.
     let ignores = |aggregate: &Aggregate| match aggregate {
         Aggregate::CountDistinct(_) | Aggregate::Min(_) | Aggregate::Max(_) => true,
         Aggregate::CountRows | Aggregate::Count(_) | Aggregate::Sum(_) | Aggregate::Avg(_) => false,

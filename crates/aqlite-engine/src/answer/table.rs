@@ -1,9 +1,9 @@
-//! Result sets as tables of text: CSV (RFC 4180) and newline-delimited JSON.
+//! Result sets as text tables: CSV (RFC 4180) and newline-delimited JSON.
 //!
-//! A column of data values becomes several columns of CSV, named by what they show:
-//! `weight.magnitude`, `weight.units`. Which ones follows from the classes in the column, in the
-//! order of [`PARTS`]; an object of any other class is written as JSON. Columns are named by their
-//! alias, else by their path, else by `#` and their number; a name that comes twice gets a number.
+//! A column of data values becomes several columns of CSV, which are named by their attributes:
+//! `weight.magnitude`, `weight.units`. They follow from the classes in the column, in the order of
+//! [`PARTS`]. An object of any other class is written as JSON. Columns are named by their alias,
+//! otherwise by their path, otherwise by `#` and their number. A repeated name gets a number.
 
 use super::csv_guard::{guarded, is_plain};
 use super::result::{Cell, ResultFormat, ResultSet, Row};
@@ -12,7 +12,7 @@ use aqlite_rm::json::{Scanner, members, quote_into};
 use aqlite_rm::order;
 use std::borrow::Cow;
 
-/// The members of each class that are columns of CSV; none for the only value of a class.
+/// The attributes of each class that are columns of CSV; empty for a class with a single value.
 const PARTS: &[(&str, &[&str])] = &[
     ("DV_QUANTITY", &["magnitude", "units"]),
     ("DV_COUNT", &["magnitude"]),
@@ -54,14 +54,14 @@ const PARTS: &[(&str, &[&str])] = &[
     ("LOCATABLE_REF", &["id.value", "namespace", "type", "path"]),
 ];
 
-/// Both ends of an interval, each with the parts of its class.
+/// The class with a lower and an upper end, each with the parts of its own class.
 const INTERVAL: &str = "DV_INTERVAL";
 
 /// The options of CSV.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CsvOptions {
-    /// Writes texts so that no spreadsheet reads one of them as a formula, whatever separator the
-    /// spreadsheet expects: an apostrophe precedes a text that would begin a formula, and quotes
+    /// Whether texts are written so that no spreadsheet executes them as a formula, whatever
+    /// separator it expects. An apostrophe precedes a text that would begin a formula, and quotes
     /// surround every text that is not plain. Numbers are never changed.
     pub guard: bool,
 }
@@ -75,28 +75,28 @@ impl Default for CsvOptions {
 /// A field of CSV.
 #[derive(Clone, Debug, PartialEq)]
 enum Field<'a> {
-    /// NULL: nothing at all; an empty text is `""`.
+    /// NULL, written as nothing. An empty text is written as `""`.
     Null,
-    /// Digits, or a truth value.
+    /// Digits, or a boolean.
     Plain(Cow<'a, str>),
     Text(Cow<'a, str>),
 }
 
-/// A cell, spread over the parts of its class; the part without a name is the cell itself.
+/// The parts of a cell by name. The part without a name is the cell itself.
 type Spread<'a> = Vec<(String, Field<'a>)>;
 
 impl ResultSet {
-    /// The names of the columns, each of its own: alias, path, or `#` and the number.
+    /// Returns distinct names of the columns: alias, path, or `#` and the number.
     pub fn column_names(&self) -> Vec<String> {
         let named = |(i, column): (usize, &super::result::ResultColumn)| match &column.path {
-            // The name of a column without alias is its number from 0.
+            // The name of a column without an alias is `#` and its number from 0.
             Some(path) if column.name == format!("#{i}") => path.clone(),
             _ => column.name.clone(),
         };
         distinct(self.columns.iter().enumerate().map(named))
     }
 
-    /// The columns of CSV: which parts the values of each column have.
+    /// Returns the columns of CSV, with the parts that the values of each column have.
     pub fn csv_columns(&self) -> CsvColumns {
         let mut found: Vec<Vec<String>> = vec![Vec::new(); self.columns.len()];
         for row in self.rows() {
@@ -120,12 +120,12 @@ impl ResultSet {
         }
     }
 
-    /// The table as CSV: a line of names, lines that end in CR LF.
+    /// Returns the table as CSV: a line of names, then a line for each row. Lines end in CR LF.
     pub fn to_csv(&self, options: CsvOptions) -> String {
         self.written(&ResultFormat::Csv(options, self.csv_columns()))
     }
 
-    /// The table as one JSON object on a line for each row. The members have the names of
+    /// Returns the table as one JSON object on a line for each row. The members have the names of
     /// [`ResultSet::column_names`], and the cells are those of JSON results.
     pub fn to_ndjson(&self) -> String {
         self.written(&ResultFormat::Ndjson(self.column_names()))
@@ -144,7 +144,7 @@ impl ResultSet {
 #[derive(Clone, Debug)]
 pub struct CsvColumns {
     headings: Vec<String>,
-    /// The parts of each column of the result.
+    /// The names of the parts of each column of the result.
     parts: Vec<Vec<String>>,
 }
 
@@ -169,14 +169,14 @@ impl CsvColumns {
     }
 }
 
-/// Appends a row as a JSON object and the end of its line, as far as `out` has no more than `most`
+/// Appends a row as a JSON object and a line end. Stops as soon as `out` has more than `most`
 /// bytes.
 pub(super) fn write_ndjson(names: &[String], row: Row<'_>, most: usize, out: &mut String) {
     for (i, (name, cell)) in names.iter().zip(row.iter()).enumerate() {
         out.push(if i > 0 { ',' } else { '{' });
         quote_into(out, name);
         out.push(':');
-        // The caller rejects a result that is larger, so the rest of the row is not written.
+        // The caller rejects a larger result, so the rest of the row is not needed.
         if out.len() > most {
             return;
         }
@@ -185,7 +185,7 @@ pub(super) fn write_ndjson(names: &[String], row: Row<'_>, most: usize, out: &mu
     out.push_str("}\n");
 }
 
-/// The names, a number behind each that came before.
+/// Makes names distinct: a number is appended to a name that occurred before.
 fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for name in names {
@@ -199,7 +199,8 @@ fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
     out
 }
 
-/// The parts of a column in the order of the classes; the cell itself where there are none.
+/// Sorts the parts of a column in the order of the classes. Without parts, the column is the cell
+/// itself.
 fn in_order(mut found: Vec<String>) -> Vec<String> {
     let place = |part: &str| {
         let end = part
@@ -210,7 +211,7 @@ fn in_order(mut found: Vec<String>) -> Vec<String> {
             .iter()
             .flat_map(|(_, parts)| *parts)
             .position(|p| *p == end);
-        // All parts of the lower end of an interval come before those of the upper one.
+        // All parts of the lower end of an interval precede those of the upper end.
         (part.starts_with(".upper"), of_class.map_or(0, |p| p + 1))
     };
     order::sort_by_key(&mut found, |part| place(part));
@@ -242,7 +243,7 @@ fn spread(cell: Cell<&str>) -> Spread<'_> {
     }
 }
 
-/// The parts of a data value; `None` for an object that has none.
+/// Returns the parts of a data value; `None` for an object of a class without parts.
 fn of_object<'a>(json: &'a str, prefix: &str) -> Option<Spread<'a>> {
     let of = members(json).ok()?;
     let class = of
@@ -265,10 +266,10 @@ fn of_object<'a>(json: &'a str, prefix: &str) -> Option<Spread<'a>> {
     )
 }
 
-/// The value at a path of members, separated by dots.
+/// Returns the value at a path of member names, which are separated by dots.
 fn member<'a>(json: &'a str, path: &str) -> Option<Field<'a>> {
     let mut at = json;
-    // The members are scanned again at each step: no object is parsed as a whole.
+    // Each step scans the members again, so no object is parsed as a whole.
     for step in path.split('.') {
         at = members(at)
             .ok()?
@@ -280,7 +281,7 @@ fn member<'a>(json: &'a str, path: &str) -> Option<Field<'a>> {
         Token::String(text) => Field::Text(text),
         Token::Number(_) | Token::Boolean(_) => Field::Plain(at.into()),
         Token::Null => Field::Null,
-        // An object or list at the end of the path is written as its JSON.
+        // An object or list at the end of the path is written as JSON.
         _ => Field::Text(at.into()),
     })
 }
@@ -305,13 +306,13 @@ fn write_text(text: &str, options: CsvOptions, out: &mut String) {
     write_quoted(text, text.contains([',', '"', '\r', '\n']), out);
 }
 
-/// Writes a text that no spreadsheet runs.
+/// Writes a text so that no spreadsheet executes it.
 pub(super) fn write_guarded(text: &str, out: &mut String) {
     let text = guarded(text);
     write_quoted(&text, !is_plain(&text), out);
 }
 
-/// Writes a text, in quotes if it `must` be or if a reader may drop blanks at its ends.
+/// Writes a text, in quotes if `must` is true or if a reader can drop blanks at its ends.
 fn write_quoted(text: &str, must: bool, out: &mut String) {
     let quoted =
         must || text.is_empty() || text.starts_with([' ', '\t']) || text.ends_with([' ', '\t']);
@@ -392,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn formulas_are_disarmed_unless_told_otherwise() {
+    fn formulas_are_guarded_by_default() {
         let cells = || {
             vec![
                 text("=1+1"),

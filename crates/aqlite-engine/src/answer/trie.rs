@@ -1,69 +1,70 @@
-//! The paths of one variable merged into one tree: which steps of different paths are the same
-//! node, and how rows join.
+//! The paths of one variable, merged into a trie. It determines which steps of different paths are
+//! the same node, and how rows are combined.
 //!
-//! Two columns below the same cluster speak of the same cluster; that is decided here, once per
-//! query, from the predicates of all paths together.
+//! Two columns below the same cluster concern the same object of this cluster. This is determined
+//! once for each query, from the predicates of all paths together.
 
 use super::query::{CompareOp, IdentifiedPath, Literal, Predicate, PredicateValue, Step};
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::order;
 use std::sync::Arc;
 
-/// The paths of one variable.
+/// The merged paths of one variable.
 #[derive(Debug)]
 pub struct Trie {
     /// Index of the variable in the query.
     pub variable: usize,
-    /// The nodes; the first is the variable itself.
+    /// The nodes. The first is the variable itself.
     pub nodes: Vec<TrieNode>,
 }
 
-/// One step that some paths share.
+/// A step that several paths can share.
 #[derive(Debug)]
 pub struct TrieNode {
-    /// The attribute; that of the root means nothing.
+    /// The attribute; without a meaning for the root.
     pub attr: Attr,
-    /// The paths that go through it or end in it, each with its own predicate at this step.
+    /// The paths that pass the node or end at it, each with its own predicate at this step.
     pub paths: Vec<(usize, Option<Predicate>)>,
-    /// The paths that end here.
+    /// The paths that end at the node.
     pub ends: Vec<usize>,
-    /// The nodes below.
+    /// The indexes of the child nodes.
     pub kids: Vec<usize>,
-    /// The mode in which its instances and those below make rows.
+    /// The way in which rows of its instances are combined with rows of child nodes.
     pub mode: Mode,
-    /// Whether the step leads to a structural node rather than to a value.
+    /// Whether the step leads to a structural object, and not to a value.
     pub structural: bool,
-    /// The key by which steps of several paths share the node; `None` if every step matches.
+    /// The key that steps of several paths must have to share the node; `None` if every step has
+    /// it.
     pub(super) key: Option<StepKey>,
-    /// The column of the row with the instance, if a condition needs it.
+    /// The column of a row that holds the instance, if a condition needs it.
     pub capture: Option<usize>,
 }
 
-/// The mode in which rows of an instance join with those of its children.
+/// The combination of the rows of an instance with the rows of its children, as a kind of join.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Left: an instance stays, and children without rows become NULL.
+    /// Left join: an instance has a row, and children without rows are NULL.
     Left,
-    /// Inner: a purely structural step; an instance without rows below vanishes.
+    /// Inner join, for purely structural steps: an instance without rows below has no row.
     Chain,
 }
 
-/// The identifying parts of a predicate: (node id, name) per alternative.
+/// The identifying parts of a predicate: node id and name of each alternative.
 pub(super) type StepKey = Vec<(Option<Arc<str>>, Option<Arc<str>>)>;
 
-/// An EXISTS path: its part that the row binds, and the rest below.
+/// The plan of an EXISTS path: the part that a row binds, and the remaining steps.
 #[derive(Debug)]
 pub(super) struct ExistsPlan {
-    /// Predicates of its own that must hold at captured nodes.
+    /// Predicates that must hold at captured nodes, each with the column of the node.
     pub checks: Vec<(usize, Predicate)>,
-    /// The column of the node at which the rest begins.
+    /// The column of the node at which the remaining steps begin.
     pub base: usize,
-    /// The rest.
+    /// The remaining steps.
     pub rest: Vec<Step>,
 }
 
 impl Trie {
-    /// Merges the paths of a variable; `paths` are indexes into all paths of the query.
+    /// Merges the paths of a variable, given by their indexes in `all`.
     pub(super) fn build(
         variable: usize,
         class: Cls,
@@ -118,7 +119,7 @@ impl Trie {
         index
     }
 
-    /// Adds the nodes below a node of these classes, for the paths that go on.
+    /// Adds the child nodes of a node with these classes, for the paths with further steps.
     fn grow_kids(
         &mut self,
         classes: &[Cls],
@@ -145,8 +146,8 @@ impl Trie {
             .collect()
     }
 
-    /// Sets the children of a node and the mode that follows from them. A step in which no path
-    /// ends, and which leads only to one structural step, has no row of its own.
+    /// Sets the children of a node, and the mode that follows from them. A step without a path that
+    /// ends at it has no row of its own if it leads only to one structural step.
     fn set_kids(&mut self, index: usize, level: usize, kids: Vec<usize>) {
         let only_chain =
             matches!(kids.as_slice(), [kid] if self.nodes.get(*kid).is_some_and(|k| k.structural));
@@ -160,8 +161,8 @@ impl Trie {
         }
     }
 
-    /// The longest prefix of an EXISTS path that is a node of this trie; captures its nodes from
-    /// column `next` on.
+    /// Plans an EXISTS path. Its longest prefix that is a node of this trie is shared, and the
+    /// nodes are captured in columns from `next` on.
     pub(super) fn share(&mut self, path: &IdentifiedPath, next: &mut usize) -> ExistsPlan {
         let mut plan = ExistsPlan {
             checks: Vec::new(),
@@ -198,7 +199,7 @@ impl Trie {
         let Some(node) = self.nodes.get_mut(node) else {
             return 0;
         };
-        // A node that several conditions need has one column.
+        // A node that several conditions need is captured in one column.
         *node.capture.get_or_insert_with(|| {
             *next += 1;
             *next - 1
@@ -215,15 +216,15 @@ struct Growth {
     key: Option<StepKey>,
 }
 
-type Group = (Attr, Option<StepKey>, Vec<(usize, Option<Predicate>)>);
+type StepGroup = (Attr, Option<StepKey>, Vec<(usize, Option<Predicate>)>);
 
-/// The paths grouped by attribute and identity of their next step, in order of first use.
-fn split(all: &[IdentifiedPath], paths: &[usize], level: usize) -> Vec<Group> {
+/// Groups paths by attribute and key of their next step, in order of first use.
+fn split(all: &[IdentifiedPath], paths: &[usize], level: usize) -> Vec<StepGroup> {
     let steps: Vec<(usize, &Step)> = paths
         .iter()
         .filter_map(|p| all.get(*p)?.steps.get(level).map(|s| (*p, s)))
         .collect();
-    let mut groups: Vec<Group> = Vec::new();
+    let mut groups: Vec<StepGroup> = Vec::new();
     for (path, step) in &steps {
         let same_attr: Vec<Option<&Predicate>> = steps
             .iter()
@@ -243,12 +244,12 @@ fn split(all: &[IdentifiedPath], paths: &[usize], level: usize) -> Vec<Group> {
     groups
 }
 
-/// The key of one predicate among all predicates on the same attribute; `None`: one node for all of
-/// them.
+/// Returns the key of a predicate among all predicates on the same attribute; `None` if all of them
+/// share one node.
 fn identity(own: Option<&Predicate>, all: &[Option<&Predicate>]) -> Option<StepKey> {
     let everyone: Vec<StepKey> = all.iter().map(|p| alternatives(*p)).collect();
     let every = || everyone.iter().flatten();
-    // A predicate without a node id may match any node. All steps then share one node, unless each
+    // A predicate without a node id can match any node. All steps then share one node, unless each
     // predicate has a name.
     let names_only = every().all(|(id, name)| id.is_none() && name.is_some());
     if !names_only && every().any(|(id, _)| id.is_none()) {
@@ -271,7 +272,7 @@ fn identity(own: Option<&Predicate>, all: &[Option<&Predicate>]) -> Option<StepK
     )))
 }
 
-/// Returns whether a step with these identifying parts is the node with this key.
+/// Returns whether steps with the wanted parts share the node with a key.
 fn covers(key: &StepKey, wanted: &StepKey) -> bool {
     let as_key = |(id, name): &(Option<Arc<str>>, Option<Arc<str>>)| {
         let unnamed = (id.clone(), None);
@@ -284,8 +285,8 @@ fn covers(key: &StepKey, wanted: &StepKey) -> bool {
     order::distinct(wanted.iter().map(as_key)) == *key
 }
 
-/// The identifying parts (node id, name) of each disjunct; `(None, None)` for a disjunct
-/// without any.
+/// Returns the identifying parts of each alternative; `(None, None)` for an alternative without
+/// any.
 fn alternatives(predicate: Option<&Predicate>) -> StepKey {
     match predicate {
         None => vec![(None, None)],
@@ -320,7 +321,8 @@ fn path_attrs(path: &[Step]) -> Vec<Attr> {
     path.iter().map(|s| s.attr).collect()
 }
 
-/// The classes that a step may lead to from any of these, and whether one of them is structural.
+/// Returns the classes that a step can lead to from some classes, and whether one of them is
+/// structural.
 fn targets(classes: &[Cls], attr: Attr) -> (Vec<Cls>, bool) {
     let mut found: Vec<Cls> = Vec::new();
     let mut structural = false;
@@ -335,8 +337,8 @@ fn targets(classes: &[Cls], attr: Attr) -> (Vec<Cls>, bool) {
     (found, structural)
 }
 
-/// The declared class of an attribute; EHR/ehr_status leads to the status itself, not to the
-/// reference.
+/// Returns the declared class of an attribute. EHR/ehr_status leads to the EHR_STATUS itself,
+/// instead of the reference.
 pub(super) fn target(class: Cls, attr: Attr) -> Option<Cls> {
     match (class, attr) {
         (Cls::EHR, Attr::EHR_STATUS) => Some(Cls::EHR_STATUS),
@@ -344,7 +346,8 @@ pub(super) fn target(class: Cls, attr: Attr) -> Option<Cls> {
     }
 }
 
-/// A LOCATABLE, EVENT_CONTEXT, INSTRUCTION_DETAILS or FEEDER_AUDIT, or a class that may be one.
+/// Returns whether objects of a class are structural: LOCATABLE, EVENT_CONTEXT,
+/// INSTRUCTION_DETAILS, FEEDER_AUDIT, or a class that can be one of these.
 fn is_structural(class: Cls) -> bool {
     const ROOTS: [Cls; 5] = [
         Cls::LOCATABLE,

@@ -1,4 +1,4 @@
-//! Batches: many packed documents as columns, one table for all layouts that merge.
+//! Batches: many packed documents as columns, with one table for all layouts that merge.
 
 mod derived;
 mod docs;
@@ -11,7 +11,7 @@ mod union;
 
 pub use derived::Container;
 pub use docs::{Doc, DocRow, DocState, ObjectKind};
-pub(super) use docs::{Docs, Marks, Places};
+pub(super) use docs::{Docs, DocumentFlags, DocumentFragments};
 pub use ehr::EhrRow;
 pub use presence::{Bitmap, PresenceBitmap};
 pub use table::{ColumnView, Table};
@@ -54,10 +54,10 @@ impl Fragment {
     };
 }
 
-/// A mapping, valid while its layout exists.
+/// A cached mapping, which is valid as long as its layout exists.
 type CachedMapping = (Weak<Layout>, Rc<LayoutMapping>);
 
-/// The numbers of EHRs by id. Those of a checkpoint are listed at the first lookup.
+/// The numbers of EHRs by id. In a batch of a checkpoint, they are computed at the first lookup.
 #[derive(Debug)]
 struct EhrNumbers(OnceCell<HashMap<String, u32>>);
 
@@ -67,7 +67,7 @@ impl Default for EhrNumbers {
     }
 }
 
-/// The documents of each EHR. Those of a segment are listed when a query first reads them.
+/// The documents of each EHR. In a batch of a segment, they are computed at the first use.
 #[derive(Debug)]
 struct ByEhr(OnceCell<Vec<Vec<u32>>>);
 
@@ -92,47 +92,50 @@ impl ByEhr {
     }
 }
 
-/// Many packed documents, their EHRs and the tables of their fragments.
+/// Many packed documents with their EHRs, and the tables of their fragments.
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// For each EHR whether population queries read it; `None` for a removed one.
+    /// For each EHR, whether population queries read it; `None` for a removed one.
     pub(super) ehrs: Vec<Option<bool>>,
     pub(super) docs: Docs,
-    /// The texts of all columns.
+    /// The dictionary of the texts of all columns.
     pub(super) words: Dictionary,
-    /// Object ids that are not part of the uid of the version, by document.
-    pub(super) odd_ids: HashMap<u32, String>,
+    /// The object ids that are not the beginning of the uid of the version, by document.
+    pub(super) explicit_object_ids: HashMap<u32, String>,
     ehr_numbers: EhrNumbers,
     pub(super) ehr_fragments: Vec<Fragment>,
     by_ehr: ByEhr,
     pub(super) fragments: u32,
     layouts: LayoutStore,
     pub(super) tables: Vec<Table>,
-    /// Recent mappings by the address of the layout. The weak reference keeps the address in use.
+    /// Recent mappings by the address of the layout and the number of the archetype. The weak
+    /// reference keeps the address from being reused.
     mappings: HashMap<(usize, Option<u32>), CachedMapping>,
-    /// The node ids of roots.
+    /// The node ids of the roots of layouts.
     pub(super) root_ids: Vec<String>,
     /// The number of the first table.
     pub(super) base: u32,
     pub(super) schema_id: u64,
-    /// The invariant that did not hold when something was added, if any.
+    /// The invariant that did not hold when data were added, if any.
     pub(super) broken: Option<&'static str>,
-    /// Whether parts of it may be absent: see [`Batch::wanted`].
+    /// Whether the batch was read from a segment, so that parts can be absent: see
+    /// [`Batch::wanted`].
     pub(super) is_late: bool,
     /// The file of the checkpoint from which the batch was opened.
     pub(super) file: Option<Rc<PartFile>>,
     derived: OnceCell<Box<Derived>>,
-    /// The batches that have the tables and documents of this one, if it is a union.
+    /// The batches whose tables and documents this one has, if it is a union.
     pub(super) united: Option<Box<Union>>,
 }
 
 impl Batch {
-    /// An empty batch.
+    /// Creates an empty batch.
     pub fn new() -> Batch {
         Batch::default()
     }
 
-    /// An empty batch whose first table has this number, to be united with others.
+    /// Creates an empty batch whose first table has this number, so that it can be united with
+    /// others.
     pub fn with_first_table(number: u32) -> Batch {
         Batch {
             base: number,
@@ -140,7 +143,7 @@ impl Batch {
         }
     }
 
-    /// A batch of a segment, to be filled.
+    /// Creates an empty batch for the data of a segment.
     pub(super) fn late() -> Batch {
         Batch {
             by_ehr: ByEhr(OnceCell::new()),
@@ -149,7 +152,7 @@ impl Batch {
         }
     }
 
-    /// A batch of a checkpoint, to be filled.
+    /// Creates an empty batch for the data of a checkpoint.
     pub(super) fn unlisted() -> Batch {
         Batch {
             by_ehr: ByEhr(OnceCell::new()),
@@ -159,8 +162,8 @@ impl Batch {
         }
     }
 
-    /// Returns why a part of the checkpoint of the batch could not be read. Everything that was
-    /// computed since the batch was opened is then invalid.
+    /// Returns the reason why a part of the checkpoint of the batch could not be read. Everything
+    /// that was computed since the batch was opened is then invalid.
     pub fn failure(&self) -> Option<&str> {
         self.file.as_ref()?.failure()
     }
@@ -173,8 +176,8 @@ impl Batch {
         }
     }
 
-    /// The invariant that did not hold when something was added: what the batch holds is not all
-    /// that it was given, and no answer may be made of it.
+    /// Returns the broken invariant, if any. The batch is then incomplete, and no result may be
+    /// computed from it.
     pub fn broken(&self) -> Option<&'static str> {
         // Derived objects are cached, and could have been derived without the absent parts.
         let is_partial = self.is_late && self.derived.get().is_some();
@@ -188,14 +191,14 @@ impl Batch {
         own.or_else(|| self.derived.get()?.batch.broken)
     }
 
-    /// Returns whether it holds no document.
+    /// Returns whether the batch has no document.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Adds an EHR, and returns its number.
     pub fn add_ehr(&mut self, ehr: EhrRow) -> u32 {
-        // Derived objects depend on whole EHRs, so every change discards them.
+        // Derived objects depend on all data of an EHR, so every change discards them.
         self.derived.take();
         let number = self.ehrs.len() as u32;
         let tree = ehr_tree(&ehr);
@@ -212,14 +215,14 @@ impl Batch {
         number
     }
 
-    /// The number of the EHR with this id.
+    /// Returns the number of the EHR with an id.
     pub fn ehr_number(&self, ehr_id: &str) -> Option<u32> {
         self.ehr_numbers
             .0
             .get_or_init(|| self.list_ehrs())
             .get(ehr_id)
             .copied()
-            // The list still has removed EHRs.
+            // The index still has removed EHRs.
             .filter(|number| self.has_ehr(*number))
     }
 
@@ -231,13 +234,13 @@ impl Batch {
         ehrs.collect()
     }
 
-    /// The fragment of the EHR object itself; the table of it names the EHR where others name the
-    /// document.
+    /// Returns the fragment of the EHR object. Its table stores the number of the EHR where other
+    /// tables store the number of the document.
     pub fn ehr_fragment(&self, ehr: u32) -> Option<Fragment> {
         self.ehr_fragments.get(ehr as usize).copied()
     }
 
-    /// Returns the fragment of a document for a class that binds whole documents: its EHR, its
+    /// Returns the fragment that a class expression of a whole document binds: its EHR, its
     /// version, or its data.
     pub fn bound(&self, class: Cls, document: u32) -> Option<Fragment> {
         match class {
@@ -247,7 +250,7 @@ impl Batch {
         }
     }
 
-    /// Changes whether an EHR takes part in population queries.
+    /// Sets whether population queries read an EHR.
     pub fn set_queryable(&mut self, ehr: u32, is_queryable: bool) {
         if let Some(Some(state)) = self.ehrs.get_mut(ehr as usize) {
             *state = is_queryable;
@@ -261,7 +264,7 @@ impl Batch {
         }
     }
 
-    /// Updates the state of a document: whether population queries read it.
+    /// Updates whether population queries read a document.
     pub(super) fn update_live(&mut self, document: u32) {
         let is_queryable = self
             .docs
@@ -273,7 +276,7 @@ impl Batch {
         }
     }
 
-    /// Counts the fragments of a document as hidden, or no longer so.
+    /// Adds the fragments of a document to the hidden rows of their tables, or removes them.
     fn hide(&mut self, version: Option<Fragment>, hidden: bool) {
         let mut fragments = Vec::from_iter(version);
         while let Some(fragment) = fragments.pop() {
@@ -287,13 +290,14 @@ impl Batch {
         }
     }
 
-    /// For each document: true for the latest version of an object, not deleted, of an EHR that
-    /// takes part in population queries.
+    /// Returns for each document whether population queries read it: the latest version of an
+    /// object that is not deleted, in an EHR that takes part in population queries.
     pub fn live(&self) -> &[bool] {
         self.docs.live()
     }
 
-    /// Adds an owner of documents that is no EHR: no query sees them.
+    /// Adds an owner of documents other than an EHR, and returns its number. No query reads these
+    /// documents.
     pub fn add_owner(&mut self) -> u32 {
         let number = self.ehrs.len() as u32;
         self.ehrs.push(None);
@@ -302,20 +306,27 @@ impl Batch {
         number
     }
 
-    /// VERSIONED_OBJECT.uid.value of a document.
+    /// Returns VERSIONED_OBJECT.uid.value of a document of a complete batch, for an index of ids.
+    ///
+    /// Returns the empty text where [`Batch::find_object_id`] returns `None`. It equals no id, so
+    /// the document is not found.
     pub fn object_id(&self, document: u32) -> &str {
+        self.find_object_id(document).unwrap_or_default()
+    }
+
+    /// Returns VERSIONED_OBJECT.uid.value of a document.
+    ///
+    /// Every document has one. `None` means that a part of a segment is absent, or that an
+    /// invariant is broken.
+    pub fn find_object_id(&self, document: u32) -> Option<&str> {
         if let Some(union) = &self.united {
-            return union.object_id(document).unwrap_or_default();
+            return union.find_object_id(document);
         }
-        let in_uid = || {
-            self.doc(document)
-                .and_then(|doc| self.object_in_uid(doc.version))
-        };
-        self.odd_ids
+        let in_uid = || self.object_in_uid(self.doc(document)?.version);
+        self.explicit_object_ids
             .get(&document)
             .map(String::as_str)
             .or_else(in_uid)
-            .unwrap_or_default()
     }
 
     fn object_in_uid(&self, version: Fragment) -> Option<&str> {
@@ -324,7 +335,7 @@ impl Batch {
             .next()
     }
 
-    /// The text at the end of single attributes from the root of a fragment.
+    /// Returns the text at the end of a path of single attributes from the root of a fragment.
     pub fn text_along(&self, fragment: Fragment, path: &[Attr]) -> Option<&str> {
         let (mut at, mut item) = (fragment, 0);
         for attr in path {
@@ -357,7 +368,7 @@ impl Batch {
         self.update_live(document);
     }
 
-    /// Takes an EHR and its documents out of every answer.
+    /// Excludes an EHR and its documents from all results.
     pub fn remove_ehr(&mut self, ehr: u32) {
         self.derived.take();
         if let Some(row) = self.ehrs.get_mut(ehr as usize) {
@@ -372,7 +383,7 @@ impl Batch {
         states.filter_map(|(ehr, state)| state.map(|_| ehr))
     }
 
-    /// Returns the number of EHRs, with removed ones.
+    /// Returns the number of EHRs, including removed ones.
     pub fn ehr_count(&self) -> usize {
         self.ehrs.len()
     }
@@ -406,12 +417,12 @@ impl Batch {
         self.text_along(fragment, &[Attr::EHR_ID, Attr::VALUE])
     }
 
-    /// Returns the number of fragments: places are numbered from 0.
+    /// Returns the number of fragments. Places are numbers below it.
     pub fn places(&self) -> u32 {
         self.fragments
     }
 
-    /// The documents of an EHR in commit order.
+    /// Returns the documents of an EHR in commit order.
     pub fn docs_of(&self, ehr: u32) -> &[u32] {
         if let Some(union) = &self.united {
             return union.docs_of(ehr);
@@ -432,17 +443,17 @@ impl Batch {
         by_ehr
     }
 
-    /// All documents in commit order.
+    /// Returns all documents in commit order.
     pub fn docs(&self) -> impl Iterator<Item = Doc> {
         self.docs_among(0..self.len() as u32)
     }
 
-    /// The documents with some numbers.
+    /// Returns the documents in a range of numbers.
     pub fn docs_among(&self, numbers: Range<u32>) -> impl Iterator<Item = Doc> {
         numbers.map_while(|document| self.doc(document))
     }
 
-    /// One document.
+    /// Returns a document by its number.
     pub fn doc(&self, document: u32) -> Option<Doc> {
         match &self.united {
             Some(union) => union.doc(document),
@@ -450,8 +461,8 @@ impl Batch {
         }
     }
 
-    /// Returns the number of the document that a fragment belongs to; that of the EHR for the
-    /// object of an EHR.
+    /// Returns the owner of a fragment: the number of its document, or of the EHR for the fragment
+    /// of an EHR object.
     pub fn owner_of(&self, fragment: Fragment) -> Option<u32> {
         let table = self.table(fragment.table)?;
         let owner = *table.docs().get(fragment.row as usize)?;
@@ -477,8 +488,8 @@ impl Batch {
         }
     }
 
-    /// Returns one of the batches whose tables and documents this one has, with the number here of
-    /// its first document: the batch itself, if it is no union.
+    /// Returns one of the batches of a union, with the number in the union of its first document.
+    /// Any other batch is its own only part.
     pub fn part(&self, number: usize) -> Option<(&Batch, u32)> {
         match &self.united {
             Some(union) => union.part(number),
@@ -486,14 +497,13 @@ impl Batch {
         }
     }
 
-    /// Returns the EHR of a document that is the latest version of an object and not deleted; `None`
-    /// for any other.
+    /// Returns the EHR of a document if it is the latest version of an object and not a deletion.
     pub fn owner_of_current(&self, document: u32) -> Option<u32> {
         let owner = self.docs.ehr(document);
         owner.filter(|_| self.docs.is_current(document))
     }
 
-    /// The tables of documents and EHRs with their numbers, by which fragments name them.
+    /// Returns the tables of documents and EHRs, with their numbers.
     pub fn tables(&self) -> impl Iterator<Item = (u32, &Table)> {
         let united = self.united.iter().flat_map(|union| union.tables());
         self.own_tables().chain(united)
@@ -503,7 +513,7 @@ impl Batch {
         (self.base..).zip(&self.tables)
     }
 
-    /// One of [`Batch::tables`].
+    /// Returns one of the tables of [`Batch::tables`] by number.
     pub fn stored_table(&self, number: u32) -> Option<&Table> {
         match &self.united {
             Some(union) => union.part_of(number)?.stored_table(number),
@@ -511,7 +521,7 @@ impl Batch {
         }
     }
 
-    /// One table.
+    /// Returns a table by number, including the tables of derived objects.
     pub fn table(&self, number: u32) -> Option<&Table> {
         // Numbers from `DERIVED` on belong to tables of derived objects.
         if number >= DERIVED && self.base < DERIVED {
@@ -520,7 +530,7 @@ impl Batch {
         self.stored_table(number)
     }
 
-    /// The words of the columns of a table.
+    /// Returns the dictionary texts of the columns of a table.
     fn words_of(&self, table: u32) -> &Words {
         let derived = self.derived.get().filter(|_| table >= DERIVED);
         let of_derived = derived.map(|derived| &derived.batch);
@@ -528,8 +538,8 @@ impl Batch {
         of_derived.or_else(of_union).unwrap_or(self).words.words()
     }
 
-    /// The texts of the text columns of [`Batch::tables`]. A union has none of its own, so cells of
-    /// it are copies.
+    /// Returns the dictionary texts of the text columns of [`Batch::tables`]. A union has no
+    /// dictionary, so its cells are copies.
     pub fn words(&self) -> &Words {
         self.words.words()
     }
@@ -542,7 +552,7 @@ impl Batch {
         self.schema_id
     }
 
-    /// The fragment that another is a child of.
+    /// Returns the parent row of a fragment; `None` for a root.
     pub fn parent_of(&self, child: Fragment) -> Option<Fragment> {
         let table = self.table(child.table)?;
         let doc = *table.docs().get(child.row as usize)?;
@@ -563,7 +573,7 @@ impl Batch {
         })
     }
 
-    /// The value of a leaf item of a fragment: a constant of the layout, or the leaf value.
+    /// Returns the value of a leaf of a fragment: a constant of the layout, or a leaf value.
     pub fn leaf(&self, fragment: Fragment, item: u32) -> Option<Leaf<'_>> {
         let table = self.table(fragment.table)?;
         let item = table.layout().item(item)?;
@@ -582,8 +592,8 @@ impl Batch {
         }
     }
 
-    /// The point in time that a leaf value of a fragment holds, where it is one: microseconds since
-    /// 0001-01-01T00:00Z.
+    /// Returns the point in time of a leaf value in microseconds since 0001-01-01T00:00Z; `None` if
+    /// the value is no exact point in time.
     pub fn point(&self, fragment: Fragment, item: u32) -> Option<i64> {
         let table = self.table(fragment.table)?;
         match table.layout().item(item)?.kind {
@@ -592,7 +602,7 @@ impl Batch {
         }
     }
 
-    /// Appends the text of a leaf item of a fragment as it was sent.
+    /// Appends the text of a leaf of a fragment as it was sent.
     pub fn write_leaf(&self, fragment: Fragment, item: u32, out: &mut String) {
         let Some(table) = self.table(fragment.table) else {
             return;
@@ -608,13 +618,14 @@ impl Batch {
         }
     }
 
-    /// The fragments of a repeated group, in list order.
+    /// Returns the child rows of a repeated group, in list order.
     pub fn child_rows(&self, fragment: Fragment, group: u32) -> &[Fragment] {
         self.table(fragment.table)
             .map_or(&[], |table| table.child_rows(fragment.row, group))
     }
 
-    /// The fragment at a single attribute of a fragment's root, such as the data of a version.
+    /// Returns the child row at a single attribute of the root of a fragment, such as the data of a
+    /// version.
     pub fn child_at(&self, fragment: Fragment, attr: Attr) -> Option<Fragment> {
         let table = self.table(fragment.table)?;
         match table.layout().item(table.layout().child(0, attr)?)?.kind {
@@ -623,7 +634,7 @@ impl Batch {
         }
     }
 
-    /// Bytes held, about.
+    /// Returns an estimate of the bytes in use.
     pub fn bytes(&self) -> usize {
         let tables: usize = self.tables.iter().map(Table::bytes).sum();
         let mappings: usize = self

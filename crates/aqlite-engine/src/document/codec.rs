@@ -1,6 +1,7 @@
-//! The binary form of checkpoints.
+//! The binary encoding of checkpoints.
 //!
-//! A checkpoint may be the only copy of its data, so its form depends on no crate and never changes:
+//! A checkpoint may be the only copy of its data, so its encoding depends on no crate and never
+//! changes:
 //!
 //! - A number is written in groups of seven bits, the lowest first (LEB128). Signed numbers are
 //!   mapped to unsigned ones first, so that small ones stay short (zigzag).
@@ -8,16 +9,16 @@
 //! - A list of numbers has one width in bytes for all of them, so it is read without branches.
 //! - An optional value is preceded by 0 or 1. A struct is the sequence of its fields.
 
-/// Collects the bytes of values.
+/// An encoder, which collects bytes.
 #[derive(Debug, Default)]
 pub struct ByteWriter(Vec<u8>);
 
-/// Reads values from bytes. Every reading returns `None` at the end, and for what is no such value.
+/// A decoder of bytes. Every read returns `None` at the end of the bytes and for an invalid value.
 #[derive(Debug)]
 pub struct ByteReader<'a>(&'a [u8]);
 
 impl ByteWriter {
-    /// Returns the bytes.
+    /// Returns the encoded bytes.
     pub fn into_bytes(self) -> Vec<u8> {
         self.0
     }
@@ -36,7 +37,7 @@ impl ByteWriter {
         self.0.extend_from_slice(bytes);
     }
 
-    /// Writes a list of numbers in the width of the greatest one.
+    /// Writes a list of numbers with the width of the greatest one.
     fn numbers(&mut self, numbers: impl ExactSizeIterator<Item = u64> + Clone) {
         // The OR of all numbers has as many bits as the greatest one.
         let greatest = numbers.clone().fold(0, |all, number| all | number);
@@ -53,7 +54,7 @@ impl ByteWriter {
 }
 
 impl<'a> ByteReader<'a> {
-    /// Reads these bytes from the first one on.
+    /// Creates a decoder of these bytes.
     pub fn new(bytes: &'a [u8]) -> ByteReader<'a> {
         ByteReader(bytes)
     }
@@ -76,10 +77,10 @@ impl<'a> ByteReader<'a> {
         None
     }
 
-    /// Returns the length of a list whose items have at least `least` bytes.
+    /// Reads the length of a list whose items have at least `least` bytes each.
     fn length(&mut self, least: usize) -> Option<usize> {
         let length = usize::try_from(self.number()?).ok()?;
-        // A damaged length must not reserve memory.
+        // Damaged bytes must not cause a large allocation.
         (length.checked_mul(least)? <= self.0.len()).then_some(length)
     }
 
@@ -90,14 +91,15 @@ impl<'a> ByteReader<'a> {
         Some(bytes)
     }
 
-    /// Reads a list of numbers, which `of` converts.
+    /// Reads a list of numbers, each of which `of` converts.
     fn numbers<T: Clone>(&mut self, of: impl Fn(u64) -> T) -> Option<Vec<T>> {
         let length = usize::try_from(self.number()?).ok()?;
         let (width, rest) = self.0.split_first()?;
         let width = usize::from(*width);
         if width == 0 {
             self.0 = rest;
-            // The length of a list of zeros is bounded by that of the longest column.
+            // A list of zeros has no bytes, so its length is bounded by that of the longest
+            // possible column.
             return (length <= 1 << 28).then(|| vec![of(0); length]);
         }
         let (bytes, rest) = rest.split_at_checked(length.checked_mul(width)?)?;
@@ -126,28 +128,28 @@ fn fixed<const WIDTH: usize, T>(bytes: &[u8], of: impl Fn(u64) -> T) -> Vec<T> {
     chunks.iter().map(|bytes| of(number(bytes))).collect()
 }
 
-/// A value with a binary form.
+/// A value with a binary encoding.
 pub trait Codec: Sized {
-    /// Appends the value.
+    /// Encodes the value.
     fn write(&self, out: &mut ByteWriter);
 
-    /// Reads a value.
+    /// Decodes a value; `None` for invalid bytes.
     fn read(from: &mut ByteReader<'_>) -> Option<Self>;
 
-    /// Appends a list of values.
+    /// Encodes a list of values.
     fn write_list(list: &[Self], out: &mut ByteWriter) {
         out.number(list.len() as u64);
         list.iter().for_each(|item| item.write(out));
     }
 
-    /// Reads a list of values.
+    /// Decodes a list of values; `None` for invalid bytes.
     fn read_list(from: &mut ByteReader<'_>) -> Option<Vec<Self>> {
         let length = from.length(1)?;
         (0..length).map(|_| Self::read(from)).collect()
     }
 }
 
-/// Implements [`Codec`] for a struct: its fields in the order of this list.
+/// Implements [`Codec`] for a struct, whose fields are encoded in the listed order.
 #[macro_export]
 macro_rules! codec {
     ($type:ty { $($field:ident),* $(,)? }) => {
@@ -174,7 +176,7 @@ macro_rules! number {
             fn read(from: &mut ByteReader<'_>) -> Option<$type> {
                 let number = from.number()?;
                 let value: $type = $of(number);
-                // A number that does not fit the type is no such number.
+                // A number outside the range of the type is invalid.
                 ($to(value) == number).then_some(value)
             }
 
@@ -289,7 +291,7 @@ impl<T: Codec, const LENGTH: usize> Codec for [T; LENGTH] {
     }
 
     fn read(from: &mut ByteReader<'_>) -> Option<[T; LENGTH]> {
-        // No length is stored, because the type has it.
+        // The length is part of the type, so it is not stored.
         let items = (0..LENGTH).map(|_| T::read(from));
         items.collect::<Option<Vec<T>>>()?.try_into().ok()
     }

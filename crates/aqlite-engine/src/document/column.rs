@@ -15,18 +15,18 @@ use std::rc::Rc;
 pub enum Column {
     /// Numbers with the digits as sent.
     Number(NumberColumn),
-    /// Texts, codes, identifiers, dates: as numbers of words of the batch.
+    /// Texts, codes, identifiers and dates, as numbers of dictionary entries.
     Text(Vec<u32>),
-    /// Date-times: texts that have a place in time too.
+    /// Date-times: texts with their positions in time.
     Moment(MomentColumn),
     /// Booleans.
     Boolean(Vec<bool>),
 }
 
-/// One value of a column or a constant of a layout.
+/// A value of a column, or a constant of a layout.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Leaf<'a> {
-    /// A number: the value to compare.
+    /// A number, as the nearest double.
     Number(f64),
     /// A text.
     Text(&'a str),
@@ -34,71 +34,79 @@ pub enum Leaf<'a> {
     Boolean(bool),
 }
 
-/// Numbers: the value to compare, and how its digits were written.
+/// A column of numbers: the values for comparisons, and the digits as sent.
 #[derive(Clone, Debug, Default)]
 pub struct NumberColumn {
     values: Vec<f64>,
-    /// Digits behind the point; [`ODD`] where the token is kept as text.
+    /// The number of decimals of each number; [`TOKEN`] if its token is kept as text.
     decimals: Vec<u8>,
-    /// The tokens that are kept, by row.
-    odd: Vec<(u32, Box<str>)>,
+    /// The tokens of the numbers that [`TOKEN`] marks, by row in ascending order.
+    tokens: Vec<(u32, Box<str>)>,
 }
 
-/// Each text once, numbered in order of first use.
+/// A dictionary: distinct texts with numbers in order of first use.
 #[derive(Clone, Debug, Default)]
 pub struct Dictionary {
     words: Words,
-    /// Bytes of all texts, and of what finds them, about.
+    /// An estimate of the bytes of all texts and of the index.
     size: usize,
     index: TextIndex,
 }
 
-/// Texts by number. A clone shares their pages: it costs nothing, and later additions copy one page
-/// at most.
+/// The texts of a dictionary by number. Clones share their pages, so a clone is cheap, and a later
+/// addition copies at most one page.
 #[derive(Clone, Debug, Default)]
 pub struct Words {
     pages: Rc<Vec<Rc<Part<Page>>>>,
     len: u32,
 }
 
-/// Texts one behind the other.
+/// A page of texts, which are stored one after the other.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Page {
     text: String,
     ends: Vec<u32>,
 }
 
-/// A page holds 2 to the power of this many texts.
+/// The base-2 logarithm of the number of texts of a page.
 const PAGE_BITS: u32 = 12;
 pub(super) const PAGE: usize = 1 << PAGE_BITS;
 
-/// A number as it was written; `S` holds the text of those that are kept as such.
+/// A number with its digits; `S` is the type of those that are kept as text.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number<S> {
-    /// The value, and the number of its digits behind the point.
+    /// The value, and the number of its decimals.
     Decimal(f64, u8),
-    /// Computed: whole numbers without a point, zero without a sign.
+    /// A computed value. Whole numbers are printed without a point, and zero without a sign.
     Computed(f64),
-    /// The token as sent.
+    /// The digits as sent.
     Token(S),
 }
 
-/// Date-times as sent, and their positions in time.
+/// A column of date-times: the texts as sent, and their positions in time.
 #[derive(Clone, Debug, Default)]
 pub struct MomentColumn {
     pub(super) ids: Vec<u32>,
-    /// The beginning of each, in microseconds since 0001-01-01T00:00Z, twice; one more for a
-    /// partial or finer value, which is no point; [`NO_MOMENT`] for a text that is no date-time.
+    /// For each value twice its beginning, in microseconds since 0001-01-01T00:00Z. One is added
+    /// for a partial date-time and for one with a finer fraction, which are no points in time.
+    /// [`NO_MOMENT`] for a text that is no date-time.
     pub(super) begins: Vec<i64>,
 }
 
-/// The beginning of a text that is not a date-time.
+/// The mark of a text that is no date-time.
 pub(super) const NO_MOMENT: i64 = i64::MIN;
 
-// No token of at most 15 digits has 255 decimals, so the number is free to be a mark.
-const ODD: u8 = u8::MAX;
-// Each of these powers is exact in a double, so a division by one of them rounds only once.
-const POWERS: [f64; 16] = [
+/// The number of decimals that marks a number which is kept as a token. No number with
+/// [`MAX_DIGITS`] digits has as many decimals.
+const TOKEN: u8 = u8::MAX;
+/// The largest number of digits of a number that is not kept as a token. A double represents every
+/// decimal number of 15 digits distinctly.
+const MAX_DIGITS: usize = 15;
+/// The least integer with more than [`MAX_DIGITS`] digits.
+const SCALED_END: u64 = 1_000_000_000_000_000;
+/// The powers of 10 for 0 to [`MAX_DIGITS`] decimals. Each is exact in a double, so a division by
+/// one of them rounds only once.
+const POWERS: [f64; MAX_DIGITS + 1] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
 ];
 
@@ -111,12 +119,22 @@ impl Column {
         }
     }
 
-    /// A column of date-times.
+    /// Returns the number of values.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Column::Number(numbers) => numbers.values.len(),
+            Column::Text(ids) => ids.len(),
+            Column::Moment(moments) => moments.ids.len(),
+            Column::Boolean(flags) => flags.len(),
+        }
+    }
+
+    /// Creates a column of date-times.
     pub(super) fn of_moments() -> Column {
         Column::Moment(MomentColumn::default())
     }
 
-    /// The number of the word in each row, of a column of texts.
+    /// Returns the numbers of the dictionary entries of a column of texts.
     pub fn ids(&self) -> Option<&[u32]> {
         match self {
             Column::Text(ids) | Column::Moment(MomentColumn { ids, .. }) => Some(ids),
@@ -124,8 +142,8 @@ impl Column {
         }
     }
 
-    /// The point in time in a row, where the column is of date-times and the row's is one:
-    /// microseconds since 0001-01-01T00:00Z.
+    /// Returns the point in time of a row, in microseconds since 0001-01-01T00:00Z; `None` if the
+    /// column has no date-times, or if the value is no exact point in time.
     pub(super) fn point(&self, row: u32) -> Option<i64> {
         match self {
             // The lowest bit marks a partial or finer time. `NO_MOMENT` is even, so it needs its
@@ -139,7 +157,7 @@ impl Column {
         }
     }
 
-    /// Returns the range of the values, for columns that are compared by their order.
+    /// Returns the zone map of a column of numbers or date-times.
     pub(super) fn zone(&self) -> Option<Zone> {
         match self {
             Column::Number(numbers) => Zone::of_numbers(&numbers.values),
@@ -151,7 +169,7 @@ impl Column {
         }
     }
 
-    /// Returns the beginning of the date-time in a row, which may be partial: microseconds since
+    /// Returns the beginning of the date-time in a row, which can be partial, in microseconds since
     /// 0001-01-01T00:00Z.
     pub fn begin(&self, row: u32) -> Option<i64> {
         match self {
@@ -171,8 +189,7 @@ impl Column {
             Column::Number(numbers) => numbers.push(text),
             Column::Text(ids) => push(ids, words.number_of(text)),
             Column::Moment(moments) => {
-                // The lowest bit is set if the text is not exactly one microsecond of the time
-                // line.
+                // The lowest bit is set if the text does not denote exactly one microsecond.
                 let begin = |t: Temporal| {
                     t.earliest << 1 | i64::from(t != Temporal::from_micros(t.earliest))
                 };
@@ -186,7 +203,7 @@ impl Column {
         }
     }
 
-    /// The value in a row.
+    /// Returns the value of a row.
     pub(super) fn leaf<'b>(&self, row: u32, words: &'b Words) -> Option<Leaf<'b>> {
         match self {
             Column::Number(numbers) => numbers.values.get(row as usize).copied().map(Leaf::Number),
@@ -198,7 +215,7 @@ impl Column {
         }
     }
 
-    /// Appends the value of a row as it was sent: the number token, the text, `true` or `false`.
+    /// Appends the value of a row as it was sent: the digits, the text, `true` or `false`.
     pub(super) fn write(&self, row: u32, words: &Words, out: &mut String) {
         match (self, self.leaf(row, words)) {
             (Column::Number(numbers), _) => drop(numbers.at(row).map(|number| number.write(out))),
@@ -208,11 +225,13 @@ impl Column {
         }
     }
 
-    /// Bytes held, about.
+    /// Returns an estimate of the bytes in use.
     pub fn bytes(&self) -> usize {
         match self {
             Column::Number(numbers) => {
-                numbers.values.capacity() * 8 + numbers.decimals.capacity() + numbers.odd.len() * 32
+                numbers.values.capacity() * 8
+                    + numbers.decimals.capacity()
+                    + numbers.tokens.len() * 32
             }
             Column::Text(ids) => ids.capacity() * 4,
             Column::Moment(moments) => moments.ids.capacity() * 4 + moments.begins.capacity() * 8,
@@ -221,8 +240,8 @@ impl Column {
     }
 }
 
-/// Adds a value; room grows by a quarter, for there are very many lists and most of them stay
-/// short.
+/// Appends a value. The capacity grows by a quarter, because there are very many lists and most of
+/// them stay short.
 pub(super) fn push<T>(list: &mut Vec<T>, value: T) {
     if list.len() == list.capacity() {
         list.reserve_exact(2 + list.len() / 4);
@@ -231,16 +250,16 @@ pub(super) fn push<T>(list: &mut Vec<T>, value: T) {
 }
 
 impl NumberColumn {
-    /// The values, to be scanned.
+    /// Returns the values in row order.
     pub fn values(&self) -> &[f64] {
         &self.values
     }
 
-    /// Returns whether a number of at least this size was written with more digits than a double
-    /// holds, or otherwise oddly.
+    /// Returns whether a number with at least this absolute value is kept as a token, so that the
+    /// double can be inexact.
     pub fn has_long(&self, size: f64) -> bool {
         // Only tokens that are kept as text can have more than 15 digits.
-        self.odd.iter().any(|(row, _)| {
+        self.tokens.iter().any(|(row, _)| {
             self.values
                 .get(*row as usize)
                 .is_some_and(|value| value.abs() >= size)
@@ -249,47 +268,62 @@ impl NumberColumn {
 
     /// Returns each value times 10 to the power of its decimals, and the decimals.
     ///
-    /// A value that is kept as a token is 0, with the mark of such values as its decimals.
+    /// A value that is kept as a token becomes 0 with the decimals [`TOKEN`].
     pub(super) fn scaled(&self) -> impl Iterator<Item = (i64, u8)> {
         self.values.iter().zip(&self.decimals).map(|pair| {
             let (value, decimals) = pair;
             match POWERS.get(usize::from(*decimals)) {
                 // At most 15 digits: the product is whole but for its last bits.
                 Some(power) => ((value * power).round() as i64, *decimals),
-                None => (0, ODD),
+                None => (0, TOKEN),
             }
         })
     }
 
-    /// Returns the tokens that are kept, by row.
-    pub(super) fn odd(&self) -> impl Iterator<Item = (u32, &str)> {
-        self.odd.iter().map(|(row, token)| (*row, &**token))
+    /// Returns the numbers that are kept as tokens, by row in ascending order.
+    pub(super) fn tokens(&self) -> impl Iterator<Item = (u32, &str)> {
+        self.tokens.iter().map(|(row, token)| (*row, &**token))
     }
 
-    /// Creates the column of which [`NumberColumn::scaled`] and [`NumberColumn::odd`] are the
-    /// values and tokens. Returns `None` where they are of no column.
+    /// Restores the column from the results of [`NumberColumn::scaled`] and
+    /// [`NumberColumn::tokens`].
+    ///
+    /// Returns `None` if no column has these results, because the stored data are damaged: for more
+    /// than [`MAX_DIGITS`] digits, an unknown number of decimals, a marked row without a token, and
+    /// tokens that are not in ascending order of their rows.
     pub(super) fn from_scaled(
         scaled: impl Iterator<Item = (i64, u8)>,
-        odd: Vec<(u32, String)>,
+        tokens: Vec<(u32, String)>,
     ) -> Option<NumberColumn> {
         let mut column = NumberColumn::default();
+        let mut marked = 0;
         for (scaled, decimals) in scaled {
-            // The same division as in `plain`, so that the value is the same to the last bit.
             let value = match POWERS.get(usize::from(decimals)) {
+                Some(_) if scaled.unsigned_abs() >= SCALED_END => return None,
+                // The same division as in `plain`, so that the value is the same to the last bit.
                 Some(power) => scaled as f64 / power,
-                // A kept token: the loop below replaces the value.
-                None => f64::NAN,
+                // The row of a token: the loop below replaces the value.
+                None if decimals == TOKEN => {
+                    marked += 1;
+                    f64::NAN
+                }
+                None => return None,
             };
             column.values.push(value);
             column.decimals.push(decimals);
         }
-        for (row, token) in odd {
-            // A token for a row without the mark means that the data are damaged.
-            if column.decimals.get(row as usize) != Some(&ODD) {
+        // `at` finds tokens by bisection, so their rows must ascend. Then as many tokens as marks,
+        // each in a marked row, means that every marked row has its token.
+        let ascends = tokens.is_sorted_by(|(row, _), (next, _)| row < next);
+        if tokens.len() != marked || !ascends {
+            return None;
+        }
+        for (row, token) in tokens {
+            if column.decimals.get(row as usize) != Some(&TOKEN) {
                 return None;
             }
             *column.values.get_mut(row as usize)? = number::parse(&token).unwrap_or(f64::NAN);
-            column.odd.push((row, token.into_boxed_str()));
+            column.tokens.push((row, token.into_boxed_str()));
         }
         Some(column)
     }
@@ -303,29 +337,34 @@ impl NumberColumn {
             }
             None => {
                 push(&mut self.values, number::parse(token).unwrap_or(f64::NAN));
-                push(&mut self.decimals, ODD);
-                self.odd.push((row, Box::from(token)));
+                push(&mut self.decimals, TOKEN);
+                self.tokens.push((row, Box::from(token)));
             }
         }
     }
 
-    /// The number in a row.
+    /// Returns the number of a row.
     pub fn at(&self, row: u32) -> Option<Number<&str>> {
         let (value, decimals) = (
             *self.values.get(row as usize)?,
             *self.decimals.get(row as usize)?,
         );
-        if decimals != ODD {
+        if decimals != TOKEN {
             return Some(Number::Decimal(value, decimals));
         }
-        // Tokens are appended row by row, so the list is sorted by row.
-        let at = self.odd.binary_search_by_key(&row, |(row, _)| *row).ok()?;
-        self.odd.get(at).map(|(_, token)| Number::Token(&**token))
+        // The list is sorted by row, because tokens are appended row by row.
+        let at = self
+            .tokens
+            .binary_search_by_key(&row, |(row, _)| *row)
+            .ok()?;
+        self.tokens
+            .get(at)
+            .map(|(_, token)| Number::Token(&**token))
     }
 }
 
 impl<S: AsRef<str>> Number<S> {
-    /// The value.
+    /// Returns the value as the nearest double.
     pub fn value(&self) -> f64 {
         match self {
             Number::Decimal(value, _) | Number::Computed(value) => *value,
@@ -333,7 +372,7 @@ impl<S: AsRef<str>> Number<S> {
         }
     }
 
-    /// The value with what its double lost of the whole part.
+    /// Returns the exact value of the digits.
     pub fn exact(&self) -> Exact {
         match self {
             Number::Decimal(value, _) | Number::Computed(value) => Exact::from(*value),
@@ -348,8 +387,8 @@ impl<S: AsRef<str>> Number<S> {
         match self {
             Number::Decimal(value, 0) => write_digits(*value, 0, out),
             Number::Decimal(value, decimals) => {
-                // Rounding restores the whole number that `plain` divided: it has at most 15
-                // digits.
+                // Rounding restores the whole number that `plain` divided. Decimals are at most
+                // `MAX_DIGITS`, which `plain` and `from_scaled` ensure, so the power exists.
                 let power = POWERS.get(usize::from(*decimals)).copied().unwrap_or(1.0);
                 write_digits((value * power).round(), usize::from(*decimals), out);
             }
@@ -360,14 +399,15 @@ impl<S: AsRef<str>> Number<S> {
     }
 }
 
-/// Appends a whole number of at most 15 digits with a point before its last `decimals` digits.
+/// Appends an integer of at most [`MAX_DIGITS`] digits with a point before its last `decimals`
+/// digits.
 fn write_digits(scaled: f64, decimals: usize, out: &mut String) {
     if scaled < 0.0 {
         out.push('-');
     }
     let mut rest = scaled.abs() as u64;
-    // At most 15 digits, the point, and a zero before the point.
-    let mut digits = [b'0'; 17];
+    // All digits, the point, and a zero before the point.
+    let mut digits = [b'0'; MAX_DIGITS + 2];
     let mut count = 0;
     // At least one digit is written, and with decimals at least one before the point.
     while rest > 0 || count <= decimals + usize::from(decimals > 0) {
@@ -390,15 +430,14 @@ fn write_digits(scaled: f64, decimals: usize, out: &mut String) {
     );
 }
 
-/// Value and digits behind the point of a token of at most 15 digits without exponent, whose value
-/// prints back as the token.
+/// Parses a token of at most [`MAX_DIGITS`] digits without an exponent. Returns the value and the
+/// number of decimals, which determine the token; `None` for any other token.
 fn plain(token: &str) -> Option<(f64, u8)> {
     let (negative, digits) = token
         .strip_prefix('-')
         .map_or((false, token), |rest| (true, rest));
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    // 15 decimal digits always survive the way to a double and back; more may not.
-    if whole.len() + fraction.len() > 15
+    if whole.len() + fraction.len() > MAX_DIGITS
         || whole.is_empty()
         || (digits.contains('.') && fraction.is_empty())
     {
@@ -411,7 +450,7 @@ fn plain(token: &str) -> Option<(f64, u8)> {
         }
         value = value * 10 + u64::from(byte - b'0');
     }
-    // Negative zero and leading zeros would not be written back as they were sent.
+    // Negative zero and leading zeros would not be printed as they were sent.
     if (negative && value == 0) || (whole.len() > 1 && whole.starts_with('0')) {
         return None;
     }
@@ -423,7 +462,7 @@ fn plain(token: &str) -> Option<(f64, u8)> {
 }
 
 impl Dictionary {
-    /// The dictionary of a segment. Its texts are found by their numbers only.
+    /// Creates the dictionary of a segment, without its texts. They are found by number only.
     pub(super) fn absent(len: u32) -> Dictionary {
         Dictionary {
             words: Words::absent(len),
@@ -431,7 +470,7 @@ impl Dictionary {
         }
     }
 
-    /// The dictionary of a checkpoint, whose texts have this size.
+    /// Creates the dictionary of a checkpoint; `size` is the size of its texts in bytes.
     pub(super) fn stored(words: Words, size: usize, index: TextIndex) -> Dictionary {
         Dictionary { words, size, index }
     }
@@ -441,38 +480,38 @@ impl Dictionary {
         &self.index
     }
 
-    /// Returns the number of different texts.
+    /// Returns the number of distinct texts.
     pub fn len(&self) -> usize {
         self.words.len()
     }
 
-    /// Returns whether there are none.
+    /// Returns whether the dictionary is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Bytes of the texts and of what finds them, about; kept as they are added.
+    /// Returns an estimate of the bytes of the texts and the index. It is updated by each addition.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// The texts by their numbers.
+    /// Returns the texts by number.
     pub fn words(&self) -> &Words {
         &self.words
     }
 
-    /// The number of a text that is there.
+    /// Returns the number of a text; `None` if the dictionary lacks it.
     pub fn find(&self, text: &str) -> Option<u32> {
         self.index.find(text, |id| self.words.word(id))
     }
 
-    /// The number of a text, which is added if it is not there.
+    /// Returns the number of a text, which is added if the dictionary lacks it.
     pub fn number_of(&mut self, text: &str) -> u32 {
         if let Some(id) = self.find(text) {
             return id;
         }
         let id = self.words.push(text);
-        // 12 is an estimate for the end of the text and its entry in the index.
+        // An estimate for the end of the text and its entry in the index.
         self.size += text.len() + 12;
         let words = &self.words;
         self.index.add(text, id, |other| words.word(other));
@@ -491,7 +530,7 @@ impl Dictionary {
 }
 
 impl Words {
-    /// Words in pages that are absent.
+    /// Creates texts whose pages are absent.
     pub(super) fn absent(len: u32) -> Words {
         let pages = (0..len.div_ceil(PAGE as u32)).map(|_| Rc::new(Part::absent()));
         Words {
@@ -500,7 +539,7 @@ impl Words {
         }
     }
 
-    /// Words in these pages.
+    /// Creates texts from pages.
     pub(super) fn in_pages(pages: Vec<Part<Page>>, len: u32) -> Words {
         let pages = pages.into_iter().map(Rc::new);
         Words {
@@ -509,9 +548,9 @@ impl Words {
         }
     }
 
-    /// Reads the pages of some words of a checkpoint, so that no later use of them can fail.
+    /// Reads the pages of some texts of a checkpoint, so that later reads of them cannot fail.
     pub(crate) fn fetch(&self, ids: impl Iterator<Item = u32>) {
-        // Pages of other batches are there, or are wanted when their words are read.
+        // Pages of other batches are in memory, or are wanted when their texts are read.
         let is_stored = |page: &Rc<Part<Page>>| page.unchanged().is_some();
         if self.pages.iter().any(is_stored) {
             ids.for_each(|id| {
@@ -525,7 +564,7 @@ impl Words {
         &self.pages
     }
 
-    /// The text with a number.
+    /// Returns the text with a number; the empty text if its page is absent.
     pub fn word(&self, id: u32) -> &str {
         self.pages
             .get((id >> PAGE_BITS) as usize)
@@ -533,7 +572,7 @@ impl Words {
             .map_or("", |page| page.word(id as usize % PAGE))
     }
 
-    /// Returns the number of words.
+    /// Returns the number of texts.
     pub(super) fn len(&self) -> usize {
         self.len as usize
     }
@@ -559,7 +598,7 @@ impl Words {
 }
 
 impl Page {
-    /// Creates a page of texts, one behind the other; `ends` are their ends.
+    /// Creates a page of concatenated texts; `ends` are their end positions.
     pub(super) fn new(text: String, ends: Vec<u32>) -> Page {
         Page { text, ends }
     }
@@ -587,13 +626,13 @@ impl Page {
     }
 
     fn push(&mut self, text: &str) {
-        // Room grows by a quarter instead of doubling, which could leave half of it unused.
+        // The capacity grows by a quarter instead of doubling, which could leave half of it unused.
         if self.text.capacity() - self.text.len() < text.len() {
             self.text.reserve_exact(text.len() + self.text.len() / 4);
         }
         self.text.push_str(text);
         push(&mut self.ends, self.text.len() as u32);
-        // A full page never grows again, so its spare room is returned.
+        // A full page never grows again, so its spare capacity is released.
         if self.ends.len() == PAGE {
             self.text.shrink_to_fit();
         }
@@ -634,7 +673,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_tell_where_they_begin() {
+    fn date_times_have_their_beginning() {
         let texts = [
             "2020-02-01T10:30:00Z",
             "2020-02-01T10:30Z",
@@ -665,7 +704,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dictionary_holds_each_text_once() {
+    fn dictionary_stores_each_text_once() {
         let mut words = Dictionary::default();
         let ids: Vec<u32> = ["a", "b", "a", ""]
             .iter()
@@ -678,7 +717,7 @@ mod tests {
     }
 
     #[test]
-    fn who_holds_words_keeps_them_while_others_are_added() {
+    fn clone_of_words_does_not_change_when_texts_are_added() {
         let mut words = Dictionary::default();
         let texts: Vec<String> = (0..3 * PAGE).map(|i| format!("text {i}")).collect();
         let mut held = Vec::new();

@@ -1,15 +1,15 @@
-//! Digests: SHA-256 of texts and of packed documents, and a checksum that costs next to nothing.
+//! Digests of texts and packed documents (SHA-256), and a cheap checksum (FNV-1a).
 
 use super::pack::{Packed, PackedFragment};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 
-/// The SHA-256 of a text.
+/// Returns the SHA-256 of a text.
 pub fn sha256(text: &str) -> [u8; 32] {
     Sha256::digest(text.as_bytes()).into()
 }
 
-/// The SHA-256 of texts that follow one another, without a copy of them.
+/// Returns the SHA-256 of the concatenation of texts, without copying them.
 pub fn sha256_of(parts: &[&str]) -> [u8; 32] {
     let digest = Sha256::new();
     let digest = parts
@@ -18,12 +18,12 @@ pub fn sha256_of(parts: &[&str]) -> [u8; 32] {
     digest.finalize().into()
 }
 
-/// The SHA-256 of a text, as 64 hexadecimal digits.
+/// Returns the SHA-256 of a text as 64 hexadecimal digits.
 pub fn digest_of_text(text: &str) -> String {
     hexadecimal(&sha256(text))
 }
 
-/// The first 128 bits of it, as 32 hexadecimal digits.
+/// Returns the first 128 bits of the SHA-256 of a text as 32 hexadecimal digits.
 pub fn short_digest(text: &str) -> String {
     let mut digest = digest_of_text(text);
     digest.truncate(32);
@@ -39,10 +39,9 @@ pub fn fnv(bytes: impl Iterator<Item = u8>) -> u64 {
 }
 
 /// Computes the checksum of a sequence of texts: [`fnv`] as 16 hexadecimal digits. Each text is
-/// closed by 0xFF, a byte that UTF-8 does not contain.
+/// terminated by 0xFF, a byte that UTF-8 does not contain.
 ///
-/// The checksum detects damage and is cheap enough for every document of a scan. It does not detect
-/// forgery.
+/// The checksum detects damage, and not forgery. It is cheap enough for every document of a scan.
 pub fn checksum<'t>(texts: impl Iterator<Item = &'t str>) -> String {
     let sum = fnv(texts.flat_map(|text| text.bytes().chain([0xff])));
     format!("{sum:016x}")
@@ -56,8 +55,8 @@ fn hexadecimal(bytes: &[u8]) -> String {
 }
 
 impl Packed {
-    /// Returns 32 hexadecimal digits of a SHA-256 that only equal documents share. It covers the
-    /// digests of the layouts and each leaf value with its length, in document order.
+    /// Returns 32 hexadecimal digits of a SHA-256, which only equal documents share. The input is
+    /// the digests of the layouts, and each leaf value with its length, in document order.
     pub fn digest(&self) -> String {
         let mut input = String::with_capacity(1024);
         self.write_digest_input(self.root(), &mut input);
@@ -88,7 +87,7 @@ mod tests {
     use aqlite_rm::json;
 
     #[test]
-    fn a_checksum_is_that_of_fnv_and_tells_texts_apart() {
+    fn checksum_is_fnv_and_differs_between_texts() {
         let of = |texts: &[&str]| checksum(texts.iter().copied());
         assert_eq!(of(&[]), "cbf29ce484222325");
         // FNV-1a of the bytes 66 6f 6f ff.
@@ -114,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_have_one_digest_when_they_are_one() {
+    fn equal_documents_have_equal_digests() {
         let layouts = LayoutStore::new();
         let packed = |text: &str| {
             pack(

@@ -15,7 +15,7 @@ use std::sync::{Arc, OnceLock};
 /// The layout of a fragment, in document order: classes, attributes, constants, and the positions
 /// of leaf values and child rows.
 ///
-/// The merged layout of a table has the items of all its fragments. A fragment may lack optional
+/// The merged layout of a table has the items of all its fragments. A fragment can lack optional
 /// items.
 #[derive(Debug, Default)]
 pub struct Layout {
@@ -28,27 +28,29 @@ pub struct Layout {
 
 impl PartialEq for Layout {
     fn eq(&self, other: &Layout) -> bool {
-        // Leaves, groups and the digest follow from the items and texts.
+        // Leaves, groups and the digest are derived from the items and texts.
         (&self.items, &self.texts) == (&other.items, &other.texts)
     }
 }
 
 impl Eq for Layout {}
 
-/// One node of a layout.
+/// An item of a layout: an object, a list, a leaf or a repeated group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Item {
-    /// The attribute that holds it. Elements of a list have that of the list, the root has none.
+    /// The attribute that holds it. Elements of a list have the attribute of the list; the root has
+    /// none.
     pub attr: Option<Attr>,
-    /// Its class; for a list the declared class of the elements.
+    /// The class of an object or leaf; the declared class of the elements of a list.
     pub class: Cls,
     /// The kind of the item.
     pub kind: ItemKind,
-    /// The item that contains it; the root contains itself.
+    /// The index of the item that contains it; the root contains itself.
     pub parent: u32,
-    /// Behind the last item of its subtree.
+    /// The index behind the last item of its subtree.
     pub end: u32,
-    /// The number of the presence bitmap of the fragments that have it; `None` if all have it.
+    /// The number of the presence bitmap of the rows that have the item; `None` if all rows have
+    /// it.
     pub presence: Option<u32>,
 }
 
@@ -57,53 +59,54 @@ pub struct Item {
 pub enum ItemKind {
     /// An RM object.
     Object,
-    /// A list attribute.
+    /// A list.
     List,
-    /// A leaf with the same text in every fragment: start and end of its text.
+    /// A leaf with the same text in every fragment: the start and end of the text in the layout.
     Constant(Kind, u32, u32),
-    /// A leaf with a value of its own: the number of the leaf value.
+    /// A leaf with a value in each fragment: the number of the leaf value.
     Leaf(Kind, u32),
-    /// A repeated group of fragments: elements of a list, or the one value of an attribute.
+    /// A repeated group of fragments, by number: elements of a list, or the single value of an
+    /// attribute.
     Group(u32),
 }
 
-/// An interner of layouts: each skeleton is held once.
+/// An interner of layouts, which stores each layout once.
 #[derive(Debug, Default)]
 pub struct LayoutStore {
     by_key: RefCell<HashMap<Rc<[u8]>, Arc<Layout>>>,
 }
 
-/// The largest number of interned layouts. A full store is emptied: if layouts hardly repeat, there
-/// is nothing to share.
-const MOST: usize = 1 << 13;
+/// The largest number of interned layouts. A full store is cleared: if layouts hardly repeat,
+/// sharing saves nothing.
+const MAX_LAYOUTS: usize = 1 << 13;
 
 impl Layout {
-    /// The items in document order; the first is the root.
+    /// Returns the items in document order. The first is the root.
     pub fn items(&self) -> &[Item] {
         &self.items
     }
 
-    /// One item.
+    /// Returns an item by index.
     pub fn item(&self, index: u32) -> Option<&Item> {
         self.items.get(index as usize)
     }
 
-    /// The class of the root.
+    /// Returns the class of the root.
     pub fn class(&self) -> Cls {
         self.items.first().map_or(Cls::ANY, |i| i.class)
     }
 
-    /// The items that are leaf values, by leaf value number.
+    /// Returns the items of the leaf values, by the number of the leaf value.
     pub fn leaves(&self) -> &[u32] {
         &self.leaves
     }
 
-    /// The items that are repeated groups of child rows, by number.
+    /// Returns the items of the repeated groups, by the number of the group.
     pub fn groups(&self) -> &[u32] {
         &self.groups
     }
 
-    /// The text of a constant; empty for other items.
+    /// Returns the text of a constant; the empty text for other items.
     pub fn text(&self, item: &Item) -> &str {
         match item.kind {
             ItemKind::Constant(_, start, len) => self
@@ -114,19 +117,19 @@ impl Layout {
         }
     }
 
-    /// 32 hexadecimal digits of the SHA-256 of the skeleton: equal for equal layouts only.
+    /// Returns 32 hexadecimal digits of the SHA-256 of the layout, which only equal layouts share.
     pub fn digest(&self) -> &str {
         self.digest.get_or_init(|| short_digest(&self.to_text()))
     }
 
-    /// Bytes held, about.
+    /// Returns an estimate of the bytes in use.
     pub(super) fn bytes(&self) -> usize {
         std::mem::size_of_val(self.items())
             + self.texts.capacity()
             + (self.leaves.capacity() + self.groups.capacity()) * 4
     }
 
-    /// The children of an item, in document order.
+    /// Returns the children of an item in document order.
     pub fn children(&self, index: u32) -> impl Iterator<Item = u32> {
         let end = self.item(index).map_or(0, |i| i.end);
         let mut at = index + 1;
@@ -139,13 +142,13 @@ impl Layout {
         })
     }
 
-    /// The child of an object at an attribute.
+    /// Returns the child of an object at an attribute.
     pub fn child(&self, index: u32, attr: Attr) -> Option<u32> {
         self.children(index)
             .find(|c| self.item(*c).is_some_and(|i| i.attr == Some(attr)))
     }
 
-    /// The constant text of an attribute of an object.
+    /// Returns the constant text at an attribute of an object.
     pub fn constant(&self, index: u32, attr: Attr) -> Option<&str> {
         let item = self.item(self.child(index, attr)?)?;
         matches!(item.kind, ItemKind::Constant(..)).then(|| self.text(item))
@@ -160,8 +163,8 @@ impl Layout {
             .filter(|t| is_archetype_id(t))
     }
 
-    /// The skeleton as JSON: objects with `_type`, leaf values as `{"_slot":"number"}`, repeated
-    /// groups of child rows as `{"_parts":0}`.
+    /// Returns the layout as JSON: objects with `_type`, leaf values as `{"_slot":"number"}`,
+    /// repeated groups as `{"_parts":0}`.
     pub fn to_text(&self) -> String {
         let mut out = String::with_capacity(self.items.len() * 24);
         self.write(0, &mut out);
@@ -210,7 +213,7 @@ fn leaf_kind_name(kind: Kind) -> &'static str {
 }
 
 impl LayoutStore {
-    /// An empty interner.
+    /// Creates an empty store.
     pub fn new() -> LayoutStore {
         LayoutStore::default()
     }
@@ -220,53 +223,52 @@ impl LayoutStore {
         self.by_key.borrow().len()
     }
 
-    /// Returns whether it holds none.
+    /// Returns whether the store is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The layout of a skeleton as [`Key`] writes it.
+    /// Returns the interned layout that a [`LayoutKey`] encodes.
     pub(super) fn intern(&self, key: &[u8]) -> Arc<Layout> {
         if let Some(layout) = self.by_key.borrow().get(key) {
             return Arc::clone(layout);
         }
         let layout = Arc::new(build(key));
         let mut known = self.by_key.borrow_mut();
-        if known.len() >= MOST {
+        if known.len() >= MAX_LAYOUTS {
             known.clear();
         }
         known.insert(Rc::from(key), Arc::clone(&layout));
         layout
     }
 
-    /// Reads what [`Layout::to_text`] wrote.
+    /// Parses the text that [`Layout::to_text`] returns.
     ///
     /// # Errors
-    /// When the text is not a skeleton, or names classes or attributes that this release does not
-    /// know.
+    /// If the text is no layout, or names classes or attributes that this release does not know.
     pub fn read(&self, text: &str) -> Result<Arc<Layout>, String> {
-        let mut skeleton = Skeleton {
+        let mut parser = LayoutParser {
             scan: Scanner::new(text),
-            key: Key::default(),
+            key: LayoutKey::default(),
         };
-        skeleton.value(None, Cls::ANY, DEEPEST)?;
-        if skeleton.token()? != Token::End {
+        parser.value(None, Cls::ANY, MAX_DEPTH)?;
+        if parser.token()? != Token::End {
             return Err(broken());
         }
-        Ok(self.intern(skeleton.key.bytes()))
+        Ok(self.intern(parser.key.bytes()))
     }
 }
 
-/// Objects and lists that may lie inside one another: more than a document may have.
-const DEEPEST: usize = 1_000;
+/// The largest nesting depth of objects and lists, which is more than a document may have.
+const MAX_DEPTH: usize = 1_000;
 
-/// Reads the text of a skeleton.
-struct Skeleton<'a> {
+/// A parser of the text of a layout.
+struct LayoutParser<'a> {
     scan: Scanner<'a>,
-    key: Key,
+    key: LayoutKey,
 }
 
-impl<'a> Skeleton<'a> {
+impl<'a> LayoutParser<'a> {
     fn value(&mut self, attr: Option<Attr>, declared: Cls, depth: usize) -> Result<(), String> {
         // The limit bounds the recursion: damaged text must not exhaust the stack.
         let depth = depth.checked_sub(1).ok_or_else(broken)?;
@@ -286,7 +288,7 @@ impl<'a> Skeleton<'a> {
         Ok(())
     }
 
-    /// Reads an object, or the placeholder of a leaf value or of a repeated group of child rows.
+    /// Parses an object, or the placeholder of a leaf value or of a repeated group.
     fn object(&mut self, attr: Option<Attr>, declared: Cls, depth: usize) -> Result<(), String> {
         let (first, value) = (self.scan.key().map_err(|_| broken())?, self.token()?);
         match (&*first, value) {
@@ -299,7 +301,7 @@ impl<'a> Skeleton<'a> {
             _ => return Err(broken()),
         }
         // A placeholder has a single member.
-        if self.goes_on(&Token::ObjectEnd)? {
+        if self.has_next(&Token::ObjectEnd)? {
             Err(broken())
         } else {
             Ok(())
@@ -308,7 +310,7 @@ impl<'a> Skeleton<'a> {
 
     fn members(&mut self, attr: Option<Attr>, class: Cls, depth: usize) -> Result<(), String> {
         self.key.open(attr, class, Kind::Object);
-        while self.goes_on(&Token::ObjectEnd)? {
+        while self.has_next(&Token::ObjectEnd)? {
             let name = self.scan.key().map_err(|_| broken())?;
             let def = class
                 .attr_named(&name)
@@ -321,12 +323,12 @@ impl<'a> Skeleton<'a> {
 
     fn list(&mut self, attr: Option<Attr>, declared: Cls, depth: usize) -> Result<(), String> {
         self.key.open(attr, declared, Kind::List);
-        // After the bracket, only an empty list can end without an element.
+        // Only an empty list ends right after the opening bracket.
         if self.scan.peek() == Some(b']') {
             self.token()?;
         } else {
             self.value(attr, declared, depth)?;
-            while self.goes_on(&Token::ArrayEnd)? {
+            while self.has_next(&Token::ArrayEnd)? {
                 self.value(attr, declared, depth)?;
             }
         }
@@ -338,8 +340,8 @@ impl<'a> Skeleton<'a> {
         self.scan.next_token().map_err(|_| broken())
     }
 
-    /// True before another member or element, false behind the last one.
-    fn goes_on(&mut self, end: &Token<'_>) -> Result<bool, String> {
+    /// Returns true before another member or element, and false at the end of the object or list.
+    fn has_next(&mut self, end: &Token<'_>) -> Result<bool, String> {
         match self.token()? {
             Token::Comma => Ok(true),
             token if token == *end => Ok(false),
@@ -360,9 +362,9 @@ fn leaf_kind(name: &str) -> Kind {
     }
 }
 
-/// A skeleton as bytes: cheap to build, to hash and to compare.
+/// A layout as bytes: cheap to build, to hash and to compare.
 #[derive(Default)]
-pub(super) struct Key(Vec<u8>);
+pub(super) struct LayoutKey(Vec<u8>);
 
 const CLOSE: u8 = 0;
 const OBJECT: u8 = 1;
@@ -372,10 +374,10 @@ const GROUP: u8 = 3;
 const CONSTANT: u8 = 4;
 const LEAF: u8 = 7;
 
-impl Key {
-    /// An empty key with room for the structure of an entry.
-    pub fn with_capacity() -> Key {
-        Key(Vec::with_capacity(1_024))
+impl LayoutKey {
+    /// Creates an empty key with capacity for an entry.
+    pub fn with_capacity() -> LayoutKey {
+        LayoutKey(Vec::with_capacity(1_024))
     }
 
     pub fn bytes(&self) -> &[u8] {
@@ -387,7 +389,7 @@ impl Key {
     }
 
     fn head(&mut self, tag: u8, attr: Option<Attr>, class: Cls) {
-        // 255 means that the item has no attribute.
+        // The value 255 means that the item has no attribute.
         self.0
             .extend_from_slice(&[tag, attr.map_or(u8::MAX, Attr::number), class.number()]);
     }
@@ -402,7 +404,7 @@ impl Key {
 
     pub fn constant(&mut self, attr: Option<Attr>, class: Cls, kind: Kind, text: &str) {
         self.head(CONSTANT + kind_number(kind), attr, class);
-        // The length comes first, so a text needs no escapes and no end mark.
+        // The length precedes the text, so the text needs no escapes and no end mark.
         self.0
             .extend_from_slice(&u32::try_from(text.len()).unwrap_or(u32::MAX).to_le_bytes());
         self.0.extend_from_slice(text.as_bytes());
@@ -441,7 +443,7 @@ fn build(key: &[u8]) -> Layout {
     while let Some((tag, tail)) = rest.split_first() {
         rest = tail;
         if *tag == CLOSE {
-            // The subtree ends where the next item begins.
+            // The subtree ends at the next item.
             let end = layout.items.len() as u32;
             if let Some(item) = open.pop().and_then(|i| layout.items.get_mut(i as usize)) {
                 item.end = end;
@@ -472,8 +474,8 @@ fn build(key: &[u8]) -> Layout {
     layout
 }
 
-/// Reads the kind of the next item from its tag, and a constant from `rest`. Returns `None` at the
-/// end of the key.
+/// Reads the kind of the next item from its tag, and the text of a constant from `rest`. Returns
+/// `None` at the end of the key.
 fn read_kind(layout: &mut Layout, tag: u8, rest: &mut &[u8]) -> Option<ItemKind> {
     let index = layout.items.len() as u32;
     Some(match tag {
@@ -521,7 +523,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_skeleton_is_refused() {
+    fn text_that_is_no_layout_is_refused() {
         let deep = format!(
             "{}{}",
             r#"{"_type":"CLUSTER","items":["#.repeat(2_000),

@@ -1,15 +1,15 @@
-//! Merging of layouts: one layout that has the items of several.
+//! Merging of layouts: creates one layout with the items of several.
 //!
-//! Fragments whose layouts merge are rows of one table. Attributes and list elements may be absent
-//! from some of them; a presence bitmap marks the rows that have such an item. The content of an
-//! attribute must be alike in all layouts, else they do not merge. List elements that differ become
-//! items of their own.
+//! Fragments whose layouts merge are rows of one table. Attributes and list elements can be absent
+//! from some of them, and a presence bitmap contains the rows that have such an item. If the
+//! content of an attribute differs between two layouts, they do not merge. List elements that
+//! differ become separate items.
 
 use super::layout::{Item, ItemKind, Layout};
 use aqlite_rm::class::Attr;
 use aqlite_rm::order;
 
-/// The largest number of items of a merged layout. It bounds the time of a merge.
+/// The largest number of items of a merged layout. It limits the time of a merge.
 const MAX_ITEMS: usize = 1 << 12;
 
 /// The result of merging a layout into the merged layout of a table.
@@ -26,11 +26,11 @@ pub(super) struct MergedLayout {
     pub set: Vec<u32>,
 }
 
-/// The existing rows of a table that have an item which becomes optional.
+/// The rows of a table that have an item which becomes optional, among the rows before the merge.
 pub(super) enum InitialPresence {
-    /// No row: the item is new.
+    /// No row, because the item is new.
     None,
-    /// The rows in this presence bitmap; all rows, if there is none.
+    /// The rows in this presence bitmap; all rows if it is `None`.
     With(Option<u32>),
 }
 
@@ -50,7 +50,7 @@ pub(super) fn merge(all: &Layout, own: &Layout, bitmaps: u32) -> Option<MergedLa
     })
 }
 
-/// An item of the result: its index in the merged layout and its index in the layout.
+/// An item of the result: its index in the merged layout, and its index in the layout.
 type Pair = (Option<u32>, Option<u32>);
 
 /// An alignment of the items of two layouts, in the order of the result.
@@ -138,8 +138,8 @@ impl Alignment<'_> {
         true
     }
 
-    /// Aligns `child` with the last item of `theirs`. The other items and the waiting ones precede
-    /// it.
+    /// Aligns `child` with the last item of `theirs`. The waiting children and the other items of
+    /// `theirs` precede it.
     fn align_after(&mut self, theirs: &[u32], child: u32, waiting: &[u32], parent: u32) -> bool {
         let Some((last, before)) = theirs.split_last() else {
             return false;
@@ -159,8 +159,8 @@ impl Alignment<'_> {
 
     /// Adds items that only one of both layouts has.
     ///
-    /// The order is that of the attributes of the class, then that of node ids, so further layouts
-    /// probably have the same order.
+    /// The order is that of the attributes of the class, then that of node ids, because later
+    /// layouts probably have the same order.
     fn interleave(&mut self, theirs: &[u32], ours: &[u32], parent: u32) {
         let class = self.own.item(parent).map(|item| item.class);
         let place =
@@ -184,7 +184,7 @@ impl Alignment<'_> {
         }
     }
 
-    /// Returns false for most children that differ, without a look at their subtrees.
+    /// Returns false for most children that differ, without a comparison of their subtrees.
     fn may_match(&self, all: u32, own: u32) -> bool {
         self.is_alike(all, own) && node_id(self.all, all) == node_id(self.own, own)
     }
@@ -199,7 +199,7 @@ impl Alignment<'_> {
         self.all.item(all).map(|item| item.attr) == self.own.item(own).map(|item| item.attr)
     }
 
-    /// Returns the mapping into a merged layout that already has all items; else `None`.
+    /// Returns the mapping into the merged layout if it has all items already; otherwise `None`.
     fn existing_mapping(&self) -> Option<MergedLayout> {
         let mut merged = MergedLayout {
             layout: None,
@@ -216,8 +216,7 @@ impl Alignment<'_> {
                 self.pairs.get(item.parent as usize)?.1.is_some(),
             );
             match (own, item.kind) {
-                // Rows without this item, but with its parent, need a bitmap that does not exist
-                // yet.
+                // Rows with the parent that lack this item need a bitmap that does not exist yet.
                 (None, _) if has_parent && item.presence == parent.presence => return None,
                 (None, _) => continue,
                 (Some(_), ItemKind::Leaf(_, leaf)) => merged.leaves.push(leaf),
@@ -268,7 +267,7 @@ impl Alignment<'_> {
     }
 }
 
-/// Returns the constant node id of an object; the empty text if it is a leaf value.
+/// Returns the constant node id of an object; the empty text if its node id is a leaf value.
 fn node_id(layout: &Layout, item: u32) -> Option<&str> {
     layout
         .child(item, Attr::ARCHETYPE_NODE_ID)
@@ -286,7 +285,8 @@ struct MergeBuilder {
     /// The number of presence bitmaps.
     bitmaps: u32,
     initial: Vec<InitialPresence>,
-    /// The new index of each item of the old merged layout, and below of the layout.
+    /// The new index of each item of the old merged layout. The field below is the same for the
+    /// layout.
     all: Vec<u32>,
     own: Vec<u32>,
     own_leaves: Vec<u32>,
@@ -374,8 +374,8 @@ impl MergeBuilder {
         }
     }
 
-    /// Returns the presence bitmap of an item: that of its parent, unless the item is optional in
-    /// it.
+    /// Returns the presence bitmap of an item: that of its parent, unless only some rows with the
+    /// parent have the item.
     fn presence(
         &mut self,
         alignment: &Alignment<'_>,
@@ -390,7 +390,7 @@ impl MergeBuilder {
         let has_parent =
             |pairs: &dyn Fn(&Pair) -> bool| alignment.pairs.get(parent as usize).is_some_and(pairs);
         match (old, own) {
-            // The item was optional before: its bitmap stays.
+            // The item was optional before, so its bitmap stays.
             (Some(old), _) if old.presence != old_above => old.presence,
             // All earlier rows with the parent have the item, but the rows of the new layout lack
             // it.

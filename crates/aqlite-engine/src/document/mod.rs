@@ -11,7 +11,7 @@ mod batch;
 mod codec;
 mod column;
 mod digest;
-mod form;
+mod json_pattern;
 mod layout;
 mod merge;
 mod pack;
@@ -29,7 +29,7 @@ pub use batch::{
 pub use codec::{ByteReader, ByteWriter, Codec};
 pub use column::{Column, Dictionary, Leaf, Number, Words};
 pub use digest::{checksum, digest_of_text, fnv, sha256, sha256_of, short_digest};
-pub use form::Form;
+pub use json_pattern::JsonPattern;
 pub use layout::{Item, ItemKind, Layout, LayoutStore};
 pub use pack::{Packed, pack};
 pub use part::absent_reads;

@@ -1,10 +1,10 @@
-//! Packing: a document tree ⇄ fragments of layout and leaf values, lossless to the last digit.
+//! Packing: lossless conversion between document trees and fragments of layouts and leaf values.
 
 mod json;
 mod text;
 
-use super::layout::{Item, ItemKind, Key, Layout, LayoutStore};
-use super::rule::{self, Known, Place};
+use super::layout::{Item, ItemKind, Layout, LayoutKey, LayoutStore};
+use super::rule::{self, Known, LeafPosition};
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::tree::{Kind, NodeId, NodeRef, Tree};
 pub(super) use json::{FragmentView, write_json};
@@ -13,24 +13,25 @@ use std::sync::Arc;
 /// A packed document: its root fragment with all child rows.
 #[derive(Clone, Debug)]
 pub struct Packed {
-    /// The texts of all leaf values, one behind the other.
+    /// The concatenated texts of all leaf values.
     text: String,
     root: PackedFragment,
 }
 
-/// One fragment of a packed document.
+/// A fragment of a packed document.
 #[derive(Clone, Debug)]
 pub(super) struct PackedFragment {
     pub layout: Arc<Layout>,
-    /// The range in the text of each leaf value.
+    /// The range in the text of each leaf value, by number.
     pub leaves: Vec<(u32, u32)>,
-    /// The fragments of each repeated group.
+    /// The fragments of each repeated group, by number.
     pub groups: Vec<Vec<PackedFragment>>,
 }
 
 impl PackedFragment {
-    /// Returns whether the fragment and those below it have the leaf values and groups of their
-    /// layouts, and the leaf values are parts of a text. Costs one step for each leaf value.
+    /// Returns whether the fragment and its descendants have the leaf values and groups of their
+    /// layouts, and whether the leaf values are ranges of a text. Costs one step for each leaf
+    /// value.
     fn fits(&self, text: &str) -> bool {
         let is_part =
             |(start, end): &(u32, u32)| text.get(*start as usize..*end as usize).is_some();
@@ -41,15 +42,15 @@ impl PackedFragment {
     }
 }
 
-/// Packs a document (or any object) into layouts and leaf values.
+/// Packs a document, or any other object, into layouts and leaf values.
 ///
-/// `known` are the texts of its template. Other texts become leaf values, whatever their attribute
-/// is in the class table.
+/// `known` are the texts of its template. Other texts become leaf values, whatever the class table
+/// states about their attribute.
 pub fn pack(node: NodeRef<'_>, known: &dyn Known, layouts: &LayoutStore) -> Packed {
     let mut packer = Packer {
         known,
         layouts,
-        // About a sixth of a document are its leaf values.
+        // Leaf values are about a sixth of a document.
         text: String::with_capacity(node.tree().size() / 6),
         spare: Vec::new(),
     };
@@ -64,12 +65,12 @@ struct Packer<'a> {
     known: &'a dyn Known,
     layouts: &'a LayoutStore,
     text: String,
-    spare: Vec<Key>,
+    spare: Vec<LayoutKey>,
 }
 
-/// The fragment being packed.
+/// A fragment under construction.
 struct Draft {
-    key: Key,
+    key: LayoutKey,
     leaves: Vec<(u32, u32)>,
     groups: Vec<Vec<PackedFragment>>,
 }
@@ -78,7 +79,7 @@ impl Packer<'_> {
     fn fragment(&mut self, node: NodeRef<'_>) -> PackedFragment {
         let mut draft = Draft {
             // The buffer of a finished fragment is reused.
-            key: self.spare.pop().unwrap_or_else(Key::with_capacity),
+            key: self.spare.pop().unwrap_or_else(LayoutKey::with_capacity),
             // Most fragments have some leaves and few groups.
             leaves: Vec::with_capacity(16),
             groups: Vec::new(),
@@ -102,7 +103,8 @@ impl Packer<'_> {
         draft: &mut Draft,
     ) {
         draft.key.open(attr, node.class(), Kind::Object);
-        // The role of a nested text or code is the attribute of the outermost one.
+        // A text or code within another one has the role of the attribute that holds the outermost
+        // of them.
         let role = if is_about(node.class()) {
             role.or(attr)
         } else {
@@ -111,7 +113,7 @@ impl Packer<'_> {
         for child in node.children() {
             match child.kind() {
                 Kind::Object if child.attr().is_some_and(|a| rule::is_cut(node.class(), a)) => {
-                    // A single object that is stored as a fragment of its own is a group of one.
+                    // A single object that is always a fragment of its own is a group of one.
                     draft.key.group(child.attr(), child.class());
                     let fragment = self.fragment(child);
                     draft.groups.push(vec![fragment]);
@@ -155,7 +157,7 @@ impl Packer<'_> {
         let attr = leaf.attr();
         let constant = attr.is_some_and(|attr| {
             rule::is_constant(
-                Place { class, attr, role },
+                LeafPosition { class, attr, role },
                 leaf.kind(),
                 leaf.text(),
                 self.known,
@@ -174,14 +176,15 @@ impl Packer<'_> {
     }
 }
 
-/// Returns whether leaves of a class describe the attribute that holds the outermost object of it.
+/// Returns whether the leaves of a class describe the attribute that holds the outermost object of
+/// such a class.
 fn is_about(class: Cls) -> bool {
     class.is_a(Cls::DV_TEXT) || class == Cls::CODE_PHRASE
 }
 
 impl Packed {
-    /// Creates a packed document; `None` if a fragment does not fit its layout, or a leaf value is
-    /// not a part of the text. [`pack`] and [`Packed::from_text`] only make fragments that fit.
+    /// Creates a packed document. Returns `None` if a fragment does not fit its layout, or a leaf
+    /// value is no range of the text. Fragments of [`pack`] and [`Packed::from_text`] always fit.
     pub(super) fn new(text: String, root: PackedFragment) -> Option<Packed> {
         let is_whole = root.fits(&text);
         is_whole.then_some(Packed { text, root })
@@ -204,18 +207,18 @@ impl Packed {
             .unwrap_or_default()
     }
 
-    /// Bytes of its leaf values.
+    /// Returns the bytes of its leaf values.
     pub fn size(&self) -> usize {
         self.text.len()
     }
 
-    /// The class of the document's root.
+    /// Returns the class of the root.
     pub fn class(&self) -> Cls {
         self.root.layout.class()
     }
 
-    /// Estimates the bytes of its canonical JSON: its texts, and sixteen for each node. Costs one
-    /// step for each child.
+    /// Returns an estimate of the bytes of its canonical JSON: its texts, and 16 bytes for each
+    /// node. Costs one step for each child.
     pub fn json_size(&self) -> usize {
         let (mut size, mut waiting) = (self.text.len(), vec![&self.root]);
         while let Some(fragment) = waiting.pop() {
@@ -225,7 +228,7 @@ impl Packed {
         size
     }
 
-    /// The distinct layouts, in order of first use, that of the root first.
+    /// Returns the distinct layouts in order of first use. The first is that of the root.
     pub fn layouts(&self) -> Vec<Arc<Layout>> {
         let mut found: Vec<Arc<Layout>> = Vec::new();
         let mut waiting = vec![&self.root];
@@ -238,7 +241,7 @@ impl Packed {
         found
     }
 
-    /// The document as a tree.
+    /// Returns the document as a tree.
     pub fn unpack(&self) -> Tree {
         let mut tree = Tree::with_capacity(self.text.len() * 8);
         self.grow(&self.root, &mut tree, None, None);
@@ -254,12 +257,14 @@ impl Packed {
     ) {
         let mut open: Vec<(u32, NodeId)> = Vec::new();
         for (index, item) in fragment.layout.items().iter().enumerate() {
-            // Subtrees that end here are closed. The last open item is then the parent.
+            // Objects and lists whose subtree ends here are closed. The last open one is then the
+            // parent.
             while open.last().is_some_and(|(end, _)| *end <= index as u32) {
                 open.pop();
             }
             let above = open.last().map(|(_, id)| *id).or(parent);
-            // The root of a layout has no attribute: the parent of the fragment knows it.
+            // The root of a layout has no attribute, so it is that of the group in the parent
+            // fragment.
             let at = if index == 0 { attr } else { item.attr };
             match self.node(fragment, item) {
                 Ok((kind, text)) => {
@@ -272,7 +277,7 @@ impl Packed {
         }
     }
 
-    /// Returns kind and text of the node of an item, or the child fragments of a repeated group.
+    /// Returns the kind and text of the node of an item, or the fragments of a repeated group.
     fn node<'a>(
         &'a self,
         fragment: &'a PackedFragment,
@@ -290,13 +295,13 @@ impl Packed {
         }
     }
 
-    /// Returns whether it would unpack to just this tree: to the same classes, attributes and
-    /// texts, in the same order.
-    pub fn gives(&self, node: NodeRef<'_>) -> bool {
+    /// Returns whether [`Packed::unpack`] would return the tree of a node: the same classes,
+    /// attributes and texts in the same order.
+    pub fn is_equal_to(&self, node: NodeRef<'_>) -> bool {
         self.is(&self.root, 0, node.attr(), node)
     }
 
-    /// Returns whether a node is at an attribute and equals an item, with everything below it.
+    /// Returns whether a node has an attribute, and equals an item with its subtree.
     fn is(
         &self,
         fragment: &PackedFragment,
@@ -315,7 +320,7 @@ impl Packed {
             && self.has_children(fragment, index, node)
     }
 
-    /// Returns whether the children of a node equal those of an item, and the node has no others.
+    /// Returns whether a node has exactly the children of an item, in the same order.
     fn has_children(&self, fragment: &PackedFragment, index: u32, node: NodeRef<'_>) -> bool {
         let layout = &fragment.layout;
         let mut inner = node.children();
@@ -341,15 +346,15 @@ impl Packed {
         all && inner.next().is_none()
     }
 
-    /// The child of the document at a single attribute of the root that is cut off, such as the
-    /// data of a version.
+    /// Returns the child document at a single attribute of the root that is a fragment of its own,
+    /// such as the data of a version.
     pub fn child_at(&self, attr: Attr) -> Option<Packed> {
         let index = self.root.layout.child(0, attr)?;
         let ItemKind::Group(group) = self.root.layout.item(index)?.kind else {
             return None;
         };
         let fragment = self.root.groups.get(group as usize)?.first()?;
-        // The text is copied whole, because the ranges of the child refer to it.
+        // The whole text is copied, because the ranges of the child refer to it.
         Some(Packed {
             text: self.text.clone(),
             root: fragment.clone(),
@@ -451,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packed_form_gives_the_tree_that_it_unpacks_to_and_no_other() {
+    fn packed_document_equals_only_the_tree_that_it_unpacks_to() {
         let layouts = LayoutStore::new();
         let trees: Vec<Tree> = (0..150)
             .map(|seed| Generator::new(seed).tree())
@@ -459,9 +464,9 @@ mod tests {
             .collect();
         for tree in trees.iter().map(|tree| tree.root().unwrap()) {
             let packed = pack(tree, &NothingKnown, &layouts);
-            assert!(packed.gives(tree) && packed.unpack().root().unwrap().same_as(tree));
+            assert!(packed.is_equal_to(tree) && packed.unpack().root().unwrap().same_as(tree));
             for other in trees.iter().map(|tree| tree.root().unwrap()) {
-                assert_eq!(packed.gives(other), tree.same_as(other));
+                assert_eq!(packed.is_equal_to(other), tree.same_as(other));
             }
         }
         let changed = [
@@ -490,7 +495,7 @@ mod tests {
             "",
         ]) {
             let other = json::read(&TEXT.replacen(old, new, 1), Cls::COMPOSITION).unwrap();
-            assert!(!packed.gives(other.root().unwrap()), "{old}");
+            assert!(!packed.is_equal_to(other.root().unwrap()), "{old}");
         }
     }
 

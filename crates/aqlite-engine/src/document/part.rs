@@ -1,13 +1,13 @@
-//! Parts of a batch that may be loaded after the batch.
+//! Parts of a batch, which can be loaded after the batch.
 //!
-//! A batch that was made of documents owns all its parts. A batch that was read from a segment
-//! knows its layouts only; each other part is loaded when a query first reads it. A read of an
-//! absent part returns nothing and records that the part is wanted. An answer is valid only if no
-//! read found its part absent while it was computed: see [`absent_reads`]. That a part is wanted
-//! does not show this, because another query of the same batch may have loaded the part since.
+//! A batch that was made of documents owns all its parts. A batch that was read from a segment has
+//! its layouts only; every other part is loaded when a query first reads it. A read of an absent
+//! part returns nothing and marks the part as wanted. A result is valid only if no read found an
+//! absent part while it was computed: see [`absent_reads`]. The marks alone do not show this,
+//! because another query of the same batch can have loaded the part since.
 //!
-//! A batch that was read from a checkpoint reads each part from its file at the first use, and owns
-//! a part from the first change on: see [`super::CheckpointWriter`].
+//! A batch that was opened from a checkpoint reads each part from the file at its first use, and
+//! owns a part from its first change on: see [`super::CheckpointWriter`].
 
 use super::part_file::{PartFile, Region};
 use std::cell::{Cell, OnceCell};
@@ -21,38 +21,38 @@ thread_local! {
 
 /// Returns the number of reads of absent parts on this thread.
 ///
-/// A computation on this thread that leaves the number as it was has read no absent part.
+/// A computation on this thread has read no absent part if the number did not change.
 pub fn absent_reads() -> u64 {
     ABSENT_READS.get()
 }
 
-/// A part that is owned, or loaded later.
+/// A part that is owned, or loaded on demand.
 #[derive(Debug)]
 pub(super) enum Part<T> {
-    /// The part of a batch that can grow.
+    /// A part of a batch that can grow.
     Owned(T),
-    /// The part of a segment.
+    /// A part of a segment.
     Late(Late<T>),
-    /// The part of a checkpoint, which was not changed since.
+    /// An unchanged part of a checkpoint.
     Stored(Box<Stored<T>>),
 }
 
-/// A part of a checkpoint: read from its file at the first use.
+/// A part of a checkpoint, which is read from its file at the first use.
 #[derive(Clone, Debug)]
 pub(super) struct Stored<T> {
     file: Rc<PartFile>,
     region: Region,
-    /// The expected sizes, which decoding checks.
+    /// The expected sizes, which the decoder checks.
     sizes: (u32, u32),
     value: OnceCell<T>,
 }
 
-/// A part that can be restored from its stored bytes.
+/// A part that can be decoded from its stored bytes.
 pub(super) trait Restore: Sized {
-    /// Restores a part. `sizes` are the numbers that the head of the checkpoint states for it.
+    /// Decodes a part. `sizes` are the numbers that the head of the checkpoint has for it.
     ///
     /// # Errors
-    /// If the bytes are damaged, or state other sizes.
+    /// If the bytes are damaged, or have other sizes.
     fn restore(bytes: &[u8], sizes: (u32, u32)) -> Result<Self, &'static str>;
 }
 
@@ -69,7 +69,7 @@ impl<T: Restore> Stored<T> {
     }
 }
 
-/// A part of a segment: absent until it is loaded, and then immutable.
+/// A part of a segment: absent until it is loaded, and immutable after that.
 #[derive(Debug)]
 pub(super) struct Late<T> {
     value: OnceLock<Arc<T>>,
@@ -105,12 +105,12 @@ impl<T: Clone> Clone for Part<T> {
 }
 
 impl<T> Part<T> {
-    /// An absent part.
+    /// Creates an absent part.
     pub fn absent() -> Part<T> {
         Part::Late(Late::default())
     }
 
-    /// A part of a checkpoint.
+    /// Creates a part of a checkpoint.
     pub fn stored(file: &Rc<PartFile>, region: Region, sizes: (u32, u32)) -> Part<T> {
         Part::Stored(Box::new(Stored {
             file: Rc::clone(file),
@@ -120,7 +120,7 @@ impl<T> Part<T> {
         }))
     }
 
-    /// Returns the place of an unchanged part in a checkpoint.
+    /// Returns the file and the region of an unchanged part of a checkpoint.
     pub fn unchanged(&self) -> Option<(&PartFile, Region)> {
         match self {
             Part::Stored(stored) => Some((&stored.file, stored.region)),
@@ -128,7 +128,7 @@ impl<T> Part<T> {
         }
     }
 
-    /// Returns the part; records that it is wanted where it is absent.
+    /// Returns the part. Marks an absent part as wanted, and returns `None`.
     pub fn get(&self) -> Option<&T>
     where
         T: Restore,
@@ -149,7 +149,8 @@ impl<T> Part<T> {
         }
     }
 
-    /// Returns the part to be changed, if this batch owns it, or can own it.
+    /// Returns the part for changes; `None` for a part of a segment. A part of a checkpoint becomes
+    /// owned.
     pub fn owned(&mut self) -> Option<&mut T>
     where
         T: Restore,
@@ -165,7 +166,7 @@ impl<T> Part<T> {
         }
     }
 
-    /// Returns the part if it is there, without wanting it.
+    /// Returns the part if it is in memory, without marking it as wanted.
     pub fn present(&self) -> Option<&T> {
         match self {
             Part::Owned(value) => Some(value),
@@ -174,7 +175,7 @@ impl<T> Part<T> {
         }
     }
 
-    /// Returns whether a read of the absent part was attempted.
+    /// Returns whether a read found the part absent.
     pub fn is_wanted(&self) -> bool {
         match self {
             Part::Owned(_) | Part::Stored(_) => false,
@@ -182,14 +183,15 @@ impl<T> Part<T> {
         }
     }
 
-    /// Stores a loaded part. A part that is there already stays, as both are the same.
+    /// Stores a loaded part. If the part is loaded already, the value is dropped, as both are
+    /// equal.
     pub fn load(&self, value: Arc<T>) {
         if let Part::Late(late) = self {
             let _ = late.value.set(value);
         }
     }
 
-    /// Returns the loaded part, for another batch of the same segment.
+    /// Returns the loaded part, to share it with another batch of the same segment.
     pub fn share(&self) -> Option<Arc<T>> {
         match self {
             Part::Owned(_) | Part::Stored(_) => None,

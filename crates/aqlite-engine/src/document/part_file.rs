@@ -1,11 +1,11 @@
-//! The file of a checkpoint, from which parts are read one by one.
+//! The file of a checkpoint, from which parts are read on demand.
 
 use super::segment::checksum;
 use crate::codec;
 use std::cell::OnceCell;
 use std::fmt;
 
-/// Reads bytes of a file. The host implements it; a read never waits.
+/// Synchronous reads of a file, which the host implements.
 pub trait ReadBytes {
     /// Returns the bytes between two positions.
     ///
@@ -14,7 +14,7 @@ pub trait ReadBytes {
     fn read(&self, start: u64, end: u64) -> Result<Vec<u8>, String>;
 }
 
-/// The place of a part in a file.
+/// The position of a part in a file, with its checksum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Region {
     start: u64,
@@ -29,7 +29,7 @@ codec!(Region {
 });
 
 impl Region {
-    /// Returns the place of bytes that are stored from a position on.
+    /// Returns the region of bytes that are stored at a position.
     pub(super) fn of(bytes: &[u8], start: u64) -> Region {
         Region {
             start,
@@ -39,7 +39,8 @@ impl Region {
     }
 }
 
-/// A file of parts. The first failure is kept: nothing may be answered from the file after it.
+/// A file of parts. The first failure is kept, because results must not depend on the file after
+/// it.
 pub struct PartFile {
     bytes: Box<dyn ReadBytes>,
     failure: OnceCell<String>,
@@ -52,7 +53,7 @@ impl fmt::Debug for PartFile {
 }
 
 impl PartFile {
-    /// A file that is read by this function of the host.
+    /// Creates a file that the host reads.
     pub fn new(bytes: Box<dyn ReadBytes>) -> PartFile {
         PartFile {
             bytes,
@@ -60,13 +61,13 @@ impl PartFile {
         }
     }
 
-    /// Returns why a part could not be read. What was computed since the file was opened is then
-    /// invalid.
+    /// Returns the reason why a part could not be read. Everything that was computed since the file
+    /// was opened is then invalid.
     pub fn failure(&self) -> Option<&str> {
         self.failure.get().map(String::as_str)
     }
 
-    /// Reads a part; `None` if it cannot be read, which is recorded.
+    /// Reads and decodes a part. Returns `None` and records the failure if that is impossible.
     pub(super) fn read<T>(
         &self,
         region: Region,

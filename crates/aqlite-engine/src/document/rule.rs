@@ -1,11 +1,11 @@
-//! The rules that decide which leaves are constants and where a document is cut: fixed rules by
-//! class and attribute, so that packing is deterministic.
+//! The rules of packing: which leaves are constants of the layout, and which objects are fragments
+//! of their own. The rules depend on class and attribute only, so packing is deterministic.
 //!
-//! A layout is shared between patients and outlives them. A text therefore becomes part of a layout
-//! only if a definition contains it: the Reference Model and the openEHR terminology (closed lists,
+//! Patients share layouts, and layouts outlive documents. A text therefore becomes a constant only
+//! if a definition contains it: the Reference Model and the openEHR terminology (closed lists,
 //! below), a definition that the caller knows ([`Known`]), or an archetype (node ids and archetype
-//! ids, recognized by their form). The length of a text never decides. The store removes layouts
-//! that no document uses, and with them ids of archetypes that are not defined anywhere.
+//! ids, which are recognized by their form). The length of a text is never a criterion. The store
+//! removes layouts that no document uses, and with them ids of archetypes without a definition.
 
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::id::{is_archetype_id, is_node_code};
@@ -13,13 +13,13 @@ use aqlite_rm::terminology::{CHARACTER_SETS, COUNTRIES, LANGUAGES};
 use aqlite_rm::tree::{Kind, NodeRef};
 use hashbrown::HashSet;
 
-/// The texts that may be constants of a layout, which patients share.
+/// The texts that can be constants of a layout, because a definition contains them.
 pub trait Known {
-    /// Returns whether the text comes from a template or an archetype.
+    /// Returns whether a template or an archetype contains the text.
     fn knows(&self, text: &str) -> bool;
 }
 
-/// Knows nothing beyond the RM's own codes.
+/// The empty set of texts: only codes of the Reference Model become constants.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NothingKnown;
 
@@ -47,7 +47,7 @@ impl Known for Texts {
 
 /// The position of a leaf, which decides whether it is a constant.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct LeafPosition {
     /// The class of the object that has the leaf.
     pub class: Cls,
     /// The attribute of the leaf.
@@ -70,8 +70,8 @@ const STRUCTURAL: [Attr; 9] = [
     Attr::CHANGE_TYPE,
 ];
 
-/// The RM's own words: identifiers of terminologies and code sets, and rubrics of the openEHR
-/// terminology (structural groups).
+/// The texts of the Reference Model: identifiers of terminologies and code sets, and rubrics of the
+/// openEHR terminology (structural groups).
 const WORDS: [&str; 56] = [
     "openehr",
     "local",
@@ -131,27 +131,28 @@ const WORDS: [&str; 56] = [
     "666",
 ];
 
-/// Releases of the Reference Model, as documents name theirs.
+/// Releases of the Reference Model, as documents name them.
 const RM_RELEASES: [&str; 12] = [
     "1.0", "1.0.0", "1.0.1", "1.0.2", "1.0.3", "1.0.4", "1.1", "1.1.0", "1.2", "1.2.0", "1.3.0",
     "2.0.0",
 ];
 
-/// Values of DV_QUANTITY.precision, DV_PROPORTION.precision and DV_PROPORTION.type that are worth
-/// sharing: all within these.
+/// Values of DV_QUANTITY.precision, DV_PROPORTION.precision and DV_PROPORTION.type that become
+/// constants.
 const SMALL_NUMBERS: [&str; 11] = ["-1", "0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
 
-/// Digits of a node code that no template defines, as in documents that have none. ADL 1.4 writes
-/// four; a longer number, or several, might be those of a person.
-const MOST_DIGITS: usize = 4;
+/// The largest number of digits of a node code that no template defines. ADL 1.4 writes four; more
+/// digits could be an identifier of a person.
+const MAX_CODE_DIGITS: usize = 4;
 
-/// Returns whether the leaf belongs to the layout: a structural text that is known, never a
-/// patient's own.
-pub(super) fn is_constant(place: Place, kind: Kind, text: &str, known: &dyn Known) -> bool {
+/// Returns whether a leaf is a constant of the layout: a structural text that a definition
+/// contains.
+pub(super) fn is_constant(place: LeafPosition, kind: Kind, text: &str, known: &dyn Known) -> bool {
     match (kind, place.attr) {
         (Kind::Number, Attr::PRECISION | Attr::TYPE) => SMALL_NUMBERS.contains(&text),
         (Kind::Number, _) => false,
-        // Of the booleans, only the flags of the bounds of an interval describe structure.
+        // Only the booleans of intervals describe structure: whether bounds are included or
+        // unbounded.
         (Kind::Boolean, _) => place.class == Cls::DV_INTERVAL,
         (_, Attr::ARCHETYPE_NODE_ID) => {
             is_short_code(text)
@@ -182,7 +183,7 @@ fn is_word(text: &str) -> bool {
 }
 
 /// Returns whether a text is a code of the set of languages, territories or character sets, at an
-/// attribute that takes codes of this set.
+/// attribute with codes of this set.
 fn is_code_of(role: Attr, attr: Attr, text: &str) -> bool {
     let set = match role {
         Attr::LANGUAGE => &LANGUAGES,
@@ -193,26 +194,26 @@ fn is_code_of(role: Attr, attr: Attr, text: &str) -> bool {
     attr == Attr::CODE_STRING && set.contains(text)
 }
 
-/// Returns whether this is a node code of one short number.
+/// Returns whether a text is a node code of one short number.
 fn is_short_code(text: &str) -> bool {
     // Two letters precede the digits: `at0004`.
-    is_node_code(text) && text.len() <= 2 + MOST_DIGITS && !text.contains('.')
+    is_node_code(text) && text.len() <= 2 + MAX_CODE_DIGITS && !text.contains('.')
 }
 
-/// Returns whether this is an attribute whose one value is always a fragment of its own.
+/// Returns whether the single value of an attribute is always a fragment of its own.
 pub(super) fn is_cut(class: Cls, attr: Attr) -> bool {
     attr == Attr::DATA && class.is_a(Cls::VERSION)
 }
 
-/// For the elements of a list: true for those that are fragments of their own, because they are
-/// entries or repeat.
+/// Returns for each element of a list whether it is a fragment of its own, because it is an entry
+/// or repeats.
 pub(super) fn cut_elements(list: NodeRef<'_>) -> Vec<bool> {
     let keys: Vec<(Kind, Cls, Option<&str>)> = list
         .children()
         .map(|e| (e.kind(), e.class(), e.text_at(Attr::ARCHETYPE_NODE_ID)))
         .collect();
     let repeats =
-        // The key of an element equals itself, so it repeats if there is a second one.
+        // The key of an element equals itself, so a second equal key means that it repeats.
         |key| keys.len() > 1 && keys.iter().filter(|other| *other == key).nth(1).is_some();
     keys.iter()
         .map(|key| key.0 == Kind::Object && (key.1.is_a(Cls::CONTENT_ITEM) || repeats(key)))
@@ -266,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn text_of_any_length_that_nobody_has_defined_is_never_shared() {
+    fn undefined_text_of_any_length_is_no_constant() {
         for name in [
             "J",
             "JD",
@@ -290,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_definitions_know_is_shared() {
+    fn texts_of_definitions_are_constants() {
         let json = composition("Blood pressure");
         assert!(
             shared(&json, Cls::COMPOSITION, &["Blood pressure"])
@@ -312,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_may_be_a_persons_is_never_shared() {
+    fn number_that_could_identify_a_person_is_no_constant() {
         let element = |id: &str, precision: &str| {
             format!(
                 r#"{{"_type":"ELEMENT","archetype_node_id":"{id}","value":{{"_type":"DV_QUANTITY","magnitude":1,"units":"x","precision":{precision}}}}}"#

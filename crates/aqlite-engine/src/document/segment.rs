@@ -1,18 +1,19 @@
 //! Segments: immutable files that hold the documents of a range of commits as columns.
 //!
-//! A segment is a [`Batch`] in a stored form. Its *head* describes layouts, documents and the
-//! places of all other *parts*: the structure of a table, a column, a page of words. The parts are
-//! stored in *values*, each of some hundred kilobytes, so that a store without range reads serves
-//! few of them for a query. A batch that is read from a segment has no part at first. A query finds
-//! out which parts it needs by reading them: see [`Batch::wanted`].
+//! A segment is an encoded [`Batch`]. Its *head* describes layouts, documents and the positions of
+//! all other *parts*: the structure of a table, a column, a page of texts. The parts are stored in
+//! *values* of some hundred kilobytes, so that a store without range reads returns few of them for
+//! a query. A batch that is read from a segment has no parts at first. A query finds out which
+//! parts it needs by reading them: see [`Batch::wanted`].
 //!
-//! A segment is a copy. Whatever is wrong with it, the documents themselves can be read instead, so
+//! A segment is a copy. If it cannot be read, the documents are read from the database instead, so
 //! every error here means that the segment is treated as absent.
 
 mod checkpoint;
 mod form;
+mod load;
 
-use super::batch::{Docs, Marks, ObjectKind, Places, Structure, Table};
+use super::batch::{Docs, DocumentFlags, DocumentFragments, ObjectKind, Table};
 use super::column::{Column, Dictionary, PAGE, Page, Words};
 use super::digest::fnv;
 use super::layout::Item;
@@ -23,40 +24,42 @@ use aqlite_rm::class::{Attr, Cls};
 use bitcode::{Decode, Encode};
 pub use checkpoint::{CheckpointWriter, sealed, unsealed};
 use form::{Differences, Fragments, StoredColumn, StoredLayout, StoredPage, StoredStructure};
+pub use load::share_parts;
+use load::{load_column, load_structure};
 use std::sync::Arc;
 use twox_hash::XxHash64;
 
-/// The first bytes of a head. The last one is the version of the form.
+/// The first bytes of a head. The last byte is the version of the encoding.
 const MAGIC: [u8; 4] = *b"AQS\x06";
 
-/// Bytes after which a value is complete.
-const VALUE: usize = 256 << 10;
+/// The number of bytes after which a value is complete.
+const VALUE_BYTES: usize = 256 << 10;
 
-/// The largest size of a part, in bytes, before compression.
-const MOST: usize = 64 << 20;
+/// The largest size of a part in bytes, before compression.
+const MAX_PART_BYTES: usize = 64 << 20;
 
 /// The invariant that does not hold if a stored segment cannot be read.
 const DAMAGED: &str = "a part of a segment is damaged";
 
-/// A segment in its stored form.
+/// An encoded segment.
 #[derive(Debug)]
 pub struct EncodedSegment {
     /// The head.
     pub head: Vec<u8>,
-    /// The values with the parts, by number.
+    /// The values with the parts, by number of the value.
     pub values: Vec<Vec<u8>>,
 }
 
-/// The place of a part in the values of a segment.
+/// The position of a part in the values of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode)]
 pub struct PartPlace {
     /// The number of the value.
     pub value: u32,
-    /// The first byte in the value.
+    /// The position in the value of its first byte.
     pub start: u32,
-    /// The end in the value.
+    /// The position in the value behind its last byte.
     pub end: u32,
-    /// The bytes of memory that the part takes when it is loaded, about.
+    /// An estimate of the memory in bytes that the loaded part takes.
     pub memory: u32,
     /// The [`checksum`] of the bytes.
     checksum: u64,
@@ -65,24 +68,24 @@ pub struct PartPlace {
 /// The state of the documents of a segment, which changes after the segment was written.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SegmentState<'s> {
-    /// The ordinals of documents that were superseded since, ascending.
+    /// The ordinals of documents that were superseded after the segment was written, ascending.
     pub superseded: &'s [u64],
     /// The repository's numbers of the EHRs that population queries do not read, ascending.
     pub unqueryable: &'s [u64],
 }
 
-/// An older state of the documents of a segment.
+/// An earlier state of the documents of a segment.
 #[derive(Clone, Copy, Debug)]
 pub struct PastState<'s> {
     /// The ordinal of the newest version of the state.
     pub until: u64,
-    /// The ordinals of versions that were superseded after it, ascending.
+    /// The ordinals of the versions that were superseded after this state, ascending.
     pub revived: &'s [u64],
     /// The repository's numbers of the EHRs that population queries did not read, ascending.
     pub unqueryable: &'s [u64],
 }
 
-/// A segment whose head was read.
+/// A segment whose head was decoded.
 #[derive(Debug)]
 pub struct Segment {
     head: Head,
@@ -96,26 +99,28 @@ pub struct Segment {
 
 #[derive(Encode, Decode)]
 struct Head {
-    /// The hash of the names of classes and attributes, by number: layouts refer to them by number.
+    /// The hash of the names of classes and attributes in the order of their numbers, by which
+    /// layouts refer to them.
     vocabulary: u64,
-    /// The repository's numbers of the EHRs, by their numbers in the segment.
+    /// For each EHR of the segment its number in the repository.
     ehrs: Vec<u64>,
     ehr_fragments: Fragments,
     docs: StoredDocs,
-    /// Object ids that are not part of the uid of the version.
-    odd_ids: Vec<(u32, String)>,
+    /// The object ids that are not the beginning of the uid of the version, by document.
+    explicit_object_ids: Vec<(u32, String)>,
     root_ids: Vec<String>,
     fragments: u32,
     words: u32,
     tables: Vec<StoredTable>,
-    /// The range of the values of each column, table by table.
+    /// The zone map of each column, table by table.
     zones: Vec<Vec<Option<Zone>>>,
-    /// Structure and columns of each table, then the pages of words, then the places of documents.
+    /// The parts: structure and columns of each table, then the pages of texts, then the fragments
+    /// of documents.
     parts: Vec<PartPlace>,
 }
 
 impl PartPlace {
-    /// The place of a part that is not stored yet.
+    /// The position of a part that is not stored yet.
     const NOWHERE: PartPlace = PartPlace {
         value: u32::MAX,
         start: 0,
@@ -147,7 +152,7 @@ struct StoredDocs {
 }
 
 #[derive(Encode, Decode)]
-struct StoredPlaces {
+struct StoredDocumentFragments {
     numbers: Vec<u32>,
     versions: Fragments,
     data: Fragments,
@@ -162,7 +167,7 @@ struct StoredTable {
     origins: Vec<(u32, u32)>,
 }
 
-/// Returns the hash of the names that layouts refer to by number.
+/// Returns the hash of the names of classes and attributes.
 fn vocabulary() -> u64 {
     let classes = (0..=u8::MAX).filter_map(Cls::from_number).map(Cls::name);
     let attributes = (0..=u8::MAX).filter_map(Attr::from_number).map(Attr::name);
@@ -184,7 +189,7 @@ fn pack_bytes<T: Encode>(value: &T) -> Vec<u8> {
 fn unpack_bytes<T: for<'d> Decode<'d>>(bytes: &[u8]) -> Result<T, &'static str> {
     // The size comes from a file, so it is checked before memory is allocated.
     let (size, _) = lz4_flex::block::uncompressed_size(bytes).map_err(|_| DAMAGED)?;
-    if size > MOST {
+    if size > MAX_PART_BYTES {
         return Err(DAMAGED);
     }
     let plain = lz4_flex::decompress_size_prepended(bytes).map_err(|_| DAMAGED)?;
@@ -192,10 +197,11 @@ fn unpack_bytes<T: for<'d> Decode<'d>>(bytes: &[u8]) -> Result<T, &'static str> 
 }
 
 impl Batch {
-    /// Encodes a batch as a segment. `ehrs` are the repository's numbers of its EHRs.
+    /// Encodes a batch as a segment. `ehrs` has for each EHR its number in the repository.
     ///
     /// # Errors
-    /// If the batch was itself read from a segment and lacks parts, is broken, or has other EHRs.
+    /// If the batch was read from a segment and lacks parts, if it is broken, or if the number of
+    /// EHRs differs.
     pub fn to_segment(&self, ehrs: &[u64]) -> Result<EncodedSegment, &'static str> {
         if let Some(broken) = self.broken {
             return Err(broken);
@@ -208,13 +214,13 @@ impl Batch {
         }
         let mut encoder = Encoder::new(self.words.len());
         encoder.add_tables(&self.tables)?;
-        // The columns come first, because they decide the order of the words.
+        // The columns come first, because they determine the order of the texts.
         encoder.add_words(self.words.words());
         let absent = "a batch with absent parts cannot become a segment";
         let places = self.docs.places.present().ok_or(absent)?;
-        encoder.add(&StoredPlaces::of(places), places.bytes());
+        encoder.add(&StoredDocumentFragments::of(places), places.bytes());
         let body = pack_bytes(&self.head(ehrs, encoder.words.len() as u32, encoder.places));
-        // The checksum covers compressed bytes, so damage is found before they are unpacked.
+        // The checksum covers the compressed bytes, so damage is found before decompression.
         let sum = checksum(&body).to_le_bytes();
         Ok(EncodedSegment {
             head: [MAGIC.as_slice(), &sum, &body].concat(),
@@ -222,15 +228,17 @@ impl Batch {
         })
     }
 
-    /// Returns the head of the segment of the batch, whose parts are at these places.
+    /// Returns the head of the segment of the batch; `parts` are the positions of its parts.
     fn head(&self, ehrs: &[u64], words: u32, parts: Vec<PartPlace>) -> Head {
-        let odd_ids = self.odd_ids.iter();
+        let explicit_object_ids = self.explicit_object_ids.iter();
         Head {
             vocabulary: vocabulary(),
             ehrs: ehrs.to_vec(),
             ehr_fragments: Fragments::of(&self.ehr_fragments),
             docs: StoredDocs::of(&self.docs),
-            odd_ids: odd_ids.map(|(d, id)| (*d, id.clone())).collect(),
+            explicit_object_ids: explicit_object_ids
+                .map(|(d, id)| (*d, id.clone()))
+                .collect(),
             root_ids: self.root_ids.clone(),
             fragments: self.fragments,
             words,
@@ -240,8 +248,8 @@ impl Batch {
         }
     }
 
-    /// Estimates the bytes of memory while the batch is encoded as a segment: a page of texts, which
-    /// may have most of them, is copied, packed and compressed.
+    /// Estimates the memory in bytes for encoding the batch as a segment: a page of texts, which
+    /// can hold most of them, is copied, encoded and compressed.
     pub fn encoding_bytes(&self) -> usize {
         self.bytes() + 3 * self.words.bytes()
     }
@@ -277,7 +285,11 @@ impl Batch {
     /// Estimates the bytes of the parts that were loaded.
     pub fn late_bytes(&self) -> usize {
         let tables: usize = self.tables.iter().map(Table::late_bytes).sum();
-        let places = self.docs.places.present().map_or(0, Places::bytes);
+        let places = self
+            .docs
+            .places
+            .present()
+            .map_or(0, DocumentFragments::bytes);
         tables + self.words.bytes() + places
     }
 
@@ -287,13 +299,13 @@ impl Batch {
     }
 }
 
-/// Collects parts into values.
+/// An encoder, which collects parts into values.
 struct Encoder {
     places: Vec<PartPlace>,
     values: Vec<Vec<u8>>,
-    /// The numbers in the segment of the words of the batch; [`u32::MAX`] for one without.
+    /// For each text of the batch its number in the segment; [`u32::MAX`] for a text without one.
     numbers: Vec<u32>,
-    /// The words of the batch in the order of the segment: those of one column follow one another,
+    /// The texts of the batch in the order of the segment. The texts of one column are consecutive,
     /// so that a column needs few pages.
     words: Vec<u32>,
 }
@@ -308,7 +320,7 @@ impl Encoder {
         }
     }
 
-    /// Adds the next part, which takes `memory` bytes when it is loaded.
+    /// Adds the next part; `memory` is the estimate for the loaded part.
     fn add(&mut self, part: &impl Encode, memory: usize) {
         self.places.push(PartPlace::NOWHERE);
         self.put(self.places.len() - 1, part, memory);
@@ -317,8 +329,12 @@ impl Encoder {
     /// Stores the part with a number, behind the parts that were stored before.
     fn put(&mut self, number: usize, part: &impl Encode, memory: usize) {
         let bytes = pack_bytes(part);
-        // A part is never divided, so a value may exceed the size by its last part.
-        if self.values.last().is_none_or(|value| value.len() >= VALUE) {
+        // A part is never divided, so the last part of a value can exceed the size.
+        if self
+            .values
+            .last()
+            .is_none_or(|value| value.len() >= VALUE_BYTES)
+        {
             self.values.push(Vec::new());
         }
         let last = self.values.len() as u32 - 1;
@@ -337,11 +353,11 @@ impl Encoder {
         };
     }
 
-    /// Adds the structures and columns of all tables. Those that one query reads are stored next to
+    /// Adds the structures and columns of all tables. Parts that one query reads are stored next to
     /// each other, so that it reads few values.
     fn add_tables(&mut self, tables: &[Table]) -> Result<(), &'static str> {
         let absent = "a batch with absent parts cannot become a segment";
-        // Parts are numbered table by table, and stored in another order.
+        // Parts are numbered table by table, but stored in the order of their ranks.
         let parts = tables.iter().flat_map(TablePart::all).enumerate();
         let mut order: Vec<(usize, TablePart<'_>)> = parts.collect();
         self.places = vec![PartPlace::NOWHERE; order.len()];
@@ -363,7 +379,7 @@ impl Encoder {
         let Some(number) = self.numbers.get_mut(word as usize) else {
             return u32::MAX;
         };
-        // A word gets its number when a column first uses it.
+        // A text gets its number when a column first uses it.
         if *number == u32::MAX {
             *number = self.words.len() as u32;
             self.words.push(word);
@@ -382,22 +398,22 @@ impl Encoder {
     }
 }
 
-/// A part of a table that is to be stored.
+/// A part of a table, for encoding.
 struct TablePart<'t> {
     table: &'t Table,
     /// The column; `None` for the structure.
     column: Option<&'t Part<Column>>,
-    rank: Rank,
+    rank: PartOrder,
 }
 
-/// The place of a part among those of all tables: tables with one kind of root are together, their
-/// structures first, then their columns by path.
+/// The sort key of a part: tables with one kind of root are consecutive, with their structures
+/// first, then their columns by path.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Rank {
+struct PartOrder {
     archetype: Option<u32>,
     class: &'static str,
     root_id: Option<u32>,
-    /// The names of the attributes on the way from the root to the leaf; `None` for a structure.
+    /// The names of the attributes from the root to the leaf; `None` for a structure.
     path: Option<Vec<&'static str>>,
 }
 
@@ -406,7 +422,7 @@ impl TablePart<'_> {
     fn all(table: &Table) -> impl Iterator<Item = TablePart<'_>> {
         let layout = table.layout();
         let (root_id, archetype) = table.root();
-        let rank = move |path| Rank {
+        let rank = move |path| PartOrder {
             archetype,
             class: layout.class().name(),
             root_id,
@@ -427,10 +443,10 @@ impl TablePart<'_> {
     }
 }
 
-/// Returns the names of the attributes on the way from the root of a layout to an item.
+/// Returns the names of the attributes from the root of a layout to an item.
 fn path_of(layout: &Layout, mut item: u32) -> Vec<&'static str> {
     let mut path = Vec::new();
-    // The root contains itself, and has no attribute.
+    // The root contains itself and has no attribute, which ends the loop.
     while let Some(Item {
         attr: Some(attr),
         parent,
@@ -444,7 +460,7 @@ fn path_of(layout: &Layout, mut item: u32) -> Vec<&'static str> {
     path
 }
 
-/// Returns the range of the values of each column of a table.
+/// Returns the zone map of each column of a table.
 fn zones_of(table: &Table) -> Vec<Option<Zone>> {
     let columns = table.columns.iter();
     columns.map(|column| column.present()?.zone()).collect()
@@ -463,24 +479,24 @@ impl StoredTable {
     }
 }
 
-impl StoredPlaces {
-    fn of(places: &Places) -> StoredPlaces {
-        StoredPlaces {
+impl StoredDocumentFragments {
+    fn of(places: &DocumentFragments) -> StoredDocumentFragments {
+        StoredDocumentFragments {
             numbers: places.numbers.clone(),
             versions: Fragments::of(&places.versions),
             data: Fragments::of(&places.data),
         }
     }
 
-    /// Returns the places of `documents` documents in a batch whose first table has the number
+    /// Returns the fragments of `documents` documents, in a batch whose first table has the number
     /// `base`.
-    fn places(self, documents: usize, base: u32) -> Result<Places, &'static str> {
+    fn places(self, documents: usize, base: u32) -> Result<DocumentFragments, &'static str> {
         let (versions, data) = (self.versions.fragments(base)?, self.data.fragments(base)?);
         let lengths = [self.numbers.len(), versions.len(), data.len()];
         if lengths.iter().any(|length| *length != documents) {
             return Err(DAMAGED);
         }
-        Ok(Places {
+        Ok(DocumentFragments {
             numbers: self.numbers,
             versions,
             data,
@@ -492,7 +508,7 @@ impl StoredDocs {
     fn of(docs: &Docs) -> StoredDocs {
         let all = || 0..docs.len() as u32;
         let first_ordinal = docs.ordinal(0).unwrap_or(0);
-        // A segment holds a range of commits that is far shorter than 2 to the power of 32.
+        // The ordinals of a segment span far fewer than 2³² versions.
         let ordinal = |ordinal: u64| ordinal.wrapping_sub(first_ordinal) as u32;
         let ordinals = all().filter_map(|document| docs.ordinal(document));
         let marks = docs.marks().iter();
@@ -506,7 +522,7 @@ impl StoredDocs {
         }
     }
 
-    /// Returns the documents, each alive and without its place.
+    /// Returns the documents without their fragments. Population queries read all of them.
     fn docs(&self) -> Result<Docs, &'static str> {
         let (ehrs, ordinals) = (self.ehrs.numbers(), self.ordinals.numbers());
         let lengths = [
@@ -521,7 +537,7 @@ impl StoredDocs {
         }
         let states = self.kinds.iter().zip(&self.latest).zip(&self.deleted);
         let marks = states.map(|((kind, latest), deleted)| {
-            Some(Marks {
+            Some(DocumentFlags {
                 kind: ObjectKind::of_number(u64::from(*kind))?,
                 latest: *latest,
                 deleted: *deleted,
@@ -535,10 +551,11 @@ impl StoredDocs {
 }
 
 impl Segment {
-    /// Reads the head of a segment.
+    /// Decodes the head of a segment.
     ///
     /// # Errors
-    /// If it is damaged, or was written by a release with another form or another Reference Model.
+    /// If it is damaged, or was written by a release with another encoding or another Reference
+    /// Model.
     pub fn read(head: &[u8]) -> Result<Segment, &'static str> {
         let rest = head.strip_prefix(&MAGIC).ok_or(DAMAGED)?;
         let (sum, body) = rest.split_first_chunk::<8>().ok_or(DAMAGED)?;
@@ -554,8 +571,8 @@ impl Segment {
             .iter()
             .map(|table| table.layout.layout().map(Arc::new));
         let layouts: Vec<_> = layouts.collect::<Result<_, _>>()?;
-        // A table has its structure and one part for each leaf. The pages of words follow, then one
-        // part for the places of all documents.
+        // A table has its structure and one part for each leaf. The pages of texts follow, then one
+        // part for the fragments of all documents.
         let parts: usize = layouts.iter().map(|layout| 1 + layout.leaves().len()).sum();
         if head.parts.len() != parts + (head.words as usize).div_ceil(PAGE) + 1 {
             return Err(DAMAGED);
@@ -564,9 +581,9 @@ impl Segment {
         if !leaves.eq(head.zones.iter().map(Vec::len)) {
             return Err(DAMAGED);
         }
-        // Takes the encoded documents, so that memory holds one form only.
+        // Takes the encoded documents, so that memory holds one representation only.
         let docs = std::mem::take(&mut head.docs).docs()?;
-        // The layouts were decoded above, so their stored form is dropped.
+        // The layouts were decoded above, so their encoded form is dropped.
         for table in &mut head.tables {
             table.layout = StoredLayout::default();
         }
@@ -581,8 +598,8 @@ impl Segment {
         })
     }
 
-    /// Sets the number of the first table of the batches of the segment. Batches whose tables have
-    /// different numbers can be united: see [`Batch::union`].
+    /// Sets the number of the first table of the batches of the segment. Batches can be united only
+    /// if their tables have different numbers: see [`Batch::union`].
     #[must_use]
     pub fn with_first_table(self, number: u32) -> Segment {
         Segment {
@@ -596,12 +613,12 @@ impl Segment {
         self.layouts.len()
     }
 
-    /// Returns the repository's numbers of the EHRs, by their numbers in the segment.
+    /// Returns for each EHR of the segment its number in the repository.
     pub fn ehrs(&self) -> &[u64] {
         &self.head.ehrs
     }
 
-    /// Returns the place of a part.
+    /// Returns the position of a part.
     pub fn place(&self, part: u32) -> Option<PartPlace> {
         self.head.parts.get(part as usize).copied()
     }
@@ -618,7 +635,7 @@ impl Segment {
         batch.ehr_fragments = self.head.ehr_fragments.fragments(self.base)?;
         let docs = self.docs.in_state(state.superseded, &batch.ehrs);
         batch.docs = docs.ok_or(DAMAGED)?;
-        batch.odd_ids = self.head.odd_ids.iter().cloned().collect();
+        batch.explicit_object_ids = self.head.explicit_object_ids.iter().cloned().collect();
         batch.words = Dictionary::absent(self.head.words);
         batch.fragments = self.head.fragments;
         batch.root_ids.clone_from(&self.head.root_ids);
@@ -637,7 +654,7 @@ impl Segment {
         Ok(batch)
     }
 
-    /// Creates the batch of the segment in another state, with the parts that `batch` has.
+    /// Creates the batch of the segment in another state, sharing the loaded parts of `batch`.
     ///
     /// # Errors
     /// As [`Segment::batch`].
@@ -647,8 +664,8 @@ impl Segment {
         Ok(new)
     }
 
-    /// Creates the batch of the segment in an older state than that of `batch`, with the parts that
-    /// `batch` has.
+    /// Creates the batch of the segment in an earlier state than that of `batch`, sharing the
+    /// loaded parts of `batch`.
     ///
     /// # Errors
     /// As [`Segment::batch`].
@@ -675,10 +692,10 @@ impl Segment {
         Ok(bare)
     }
 
-    /// Loads a part into a batch of this segment. `bytes` are those at [`Segment::place`].
+    /// Loads a part into a batch of this segment. `bytes` are the bytes at [`Segment::place`].
     ///
     /// # Errors
-    /// If the bytes are damaged, or there is no such part.
+    /// If the bytes are damaged, or if there is no such part.
     pub fn load(&self, batch: &Batch, part: u32, bytes: &[u8]) -> Result<(), &'static str> {
         let place = self.place(part).ok_or(DAMAGED)?;
         if checksum(bytes) != place.checksum {
@@ -692,25 +709,24 @@ impl Segment {
                 return load_structure(batch, table, bytes);
             }
             if part < end {
-                let column = table.columns.get((part - first - 1) as usize);
-                return load_column(column.ok_or(DAMAGED)?, bytes);
+                return load_column(batch, table, (part - first - 1) as usize, bytes);
             }
             first = end;
         }
         self.load_rest(batch, (part - first) as usize, bytes)
     }
 
-    /// Loads a part behind those of the tables: a page of words, or the places of the documents.
+    /// Loads a part behind those of the tables: a page of texts, or the fragments of the documents.
     fn load_rest(&self, batch: &Batch, at: usize, bytes: &[u8]) -> Result<(), &'static str> {
         let pages = batch.words.words().pages();
         if at == pages.len() {
-            let places = unpack_bytes::<StoredPlaces>(bytes)?;
+            let places = unpack_bytes::<StoredDocumentFragments>(bytes)?;
             let places = places.places(batch.docs.len(), self.base)?;
             batch.docs.places.load(Arc::new(places));
             return Ok(());
         }
         let page: Page = unpack_bytes::<StoredPage>(bytes)?.page()?;
-        // Only the last page has fewer words.
+        // Only the last page has fewer texts.
         let words = (self.head.words as usize)
             .saturating_sub(at * PAGE)
             .min(PAGE);
@@ -726,55 +742,4 @@ impl SegmentState<'_> {
     fn reads(&self, ehr: u64) -> bool {
         self.unqueryable.binary_search(&ehr).is_err()
     }
-}
-
-/// Gives the loaded parts of a batch to another batch of the same segment.
-pub fn share_parts(from: &Batch, to: &Batch) {
-    for (old, table) in from.tables.iter().zip(&to.tables) {
-        if let Some(structure) = old.structure.share() {
-            // Hidden rows depend on the state, so they are computed again and not shared.
-            table.hidden.get_or_init(|| hidden(to, table, &structure));
-            table.structure.load(structure);
-        }
-        for (old, column) in old.columns.iter().zip(&table.columns) {
-            old.share().into_iter().for_each(|part| column.load(part));
-        }
-    }
-    let pages = from.words.words().pages().iter();
-    for (old, page) in pages.zip(to.words.words().pages()) {
-        old.share().into_iter().for_each(|part| page.load(part));
-    }
-    let places = from.docs.places.share();
-    places
-        .into_iter()
-        .for_each(|part| to.docs.places.load(part));
-}
-
-fn load_structure(batch: &Batch, table: &Table, bytes: &[u8]) -> Result<(), &'static str> {
-    let stored: StoredStructure = unpack_bytes(bytes)?;
-    let size = (table.len(), table.groups() as usize);
-    let structure = stored.structure(size, batch.base)?;
-    // Hidden rows are set first: a loaded structure must never be read without them.
-    let _ = table.hidden.set(hidden(batch, table, &structure));
-    table.structure.load(Arc::new(structure));
-    Ok(())
-}
-
-/// Returns the rows of documents that no population query reads. Rows of EHRs are never hidden.
-fn hidden(batch: &Batch, table: &Table, structure: &Structure) -> Vec<u32> {
-    if table.layout().class() == Cls::EHR {
-        return Vec::new();
-    }
-    let live = batch.docs.live();
-    let is_live = |doc: &u32| live.get(*doc as usize).copied().unwrap_or(false);
-    let rows = (0..).zip(&structure.docs);
-    rows.filter(|(_, doc)| !is_live(doc))
-        .map(|(row, _)| row)
-        .collect()
-}
-
-fn load_column(part: &Part<Column>, bytes: &[u8]) -> Result<(), &'static str> {
-    let stored: StoredColumn = unpack_bytes(bytes)?;
-    part.load(Arc::new(stored.column()?));
-    Ok(())
 }

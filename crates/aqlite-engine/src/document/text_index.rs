@@ -1,4 +1,4 @@
-//! An index of numbers by text that can be stored.
+//! An index from texts to numbers that can be stored in a checkpoint.
 
 use super::part::Part;
 use super::part_file::{PartFile, Region};
@@ -7,11 +7,11 @@ use std::hash::BuildHasher;
 use std::rc::Rc;
 use twox_hash::XxHash64;
 
-/// An index from texts to numbers. The texts themselves are not stored: a function returns the text
-/// of a number.
+/// An index from texts to numbers. The texts are not stored in it: a function returns the text of a
+/// number.
 ///
-/// Numbers of a checkpoint are in a sorted list, which is read at the first lookup. Later ones are
-/// in a hash table.
+/// Numbers of a checkpoint are in a sorted list, which is read at the first lookup. Numbers that
+/// are added later are in a hash table.
 #[derive(Clone, Debug)]
 pub struct TextIndex {
     sorted: Part<SortedHashes>,
@@ -19,7 +19,7 @@ pub struct TextIndex {
     hasher: DefaultHashBuilder,
 }
 
-/// Numbers with the hashes of their texts, in the order of the hashes.
+/// Numbers sorted by the hashes of their texts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SortedHashes {
     pub hashes: Vec<u32>,
@@ -39,7 +39,7 @@ impl Default for TextIndex {
 impl SortedHashes {
     /// Returns the position of the number whose text is `text`.
     fn position<'t>(&self, text: &str, text_of: impl Fn(u32) -> &'t str) -> Option<usize> {
-        // An index without a checkpoint is the usual one, so its texts are not hashed again.
+        // An index without a checkpoint, which is the usual one, needs no second hash of the text.
         if self.hashes.is_empty() {
             return None;
         }
@@ -47,7 +47,7 @@ impl SortedHashes {
         let first = self.hashes.partition_point(|other| *other < hash);
         let hashes = self.hashes.get(first..)?.iter();
         let same = hashes.take_while(|other| **other == hash).count();
-        // Hashes may collide, so the texts are compared.
+        // Hashes can collide, so the texts are compared.
         (first..first + same).find(|at| {
             let number = self.numbers.get(*at);
             number.is_some_and(|number| text_of(*number) == text)
@@ -55,13 +55,13 @@ impl SortedHashes {
     }
 }
 
-/// Returns the hash by which stored numbers are sorted. It never changes, because files have it.
+/// Returns the hash by which stored numbers are sorted. It never changes, because files contain it.
 fn hash_of(text: &str) -> u32 {
     (XxHash64::oneshot(0, text.as_bytes()) >> 32) as u32
 }
 
-/// Sorts numbers by their bytes, the lowest first. There are millions of them, and a pass costs
-/// about as much as a copy.
+/// Sorts numbers by their bytes, least significant first (radix sort). There are millions of
+/// numbers, and a pass costs about as much as a copy.
 fn radix_sorted(mut numbers: Vec<u64>) -> Vec<u64> {
     let mut other = vec![0; numbers.len()];
     for shift in (0..u64::BITS).step_by(8) {
@@ -76,7 +76,7 @@ fn radix_sorted(mut numbers: Vec<u64>) -> Vec<u64> {
         for end in &mut ends {
             start += std::mem::replace(end, start);
         }
-        // From here on, the ends are the places of the next numbers with each digit.
+        // From here on, `ends` holds the position of the next number with each digit.
         for number in &numbers {
             let place = ends.get_mut(digit(*number)).map(|place| {
                 *place += 1;
@@ -92,7 +92,7 @@ fn radix_sorted(mut numbers: Vec<u64>) -> Vec<u64> {
 }
 
 impl TextIndex {
-    /// The index at a place of a checkpoint.
+    /// Creates the index from a region of a checkpoint.
     pub fn stored(file: &Rc<PartFile>, region: Region, len: u32) -> TextIndex {
         TextIndex {
             sorted: Part::stored(file, region, (len, 0)),
@@ -100,7 +100,7 @@ impl TextIndex {
         }
     }
 
-    /// Returns the place of an index that was not changed.
+    /// Returns the file and the region of an unchanged index.
     pub(super) fn unchanged(&self) -> Option<(&PartFile, Region)> {
         self.sorted.unchanged().filter(|_| self.added.is_empty())
     }
@@ -118,7 +118,7 @@ impl TextIndex {
         sorted.numbers.get(at).copied()
     }
 
-    /// Inserts a number. Replaces and returns the number with the same text, if there is one.
+    /// Inserts a number. Replaces and returns the number with the same text, if any.
     pub fn put<'t>(&mut self, number: u32, text_of: impl Fn(u32) -> &'t str) -> Option<u32> {
         let text = text_of(number);
         let known = self.sorted.get();
@@ -135,17 +135,17 @@ impl TextIndex {
         None
     }
 
-    /// Inserts a number whose text is not there.
+    /// Inserts a number whose text is not in the index.
     pub(super) fn add<'t>(&mut self, text: &str, number: u32, text_of: impl Fn(u32) -> &'t str) {
         let hasher = &self.hasher;
-        // The table rehashes its entries when it grows, and needs their texts for this.
+        // The table needs the texts of its entries for their hashes when it grows.
         self.added
             .insert_unique(hasher.hash_one(text), number, |other| {
                 hasher.hash_one(text_of(*other))
             });
     }
 
-    /// Returns all numbers in the order of a stored index; `None` if its stored part cannot be
+    /// Returns all numbers in the order of a stored index; `None` if the stored part cannot be
     /// read.
     pub(super) fn sorted<'t>(&self, text_of: impl Fn(u32) -> &'t str) -> Option<SortedHashes> {
         let sorted = self.sorted.get()?;
@@ -166,7 +166,7 @@ impl TextIndex {
     /// Estimates the bytes in use.
     pub(super) fn bytes(&self) -> usize {
         let sorted = self.sorted.present();
-        // An entry of the table has 4 bytes and one control byte.
+        // An entry of the table takes 4 bytes and one control byte.
         sorted.map_or(0, |sorted| sorted.numbers.capacity() * 8) + self.added.capacity() * 5
     }
 }

@@ -1,19 +1,19 @@
-//! Zone maps: the range of the values of a column. The head of a segment has them, so that a
-//! comparison that no value can pass loads no column.
+//! Zone maps: the range of the values of a column. The head of a segment has the zone maps, so that
+//! a comparison which no value can pass loads no column.
 
 use bitcode::{Decode, Encode};
 
-/// The range of the values of a column, superseded and hidden rows included.
+/// The range of the values of a column, including superseded and hidden rows.
 #[derive(Clone, Copy, Debug, PartialEq, Encode, Decode)]
 pub enum Zone {
-    /// The least and the greatest number.
+    /// The minimum and the maximum number.
     Numbers(f64, f64),
     /// The first and the last beginning of a date-time, in microseconds since 0001-01-01T00:00Z.
     Moments(i64, i64),
 }
 
 impl Zone {
-    /// Returns the range of numbers; `None` for none, or with a NaN among them.
+    /// Returns the range of numbers; `None` for an empty list, or if one of them is NaN.
     pub(super) fn of_numbers(numbers: &[f64]) -> Option<Zone> {
         let (first, rest) = numbers.split_first()?;
         let (mut least, mut greatest) = (*first, *first);
@@ -29,8 +29,8 @@ impl Zone {
         (!has_nan).then_some(Zone::Numbers(least, greatest))
     }
 
-    /// Returns the range of the beginnings of date-times; `None` for none, or where a text is no
-    /// date-time.
+    /// Returns the range of the beginnings of date-times; `None` for an empty list, or if a text is
+    /// no date-time.
     pub(super) fn of_moments(begins: impl Iterator<Item = Option<i64>>) -> Option<Zone> {
         let mut zone = None;
         for begin in begins {

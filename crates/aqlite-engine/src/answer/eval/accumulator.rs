@@ -23,27 +23,27 @@ use std::collections::HashSet;
 pub(super) struct Accumulator {
     count: u64,
     sum: Sum,
-    /// Some number that was added is of a type with fractions.
+    /// Whether a number of a type with fractions was added.
     is_real: bool,
     best: Option<Best>,
     seen: HashSet<String>,
-    /// The approximate bytes of the collections above, for the budget of memory.
+    /// An estimate of the bytes of the collections above, for the limit of memory.
     kept_bytes: usize,
-    /// A value without an order was added: MIN and MAX are NULL.
+    /// Whether a value without an order was added. MIN and MAX are then NULL.
     unordered: bool,
 }
 
-/// The least or greatest value so far.
+/// The minimum or maximum of the values so far.
 #[derive(Clone)]
 struct Best {
     key: SortKey,
-    /// The value; `None` if it is the text of the key.
+    /// The value; `None` if it equals the text of the key.
     cell: Option<Cell<String>>,
     order: Order,
 }
 
 impl Best {
-    /// Returns the value of a node with its sort key. A text that equals its key is stored once.
+    /// Creates the value of a node with its sort key. A text that equals its key is stored once.
     fn of(view: View<'_>, node: Node, key: SortKey, order: Order) -> Best {
         let mut buffer = String::new();
         let cell = cell_of(view, node, &mut buffer);
@@ -67,23 +67,23 @@ impl Best {
     }
 }
 
-/// The rows of a block, as an accumulator adds them.
+/// Rows of a block that are added to an accumulator.
 #[derive(Clone, Copy)]
 pub(super) struct BlockRows<'r, 'b> {
     pub view: View<'b>,
     pub block: &'r Block<'b>,
-    /// The order of the first place of the batch.
+    /// The row order of the first place of the batch.
     pub start: u64,
-    /// The bytes that everything but the accumulator holds.
+    /// The bytes that the run holds apart from the accumulator.
     pub held: usize,
 }
 
-/// The numbers of a path in the rows of a block.
+/// The numbers of a path in the rows of a block, with the index of the path.
 pub(super) type PathNumbers<'b> = (usize, Cow<'b, [f64]>);
 
 impl Accumulator {
-    /// Adds all rows of a block: whole columns where the aggregate is of numbers, else row by row.
-    /// `known` has the numbers of the path that the previous aggregate read.
+    /// Adds all rows of a block: as a whole column for aggregates of numbers, otherwise row by row.
+    /// `known` caches the numbers of the path that the previous aggregate read.
     pub fn add_block<'b>(
         &mut self,
         aggregate: &Aggregate,
@@ -96,16 +96,16 @@ impl Accumulator {
             return self.count_block(view, block.rows.len() as u64);
         };
         // Each row has a node at the path, so the rows need not be read.
-        if matches!(aggregate, Aggregate::Count(_)) && block.fills(path) {
+        if matches!(aggregate, Aggregate::Count(_)) && block.has_all_nodes(path) {
             return self.count_block(view, block.rows.len() as u64);
         }
-        if block.lacks(path) {
+        if block.has_no_nodes(path) {
             return;
         }
         // Several aggregates of one path read its numbers once.
         if known.as_ref().is_none_or(|(of, _)| *of != path) {
             *known = block.exact_numbers(path).map(|numbers| {
-                view.note(block.rows.reading(numbers).path());
+                view.note(block.rows.read_method(numbers).path());
                 (path, block.rows.of(numbers))
             });
         }
@@ -123,7 +123,7 @@ impl Accumulator {
         }
     }
 
-    /// Adds the numbers that the rows of a block have at a path to the sum.
+    /// Adds the numbers at a path of the rows of a block to the sum.
     fn add_sum(&mut self, rows: BlockRows<'_, '_>, path: usize, values: &[f64]) {
         rows.view.note(ExecutionPath::SumColumn);
         self.count += rows.block.rows.len() as u64;
@@ -131,7 +131,7 @@ impl Accumulator {
         self.sum.add_all(values);
     }
 
-    /// Adds the first row of a block with its least or greatest number.
+    /// Adds the first row of a block that has the minimum or maximum number.
     fn add_extreme(
         &mut self,
         aggregate: &Aggregate,
@@ -145,7 +145,7 @@ impl Accumulator {
         } else {
             ExecutionPath::MaxColumn
         });
-        // The greatest number is the opposite of the least opposite, so one loop serves both.
+        // The maximum is the negated minimum of the negated numbers, so one loop computes both.
         let best = if is_min {
             least(values)
         } else {
@@ -175,7 +175,7 @@ impl Accumulator {
         self.count = self.count.saturating_add(rows);
     }
 
-    /// Returns whether a number cannot be the best.
+    /// Returns whether a number is worse than the current minimum or maximum.
     fn is_behind(&self, aggregate: &Aggregate, number: f64) -> bool {
         match (self.best.as_ref().map(|best| &best.key), aggregate) {
             (Some(SortKey::Number(best)), Aggregate::Min(_)) => best.double() < number,
@@ -197,13 +197,13 @@ impl Accumulator {
         self.add(aggregate, view, scratch, order, rows.held);
     }
 
-    /// Returns the approximate bytes that the accumulator keeps, those of the best value and of the
-    /// sum included.
+    /// Returns an estimate of the bytes that the accumulator holds, including the minimum or
+    /// maximum and the sum.
     pub fn bytes(&self) -> usize {
         self.kept_bytes + self.best.as_ref().map_or(0, Best::bytes) + self.sum.bytes()
     }
 
-    /// Adds a row; `held` is the number of bytes that the rest of the query holds.
+    /// Adds a row. `held` is the number of bytes that the rest of the query holds.
     pub fn add(
         &mut self,
         aggregate: &Aggregate,
@@ -231,7 +231,7 @@ impl Accumulator {
         }
     }
 
-    /// Adds the value of a node to the distinct values, if there is room for it.
+    /// Adds the value of a node to the set of distinct values, if the limit of memory allows it.
     fn add_distinct(&mut self, view: View<'_>, node: Node, held: usize) {
         let (mut key, mut buffer) = (String::new(), String::new());
         let cell = cell_of(view, node, &mut buffer);
@@ -245,7 +245,7 @@ impl Accumulator {
         self.kept_bytes += if self.seen.insert(key) { bytes } else { 0 };
     }
 
-    /// Adds the number of a node to the sum, if its value is a number.
+    /// Adds the number of a node to the sum. A value that is not a number is skipped.
     #[inline]
     fn add_number(&mut self, view: View<'_>, node: Node) {
         let Some(number) = view.value(node).as_number() else {
@@ -259,7 +259,8 @@ impl Accumulator {
         }
     }
 
-    /// Of equal values the first row's is kept.
+    /// Replaces the minimum or maximum if a value is better. Of equal values, the one of the first
+    /// row is kept.
     fn improve(
         &mut self,
         view: View<'_>,
@@ -324,7 +325,7 @@ impl Accumulator {
     }
 }
 
-/// A cell of a number that is a double whatever its value: a whole one with `.0`.
+/// Returns the cell of a number that is printed as a double: a whole number gets `.0`.
 fn double(number: f64) -> Cell<String> {
     // Adding 0.0 turns -0.0 into 0.0.
     let mut digits = shortest(number + 0.0);
@@ -338,17 +339,17 @@ fn double(number: f64) -> Cell<String> {
     }
 }
 
-/// The order of a row by its place in a batch.
+/// Returns the default order of a row from its position in a batch that starts at `start`.
 pub(super) fn order_at(start: u64, (place, order): (u32, u64)) -> Order {
     (start.saturating_add(u64::from(place)), order, 0)
 }
 
-/// The least of some numbers; infinite where there is none.
+/// Returns the minimum of the numbers; infinity for an empty list.
 fn least(values: &[f64]) -> f64 {
     least_of(values, |value| value)
 }
 
-/// The least that numbers come to, four at a time.
+/// Returns the minimum of the mapped numbers. Four lanes allow vector instructions.
 fn least_of(values: &[f64], of: impl Fn(f64) -> f64) -> f64 {
     // A NaN is never less, so it is skipped.
     let lesser = |a: f64, b: f64| if b < a { b } else { a };

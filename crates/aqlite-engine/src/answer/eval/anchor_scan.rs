@@ -1,4 +1,4 @@
-//! The anchor scan: the rows of the tables to which an anchor can be bound, by layout variant.
+//! The anchor scan: finds the rows that an anchor can bind, table by table and by layout variant.
 
 use super::QueryError;
 use super::bind::may_hold;
@@ -18,24 +18,29 @@ use aqlite_rm::order;
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// The rows of a table in the scope, by layout variant.
+/// The rows of a table within the scope, grouped by layout variant.
 pub(super) struct TableVariants<'b> {
     pub table: &'b Table,
     pub number: u32,
     pub variants: Vec<(Rc<LayoutVariant>, Selection<'b>)>,
-    /// Whether no predicate left out rows of the scope.
+    /// Whether these are all rows of the table within the scope, because no predicate excluded any.
     pub are_all: bool,
 }
 
-/// Child rows that are read without their parent rows.
+/// Repeated groups whose child rows are read without their parent rows.
 pub(super) struct RepeatedGroups<'b> {
     pub children: Vec<TableVariants<'b>>,
-    /// The step that they are instances of.
+    /// The layout variant with the step whose instances the child rows are.
     only: Rc<LayoutVariant>,
 }
 
-/// Parent rows without any resulting child row: table, layout variant and rows.
-pub(super) type Without = (u32, Rc<LayoutVariant>, Vec<u32>);
+/// Parent rows for which no child row results in a row.
+pub(super) struct ChildlessParents {
+    /// The number of their table.
+    pub table: u32,
+    pub variant: Rc<LayoutVariant>,
+    pub rows: Vec<u32>,
+}
 
 /// A callback that receives the rows of one layout variant.
 pub(super) type Visit<'v, 'b> =
@@ -60,8 +65,8 @@ impl<'b> TableVariants<'b> {
 }
 
 impl<'b> StepIn<'_, '_, 'b> {
-    /// Visits rows of the table by layout variant: each branch of the decision tree splits them,
-    /// until all rows of a part have one variant.
+    /// Visits rows of the table, grouped by layout variant. Each branch of the decision tree splits
+    /// the rows, until all rows of a part have the same variant.
     pub fn each_variant(
         &self,
         rows: Selection<'b>,
@@ -101,8 +106,8 @@ impl<'b> StepIn<'_, '_, 'b> {
 }
 
 impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
-    /// The tables that an anchor may bind fragments of, found out once for as long as these stay as
-    /// they are.
+    /// Returns the tables whose fragments an anchor can bind. The result is cached for the schema
+    /// of the batch.
     pub fn anchor_tables(&self, anchor: &'p ClassExpr) -> Rc<AnchorTables> {
         let schema_id = self.batch.schema_id();
         self.plan
@@ -121,7 +126,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             })
     }
 
-    /// The rows of a population that an anchor binds, table by table.
+    /// Returns the rows of the scope that an anchor binds, table by table.
     pub fn sorted_tables(
         &self,
         anchor: &'p ClassExpr,
@@ -144,8 +149,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         Ok(found)
     }
 
-    /// Those of some rows of a table that an anchor binds; `None` where it binds no row of the
-    /// table.
+    /// Returns those of some rows of a table that an anchor binds; `None` if there are none.
     pub fn bound(
         &self,
         anchor: &ClassExpr,
@@ -163,7 +167,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         };
         let mut passing = Vec::new();
         for row in rows.rows().iter() {
-            self.go_on(done, 0)?;
+            self.check_cancelled(done, 0)?;
             passing.extend(
                 predicates
                     .holds(
@@ -191,7 +195,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             None => TableVariants {
                 table,
                 number,
-                variants: vec![(nothing_asked(), rows)],
+                variants: vec![(variant_without_paths(), rows)],
                 are_all: true,
             },
         }
@@ -207,17 +211,18 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     ) -> Result<(), QueryError> {
         match self.step(anchor, number) {
             Some(step) => step.each_variant(rows, visit),
-            None => visit(nothing_asked(), rows),
+            None => visit(variant_without_paths(), rows),
         }
     }
 
-    /// An anchor whose variable has paths, in a table.
+    /// Returns the start of the paths of an anchor in a table; `None` if its variable has no paths.
     fn step(&self, anchor: &ClassExpr, number: u32) -> Option<StepIn<'p, 'p, 'b>> {
         self.expander(self.view())
             .step(self.trie_of(anchor)?, number, Start::Item(0))
     }
 
-    /// Returns a test by class and node id of the tables that may have fragments for an anchor.
+    /// Returns a test by class and node id: whether a table can have fragments that an anchor
+    /// binds.
     pub fn may_pass(&self, anchor: &'p ClassExpr) -> impl Fn(&Table) -> bool {
         let known = |predicate: &Predicate| {
             self.batch
@@ -260,10 +265,12 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             })
     }
 
-    /// Returns the child rows of the repeated groups on which the rows depend, if they can be read
-    /// without their parent rows: they are all rows of their tables, instances of one step, and
-    /// their parent rows contribute no cell. Only child rows that result in no row need their
-    /// parents.
+    /// Returns the repeated groups on which the rows depend, if their child rows can be read
+    /// without their parent rows.
+    ///
+    /// This needs three conditions: the child rows are all rows of their tables, they are instances
+    /// of one step, and their parent rows contribute no cell. Parent rows are then looked up only
+    /// for child rows that result in no row.
     pub fn groups(
         &self,
         trie: &Trie,
@@ -297,16 +304,16 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         })
     }
 
-    /// Returns the fragments with repeated groups of which no child row results in a row. Only
-    /// parent rows of child rows without rows are read.
-    pub fn without(
+    /// Returns the parent rows whose child rows all result in no row. Reads only the parent rows of
+    /// child rows without a resulting row.
+    pub fn childless_parents(
         &self,
         trie: &Trie,
         groups: &RepeatedGroups<'b>,
-    ) -> Result<Vec<Without>, QueryError> {
+    ) -> Result<Vec<ChildlessParents>, QueryError> {
         let only = group_expansion(&groups.only)
             .ok_or(QueryError::Broken("child rows have no repeated group"))?;
-        let mut without: Vec<Without> = Vec::new();
+        let mut childless: Vec<ChildlessParents> = Vec::new();
         for parent in order::distinct(self.parents_of_rowless(groups)?) {
             let variant = self.expander(self.view());
             let variant = variant.expansion(trie, Node::root(parent));
@@ -315,21 +322,25 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             let group = group_expansion(&variant).ok_or(QueryError::Broken(
                 "rows of a parent row do not depend on its child rows",
             ))?;
-            if self.gives_rows(trie, only, parent, group)? {
+            if self.has_rows(trie, only, parent, group)? {
                 continue;
             }
-            match without.iter_mut().find(|(table, of, _)| {
-                *table == parent.table
-                    && group_expansion(of).is_some_and(|of| of.group == group.group)
+            match childless.iter_mut().find(|known| {
+                known.table == parent.table
+                    && group_expansion(&known.variant).is_some_and(|of| of.group == group.group)
             }) {
-                Some((.., rows)) => rows.push(parent.row),
-                None => without.push((parent.table, Rc::clone(&variant), vec![parent.row])),
+                Some(known) => known.rows.push(parent.row),
+                None => childless.push(ChildlessParents {
+                    table: parent.table,
+                    variant: Rc::clone(&variant),
+                    rows: vec![parent.row],
+                }),
             }
         }
-        Ok(without)
+        Ok(childless)
     }
 
-    /// Returns the parent rows of the child rows that result in no row.
+    /// Returns the parent rows of the child rows that result in no row, without duplicates.
     fn parents_of_rowless(&self, groups: &RepeatedGroups<'b>) -> Result<Vec<Fragment>, QueryError> {
         let mut parents = Vec::new();
         for sorted in &groups.children {
@@ -346,9 +357,9 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         Ok(parents)
     }
 
-    /// Returns whether a child row of a parent row results in rows. `only` is the expansion whose
-    /// step the child rows are instances of.
-    fn gives_rows(
+    /// Returns whether a child row of a parent row results in a row. `only` is the expansion with
+    /// the step whose instances the child rows are.
+    fn has_rows(
         &self,
         trie: &Trie,
         only: &GroupExpansion,
@@ -368,9 +379,9 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
 }
 
 impl TableVariants<'_> {
-    /// Returns whether no row of a layout variant that does not go over a repeated group has that
-    /// repeated group, as far as was asked.
-    fn others_lack(&self, group: u32) -> bool {
+    /// Returns whether the rows of all other layout variants lack a repeated group. Variants count
+    /// as having it if their presence tests do not decide.
+    fn is_absent_elsewhere(&self, group: u32) -> bool {
         let layout = self.table.layout();
         let mut flags = Vec::new();
         // The caller then reads the child rows by their parent rows.
@@ -396,16 +407,16 @@ impl TableVariants<'_> {
     }
 }
 
-/// The layout variant of all fragments of a query without paths.
-fn nothing_asked() -> Rc<LayoutVariant> {
+/// Returns the layout variant of all fragments for a query without paths: one row without cells.
+fn variant_without_paths() -> Rc<LayoutVariant> {
     Rc::new(LayoutVariant {
         tests: Vec::new(),
         expansion: Expansion::Rows(vec![Rc::new([])]),
     })
 }
 
-/// Returns the repeated groups, by table, on which the rows of parent rows depend; `None` if one of
-/// them is of another step than `only`, or is needed together with its parent rows.
+/// Returns the repeated groups, by table, on which the rows of parent rows depend. Returns `None`
+/// if a group belongs to another step than that of `only`, or if its parent rows contribute cells.
 fn groups_of_step(parents: &[TableVariants<'_>], only: &GroupExpansion) -> Option<Vec<(u32, u32)>> {
     let mut over = Vec::new();
     for sorted in parents {
@@ -414,7 +425,7 @@ fn groups_of_step(parents: &[TableVariants<'_>], only: &GroupExpansion) -> Optio
             if !group.with.is_empty()
                 || !sorted.are_all
                 || (group.step, group.alive) != (only.step, only.alive)
-                || !sorted.others_lack(group.group)
+                || !sorted.is_absent_elsewhere(group.group)
             {
                 return None;
             }
@@ -424,7 +435,7 @@ fn groups_of_step(parents: &[TableVariants<'_>], only: &GroupExpansion) -> Optio
     Some(over)
 }
 
-/// The numbers of child rows that result in rows, and of those that result in none.
+/// The numbers of child rows that result in rows, and of child rows that result in none.
 #[derive(Default)]
 struct ChildRowCounts {
     with_rows: usize,
@@ -432,7 +443,7 @@ struct ChildRowCounts {
 }
 
 impl ChildRowCounts {
-    /// Counts the child rows of a table; `None` if some of them must be walked.
+    /// Counts the child rows of a table. Returns `None` if some of them must be walked.
     fn add(&mut self, children: &TableVariants<'_>) -> Option<()> {
         for (variant, rows) in &children.variants {
             if variant.rows()?.is_empty() {
@@ -450,7 +461,8 @@ fn is_rowless(variant: &LayoutVariant) -> bool {
     variant.rows().is_some_and(<[_]>::is_empty)
 }
 
-/// Returns the repeated group of a variant, if its expansion depends on one.
+/// Returns the repeated group on which the expansion of a variant depends; `None` for other
+/// expansions.
 pub(super) fn group_expansion(variant: &LayoutVariant) -> Option<&GroupExpansion> {
     match &variant.expansion {
         Expansion::Group(of) => Some(of),

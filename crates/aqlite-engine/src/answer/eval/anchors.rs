@@ -1,4 +1,5 @@
-//! Which part of FROM is an anchor, and which part of WHERE speaks of it alone.
+//! Analysis of FROM and WHERE for the anchor scan: the anchors, and the conjuncts that concern one
+//! anchor alone.
 
 use super::bind::pins_local_code;
 use crate::answer::plan::Plan;
@@ -11,17 +12,18 @@ use aqlite_rm::exact::WIDE;
 use aqlite_rm::number;
 use aqlite_rm::time::{Temporal, TemporalKind};
 
-/// The parts of FROM that the anchor scan distinguishes.
+/// The class expressions of FROM, as the anchor scan distinguishes them.
 #[derive(Debug)]
 pub(super) struct Anchors<'p> {
-    /// EHR, VERSION, COMPOSITION: what a document is bound to as a whole.
+    /// The class expressions that bind a document as a whole: EHR, VERSION, COMPOSITION.
     pub above: Vec<&'p ClassExpr>,
-    /// The entries, in textual order; the last of `above` when there are none below it.
+    /// The anchors: entries in textual order, or the last class expression of `above` if it
+    /// contains no entries.
     pub entries: Vec<&'p ClassExpr>,
 }
 
 impl<'p> Anchors<'p> {
-    /// The anchors of a query, when it can be answered by templates.
+    /// Finds the anchors of a query. Returns `None` if row templates cannot evaluate the query.
     pub fn of(plan: &'p Plan) -> Option<Anchors<'p>> {
         let mut anchors = Anchors {
             above: Vec::new(),
@@ -42,7 +44,7 @@ impl<'p> Anchors<'p> {
                     anchors.above.push(expr);
                     match &expr.contains {
                         Contains::Some(inner) => source = inner,
-                        // Without an entry below it, the document itself is the anchor.
+                        // Without a contained entry, the document itself is the anchor.
                         Contains::Nothing
                             if matches!(expr.class, Cls::COMPOSITION | Cls::EHR_STATUS) =>
                         {
@@ -62,7 +64,8 @@ impl<'p> Anchors<'p> {
     }
 }
 
-/// The level of a class expression that binds a document as a whole.
+/// Returns the level of a class expression that binds a document as a whole: EHR 0, VERSION 1,
+/// document 2.
 fn rank(expr: &ClassExpr) -> Option<u8> {
     match expr.class {
         Cls::EHR => Some(0),
@@ -86,7 +89,7 @@ fn collect_entries<'p>(source: &'p Source, entries: &mut Vec<&'p ClassExpr>) -> 
     }
 }
 
-/// Returns whether this is an entry or section that is looked for at any depth of a document.
+/// Returns whether an expression binds entries or sections at any depth of a document.
 fn is_anywhere(expr: &ClassExpr) -> bool {
     expr.class.is_a(Cls::CONTENT_ITEM) && !expr.predicate.as_ref().is_some_and(pins_local_code)
 }
@@ -94,43 +97,43 @@ fn is_anywhere(expr: &ClassExpr) -> bool {
 /// A conjunct of WHERE.
 pub(super) struct Conjunct<'p> {
     pub condition: &'p Condition,
-    /// The paths that it reads; `None` for one that reads more than paths.
+    /// The paths that it reads; `None` if it reads more than paths.
     pub paths: Option<Vec<usize>>,
     /// The comparison, if it compares a path with a number or a date-time.
     pub comparison: Option<Comparison>,
 }
 
-/// A comparison of a path with a number or a date-time.
+/// A comparison of a path with a constant number or date-time.
 #[derive(Clone, Copy)]
 pub(super) struct Comparison {
     pub path: usize,
     pub op: CompareOp,
-    pub bound: Bound,
+    pub bound: ComparedValue,
 }
 
-/// The value that a path is compared with.
+/// The constant of a comparison.
 #[derive(Clone, Copy)]
-pub(super) enum Bound {
+pub(super) enum ComparedValue {
     Number(f64),
-    /// The beginning of a text that is a date or a date-time, in microseconds since
-    /// 0001-01-01T00:00Z.
+    /// The beginning of a date or date-time in microseconds since 0001-01-01T00:00Z.
     Moment(i64),
 }
 
 impl Comparison {
-    /// Returns the comparison that a condition is.
+    /// Converts a condition; `None` if it is no comparison of a path with a number or a date-time.
     fn of(condition: &Condition) -> Option<Comparison> {
         let Condition::Compare(Expr::Path(path), op, Expr::Literal(literal)) = condition else {
             return None;
         };
         let bound = match literal {
-            // Of greater numbers a column has the nearest doubles only.
+            // Larger numbers are stored as the nearest doubles, so ranges of doubles decide nothing
+            // about them.
             Literal::Number(token) => {
-                Bound::Number(number::parse(token).filter(|number| number.abs() < WIDE)?)
+                ComparedValue::Number(number::parse(token).filter(|number| number.abs() < WIDE)?)
             }
             Literal::Text(text) => {
                 let moment = Temporal::parse_literal(TemporalKind::DateTime, text)?;
-                Bound::Moment(moment.earliest)
+                ComparedValue::Moment(moment.earliest)
             }
             _ => return None,
         };
@@ -143,7 +146,8 @@ impl Comparison {
 }
 
 impl<'p> Anchors<'p> {
-    /// The conjuncts of each anchor, and whether they are all of WHERE.
+    /// Returns the conjuncts that concern each anchor alone, and whether these are all conjuncts of
+    /// WHERE.
     pub fn split(&self, plan: &'p Plan) -> (Vec<Vec<Conjunct<'p>>>, bool) {
         let mut per_anchor: Vec<Vec<Conjunct<'p>>> =
             self.entries.iter().map(|_| Vec::new()).collect();

@@ -1,4 +1,5 @@
-//! FROM: all assignments of the variables of a query within one EHR, or one document of it.
+//! Evaluation of FROM: enumerates the assignments of the variables of a query within one EHR or one
+//! document.
 
 mod candidates;
 mod folder;
@@ -20,16 +21,16 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::ops::ControlFlow;
 use std::rc::Rc;
 pub(super) use trail::Trail;
-use trail::{Reached, Search};
+use trail::{ExistenceSearch, Reached};
 
-/// The node below which a class expression is searched.
+/// The object or document below which a class expression is searched.
 #[derive(Clone, Copy)]
 pub(super) enum Parent<'b> {
     /// All documents of an EHR.
     Ehr(u32),
     /// One document, for queries that never join documents.
     Doc(Doc),
-    /// One version of an object.
+    /// One version of a versioned object.
     Version(Doc),
     /// All versions of an object.
     Object(&'b Container),
@@ -37,14 +38,13 @@ pub(super) enum Parent<'b> {
     Node(Node),
 }
 
-/// The nodes bound to the variables so far.
+/// The nodes that are bound to the variables, by the index of the variable.
 pub(super) type Assignment = Vec<Node>;
 
 /// A callback that receives each complete assignment.
 pub(super) type Next<'n> = &'n mut dyn FnMut(&mut Assignment) -> ControlFlow<()>;
 
-/// Whether the EHR that was asked last passes the predicate of a class expression: (variable, EHR,
-/// answer).
+/// The latest outcome of the predicate of an EHR class expression.
 pub(super) type LastEhr = Cell<Option<(usize, u32, bool)>>;
 
 /// Binds variables in one EHR of a batch.
@@ -55,39 +55,39 @@ pub(super) struct Binder<'p, 'b> {
     pub last_ehr: &'p LastEhr,
     pub work: &'p Work,
     pub trail: &'p Trail,
-    /// The documents that can be joined, if those were found before.
+    /// The documents that can be joined, if a semi-join has found them.
     pub joinable: Option<&'p JoinableDocuments>,
-    /// The living compositions of the EHR by their object ids, once a folder was looked at.
+    /// The current compositions of the EHR by object id; filled when a folder is first read.
     pub listed: OnceCell<HashMap<&'b str, Vec<u32>>>,
-    /// The candidates of class expressions that are enumerated again and again.
+    /// The candidates of class expressions that are enumerated repeatedly, by variable and parent.
     pub listings: RefCell<HashMap<(usize, ParentKey), Listing<'b>>>,
 }
 
 /// The candidates of a class expression below a parent that pass its predicate and its CONTAINS.
 pub(super) type Listing<'b> = Rc<[ListedCandidate<'b>]>;
 
-/// The candidates of a class expression that are bound below a parent.
+/// The selection of candidates of a class expression that a call binds.
 #[derive(Clone, Copy, PartialEq)]
 enum Extent {
-    /// All, each found and tested when it is reached.
+    /// All candidates. Each is found and tested when the enumeration reaches it.
     All,
-    /// All, from the listing: another class expression is assigned many times.
+    /// All candidates, from the listing, because another class expression has many assignments.
     Listed,
-    /// The first of the listing. Only in a void run, which is left to find absent parts: the other
-    /// candidates were bound with another assignment.
+    /// The first candidate of the listing. Used in a void run, which only finds absent parts: the
+    /// other candidates were already bound with an earlier assignment.
     First,
 }
 
-/// A candidate of a class expression.
+/// A candidate in a listing.
 #[derive(Clone, Copy)]
 pub(super) struct ListedCandidate<'b> {
-    /// Its number among all candidates, by which a trail finds it again.
+    /// Its number among all candidates, by which a trail resumes at it.
     number: u32,
     node: Node,
     below: Parent<'b>,
 }
 
-/// The identity of a parent: the kind of [`Parent`], and its numbers.
+/// The identity of a parent: the number of the variant of [`Parent`], and its content as a node.
 pub(super) type ParentKey = (u8, Node);
 
 impl Parent<'_> {
@@ -112,7 +112,7 @@ impl<'p, 'b> Binder<'p, 'b> {
     }
 
     /// Calls `next` for every assignment of `source` below `parent` that the trail has not passed.
-    /// Breaks when `next` does, when a pause is due, and when the budget is spent.
+    /// Breaks if `next` breaks, if a pause is due, or if the budget is spent.
     pub fn bind(
         &self,
         source: &Source,
@@ -123,9 +123,11 @@ impl<'p, 'b> Binder<'p, 'b> {
         self.bind_in(source, (parent, Extent::All), a, next)
     }
 
-    /// Binds like [`Binder::bind`]. What is bound for each assignment of another class expression is
-    /// listed once. A void run binds all of it once: absent parts are then found in the time of a
-    /// sum, not of a product.
+    /// Binds like [`Binder::bind`], with a choice of candidates.
+    ///
+    /// Candidates that are enumerated for each assignment of another class expression are listed
+    /// once. A void run binds each of them once: it finds absent parts in the time of a sum instead
+    /// of a product.
     fn bind_in(
         &self,
         source: &Source,
@@ -197,9 +199,9 @@ impl<'p, 'b> Binder<'p, 'b> {
         flow
     }
 
-    /// Returns the candidates below a parent that pass a class expression and have below them what
-    /// that contains. `None` when a pause is due or the budget is spent: the trail keeps the
-    /// findings so far.
+    /// Returns the candidates below a parent that pass the predicate and the CONTAINS of a class
+    /// expression. Returns `None` if a pause is due or the budget is spent. The trail keeps the
+    /// outcomes so far.
     fn listing(&self, expr: &ClassExpr, parent: Parent<'b>) -> Option<Listing<'b>> {
         let key = (expr.variable, parent.key());
         if let Some(listing) = self.listings.borrow().get(&key) {
@@ -229,12 +231,11 @@ impl<'p, 'b> Binder<'p, 'b> {
         Some(listing)
     }
 
-    /// Returns whether there is an assignment. The branches of AND do not depend on each other, and
-    /// the subtree of a node is searched once: the cost is at most one visit for each node and
-    /// class expression, never a product.
+    /// Returns whether there is an assignment; `None` if a pause is due or the budget is spent. The
+    /// trail keeps the outcomes so far, so a repeated call makes progress.
     ///
-    /// Returns `None` when a pause is due or the budget is spent. The trail keeps the findings so
-    /// far, so that the repeated search gets further.
+    /// Branches of AND do not depend on each other, and the subtree of a node is searched once. The
+    /// cost is at most one visit for each node and class expression, never a product.
     fn exists(&self, source: &Source, parent: Parent<'b>) -> Option<bool> {
         match source {
             Source::And(left, right) => match self.exists(left, parent)? {
@@ -249,8 +250,8 @@ impl<'p, 'b> Binder<'p, 'b> {
         }
     }
 
-    /// Returns whether a node below a parent passes a class expression and has below it what that
-    /// contains: searched once for each parent, from where the search was left.
+    /// Returns whether a node below a parent passes a class expression and its CONTAINS. Each
+    /// parent is searched once; a search that a pause interrupted resumes at its position.
     fn search_for(&self, expr: &ClassExpr, parent: Parent<'b>) -> Option<bool> {
         let key = (expr.variable, parent.key());
         let begun = self.trail.searches.borrow().get(&key).copied();
@@ -258,12 +259,12 @@ impl<'p, 'b> Binder<'p, 'b> {
         if begun.found.is_some() {
             return begun.found;
         }
-        let mut search = Search {
+        let mut search = ExistenceSearch {
             found: Some(false),
             ..begun
         };
         let mut number = 0;
-        // The outcome is in `search`. The flow only ends the enumeration.
+        // The outcome is stored in `search`. The flow only ends the enumeration.
         let _ = self.each(expr, parent, &mut |node, below| {
             let is_open = number == begun.done && begun.is_open;
             number += 1;
@@ -292,8 +293,8 @@ impl<'p, 'b> Binder<'p, 'b> {
         search.found
     }
 
-    /// Returns whether a node has below it what its class expression contains; `None` when that is
-    /// not known yet.
+    /// Returns whether the subtree of a node satisfies the CONTAINS of its class expression; `None`
+    /// if that is not known yet.
     fn contains(&self, expr: &ClassExpr, below: Parent<'b>) -> Option<bool> {
         match &expr.contains {
             Contains::Nothing => Some(true),
@@ -347,7 +348,7 @@ impl<'p, 'b> Binder<'p, 'b> {
         self.bind_below(expr, node, (below, Extent::All), a, next)
     }
 
-    /// Binds a node that passes a class expression, and what that contains.
+    /// Binds a node that passed a class expression, then the class expressions that it contains.
     fn bind_below(
         &self,
         expr: &ClassExpr,
@@ -372,7 +373,8 @@ impl<'p, 'b> Binder<'p, 'b> {
         }
     }
 
-    /// Tests an EHR once, not again for each of its documents.
+    /// Returns whether an EHR passes a predicate. The outcome is cached for the following documents
+    /// of the same EHR.
     fn ehr_passes(&self, expr: &ClassExpr, predicate: &Predicate, node: Node) -> bool {
         match self.last_ehr.get() {
             Some((variable, ehr, passes)) if (variable, ehr) == (expr.variable, self.ehr) => passes,
@@ -385,19 +387,19 @@ impl<'p, 'b> Binder<'p, 'b> {
     }
 }
 
-/// Unbinds the variable of a class expression, before the outer expressions go on.
+/// Unbinds the variable of a class expression, before the outer expressions continue.
 fn unbind(assignment: &mut Assignment, expr: &ClassExpr) {
     if let Some(leaf) = assignment.get_mut(expr.variable) {
         *leaf = Node::NONE;
     }
 }
 
-/// Returns whether this is the latest version of an object that is not deleted.
+/// Returns whether a document is the latest version of its object, and not a deletion.
 pub(super) fn is_current(doc: &Doc) -> bool {
     doc.row.latest && !doc.row.deleted
 }
 
-/// False when the node id, known from the layout, already fails the predicate.
+/// Returns false if the node id, known from the layout, already fails the predicate.
 pub(super) fn may_hold(predicate: &Predicate, id: Option<&str>, exact: bool) -> bool {
     match (predicate, id) {
         (Predicate::NodeId(wanted), Some(id)) => matches_node_id(wanted, id, exact),
@@ -408,7 +410,7 @@ pub(super) fn may_hold(predicate: &Predicate, id: Option<&str>, exact: bool) -> 
     }
 }
 
-/// Returns whether every alternative of the predicate names an at or id code.
+/// Returns whether every alternative of the predicate requires an at code or id code.
 pub(super) fn pins_local_code(predicate: &Predicate) -> bool {
     match predicate {
         Predicate::NodeId(id) => !is_archetype_id(id),

@@ -1,6 +1,6 @@
-//! Blocks: rows of one row template, tested, folded and shown column by column.
+//! Blocks: rows of one row template, which are tested, aggregated and projected column by column.
 
-use super::anchors::{Bound, Comparison, Conjunct};
+use super::anchors::{ComparedValue, Comparison, Conjunct};
 use super::condition::ConditionEvaluator;
 use super::execution_path::ExecutionPath;
 use super::node::{Node, View};
@@ -14,7 +14,7 @@ use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 use std::rc::Rc;
 
-/// Rows of which each has the same cells, in a fragment of its own.
+/// Rows of one table that have the same cells, one fragment each.
 pub(super) struct Block<'b> {
     /// The table of the fragments, and its number.
     pub table: &'b Table,
@@ -28,53 +28,52 @@ pub(super) struct Block<'b> {
     pub over: ParentRows,
 }
 
-/// The number of parts beyond which a block is not split.
-const PARTS: usize = 32;
+/// The largest number of parts into which a block is split by keys.
+const MAX_PARTS: usize = 32;
 
 /// The parent rows of the child rows of a block.
 #[derive(Clone)]
 pub(super) enum ParentRows {
-    /// The rows of the block are not child rows.
+    /// The rows of the block have no parent rows.
     Nothing,
-    /// The parent rows supply no cell.
+    /// The parent rows contribute no cell.
     Unused,
-    /// The parent rows supply cells.
+    /// The parent rows contribute cells.
     Known {
-        /// The tables of the parent rows, each with the cells that it supplies.
+        /// The cells that the parent rows contribute, by table and layout variant.
         parents: Rc<[ParentCells]>,
         /// For each row of the block: the index of its parent cells, and the row in its table.
         of: Vec<(u32, u32)>,
     },
 }
 
-/// The cells that the parent rows of one table supply.
+/// The cells that the parent rows of one table and layout variant contribute.
 pub(super) struct ParentCells {
     pub number: u32,
     pub cells: Cells,
 }
 
 /// The columns of a block that a conjunct reads.
-enum Reads<'b> {
-    /// Nothing that differs between rows.
+enum ConjunctColumns<'b> {
+    /// No column: the outcome is the same for all rows.
     Nothing,
-    /// One leaf value of texts.
+    /// One column of texts.
     Words(ColumnView<'b>),
-    /// Anything.
+    /// Any other columns.
     Anything,
 }
 
 impl<'b> Block<'b> {
-    /// Keeps the rows for which a conjunct is true; `go_on` is asked before each that is judged by
-    /// itself.
+    /// Keeps the rows for which a conjunct is true.
     pub fn retain<'p: 'b>(
         &mut self,
         conjunct: &Conjunct<'p>,
         evaluator: ConditionEvaluator<'p, 'b>,
         scratch: &mut [Node],
-        go_on: &mut dyn FnMut() -> Result<(), Abort>,
+        check_cancelled: &mut dyn FnMut() -> Result<(), Abort>,
     ) -> Result<(), Abort> {
         if let Some(comparison) = conjunct.comparison
-            && let Bound::Number(limit) = comparison.bound
+            && let ComparedValue::Number(limit) = comparison.bound
             && let Some(numbers) = self.numbers(comparison.path)
         {
             evaluator.view.note(ExecutionPath::CompareColumn);
@@ -82,7 +81,7 @@ impl<'b> Block<'b> {
             return Ok(());
         }
         match self.reads(conjunct) {
-            Reads::Nothing => {
+            ConjunctColumns::Nothing => {
                 evaluator.view.note(ExecutionPath::PredicateOnce);
                 // The outcome is the same for all rows, so the first row decides.
                 if self.rows.is_empty() || !self.is_true(0, conjunct, evaluator, scratch) {
@@ -90,16 +89,18 @@ impl<'b> Block<'b> {
                 }
                 Ok(())
             }
-            Reads::Words(column_view) => {
-                self.retain_by_word(column_view, conjunct, evaluator, scratch, go_on)
+            ConjunctColumns::Words(column_view) => {
+                self.retain_by_word(column_view, conjunct, evaluator, scratch, check_cancelled)
             }
-            Reads::Anything => self.retain_each(conjunct, evaluator, scratch, go_on),
+            ConjunctColumns::Anything => {
+                self.retain_each(conjunct, evaluator, scratch, check_cancelled)
+            }
         }
     }
 
-    /// Removes all rows, and returns true, if a conjunct compares a column with a value that no value
-    /// of the column passes, by the range of its values. No column need be loaded then.
-    pub fn leave_out(&mut self, conjuncts: &[Conjunct<'_>], view: View<'_>) -> bool {
+    /// Removes all rows and returns true if the zone map of a column excludes that any value passes
+    /// a conjunct. The column is not loaded.
+    pub fn prune(&mut self, conjuncts: &[Conjunct<'_>], view: View<'_>) -> bool {
         let is_left_out = conjuncts.iter().any(|conjunct| self.is_beyond(conjunct));
         if is_left_out {
             view.note(ExecutionPath::ZoneMap);
@@ -108,32 +109,32 @@ impl<'b> Block<'b> {
         is_left_out
     }
 
-    /// Returns whether no value of a column passes a conjunct, by the range of its values.
+    /// Returns whether the zone map of a column excludes that any value passes a conjunct.
     fn is_beyond(&self, conjunct: &Conjunct<'_>) -> bool {
         let Some(Comparison { path, op, bound }) = conjunct.comparison else {
             return false;
         };
         let leaf = projected_cell(&self.cells, path).and_then(|cell| cell.leaf);
         match (leaf.and_then(|leaf| self.table.zone(leaf)), bound) {
-            (Some(Zone::Numbers(least, greatest)), Bound::Number(limit)) => {
+            (Some(Zone::Numbers(least, greatest)), ComparedValue::Number(limit)) => {
                 is_outside((least, greatest), op, limit)
             }
-            (Some(Zone::Moments(first, last)), Bound::Moment(limit)) => {
+            (Some(Zone::Moments(first, last)), ComparedValue::Moment(limit)) => {
                 is_outside((first, last), op, limit)
             }
             _ => false,
         }
     }
 
-    /// Keeps the rows for which a conjunct is true that reads one column of texts: evaluates it
-    /// once for each text.
+    /// Keeps the rows for which a conjunct over one column of texts is true. The conjunct is
+    /// evaluated once for each distinct text.
     fn retain_by_word<'p: 'b>(
         &mut self,
         column_view: ColumnView<'b>,
         conjunct: &Conjunct<'p>,
         evaluator: ConditionEvaluator<'p, 'b>,
         scratch: &mut [Node],
-        go_on: &mut dyn FnMut() -> Result<(), Abort>,
+        check_cancelled: &mut dyn FnMut() -> Result<(), Abort>,
     ) -> Result<(), Abort> {
         evaluator.view.note(ExecutionPath::PredicateWords);
         // A row without a word has an outcome of its own.
@@ -141,7 +142,7 @@ impl<'b> Block<'b> {
         let mut known: HashMap<Option<u32>, bool> = HashMap::new();
         for (i, row) in (0..).zip(self.rows.rows().iter()) {
             if let Entry::Vacant(unknown) = known.entry(word(*row)) {
-                go_on()?;
+                check_cancelled()?;
                 unknown.insert(self.is_true(i, conjunct, evaluator, scratch));
             }
         }
@@ -149,27 +150,28 @@ impl<'b> Block<'b> {
         Ok(())
     }
 
-    /// Keeps the rows for which a conjunct is true, which is evaluated for each row.
+    /// Keeps the rows for which a conjunct is true. The conjunct is evaluated for each row.
     fn retain_each<'p: 'b>(
         &mut self,
         conjunct: &Conjunct<'p>,
         evaluator: ConditionEvaluator<'p, 'b>,
         scratch: &mut [Node],
-        go_on: &mut dyn FnMut() -> Result<(), Abort>,
+        check_cancelled: &mut dyn FnMut() -> Result<(), Abort>,
     ) -> Result<(), Abort> {
         evaluator.view.note(ExecutionPath::PredicateRows);
         // `keep` changes the rows that `is_true` reads, so all outcomes are collected first.
         let mut flags = Vec::with_capacity(self.rows.len());
         for i in 0..self.rows.len() {
-            go_on()?;
+            check_cancelled()?;
             flags.push(self.is_true(i, conjunct, evaluator, scratch));
         }
         self.keep(|i, _| flags.get(i).copied().unwrap_or(false));
         Ok(())
     }
 
-    /// Splits the rows by the values of paths: rows of one part have the same values. `None` if a
-    /// path is neither constant nor a column of texts, or if there would be many parts.
+    /// Splits the rows by the values of paths: the rows of each part have equal values. Returns
+    /// `None` if a path is neither constant nor a column of texts, or if there would be more than
+    /// [`MAX_PARTS`] parts.
     pub fn split_by(&self, paths: &[usize]) -> Option<Vec<Block<'b>>> {
         // Keys may come from parent rows, which are not columns of this table.
         if matches!(self.over, ParentRows::Known { .. }) {
@@ -191,10 +193,10 @@ impl<'b> Block<'b> {
             }
             // Neighbours often have the same values.
             if keys.get(last) != Some(&key) {
-                // A linear search is fast, because there are at most `PARTS` keys.
+                // A linear search is fast, because there are at most `MAX_PARTS` keys.
                 last = match keys.iter().position(|known| *known == key) {
                     Some(number) => number,
-                    None if parts.len() == PARTS => return None,
+                    None if parts.len() == MAX_PARTS => return None,
                     None => {
                         keys.push(key.clone());
                         parts.push(Vec::new());
@@ -208,7 +210,7 @@ impl<'b> Block<'b> {
         Some(rows.map(|rows| self.with_rows(rows)).collect())
     }
 
-    /// A block with other rows of the table.
+    /// Returns a block with other rows of the same table.
     fn with_rows(&self, rows: Selection<'b>) -> Block<'b> {
         Block {
             table: self.table,
@@ -220,8 +222,8 @@ impl<'b> Block<'b> {
         }
     }
 
-    /// Returns the column of texts in which the values of a path are, none if the values are the
-    /// same in all rows; `None` if they are anything else.
+    /// Returns the column of texts that has the values of a path; `Some(None)` if all rows have the
+    /// same value, and `None` for any other path.
     fn key_column(&self, path: usize) -> Option<Option<ColumnView<'b>>> {
         let Some(item) = self.item_of(path) else {
             return (!self.over.has(path)).then_some(None);
@@ -233,7 +235,7 @@ impl<'b> Block<'b> {
         column.column().ids().is_some().then_some(Some(column))
     }
 
-    /// Keeps the rows whose number compares so.
+    /// Keeps the rows whose number passes a comparison with `limit`.
     fn compare(&mut self, numbers: Numbers<'_>, op: CompareOp, limit: f64) {
         match op {
             CompareOp::Eq => self.keep_passing(numbers, |v| v == limit),
@@ -254,7 +256,8 @@ impl<'b> Block<'b> {
         }
     }
 
-    /// Keeps rows by their number in the block and their fragment.
+    /// Keeps the rows that pass a test, which receives the index in the block and the row of the
+    /// table.
     pub fn keep(&mut self, mut wanted: impl FnMut(usize, u32) -> bool) {
         let mut rows =
             std::mem::replace(&mut self.rows, Selection::Indices(Vec::new())).into_rows();
@@ -288,9 +291,9 @@ impl<'b> Block<'b> {
         evaluator.truth(conjunct.condition, scratch) == Some(true)
     }
 
-    /// Returns whether every row of the block is one of its table, has its place, its document and,
-    /// for child rows, its parent row, and every cell has a column in rows so wide: what reads them
-    /// relies on it.
+    /// Returns whether the block is consistent: each row exists in the table and has a place, a
+    /// document and, for child rows, a parent row. Each cell belongs to a column of a result row
+    /// with `width` columns. The readers of blocks rely on this.
     pub fn is_sound(&self, width: usize) -> bool {
         let (table, len) = (self.table, self.table.len());
         let lists = [table.docs(), table.places(), table.parent_places()]
@@ -314,7 +317,7 @@ impl<'b> Block<'b> {
         lists && over && fits(&self.cells) && self.rows.span().end as usize <= len
     }
 
-    /// Writes the nodes of a row.
+    /// Writes the nodes of a row of the block, given by its index.
     pub fn fill(&self, i: usize, scratch: &mut [Node]) {
         // Cells of an earlier row must not remain.
         scratch.fill(Node::NONE);
@@ -340,8 +343,8 @@ impl<'b> Block<'b> {
         }
     }
 
-    /// Returns the position of a row: the place of the fragment that was looked for, then the order
-    /// of the row within it.
+    /// Returns the position of a row: the place of its fragment (of the parent row for child rows),
+    /// then its order within that fragment.
     pub fn place(&self, view: View<'_>, i: usize) -> (u32, u64) {
         let (own, order) = (self.own_place(view, i), u64::from(self.order));
         match &self.over {
@@ -354,20 +357,20 @@ impl<'b> Block<'b> {
         }
     }
 
-    /// The place of the fragment that has the cells of a row.
+    /// Returns the place of the fragment that has the cells of a row.
     pub fn own_place(&self, view: View<'_>, i: usize) -> u32 {
         self.entry(view, self.table.places(), i)
     }
 
-    /// The document of a row.
+    /// Returns the document of a row.
     pub fn doc(&self, view: View<'_>, i: usize) -> u32 {
         self.entry(view, self.table.docs(), i)
     }
 
-    /// Returns the entry for a row of a list with one entry for each row of the table. A row without
-    /// one is a broken invariant, which ends the run.
+    /// Returns the entry for a row in a list that has one entry for each row of the table. A row
+    /// without an entry is a broken invariant, which ends the run.
     ///
-    /// An empty list is a part of a segment that is absent: the run starts again once it is loaded.
+    /// An empty list means that a part of a segment is absent. The run restarts when it is loaded.
     fn entry(&self, view: View<'_>, list: &[u32], i: usize) -> u32 {
         let row = self.rows.get(i);
         let entry = row.and_then(|row| list.get(row as usize).copied());
@@ -379,28 +382,28 @@ impl<'b> Block<'b> {
         })
     }
 
-    /// The item of a path in the fragments.
+    /// Returns the item of a path in the layout of the fragments.
     fn item_of(&self, path: usize) -> Option<u32> {
         projected_cell(&self.cells, path).map(|projected_cell| projected_cell.item)
     }
 
-    /// Returns whether each row has something at a path, of its own fragment.
-    pub fn fills(&self, path: usize) -> bool {
+    /// Returns whether each row has a node at a path, in its own fragment.
+    pub fn has_all_nodes(&self, path: usize) -> bool {
         projected_cell(&self.cells, path).is_some()
     }
 
-    /// Returns whether no row has anything at a path.
-    pub fn lacks(&self, path: usize) -> bool {
-        !self.fills(path) && !self.over.has(path)
+    /// Returns whether no row has a node at a path.
+    pub fn has_no_nodes(&self, path: usize) -> bool {
+        !self.has_all_nodes(path) && !self.over.has(path)
     }
 
-    /// The values of a path that ends in a leaf value of the fragments.
+    /// Returns the column of a path that ends in a leaf of the fragments.
     fn column_view(&self, path: usize) -> Option<ColumnView<'b>> {
         self.table
             .column_view(projected_cell(&self.cells, path)?.leaf?)
     }
 
-    /// The numbers of a path.
+    /// Returns the numbers of a path; `None` if its column is no column of numbers.
     pub fn numbers(&self, path: usize) -> Option<Numbers<'b>> {
         let column_view = self.column_view(path)?;
         match column_view.column() {
@@ -412,8 +415,8 @@ impl<'b> Block<'b> {
         }
     }
 
-    /// The numbers of a path, if each is exactly the stored one: no whole number in the column is
-    /// too long for a double.
+    /// Returns the numbers of a path if the doubles are exact: no whole number of the column
+    /// exceeds the precision of a double.
     pub fn exact_numbers(&self, path: usize) -> Option<Numbers<'b>> {
         match self.column_view(path)?.column() {
             Column::Number(numbers) if numbers.has_long(WIDE) => None,
@@ -421,7 +424,7 @@ impl<'b> Block<'b> {
         }
     }
 
-    /// Returns whether this is a path to numbers of an integer type.
+    /// Returns whether the values of a path are numbers of an integer type.
     pub fn is_integer(&self, view: View<'_>, path: usize) -> bool {
         let node = self
             .item_of(path)
@@ -436,8 +439,8 @@ impl<'b> Block<'b> {
         node.is_some_and(|node| view.is_integer(node))
     }
 
-    /// Appends what the values of a path sort by among values of their kind, or [`NO_RANK`] for one
-    /// of no kind; false, and nothing, where the column has no kind.
+    /// Appends the rank of each value of a path, or [`NO_RANK`] for a value without one. Appends
+    /// nothing and returns false if the column has neither numbers nor date-times.
     pub fn add_ranks(&self, path: usize, ranks: &mut Vec<i64>) -> bool {
         let rows = self.rows.rows();
         let Some(column_view) = self.column_view(path) else {
@@ -456,20 +459,20 @@ impl<'b> Block<'b> {
         true
     }
 
-    /// Returns whether this is a path whose values are numbers, false for one of date-times.
+    /// Returns whether the values of a path are numbers; false for date-times.
     pub fn is_of_numbers(&self, path: usize) -> bool {
         self.numbers(path).is_some()
     }
 
-    fn reads(&self, conjunct: &Conjunct<'_>) -> Reads<'b> {
+    fn reads(&self, conjunct: &Conjunct<'_>) -> ConjunctColumns<'b> {
         let Some(paths) = conjunct.paths.as_ref() else {
-            return Reads::Anything;
+            return ConjunctColumns::Anything;
         };
-        let mut found = Reads::Nothing;
+        let mut found = ConjunctColumns::Nothing;
         for path in paths {
             let Some(item) = self.item_of(*path) else {
                 if self.over.has(*path) {
-                    return Reads::Anything;
+                    return ConjunctColumns::Anything;
                 }
                 continue;
             };
@@ -480,33 +483,33 @@ impl<'b> Block<'b> {
             ) {
                 (Some(ItemKind::Constant(..)), _, found) => found,
                 (_, Some(column_view), found) => match (column_view.column().ids(), found) {
-                    (Some(_), Reads::Nothing) => Reads::Words(column_view),
-                    (Some(_), Reads::Words(other))
+                    (Some(_), ConjunctColumns::Nothing) => ConjunctColumns::Words(column_view),
+                    (Some(_), ConjunctColumns::Words(other))
                         // Two paths to one column still have one text for each row.
                         if std::ptr::eq(column_view.column(), other.column()) =>
                     {
-                        Reads::Words(other)
+                        ConjunctColumns::Words(other)
                     }
-                    _ => return Reads::Anything,
+                    _ => return ConjunctColumns::Anything,
                 },
-                _ => return Reads::Anything,
+                _ => return ConjunctColumns::Anything,
             };
         }
         found
     }
 }
 
-/// The rank of a value that cannot be ranked.
+/// The rank of a value that has no place in the order of its column.
 pub(super) const NO_RANK: i64 = i64::MIN;
 
-/// Returns the projected cell of a column.
+/// Returns the projected cell of a result column.
 pub(super) fn projected_cell(cells: &[ProjectedCell], path: usize) -> Option<&ProjectedCell> {
     cells
         .iter()
         .find(|projected_cell| projected_cell.column == path)
 }
 
-/// A whole number in the order of numbers, in which -0 is 0.
+/// Maps a number to an integer with the same order. -0 and 0 have the same rank.
 pub(super) fn rank_of(number: f64) -> i64 {
     // Adding 0.0 turns -0.0 into 0.0. The bits of negative numbers ascend as the numbers descend,
     // so all bits but the sign are flipped.
@@ -515,7 +518,7 @@ pub(super) fn rank_of(number: f64) -> i64 {
 }
 
 impl ParentRows {
-    /// Returns the parent cells of a row of the block and the parent row.
+    /// Returns the parent cells of a row of the block, and the parent row.
     fn parent(&self, i: usize) -> Option<(&ParentCells, u32)> {
         let ParentRows::Known { parents, of } = self else {
             return None;
@@ -524,7 +527,7 @@ impl ParentRows {
         Some((parents.get(parent as usize)?, row))
     }
 
-    /// Returns whether the parent rows fill a column.
+    /// Returns whether a parent row contributes the cell of a path.
     pub fn has(&self, path: usize) -> bool {
         matches!(self, ParentRows::Known { parents, .. } if parents.iter().any(|parent| projected_cell(&parent.cells, path).is_some()))
     }
@@ -543,7 +546,7 @@ pub(super) fn project_cells(row: &mut [Node], cells: &[ProjectedCell], fragment:
 }
 
 /// Returns whether no value of a range passes a comparison. A value that equals an end of the range
-/// is never left out: two date-times with the same beginning may differ.
+/// may pass, because two date-times with the same beginning can differ.
 fn is_outside<T: PartialOrd>((least, greatest): (T, T), op: CompareOp, limit: T) -> bool {
     match op {
         CompareOp::Lt | CompareOp::Le => least > limit,

@@ -1,4 +1,4 @@
-//! Cells of rows, and the identity of cells for DISTINCT and groups.
+//! Construction of result cells, and the identity of cells for DISTINCT and GROUP BY.
 
 use super::condition::ConditionEvaluator;
 use super::node::{Node, View};
@@ -10,7 +10,8 @@ use crate::document::{Dictionary, Fragment, ItemKind, Leaf, Number};
 use aqlite_rm::Token;
 use aqlite_rm::json::Scanner;
 
-/// A constant by table and item, or an object by its node, and what its cells are kept as.
+/// The last node of a column, with the reference to its cell: a constant by table and item, or an
+/// object.
 pub(super) type ShownValue = Option<(Node, CellRef)>;
 
 /// Adds a row to a result buffer.
@@ -25,6 +26,10 @@ pub(super) fn append_row<'p: 'b, 'b>(
     let (cells, own) = result_buffer.extend(1);
     let mut buffer = String::new();
     let (view, before) = (evaluator.view, evaluator.view.work().map(Work::spent));
+    // A cell without its column of SELECT, or without its cache, would remain NULL.
+    if cells.len() != select.len() || shown.len() != select.len() {
+        view.note_broken("a row of the result has not one cell for each column");
+    }
     for ((cell, column), shown) in cells.iter_mut().zip(select).zip(shown) {
         *cell = match &column.value {
             ColumnValue::Expr(Expr::Path(path)) => {
@@ -37,19 +42,19 @@ pub(super) fn append_row<'p: 'b, 'b>(
                 CellRef::of(&cell, own)
             }
         };
-        // Nothing pauses in the middle of a row.
+        // The limit applies to one row, because nothing pauses in the middle of a row.
         let spent = |work: &Work| work.spent().saturating_sub(before.unwrap_or_default());
-        let goes_on = view
+        let is_within = view
             .work()
             .is_none_or(|work| work.bounds_cells(spent(work)));
-        if !goes_on || !view.has_room(own.size()) {
+        if !is_within || !view.has_room(own.size()) {
             break;
         }
     }
     start as u32
 }
 
-/// Returns the reference to the cell of a node; `shown` caches the last constant.
+/// Returns the reference to the cell of a node. `shown` caches the last constant or object.
 pub(super) fn node_cell_ref(
     view: View<'_>,
     node: Node,
@@ -76,12 +81,13 @@ pub(super) fn node_cell_ref(
             }
             _ => shown_as(view, node, own, shown),
         },
-        // An object repeats in consecutive rows, once for each match inside it: it is written once.
+        // Consecutive rows often repeat an object, once for each match inside it. It is written
+        // once.
         Some(_) => match *shown {
             Some((known, held)) if known == node => held,
             _ => shown_as(view, node, own, shown),
         },
-        // Nothing, or a value that is derived from an EHR.
+        // No node, or a value that is derived from an EHR.
         None => CellRef::of(&cell_of(view, node, &mut String::new()), own),
     }
 }
@@ -96,7 +102,7 @@ fn shown_as(view: View<'_>, node: Node, own: &mut Dictionary, shown: &mut ShownV
     held
 }
 
-/// Returns the cell of a column; `buffer` holds a text that is made for it.
+/// Returns the cell of a column; `buffer` receives a text that is created for the cell.
 ///
 /// The cell of an aggregate is NULL until its group is complete.
 pub(super) fn plain_cell<'c, 'p: 'b, 'b: 'c>(
@@ -135,7 +141,7 @@ pub(super) fn constant_cell(value: &ColumnValue) -> Cell<String> {
     }
 }
 
-/// The cell of a literal.
+/// Returns the cell of a literal.
 pub(super) fn cell_of_literal(literal: &Literal) -> Cell<&str> {
     match literal {
         Literal::Null => Cell::Null,
@@ -161,7 +167,7 @@ fn cell_of_value<'c>(value: &Value<'_>, buffer: &'c mut String) -> Cell<&'c str>
     }
 }
 
-/// The cell of a stored node: its content exactly as stored.
+/// Returns the cell of a stored node, with its content exactly as stored.
 pub(super) fn cell_of<'c>(view: View<'c>, node: Node, buffer: &'c mut String) -> Cell<&'c str> {
     if node.is_none() {
         return Cell::Null;
@@ -181,7 +187,7 @@ pub(super) fn cell_of<'c>(view: View<'c>, node: Node, buffer: &'c mut String) ->
     }
 }
 
-/// Appends a text that is equal for equal cells: numbers by value, objects by content.
+/// Appends a text that is equal for equal cells only: numbers by value, objects by content.
 pub(super) fn identity(cell: &Cell<&str>, out: &mut String) {
     match cell {
         Cell::Number(number) => number_identity(number, out),

@@ -1,7 +1,8 @@
-//! Checkpoints: a run returns to its state between two batches.
+//! Rollback of a run to its state between two batches.
 //!
-//! A repository that cannot hold the parts of all segments sends them one after the other. A segment
-//! whose parts turn out to be absent is evaluated again, and the rows of the segments before it stay.
+//! A repository that cannot hold the parts of all segments in memory sends the segments one after
+//! the other. If a segment lacks parts, only its own evaluation is repeated; the rows of earlier
+//! segments stay.
 
 use super::Run;
 use super::output::Output;
@@ -16,7 +17,7 @@ pub struct Checkpoint {
 }
 
 impl Run<'_> {
-    /// Returns the state of the run; `None` if a batch has begun, or if the run has failed.
+    /// Returns the state of the run; `None` within a batch, or if the run has failed.
     pub fn checkpoint(&self) -> Option<Checkpoint> {
         let is_between = self.open.is_none() && self.failure.is_none();
         let is_between = is_between && self.counting.is_none() && self.search.is_none();
@@ -27,7 +28,8 @@ impl Run<'_> {
         })
     }
 
-    /// Returns to a state. What was evaluated since has no effect, but its work is spent.
+    /// Restores a state. Rows that were added since are discarded; the work that was spent stays
+    /// counted.
     pub fn roll_back(&mut self, to: &Checkpoint) {
         self.output = to.output.clone();
         *self.work.best_ranks.borrow_mut() = to.best_ranks.clone();

@@ -1,5 +1,5 @@
-//! The end of a run: groups become rows, rows are put in order, duplicates are removed. All of it
-//! in pieces, between which others work.
+//! The end of a run: groups become rows, rows are sorted, and duplicates are removed. The work is
+//! divided into pieces, between which the host answers other requests.
 
 use super::output::{Group, OutRow, Output, compare_out, sort_out, units_of_sort};
 use super::work::{CELL, Work};
@@ -10,21 +10,21 @@ use std::collections::VecDeque;
 use std::iter::Peekable;
 use std::vec::IntoIter;
 
-/// Cells of the rows or groups of a piece: some milliseconds.
-const PIECE: usize = 1 << 15;
+/// The number of cells in the rows or groups of one piece, which takes some milliseconds.
+const PIECE_CELLS: usize = 1 << 15;
 
 /// Returns the number of rows of a piece, if each has `cells` cells.
 fn rows_of_piece(cells: usize) -> usize {
     // A piece has at least 8 rows, so wide rows make progress too.
-    (PIECE / cells.max(1)).max(8)
+    (PIECE_CELLS / cells.max(1)).max(8)
 }
 
 /// The progress of ending a run.
 #[derive(Clone, Default)]
 pub(super) struct Closing {
     state: State,
-    /// The numbers of the rows of the result buffer, in their final order, before the window is
-    /// cut.
+    /// The numbers of the rows of the result buffer in their final order, before the window is
+    /// applied.
     pub rows: Vec<u32>,
 }
 
@@ -32,36 +32,36 @@ pub(super) struct Closing {
 enum State {
     #[default]
     Begun,
-    /// Groups that are no rows yet.
+    /// Groups that are not rows yet.
     Groups(IntoIter<Group>),
-    /// Rows that are in no sorted run yet, and the runs.
+    /// Rows that belong to no sorted run yet, and the sorted runs.
     Runs(IntoIter<OutRow>, VecDeque<Vec<OutRow>>),
-    /// Two runs that are merged into a third, and the other runs.
-    Merge(Box<Merge>, VecDeque<Vec<OutRow>>),
-    /// Rows in order, of which duplicates are still to be removed.
+    /// Two sorted runs during their merge, and the other runs.
+    Merge(Box<RunMerge>, VecDeque<Vec<OutRow>>),
+    /// Sorted rows, from which duplicates are still to be removed.
     Sorted(IntoIter<u32>),
     Done,
 }
 
-/// Two sorted runs on their way into one.
+/// The merge of two sorted runs.
 #[derive(Clone)]
-struct Merge {
+struct RunMerge {
     left: Peekable<IntoIter<OutRow>>,
     right: Peekable<IntoIter<OutRow>>,
     out: Vec<OutRow>,
 }
 
-impl Merge {
-    fn of(left: Vec<OutRow>, right: Vec<OutRow>) -> Merge {
+impl RunMerge {
+    fn of(left: Vec<OutRow>, right: Vec<OutRow>) -> RunMerge {
         let out = Vec::with_capacity(left.len() + right.len());
-        Merge {
+        RunMerge {
             left: left.into_iter().peekable(),
             right: right.into_iter().peekable(),
             out,
         }
     }
 
-    /// Moves the next row; false when there is none.
+    /// Moves the next row to the merged run. Returns false if both runs are empty.
     fn step(&mut self, output: &Output, query: &Query) -> bool {
         let from_left = match (self.left.peek(), self.right.peek()) {
             (Some(left), Some(right)) => compare_out(output.keys(), query, left, right).is_le(),
@@ -79,10 +79,10 @@ impl Merge {
 }
 
 impl Output {
-    /// Does a piece of the remaining work at the end of a run; false when nothing remains.
+    /// Does a piece of the remaining work at the end of a run. Returns false if nothing remains.
     ///
     /// # Errors
-    /// When the identities of the rows are too large, or the work exceeds the budget.
+    /// If the identities of the rows exceed the limit of memory, or the work exceeds the budget.
     pub fn close(&mut self, plan: &Plan, budget: &Budget, work: &Work) -> Result<bool, QueryError> {
         let query = &plan.query;
         work.check()?;
@@ -101,7 +101,7 @@ impl Output {
         Ok(!matches!(self.closing.state, State::Done))
     }
 
-    /// Makes rows of a piece of the groups.
+    /// Converts a piece of the groups to rows.
     fn close_groups(&mut self, query: &Query, work: &Work, mut groups: IntoIter<Group>) -> State {
         let shown = query.select.len();
         let count = rows_of_piece(shown).min(groups.len());
@@ -117,7 +117,7 @@ impl Output {
         }
     }
 
-    /// Sorts a piece of the rows, which becomes a run.
+    /// Sorts a piece of the rows, which becomes a sorted run.
     fn sort_run(
         &mut self,
         query: &Query,
@@ -137,19 +137,19 @@ impl Output {
         }
     }
 
-    /// Moves a piece of two runs into the third.
+    /// Moves a piece of two sorted runs to the merged run.
     fn merge_runs(
         &mut self,
         query: &Query,
         work: &Work,
-        mut merge: Box<Merge>,
+        mut merge: Box<RunMerge>,
         mut runs: VecDeque<Vec<OutRow>>,
     ) -> State {
         let sorted = query.order.len();
         let count = rows_of_piece(sorted);
         work.add(CELL * (count * sorted) as u64);
-        let goes_on = (0..count).all(|_| merge.step(self, query));
-        if goes_on {
+        let is_within = (0..count).all(|_| merge.step(self, query));
+        if is_within {
             State::Merge(merge, runs)
         } else {
             runs.push_back(merge.out);
@@ -157,7 +157,7 @@ impl Output {
         }
     }
 
-    /// Removes the duplicates among a piece of the rows in order.
+    /// Removes the duplicates from a piece of the sorted rows.
     fn close_sorted(
         &mut self,
         query: &Query,
@@ -181,7 +181,7 @@ impl Output {
         })
     }
 
-    /// Few rows are sorted at once, more of them in runs that are merged.
+    /// Begins to sort: few rows at once, many rows as sorted runs that are merged.
     fn begin_sort(&mut self, query: &Query, work: &Work) -> State {
         if self.len() <= rows_of_piece(query.order.len()) || self.is_sorted() {
             self.sort(query, work);
@@ -190,10 +190,11 @@ impl Output {
         State::Runs(self.take_rows(query).into_iter(), VecDeque::new())
     }
 
-    /// Merges the first two runs, the shortest; the last run that is left has all rows.
+    /// Begins the merge of the first two sorted runs, which are the shortest. A single run has all
+    /// rows.
     fn next_merge(&mut self, mut runs: VecDeque<Vec<OutRow>>) -> State {
         match (runs.pop_front(), runs.pop_front()) {
-            (Some(left), Some(right)) => State::Merge(Box::new(Merge::of(left, right)), runs),
+            (Some(left), Some(right)) => State::Merge(Box::new(RunMerge::of(left, right)), runs),
             (rows, _) => {
                 self.put_rows(rows.unwrap_or_default());
                 self.sorted_rows()

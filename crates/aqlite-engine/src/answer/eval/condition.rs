@@ -13,7 +13,7 @@ use crate::answer::query::{CompareOp, Condition, Expr, LikeItem, LikePattern, Li
 pub(super) struct ConditionEvaluator<'p, 'b> {
     pub plan: &'p Plan,
     pub view: View<'b>,
-    /// The one reading of the clock, ISO 8601 with zone.
+    /// The time of the run in ISO 8601 with a time zone. The clock is read once.
     pub now: &'p str,
 }
 
@@ -47,7 +47,7 @@ impl<'p: 'b, 'b> ConditionEvaluator<'p, 'b> {
                 compare(&left, *op, &right)
             }
             Condition::Like(left, pattern) => self.value(left, row).as_text().map(|text| {
-                // A part of the pattern may be searched for in the whole text.
+                // LIKE may search the whole text for a part of the pattern.
                 self.view.count(2 * of_texts(text.len()));
                 is_like(text, pattern, self.view.work())
             }),
@@ -85,7 +85,8 @@ impl<'p: 'b, 'b> ConditionEvaluator<'p, 'b> {
         result
     }
 
-    /// Returns whether there is data at a path of [`Query::exists`], given by its index.
+    /// Returns whether a row has data at a path of [`Query::exists`], given by the index of the
+    /// path.
     ///
     /// [`Query::exists`]: crate::answer::query::Query::exists
     fn exists(self, index: usize, row: &[Node]) -> bool {
@@ -106,7 +107,7 @@ impl<'p: 'b, 'b> ConditionEvaluator<'p, 'b> {
             && at(plan.base).is_some_and(|base| predicates.reaches(base, &plan.rest, &mut |_| true))
     }
 
-    /// The value of an expression in a row.
+    /// Returns the value of an expression in a row.
     pub fn value(self, expr: &'p Expr, row: &[Node]) -> Value<'b> {
         match expr {
             Expr::Path(path) => self.view.value(self.view.node_at(row, *path)),
@@ -138,7 +139,8 @@ impl<'p: 'b, 'b> ConditionEvaluator<'p, 'b> {
 }
 
 impl<'p: 'b, 'b> ConditionEvaluator<'p, 'b> {
-    /// The value of an argument that is a text: of a number its digits as stored or written.
+    /// Returns the value of a text argument. A number is converted to its digits as stored or
+    /// written.
     fn text_argument(self, expr: &'p Expr, row: &[Node]) -> Value<'b> {
         let digits = match expr {
             Expr::Path(path) => {
@@ -156,11 +158,13 @@ impl<'p: 'b, 'b> ConditionEvaluator<'p, 'b> {
     }
 }
 
-/// Matches a whole text against a LIKE pattern, with one point to return to: never exponential. A
-/// text that follows `*` is searched for, so that a pattern without `?` costs about the length of
-/// the text; the rest is counted, and given up when it takes too much.
+/// Returns whether a whole text matches a LIKE pattern.
+///
+/// The matcher backtracks to the last `*` only, so it is never exponential. It searches for the
+/// text behind a `*`, so a pattern without `?` costs about the length of the text. Other work is
+/// counted, and the match is false when the budget is spent.
 pub(super) fn is_like(text: &str, pattern: &LikePattern, work: Option<&Work>) -> bool {
-    if text.len() < pattern.least() {
+    if text.len() < pattern.min_bytes() {
         return false;
     }
     let (mut rest, mut at) = (text, 0);
@@ -186,7 +190,7 @@ pub(super) fn is_like(text: &str, pattern: &LikePattern, work: Option<&Work>) ->
                 let next_start = match pattern.items().get(next) {
                     Some(LikeItem::Text(piece)) => after_first(from)
                         .and_then(|from| from.find(piece.as_str()).and_then(|at| from.get(at..))),
-                    // Behind the last `*` everything matches.
+                    // Everything matches behind the last `*`.
                     None => Some(""),
                     _ => after_first(from),
                 };
@@ -206,7 +210,7 @@ pub(super) fn is_like(text: &str, pattern: &LikePattern, work: Option<&Work>) ->
     }
 }
 
-/// A text without its first character; `None` where it has none.
+/// Returns a text without its first character; `None` for an empty text.
 fn after_first(text: &str) -> Option<&str> {
     let mut characters = text.chars();
     characters.next().map(|_| characters.as_str())

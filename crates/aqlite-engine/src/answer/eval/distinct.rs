@@ -6,27 +6,28 @@ use crate::answer::result::{CellRef, ResultBuffer};
 use crate::document::Dictionary;
 use hashbrown::{HashMap, HashSet};
 
-/// The rows that were seen.
+/// The rows that DISTINCT has seen.
 ///
-/// A row is known by the numbers of its cells' identities: equal content is kept once, however
-/// often it is shown.
+/// A row is a list of numbers, one for the identity of each cell. Each distinct content is stored
+/// once.
 #[derive(Clone, Default)]
 pub(super) struct Distinct {
     identities: Dictionary,
-    /// The identities of texts of the result buffer, by what their cells are kept as.
+    /// The numbers of the identities of texts of the result buffer, by the kind of their cells and
+    /// their number.
     of_texts: HashMap<(u8, u32), u32>,
-    /// The identities of words of the batch, by their numbers.
+    /// The numbers of the identities of dictionary entries of the batch.
     of_words: HashMap<u32, u32>,
     seen: HashSet<Box<[u32]>>,
     bytes: usize,
     buffer: String,
 }
 
-/// Bytes that finding a row takes, beside its key.
-const ENTRY: usize = 32;
+/// An estimate of the bytes of a row in the set, in addition to its key.
+const ENTRY_BYTES: usize = 32;
 
 impl Distinct {
-    /// Returns whether this is a row whose content was not seen before.
+    /// Adds a row. Returns whether no earlier row has the same content.
     pub fn is_new(&mut self, result_buffer: &ResultBuffer, row: u32, work: &Work) -> bool {
         let cells = result_buffer.row(row);
         if cells.is_empty() {
@@ -37,13 +38,13 @@ impl Distinct {
             .iter()
             .map(|held| self.number_of(result_buffer, *held, work))
             .collect();
-        let bytes = size_of_val(&*key) + ENTRY;
+        let bytes = size_of_val(&*key) + ENTRY_BYTES;
         let is_new = self.seen.insert(key);
         self.bytes += if is_new { bytes } else { 0 };
         is_new
     }
 
-    /// Bytes held, about.
+    /// Returns an estimate of the bytes held.
     pub fn bytes(&self) -> usize {
         // The factor 2 accounts for the spare room of hash maps.
         self.bytes
@@ -53,12 +54,12 @@ impl Distinct {
                 * 2
     }
 
-    /// The texts of the result buffer have other numbers from now on.
+    /// Discards the cached texts of the result buffer, whose numbers have changed.
     pub fn forget_texts(&mut self) {
         self.of_texts.clear();
     }
 
-    /// The words are those of another batch from now on.
+    /// Discards the cached dictionary entries, because another batch follows.
     pub fn forget_words(&mut self) {
         self.of_words.clear();
     }

@@ -10,7 +10,7 @@ use std::fmt;
 
 macro_rules! execution_paths {
     ($($(#[$doc:meta])* $name:ident = $text:literal,)*) => {
-        /// One of the alternative ways to compute a part of an answer.
+        /// One of the alternative ways to compute a part of a result.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum ExecutionPath {
             $($(#[$doc])* $name,)*
@@ -37,11 +37,11 @@ execution_paths! {
     Ehrs = "EHRs one by one",
     /// The documents that can be joined, found before the join.
     SemiJoin = "documents that can be joined",
-    /// A join without the class expressions of which it shows nothing.
+    /// A join without the class expressions that contribute nothing to the result.
     SmallerJoin = "join without what it does not show",
     /// Row templates over the tables of a batch.
     Templates = "row templates",
-    /// Fragments that row templates cannot describe, walked among those that they can.
+    /// Fragments that row templates cannot describe, evaluated by a walk.
     WalkedFragments = "walked fragments",
     /// Child rows in a table of their own, with cells of their parent rows.
     ChildRows = "child rows with cells of their parents",
@@ -49,25 +49,26 @@ execution_paths! {
     ChildRowsAlone = "child rows alone",
     /// Parent rows without child rows.
     ParentRowsAlone = "parent rows without child rows",
-    /// Rows folded into aggregates without being made.
+    /// Rows added to aggregates without being made.
     Fold = "fold into aggregates",
-    /// Rows handed to ORDER BY.
+    /// Rows passed to ORDER BY.
     Sort = "rows for ORDER BY",
-    /// Result cells straight from columns.
+    /// Result cells copied from columns.
     Fill = "cells from columns",
-    /// DISTINCT over result cells that came straight from columns.
+    /// DISTINCT over result cells that were copied from columns.
     FillDistinct = "distinct cells from columns",
-    /// Rows of several anchors joined by document, or of one that need more than columns.
+    /// Rows of several anchors joined by document, or rows of one anchor that need more than
+    /// columns.
     Join = "join by document",
     /// The number of rows of a join that reads no path.
     CountJoin = "count of a join by document",
-    /// The number of EHRs, without a look at each.
+    /// The number of EHRs, without reading any of them.
     CountEhrs = "count of EHRs",
-    /// Rows before the window, counted batch by batch and not made.
+    /// Rows before the window, which are counted batch by batch and never made.
     SkippedRows = "count of rows before the window",
     /// Groups with keys.
     Groups = "groups with keys",
-    /// Rows of a block with the same keys, added to their group at once.
+    /// Rows of a block with equal keys, added to their group at once.
     GroupBlock = "groups of a block",
     /// COUNT of a block of rows, by its length.
     CountBlock = "count of a block",
@@ -79,23 +80,23 @@ execution_paths! {
     MaxColumn = "maximum of a column",
     /// An aggregate over a block, row by row.
     AggregateRows = "aggregate of a block row by row",
-    /// The numbers of all rows of a column or of one stretch of it, as they are stored.
+    /// The numbers of all rows of a column, or of one range of rows, as a slice of the column.
     NumbersBorrowed = "numbers as stored",
-    /// The numbers of a range without hidden rows.
+    /// The numbers of a range without its hidden rows, copied range by range.
     NumbersStretches = "numbers of stretches",
-    /// The numbers of a selection out of an optional column, by bitmaps.
+    /// The numbers of a selection from an optional column, found by bitmaps.
     NumbersBitmap = "numbers by bitmap",
     /// The numbers of a selection, row by row.
     NumbersGathered = "numbers row by row",
     /// A comparison of a column of numbers with a number.
     CompareColumn = "predicate over a column of numbers",
-    /// A comparison that no row of a block passes, by the range of the values of the column.
+    /// A comparison that no row of a block passes, according to the zone map of the column.
     ZoneMap = "block left out by its zone map",
-    /// A predicate that holds for all rows of a block or for none.
+    /// A predicate with the same outcome for all rows of a block.
     PredicateOnce = "predicate once a block",
-    /// A predicate over a column of texts, once for each different text.
+    /// A predicate over a column of texts, evaluated once for each distinct text.
     PredicateWords = "predicate once a text",
-    /// A predicate, row by row.
+    /// A predicate evaluated row by row.
     PredicateRows = "predicate row by row",
     /// Top-k by a column of numbers.
     TopNumbers = "top-k by numbers",
@@ -109,18 +110,18 @@ impl fmt::Display for ExecutionPath {
     }
 }
 
-/// The execution paths that a run took, one bit each.
+/// The execution paths that a run took, as a set with one bit for each.
 #[derive(Debug, Default)]
-pub(super) struct Taken(Cell<u64>);
+pub(super) struct TakenPaths(Cell<u64>);
 
-impl Taken {
-    /// Notes that a path was taken.
+impl TakenPaths {
+    /// Records that a path was taken.
     pub fn note(&self, path: ExecutionPath) {
-        // There must be no more than 64 paths.
+        // The set has 64 bits, so there must be no more than 64 paths.
         self.0.set(self.0.get() | 1 << path as u32);
     }
 
-    /// The paths that were taken, in the order of [`ExecutionPath::ALL`].
+    /// Returns the paths that were taken, in the order of [`ExecutionPath::ALL`].
     pub fn paths(&self) -> impl Iterator<Item = ExecutionPath> + use<> {
         let bits = self.0.get();
         ExecutionPath::ALL
@@ -140,7 +141,7 @@ mod tests {
         let names: std::collections::HashSet<_> =
             ExecutionPath::ALL.iter().map(|path| path.name()).collect();
         assert_eq!(names.len(), ExecutionPath::ALL.len());
-        let taken = Taken::default();
+        let taken = TakenPaths::default();
         taken.note(ExecutionPath::Ehrs);
         taken.note(ExecutionPath::TopTimes);
         assert_eq!(

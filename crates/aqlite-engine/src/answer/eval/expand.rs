@@ -1,4 +1,4 @@
-//! SELECT, WHERE and ORDER BY paths of one variable: the rows of its node.
+//! Expansion of the paths of one variable to rows of nodes.
 
 use super::bind::may_hold;
 use super::block::project_cells;
@@ -7,7 +7,7 @@ use super::predicate::PredicateEvaluator;
 use super::work::STEP;
 use crate::answer::plan::{PathSet, Plan};
 use crate::answer::plan_cache::{
-    Bound, Cells, DecisionTree, Expansion, GroupExpansion, LayoutVariant, ProjectedCell,
+    Cells, DecisionTree, Expansion, GroupExpansion, LayoutVariant, ProjectedCell, StepBinding,
 };
 use crate::answer::query::Predicate;
 use crate::answer::trie::{Mode, Trie, TrieNode};
@@ -17,7 +17,7 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// Rows of nodes, one column a path or captured step.
+/// Rows of nodes with one column for each path and each captured step.
 pub(super) struct Rows {
     width: usize,
     nodes: Vec<Node>,
@@ -42,7 +42,7 @@ impl Rows {
         self.nodes.chunks_exact(self.width)
     }
 
-    /// Rows of some nodes.
+    /// Creates rows from lists of nodes, which have `width` nodes each.
     pub fn of<'r>(rows: impl Iterator<Item = &'r [Node]>, width: usize) -> Rows {
         Rows {
             width,
@@ -50,7 +50,7 @@ impl Rows {
         }
     }
 
-    /// The rows of a template at a fragment.
+    /// Creates the rows of a row template for a fragment.
     pub fn of_template(template: &[Cells], fragment: Fragment, width: usize) -> Rows {
         let mut rows = Rows::none(width);
         for cells in template {
@@ -69,7 +69,7 @@ impl Rows {
         );
     }
 
-    /// The rows of one fragment as those of all fragments of its layout.
+    /// Converts the rows of one fragment to row templates for all fragments of its layout variant.
     fn cells(&self, layout: &Layout) -> Vec<Cells> {
         let projected_cell = |(column, node): (usize, &Node)| {
             (!node.is_none()).then(|| ProjectedCell::of(layout, column, node.item))
@@ -96,10 +96,10 @@ impl Rows {
         }
     }
 
-    /// Every row of `self` with every row of `other`, at most `most` of them; the columns of both
-    /// are disjoint.
-    pub fn product(&mut self, other: &Rows, most: usize) {
-        // In the usual case of one row each, no list is made.
+    /// Replaces the rows by all combinations with the rows of `other`, whose columns are disjoint.
+    /// If there are more than `max_rows`, only one row more than `max_rows` is made.
+    pub fn product(&mut self, other: &Rows, max_rows: usize) {
+        // In the usual case of one row each, no list is allocated.
         if self.nodes.len() == self.width && other.nodes.len() == self.width {
             merge(&mut self.nodes, &other.nodes);
             return;
@@ -108,7 +108,7 @@ impl Rows {
         let rows = self
             .len()
             .saturating_mul(other.len())
-            .min(most.saturating_add(1));
+            .min(max_rows.saturating_add(1));
         let mut nodes = Vec::with_capacity(rows.saturating_mul(self.width));
         for row in self.iter() {
             for more in other
@@ -124,15 +124,15 @@ impl Rows {
     }
 }
 
-/// The product of the rows of some variables, of which no more than one row is made at a time: the
-/// last variable varies fastest.
+/// The Cartesian product of the rows of some variables, whose rows are made one at a time. The last
+/// variable varies fastest.
 pub(super) struct Product {
     width: usize,
     factors: Vec<Rows>,
 }
 
 impl Product {
-    /// The product of no variables: one row without nodes.
+    /// Creates the product of no variables: one row without nodes.
     pub fn new(width: usize) -> Product {
         Product {
             width,
@@ -140,7 +140,7 @@ impl Product {
         }
     }
 
-    /// Multiplies by the rows of one more variable; the columns of all are disjoint.
+    /// Multiplies by the rows of another variable, whose columns are disjoint from all others.
     pub fn add(&mut self, rows: Rows) {
         self.factors.push(rows);
     }
@@ -152,12 +152,12 @@ impl Product {
             .fold(1, |all, rows| all.saturating_mul(rows.len() as u64))
     }
 
-    /// The most rows that one variable has.
+    /// Returns the largest number of rows of one variable.
     pub fn widest(&self) -> usize {
         self.factors.iter().map(Rows::len).max().unwrap_or(0)
     }
 
-    /// Writes the row of a number.
+    /// Writes the row with a number to `row`.
     pub fn fill(&self, number: u64, row: &mut [Node]) {
         row.fill(Node::NONE);
         // The number is read as digits of mixed base, the last variable being the lowest digit.
@@ -189,30 +189,30 @@ fn merge(row: &mut [Node], more: &[Node]) {
 struct GroupPath {
     cells: Vec<ProjectedCell>,
     /// The repeated group, the step whose instances its child rows are, and the paths alive before
-    /// it.
+    /// that step.
     group: Option<(u32, usize, PathSet)>,
-    /// The cells that are removed if no child row has a row: those of the steps between the
-    /// repeated group and the step that stays.
+    /// The range of the cells that are removed if no child row results in a row: those of the steps
+    /// between the repeated group and the next step that keeps its row.
     below: Option<Range<usize>>,
 }
 
-/// Expands the tries of one plan over one batch.
+/// An evaluator that expands the paths of one plan over one batch.
 #[derive(Clone, Copy)]
 pub(super) struct Expander<'p, 'b> {
     pub plan: &'p Plan,
     pub view: View<'b>,
     /// The largest number of rows of one assignment. One row more is built to detect an overflow.
-    pub most: usize,
-    /// Without templates.
+    pub max_rows: usize,
+    /// Whether row templates are not used.
     pub plain: bool,
 }
 
-/// The start of the expansion of a variable in the rows of a table.
+/// The start of the expansion of a variable in the fragments of a table.
 #[derive(Clone, Copy)]
 pub(super) enum Start {
-    /// At the item that the variable is bound to.
+    /// The item that the variable is bound to.
     Item(u32),
-    /// At their roots, which are instances of this step, with the paths that are alive before it.
+    /// The root, which is an instance of this step, and the paths that are alive before the step.
     Child(usize, PathSet),
 }
 
@@ -223,7 +223,7 @@ impl Start {
     }
 }
 
-/// A variable, expanded in the fragments of one table.
+/// A step of the paths of a variable in the fragments of one table.
 #[derive(Clone, Copy)]
 pub(super) struct StepIn<'t, 'p, 'b> {
     expander: Expander<'p, 'b>,
@@ -244,7 +244,7 @@ impl StepIn<'_, '_, '_> {
             .plan
             .plan_cache
             .of(self.table.layout())
-            .variants(Bound {
+            .variants(StepBinding {
                 variable: self.trie.variable,
                 step,
                 item,
@@ -252,7 +252,8 @@ impl StepIn<'_, '_, '_> {
             })
     }
 
-    /// Returns the layout variant of a row; computed once for all rows with the same tested items.
+    /// Returns the layout variant of a row, which is computed once for all rows with the same
+    /// outcomes of presence tests.
     pub fn variant(&self, row: u32) -> Rc<LayoutVariant> {
         self.variants()
             .variant(self.presence(row), || self.find(row))
@@ -269,40 +270,41 @@ impl StepIn<'_, '_, '_> {
             table: self.number,
             row,
         };
-        let (differs, asked) = (Cell::new(false), PresenceTests::of(fragment));
-        let asking = Expander {
-            view: self.expander.view.asking(&differs, &asked),
+        let (differs, recorded) = (Cell::new(false), PresenceTests::of(fragment));
+        let recording = Expander {
+            view: self.expander.view.recording(&differs, &recorded),
             ..self.expander
         };
         let (node, rows) = match self.start {
             Start::Item(item) => (
                 Node { fragment, item },
-                asking.walked(self.trie, Node { fragment, item }),
+                recording.walked(self.trie, Node { fragment, item }),
             ),
             Start::Child(step, alive) => (
                 Node::root(fragment),
-                asking.expand_child(self.trie, step, Node::root(fragment), &alive),
+                recording.expand_child(self.trie, step, Node::root(fragment), &alive),
             ),
         };
         // If presence alone decided, the rows hold for all fragments with the same items.
         let expansion = match (differs.replace(false), self.start) {
             (false, _) => Expansion::Rows(rows.cells(self.table.layout())),
-            // Nothing below child rows is followed further: such rows are walked.
+            // Repeated groups below child rows are not followed: such rows are walked.
             (true, Start::Child(..)) => Expansion::Walk,
-            (true, Start::Item(_)) => asking
+            (true, Start::Item(_)) => recording
                 .group_expansion(self.trie, node)
                 .filter(|_| !differs.get())
                 .map_or(Expansion::Walk, Expansion::Group),
         };
         LayoutVariant {
-            tests: asked.tests(),
+            tests: recorded.tests(),
             expansion,
         }
     }
 }
 
 impl<'p, 'b> Expander<'p, 'b> {
-    /// A variable in the fragments of a table; nothing is known without templates.
+    /// Returns the step of a variable in the fragments of a table; `None` if row templates are not
+    /// used.
     pub fn step<'t>(self, trie: &'t Trie, table: u32, start: Start) -> Option<StepIn<'t, 'p, 'b>> {
         let found = self.view.batch.table(table).filter(|_| !self.plain)?;
         Some(StepIn {
@@ -314,44 +316,58 @@ impl<'p, 'b> Expander<'p, 'b> {
         })
     }
 
-    /// The rows of an instance of a step; none where no path cares for it.
+    /// Returns the rows of an instance of a step; none if no path is alive at the instance.
     fn expand_child(self, trie: &Trie, step: usize, node: Node, alive: &PathSet) -> Rows {
-        let passing = trie
-            .nodes
-            .get(step)
+        let passing = self
+            .step_of(trie, step)
             .and_then(|step| self.passing(step, node, alive));
         passing.map_or(Rows::none(self.plan.width), |passing| {
             self.expand(trie, step, node, &passing)
         })
     }
 
-    /// The rows of an assignment: the product over all variables that have paths.
+    /// Returns a step of a trie. A step that does not exist is a broken invariant: without its
+    /// cells and rows, the result would be another one.
+    fn step_of(self, trie: &Trie, at: usize) -> Option<&TrieNode> {
+        let step = trie.nodes.get(at);
+        if step.is_none() {
+            self.view
+                .note_broken("a path has a step that does not exist");
+        }
+        step
+    }
+
+    /// Returns the rows of an assignment: the product over all variables that have paths.
     pub fn product(self, assignment: &[Node]) -> Product {
         let mut product = Product {
             width: self.plan.width,
             factors: Vec::with_capacity(self.plan.tries.len()),
         };
         for trie in &self.plan.tries {
-            let node = assignment.get(trie.variable).copied().unwrap_or(Node::NONE);
+            let Some(node) = assignment.get(trie.variable) else {
+                self.view.note_broken("an assignment lacks a variable");
+                continue;
+            };
+            // The variable belongs to a branch of OR without a match, so its paths are NULL.
             if node.is_none() {
                 continue;
             }
             product.add(
                 match self
-                    .expansion(trie, node)
+                    .expansion(trie, *node)
                     .as_deref()
                     .and_then(LayoutVariant::rows)
                 {
                     Some(template) => Rows::of_template(template, node.fragment, self.plan.width),
-                    None => self.walked(trie, node),
+                    None => self.walked(trie, *node),
                 },
             );
         }
         product
     }
 
-    /// Returns the expansion of a variable that is bound to this node. It holds for all fragments
-    /// with the same outcome of the presence tests. `None` without row templates.
+    /// Returns the layout variant of a variable that is bound to this node. It holds for all
+    /// fragments with the same outcomes of presence tests. `None` if row templates are not used.
     pub fn expansion(self, trie: &Trie, node: Node) -> Option<Rc<LayoutVariant>> {
         Some(
             self.step(trie, node.fragment.table, Start::Item(node.item))?
@@ -359,13 +375,15 @@ impl<'p, 'b> Expander<'p, 'b> {
         )
     }
 
-    /// Returns the path to the only repeated group on which the rows depend, when each other step
-    /// has at most one instance.
+    /// Returns the expansion over the only repeated group on which the rows depend, if each other
+    /// step has at most one instance.
     fn group_expansion(self, trie: &Trie, node: Node) -> Option<GroupExpansion> {
         let mut group_path = GroupPath::default();
         let exists = self.descend(trie, 0, node, &self.alive(trie, node), &mut group_path)?;
         let (group, step, alive) = group_path.group.filter(|_| exists)?;
-        let below = group_path.below.unwrap_or_default();
+        // The root of a trie always keeps its row (`Mode::Left`), so the range is known. If it is
+        // not, the fragments are walked.
+        let below = group_path.below?;
         let without = [
             group_path.cells.get(..below.start)?,
             group_path.cells.get(below.end..)?,
@@ -381,7 +399,8 @@ impl<'p, 'b> Expander<'p, 'b> {
         })
     }
 
-    /// Like [`Expander::fill`], but past one repeated group. `None`: more than that decides.
+    /// Collects cells like [`Expander::fill`], but continues past one repeated group. Returns
+    /// `None` if several repeated groups or steps decide.
     fn descend(
         self,
         trie: &Trie,
@@ -390,7 +409,7 @@ impl<'p, 'b> Expander<'p, 'b> {
         alive: &PathSet,
         group_path: &mut GroupPath,
     ) -> Option<bool> {
-        let step = trie.nodes.get(at)?;
+        let step = self.step_of(trie, at)?;
         for kid in &step.kids {
             let (start, known) = (group_path.cells.len(), group_path.group.is_some());
             let below = match self.run_at(trie, *kid, node) {
@@ -431,12 +450,12 @@ impl<'p, 'b> Expander<'p, 'b> {
         Some(true)
     }
 
-    /// The repeated group that all instances of a step below a node are in; `Some(None)` when only
-    /// some are.
+    /// Returns the repeated group that contains all instances of a step below a node; `Some(None)`
+    /// if only some instances are in a group, and `None` if no instance is.
     fn run_at(self, trie: &Trie, kid: usize, node: Node) -> Option<Option<u32>> {
         let layout = self.view.table(node)?.layout();
         let has = |item: &u32| self.view.has(node.fragment, *item);
-        let step = trie.nodes.get(kid)?;
+        let step = self.step_of(trie, kid)?;
         let child = layout.child(node.item, step.attr).filter(has)?;
         let run_of = |item: u32| match layout.item(item).map(|i| i.kind) {
             Some(ItemKind::Group(group)) => Some(group),
@@ -456,7 +475,7 @@ impl<'p, 'b> Expander<'p, 'b> {
         }
     }
 
-    /// The rows of one variable, bound to a node, found by walking from it.
+    /// Computes the rows of one variable by walking from the node that it is bound to.
     pub fn walked(self, trie: &Trie, node: Node) -> Rows {
         let alive = self.alive(trie, node);
         let mut rows = Rows::single(self.plan.width);
@@ -466,7 +485,7 @@ impl<'p, 'b> Expander<'p, 'b> {
         }
     }
 
-    /// The paths whose root predicate the node passes.
+    /// Returns the paths whose root predicate the node passes.
     fn alive(self, trie: &Trie, node: Node) -> PathSet {
         let mut alive = PathSet::default();
         for (path, predicate) in trie.nodes.first().iter().flat_map(|root| &root.paths) {
@@ -481,9 +500,11 @@ impl<'p, 'b> Expander<'p, 'b> {
         alive
     }
 
-    /// The usual layout variant, without lists of rows: fills the cells of a step and of all below
-    /// it while each step has at most one instance. `Some(false)`: the instance has no row;
-    /// `None`: a step has more, so that rows must be multiplied.
+    /// Fills the cells of a step and of all steps below it, as long as each step has at most one
+    /// instance. This is the usual case, which needs no lists of rows.
+    ///
+    /// Returns `Some(false)` if the instance results in no row, and `None` if a step has several
+    /// instances, so that rows must be multiplied.
     fn fill(
         self,
         trie: &Trie,
@@ -492,9 +513,7 @@ impl<'p, 'b> Expander<'p, 'b> {
         alive: &PathSet,
         row: &mut [Node],
     ) -> Option<bool> {
-        let Some(step) = trie.nodes.get(at) else {
-            return Some(true);
-        };
+        let step = self.step_of(trie, at)?;
         for kid in &step.kids {
             let below = match self.only(trie, *kid, node, alive)? {
                 Some((instance, passing)) => self.fill(trie, *kid, instance, &passing, row)?,
@@ -511,15 +530,13 @@ impl<'p, 'b> Expander<'p, 'b> {
             .filter(|p| alive.contains(**p))
             .chain(&step.capture)
         {
-            if let Some(cell) = row.get_mut(*column) {
-                *cell = node;
-            }
+            self.set_cell(row, *column, node);
         }
         Some(true)
     }
 
-    /// The one instance of a step that some path is alive at, with those paths; `None` when there
-    /// are several.
+    /// Returns the only instance of a step at which a path is alive, with the paths that are alive
+    /// there; `None` if there are several instances.
     fn only(
         self,
         trie: &Trie,
@@ -529,7 +546,7 @@ impl<'p, 'b> Expander<'p, 'b> {
     ) -> Option<Option<(Node, PathSet)>> {
         let mut found = None;
         let mut several = false;
-        if let Some(step) = trie.nodes.get(kid).filter(|_| !node.is_none()) {
+        if let Some(step) = self.step_of(trie, kid).filter(|_| !node.is_none()) {
             self.view.each_such(
                 node,
                 step.attr,
@@ -547,7 +564,7 @@ impl<'p, 'b> Expander<'p, 'b> {
         (!several).then_some(found)
     }
 
-    /// The paths that are alive at an instance; `None` when no path cares for it.
+    /// Returns the paths that are alive at an instance; `None` if no path is.
     fn passing(self, step: &TrieNode, instance: Node, alive: &PathSet) -> Option<PathSet> {
         self.view.count(STEP + step.paths.len() as u64);
         let mut passing = PathSet::default();
@@ -564,7 +581,7 @@ impl<'p, 'b> Expander<'p, 'b> {
             .then_some(passing)
     }
 
-    /// False for an item whose node id alone says that no path cares for it.
+    /// Returns false if the node id of an item alone excludes that a path is alive at it.
     fn may_pass(self, step: &TrieNode, layout: &Layout, item: u32) -> bool {
         let is_object = layout
             .item(item)
@@ -579,6 +596,14 @@ impl<'p, 'b> Expander<'p, 'b> {
         !is_object || step.paths.is_empty() || step.paths.iter().any(may_hold)
     }
 
+    /// Sets a cell of a row. A row without the column is a broken invariant.
+    fn set_cell(self, row: &mut [Node], column: usize, node: Node) {
+        match row.get_mut(column) {
+            Some(cell) => *cell = node,
+            None => self.view.note_broken("a row lacks the column of a path"),
+        }
+    }
+
     fn predicates(&self) -> PredicateEvaluator<'_, '_> {
         PredicateEvaluator {
             plan: self.plan,
@@ -591,7 +616,7 @@ impl<'p, 'b> Expander<'p, 'b> {
         // Two nodes of a row are written in about the time of one unit.
         let of_row = self.plan.width as u64 / 2;
         self.view.count(of_row);
-        let Some(step) = trie.nodes.get(at) else {
+        let Some(step) = self.step_of(trie, at) else {
             return rows;
         };
         let columns = step
@@ -600,14 +625,12 @@ impl<'p, 'b> Expander<'p, 'b> {
             .filter(|p| alive.contains(**p))
             .chain(&step.capture);
         for column in columns {
-            if let Some(cell) = rows.nodes.get_mut(*column) {
-                *cell = node;
-            }
+            self.set_cell(&mut rows.nodes, *column, node);
         }
         for kid in &step.kids {
             let below = self.below(trie, *kid, node, alive);
             if !below.is_empty() {
-                rows.product(&below, self.most);
+                rows.product(&below, self.max_rows);
                 self.view.count((STEP + of_row) * rows.len() as u64);
             } else if step.mode == Mode::Chain {
                 return Rows::none(self.plan.width);
@@ -616,10 +639,10 @@ impl<'p, 'b> Expander<'p, 'b> {
         rows
     }
 
-    /// The rows of all instances of a step below a node.
+    /// Returns the rows of all instances of a step below a node.
     fn below(self, trie: &Trie, kid: usize, node: Node, alive: &PathSet) -> Rows {
         let mut rows = Rows::none(self.plan.width);
-        let Some(step) = trie.nodes.get(kid).filter(|_| !node.is_none()) else {
+        let Some(step) = self.step_of(trie, kid).filter(|_| !node.is_none()) else {
             return rows;
         };
         self.view.each_such(
@@ -631,9 +654,102 @@ impl<'p, 'b> Expander<'p, 'b> {
                     rows.append(self.expand(trie, kid, instance, &passing));
                 }
                 // One row more than allowed is sufficient to notice the excess.
-                rows.len() <= self.most && self.view.bounds_overdue()
+                rows.len() <= self.max_rows && self.view.bounds_overdue()
             },
         );
         rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Expander, Node, Trie, TrieNode};
+    use crate::answer::eval::node::View;
+    use crate::answer::eval::projection::tests::one_of_each_composition;
+    use crate::answer::eval::work::Work;
+    use crate::answer::plan::{Plan, plan};
+    use crate::answer::query::{ColumnValue, Expr, IdentifiedPath, Step};
+    use crate::answer::trie::Mode;
+    use crate::document::{Batch, Fragment};
+    use aqlite_rm::class::Attr;
+
+    /// The plan of `SELECT c/name FROM COMPOSITION c`.
+    fn plan_of_names() -> Plan {
+        let mut query = one_of_each_composition();
+        query.paths.push(IdentifiedPath {
+            variable: 0,
+            root: None,
+            steps: vec![Step {
+                attr: Attr::NAME,
+                predicate: None,
+            }],
+            text: String::from("c/name"),
+        });
+        for column in &mut query.select {
+            column.value = ColumnValue::Expr(Expr::Path(0));
+        }
+        plan(query, None, false).unwrap()
+    }
+
+    /// Returns the broken invariant of an expansion without a document.
+    fn broken(expand: impl Fn(Expander<'_, '_>)) -> Option<&'static str> {
+        let (plan, batch) = (plan_of_names(), Batch::new());
+        let work = Work::new(1_000, 1_000, 1_000);
+        expand(Expander {
+            plan: &plan,
+            view: View::new(&batch).counting(&work),
+            max_rows: 1,
+            plain: true,
+        });
+        work.broken()
+    }
+
+    /// Returns a trie of a root at which paths end, with children by index.
+    fn trie(ends: &[usize], kids: &[usize]) -> Trie {
+        let root = TrieNode {
+            attr: Attr::NAME,
+            paths: ends.iter().map(|path| (*path, None)).collect(),
+            ends: ends.to_vec(),
+            kids: kids.to_vec(),
+            mode: Mode::Left,
+            structural: false,
+            key: None,
+            capture: None,
+        };
+        Trie {
+            variable: 0,
+            nodes: vec![root],
+        }
+    }
+
+    #[test]
+    fn assignment_without_a_variable_is_a_broken_invariant() {
+        let unbound = broken(|expander| drop(expander.product(&[Node::NONE])));
+        assert_eq!(unbound, None);
+        let missing = broken(|expander| drop(expander.product(&[])));
+        assert_eq!(missing, Some("an assignment lacks a variable"));
+    }
+
+    #[test]
+    fn step_that_does_not_exist_is_a_broken_invariant() {
+        let node = Node::root(Fragment { table: 0, row: 0 });
+        let walked = |trie: Trie| broken(|expander| drop(expander.walked(&trie, node)));
+        let missing = Some("a path has a step that does not exist");
+        assert_eq!(walked(trie(&[0], &[])), None);
+        assert_eq!(walked(trie(&[0], &[1])), missing);
+        let nodes = Vec::new();
+        assert_eq!(walked(Trie { variable: 0, nodes }), missing);
+        let child = |trie: Trie| {
+            let alive = super::PathSet::default();
+            broken(|expander| drop(expander.expand_child(&trie, 7, node, &alive)))
+        };
+        assert_eq!(child(trie(&[0], &[])), missing);
+    }
+
+    #[test]
+    fn row_without_the_column_of_a_path_is_a_broken_invariant() {
+        let node = Node::root(Fragment { table: 0, row: 0 });
+        let walked = broken(|expander| drop(expander.walked(&trie(&[9], &[]), node)));
+        assert_eq!(walked, Some("a row lacks the column of a path"));
     }
 }

@@ -73,7 +73,7 @@ fn evaluate<'a>(function: Function, arguments: &[Value<'a>], now: &str) -> Optio
 /// The bytes of a date and time with milliseconds, without a time zone.
 const MILLISECONDS: usize = "2026-01-01T00:00:00.000".len();
 
-/// A number that was calculated, if there is one; its zero has no sign.
+/// Returns a computed number, or `None` if it is not finite. Zero has no sign.
 fn finite<'a>(number: Exact) -> Option<Value<'a>> {
     let is_finite = number.double().is_finite();
     is_finite.then_some(Value::Number(number.without_sign_of_zero()))
@@ -85,7 +85,7 @@ pub(super) fn takes_text(function: Function, argument: usize) -> bool {
     parameter.is_some_and(|parameter| parameter.value_type == ValueType::Text)
 }
 
-/// A value as text, as CONCAT and its kin take it: a whole duration is its length in seconds.
+/// Converts a value to a text as CONCAT does: a whole duration becomes its length in seconds.
 fn printed<'v>(value: &'v Value<'_>) -> Option<Cow<'v, str>> {
     match value {
         Value::Number(number) => Some(number.text().into()),
@@ -100,8 +100,8 @@ fn printed<'v>(value: &'v Value<'_>) -> Option<Cow<'v, str>> {
 /// The units of work of ROUND: it writes and reads two numbers as decimal texts.
 const ROUNDING: u64 = 1_024;
 
-/// Returns the units of work of a call with this number of arguments, whose texts have `bytes` bytes.
-/// Functions that only search a text pass each byte about once; the others copy it.
+/// Returns the units of work of a call with texts of `bytes` bytes. Functions that only search a
+/// text read each byte about once; the others copy it.
 pub(super) fn units(function: Function, arguments: usize, bytes: usize) -> u64 {
     let bytes = bytes as u64;
     let of_function = match function {
@@ -120,8 +120,8 @@ fn position(part: &str, text: &str) -> f64 {
     })
 }
 
-/// Characters from a position on; empty behind the end of the text. `None` for a position below 1
-/// and for a negative length.
+/// Returns the characters from a position on, counted from 1; the empty text behind the end.
+/// Returns `None` for a position below 1 or a negative length.
 fn substring(text: &str, from: f64, length: Option<f64>) -> Option<String> {
     let first = from.floor();
     if first < 1.0 || length.is_some_and(|length| length < 0.0) {
@@ -138,7 +138,7 @@ fn substring(text: &str, from: f64, length: Option<f64>) -> Option<String> {
     )
 }
 
-/// The zone as `±hh:mm`.
+/// Returns the time zone as `±hh:mm`.
 fn difference(now: &str) -> &str {
     match zone(now) {
         "Z" => "+00:00",

@@ -1,7 +1,8 @@
-//! Objects of SELECT, whose text is written only for the rows that are shown.
+//! Late materialization of objects: the JSON of an object is written only for rows within the
+//! window.
 //!
 //! A projection finds the rows of many documents before it knows their order. The text of an object
-//! may have megabytes, so those of rows outside the window are never written.
+//! can have megabytes, so objects of rows outside the window are never written.
 
 use super::cells::{ShownValue, node_cell_ref};
 use super::node::{Node, View};
@@ -10,14 +11,14 @@ use crate::answer::result::ResultBuffer;
 use hashbrown::HashSet;
 use std::ops::Range;
 
-/// The objects of the rows of a projection.
+/// The objects of the rows of a projection that are not written yet.
 pub(super) struct LateObjects {
-    /// The rows of the projection that are shown, by their order.
+    /// The positions of the rows within the window, in the order of the result.
     window: Range<usize>,
     found: Vec<LateObject>,
 }
 
-/// An object and its place in the result buffer.
+/// An object with its row and column in the result buffer.
 struct LateObject {
     row: u32,
     column: usize,
@@ -25,13 +26,13 @@ struct LateObject {
 }
 
 impl LateObjects {
-    /// Objects of rows of which those in the window are shown.
+    /// Creates the list of objects. Of the rows in their order, those at `window` are shown.
     pub fn new(window: Range<usize>) -> LateObjects {
         let found = Vec::new();
         LateObjects { window, found }
     }
 
-    /// Bytes held, about.
+    /// Returns an estimate of the bytes held.
     pub fn bytes(&self) -> usize {
         self.found.len() * size_of::<LateObject>()
     }
@@ -45,17 +46,17 @@ impl LateObjects {
         });
     }
 
-    /// Writes the objects of the rows in the window, given the rows in their order. `bear` is asked
-    /// after each of them.
+    /// Writes the objects of the rows in the window; `rows` are the rows in their final order.
+    /// `check` is called after each object.
     ///
     /// # Errors
-    /// Those of `bear`.
+    /// The errors of `check`.
     pub fn write(
         self,
         rows: &[u32],
         view: View<'_>,
         result_buffer: &mut ResultBuffer,
-        bear: impl Fn() -> Result<(), Abort>,
+        check: impl Fn() -> Result<(), Abort>,
     ) -> Result<(), Abort> {
         let end = self.window.end.min(rows.len());
         let shown = rows.get(self.window.start..end).unwrap_or_default();
@@ -85,7 +86,7 @@ impl LateObjects {
             if !view.has_room(texts.size()) {
                 break;
             }
-            bear()?;
+            check()?;
         }
         Ok(())
     }

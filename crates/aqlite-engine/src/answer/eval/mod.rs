@@ -1,7 +1,8 @@
-//! Evaluation: batches of stored documents in, rows out.
+//! Evaluation of plans over batches of stored documents.
 //!
-//! Push-based: the host pushes batches as it reads them, then requests the result. It can stop at
-//! any time. Documents are never unpacked: nodes are items of layouts, values are leaves.
+//! Evaluation is push-based: the host pushes batches as it reads them, then requests the result. It
+//! can cancel the run at any time. Documents are never unpacked: nodes are items of layouts, and
+//! values are leaves.
 
 mod accumulator;
 mod anchor_scan;
@@ -23,6 +24,7 @@ mod output;
 mod predicate;
 mod projection;
 mod row_value;
+mod scan_statistics;
 mod scope;
 mod selection;
 mod semi_join;
@@ -32,15 +34,14 @@ mod strategy;
 mod sum;
 mod templates;
 mod top_k;
-mod touched;
 mod value;
 mod work;
 
 pub use checkpoint::Checkpoint;
 pub use execution_path::ExecutionPath;
 pub use row_value::{RowValue, ValueId};
+pub use scan_statistics::{LayoutStatistics, ScanStatistics};
 pub use strategy::evaluation_strategy;
-pub use touched::{Touched, TouchedLayout};
 
 use super::plan::{BROKEN_INVARIANT, Plan};
 use super::result::ResultSet;
@@ -57,25 +58,27 @@ use std::rc::Rc;
 use strategy::{Halt, Tasks};
 use work::Work;
 
-/// The budget of one run.
+/// The limits of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// The most rows (or groups) that may be held at once.
+    /// The largest number of rows or groups that the run may hold.
     pub rows: usize,
-    /// The most bytes that rows, groups and what decides their order may take, about.
+    /// The largest number of bytes, estimated, that rows, groups and their sort keys may take.
     pub bytes: usize,
-    /// The most units of work: a unit is about what one value of a column costs, a nanosecond on a
-    /// machine of 2025. What is counted depends on data and query only, not on a clock.
+    /// The largest number of units of work. A unit is about the cost of one value of a column,
+    /// which was a nanosecond on a machine of 2025. The count depends on data and query only, never
+    /// on a clock.
     pub work: u64,
-    /// Units of work after which [`Run::advance`] pauses, so that a host can let others work.
+    /// The units of work after which [`Run::advance`] pauses, so that a host can answer other
+    /// requests.
     pub piece: u64,
-    /// Evaluates document by document, without row templates: slower, and the reference for every
-    /// fast path.
+    /// Whether documents are evaluated one by one, without row templates. This is slower, and the
+    /// reference for every fast path.
     pub plain: bool,
-    /// The smallest number of documents of a slice, for queries that need any first rows: after
-    /// each slice the number of rows is checked.
+    /// The smallest number of documents of a slice, for queries that need any first rows. The
+    /// number of rows is tested after each slice.
     pub slice: u32,
-    /// The largest number of documents of a slice, for queries that need all rows: intermediate
+    /// The largest number of documents of a slice, for queries that need all rows. Intermediate
     /// data then fit the caches of the processor.
     pub part: u32,
 }
@@ -85,8 +88,8 @@ impl Default for Budget {
         Budget {
             rows: 1_000_000,
             bytes: 64 << 20,
-            work: WORK,
-            piece: PIECE,
+            work: DEFAULT_WORK,
+            piece: DEFAULT_PIECE,
             plain: false,
             slice: 256,
             part: 1 << 18,
@@ -94,20 +97,21 @@ impl Default for Budget {
     }
 }
 
-/// The default budget of work: some seconds of one processor.
-const WORK: u64 = 2_000_000_000;
+/// The default limit of work: some seconds on one processor.
+const DEFAULT_WORK: u64 = 2_000_000_000;
 
-/// Units of work between two pauses: some milliseconds.
-const PIECE: u64 = 10_000_000;
+/// The default number of units between two pauses: some milliseconds.
+const DEFAULT_PIECE: u64 = 10_000_000;
 
-/// The number of rows of one assignment between two checks of the budget.
-const CHECKED: u64 = 256;
+/// The number of rows of one assignment between two checks of the limits.
+const ROWS_PER_BUDGET_CHECK: u64 = 256;
 
-/// Bytes that the rows of one variable in one document may take while they are multiplied.
-const BYTES_OF_VARIABLE: usize = 16 << 20;
+/// The largest number of bytes of the rows of one variable in one document while they are
+/// multiplied.
+const MAX_BYTES_OF_VARIABLE: usize = 16 << 20;
 
 impl Budget {
-    /// Checks a number of rows and their bytes against the budget.
+    /// Checks a number of rows and their bytes against the limits.
     fn check(&self, rows: usize, bytes: usize) -> Result<(), QueryError> {
         match (rows > self.rows, bytes > self.bytes) {
             (true, _) => Err(QueryError::TooManyRows(self.rows)),
@@ -116,35 +120,35 @@ impl Budget {
         }
     }
 
-    /// The most rows that the paths of one variable may give in one document.
+    /// Returns the largest number of rows that the paths of one variable may have in one document.
     fn rows_of_variable(&self, plan: &Plan) -> usize {
         self.rows
             // A row has a node for each of `width` paths and variables.
-            .min(BYTES_OF_VARIABLE.min(self.bytes) / (plan.width * size_of::<Node>()))
+            .min(MAX_BYTES_OF_VARIABLE.min(self.bytes) / (plan.width * size_of::<Node>()))
             .max(1)
     }
 }
 
-/// Why a run was given up; there is never a partial answer.
+/// The reason why a run ended without a result. There is never a partial result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum QueryError {
-    /// More rows than the budget allows.
+    /// The run held more rows than the limit.
     TooManyRows(usize),
-    /// The paths of one variable give more rows in one document than may be multiplied.
+    /// The paths of one variable have more rows in one document than the limit of a product.
     TooManyCombinations(usize),
-    /// Rows that take more bytes than the budget allows.
+    /// The rows take more bytes than the limit.
     TooLarge(usize),
-    /// More work than the budget allows.
+    /// The run needed more work than the limit.
     TooMuchWork(u64),
-    /// The host asked to stop, or its time is over.
+    /// The host cancelled the run, or its time is over.
     Stopped,
-    /// An invariant of the engine does not hold: there is no answer, because it could be wrong.
+    /// An invariant of the engine does not hold. There is no result, because it could be wrong.
     Broken(&'static str),
 }
 
 impl QueryError {
-    /// Returns the stable code.
+    /// Returns the stable code of the error.
     pub fn code(&self) -> &'static str {
         match self {
             QueryError::TooManyRows(_) => "TOO_MANY_ROWS",
@@ -196,12 +200,12 @@ pub struct Run<'p> {
     stopped: &'p dyn Fn() -> bool,
     failure: Option<QueryError>,
     work: Rc<Work>,
-    /// The remaining tasks of the current batch; absent between batches.
+    /// The remaining tasks of the current batch; `None` between batches.
     open: Option<Tasks>,
-    /// The position in the document or EHR that was begun.
+    /// The position in the document or EHR whose evaluation has begun.
     trail: Rc<Trail>,
-    /// The numbers of the EHRs in the current batch that the query is about, ascending; `None` if it
-    /// is about all.
+    /// The numbers of the EHRs in the current batch that the query concerns, ascending; `None` for
+    /// all EHRs.
     ehrs: Option<Rc<[u32]>>,
     /// The run that counts the rows of the current batch, if it has begun.
     counting: Option<Box<Run<'p>>>,
@@ -209,17 +213,17 @@ pub struct Run<'p> {
     is_at_window: bool,
     /// The semi-joins of the query.
     semi_join: Option<&'p SemiJoin>,
-    /// The search for the documents of the current batch that can be joined, if it has begun.
+    /// The search for the joinable documents of the current batch, if it has begun.
     search: Option<SideScan<'p>>,
-    /// The documents of the current batch that can be joined, once they are found.
+    /// The joinable documents of the current batch, if they were found.
     joinable: Option<Rc<JoinableDocuments>>,
-    /// The documents of the sides that are known.
+    /// The documents of the sides that were evaluated completely.
     complete_sides: Option<CompleteSides>,
 }
 
 impl<'p> Run<'p> {
-    /// Starts a run. `now` is the one reading of the clock (ISO 8601 with zone); `stopped` is asked
-    /// now and then.
+    /// Creates a run. `now` is the time of the run in ISO 8601 with a time zone; `stopped` returns
+    /// whether the host has cancelled the run, and is called at intervals.
     pub fn new(
         plan: &'p Plan,
         now: &'p str,
@@ -230,14 +234,14 @@ impl<'p> Run<'p> {
         Run::with_work(plan, now, (budget, work), stopped)
     }
 
-    /// Starts a run that counts its work together with that of others.
+    /// Creates a run that counts its work together with other runs.
     fn with_work(
         plan: &'p Plan,
         now: &'p str,
         (budget, work): (Budget, Rc<Work>),
         stopped: &'p dyn Fn() -> bool,
     ) -> Run<'p> {
-        // The plain evaluation is the reference for semi-joins too, so it uses none.
+        // The plain evaluation is the reference for semi-joins, so it uses none.
         let semi_join = plan.semi_join.as_deref().filter(|_| !budget.plain);
         let plan = semi_join.map_or(plan, |semi_join| &semi_join.plan);
         Run {
@@ -260,8 +264,8 @@ impl<'p> Run<'p> {
         }
     }
 
-    /// Evaluates a batch; false when no more batches are needed, because of a full window or a
-    /// failure.
+    /// Evaluates a batch. Returns false if no more batches are needed, because the window is full
+    /// or the run has failed.
     pub fn push(&mut self, batch: &Batch) -> bool {
         loop {
             match self.advance(batch) {
@@ -278,7 +282,7 @@ impl<'p> Run<'p> {
         self.advance_on(batch, None)
     }
 
-    /// Evaluates a piece of a batch, of the EHRs with these numbers if there are any.
+    /// Evaluates a piece of a batch, limited to the EHRs with these numbers if any are passed.
     fn advance_on(&mut self, batch: &Batch, ehrs: Option<&[u32]>) -> Progress {
         if self.failure.is_some() {
             return Progress::Enough;
@@ -322,8 +326,8 @@ impl<'p> Run<'p> {
         }
     }
 
-    /// Evaluates tasks until a piece of work is done, and returns the tasks that are left; `None`
-    /// if the batch is done, or the run is full or has failed.
+    /// Evaluates tasks until a piece of work is done, and returns the tasks that remain. `None` if
+    /// the batch is done, the window is full, or the run has failed.
     fn evaluate_tasks(&mut self, batch: &Batch, mut open: Tasks) -> Option<Tasks> {
         let last_ehr = LastEhr::default();
         while let Some(task) = open.pop() {
@@ -346,7 +350,8 @@ impl<'p> Run<'p> {
         None
     }
 
-    /// Reads what the output still needs of a batch, and checks that the run has not failed.
+    /// Reads the data of a batch that the output still needs, and checks that the run has not
+    /// failed.
     fn close_batch(&mut self, batch: &Batch) {
         self.joinable = None;
         let evaluator = ConditionEvaluator {
@@ -354,10 +359,10 @@ impl<'p> Run<'p> {
             view: View::new(batch).counting(&self.work),
             now: self.now,
         };
-        self.output.settle(evaluator);
+        self.output.make_cells(evaluator);
         if batch.is_late() {
-            // Texts are read now, so that every part that the answer needs is wanted by now.
-            self.output.turn_to(View::new(batch));
+            // Texts are read now, so that all parts that the result needs are wanted by now.
+            self.output.switch_batch(View::new(batch));
         }
         self.output.fetch_words();
         if self.failure.is_none() && self.work.is_over() {
@@ -369,7 +374,7 @@ impl<'p> Run<'p> {
         }
     }
 
-    /// Returns the tasks of a batch that was not begun.
+    /// Returns the tasks of a new batch.
     fn begin(&mut self, batch: &Batch, ehrs: Option<&[u32]>) -> Result<Tasks, QueryError> {
         let scan = self.plan.scan();
         // A segment has no index of the ids of EHRs, so the repository must supply the numbers.
@@ -382,13 +387,13 @@ impl<'p> Run<'p> {
         }
         let named = || scan.ehrs_in(batch).map(Rc::from);
         self.ehrs = ehrs.map_or_else(named, |ehrs| Some(Rc::from(ehrs)));
-        self.output.turn_to(View::new(batch));
+        self.output.switch_batch(View::new(batch));
         Ok(strategy::tasks(self, batch))
     }
 
-    /// Evaluates a batch like [`Run::push`], and hands over each row that WHERE keeps, in default
-    /// order, with its values where they are stored: for queries that select paths, without
-    /// aggregates, DISTINCT, order or window. What is handed over is not in the result set.
+    /// Evaluates a batch like [`Run::push`], and passes each row that WHERE keeps to `visit`, in
+    /// default order, with values that refer to the batch. The query must select paths, without
+    /// aggregates, DISTINCT, order or window. These rows are not in the result set.
     pub fn push_each(&mut self, batch: &Batch, visit: &mut dyn FnMut(&[RowValue<'_>])) -> bool {
         loop {
             match self.advance_each(batch, visit) {
@@ -399,7 +404,7 @@ impl<'p> Run<'p> {
         }
     }
 
-    /// Evaluates a piece of a batch like [`Run::advance`], and hands over its rows like
+    /// Evaluates a piece of a batch like [`Run::advance`], and passes its rows to `visit` like
     /// [`Run::push_each`].
     pub fn advance_each(
         &mut self,
@@ -409,9 +414,9 @@ impl<'p> Run<'p> {
         self.advance_each_on(batch, None, visit)
     }
 
-    /// Evaluates a piece of a segment like [`Run::advance_each`], for a query that names EHRs. They
-    /// have these numbers in the segment, ascending. The query is about them whether population
-    /// queries read them or not.
+    /// Evaluates a piece of a segment like [`Run::advance_each`], for a query that names EHRs.
+    /// `ehrs` are their numbers in the segment, ascending. Their documents are read even if
+    /// population queries leave them out.
     pub fn advance_each_among(
         &mut self,
         segment: &Batch,
@@ -433,26 +438,25 @@ impl<'p> Run<'p> {
         progress
     }
 
-    /// Units of work that were spent so far.
+    /// Returns the units of work that were spent so far.
     pub fn work(&self) -> u64 {
         self.work.spent()
     }
 
-    /// The rows that a comparison excluded by the range of the values of their column, without
-    /// reading the column.
+    /// Returns the number of rows that zone maps excluded, without reading the column.
     pub fn left_out(&self) -> u64 {
         self.work.left_out()
     }
 
-    /// Bytes that rows, groups and what decides their order take of the memory of the host, about:
-    /// lists grow ahead of what they hold.
+    /// Returns an estimate of the memory that rows, groups and sort keys take from the host. Lists
+    /// allocate more than they hold.
     pub fn footprint(&self) -> usize {
         self.output.footprint()
     }
 
-    /// Does a piece of the remaining work after the last batch: groups become rows, rows are
-    /// sorted. It is called until it is not [`Progress::Paused`], with pauses between the calls.
-    /// [`Run::finish`] does the rest at once.
+    /// Does a piece of the remaining work after the last batch: groups become rows, and rows are
+    /// sorted. The host calls it until it does not return [`Progress::Paused`], with pauses between
+    /// the calls. [`Run::finish`] does the rest at once.
     pub fn close(&mut self) -> Progress {
         if self.failure.is_none() {
             match self.output.close(self.plan, &self.budget, &self.work) {
@@ -465,15 +469,15 @@ impl<'p> Run<'p> {
         Progress::Enough
     }
 
-    /// The execution paths that were taken so far.
+    /// Returns the execution paths that were taken so far.
     pub fn execution_paths(&self) -> impl Iterator<Item = ExecutionPath> + use<> {
         self.work.taken.paths()
     }
 
-    /// The result set.
+    /// Returns the result set.
     ///
     /// # Errors
-    /// When the run was over its budget or stopped.
+    /// If the run exceeded a limit or was cancelled, or an invariant is broken.
     pub fn finish(self) -> Result<ResultSet, QueryError> {
         match self.failure {
             Some(failure) => Err(failure),

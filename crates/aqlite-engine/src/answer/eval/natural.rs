@@ -1,7 +1,7 @@
 //! Natural numbers of any size, for exact sums.
 
-/// The double nearest to these words, the lowest first, times 2 to the power of `exponent`; of two
-/// as near the even one.
+/// Returns the double nearest to a natural number times 2 to the power of `exponent`; ties round to
+/// even. `words` are the digits in base 2³², least significant first.
 pub(super) fn rounded(words: &[u32], exponent: i32) -> f64 {
     let Some(high) = words.iter().rposition(|word| *word != 0) else {
         return 0.0;
@@ -33,13 +33,13 @@ pub(super) fn rounded(words: &[u32], exponent: i32) -> f64 {
         * power_of_two(exponent - exponent / 2)
 }
 
-/// 2 to a power between -1022 and 1023.
+/// Returns 2 to a power between -1022 and 1023.
 pub(super) fn power_of_two(exponent: i32) -> f64 {
     f64::from_bits(u64::from((exponent.clamp(-1022, 1023) + 1023).unsigned_abs()) << 52)
 }
 
-/// The exact decimal digits of a natural number times a power of 2, where that is a whole number;
-/// `words` are its digits of 32 bits, the lowest first.
+/// Returns the exact decimal digits of a natural number times 2 to the power of `exponent`, or
+/// `None` if that is no whole number. `words` are the digits in base 2³², least significant first.
 pub(super) fn whole(words: Vec<u32>, exponent: i32) -> Option<String> {
     let mut scaled = Natural(words);
     powers(2, u64::from(exponent.max(0).unsigned_abs()))
@@ -56,13 +56,13 @@ pub(super) fn whole(words: Vec<u32>, exponent: i32) -> Option<String> {
     })
 }
 
-/// Numbers below 2^32 whose product is a power.
+/// Returns numbers below 2³² whose product is `base` to the power of `exponent`.
 fn powers(base: u32, exponent: u64) -> impl Iterator<Item = u32> {
     std::iter::repeat_n(base.pow(9), (exponent / 9) as usize)
         .chain([base.pow((exponent % 9) as u32)])
 }
 
-/// A whole number, in digits of 32 bits, the lowest first.
+/// A natural number as digits in base 2³², least significant first.
 #[derive(Default)]
 struct Natural(Vec<u32>);
 
@@ -80,7 +80,7 @@ impl Natural {
         }
     }
 
-    /// Divides, and returns the remainder.
+    /// Divides by a number, and returns the remainder.
     fn over(&mut self, divisor: u32) -> u32 {
         let mut rest = 0;
         for word in self.0.iter_mut().rev() {
@@ -91,7 +91,7 @@ impl Natural {
         rest as u32
     }
 
-    /// Its decimal digits, none for nothing.
+    /// Returns the decimal digits; no digits for zero.
     fn digits(mut self) -> String {
         let mut groups = Vec::new();
         while self.0.iter().any(|word| *word != 0) {

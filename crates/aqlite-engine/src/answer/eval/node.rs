@@ -1,4 +1,5 @@
-//! Walking stored documents without unpacking them: nodes of fragments, in one EHR.
+//! Navigation in stored documents without unpacking them: nodes of fragments, and the view of a
+//! batch.
 
 use super::execution_path::ExecutionPath;
 use super::work::{BYTE, Work};
@@ -36,14 +37,15 @@ impl Node {
     }
 }
 
-/// Returns whether this is an item that some fragments do not have.
+/// Returns whether an item is absent from some fragments of its table.
 fn is_optional(layout: &Layout, item: u32) -> bool {
     layout
         .item(item)
         .is_some_and(|item| item.presence.is_some())
 }
 
-/// Returns the attribute with the number that represents a whole data value.
+/// Returns the attribute with the number that represents a whole data value, for classes that have
+/// one.
 fn main_number(class: Cls) -> Option<Attr> {
     match class {
         Cls::DV_QUANTITY | Cls::DV_COUNT => Some(Attr::MAGNITUDE),
@@ -52,20 +54,20 @@ fn main_number(class: Cls) -> Option<Attr> {
     }
 }
 
-/// The reading view of a batch.
+/// A read view of a batch, which can count work and record dependencies on rows.
 #[derive(Clone, Copy)]
 pub(super) struct View<'b> {
     pub batch: &'b Batch,
-    /// Set when something is read that differs between the rows of one table: a leaf value or a
-    /// repeated group.
+    /// Is set when the view reads something that differs between the rows of one table: a leaf
+    /// value or a repeated group.
     differs: Option<&'b Cell<bool>>,
-    /// Records the tests of presence bitmaps, which then do not count as differences.
-    asked: Option<&'b PresenceTests>,
-    /// Counts the work of the run.
+    /// Records the presence tests, which then do not count as differences.
+    recorded: Option<&'b PresenceTests>,
+    /// The work counter of the run.
     work: Option<&'b Work>,
 }
 
-/// The presence tests of a fragment that an evaluation used, with their outcomes.
+/// The presence tests of a fragment that an evaluation made, with their outcomes.
 pub(super) struct PresenceTests {
     fragment: Fragment,
     tests: RefCell<Vec<(u32, bool)>>,
@@ -91,12 +93,12 @@ impl<'b> View<'b> {
         View {
             batch,
             differs: None,
-            asked: None,
+            recorded: None,
             work: None,
         }
     }
 
-    /// A view that counts what is done through it.
+    /// Returns a view that counts the work of its reads.
     pub fn counting(self, work: &'b Work) -> View<'b> {
         View {
             work: Some(work),
@@ -109,17 +111,18 @@ impl<'b> View<'b> {
         self.work
     }
 
-    /// Returns whether the run may hold `bytes` bytes in all. Otherwise the run ends.
+    /// Returns whether the run may hold `bytes` bytes in total. Otherwise the run ends with an
+    /// error.
     pub fn has_room(self, bytes: usize) -> bool {
         self.work.is_none_or(|work| work.has_room(bytes))
     }
 
-    /// Ends the run when too much was spent since a pause became due; false when the run is over.
+    /// Checks the work that was spent since a pause became due. Returns false if the run is over.
     pub fn bounds_overdue(self) -> bool {
         self.work.is_none_or(Work::bounds_overdue)
     }
 
-    /// Returns whether the run is over.
+    /// Returns whether the run has exceeded a limit.
     pub fn is_over(self) -> bool {
         self.work.is_some_and(Work::is_over)
     }
@@ -151,7 +154,7 @@ impl<'b> View<'b> {
         })
     }
 
-    /// Notes that an execution path is taken.
+    /// Records that an execution path is taken.
     pub fn note(self, path: ExecutionPath) {
         if let Some(work) = self.work {
             work.taken.note(path);
@@ -174,12 +177,12 @@ impl<'b> View<'b> {
         }
     }
 
-    /// Returns a view like [`View::watched`] that also records presence tests in `asked`. Reads
-    /// agree for all fragments with the same outcomes of these tests.
-    pub fn asking(self, differs: &'b Cell<bool>, asked: &'b PresenceTests) -> View<'b> {
+    /// Returns a view like [`View::watched`] that also records presence tests in `recorded`. Its reads
+    /// are the same for all fragments with the same outcomes of these tests.
+    pub fn recording(self, differs: &'b Cell<bool>, recorded: &'b PresenceTests) -> View<'b> {
         View {
             differs: Some(differs),
-            asked: Some(asked),
+            recorded: Some(recorded),
             ..self
         }
     }
@@ -194,9 +197,9 @@ impl<'b> View<'b> {
         };
         let has = table.is_present(bitmap, fragment.row);
         match self
-            .asked
-            .filter(|asked| asked.fragment == fragment)
-            .map(|asked| asked.tests.borrow_mut())
+            .recorded
+            .filter(|recorded| recorded.fragment == fragment)
+            .map(|recorded| recorded.tests.borrow_mut())
         {
             // A recorded test is no difference: the result applies to all fragments with its
             // outcome.
@@ -217,14 +220,14 @@ impl<'b> View<'b> {
         self.batch.table(node.fragment.table)
     }
 
-    /// The class of an object, the primitive type of a leaf.
+    /// Returns the class of an object, or the primitive type of a leaf.
     pub fn class(self, node: Node) -> Cls {
         self.table(node)
             .and_then(|t| t.layout().item(node.item))
             .map_or(Cls::ANY, |i| i.class)
     }
 
-    /// The value of a leaf.
+    /// Returns the value of a leaf.
     pub fn leaf(self, node: Node) -> Option<Leaf<'b>> {
         let table = self.table(node)?;
         if let Some(ItemKind::Leaf(..)) = table.layout().item(node.item).map(|i| i.kind) {
@@ -233,15 +236,15 @@ impl<'b> View<'b> {
         self.batch.leaf(node.fragment, node.item)
     }
 
-    /// The object that a leaf belongs to, within its fragment: its class and the attribute of the
-    /// leaf.
+    /// Returns the class of the object that has a leaf, and the attribute of the leaf. `None` for a
+    /// leaf at the root of a fragment.
     pub fn holder(self, node: Node) -> Option<(Cls, Attr)> {
         let layout = self.table(node)?.layout();
         let item = layout.item(node.item)?;
         Some((layout.item(item.parent)?.class, item.attr?))
     }
 
-    /// The text of the leaf at an attribute of an object.
+    /// Returns the text of the leaf at an attribute of an object.
     pub fn text_at(self, node: Node, attr: Attr) -> Option<&'b str> {
         match self.leaf(self.single(node, attr)?)? {
             Leaf::Text(text) => Some(text),
@@ -249,7 +252,7 @@ impl<'b> View<'b> {
         }
     }
 
-    /// Returns the number of a leaf, of which `double` is the nearest double.
+    /// Returns the exact number of a leaf; `double` is its nearest double.
     pub fn exact(self, node: Node, double: f64) -> Exact {
         if double.abs() < WIDE {
             return Exact::from(double);
@@ -259,9 +262,9 @@ impl<'b> View<'b> {
         Exact::of(double, &digits)
     }
 
-    /// Returns the number of a node with its digits as stored: of a leaf, a quantity, a count, an
-    /// ordinal or a scale. Returns `None` for anything else, and for a computed number (a
-    /// proportion).
+    /// Returns the digits of the number of a node as stored: of a leaf, a quantity, a count, an
+    /// ordinal or a scale. Returns `None` for any other node, and for a proportion, whose number is
+    /// computed.
     pub fn digits(self, node: Node) -> Option<String> {
         let number = match self.leaf(node) {
             Some(_) => node,
@@ -275,8 +278,8 @@ impl<'b> View<'b> {
         is_number.then_some(out)
     }
 
-    /// Returns whether this is a number of an integer type, and for a data value whose number is of
-    /// one (DV_COUNT, DV_ORDINAL).
+    /// Returns whether a node is a number of an integer type, or a data value with such a number
+    /// (DV_COUNT, DV_ORDINAL).
     pub fn is_integer(self, node: Node) -> bool {
         let class = self.class(node);
         let number = main_number(class)
@@ -285,7 +288,7 @@ impl<'b> View<'b> {
         matches!(number, Cls::INTEGER | Cls::INTEGER64)
     }
 
-    /// The first value at an attribute.
+    /// Returns the first value at an attribute.
     pub fn single(self, node: Node, attr: Attr) -> Option<Node> {
         let mut found = None;
         self.each(node, attr, &mut |n| {
@@ -295,13 +298,14 @@ impl<'b> View<'b> {
         found
     }
 
-    /// Visits the values at an attribute in list order until `visit` says false; false when it did.
+    /// Visits the values at an attribute in list order until `visit` returns false. Returns false
+    /// if it did.
     pub fn each(self, node: Node, attr: Attr, visit: &mut dyn FnMut(Node) -> bool) -> bool {
         self.each_such(node, attr, &|_, _| true, visit)
     }
 
-    /// Visits like [`View::each`], but need not visit elements that are not `such`, and does not
-    /// ask whether these are there.
+    /// Visits values like [`View::each`], but skips items for which `such` returns false. `such`
+    /// receives the layout and the item.
     pub fn each_such(
         self,
         node: Node,
@@ -364,8 +368,7 @@ impl<'b> View<'b> {
         }
     }
 
-    /// Visits the derived attributes of an EHR: its EHR_STATUS itself, and its lists of
-    /// references.
+    /// Visits the derived attributes of an EHR: its EHR_STATUS, and its lists of references.
     fn each_of_ehr(self, node: Node, attr: Attr, visit: &mut dyn FnMut(Node) -> bool) -> bool {
         self.note_difference();
         if attr == Attr::EHR_STATUS {
@@ -383,7 +386,7 @@ impl<'b> View<'b> {
         }
     }
 
-    /// The latest EHR_STATUS of the EHR whose object this is.
+    /// Returns the latest EHR_STATUS of the EHR with this object.
     fn status_of(self, node: Node) -> Option<Node> {
         let ehr = self.batch.owner_of(node.fragment)?;
         let mut statuses = self
@@ -392,7 +395,7 @@ impl<'b> View<'b> {
         statuses.next().and_then(|d| d.data).map(Node::root)
     }
 
-    /// The documents of an EHR in commit order.
+    /// Returns the documents of an EHR in commit order.
     pub fn docs_of(self, ehr: u32) -> impl Iterator<Item = Doc> {
         self.batch
             .docs_of(ehr)
@@ -400,8 +403,8 @@ impl<'b> View<'b> {
             .filter_map(move |d| self.batch.doc(*d))
     }
 
-    /// Appends a node as JSON: an object as stored, an IMPORTED_VERSION in the form of the
-    /// Reference Model, a leaf as its token.
+    /// Appends a node as JSON: an object as stored, an IMPORTED_VERSION as in the Reference Model,
+    /// a leaf as its token.
     pub fn write_json(self, node: Node, out: &mut String) {
         let Some(table) = self.table(node) else {
             out.push_str("null");
@@ -421,7 +424,7 @@ impl<'b> View<'b> {
         self.count((out.len() - before) as u64 * BYTE);
     }
 
-    /// An IMPORTED_VERSION or its item, as it is read at its address.
+    /// Appends an IMPORTED_VERSION or its item in the form of the Reference Model.
     fn write_imported(
         self,
         fragment: Fragment,
@@ -440,7 +443,7 @@ impl<'b> View<'b> {
         }
     }
 
-    /// An EHR with a reference to its status.
+    /// Appends an EHR with a reference to its EHR_STATUS.
     fn write_ehr(self, node: Node, out: &mut String) {
         self.batch.write_json(node.fragment, node.item, out);
         let uid = self
@@ -456,7 +459,7 @@ impl<'b> View<'b> {
         }
     }
 
-    /// Appends the text of a number leaf with its digits as sent.
+    /// Appends the digits of a number leaf as they were sent.
     pub fn write_token(self, node: Node, out: &mut String) {
         self.batch.write_leaf(node.fragment, node.item, out);
     }

@@ -23,16 +23,17 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// A row on its way out.
+/// A row of the output, as references into the lists of [`Output`].
 #[derive(Clone)]
 pub(super) struct OutRow {
-    /// Which row of the result buffer it is; [`UNMADE`] while its cells still point into the batch.
+    /// The number of the row in the result buffer; [`UNMADE`] if its cells are not made yet.
     cells: u32,
-    /// Which of the kept nodes the cells are made of: counted in rows.
+    /// The index of its nodes in the list of nodes, counted in rows.
     nodes: u32,
-    /// Which of the kept keys it sorts by: counted in rows.
+    /// The index of its sort keys in the list of keys, counted in rows.
     keys: u32,
-    /// Rank and prefix of the first key, in its direction: it decides most comparisons.
+    /// The rank and prefix of the first sort key, inverted for a descending order. It decides most
+    /// comparisons.
     lead: u128,
     order: Order,
 }
@@ -43,55 +44,55 @@ const UNMADE: u32 = u32::MAX;
 const DUPLICATES: usize = 4096;
 const DUPLICATE_CELLS: usize = 1 << 16;
 
-/// The numbers of rows, and of bytes, after which rows before the window are left out.
+/// The numbers of rows, and of bytes, after which rows before the window are discarded.
 const BEFORE_WINDOW: usize = 1024;
 const BEFORE_WINDOW_BYTES: usize = 1 << 20;
 
-/// The default order of a row: two keys, where rows do not come in order, then its number in order
-/// of arrival.
+/// The default order of a row: two keys, then the number of the row in order of arrival. The keys
+/// are 0 if rows arrive in order.
 pub(super) type Order = (u64, u64, u64);
 
-/// Collects rows and makes the result set.
+/// The output of a run: collects rows and creates the result set.
 #[derive(Clone)]
 pub(super) struct Output {
     result_buffer: ResultBuffer,
-    /// The constant that each column showed last.
+    /// The constant that each column had last.
     shown: Vec<ShownValue>,
-    /// The rows of the result buffer in their order, where they come in order and are sorted by
-    /// nothing else.
+    /// The rows of the result buffer in their final order, if rows arrive in that order.
     ready: Vec<u32>,
     /// The identities of the rows, for DISTINCT.
     distinct: Distinct,
-    /// The number of rows at the start of `ready` that are known to be different.
+    /// The length of the prefix of `ready` that has no duplicates.
     different: usize,
-    /// Whether rows may be taken back. The set of identities cannot forget a row.
+    /// Whether rows can be removed again, so that duplicates must stay: the set of identities
+    /// cannot forget a row.
     keeps_duplicates: bool,
-    /// Bytes of the texts of keys.
+    /// The bytes of the texts of sort keys.
     key_bytes: usize,
     rows: Vec<OutRow>,
     /// Whether the rows are sorted.
     sorted: bool,
-    /// The sort keys of rows, one behind the other.
+    /// The sort keys of the rows, one row after the other.
     keys: Vec<SortKey>,
-    /// The nodes of rows without cells, row by row.
+    /// The nodes of the rows without cells, one row after the other.
     nodes: Vec<Node>,
     groups: Vec<Group>,
     by_key: HashMap<String, usize>,
     grouped: bool,
-    /// For each column the first column with the same aggregate, which alone is computed.
+    /// For each column, the first column with the same aggregate, which alone is computed.
     first_of: Vec<usize>,
-    /// Rows keep their nodes for who wants no cells.
+    /// Whether rows keep their nodes, for a consumer that needs no cells.
     held: bool,
-    /// The documents of rows, if only these are wanted.
+    /// The documents of the rows, if only these are needed.
     pub documents: Option<DocumentSet>,
-    /// Bytes of groups and of what their aggregates have seen, about.
+    /// An estimate of the bytes of groups and accumulators.
     grouped_bytes: usize,
     taken: u64,
-    /// The number of rows before the window that were counted and not made, or made and left out.
+    /// The number of rows before the window that were counted and not made, or made and discarded.
     skipped: u64,
-    /// The number of rows before the window that were made and left out.
+    /// The number of rows before the window that were made and discarded.
     left_out: u64,
-    /// The broken invariant, if any: the run ends without an answer.
+    /// The broken invariant, if any. The run then ends with an error.
     broken: Option<&'static str>,
     /// The progress of ending the run.
     pub closing: Closing,
@@ -139,11 +140,10 @@ impl Output {
         self.ready.len() + self.rows.len() + self.groups.len()
     }
 
-    /// Reserves memory for `rows` more rows, as far as the output holds them.
+    /// Reserves memory for `rows` more rows, as far as the output holds them at once.
     pub fn reserve(&mut self, plan: &Plan, rows: usize) {
         let wanted = self.wanted(plan);
-        // The first rows of an order come a few at a time: there is room for them from the first
-        // on.
+        // A top-k query holds few rows at once, so memory for them is sufficient.
         let at_once = wanted
             .filter(|_| self.rows.is_empty())
             .map_or(0, |wanted| wanted.min(64) + 4);
@@ -158,8 +158,8 @@ impl Output {
         }
     }
 
-    /// Returns whether more rows cannot change the answer: they come in final order and the window
-    /// is full.
+    /// Returns whether more rows cannot change the result: rows arrive in final order and the
+    /// window is full.
     pub fn is_full(&mut self, plan: &Plan, work: &Work) -> bool {
         let is_full = self.missing(plan) == Some(0);
         // Duplicates that are not removed yet count as rows, so the window may not be full.
@@ -170,8 +170,8 @@ impl Output {
         is_full
     }
 
-    /// While rows may be taken back, no duplicates are removed.
-    pub fn may_go_back(&mut self, may: bool) {
+    /// Sets whether rows can be removed again. Until then, no duplicates are removed.
+    pub fn set_removable(&mut self, may: bool) {
         self.keeps_duplicates = may;
     }
 
@@ -179,21 +179,26 @@ impl Output {
     ///
     /// # Errors
     /// When there are too many rows, or they are too large.
-    pub fn within(&mut self, plan: &Plan, budget: &Budget, work: &Work) -> Result<(), QueryError> {
+    pub fn check_limits(
+        &mut self,
+        plan: &Plan,
+        budget: &Budget,
+        work: &Work,
+    ) -> Result<(), QueryError> {
         let new = self.ready.len() - self.different;
         let is_due = new >= DUPLICATES || new * plan.query.select.len() >= DUPLICATE_CELLS;
         if plan.query.distinct && !self.keeps_duplicates && is_due {
             self.remove_duplicates(plan, work);
         }
         if self.ready.len() >= BEFORE_WINDOW || self.result_buffer.bytes() >= BEFORE_WINDOW_BYTES {
-            self.leave_out_before_window(plan);
+            self.discard_before_window(plan);
         }
         budget.check(self.len(), self.bytes())
     }
 
-    /// Forgets the rows before the window, so that a page far behind the first one needs no more
-    /// memory than the first one. Rows that may be taken back stay.
-    fn leave_out_before_window(&mut self, plan: &Plan) {
+    /// Discards the rows before the window, so that a query with a large OFFSET needs no more
+    /// memory than one without. Rows that can be removed again stay.
+    fn discard_before_window(&mut self, plan: &Plan) {
         let before = self.before_window_of_made(plan);
         if before == 0 || plan.query.distinct || self.keeps_duplicates {
             return;
@@ -202,14 +207,14 @@ impl Output {
         let kept = self.ready.split_off(count);
         self.result_buffer.keep(kept.iter().copied());
         self.ready = (0..kept.len() as u32).collect();
-        // The own texts of the buffer have new numbers.
+        // The texts of the result buffer have new numbers, which the cache does not know.
         self.shown.fill(None);
         self.left_out += count as u64;
         self.skip(count as u64);
     }
 
-    /// Removes the rows of a plain query with DISTINCT that came before, and the room that they
-    /// take.
+    /// Removes the duplicates from a query with DISTINCT that has neither order nor aggregates, and
+    /// their texts.
     pub fn remove_duplicates(&mut self, plan: &Plan, work: &Work) {
         if !plan.query.distinct || !self.is_plain(plan) || self.different == self.ready.len() {
             return;
@@ -225,7 +230,8 @@ impl Output {
         self.different = self.ready.len();
     }
 
-    /// Returns the number of missing rows of a query for the first rows in default order.
+    /// Returns the number of rows that a query for its first rows still needs; `None` for other
+    /// queries.
     pub fn missing(&self, plan: &Plan) -> Option<u64> {
         match plan.query.window {
             Some(Window::First { limit, offset }) if self.is_plain(plan) => Some(
@@ -255,13 +261,13 @@ impl Output {
         }
     }
 
-    /// Returns whether the next row of a plain query lies before the window, and need not be made.
-    fn leaves_out_next(&self, plan: &Plan) -> bool {
+    /// Returns whether the next row of a plain query is before the window, so that it is not made.
+    fn is_next_before_window(&self, plan: &Plan) -> bool {
         !plan.query.distinct && !self.keeps_duplicates && self.before_window(plan) > 0
     }
 
-    /// Returns which of the next rows of a plain query lie in its window, counted from 0; all if it
-    /// has none. With DISTINCT that is not known.
+    /// Returns the range of the next rows of a plain query that are in the window, counted from 0:
+    /// all rows if it has no window. `None` with DISTINCT, where this is not known.
     pub fn window_of_next(&self, plan: &Plan) -> Option<Range<usize>> {
         let count = |rows: u64| usize::try_from(rows).unwrap_or(usize::MAX);
         let is_known = self.is_plain(plan) && !plan.query.distinct;
@@ -269,23 +275,23 @@ impl Output {
         is_known.then(|| count(self.before_window(plan))..end)
     }
 
-    /// Returns the number of rows that were made, with those before the window.
+    /// Returns the number of rows that were made, including those before the window.
     pub fn made(&self) -> u64 {
         self.left_out + self.len() as u64
     }
 
-    /// Leaves out rows before the window that are not made.
+    /// Counts rows before the window that are not made.
     pub fn skip(&mut self, rows: u64) {
         self.skipped = self.skipped.saturating_add(rows);
     }
 
-    /// Returns the end of the rows of a plain query, for [`Output::back_to`].
+    /// Returns the end of the rows of a plain query, for [`Output::truncate_to`].
     pub fn end(&self) -> (usize, usize) {
         (self.result_buffer.len(), self.ready.len())
     }
 
-    /// Forgets the rows of a plain query that came after an end.
-    pub fn back_to(&mut self, (cells, ready): (usize, usize)) {
+    /// Removes the rows of a plain query that were added after an end.
+    pub fn truncate_to(&mut self, (cells, ready): (usize, usize)) {
         self.ready.truncate(ready);
         // The removed texts lose their numbers, so the caches that use these are emptied.
         self.shown.fill(None);
@@ -293,7 +299,7 @@ impl Output {
         self.result_buffer.keep(0..cells as u32);
     }
 
-    /// Bytes held, about.
+    /// Returns an estimate of the bytes held.
     pub fn bytes(&self) -> usize {
         let rows = self.ready.len() * size_of::<u32>() + self.rows.len() * size_of::<OutRow>();
         let made_of = self.keys.len() * size_of::<SortKey>() + self.nodes.len() * size_of::<Node>();
@@ -305,8 +311,8 @@ impl Output {
             + self.distinct.bytes()
     }
 
-    /// Bytes that lists have room for, about: what the run takes of the memory of its host. A
-    /// growing list has room for up to twice as much as it holds.
+    /// Returns an estimate of the allocated bytes, which the run takes from the memory of its host.
+    /// A growing list allocates up to twice as much as it holds.
     pub fn footprint(&self) -> usize {
         let rows =
             self.ready.capacity() * size_of::<u32>() + self.rows.capacity() * size_of::<OutRow>();
@@ -320,31 +326,31 @@ impl Output {
             + self.distinct.bytes()
     }
 
-    /// Makes ready for the rows of a batch.
-    pub fn turn_to(&mut self, view: View<'_>) {
-        self.result_buffer.turn_to(view.batch.words());
+    /// Prepares the output for the rows of another batch.
+    pub fn switch_batch(&mut self, view: View<'_>) {
+        self.result_buffer.switch_batch(view.batch.words());
         self.distinct.forget_words();
         self.shown.fill(None);
     }
 
-    /// Reads the texts of a checkpoint that the rows refer to.
+    /// Reads the texts of a checkpoint that the rows refer to, so that later reads cannot fail.
     pub fn fetch_words(&self) {
         self.result_buffer.fetch_words();
     }
 
-    /// Returns whether the rows of the query are output in the order of input, and only their cells
-    /// are needed.
+    /// Returns whether a query is plain: its rows are output in order of arrival, and only their
+    /// cells are needed.
     pub fn is_plain(&self, plan: &Plan) -> bool {
         !self.grouped && !self.held && plan.single && plan.query.order.is_empty()
     }
 
-    /// The result buffer, for rows of a plain query, and the numbers of its rows in their order.
+    /// Returns the result buffer for rows of a plain query, and the list of their numbers.
     pub fn result_buffer(&mut self) -> (&mut ResultBuffer, &mut Vec<u32>) {
         (&mut self.result_buffer, &mut self.ready)
     }
 
-    /// Takes a row that WHERE kept; `order` is its default order, where rows do not come in it by
-    /// themselves.
+    /// Adds a row that passed WHERE. `order` is its default order, if rows do not arrive in that
+    /// order.
     pub fn take<'p: 'b, 'b>(
         &mut self,
         evaluator: ConditionEvaluator<'p, 'b>,
@@ -352,7 +358,7 @@ impl Output {
         order: Option<(u64, u64)>,
     ) {
         if self.is_plain(evaluator.plan) {
-            if self.leaves_out_next(evaluator.plan) {
+            if self.is_next_before_window(evaluator.plan) {
                 self.left_out += 1;
                 return self.skip(1);
             }
@@ -366,20 +372,20 @@ impl Output {
         let order = order.map_or((self.taken, 0, 0), |(first, then)| {
             (first, then, self.taken)
         });
-        self.take_in(evaluator, row, order);
+        self.push_row_in(evaluator, row, order);
     }
 
     /// Adds a row that passed WHERE, with its position in the batch.
-    pub fn take_at<'p: 'b, 'b>(
+    pub fn push_row_at<'p: 'b, 'b>(
         &mut self,
         evaluator: ConditionEvaluator<'p, 'b>,
         row: &[Node],
         place: (u32, u64),
     ) {
-        self.take_in(evaluator, row, order_at(self.taken, place));
+        self.push_row_in(evaluator, row, order_at(self.taken, place));
     }
 
-    fn take_in<'p: 'b, 'b>(
+    fn push_row_in<'p: 'b, 'b>(
         &mut self,
         evaluator: ConditionEvaluator<'p, 'b>,
         row: &[Node],
@@ -409,7 +415,7 @@ impl Output {
             held = self.bytes();
         }
         let keys = query.order.iter().map(move |k| {
-            // Every row needs all its keys, so NULL replaces those that are not made.
+            // Every row must have all its keys, so NULL replaces the keys that are not made.
             if view.is_over() {
                 return SortKey::Null;
             }
@@ -428,12 +434,13 @@ impl Output {
                 let nodes = (self.nodes.len() / row.len().max(1)) as u32;
                 self.nodes.extend_from_slice(row);
                 self.push(query, (UNMADE, nodes), keys, order);
-                // Rows beyond the best are removed many at a time, which makes each removal cheap.
+                // Rows behind the first k are removed in large numbers, which makes each removal
+                // cheap.
                 if self.rows.len() >= most_held(wanted, query.order.len()) {
                     evaluator
                         .view
                         .count(units_of_sort(self.rows.len(), query.order.len()));
-                    self.shed(evaluator.plan, wanted);
+                    self.retain_best(evaluator.plan, wanted);
                 }
             }
             None => {
@@ -482,7 +489,7 @@ impl Output {
         });
     }
 
-    /// Returns the number of rows to keep as nodes; `None` if rows become cells at once.
+    /// Returns the number of rows that are kept as nodes; `None` if rows become cells at once.
     fn wanted(&self, plan: &Plan) -> Option<usize> {
         if self.held {
             Some(usize::MAX)
@@ -491,12 +498,12 @@ impl Output {
         }
     }
 
-    /// From now on rows keep their nodes, until they are released.
+    /// Makes rows keep their nodes until [`Output::release`].
     pub fn hold(&mut self) {
         self.held = true;
     }
 
-    /// Hands over the rows that are held, in default order, and forgets them.
+    /// Passes the nodes of the held rows to a visitor in default order, and removes the rows.
     pub fn release<'b>(
         &mut self,
         plan: &Plan,
@@ -522,9 +529,8 @@ impl Output {
         self.nodes.clear();
     }
 
-    /// Makes the cells that still point into the batch; of a query for the first rows only those of
-    /// the best rows.
-    pub fn settle<'p: 'b, 'b>(&mut self, evaluator: ConditionEvaluator<'p, 'b>) {
+    /// Makes the cells that are still missing; for a top-k query only those of the best rows.
+    pub fn make_cells<'p: 'b, 'b>(&mut self, evaluator: ConditionEvaluator<'p, 'b>) {
         let Some(wanted) = self.wanted(evaluator.plan).filter(|_| !self.held) else {
             return;
         };
@@ -533,7 +539,7 @@ impl Output {
             evaluator
                 .view
                 .count(units_of_sort(self.rows.len(), columns));
-            self.shed(evaluator.plan, wanted);
+            self.retain_best(evaluator.plan, wanted);
         }
         self.result_buffer
             .reserve(self.rows.iter().filter(|row| row.cells == UNMADE).count());
@@ -557,7 +563,7 @@ impl Output {
     }
 
     /// Keeps the best rows so far, with their keys and nodes.
-    fn shed(&mut self, plan: &Plan, wanted: usize) {
+    fn retain_best(&mut self, plan: &Plan, wanted: usize) {
         let width = plan.query.order.len();
         self.sort_rows(&plan.query);
         self.rows.truncate(wanted);
@@ -599,7 +605,8 @@ impl Output {
         if std::mem::replace(&mut self.sorted, true) {
             return;
         }
-        // They come in commit order, mostly that of their times: then there is nothing left to do.
+        // Rows arrive in commit order, which mostly is the order of their times. A reversed list
+        // then is sorted already.
         if query.order.first().is_some_and(|key| key.descending) {
             self.rows.reverse();
         }
@@ -607,12 +614,12 @@ impl Output {
     }
 
     /// Advances the position of the next batch by the number of positions in the last one.
-    pub fn took(&mut self, places: u64) {
+    pub fn advance_position(&mut self, places: u64) {
         self.taken = self.taken.saturating_add(places);
     }
 
-    /// Orders, removes duplicates and cuts the window: all steps that [`Output::close`] has not done
-    /// yet, at once.
+    /// Sorts the rows, removes duplicates and applies the window: all steps that [`Output::close`]
+    /// has not done, without a pause.
     ///
     /// # Errors
     /// When the identities of the rows take more memory than the budget allows, or an invariant is
@@ -641,7 +648,7 @@ impl Output {
         ResultSet::new(columns, self.result_buffer, rows)
     }
 
-    /// The sort keys of rows, one behind the other.
+    /// Returns the sort keys of the rows, one row after the other.
     pub fn keys(&self) -> &[SortKey] {
         &self.keys
     }
@@ -651,8 +658,8 @@ impl Output {
         self.sorted
     }
 
-    /// Takes the rows out, to be sorted. They come in commit order, mostly that of their times: a
-    /// descending order begins at their end.
+    /// Takes the rows to sort them. Rows arrive in commit order, which mostly is the order of their
+    /// times, so for a descending order the list is reversed.
     pub fn take_rows(&mut self, query: &Query) -> Vec<OutRow> {
         if query.order.first().is_some_and(|key| key.descending) {
             self.rows.reverse();
@@ -660,38 +667,38 @@ impl Output {
         std::mem::take(&mut self.rows)
     }
 
-    /// Puts the rows back in their order.
+    /// Stores the sorted rows.
     pub fn put_rows(&mut self, rows: Vec<OutRow>) {
         (self.rows, self.sorted) = (rows, true);
     }
 
-    /// The numbers of the rows of the result buffer in their order; of sorted rows nothing else is
-    /// needed.
+    /// Returns the numbers of the rows of the result buffer in their order. Sort keys are dropped.
     pub fn rows_in_order(&mut self) -> Vec<u32> {
         let mut rows = std::mem::take(&mut self.ready);
         rows.extend(std::mem::take(&mut self.rows).iter().map(|row| row.cells));
         rows
     }
 
-    /// Returns whether duplicates are removed at the end: those of a plain query were removed
-    /// before.
+    /// Returns whether duplicates are removed at the end. In a plain query they are removed as rows
+    /// arrive.
     pub fn removes_duplicates(&self, query: &Query) -> bool {
         query.distinct && self.different == 0
     }
 
-    /// Returns whether this is a row of the result buffer that differs from all before.
+    /// Returns whether a row of the result buffer differs from all rows before it.
     pub fn is_new(&mut self, row: u32, work: &Work) -> bool {
         self.distinct.is_new(&self.result_buffer, row, work)
     }
 }
 
-/// Sorts rows by [`compare_out`]. One function for all callers: a sort is compiled for each comparison.
+/// Sorts rows by [`compare_out`]. All callers share this function, because each instance of a sort
+/// increases the code size.
 #[inline(never)]
 pub(super) fn sort_out(rows: &mut [OutRow], keys: &[SortKey], query: &Query) {
     rows.sort_unstable_by(|a, b| compare_out(keys, query, a, b));
 }
 
-/// The order of two rows: by ORDER BY, then in default order.
+/// Compares two rows by ORDER BY, then by default order.
 pub(super) fn compare_out(keys: &[SortKey], query: &Query, a: &OutRow, b: &OutRow) -> Ordering {
     // `Output::push` records a row without its keys, so the default never decides an answer.
     let of = |row: &OutRow| nth(keys, row.keys, query.order.len()).unwrap_or_default();
@@ -699,8 +706,8 @@ pub(super) fn compare_out(keys: &[SortKey], query: &Query, a: &OutRow, b: &OutRo
     a.lead.cmp(&b.lead).then_with(all)
 }
 
-/// Returns the number of rows that a top-k query holds before it discards the ones behind the first
-/// `wanted`. It is smaller where a row has many sort keys.
+/// Returns the number of rows that a top-k query holds before it removes those behind the first
+/// `wanted`. Rows with many sort keys reduce it.
 fn most_held(wanted: usize, keys: usize) -> usize {
     wanted
         .saturating_mul(2)
@@ -714,8 +721,8 @@ pub(super) fn units_of_sort(rows: usize, keys: usize) -> u64 {
     comparisons.saturating_mul(keys.max(1)) as u64 * (CELL / 8)
 }
 
-/// Returns the number of rows up to the end of the window of a query for its first rows, whose
-/// repeated rows count.
+/// Returns the number of rows up to the end of the window, for a query without ORDER BY, DISTINCT
+/// and aggregates.
 fn first_rows(query: &Query) -> Option<usize> {
     match query.window {
         Some(Window::First { limit, offset }) if !query.distinct => {
@@ -730,8 +737,8 @@ pub(super) fn best_of(query: &Query) -> Option<usize> {
     first_rows(query).filter(|_| !query.order.is_empty())
 }
 
-/// Returns the number of first rows that a join without ORDER BY wants. Its rows do not come in
-/// default order, except those of one EHR.
+/// Returns the number of first rows that a join without ORDER BY needs. Its rows arrive in default
+/// order within each EHR only.
 pub(super) fn first_of_join(plan: &Plan) -> Option<usize> {
     let query = &plan.query;
     let is_plain = |column: &Column| !matches!(column.value, ColumnValue::Aggregate(_));
@@ -739,13 +746,13 @@ pub(super) fn first_of_join(plan: &Plan) -> Option<usize> {
     first_rows(query).filter(|_| is_join)
 }
 
-/// Returns the values of a row, of which each has `width`.
+/// Returns the values of a row in a list with `width` values for each row.
 fn nth<T>(values: &[T], row: u32, width: usize) -> Option<&[T]> {
     let start = row as usize * width;
     values.get(start..start + width)
 }
 
-/// Cuts the window out of rows behind `skipped` others.
+/// Applies the window to rows that follow `skipped` others.
 fn cut(rows: &mut Vec<u32>, window: Option<Window>, skipped: u64) {
     let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
     match window {

@@ -1,4 +1,4 @@
-//! Predicates in brackets: two-valued tests of one node.
+//! Evaluation of predicates in brackets, which are two-valued tests of one node.
 
 use super::bind::may_hold;
 use super::node::{Node, View};
@@ -63,7 +63,7 @@ impl<'p, 'b> PredicateEvaluator<'p, 'b> {
         found.map(|(_, regex)| regex)
     }
 
-    /// Matches a text with a regular expression, which costs at most the product of their lengths.
+    /// Matches a text with a regular expression. The work is at most the product of both lengths.
     fn matches(self, regex: &Pattern, text: &str) -> bool {
         let units = (text.len() as u64).saturating_mul(regex.steps() as u64);
         self.view
@@ -72,12 +72,12 @@ impl<'p, 'b> PredicateEvaluator<'p, 'b> {
             && regex.matches(text)
     }
 
-    /// Returns whether some value at the path passes.
+    /// Returns whether a value at the end of a path passes a test.
     fn any(self, node: Node, path: &[Step], test: &mut dyn FnMut(&Value<'b>) -> bool) -> bool {
         self.reaches(node, path, &mut |n| test(&self.view.value(n)))
     }
 
-    /// Returns whether some node at the end of the path passes.
+    /// Returns whether a node at the end of a path passes a test.
     pub fn reaches(self, node: Node, path: &[Step], test: &mut dyn FnMut(Node) -> bool) -> bool {
         let Some((step, rest)) = path.split_first() else {
             return test(node);
@@ -101,7 +101,8 @@ impl<'p, 'b> PredicateEvaluator<'p, 'b> {
     }
 }
 
-/// Archetype and node codes match by equality and, unless `exact`, by specialisation.
+/// Returns whether an archetype or node code equals the wanted one or, unless `exact`, specializes
+/// it.
 pub(super) fn matches_node_id(wanted: &str, text: &str, exact: bool) -> bool {
     if wanted == text {
         return true;

@@ -1,5 +1,5 @@
-//! Projection: cells copied from columns to the result buffer, for blocks of rows that need no
-//! further work.
+//! Projection: copies the cells of SELECT from columns to the result buffer, for queries that need
+//! no further processing of rows.
 
 use super::block::{Block, ParentRows, projected_cell};
 use super::cells::{cell_of, cell_of_literal, node_cell_ref};
@@ -24,56 +24,57 @@ pub(super) struct Projection<'o, 'b> {
     expander: Expander<'b, 'b>,
     result_buffer: &'o mut ResultBuffer,
     ready: &'o mut Vec<u32>,
-    /// The objects that are written at last; `None` if all rows are needed, for DISTINCT.
+    /// The objects that are written last; `None` if DISTINCT needs the cells of all rows.
     late: Option<LateObjects>,
-    /// Place and number of each row, to be sorted.
+    /// The sort key of each row: its place in the upper 32 bits, its number in the lower ones.
     marks: Vec<u64>,
-    /// The constant cells of every row.
+    /// The constant cells of every row, by column of SELECT.
     constants: Vec<(usize, CellRef)>,
-    /// The columns of the anchor: which of SELECT, and the path.
+    /// The columns of SELECT with paths of the anchor, each with the path.
     own: Vec<(usize, usize)>,
     above: Vec<ContextColumns<'b>>,
-    /// Columns with the cells of another one, which is named behind: their paths are the same. A long
-    /// text is then read once.
+    /// Columns whose path equals that of another column, each with that column. So a long text is
+    /// read once.
     repeated: Vec<(usize, usize)>,
 }
 
-/// A variable above the anchor.
+/// The columns of SELECT with paths of a variable above the anchor.
 struct ContextColumns<'b> {
     class: Cls,
     paths: Vec<(usize, usize)>,
     trie: &'b Trie,
-    /// The sources of its cells, by table and layout variant.
+    /// The cell sources for each table and layout variant.
     known: Vec<VariantSources<'b>>,
-    /// The index of the sources that were used last.
+    /// The index of the cell sources that were used last.
     last: usize,
-    /// Room for the fragments of some rows.
+    /// A buffer for the fragments of some rows.
     fragments: Vec<Option<Fragment>>,
 }
 
-/// The number of rows that are projected together, so that their cells stay in the cache.
-const TOGETHER: usize = 256;
+/// The number of rows that are projected together, so that their cells stay in the cache of the
+/// processor.
+const PROJECTED_ROWS: usize = 256;
 
-/// The sources of the cells for the rows of one layout variant of a table.
+/// The cell sources for the rows of one layout variant of a table.
 struct VariantSources<'b> {
     number: u32,
     table: &'b Table,
     variant: Rc<LayoutVariant>,
-    sources: Vec<(usize, Source<'b>)>,
+    sources: Vec<(usize, CellSource<'b>)>,
 }
 
-/// The source of the cells of one result column.
+/// The source of the cells of one column of SELECT.
 #[derive(Clone, Copy)]
-enum Source<'b> {
+enum CellSource<'b> {
     Leaf(ColumnView<'b>),
     Same(CellRef),
-    /// An object or list at this item.
+    /// The object or list at this item.
     Tree(u32),
 }
 
 impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
-    /// The filling for a query that shows paths of one anchor, and of variables above it that give
-    /// one row each.
+    /// Returns the projection of a query that shows paths of one anchor, literals, and paths of
+    /// variables above the anchor with one row each. `None` for any other query.
     pub fn projection<'o>(
         &self,
         anchor: &'p ClassExpr,
@@ -106,7 +107,8 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         })
     }
 
-    /// Returns the columns of a variable above the anchor; `None` if it does not give one row each.
+    /// Returns the columns of a variable above the anchor; `None` if it can have several rows in a
+    /// document.
     fn context_columns(&self, trie: &'p Trie, scope: &Scope<'b>) -> Option<ContextColumns<'b>> {
         let mut above = self.anchors.above.iter();
         let expr = above.find(|expr| expr.variable == trie.variable)?;
@@ -124,8 +126,8 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         })
     }
 
-    /// Returns the cells of the literals of SELECT; `None` if SELECT has more than paths and
-    /// literals.
+    /// Returns the cells of the literals of SELECT; `None` if SELECT has expressions other than
+    /// paths and literals.
     fn constant_cells(&self, result_buffer: &mut ResultBuffer) -> Option<Vec<(usize, CellRef)>> {
         let mut constants = Vec::new();
         for (at, column) in self.plan.query.select.iter().enumerate() {
@@ -140,7 +142,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         Some(constants)
     }
 
-    /// The columns of SELECT that show a path of a variable, each path once.
+    /// Returns the columns of SELECT with a path of a variable, each path once.
     fn shown(&self, variable: usize) -> Vec<(usize, usize)> {
         let paths = &self.plan.query.paths;
         let is_own = |path: &usize| paths.get(*path).is_some_and(|p| p.variable == variable);
@@ -151,7 +153,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             .collect()
     }
 
-    /// The columns of SELECT that show the path of an earlier one, with that.
+    /// Returns the columns of SELECT that repeat the path of an earlier column, with that column.
     fn repeated(&self) -> Vec<(usize, usize)> {
         let mut first = HashMap::new();
         let columns = self.path_columns();
@@ -163,7 +165,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             .collect()
     }
 
-    /// The columns of SELECT that show a path, with the path.
+    /// Returns the columns of SELECT that are paths, with the path.
     fn path_columns(&self) -> impl Iterator<Item = (usize, usize)> {
         let columns = self.plan.query.select.iter().enumerate();
         columns.filter_map(|(at, column)| match column.value {
@@ -179,15 +181,15 @@ impl<'b> Projection<'_, 'b> {
         self.result_buffer.len()
     }
 
-    /// Bytes held, about.
+    /// Returns an estimate of the bytes held.
     pub fn bytes(&self) -> usize {
         let late = self.late.as_ref().map_or(0, LateObjects::bytes);
         self.result_buffer.bytes() + self.marks.len() * size_of::<u64>() + late
     }
 
-    /// Takes the rows of a block.
+    /// Adds the rows of a block.
     pub fn take(&mut self, block: &Block<'b>, scratch: &mut [Node]) {
-        // The cells come from two tables, so each row is filled singly.
+        // The cells come from two tables, so each row is projected singly.
         if let ParentRows::Known { .. } = block.over {
             let view = self.expander.view;
             for i in 0..block.rows.len() {
@@ -200,21 +202,21 @@ impl<'b> Projection<'_, 'b> {
         }
     }
 
-    /// Takes the rows of a block whose cells are in columns of its table.
+    /// Adds the rows of a block whose cells are in columns of its table.
     fn take_columns(&mut self, block: &Block<'b>) {
         let (expander, first) = (self.expander, self.result_buffer.len() as u32);
         let width = expander.plan.query.select.len();
         let (cells, texts) = self.result_buffer.extend(block.rows.len());
         let (view, table) = (expander.view, block.number);
         let own = self.own.iter();
-        let sources: Vec<(usize, Source<'b>)> = own
-            .map(|(at, path)| (*at, Source::of(view, table, &block.cells, *path, texts)))
+        let sources: Vec<(usize, CellSource<'b>)> = own
+            .map(|(at, path)| (*at, CellSource::of(view, table, &block.cells, *path, texts)))
             .collect();
         let rows = block.rows.rows();
-        let numbers = (first..).step_by(TOGETHER);
+        let numbers = (first..).step_by(PROJECTED_ROWS);
         let chunks = rows
-            .chunks(TOGETHER)
-            .zip(cells.chunks_mut(TOGETHER * width));
+            .chunks(PROJECTED_ROWS)
+            .zip(cells.chunks_mut(PROJECTED_ROWS * width));
         for (number, (rows, cells)) in numbers.zip(chunks) {
             let filled = (number..).zip(rows).zip(cells.chunks_exact_mut(width));
             for ((number, row), cells) in filled {
@@ -232,14 +234,14 @@ impl<'b> Projection<'_, 'b> {
                 .chunks_exact_mut(width)
                 .for_each(|cells| repeat(cells, &self.repeated));
         }
-        // The upper half of a mark is the place, by which the rows are sorted.
+        // The upper half of a mark is the place, which determines the order of rows.
         let place = |row: u32| u64::from(nth(view, block.table.places(), row));
         let numbered = (u64::from(first)..).zip(rows.iter());
         self.marks
             .extend(numbered.map(|(number, row)| place(*row) << 32 | number));
     }
 
-    /// Takes the row of a fragment that was walked.
+    /// Adds the row of a fragment that was walked.
     pub fn take_row(&mut self, row: &[Node], place: u32, doc: u32) {
         let (view, number) = (self.expander.view, self.result_buffer.len() as u32);
         self.marks.push(u64::from(place) << 32 | u64::from(number));
@@ -259,17 +261,17 @@ impl<'b> Projection<'_, 'b> {
         repeat(cells, &self.repeated);
     }
 
-    /// Puts the rows into document order, and writes the objects of those in the window. `bear` is
-    /// asked after each object.
+    /// Sorts the rows in document order, and writes the objects of the rows in the window. `check`
+    /// is called after each object.
     ///
     /// # Errors
-    /// Those of `bear`.
-    pub fn finish(mut self, bear: impl Fn() -> Result<(), Abort>) -> Result<(), Abort> {
+    /// The errors of `check`.
+    pub fn finish(mut self, check: impl Fn() -> Result<(), Abort>) -> Result<(), Abort> {
         self.marks.sort_unstable();
         // The lower half of a mark is the number of the row.
         let rows: Vec<u32> = self.marks.iter().map(|mark| *mark as u32).collect();
         if let Some(late) = self.late {
-            late.write(&rows, self.expander.view, self.result_buffer, bear)?;
+            late.write(&rows, self.expander.view, self.result_buffer, check)?;
             for row in rows.iter().filter(|_| !self.repeated.is_empty()) {
                 if let Some((cells, _)) = self.result_buffer.row_mut(*row) {
                     repeat(cells, &self.repeated);
@@ -282,8 +284,8 @@ impl<'b> Projection<'_, 'b> {
 }
 
 impl<'b> ContextColumns<'b> {
-    /// Fills the cells of rows of these documents, of which `late` has the first number. All fragments are looked up before the first is
-    /// read: memory answers many at once.
+    /// Fills the cells of the rows of `documents`; `late` is the number of the first row. All
+    /// fragments are looked up before the first one is read, so that cache misses overlap.
     fn fill(
         &mut self,
         expander: Expander<'_, 'b>,
@@ -326,8 +328,8 @@ impl<'b> ContextColumns<'b> {
         self.fragments = fragments;
     }
 
-    /// Adds the sources of the layout variant of a fragment. Returns their index, which has no entry
-    /// if the fragment has no variant of one row.
+    /// Adds the cell sources for the layout variant of a fragment. Returns their index, which has
+    /// no entry if the fragment has not exactly one row.
     fn learn(
         &mut self,
         expander: Expander<'_, 'b>,
@@ -347,7 +349,7 @@ impl<'b> ContextColumns<'b> {
         };
         let sources = self.paths.iter();
         let sources = sources
-            .map(|(at, path)| (*at, Source::of(view, number, template, *path, texts)))
+            .map(|(at, path)| (*at, CellSource::of(view, number, template, *path, texts)))
             .collect();
         self.known.push(VariantSources {
             number,
@@ -365,14 +367,14 @@ impl VariantSources<'_> {
     }
 }
 
-impl<'b> Source<'b> {
+impl<'b> CellSource<'b> {
     fn of(
         view: View<'b>,
         number: u32,
         template: &Cells,
         path: usize,
         texts: &mut Dictionary,
-    ) -> Source<'b> {
+    ) -> CellSource<'b> {
         let batch = view.batch;
         let found = projected_cell(template, path).and_then(|projected_cell| {
             Some((
@@ -382,10 +384,10 @@ impl<'b> Source<'b> {
             ))
         });
         let Some((table, item, leaf)) = found else {
-            return Source::Same(CellRef::Null);
+            return CellSource::Same(CellRef::Null);
         };
         match leaf.map(|leaf| table.column_view(leaf)) {
-            Some(Some(column_view)) => return Source::Leaf(column_view),
+            Some(Some(column_view)) => return CellSource::Leaf(column_view),
             Some(None) => view.note_broken("a leaf has no column"),
             None => {}
         }
@@ -402,20 +404,20 @@ impl<'b> Source<'b> {
                 let mut buffer = String::new();
                 let cell = cell_of(View::new(batch), node, &mut buffer);
                 view.count(of_texts(cell.text_bytes()));
-                Source::Same(CellRef::of(&cell, texts))
+                CellSource::Same(CellRef::of(&cell, texts))
             }
-            _ => Source::Tree(item),
+            _ => CellSource::Tree(item),
         }
     }
 
     fn held(self, view: View<'b>, fragment: Fragment, texts: &mut Dictionary) -> CellRef {
         match self {
-            Source::Leaf(column_view) => {
+            CellSource::Leaf(column_view) => {
                 let cell = CellRef::from_leaf(column_view, fragment.row, texts);
                 view.cell_of_column(cell)
             }
-            Source::Same(held) => held,
-            Source::Tree(item) => CellRef::of(
+            CellSource::Same(held) => held,
+            CellSource::Tree(item) => CellRef::of(
                 &cell_of(view, Node { fragment, item }, &mut String::new()),
                 texts,
             ),
@@ -423,19 +425,19 @@ impl<'b> Source<'b> {
     }
 }
 
-/// Sets the cells of a row of a fragment, given the sources of their columns. Objects are left for
-/// later, where `late` has room for those of the row.
+/// Sets the cells of a row of a fragment from their sources. Objects are added to `late` if it is
+/// set.
 fn fill(
     view: View<'_>,
     fragment: Fragment,
-    sources: &[(usize, Source<'_>)],
+    sources: &[(usize, CellSource<'_>)],
     cells: &mut [CellRef],
     texts: &mut Dictionary,
     mut late: Option<(&mut LateObjects, u32)>,
 ) {
     for (at, source) in sources {
         match (source, &mut late) {
-            (Source::Tree(item), Some((late, row))) => {
+            (CellSource::Tree(item), Some((late, row))) => {
                 let item = *item;
                 late.push(*row, *at, Node { fragment, item });
             }
@@ -451,7 +453,7 @@ fn is_object(view: View<'_>, node: Node) -> bool {
     item.is_some_and(|item| !matches!(item.kind, ItemKind::Leaf(..) | ItemKind::Constant(..)))
 }
 
-/// Sets the cells of columns that repeat others in a row.
+/// Copies cells to the columns that repeat others in a row.
 fn repeat(cells: &mut [CellRef], repeated: &[(usize, usize)]) {
     for (at, of) in repeated {
         if let Some(held) = cells.get(*of).copied() {
@@ -466,7 +468,7 @@ fn set(cells: &mut [CellRef], at: usize, held: CellRef) {
     }
 }
 
-/// Sets some cells of a row: `cell` computes each from its source.
+/// Sets cells of a row: `cell` computes each one from its source.
 #[inline]
 fn set_all<T>(cells: &mut [CellRef], sources: &[(usize, T)], mut cell: impl FnMut(&T) -> CellRef) {
     for (at, source) in sources {
@@ -474,8 +476,8 @@ fn set_all<T>(cells: &mut [CellRef], sources: &[(usize, T)], mut cell: impl FnMu
     }
 }
 
-/// Returns the number of a row in a column of numbers. A row without one is a broken invariant,
-/// which ends the run.
+/// Returns the entry of a row in a list with one number for each row. A row without an entry is a
+/// broken invariant, which ends the run.
 #[inline]
 fn nth(view: View<'_>, numbers: &[u32], row: u32) -> u32 {
     numbers.get(row as usize).copied().unwrap_or_else(|| {
@@ -485,7 +487,7 @@ fn nth(view: View<'_>, numbers: &[u32], row: u32) -> u32 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::{ContextColumns, Expander, nth};
     use crate::answer::eval::node::View;
     use crate::answer::eval::work::Work;
@@ -499,7 +501,7 @@ mod tests {
     use aqlite_rm::class::Cls;
 
     /// `SELECT 1 FROM COMPOSITION`
-    fn one_of_each_composition() -> Query {
+    pub(in crate::answer::eval) fn one_of_each_composition() -> Query {
         let composition = ClassExpr {
             variable: 0,
             class: Cls::COMPOSITION,
@@ -547,7 +549,7 @@ mod tests {
         let expander = Expander {
             plan: &plan,
             view,
-            most: 1,
+            max_rows: 1,
             plain: false,
         };
         let (mut cells, mut texts) = ([CellRef::Null], Dictionary::default());

@@ -1,4 +1,5 @@
-//! Values of a row read from the batch, for callers that compute with them.
+//! Values of a row read from the batch, for callers that compute with them instead of formatting
+//! them.
 
 use super::node::{Node, View};
 use crate::document::Leaf;
@@ -11,12 +12,12 @@ pub struct RowValue<'b> {
     pub(super) node: Node,
 }
 
-/// The identity of a value within its batch. Rows that repeat a value have the same one.
+/// The identity of a value within its batch. Rows that repeat a value have the same identity.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ValueId(Node);
 
 impl ValueId {
-    /// Whether both values are of one row of one table, and so of one document.
+    /// Returns whether both values are in one row of one table, and so in one document.
     pub fn shares_document(self, other: ValueId) -> bool {
         self.0.fragment == other.0.fragment
     }
@@ -37,22 +38,22 @@ impl<'b> RowValue<'b> {
         }
     }
 
-    /// Returns whether this is NULL.
+    /// Returns whether the value is NULL.
     pub fn is_null(self) -> bool {
         self.node.is_none()
     }
 
-    /// The class of an object, the primitive type of a leaf.
+    /// Returns the class of an object, or the primitive type of a leaf.
     pub fn class(self) -> Cls {
         self.view.class(self.node)
     }
 
-    /// The value of a leaf.
+    /// Returns the value of a leaf.
     pub fn leaf(self) -> Option<Leaf<'b>> {
         self.view.leaf(self.node)
     }
 
-    /// The text of a leaf.
+    /// Returns the text of a leaf.
     pub fn text(self) -> Option<&'b str> {
         match self.leaf()? {
             Leaf::Text(text) => Some(text),
@@ -60,7 +61,7 @@ impl<'b> RowValue<'b> {
         }
     }
 
-    /// The first value at an attribute of an object.
+    /// Returns the first value at an attribute of an object.
     pub fn get(self, attr: Attr) -> Option<RowValue<'b>> {
         self.view
             .single(self.node, attr)

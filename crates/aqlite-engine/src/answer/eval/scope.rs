@@ -1,5 +1,4 @@
-//! The scope of a run by row templates: the fragments of all current documents, or those of some
-//! EHRs.
+//! The scope of a run by row templates: the fragments of all current documents, or of some EHRs.
 
 use super::anchors::Anchors;
 use super::bind::is_current;
@@ -12,15 +11,15 @@ use std::ops::Range;
 
 /// The fragments that a run reads.
 pub(super) enum Scope<'b> {
-    /// The fragments of the marked documents of a range of document numbers.
+    /// The fragments of the marked documents in a range of document numbers.
     Flagged(Cow<'b, [bool]>, Range<u32>),
-    /// These: the numbers of table and row of each, table by table.
+    /// A list of fragments, sorted by table and row, each as `table << 32 | row`.
     Chosen(Vec<u64>),
 }
 
 impl<'b> Scope<'b> {
-    /// The scope of a plan, of the documents with some numbers; `passes` is a further test
-    /// of a document.
+    /// Returns the scope of a plan, limited to a range of document numbers; `passes` is a further
+    /// test of a document.
     pub fn of(
         plan: &Plan,
         anchors: &Anchors<'_>,
@@ -42,7 +41,7 @@ impl<'b> Scope<'b> {
             return Scope::Flagged(flags, slice);
         };
         let mut passes = passes;
-        let mut chosen = Chosen {
+        let mut chosen = FragmentCollector {
             anchors,
             batch,
             fragments: Vec::with_capacity(documents.len()),
@@ -60,8 +59,8 @@ impl<'b> Scope<'b> {
         Scope::Chosen(chosen.fragments)
     }
 
-    /// The scope of the documents with some numbers that belong to EHRs, which are named by their
-    /// numbers; `passes` is a further test of a document.
+    /// Returns the scope of the documents of some EHRs, limited to a range of document numbers;
+    /// `passes` is a further test of a document.
     pub fn of_ehrs(
         ehrs: &[u32],
         batch: &'b Batch,
@@ -87,7 +86,7 @@ impl<'b> Scope<'b> {
         Scope::Flagged(slice.clone().map(named).collect(), slice)
     }
 
-    /// The documents of the EHR that a plan is about, when it is about one.
+    /// Returns the documents of the EHR of a plan for one EHR; `None` for other plans.
     pub fn documents(plan: &Plan, batch: &'b Batch) -> Option<&'b [u32]> {
         let ehr = plan.scan().ehr()?;
         Some(
@@ -120,7 +119,7 @@ impl<'b> Scope<'b> {
         }
     }
 
-    /// Leaves the documents that are named only.
+    /// Removes all documents but these.
     pub fn narrow(&mut self, documents: impl Iterator<Item = u32>) {
         if let Scope::Flagged(flags, slice) = self {
             let mut left = vec![false; flags.len()];
@@ -134,28 +133,29 @@ impl<'b> Scope<'b> {
     }
 }
 
-/// The rows whose documents are in a slice.
+/// Returns the rows whose documents are in a range.
 fn rows_of(slice: &Range<u32>, docs: &[u32]) -> Range<u32> {
     // Rows ascend by document, so the rows of a slice are one range.
     let at = |document: u32| docs.partition_point(|other| *other < document) as u32;
     at(slice.start)..at(slice.end)
 }
 
-/// The number of the table of a chosen fragment.
+/// Returns the number of the table of a listed fragment.
 pub(super) fn table_of(fragment: u64) -> u32 {
     (fragment >> 32) as u32
 }
 
-/// Finds the fragments of documents that an anchor may bind.
-struct Chosen<'a, 'b> {
+/// A collector of the fragments of documents that an anchor can bind.
+struct FragmentCollector<'a, 'b> {
     anchors: &'a Anchors<'a>,
     batch: &'b Batch,
     fragments: Vec<u64>,
-    /// Of the classes met so far: whether an anchor may be one, and whether one may be below.
+    /// For each class so far: whether an anchor can bind it, and whether it can contain such a
+    /// class.
     classes: Vec<(Cls, bool, bool)>,
 }
 
-impl Chosen<'_, '_> {
+impl FragmentCollector<'_, '_> {
     fn take(&mut self, fragment: Fragment, class: Cls) {
         let (is_anchor, may_hold) = self.may_be(class);
         if is_anchor {
@@ -192,7 +192,7 @@ impl Chosen<'_, '_> {
     }
 }
 
-/// Returns the rows of a table among chosen fragments, which are sorted by table.
+/// Returns the rows of a table among listed fragments, which are sorted by table.
 fn rows_in_table(fragments: &[u64], number: u32) -> Vec<u32> {
     let from = fragments.partition_point(|f| table_of(*f) < number);
     let rest = fragments.get(from..).unwrap_or_default();

@@ -1,4 +1,5 @@
-//! Selections: rows of a table as a range with exceptions, as indices, or as a bitmap.
+//! Selections: the rows of a table that are candidates, as a range with exceptions, a list or a
+//! bitmap.
 
 use super::execution_path::ExecutionPath;
 use crate::document::{Bitmap, ColumnView, PresenceBitmap};
@@ -6,27 +7,27 @@ use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};
 use std::ops::Range;
 
-/// The way in which the numbers of a selection are read from their column.
+/// The method by which the numbers of a selection are read from their column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reading {
-    /// As they are stored, one stretch.
+pub(super) enum ReadMethod {
+    /// As a slice of the column.
     Borrowed,
-    /// Stretch by stretch.
+    /// Range by range.
     Stretches,
-    /// By the bits of the selection and those of the rows that have a number.
+    /// By the bits of the selection and of the presence bitmap.
     Bitmap,
     /// Row by row.
     Gathered,
 }
 
-impl Reading {
-    /// The name of this execution path.
+impl ReadMethod {
+    /// Returns the execution path of the method.
     pub fn path(self) -> ExecutionPath {
         match self {
-            Reading::Borrowed => ExecutionPath::NumbersBorrowed,
-            Reading::Stretches => ExecutionPath::NumbersStretches,
-            Reading::Bitmap => ExecutionPath::NumbersBitmap,
-            Reading::Gathered => ExecutionPath::NumbersGathered,
+            ReadMethod::Borrowed => ExecutionPath::NumbersBorrowed,
+            ReadMethod::Stretches => ExecutionPath::NumbersStretches,
+            ReadMethod::Bitmap => ExecutionPath::NumbersBitmap,
+            ReadMethod::Gathered => ExecutionPath::NumbersGathered,
         }
     }
 }
@@ -34,22 +35,22 @@ impl Reading {
 /// A selection of rows of a table.
 #[derive(Clone)]
 pub(super) enum Selection<'b> {
-    /// A range, without some rows of it.
+    /// The rows of a range except for some, which are listed in ascending order.
     Range(Range<u32>, &'b [u32]),
     Indices(Vec<u32>),
-    /// Those with a bit.
+    /// The rows of a bitmap.
     Bitmap(BitmapRows),
 }
 
-/// A bitmap of rows with its number of rows.
+/// A bitmap of rows with its cardinality.
 #[derive(Clone)]
 pub(super) struct BitmapRows {
     bitmap: Bitmap,
     count: usize,
-    /// The rows, once many were asked for.
+    /// The rows as a list, which is made after several lookups by index.
     rows: OnceCell<Vec<u32>>,
     /// The number of lookups by index so far.
-    asked: Cell<u8>,
+    lookups: Cell<u8>,
 }
 
 impl BitmapRows {
@@ -57,14 +58,14 @@ impl BitmapRows {
         self.rows.get_or_init(|| self.bitmap.rows(self.count))
     }
 
-    /// The row with a number: a few are looked for among the bits.
+    /// Returns the row at an index. The first lookups search the bits.
     fn get(&self, i: usize) -> Option<u32> {
-        const FEW: u8 = 16;
+        const MAX_BIT_LOOKUPS: u8 = 16;
         // A few lookups among the bits cost less than a list of all rows, but many cost more.
-        if self.asked.get() == FEW || self.rows.get().is_some() {
+        if self.lookups.get() == MAX_BIT_LOOKUPS || self.rows.get().is_some() {
             return self.rows().get(i).copied();
         }
-        self.asked.set(self.asked.get() + 1);
+        self.lookups.set(self.lookups.get() + 1);
         let mut before = i;
         for (start, word) in self.bitmap.words() {
             let count = word.count_ones() as usize;
@@ -79,7 +80,7 @@ impl BitmapRows {
     }
 }
 
-/// A column of numbers with its presence bitmap.
+/// The numbers of a column with their presence bitmap.
 #[derive(Clone, Copy)]
 pub(super) struct Numbers<'b> {
     pub values: &'b [f64],
@@ -87,14 +88,14 @@ pub(super) struct Numbers<'b> {
 }
 
 impl Numbers<'_> {
-    /// That of a fragment.
+    /// Returns the number of a fragment.
     pub fn at(&self, row: u32) -> Option<f64> {
         self.values.get(self.column_view.at(row) as usize).copied()
     }
 }
 
 impl<'b> Selection<'b> {
-    /// The rows of a range that are not among `hidden`, which is in order.
+    /// Selects the rows of a range except for those in `hidden`, which is ascending.
     pub fn excluding(range: Range<u32>, hidden: &'b [u32]) -> Selection<'b> {
         let at = |row: u32| hidden.partition_point(|hidden| *hidden < row);
         let hidden = hidden
@@ -167,7 +168,7 @@ impl<'b> Selection<'b> {
         )
     }
 
-    /// The rows, a bit each.
+    /// Returns the rows as a bitmap.
     pub fn bitmap(&self) -> Cow<'_, Bitmap> {
         match self {
             Selection::Bitmap(marked) => Cow::Borrowed(&marked.bitmap),
@@ -180,10 +181,10 @@ impl<'b> Selection<'b> {
         }
     }
 
-    /// Selects the `count` rows of a bitmap. A sparse bitmap becomes a list, which is faster to
+    /// Selects the `count` rows of a bitmap. A sparse selection becomes a list, which is faster to
     /// iterate.
     fn dense(bitmap: Bitmap, count: usize) -> Selection<'b> {
-        // Fewer than one row in 256 is selected.
+        // A bitmap with fewer than one row in 256 is sparse.
         if count < bitmap.words_held() / 4 {
             return Selection::Indices(bitmap.rows(count));
         }
@@ -195,7 +196,7 @@ impl<'b> Selection<'b> {
             bitmap,
             count,
             rows: OnceCell::new(),
-            asked: Cell::new(0),
+            lookups: Cell::new(0),
         })
     }
 
@@ -208,12 +209,12 @@ impl<'b> Selection<'b> {
         }
     }
 
-    /// Returns whether there are none.
+    /// Returns whether no row is selected.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// From the first row to the last, of rows in order.
+    /// Returns the range from the first to the last row, for rows in ascending order.
     pub fn span(&self) -> Range<u32> {
         let ends = self
             .get(0)
@@ -221,7 +222,7 @@ impl<'b> Selection<'b> {
         ends.map_or(0..0, |(first, last)| first..last + 1)
     }
 
-    /// The row with a number.
+    /// Returns the row at an index.
     pub fn get(&self, i: usize) -> Option<u32> {
         match self {
             Selection::Range(range, hidden) => nth_excluding(range.clone(), hidden, i),
@@ -230,7 +231,7 @@ impl<'b> Selection<'b> {
         }
     }
 
-    /// Visits the rows, in stretches of one behind the other.
+    /// Visits the rows as ranges of consecutive rows.
     fn stretches(&self, mut visit: impl FnMut(Range<u32>)) {
         match self {
             Selection::Range(range, hidden) => {
@@ -245,7 +246,7 @@ impl<'b> Selection<'b> {
         }
     }
 
-    /// The rows.
+    /// Returns the rows as a list.
     pub fn rows(&self) -> Cow<'_, [u32]> {
         match self {
             Selection::Indices(rows) => Cow::Borrowed(rows),
@@ -258,7 +259,7 @@ impl<'b> Selection<'b> {
         }
     }
 
-    /// The rows, for oneself.
+    /// Converts the selection to a list of rows.
     pub fn into_rows(self) -> Vec<u32> {
         match self {
             Selection::Indices(rows) => rows,
@@ -266,21 +267,21 @@ impl<'b> Selection<'b> {
         }
     }
 
-    /// Returns the numbers of these rows, all of which must have one.
+    /// Returns the numbers of the rows, each of which must have one.
     pub fn of<'c>(&self, numbers: Numbers<'c>) -> Cow<'c, [f64]> {
         let Numbers {
             values,
             column_view,
         } = numbers;
-        match (self.reading(numbers), column_view.presence()) {
-            // As many numbers as rows from the first to the last: the rows are in order.
-            (Reading::Borrowed, _) => Cow::Borrowed(self.stretch_of(numbers, true)),
-            (Reading::Stretches, _) => {
+        match (self.read_method(numbers), column_view.presence()) {
+            // The range has as many numbers as rows, so the slice holds the numbers in row order.
+            (ReadMethod::Borrowed, _) => Cow::Borrowed(self.stretch_of(numbers, true)),
+            (ReadMethod::Stretches, _) => {
                 let mut own = Vec::with_capacity(self.len());
                 self.stretches(|stretch| own.extend_from_slice(part_of(values, &stretch)));
                 Cow::Owned(own)
             }
-            (Reading::Bitmap, Some(presence)) => {
+            (ReadMethod::Bitmap, Some(presence)) => {
                 Cow::Owned(presence.values_of(&self.bitmap(), values))
             }
             _ => Cow::Owned(
@@ -293,22 +294,22 @@ impl<'b> Selection<'b> {
         }
     }
 
-    /// The way in which [`Selection::of`] reads numbers.
-    pub fn reading(&self, numbers: Numbers<'_>) -> Reading {
+    /// Returns the method by which [`Selection::of`] reads numbers.
+    pub fn read_method(&self, numbers: Numbers<'_>) -> ReadMethod {
         let in_order = self.is_in_order();
         let among = self.stretch_of(numbers, in_order).len();
         if self.len() == among {
-            return Reading::Borrowed;
+            return ReadMethod::Borrowed;
         }
         match (self, numbers.column_view.presence()) {
-            (Selection::Range(..), None) => Reading::Stretches,
+            (Selection::Range(..), None) => ReadMethod::Stretches,
             // For a sparse selection, single lookups cost less than all words of the span.
-            (_, Some(_)) if self.len() >= among / 16 && in_order => Reading::Bitmap,
-            _ => Reading::Gathered,
+            (_, Some(_)) if self.len() >= among / 16 && in_order => ReadMethod::Bitmap,
+            _ => ReadMethod::Gathered,
         }
     }
 
-    /// The numbers from the first row to the last; none where the rows are in no order.
+    /// Returns the numbers from the first to the last row; none if the rows are not ascending.
     fn stretch_of<'c>(
         &self,
         Numbers {
@@ -324,17 +325,18 @@ impl<'b> Selection<'b> {
         )
     }
 
-    /// False for child rows that were collected in the order of their parent rows, where that is
-    /// not the order of their own table.
+    /// Returns whether the rows are ascending. Child rows that were collected in the order of their
+    /// parent rows can be in another order.
     fn is_in_order(&self) -> bool {
         !matches!(self, Selection::Indices(rows) if !rows.is_sorted_by(|a, b| a < b))
     }
 
-    /// The rows whose value passes a test.
+    /// Selects the rows whose number passes a test.
     pub fn passing(&self, numbers: Numbers<'_>, test: impl Fn(f64) -> bool) -> Selection<'b> {
         let mut kept = vec![0; self.len()];
         let mut count = 0;
-        // A row is written down before it is judged: a place for each, and no branch to be guessed.
+        // Each row is written before it is tested, and overwritten if it fails. So the loop has no
+        // branch that the processor must predict.
         let mut evaluator = |(row, value): (u32, &f64)| {
             kept.get_mut(count)
                 .into_iter()
@@ -360,7 +362,7 @@ impl<'b> Selection<'b> {
     }
 }
 
-/// The row with a number in a range without some.
+/// Returns the row at an index of a range, not counting the rows in `hidden`.
 fn nth_excluding(mut range: Range<u32>, hidden: &[u32], i: usize) -> Option<u32> {
     let (mut low, mut high) = (0, hidden.len());
     while low < high {
@@ -379,7 +381,7 @@ fn nth_excluding(mut range: Range<u32>, hidden: &[u32], i: usize) -> Option<u32>
     range.nth(i + low)
 }
 
-/// The values of some rows, of those of all.
+/// Returns the part of a list of one value for each row that belongs to a range of rows.
 pub(super) fn part_of<'t, T>(values: &'t [T], rows: &Range<u32>) -> &'t [T] {
     values
         .get(rows.start as usize..rows.end as usize)

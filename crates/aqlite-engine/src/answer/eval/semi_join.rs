@@ -1,8 +1,8 @@
-//! Semi-joins: before the documents of EHRs are joined, those that can be joined are found.
+//! Evaluation of semi-joins: finds the documents of an EHR that can be joined before the join.
 //!
-//! Each [`JoinSide`] is evaluated alone, by row templates where it has an anchor. Its output keeps no
-//! rows, but marks their documents. The join then reads the marked documents of EHRs that have one
-//! for each side.
+//! Each [`JoinSide`] is evaluated on its own, by row templates if it has an anchor. Its output
+//! keeps no rows, but marks their documents. The join then reads the marked documents of EHRs that
+//! have one for each side.
 //!
 //! [`JoinSide`]: crate::answer::semi_join::JoinSide
 
@@ -20,7 +20,7 @@ use std::rc::Rc;
 #[derive(Clone, Debug, Default)]
 pub(super) struct DocumentSet {
     words: Vec<u64>,
-    /// The number of the first document of the part of the batch that is read.
+    /// The number in the union of the first document of the batch that is read.
     first: u32,
 }
 
@@ -32,13 +32,15 @@ impl DocumentSet {
         }
     }
 
-    /// Adds the document of a node of the part that is read. Returns false if it has none.
+    /// Adds the document of a node of the batch that is read. Returns false if the node has no
+    /// document.
     pub fn mark(&mut self, view: View<'_>, node: Node) -> bool {
         let own = view.batch.owner_of(node.fragment);
-        let document = own.and_then(|own| self.first.checked_add(own));
-        let word = document.and_then(|document| self.words.get_mut(document as usize / 64));
-        let marked = word.map(|word| *word |= 1 << (document.unwrap_or(0) % 64));
-        marked.is_some()
+        let Some(document) = own.and_then(|own| self.first.checked_add(own)) else {
+            return false;
+        };
+        let word = self.words.get_mut(document as usize / 64);
+        word.map(|word| *word |= 1 << (document % 64)).is_some()
     }
 
     pub fn contains(&self, document: u32) -> bool {
@@ -60,11 +62,11 @@ impl DocumentSet {
 /// The documents of a batch that can be joined.
 #[derive(Clone)]
 pub(super) struct JoinableDocuments {
-    /// The variable and the documents of each side.
+    /// The variable and the documents of each side that is complete.
     sides: Vec<(usize, DocumentSet)>,
-    /// For each EHR the number of sides, from the first on, of which it has a document.
+    /// For each EHR, the number of leading sides for which it has a document.
     of_ehrs: Vec<u32>,
-    /// The variable of the first side, if it is left out of the join.
+    /// The variable of the first side, if the join leaves it out.
     order: Option<usize>,
 }
 
@@ -74,20 +76,21 @@ impl JoinableDocuments {
         self.of_ehrs.get(ehr as usize).copied() == Some(self.sides.len() as u32)
     }
 
-    /// Returns whether a document is one of a side.
+    /// Returns whether a side has the document.
     fn contains(&self, document: u32) -> bool {
         let mut sides = self.sides.iter();
         sides.any(|(_, documents)| documents.contains(document))
     }
 
-    /// The documents to which a variable can be bound below an EHR; `None` if these are not known.
+    /// Returns the documents to which a variable can be bound below an EHR; `None` if they are not
+    /// known.
     pub fn of(&self, variable: usize) -> Option<&DocumentSet> {
         let mut sides = self.sides.iter();
         sides.find_map(|(own, documents)| (*own == variable).then_some(documents))
     }
 
-    /// The default order of all rows of an EHR, if the first side is left out of the join: by its
-    /// first document.
+    /// Returns the default order of the rows of an EHR if the join leaves out the first side: it is
+    /// that of the first document of this side.
     pub fn order_of(&self, batch: &Batch, ehr: u32) -> Option<(u64, u64)> {
         let variable = self.order?;
         let documents = self.of(variable)?;
@@ -114,9 +117,9 @@ impl JoinableDocuments {
 /// The search for the documents of a batch that can be joined.
 pub(super) struct SideScan<'p> {
     found: JoinableDocuments,
-    /// The run of the present side.
+    /// The run of the current side.
     run: Box<Run<'p>>,
-    /// The number of the part of the batch that it reads.
+    /// The number of the batch in the union that it reads.
     part: usize,
 }
 
@@ -128,16 +131,16 @@ pub(super) struct CompleteSides {
 }
 
 /// The outcome of a step of a search.
-enum Step {
+enum SearchStep {
     Done,
     Paused,
-    /// A part of a side is absent.
+    /// A part that a side reads is absent.
     Absent,
 }
 
 impl<'p> Run<'p> {
-    /// Takes over what stays known of an earlier run of the same plan over the same state of the
-    /// repository, which read absent parts.
+    /// Takes over the complete sides of an earlier run, which read absent parts. Both runs have the
+    /// same plan and the same state of the repository.
     pub fn take_over(&mut self, earlier: Run<'p>) {
         self.complete_sides = earlier.complete_sides;
     }
@@ -167,8 +170,8 @@ impl<'p> Run<'p> {
         Some(needed)
     }
 
-    /// Finds the documents of a batch that was not begun that can be joined. Returns `None` once
-    /// they are known, or if nothing is joined.
+    /// Finds the documents of a new batch that can be joined. Returns `None` when they are known,
+    /// or if the query joins nothing.
     pub(super) fn find_joinable(
         &mut self,
         batch: &Batch,
@@ -184,15 +187,15 @@ impl<'p> Run<'p> {
             false => ExecutionPath::SemiJoin,
         });
         match self.search_on(plan, &mut search, (batch, ehrs)) {
-            Ok(Step::Done) => {
+            Ok(SearchStep::Done) => {
                 self.joinable = Some(Rc::new(search.found));
                 None
             }
-            Ok(Step::Paused) => {
+            Ok(SearchStep::Paused) => {
                 self.search = Some(search);
                 Some(Progress::Paused)
             }
-            Ok(Step::Absent) => Some(Progress::Enough),
+            Ok(SearchStep::Absent) => Some(Progress::Enough),
             Err(failure) => {
                 self.failure = Some(failure);
                 Some(Progress::Enough)
@@ -217,7 +220,7 @@ impl<'p> Run<'p> {
         })
     }
 
-    /// Returns the run that finds the documents of a side; `None` behind the last one.
+    /// Creates the run that finds the documents of a side; `None` behind the last side.
     fn run_of_side(&self, plan: &'p SemiJoin, side: usize, batch: &Batch) -> Option<Box<Run<'p>>> {
         let side = plan.sides.get(side)?;
         let work = Rc::clone(&self.work);
@@ -226,28 +229,28 @@ impl<'p> Run<'p> {
         Some(Box::new(run))
     }
 
-    /// Goes on with a search.
+    /// Continues a search.
     fn search_on(
         &mut self,
         plan: &'p SemiJoin,
         search: &mut SideScan<'p>,
         (batch, ehrs): (&Batch, Option<&[u32]>),
-    ) -> Result<Step, QueryError> {
+    ) -> Result<SearchStep, QueryError> {
         while let Some(side) = plan.sides.get(search.found.sides.len()) {
             while let Some((part, first)) = batch.part(search.part) {
                 search.run.output.mark_from(first);
                 if search.run.advance_piece(part, ehrs) == Progress::Paused {
-                    return Ok(Step::Paused);
+                    return Ok(SearchStep::Paused);
                 }
                 if let Some(failure) = search.run.failure.take() {
                     return Err(failure);
                 }
                 search.part += 1;
             }
-            // The run will be repeated once the absent parts are loaded. Those of other sides are
-            // found later, so that the parts of one side at a time can be in memory.
+            // The run restarts when the absent parts are loaded. Later sides are searched then, so
+            // that only the parts of one side are in memory.
             if self.work.is_void() {
-                return Ok(Step::Absent);
+                return Ok(SearchStep::Absent);
             }
             let documents = search.run.output.marked_documents();
             let documents = documents.ok_or(QueryError::Broken("a side marks no documents"))?;
@@ -261,19 +264,19 @@ impl<'p> Run<'p> {
                 search.run = run;
             }
         }
-        Ok(Step::Done)
+        Ok(SearchStep::Done)
     }
 }
 
 impl Output {
-    /// From now on no rows are kept, but their documents are marked. The first column shows an
-    /// object of the document.
+    /// Makes the output mark the documents of rows instead of keeping the rows. The first column of
+    /// the query is an object of the document.
     fn mark_documents(&mut self, documents: DocumentSet) {
         self.hold();
         self.documents = Some(documents);
     }
 
-    /// The next rows are from the part of a batch with this first document.
+    /// Sets the first document of the batch that the next rows belong to.
     fn mark_from(&mut self, first: u32) {
         if let Some(documents) = &mut self.documents {
             documents.first = first;

@@ -1,4 +1,4 @@
-//! Rows before the window of a query: those of whole batches are counted and not made.
+//! Counting of rows before the window: the rows of whole batches are counted and not made.
 
 use super::Run;
 use super::execution_path::ExecutionPath;
@@ -10,17 +10,17 @@ use crate::document::Batch;
 use crate::document::Number;
 use std::rc::Rc;
 
-/// The documents of a batch for each row before the window, at most. Counting costs a look at all
-/// documents of the batch, and making the first rows costs more for each row.
-const DOCUMENTS: u64 = 8;
+/// The largest number of documents of a batch for each row before the window. Counting reads all
+/// documents of the batch, while making the first rows only costs more for each row.
+const DOCUMENTS_PER_ROW: u64 = 8;
 
 impl<'p> Run<'p> {
-    /// Counts the rows of a batch that was not begun, if all of them may lie before the window.
-    /// Returns `None` if the rows of the batch are to be made.
+    /// Counts the rows of a new batch if all of them can be before the window. Returns `None` if
+    /// the rows of the batch must be made.
     pub(super) fn skip_batch(&mut self, batch: &Batch, ehrs: Option<&[u32]>) -> Option<Progress> {
         let plan = self.plan.counting.as_deref()?;
         let before = self.output.before_window(self.plan);
-        let is_likely = before.saturating_mul(DOCUMENTS) >= u64::from(batch.places());
+        let is_likely = before.saturating_mul(DOCUMENTS_PER_ROW) >= u64::from(batch.places());
         if self.is_at_window || self.budget.plain || before == 0 || !is_likely {
             return None;
         }

@@ -1,4 +1,4 @@
-//! Sort keys: what rows are ordered by, and the total order of values.
+//! Sort keys of ORDER BY, and the total order of values.
 
 use super::block::rank_of;
 use super::condition::ConditionEvaluator;
@@ -10,22 +10,22 @@ use aqlite_rm::time::{Axis, Temporal, TemporalKind};
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-/// The sort key of a value: numbers, durations by their length, texts with dates and times among
-/// them, booleans, objects, and NULL last.
+/// The sort key of a value. The order of types is: numbers, durations by length, texts together
+/// with dates and times, booleans, objects, NULL.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum SortKey {
     Number(Exact),
     Temporal(Temporal),
     Text(String),
     Boolean(bool),
-    /// An object that has no value to sort by: the default order decides among them.
+    /// An object without a value to sort by. The default order decides between two of them.
     Object,
     Null,
 }
 
-/// Returns the sort key of a row by one criterion.
+/// Returns the sort key of a row by one criterion of ORDER BY.
 ///
-/// The key of a column that is an aggregate is NULL until its group is complete.
+/// The key of an aggregate is NULL until its group is complete.
 pub(super) fn order_key<'p: 'b, 'b>(
     evaluator: ConditionEvaluator<'p, 'b>,
     key: &'p OrderBy,
@@ -60,8 +60,8 @@ pub(super) fn sort_key(value: &Value<'_>) -> SortKey {
         Value::Null => SortKey::Null,
         Value::Boolean(flag) => SortKey::Boolean(*flag),
         Value::Number(number) => SortKey::Number(*number),
-        // The text of a duration sorts as text (P30M before P40D), a whole DV_DURATION by its
-        // length.
+        // A text that is a duration sorts as text (P30M before P40D); a whole DV_DURATION sorts by
+        // its length.
         Value::Temporal(TemporalKind::Duration, text) => SortKey::Text(text.to_string()),
         Value::Temporal(kind, text) => temporal_key(*kind, text),
         Value::TemporalObject(kind, text) => temporal_key(*kind, text),
@@ -79,7 +79,7 @@ fn temporal_key(kind: TemporalKind, text: &str) -> SortKey {
 }
 
 impl SortKey {
-    /// Bytes of the text that it holds.
+    /// Returns the bytes of the text of the key.
     pub(super) fn text_bytes(&self) -> usize {
         if let SortKey::Text(text) = self {
             text.len()
@@ -99,15 +99,16 @@ impl SortKey {
         }
     }
 
-    /// Never more for less: the rank in the first byte, then the beginning of the value.
+    /// Returns a number whose order is compatible with that of the keys: the rank in the highest
+    /// byte, then a prefix of the value. Keys with equal numbers must be compared in full.
     pub(super) fn lead(&self) -> u128 {
         let value = match self {
             SortKey::Number(number) => u128::from(in_order(rank_of(number.double()))),
             SortKey::Temporal(temporal) if temporal.axis() == Axis::Length => {
                 u128::from(in_order(temporal.earliest))
             }
-            // The 15 bytes end before the seconds of a date-time; those of a time of day reach into
-            // the fraction.
+            // The 15 bytes end before the seconds of a date-time, but reach into the fraction of a
+            // time of day.
             SortKey::Temporal(temporal) if temporal.axis() == Axis::Clock => {
                 beginning(temporal.sort_text().as_bytes())
             }
@@ -120,8 +121,8 @@ impl SortKey {
         u128::from(self.rank()) << 120 | value
     }
 
-    /// Its place among texts, and what comes first of those with the same place: texts, dates,
-    /// times of day.
+    /// Returns the text that a key sorts by among texts, and the rank of its type among keys with
+    /// equal texts: texts, dates, times of day.
     fn place(&self) -> (Cow<'_, str>, u8) {
         match self {
             SortKey::Text(text) => (Cow::Borrowed(text), 0),
@@ -138,7 +139,7 @@ impl SortKey {
     }
 }
 
-/// The first 15 bytes of a text, as a number in the order of texts.
+/// Returns the first 15 bytes of a text as a number in the order of texts.
 fn beginning(text: &[u8]) -> u128 {
     // The first byte stays 0, because `lead` puts the rank there.
     let mut bytes = [0; 16];
@@ -150,17 +151,17 @@ fn beginning(text: &[u8]) -> u128 {
     u128::from_be_bytes(bytes)
 }
 
-/// A number without sign in the place of one with.
+/// Maps a signed number to an unsigned one in the same order.
 fn in_order(number: i64) -> u64 {
     // Flipping the sign bit moves negative numbers below the others.
     (number as u64) ^ (1 << 63)
 }
 
-/// The total order of values; NULL behind everything.
+/// Compares two keys in a total order; NULL is the greatest.
 ///
-/// Dates and times of one axis are in the order of time. Among other texts each sorts by
-/// [`Temporal::sort_text`], which is in the order of time too, so the order is transitive over
-/// texts, dates and times together.
+/// Dates and times with the same axis are compared as times. With other texts they are compared by
+/// [`Temporal::sort_text`], which preserves the order of time. So the order over texts, dates and
+/// times is transitive.
 pub(super) fn compare_keys(a: &SortKey, b: &SortKey) -> Ordering {
     match (a, b) {
         (SortKey::Number(a), SortKey::Number(b)) => a.total_cmp(*b),
@@ -176,7 +177,7 @@ pub(super) fn compare_keys(a: &SortKey, b: &SortKey) -> Ordering {
     }
 }
 
-/// The order of two rows by ORDER BY.
+/// Compares two rows by their keys of ORDER BY.
 pub(super) fn compare_rows(a: &[SortKey], b: &[SortKey], order: &[OrderKey]) -> Ordering {
     let mut keys = order.iter().zip(a.iter().zip(b)).map(|(key, (a, b))| {
         let ascending = compare_keys(a, b);

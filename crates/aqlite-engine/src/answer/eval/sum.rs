@@ -1,29 +1,29 @@
-//! Exact sums: the same whatever the order of the numbers, rounded once.
+//! Exact sums of doubles: independent of the order of the numbers, and rounded once.
 
 use super::natural::{power_of_two, rounded, whole};
 
-/// A sum of numbers as a superaccumulator: a limb for each 32 binary exponents has the sum of the
-/// numbers with these exponents, in units of the lowest.
+/// A sum of numbers as a superaccumulator. Each limb holds the sum of the numbers in a range of 32
+/// binary exponents, in units of the lowest exponent.
 ///
-/// A number has 53 binary digits, so it takes at most 85 bits of a limb, which has room for 2⁴² of
-/// them.
+/// A number has 53 binary digits, so it takes at most 85 bits of a limb. A limb has 128 bits, which
+/// is enough for 2⁴² numbers.
 #[derive(Clone, Default)]
 pub(super) struct Sum {
     limbs: Vec<i128>,
-    /// The position of the first limb: its lowest exponent is `first * LIMB_EXPONENTS`.
+    /// The position of the first stored limb, in steps of [`LIMB_EXPONENTS`] above [`LOWEST`].
     first: usize,
-    /// The sum of the numbers that are not finite.
+    /// The sum of the numbers that are infinite or NaN.
     infinite: f64,
-    /// Numbers that are still to be added, many at once.
+    /// A buffer of numbers that are added together.
     waiting: Vec<f64>,
 }
 
-/// Binary exponents of a limb.
+/// The number of binary exponents of a limb.
 const LIMB_EXPONENTS: usize = 32;
 /// The binary exponent of the lowest digit of the limb at position 0.
 const LOWEST: i32 = -1075;
-/// The number of numbers that are added together.
-const PIECE: usize = 1024;
+/// The number of buffered numbers that are added together.
+const BUFFER: usize = 1024;
 
 impl Sum {
     /// Returns the bytes of memory of the lists.
@@ -33,10 +33,11 @@ impl Sum {
 
     /// Adds numbers.
     pub fn add_all(&mut self, numbers: &[f64]) {
-        let (pieces, rest) = numbers.as_chunks::<PIECE>();
+        let (pieces, rest) = numbers.as_chunks::<BUFFER>();
         pieces.iter().for_each(|piece| self.add_piece(piece));
-        // The rest waits, because a piece is added faster than its numbers one by one.
-        if self.waiting.len() + rest.len() > PIECE {
+        // The numbers are buffered, because a full buffer is added faster than its numbers one by
+        // one.
+        if self.waiting.len() + rest.len() > BUFFER {
             self.flush();
         }
         self.waiting.extend_from_slice(rest);
@@ -49,7 +50,7 @@ impl Sum {
         self.waiting = waiting;
     }
 
-    /// Adds at most [`PIECE`] numbers.
+    /// Adds at most [`BUFFER`] numbers.
     fn add_piece(&mut self, numbers: &[f64]) {
         // Two exact sums replace up to 1024 additions to limbs.
         match two_sums(numbers) {
@@ -86,7 +87,7 @@ impl Sum {
         }
     }
 
-    /// Adds to a limb that does not exist yet.
+    /// Adds an amount to a limb that is not stored yet.
     fn widen(&mut self, position: usize, amount: i128) {
         if self.limbs.is_empty() {
             self.first = position;
@@ -104,7 +105,7 @@ impl Sum {
             .for_each(|limb| *limb += amount);
     }
 
-    /// All digits of the sum, where it is a whole number.
+    /// Returns all digits of the sum, or `None` if it is no whole number.
     pub fn whole(&mut self) -> Option<String> {
         self.flush();
         if self.infinite != 0.0 || self.infinite.is_nan() {
@@ -119,7 +120,7 @@ impl Sum {
         })
     }
 
-    /// The sum, rounded to the nearest number.
+    /// Returns the sum, rounded to the nearest double.
     pub fn value(&mut self) -> f64 {
         self.flush();
         if self.infinite != 0.0 || self.infinite.is_nan() {
@@ -130,12 +131,13 @@ impl Sum {
         if negative { -size } else { size }
     }
 
-    /// The size of the sum in digits of 32 bits, the lowest first, and whether it is negative.
+    /// Returns the absolute value of the sum as digits in base 2³², least significant first, and
+    /// whether the sum is negative.
     fn digits(&self) -> (Vec<u32>, bool) {
         // Limbs overlap and have signs. Carrying makes each a digit of 32 bits.
         let carried = |sign: i128| {
             let (mut digits, mut carry) = (Vec::new(), 0);
-            // Four more digits take what remains of the highest limb, which has 128 bits.
+            // Four more digits hold the carry of the highest limb, which has 128 bits.
             for limb in self.limbs.iter().map(|limb| limb * sign).chain([0; 4]) {
                 carry += limb;
                 // The low 32 bits are the digit. The arithmetic shift keeps the sign of the rest.
@@ -152,11 +154,11 @@ impl Sum {
     }
 }
 
-/// Two numbers whose sum is exactly that of at most [`PIECE`] numbers; `None` where these differ
-/// too much in size.
+/// Returns two numbers whose sum is exactly that of at most [`BUFFER`] numbers, or `None` if the
+/// numbers differ too much in magnitude.
 ///
-/// Adding and subtracting a large number cuts the low binary digits off. The rest of each number
-/// and the cut part are multiples of units so coarse that their sums need no rounding.
+/// Adding and subtracting a large constant removes the low binary digits of a number. The rest and
+/// the removed part are multiples of units so coarse that their sums need no rounding.
 fn two_sums(numbers: &[f64]) -> Option<[f64; 2]> {
     let (fours, rest) = numbers.as_chunks::<4>();
     let mut last = [0.0; 4];

@@ -1,21 +1,24 @@
-//! Row templates: what a query makes of a layout variant of fragments, found once and used for all
-//! of them.
+//! Evaluation by row templates: a query is compiled once for each layout variant, and the result is
+//! applied to all fragments of the variant.
 //!
-//! Population queries whose FROM names entries of a document (`… COMPOSITION c CONTAINS OBSERVATION
-//! o`, or several of them by AND) need no walk per document. Each entry class is an *anchor*: its
-//! tables are found by layout, its paths are expanded once for all fragments of a table that have
-//! the same of the items on the way, past one repeated group if there is one, and conditions on it
-//! are tested column by column. Where more decides, fragments are walked one by one. What passes is
-//! folded where only aggregates are asked for, else joined by document and put into document order.
+//! Queries of a population whose FROM names entries of a document (`… COMPOSITION c CONTAINS
+//! OBSERVATION o`, or several entries joined by AND) need no walk for each document. Each entry
+//! class is an *anchor*. Its tables are found by their layouts. Its paths are expanded once for all
+//! fragments with the same optional items, past one repeated group if there is one. Conditions
+//! about it are tested column by column. Fragments whose rows depend on more than this are walked
+//! one by one.
+//!
+//! The rows that pass are added to aggregates, or joined by document and sorted in document order.
 
 mod above;
 mod anchor_rows;
 mod children;
 mod count_join;
 mod join;
+mod sink;
 mod walk;
 
-use super::anchor_scan::{TableVariants, Without, group_expansion};
+use super::anchor_scan::{ChildlessParents, TableVariants, group_expansion};
 use super::anchors::{Anchors, Conjunct};
 use super::block::{Block, ParentRows};
 use super::condition::ConditionEvaluator;
@@ -23,7 +26,6 @@ use super::execution_path::ExecutionPath;
 use super::expand::Expander;
 use super::node::{Node, View};
 use super::output::Output;
-use super::projection::Projection;
 use super::scope::{Scope, table_of};
 use super::selection::Selection;
 use super::top_k::TopK;
@@ -37,45 +39,46 @@ use crate::document::{Batch, Table, absent_reads};
 use anchor_rows::AnchorRows;
 use aqlite_rm::order;
 use children::ChildrenOfStep;
+use sink::Sink;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// The approximate number of rows of a block; its working set fits the cache of the processor.
-const PIECE: usize = 1 << 12;
+/// The approximate number of rows of a block. Its working set fits the cache of the processor.
+const BLOCK_ROWS: usize = 1 << 12;
 
-/// Rows of one fragment, above which they are counted before they are made.
-const MANY: usize = 16;
+/// The number of rows of one fragment above which rows are counted before they are made.
+const MAX_UNCOUNTED_ROWS: usize = 16;
 
-/// The number of rows after which the host is asked whether the run was cancelled.
-const PATIENCE: usize = 1 << 16;
+/// The number of rows after which a run tests whether it was cancelled.
+const ROWS_PER_CHECK: usize = 1 << 16;
 
-/// Evaluates one plan over one batch by templates.
+/// An evaluator of one plan over one batch by row templates.
 pub(super) struct ByTemplate<'p, 'b> {
     pub plan: &'p Plan,
     pub anchors: &'p Anchors<'p>,
     pub batch: &'b Batch,
-    /// The numbers of the EHRs that the query names, ascending.
+    /// The numbers of the EHRs that the query names, ascending; `None` if it names none.
     pub ehrs: Option<Rc<[u32]>>,
     pub now: &'p str,
     pub budget: Budget,
     pub stopped: &'p dyn Fn() -> bool,
-    /// Of a population the documents with these numbers.
+    /// The range of document numbers that is evaluated, for queries of a population.
     pub slice: Range<u32>,
     pub work: &'b Work,
-    /// The units that were spent before.
+    /// The units of work that the run had spent before this evaluation.
     pub begun_at: u64,
-    /// The query wants any first rows: once it has them, other parts are not needed.
+    /// Whether any first rows are sufficient. Once there are enough, no other parts are needed.
     pub first_only: bool,
 }
 
 /// The reason why an evaluation by row templates ended early.
 pub(super) enum Abort {
-    /// The documents have more than one piece of work may take. No row was given to the output.
+    /// The slice needs more than one piece of work. No row has reached the output.
     Heavy,
     Failed(QueryError),
 }
 
-/// An invariant that does not hold.
+/// Returns the error of a broken invariant.
 fn broken(what: &'static str) -> Abort {
     Abort::Failed(QueryError::Broken(what))
 }
@@ -86,11 +89,10 @@ impl From<QueryError> for Abort {
     }
 }
 
-/// Units of work that a document may have on an average before its documents are evaluated in
-/// smaller pieces.
+/// The average units of work of a document above which a slice is split into smaller ones.
 const UNITS_OF_DOCUMENT: u64 = 1 << 14;
 
-/// Rows of one layout variant, before conditions are tested.
+/// Rows of one layout variant before conditions are tested.
 struct Ready<'b> {
     number: u32,
     variant: Rc<LayoutVariant>,
@@ -98,49 +100,35 @@ struct Ready<'b> {
     over: ParentRows,
 }
 
-/// The consumer of the rows of an anchor.
-enum Sink<'o, 'b> {
-    /// To the join.
-    AnchorRows(AnchorRows),
-    /// Into the aggregates.
-    Fold(&'o mut Output),
-    /// Into groups, whose keys are the values of these paths.
-    Group(&'o mut Output, Vec<usize>),
-    /// Out, to be put in order.
-    Sort(&'o mut Output),
-    /// Out.
-    Fill(Projection<'o, 'b>),
-}
-
-/// An anchor at work.
-struct Search<'s, 'p, 'b> {
+/// The state of the search for the rows of one anchor.
+struct AnchorSearch<'s, 'p, 'b> {
     trie: Option<&'p Trie>,
     conjuncts: &'s [Conjunct<'p>],
     scratch: Vec<Node>,
-    /// The rows since the last test for cancellation.
+    /// The number of rows since the last test for cancellation.
     done: usize,
     /// The top-k filter of a query with ORDER BY and LIMIT.
     first: Option<TopK<'b>>,
-    /// The blocks whose rows are complete, in the order of output.
+    /// The rows whose cells are complete, in the order of output.
     ready: Vec<Ready<'b>>,
-    /// Fragments with repeated groups whose child rows have no row: each has one row without them.
-    without: Vec<Without>,
-    /// The passing rows of fragments that were walked.
+    /// Parent rows whose child rows result in no row. Each results in one row without them.
+    childless: Vec<ChildlessParents>,
+    /// The rows of walked fragments that passed.
     walked: AnchorRows,
-    /// Of a costly query: what passed, not given to the sink yet.
+    /// The blocks that passed; a costly query passes them to the sink only at the end.
     tested: Vec<Block<'b>>,
-    /// The tables with children elsewhere.
+    /// The tables with parent rows, each with its layout variant.
     parents: Vec<(u32, Rc<LayoutVariant>)>,
-    /// Their children, together by the step that these are instances of.
+    /// The child rows of these parent rows, grouped by the step whose instances they are.
     steps: Vec<ChildrenOfStep>,
 }
 
 impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
-    /// Gives every passing row to the output.
+    /// Evaluates the query, and adds the rows that pass to the output.
     pub fn run(&self, output: &mut Output) -> Result<(), Abort> {
         let (per_anchor, rest_is_true) = self.anchors.split(self.plan);
         let scope = self.scope();
-        // With one anchor that decides all of WHERE, no anchors have to be joined.
+        // If one anchor decides all of WHERE, no anchors are joined.
         if let ([anchor], [conjuncts]) = (self.anchors.entries.as_slice(), per_anchor.as_slice())
             && rest_is_true
             && (self.consume_rows(anchor, conjuncts, &scope, output)?
@@ -148,7 +136,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         {
             return Ok(());
         }
-        // A count of pairs needs the number of rows of each document, not the rows.
+        // A count of pairs needs the number of rows of each document, and not the rows.
         if self.count_join(&scope, output)? {
             return Ok(());
         }
@@ -168,7 +156,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         let query = &self.plan.query;
         let mut tries = self.plan.tries.iter();
         let is_alone = tries.all(|t| t.variable == anchor.variable);
-        let (folds, keys) = (output.folds(query), output.key_paths(query));
+        let (folds, keys) = (output.has_only_group(query), output.key_paths(query));
         let mut sink = match keys {
             _ if !is_alone => return Ok(false),
             _ if folds => Sink::Fold(output),
@@ -178,12 +166,12 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         };
         let first = TopK::of(query, anchor.variable);
         self.search(anchor, conjuncts, scope, first, &mut sink)?;
-        output.took(u64::from(self.batch.places()));
+        output.advance_position(u64::from(self.batch.places()));
         Ok(true)
     }
 
     /// Copies the cells of the rows of a single anchor from columns. Returns false without effect
-    /// if the query needs more than a [`Projection`].
+    /// if the query needs more than a projection of columns.
     fn project_rows(
         &self,
         anchor: &'p ClassExpr,
@@ -197,12 +185,12 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         let mut sink = Sink::Fill(projection);
         self.search(anchor, conjuncts, scope, None, &mut sink)?;
         if let Sink::Fill(projection) = sink {
-            projection.finish(|| self.bear_objects())?;
+            projection.finish(|| self.check_objects())?;
         }
         Ok(true)
     }
 
-    /// Finds the rows of each anchor, in the order of FROM.
+    /// Finds the rows of each anchor. The result has the order of the anchors in FROM.
     fn rows_of_anchors(
         &self,
         per_anchor: &[Vec<Conjunct<'p>>],
@@ -210,7 +198,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         mut scope: Scope<'b>,
     ) -> Result<Vec<AnchorRows>, Abort> {
         let mut found: Vec<(usize, AnchorRows)> = Vec::new();
-        for at in most_asked_first(per_anchor) {
+        for at in search_order(per_anchor) {
             let (Some(anchor), Some(conjuncts)) =
                 (self.anchors.entries.get(at), per_anchor.get(at))
             else {
@@ -225,7 +213,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
                 anchor_rows.rows.sort_unstable();
                 // Later anchors need only the documents in which this one has rows.
                 if found.len() + 1 < per_anchor.len() {
-                    scope.narrow(anchor_rows.rows.iter().map(|(.., doc, _)| *doc));
+                    scope.narrow(anchor_rows.rows.iter().map(|row| row.document));
                 }
                 found.push((at, anchor_rows));
             }
@@ -251,7 +239,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         Expander {
             plan: self.plan,
             view,
-            most: self.budget.rows_of_variable(self.plan),
+            max_rows: self.budget.rows_of_variable(self.plan),
             plain: false,
         }
     }
@@ -260,8 +248,8 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         self.plan.tries.iter().find(|t| t.variable == expr.variable)
     }
 
-    /// Gives the rows of one anchor that pass its own conditions to a sink. TopK all is found,
-    /// then it is given: where it is too much for one piece of work, nothing of it.
+    /// Passes the rows of an anchor that satisfy its conjuncts to a sink. All rows are found first:
+    /// if they need more than one piece of work, none of them reaches the sink.
     fn search(
         &self,
         anchor: &'p ClassExpr,
@@ -270,22 +258,22 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         first: Option<TopK<'b>>,
         sink: &mut Sink<'_, 'b>,
     ) -> Result<(), Abort> {
-        let mut search = Search::new(self.trie_of(anchor), conjuncts, first, self.plan.width);
+        let mut search = AnchorSearch::new(self.trie_of(anchor), conjuncts, first, self.plan.width);
         match scope {
             Scope::Flagged(..) => self.find_all(&mut search, anchor, scope)?,
             Scope::Chosen(chosen) => self.find_chosen(&mut search, anchor, chosen)?,
         }
         // Checked before anything is output, so that smaller parts can be evaluated instead.
-        self.bear(search.rows())?;
-        self.give_found(&mut search, sink)?;
+        self.check_rows(search.rows())?;
+        self.emit_found(&mut search, sink)?;
         let held = search.first.take();
         let held = held.map(|first| first.release(&mut self.work.best_ranks.borrow_mut()));
         let mut held = held.into_iter().flatten();
-        Ok(held.try_for_each(|block| self.pass(&mut search, &block, sink))?)
+        Ok(held.try_for_each(|block| self.send_to_sink(&mut search, &block, sink))?)
     }
 
     /// Checks that `rows` rows can be made in one piece of work.
-    fn bear(&self, rows: u64) -> Result<(), Abort> {
+    fn check_rows(&self, rows: u64) -> Result<(), Abort> {
         let units = rows.saturating_mul(ROW);
         let most = self
             .work
@@ -299,9 +287,9 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         }
     }
 
-    /// Checks that the objects which were written stay within one piece of work, unless the slice
-    /// has only one document.
-    fn bear_objects(&self) -> Result<(), Abort> {
+    /// Checks that the objects written so far stay within one piece of work, unless the slice has
+    /// only one document.
+    fn check_objects(&self) -> Result<(), Abort> {
         self.work.check()?;
         if self.slice.len() > 1 && self.is_overdue(0) {
             Err(Abort::Heavy)
@@ -310,9 +298,9 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         }
     }
 
-    /// Checks that a costly query stays within one piece of work in this slice, `units` of future
-    /// work included.
-    fn bear_costs(&self, units: u64) -> Result<(), Abort> {
+    /// Checks that a costly query stays within one piece of work in this slice, including `units`
+    /// of future work.
+    fn check_costs(&self, units: u64) -> Result<(), Abort> {
         if self.plan.costly && self.is_overdue(units) {
             Err(Abort::Heavy)
         } else {
@@ -320,23 +308,23 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         }
     }
 
-    /// Returns whether this slice takes more than two pieces of work, `units` of future work
-    /// included.
+    /// Returns whether this slice needs more than two pieces of work, including `units` of future
+    /// work.
     fn is_overdue(&self, units: u64) -> bool {
         let spent = self.work.spent().saturating_sub(self.begun_at);
         spent.saturating_add(units) > self.work.piece().saturating_mul(2)
     }
 
-    /// Finds the candidate rows of a population. If the pairing of child rows and parent rows does
-    /// not matter, child rows are read alone.
+    /// Finds the candidate rows of a population. Child rows are read without their parent rows if
+    /// the pairs of parent rows and child rows do not matter.
     fn find_all(
         &self,
-        search: &mut Search<'_, 'p, 'b>,
+        search: &mut AnchorSearch<'_, 'p, 'b>,
         anchor: &'p ClassExpr,
         scope: &Scope<'b>,
     ) -> Result<(), Abort> {
         let found = self.sorted_tables(anchor, scope, &mut search.done)?;
-        // If anchors can contain one another, child rows of one may be rows of the other.
+        // If an anchor can contain another one, a child row of one can be a row of the other.
         let apart = search
             .trie
             .filter(|_| !anchor.class.may_contain(anchor.class));
@@ -349,17 +337,19 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             }
         }
         if let Some((trie, groups)) = groups {
-            search.without.extend(self.without(trie, &groups)?);
+            search
+                .childless
+                .extend(self.childless_parents(trie, &groups)?);
             let children = groups.children.into_iter();
             search.ready.extend(children.flat_map(ready_children));
         }
         Ok(())
     }
 
-    /// Finds what may pass of some fragments.
+    /// Finds the candidate rows among the listed fragments of a scope.
     fn find_chosen(
         &self,
-        search: &mut Search<'_, 'p, 'b>,
+        search: &mut AnchorSearch<'_, 'p, 'b>,
         anchor: &'p ClassExpr,
         chosen: &[u64],
     ) -> Result<(), Abort> {
@@ -377,10 +367,10 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         Ok(())
     }
 
-    /// Finds what may pass of rows of a table.
+    /// Finds the candidate rows among rows of a table.
     fn find_in_table(
         &self,
-        search: &mut Search<'_, 'p, 'b>,
+        search: &mut AnchorSearch<'_, 'p, 'b>,
         anchor: &'p ClassExpr,
         (table, number): (&'b Table, u32),
         rows: Selection<'b>,
@@ -398,25 +388,28 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         })
     }
 
-    /// Finds what may pass of rows of a layout variant.
+    /// Finds the candidate rows among rows of a layout variant.
     fn find_variant(
         &self,
-        search: &mut Search<'_, 'p, 'b>,
+        search: &mut AnchorSearch<'_, 'p, 'b>,
         (table, number): (&'b Table, u32),
         variant: Rc<LayoutVariant>,
         rows: Selection<'b>,
     ) -> Result<(), Abort> {
-        self.go_on(&mut search.done, rows.len())?;
-        let walk = |search: &mut Search<'_, 'p, 'b>, trie, rows: &[u32]| {
+        self.check_cancelled(&mut search.done, rows.len())?;
+        let walk = |search: &mut AnchorSearch<'_, 'p, 'b>, trie, rows: &[u32]| {
             rows.iter()
                 .try_for_each(|row| self.walk(search, trie, (table, number), *row))
         };
         match (&variant.expansion, search.trie) {
             (Expansion::Group(over), Some(trie)) => {
-                let (without, walked) =
-                    self.collect_child_rows(search, trie, over, number, &rows)?;
-                walk(search, trie, &walked)?;
-                search.without.push((number, Rc::clone(&variant), without));
+                let collected = self.collect_child_rows(search, trie, over, number, &rows)?;
+                walk(search, trie, &collected.walked)?;
+                search.childless.push(ChildlessParents {
+                    table: number,
+                    variant: Rc::clone(&variant),
+                    rows: collected.childless,
+                });
                 search.parents.push((number, variant));
             }
             (Expansion::Walk, Some(trie)) => walk(search, trie, &rows.rows())?,
@@ -430,10 +423,10 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         Ok(())
     }
 
-    /// Gives what passes of all that was found.
-    fn give_found(
+    /// Tests all candidate rows, and passes the rows that satisfy the conjuncts to the sink.
+    fn emit_found(
         &self,
-        search: &mut Search<'_, 'p, 'b>,
+        search: &mut AnchorSearch<'_, 'p, 'b>,
         sink: &mut Sink<'_, 'b>,
     ) -> Result<(), Abort> {
         for Ready {
@@ -443,22 +436,22 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             over,
         } in std::mem::take(&mut search.ready)
         {
-            self.give_pieces(search, &variant, (number, rows, over), sink)?;
+            self.emit_pieces(search, &variant, (number, rows, over), sink)?;
         }
-        for without in std::mem::take(&mut search.without) {
-            self.give_without(search, without, sink)?;
+        for parents in std::mem::take(&mut search.childless) {
+            self.emit_childless(search, parents, sink)?;
         }
         self.emit_child_rows(search, sink)?;
         let tested = std::mem::take(&mut search.tested);
         // Nothing of a costly query has been output yet, so it can still be split here.
-        self.bear_costs(self.units_of_output(&tested, &search.walked))?;
+        self.check_costs(self.units_of_output(&tested, &search.walked))?;
         tested
             .iter()
-            .try_for_each(|block| self.pass(search, block, sink))?;
-        Ok(self.give_walked(search, sink)?)
+            .try_for_each(|block| self.send_to_sink(search, block, sink))?;
+        Ok(self.emit_walked(search, sink)?)
     }
 
-    /// Returns the units of work that the output of these rows takes.
+    /// Returns the units of work for the output of rows.
     fn units_of_output(&self, tested: &[Block<'b>], walked: &AnchorRows) -> u64 {
         let rows = tested.iter().map(|block| block.rows.len()).sum::<usize>() + walked.rows.len();
         (rows as u64)
@@ -466,13 +459,18 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             .saturating_mul(self.plan.query.select.len() as u64)
     }
 
-    /// Outputs the rows of parent rows whose child rows have no row.
-    fn give_without(
+    /// Emits the rows of parent rows whose child rows result in no row.
+    fn emit_childless(
         &self,
-        search: &mut Search<'_, 'p, 'b>,
-        (number, variant, rows): Without,
+        search: &mut AnchorSearch<'_, 'p, 'b>,
+        parents: ChildlessParents,
         sink: &mut Sink<'_, 'b>,
     ) -> Result<(), Abort> {
+        let ChildlessParents {
+            table: number,
+            variant,
+            rows,
+        } = parents;
         let (Some(table), Some(over)) = (self.batch.table(number), group_expansion(&variant))
         else {
             return Err(broken("a table of parent rows has no repeated group"));
@@ -488,13 +486,13 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             order: 0,
             over: ParentRows::Nothing,
         };
-        self.give(search, block, sink)
+        self.emit_block(search, block, sink)
     }
 
-    /// Outputs the passing rows of one layout variant, in pieces of bounded size.
-    fn give_pieces(
+    /// Emits the rows of one layout variant in pieces of bounded size.
+    fn emit_pieces(
         &self,
-        search: &mut Search<'_, 'p, 'b>,
+        search: &mut AnchorSearch<'_, 'p, 'b>,
         variant: &LayoutVariant,
         (number, rows, over): (u32, Selection<'b>, ParentRows),
         sink: &mut Sink<'_, 'b>,
@@ -502,20 +500,21 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         let templates = variant
             .rows()
             .ok_or_else(|| broken("a layout variant has no rows"))?;
-        // Once a part was absent, the run only finds out which other parts it needs. The first rows
-        // of a layout variant need the same ones as the others, except where conditions differ.
+        // After a read of an absent part, the run only finds out which other parts it needs. The
+        // first rows of a layout variant need the same parts as the others, except where conditions
+        // differ.
         let probes = self.work.is_void() && !self.first_only;
-        if rows.len() <= PIECE && !probes {
-            return self.give_each(search, templates, (number, rows, over), sink);
+        if rows.len() <= BLOCK_ROWS && !probes {
+            return self.emit_templates(search, templates, (number, rows, over), sink);
         }
         let pieces = if probes {
-            rows.growing_pieces(PIECE)
+            rows.growing_pieces(BLOCK_ROWS)
         } else {
-            rows.pieces(PIECE)
+            rows.pieces(BLOCK_ROWS)
         };
         for rows in pieces {
             let before = absent_reads();
-            self.give_each(search, templates, (number, rows, over.clone()), sink)?;
+            self.emit_templates(search, templates, (number, rows, over.clone()), sink)?;
             if absent_reads() != before && !self.first_only {
                 break;
             }
@@ -523,10 +522,10 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         Ok(())
     }
 
-    /// Gives a block for each row of a template.
-    fn give_each(
+    /// Emits a block for each row template.
+    fn emit_templates(
         &self,
-        search: &mut Search<'_, 'p, 'b>,
+        search: &mut AnchorSearch<'_, 'p, 'b>,
         templates: &[Cells],
         (number, rows, over): (u32, Selection<'b>, ParentRows),
         sink: &mut Sink<'_, 'b>,
@@ -548,20 +547,20 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             over,
         };
         for (order, cells) in (0..).zip(others) {
-            self.give(
+            self.emit_block(
                 search,
                 block(order, cells, rows.clone(), over.clone()),
                 sink,
             )?;
         }
-        self.give(search, block(others.len() as u32, last, rows, over), sink)
+        self.emit_block(search, block(others.len() as u32, last, rows, over), sink)
     }
 
-    /// Gives what passes of a block; later, where only the first rows are wanted, or where the
-    /// query is costly.
-    fn give(
+    /// Tests a block, and passes its rows to the sink. The sink receives them later if only the
+    /// first rows are needed, or if the query is costly.
+    fn emit_block(
         &self,
-        search: &mut Search<'_, 'p, 'b>,
+        search: &mut AnchorSearch<'_, 'p, 'b>,
         mut block: Block<'b>,
         sink: &mut Sink<'_, 'b>,
     ) -> Result<(), Abort> {
@@ -573,48 +572,48 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         };
         match block {
             Some(block) if self.plan.costly => search.tested.push(block),
-            Some(block) => self.pass(search, &block, sink)?,
+            Some(block) => self.send_to_sink(search, &block, sink)?,
             None => {}
         }
         Ok(())
     }
 
-    /// Removes the rows of a block that the conjuncts of the anchor exclude.
+    /// Removes the rows of a block for which a conjunct of the anchor is not true.
     fn retain_passing(
         &self,
-        search: &mut Search<'_, 'p, 'b>,
+        search: &mut AnchorSearch<'_, 'p, 'b>,
         block: &mut Block<'b>,
     ) -> Result<(), Abort> {
-        self.go_on(&mut search.done, block.rows.len())?;
+        self.check_cancelled(&mut search.done, block.rows.len())?;
         // Once for a block: each column that is tested or shown is read once for each row.
         self.work.add(
             block.rows.len() as u64
                 * (1 + search.conjuncts.len() + self.plan.query.select.len()) as u64,
         );
-        let Search {
+        let AnchorSearch {
             conjuncts,
             scratch,
             done,
             ..
         } = search;
         let rows = block.rows.len();
-        if block.leave_out(conjuncts, self.view()) {
-            self.work.leave_out(rows);
+        if block.prune(conjuncts, self.view()) {
+            self.work.add_left_out(rows);
             return Ok(());
         }
         for conjunct in *conjuncts {
             block.retain(conjunct, self.evaluator(), scratch, &mut || {
-                self.bear_costs(0)?;
-                Ok(self.go_on(done, 0)?)
+                self.check_costs(0)?;
+                Ok(self.check_cancelled(done, 0)?)
             })?;
         }
         Ok(())
     }
 
-    /// Gives the rows of a block to a sink.
-    fn pass(
+    /// Passes the rows of a block to a sink.
+    fn send_to_sink(
         &self,
-        search: &mut Search<'_, 'p, 'b>,
+        search: &mut AnchorSearch<'_, 'p, 'b>,
         block: &Block<'b>,
         sink: &mut Sink<'_, 'b>,
     ) -> Result<(), QueryError> {
@@ -647,11 +646,11 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             block.fill(i, scratch);
             let evaluator = self.evaluator();
             let place = block.place(evaluator.view, i);
-            output.take_at(evaluator, scratch, place);
+            output.push_row_at(evaluator, scratch, place);
         }
     }
 
-    /// Adds the rows of a block to the rows of their anchor, for the join.
+    /// Adds the rows of a block to the rows of its anchor, for the join.
     fn keep_rows(&self, block: &Block<'b>, scratch: &mut [Node], anchor_rows: &mut AnchorRows) {
         anchor_rows.reserve(block.rows.len());
         for i in 0..block.rows.len() {
@@ -662,7 +661,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         }
     }
 
-    /// Notes where the rows of a block go, and what they are rows of.
+    /// Records the execution paths of a block: its sink and its parent rows.
     fn note(&self, sink: &Sink<'_, 'b>, over: &ParentRows) {
         let taken = &self.work.taken;
         taken.note(match sink {
@@ -680,11 +679,11 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         }
     }
 
-    /// Asks the host now and then whether to go on.
-    pub fn go_on(&self, done: &mut usize, rows: usize) -> Result<(), QueryError> {
-        // 16 more for each call, so that calls without rows count too.
+    /// Tests for cancellation and limits after a number of rows.
+    pub fn check_cancelled(&self, done: &mut usize, rows: usize) -> Result<(), QueryError> {
+        // A call without rows counts as 16 rows, so that such calls are tested too.
         *done += rows + 16;
-        if *done < PATIENCE {
+        if *done < ROWS_PER_CHECK {
             return Ok(());
         }
         *done = 0;
@@ -697,42 +696,22 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     }
 }
 
-impl Sink<'_, '_> {
-    /// Returns the number of rows held.
-    fn len(&self) -> usize {
-        match self {
-            Sink::AnchorRows(anchor_rows) => anchor_rows.rows.len(),
-            Sink::Fold(output) | Sink::Group(output, _) | Sink::Sort(output) => output.len(),
-            Sink::Fill(projection) => projection.len(),
-        }
-    }
-
-    /// Returns the approximate number of bytes held.
-    fn bytes(&self) -> usize {
-        match self {
-            Sink::AnchorRows(anchor_rows) => anchor_rows.bytes(),
-            Sink::Fold(output) | Sink::Group(output, _) | Sink::Sort(output) => output.bytes(),
-            Sink::Fill(projection) => projection.bytes(),
-        }
-    }
-}
-
-impl<'s, 'p, 'b> Search<'s, 'p, 'b> {
-    /// Creates a search that has found nothing yet, for rows of `width` nodes.
+impl<'s, 'p, 'b> AnchorSearch<'s, 'p, 'b> {
+    /// Creates a search without any rows. `width` is the number of nodes of a row.
     fn new(
         trie: Option<&'p Trie>,
         conjuncts: &'s [Conjunct<'p>],
         first: Option<TopK<'b>>,
         width: usize,
-    ) -> Search<'s, 'p, 'b> {
-        Search {
+    ) -> AnchorSearch<'s, 'p, 'b> {
+        AnchorSearch {
             trie,
             conjuncts,
             scratch: vec![Node::NONE; width],
             done: 0,
             first,
             ready: Vec::new(),
-            without: Vec::new(),
+            childless: Vec::new(),
             walked: AnchorRows::new(width),
             tested: Vec::new(),
             parents: Vec::new(),
@@ -740,16 +719,19 @@ impl<'s, 'p, 'b> Search<'s, 'p, 'b> {
         }
     }
 
-    /// Returns the number of rows, before they are tested.
+    /// Returns the number of candidate rows.
     fn rows(&self) -> u64 {
         let of = |variant: &LayoutVariant, rows: usize| {
             (variant.rows().map_or(0, <[Cells]>::len) as u64).saturating_mul(rows as u64)
         };
-        // Columns have one row of each fragment without cost: only multiplied rows are counted.
-        let ready = self
-            .ready
-            .iter()
-            .filter(|ready| ready.variant.rows().is_some_and(|rows| rows.len() > MANY));
+        // Single rows of fragments are columns, which cost nothing. Only multiplied rows are
+        // counted.
+        let ready = self.ready.iter().filter(|ready| {
+            ready
+                .variant
+                .rows()
+                .is_some_and(|rows| rows.len() > MAX_UNCOUNTED_ROWS)
+        });
         let ready = ready.map(|ready| of(&ready.variant, ready.rows.len()));
         let children = self
             .steps
@@ -762,7 +744,7 @@ impl<'s, 'p, 'b> Search<'s, 'p, 'b> {
     }
 }
 
-/// Returns the child rows of a table that are read without their parent rows.
+/// Returns the rows of child rows that are read without their parent rows.
 fn ready_children(children: TableVariants<'_>) -> impl Iterator<Item = Ready<'_>> {
     let number = children.number;
     children
@@ -776,9 +758,9 @@ fn ready_children(children: TableVariants<'_>) -> impl Iterator<Item = Ready<'_>
         })
 }
 
-/// The anchors in the order in which they are searched: those with conditions first, for they leave
-/// few documents to the others.
-fn most_asked_first(per_anchor: &[Vec<Conjunct<'_>>]) -> Vec<usize> {
+/// Returns the indexes of the anchors in the order of their search. Anchors with conjuncts come
+/// first, because they leave fewer documents to the others.
+fn search_order(per_anchor: &[Vec<Conjunct<'_>>]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..per_anchor.len()).collect();
     order::sort_by_key(&mut order, |at| {
         std::cmp::Reverse(per_anchor.get(*at).map_or(0, Vec::len))

@@ -1,27 +1,27 @@
 //! Top-k: rows that ORDER BY and LIMIT certainly exclude are removed before their cells are made.
 
 use super::block::{Block, NO_RANK};
-use super::execution_path::{ExecutionPath, Taken};
+use super::execution_path::{ExecutionPath, TakenPaths};
 use super::output::best_of;
 use crate::answer::query::{ColumnValue, Expr, OrderBy, Query};
 
-/// The best ranks of the rows that earlier slices of documents gave, so that later slices can leave
-/// out what they exclude. Only ranks that stand for exactly one number are among them.
+/// The best ranks of the rows of earlier slices of documents. Later slices leave out rows that
+/// cannot be among the first k. A rank is included only if it determines its number exactly.
 #[derive(Clone, Debug, Default)]
 pub(super) struct BestRanks {
-    /// At most k, ascending.
+    /// At most k ranks in ascending order.
     ranks: Vec<i64>,
-    /// Those of the slice that is being evaluated, which may be evaluated again.
+    /// The ranks of the current slice, which may be evaluated again.
     pending: Vec<i64>,
 }
 
-/// The largest k for which ranks are carried from slice to slice.
-const CARRIED: usize = 4096;
+/// The largest k for which ranks are kept from slice to slice.
+const MAX_CARRIED_RANKS: usize = 4096;
 
 impl BestRanks {
-    /// Adds the ranks of a slice whose rows are all in the output.
+    /// Includes the ranks of a slice whose rows are all in the output.
     pub fn commit(&mut self, wanted: Option<usize>) {
-        let Some(wanted) = wanted.filter(|wanted| *wanted <= CARRIED) else {
+        let Some(wanted) = wanted.filter(|wanted| *wanted <= MAX_CARRIED_RANKS) else {
             return self.discard();
         };
         self.ranks.append(&mut self.pending);
@@ -29,34 +29,35 @@ impl BestRanks {
         self.ranks.truncate(wanted);
     }
 
-    /// Forgets the ranks of a slice that is evaluated again.
+    /// Discards the ranks of a slice that is evaluated again.
     pub fn discard(&mut self) {
         self.pending.clear();
     }
 
-    /// The rank of the last of the k best rows, if there are as many.
+    /// Returns the rank of the k-th row; `None` if there are fewer rows.
     fn last(&self, wanted: usize) -> Option<i64> {
         self.ranks.get(wanted.checked_sub(1)?).copied()
     }
 }
 
-/// A filter that collects all blocks, then removes the rows beyond the first k in ORDER BY.
+/// A filter that collects all blocks, then removes the rows that cannot be among the first k in
+/// ORDER BY.
 pub(super) struct TopK<'b> {
     path: usize,
     descending: bool,
     wanted: usize,
-    /// Whether rows with equal values of the path come in default order.
+    /// Whether the path is the only sort key, so that rows with equal values have default order.
     is_only_key: bool,
-    /// The blocks, and whether they are of numbers.
+    /// The blocks, each with whether its values are numbers.
     blocks: Vec<(Block<'b>, bool)>,
-    /// The ranks of the rows, block by block; the best has the lowest rank. A row without a rank
-    /// is never removed.
+    /// The ranks of the rows, block by block. The best row has the lowest rank. A row without a
+    /// rank is never removed.
     ranks: Vec<i64>,
 }
 
 impl<'b> TopK<'b> {
-    /// For a query that orders by a path of a variable before all else and wants its first rows
-    /// only.
+    /// Creates the filter for a query with LIMIT whose first sort key is a path of a variable;
+    /// `None` for any other query.
     pub fn of(query: &Query, variable: usize) -> Option<TopK<'b>> {
         let key = query.order.first()?;
         let path = match key.key {
@@ -82,8 +83,8 @@ impl<'b> TopK<'b> {
         })
     }
 
-    /// Keeps a block for the end; returns it if its rows have no ranks.
-    pub fn hold(&mut self, block: Block<'b>, taken: &Taken) -> Option<Block<'b>> {
+    /// Collects a block. Returns it if its rows have no ranks, so that the filter cannot apply.
+    pub fn hold(&mut self, block: Block<'b>, taken: &TakenPaths) -> Option<Block<'b>> {
         let start = self.ranks.len();
         self.ranks.reserve(block.rows.len());
         if !block.add_ranks(self.path, &mut self.ranks) {
@@ -109,12 +110,12 @@ impl<'b> TopK<'b> {
         None
     }
 
-    /// The blocks with the rows that are left. `best` has the ranks of earlier slices, and gets
-    /// those of this one.
+    /// Returns the blocks with the remaining rows. `best` has the ranks of earlier slices, and
+    /// receives those of this one.
     pub fn release(self, best: &mut BestRanks) -> Vec<Block<'b>> {
         // Ranks of numbers and of times cannot be compared, so each kind has its own limit.
         let (numbers, points) = (self.worst(true), self.worst(false));
-        // A row of a later slice loses against equal rows of earlier ones.
+        // In default order, a row of a later slice follows equal rows of earlier slices.
         let last = best.last(self.wanted).filter(|_| self.is_only_key);
         let (path, mut ranks) = (self.path, self.ranks.into_iter());
         let blocks = self.blocks.into_iter();
@@ -140,7 +141,7 @@ impl<'b> TopK<'b> {
         released.collect()
     }
 
-    /// The rank of the last row that the window may reach, of numbers or of points in time.
+    /// Returns the greatest rank, of numbers or of points in time, that can be among the first k.
     fn worst(&self, of_numbers: bool) -> i64 {
         let of_kind = self
             .blocks
@@ -148,7 +149,7 @@ impl<'b> TopK<'b> {
             .filter(|(_, kind)| *kind == of_numbers)
             .map(|(block, _)| block.rows.len())
             .sum();
-        // All rows of this kind may be among the first k.
+        // All rows of this kind can be among the first k.
         if of_kind <= self.wanted {
             return i64::MAX;
         }
@@ -161,7 +162,7 @@ impl<'b> TopK<'b> {
         worst.unwrap_or(i64::MAX)
     }
 
-    /// Returns the ranks of the rows of numbers or of points in time, of which there are `count`.
+    /// Returns the ranks of the rows of numbers or of points in time; `count` is their number.
     fn ranks_of(&self, of_numbers: bool, count: usize) -> Vec<i64> {
         let mut start = 0;
         let mut own = Vec::with_capacity(count);
@@ -182,7 +183,7 @@ impl<'b> TopK<'b> {
     }
 }
 
-/// Returns the number at `place` of the numbers in ascending order.
+/// Returns the number at an index of the numbers in ascending order.
 fn nth_smallest(mut numbers: Vec<i64>, place: usize) -> Option<i64> {
     (place < numbers.len()).then(|| *numbers.select_nth_unstable(place).1)
 }

@@ -1,4 +1,4 @@
-//! Values of rows and how they compare: magnitudes, temporal keys, texts, three-valued.
+//! Values of rows and their comparison in three-valued logic: numbers, temporal values and texts.
 
 use super::node::{Node, View};
 use crate::answer::query::{CompareOp, Literal, Members};
@@ -12,7 +12,7 @@ use std::cmp::Ordering;
 /// The value of an expression for one row.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value<'a> {
-    /// NULL: missing, unbound, not alive.
+    /// NULL: missing or unbound.
     Null,
     /// A boolean.
     Boolean(bool),
@@ -22,19 +22,19 @@ pub(super) enum Value<'a> {
     Text(Cow<'a, str>),
     /// The text of a stored date, time, date-time or duration.
     Temporal(TemporalKind, Cow<'a, str>),
-    /// A whole DV_DATE, DV_TIME, DV_DATE_TIME or DV_DURATION: comparable with temporal values.
+    /// A whole DV_DATE, DV_TIME, DV_DATE_TIME or DV_DURATION, which is comparable with temporal
+    /// values.
     TemporalObject(TemporalKind, &'a str),
-    /// A whole DV_TEXT: in ORDER BY and functions it counts as its text, and no comparison with it
-    /// is true.
+    /// A whole DV_TEXT. ORDER BY and functions use its text. Comparisons with it are never true.
     TextObject(&'a str),
-    /// Text of a URL parameter.
+    /// The text of a URL parameter, whose type follows from the other side of a comparison.
     Untyped(&'a str),
     /// Any other object.
     Object,
 }
 
 impl<'b> View<'b> {
-    /// The value of a node.
+    /// Returns the value of a node.
     pub fn value(self, node: Node) -> Value<'b> {
         if node.is_none() {
             return Value::Null;
@@ -43,7 +43,8 @@ impl<'b> View<'b> {
             Some(Leaf::Number(number)) => Value::Number(self.exact(node, number)),
             Some(Leaf::Boolean(flag)) => Value::Boolean(flag),
             Some(Leaf::Text(text)) => match self.holder(node) {
-                // Only the value of a temporal class is a time, not a text of another attribute.
+                // Only the attribute `value` of a temporal class is a temporal value; other texts
+                // of it are not.
                 Some((class, Attr::VALUE)) => TemporalKind::for_class(class)
                     .map_or(Value::Text(text.into()), |kind| {
                         Value::Temporal(kind, text.into())
@@ -66,7 +67,7 @@ impl<'b> View<'b> {
             Cls::DV_QUANTITY | Cls::DV_COUNT => number(Attr::MAGNITUDE),
             Cls::DV_ORDINAL | Cls::DV_SCALE => number(Attr::VALUE),
             Cls::DV_PROPORTION => match (number(Attr::NUMERATOR), number(Attr::DENOMINATOR)) {
-                // Without a quotient the proportion cannot be compared.
+                // A proportion with denominator 0 cannot be compared.
                 (Value::Number(n), Value::Number(d)) if d.double() != 0.0 => {
                     Value::Number(n.quotient(d))
                 }
@@ -87,7 +88,7 @@ impl<'b> View<'b> {
 }
 
 impl<'a> Value<'a> {
-    /// The value of a literal.
+    /// Creates the value of a literal.
     pub fn of_literal(literal: &'a Literal) -> Value<'a> {
         match literal {
             Literal::Null => Value::Null,
@@ -98,7 +99,8 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The text, for LIKE and string functions: a date as it is written, never a number.
+    /// Returns the text for LIKE and functions of texts: a date as it is written, and never a
+    /// number.
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Value::Text(text) | Value::Temporal(_, text) => Some(text),
@@ -109,8 +111,8 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The temporal key: of a stored value by its kind, of a text by the other side of the
-    /// comparison, else by its content.
+    /// Returns the temporal value: of a stored value by its own kind, of a text by the kind of the
+    /// other side of the comparison, or else by its content.
     fn key(&self, other: &Value<'_>) -> Option<Temporal> {
         match (self, other) {
             (Value::Temporal(kind, text), _) => Temporal::parse(*kind, text),
@@ -123,7 +125,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The number, for arithmetic: a whole duration is its seconds.
+    /// Returns the number for arithmetic. A whole duration is converted to seconds.
     pub fn as_number(&self) -> Option<Exact> {
         match self {
             Value::Number(number) => Some(*number),
@@ -137,7 +139,8 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Whether a value equals one of a list: as comparing it with each would say, by lookups.
+/// Returns whether a value equals a member. The outcome is that of comparing it with each member,
+/// but found by lookups.
 pub(super) fn member(value: &Value<'_>, members: &Members) -> Option<bool> {
     match value {
         Value::Number(number) => members.has_number(*number),
@@ -151,7 +154,7 @@ pub(super) fn member(value: &Value<'_>, members: &Members) -> Option<bool> {
     }
 }
 
-/// The same by comparing the value with each: what the lookups must agree with.
+/// Compares a value with each member. Lookups must have the same outcome.
 fn one_by_one(value: &Value<'_>, members: &Members) -> Option<bool> {
     let mut found = Some(false);
     for literal in members.literals() {
@@ -164,14 +167,14 @@ fn one_by_one(value: &Value<'_>, members: &Members) -> Option<bool> {
     found
 }
 
-/// Bytes of a temporal value whose reading the base cost of a comparison covers.
-const USUAL: usize = 64;
+/// The bytes of a temporal value whose parsing is included in the base cost of a comparison.
+const CHEAP_TEMPORAL_BYTES: usize = 64;
 
-/// The cost of reading a byte of a temporal value, relative to comparing a byte.
-const READING: usize = 32;
+/// The cost of parsing a byte of a temporal value, relative to comparing a byte.
+const COST_OF_TEMPORAL_BYTE: usize = 32;
 
 /// Returns an upper bound of the bytes that a comparison of two values reads: the length of the
-/// shorter text, or none where different lengths decide. Long temporal texts count more.
+/// shorter text, or 0 if different lengths decide. Long temporal texts count more.
 pub(super) fn compared_bytes(left: &Value<'_>, op: CompareOp, right: &Value<'_>) -> usize {
     let (Some(a), Some(b)) = (left.as_text(), right.as_text()) else {
         return 0;
@@ -179,7 +182,11 @@ pub(super) fn compared_bytes(left: &Value<'_>, op: CompareOp, right: &Value<'_>)
     let is_temporal =
         |value: &Value<'_>| matches!(value, Value::Temporal(..) | Value::TemporalObject(..));
     if is_temporal(left) || is_temporal(right) {
-        let read = |text: &str| text.len().saturating_sub(USUAL).saturating_mul(READING);
+        let read = |text: &str| {
+            text.len()
+                .saturating_sub(CHEAP_TEMPORAL_BYTES)
+                .saturating_mul(COST_OF_TEMPORAL_BYTE)
+        };
         read(a).saturating_add(read(b))
     } else if matches!(op, CompareOp::Eq | CompareOp::Ne) && a.len() != b.len() {
         0
@@ -207,8 +214,8 @@ pub(super) fn compare(left: &Value<'_>, op: CompareOp, right: &Value<'_>) -> Opt
     }
 }
 
-/// Temporal values by their keys. Where a text is none of the same axis: as strings, if the other
-/// side is a text too; unknown, if it is a whole object.
+/// Compares temporal values. If a text is no temporal value of the same axis, texts are compared as
+/// strings, and the comparison with a whole object is unknown.
 fn compare_temporal(left: &Value<'_>, op: CompareOp, right: &Value<'_>) -> Option<bool> {
     let (a, b) = (left.as_text()?, right.as_text()?);
     let (x, y) = (left.key(right), right.key(left));
@@ -238,7 +245,7 @@ fn typed<'a>(text: &'a str, other: &Value<'_>) -> Value<'a> {
     }
 }
 
-/// Returns whether an order satisfies an operator.
+/// Returns whether an ordering satisfies an operator.
 pub(super) fn holds(op: CompareOp, order: Ordering) -> bool {
     match op {
         CompareOp::Eq => order.is_eq(),
@@ -256,8 +263,8 @@ mod tests {
     use crate::answer::query::List;
     use aqlite_rm::arbitrary::Generator;
 
-    /// Literals that meet each other in every way: equal by value and not by text, on other axes,
-    /// of other types.
+    /// Returns literals that cover all combinations: equal by value and different as text, on other
+    /// axes, of other types.
     fn literals() -> Vec<Literal> {
         let text = |t: &str| Literal::Text(t.into());
         let untyped = |t: &str| Literal::Untyped(t.into());
@@ -338,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn lookups_say_what_comparing_with_each_member_says() {
+    fn lookups_agree_with_comparisons_with_each_member() {
         let (literals, values) = (literals(), values());
         for seed in 0..2_000 {
             let mut random = Generator::new(seed);

@@ -1,9 +1,9 @@
-//! Objects derived from all documents of an EHR: its lists of references, and the containers of its
-//! versions.
+//! Objects that are derived from all documents of an EHR: its lists of references, and its
+//! versioned objects.
 //!
-//! Both are fragments like any other, in tables of their own, numbered from [`DERIVED`] on. They
-//! are made when a query first needs one, and made again after a change. A batch without the old
-//! versions lacks the objects that only these name.
+//! Both are fragments in tables of their own, whose numbers begin at [`DERIVED`]. They are computed
+//! when a query first needs them, and discarded by every change. A batch without old versions lacks
+//! the objects that only occur in old versions.
 
 use super::{Batch, Doc, Fragment, ObjectKind};
 use crate::document::pack::pack;
@@ -12,15 +12,18 @@ use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::tree::{Kind, NodeId, Tree};
 use std::collections::HashMap;
 
-/// The number of the first table of derived fragments.
+/// The number of the first table of derived objects.
 pub(super) const DERIVED: u32 = 1 << 31;
+
+/// The invariant that does not hold if a document has no object id.
+const NO_OBJECT_ID: &str = "a document has no object id";
 
 /// A VERSIONED_OBJECT and its versions.
 #[derive(Debug)]
 pub struct Container {
-    /// The object itself; its table names the first version as its document.
+    /// The fragment of the VERSIONED_OBJECT. Its table stores the first version as its document.
     pub fragment: Fragment,
-    /// The numbers of its versions, oldest first.
+    /// The documents of its versions, oldest first.
     pub docs: Vec<u32>,
 }
 
@@ -28,15 +31,15 @@ pub struct Container {
 #[derive(Debug)]
 pub(super) struct Derived {
     pub batch: Batch,
-    /// The references of each EHR.
+    /// The fragment with the references of each EHR.
     references: Vec<Option<Fragment>>,
-    /// The containers of each EHR, in order of creation.
+    /// The versioned objects of each EHR, in order of creation.
     containers: Vec<Vec<Container>>,
 }
 
 impl Batch {
-    /// An EHR as far as it refers to others: `contributions`, `directory`, `folders`,
-    /// `compositions`.
+    /// Returns the object with the references of an EHR: its attributes `contributions`,
+    /// `directory`, `folders` and `compositions`.
     pub fn references(&self, ehr: u32) -> Option<Fragment> {
         self.derived()
             .references
@@ -45,7 +48,7 @@ impl Batch {
             .flatten()
     }
 
-    /// The versioned objects of an EHR, in order of creation.
+    /// Returns the versioned objects of an EHR, in order of creation.
     pub fn containers(&self, ehr: u32) -> &[Container] {
         self.derived()
             .containers
@@ -72,9 +75,17 @@ impl Batch {
             let objects = if exists {
                 self.objects_of(ehr)
             } else {
-                Vec::new()
+                Some(Vec::new())
+            };
+            let Some(objects) = objects else {
+                derived.batch.broken = Some(NO_OBJECT_ID);
+                return derived;
             };
             let references = exists.then(|| self.references_tree(ehr, &objects));
+            if references.as_ref().is_some_and(Option::is_none) {
+                derived.batch.broken = Some(NO_OBJECT_ID);
+            }
+            let references = references.flatten();
             let references = references.and_then(|tree| derived.batch.add_tree(ehr, &tree));
             derived.references.push(references);
             let containers = self.containers_of(ehr, objects, &mut derived.batch);
@@ -83,7 +94,8 @@ impl Batch {
         derived
     }
 
-    /// Adds the versioned objects of an EHR to a batch. `objects` are the versions of each.
+    /// Adds the versioned objects of an EHR to `batch`. `objects` has the documents of each of
+    /// them.
     fn containers_of(&self, ehr: u32, objects: Vec<Vec<u32>>, batch: &mut Batch) -> Vec<Container> {
         let Some(owner) = self.ehr_id(ehr) else {
             batch.broken = Some("an EHR has no id");
@@ -99,7 +111,7 @@ impl Batch {
             });
             match tree {
                 Some(fragment) => containers.push(Container { fragment, docs }),
-                None => batch.broken = Some("an object has no version, or no time"),
+                None => batch.broken = Some("an object has no version, no time or no id"),
             }
         }
         containers
@@ -110,24 +122,25 @@ impl Batch {
         Some(self.add_root(doc, &packed))
     }
 
-    /// The versions of each object of an EHR.
-    fn objects_of(&self, ehr: u32) -> Vec<Vec<u32>> {
+    /// Returns the documents of each versioned object of an EHR, in order of creation. `None` if a
+    /// document has no object id: documents without one must not become one object.
+    fn objects_of(&self, ehr: u32) -> Option<Vec<Vec<u32>>> {
         let mut objects: Vec<Vec<u32>> = Vec::new();
         let mut known: HashMap<&str, usize> = HashMap::new();
         for number in self.docs_of(ehr) {
-            let at = *known.entry(self.object_id(*number)).or_insert_with(|| {
-                objects.push(Vec::new());
-                objects.len() - 1
-            });
-            objects
-                .get_mut(at)
-                .into_iter()
-                .for_each(|docs| docs.push(*number));
+            let at = *known
+                .entry(self.find_object_id(*number)?)
+                .or_insert_with(|| {
+                    objects.push(Vec::new());
+                    objects.len() - 1
+                });
+            objects.get_mut(at)?.push(*number);
         }
-        objects
+        Some(objects)
     }
 
-    fn references_tree(&self, ehr: u32, objects: &[Vec<u32>]) -> Tree {
+    /// Creates the object with the references of an EHR. `None` if a document has no object id.
+    fn references_tree(&self, ehr: u32, objects: &[Vec<u32>]) -> Option<Tree> {
         let mut tree = Tree::new();
         let root = tree.push_object(None, None, Cls::EHR);
         let contributions = self.contributions_of(ehr);
@@ -151,7 +164,7 @@ impl Batch {
                 &mut tree,
                 root,
                 Some(Attr::DIRECTORY),
-                self.object_id(directory),
+                self.find_object_id(directory)?,
                 Cls::VERSIONED_FOLDER.name(),
             );
         }
@@ -159,13 +172,12 @@ impl Batch {
             (Attr::FOLDERS, ObjectKind::Folder),
             (Attr::COMPOSITIONS, ObjectKind::Composition),
         ] {
-            let ids: Vec<&str> = of_kind(kind)
-                .map(|(number, _)| self.object_id(number))
-                .collect();
+            let ids = of_kind(kind).map(|(number, _)| self.find_object_id(number));
+            let ids: Vec<&str> = ids.collect::<Option<_>>()?;
             push_references(&mut tree, root, attr, &ids, container_class(kind).name());
         }
         tree.close(root);
-        tree
+        Some(tree)
     }
 
     /// Returns the ids of the contributions of an EHR, in commit order.
@@ -180,7 +192,8 @@ impl Batch {
         contributions
     }
 
-    /// Returns the versioned object of a first version; `None` if that has no time.
+    /// Creates the versioned object of a first version; `None` if the version has no time or no
+    /// object id.
     fn container_tree(&self, number: u32, first: Doc, owner: &str) -> Option<Tree> {
         let created = self.text_along(
             first.version,
@@ -193,7 +206,7 @@ impl Batch {
             root,
             Attr::UID,
             Cls::HIER_OBJECT_ID,
-            self.object_id(number),
+            self.find_object_id(number)?,
         );
         push_reference(
             &mut tree,

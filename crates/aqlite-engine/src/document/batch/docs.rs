@@ -42,7 +42,7 @@ impl ObjectKind {
         .find(|kind| kind.number() == number)
     }
 
-    /// The class of its documents.
+    /// Returns the class of its documents.
     pub fn class(self) -> Cls {
         match self {
             ObjectKind::Composition => Cls::COMPOSITION,
@@ -66,26 +66,27 @@ pub struct DocRow {
     pub ordinal: u64,
     /// Whether this is the newest version of its object.
     pub latest: bool,
-    /// Whether this is a version that says that the object is deleted.
+    /// Whether this version is a deletion.
     pub deleted: bool,
 }
 
 /// A document of a batch.
 #[derive(Clone, Copy, Debug)]
 pub struct Doc {
-    /// Its number in the batch.
+    /// The number of the document in the batch.
     pub document: u32,
     /// The number of its EHR in the batch.
     pub ehr: u32,
     /// The metadata.
     pub row: DocState,
-    /// The fragment of the ORIGINAL_VERSION.
+    /// The fragment of the ORIGINAL_VERSION or IMPORTED_VERSION.
     pub version: Fragment,
-    /// The fragment of its data; a deletion has none.
+    /// The fragment of the data; `None` for a deletion.
     pub data: Option<Fragment>,
 }
 
-/// The part of a [`super::DocRow`] that a batch stores; the object id is part of the version uid.
+/// The metadata of a document version that a batch stores. The object id is part of the version
+/// uid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DocState {
     /// The kind of the versioned object.
@@ -96,40 +97,41 @@ pub struct DocState {
     pub ordinal: u64,
     /// Whether this is the newest version of its object.
     pub latest: bool,
-    /// Whether this is a version that says that the object is deleted.
+    /// Whether this version is a deletion.
     pub deleted: bool,
 }
 
-/// The documents, in commit order.
+/// The metadata of the documents of a batch, in commit order.
 #[derive(Clone, Debug, Default)]
 pub(in crate::document) struct Docs {
-    /// Shared by the batches of one segment in its states.
+    /// The columns that are shared by all states of the batch of a segment.
     fixed: Arc<Fixed>,
-    /// Absent in a batch of a segment until a query reads a whole document.
-    pub places: Part<Places>,
-    marks: Vec<Marks>,
+    /// The fragments of each document. They are absent in a batch of a segment until a query reads
+    /// a whole document.
+    pub places: Part<DocumentFragments>,
+    marks: Vec<DocumentFlags>,
     live: Vec<bool>,
 }
 
-/// The columns that never change.
+/// The columns that are never changed.
 #[derive(Clone, Debug, Default)]
 struct Fixed {
     ehrs: Vec<u32>,
     ordinals: Vec<u64>,
 }
 
-/// The columns that only queries about whole documents read.
+/// The fragments of each document, which only queries about whole documents read.
 #[derive(Clone, Debug, Default)]
-pub(in crate::document) struct Places {
+pub(in crate::document) struct DocumentFragments {
     pub numbers: Vec<u32>,
     pub versions: Vec<Fragment>,
     /// [`Fragment::NONE`] for a deletion.
     pub data: Vec<Fragment>,
 }
 
-/// The fields of a [`DocState`] with few values.
+/// The fields of a [`DocState`] that have few distinct values.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::document) struct Marks {
+pub(in crate::document) struct DocumentFlags {
     pub kind: ObjectKind,
     pub latest: bool,
     pub deleted: bool,
@@ -141,12 +143,13 @@ impl Docs {
     }
 
     /// Returns the fields of all documents that have few values.
-    pub fn marks(&self) -> &[Marks] {
+    pub fn marks(&self) -> &[DocumentFlags] {
         &self.marks
     }
 
-    /// Adds a document behind all others; it is alive until that is found out. `false` if the
-    /// places of documents are loaded later, so that none can be added.
+    /// Adds a document behind all others. Population queries read it until [`Docs::set_live`]
+    /// excludes it. Returns false if the fragments of documents are loaded on demand, so that none
+    /// can be added.
     pub fn push(&mut self, doc: &Doc) -> bool {
         let Some(places) = self.places.owned() else {
             return false;
@@ -157,7 +160,7 @@ impl Docs {
         let fixed = Arc::make_mut(&mut self.fixed);
         push(&mut fixed.ehrs, doc.ehr);
         push(&mut fixed.ordinals, doc.row.ordinal);
-        let marks = Marks {
+        let marks = DocumentFlags {
             kind: doc.row.kind,
             latest: doc.row.latest,
             deleted: doc.row.deleted,
@@ -167,9 +170,9 @@ impl Docs {
         true
     }
 
-    /// Creates documents whose places are loaded later, each alive. The lists have equal lengths,
-    /// and the ordinals ascend.
-    pub fn late(ehrs: Vec<u32>, ordinals: Vec<u64>, marks: Vec<Marks>) -> Docs {
+    /// Creates documents whose fragments are loaded on demand, each of which population queries
+    /// read. The lists have equal lengths, and the ordinals ascend.
+    pub fn late(ehrs: Vec<u32>, ordinals: Vec<u64>, marks: Vec<DocumentFlags>) -> Docs {
         Docs {
             live: vec![true; marks.len()],
             fixed: Arc::new(Fixed { ehrs, ordinals }),
@@ -178,8 +181,8 @@ impl Docs {
         }
     }
 
-    /// Returns the documents with absent places after the versions with the ordinals `superseded`
-    /// were superseded. Population queries read the EHRs that `is_queryable` marks by number.
+    /// Returns the documents after the versions with the ordinals `superseded` were superseded,
+    /// without their fragments. `is_queryable` has for each EHR whether population queries read it.
     /// `None` if a document has no EHR.
     pub fn in_state(&self, superseded: &[u64], is_queryable: &[Option<bool>]) -> Option<Docs> {
         let mut marks = self.marks.clone();
@@ -189,9 +192,9 @@ impl Docs {
         self.with_marks(marks, is_queryable)
     }
 
-    /// Returns the documents with absent places as they were before the versions with ordinals
-    /// above `until` were committed. The versions with the ordinals `revived` were the latest ones
-    /// then. `None` if a document has no EHR.
+    /// Returns the documents as they were before the versions with ordinals above `until` were
+    /// committed, without their fragments. The versions with the ordinals `revived` were the latest
+    /// ones then. `None` if a document has no EHR.
     pub fn in_past(
         &self,
         revived: &[u64],
@@ -202,21 +205,21 @@ impl Docs {
         for document in revived.iter().filter_map(|at| self.at_ordinal(*at)) {
             marks.get_mut(document as usize)?.latest = true;
         }
-        // Later versions are hidden as if they were superseded: only scans of the latest versions
-        // read older states.
+        // Later versions are hidden as if they were superseded, because only scans of the latest
+        // versions read older states.
         let end = self.fixed.ordinals.partition_point(|at| *at <= until);
         let later = marks.get_mut(end..)?.iter_mut();
         later.for_each(|marks| marks.latest = false);
         self.with_marks(marks, is_queryable)
     }
 
-    /// Returns the documents with absent places. `None` if a document has no EHR.
+    /// Returns the documents without their fragments. `None` if a document has no EHR.
     pub fn without_places(&self, is_queryable: &[Option<bool>]) -> Option<Docs> {
         self.with_marks(self.marks.clone(), is_queryable)
     }
 
-    fn with_marks(&self, marks: Vec<Marks>, is_queryable: &[Option<bool>]) -> Option<Docs> {
-        let lives = |(marks, ehr): (&Marks, &u32)| {
+    fn with_marks(&self, marks: Vec<DocumentFlags>, is_queryable: &[Option<bool>]) -> Option<Docs> {
+        let lives = |(marks, ehr): (&DocumentFlags, &u32)| {
             let is_queryable = *is_queryable.get(*ehr as usize)? == Some(true);
             Some(is_queryable && marks.latest && !marks.deleted)
         };
@@ -231,7 +234,7 @@ impl Docs {
 
     pub fn get(&self, document: u32) -> Option<Doc> {
         let at = document as usize;
-        let Marks {
+        let DocumentFlags {
             kind,
             latest,
             deleted,
@@ -260,14 +263,14 @@ impl Docs {
         self.fixed.ordinals.get(document as usize).copied()
     }
 
-    /// The document of a version, by its place in the commit order.
+    /// Returns the document of a version, given by its place in the commit order.
     pub fn at_ordinal(&self, ordinal: u64) -> Option<u32> {
         // Documents are in commit order, so their ordinals ascend.
         let found = self.fixed.ordinals.binary_search(&ordinal);
         found.ok().map(|document| document as u32)
     }
 
-    /// Returns whether a document is the latest version of an object that is not deleted.
+    /// Returns whether a document is the latest version of an object, and not a deletion.
     pub fn is_current(&self, document: u32) -> bool {
         let marks = self.marks.get(document as usize);
         marks.is_some_and(|marks| marks.latest && !marks.deleted)
@@ -287,7 +290,7 @@ impl Docs {
         &self.live
     }
 
-    /// Sets whether population queries read a document. Returns whether that changed.
+    /// Sets whether population queries read a document. Returns whether the value has changed.
     pub fn set_live(&mut self, document: u32, lives: bool) -> bool {
         self.live
             .get_mut(document as usize)
@@ -304,12 +307,12 @@ impl Docs {
 
     pub fn bytes(&self) -> usize {
         const EACH: usize =
-            size_of::<u32>() + size_of::<u64>() + size_of::<Marks>() + size_of::<bool>();
-        self.marks.capacity() * EACH + self.places.present().map_or(0, Places::bytes)
+            size_of::<u32>() + size_of::<u64>() + size_of::<DocumentFlags>() + size_of::<bool>();
+        self.marks.capacity() * EACH + self.places.present().map_or(0, DocumentFragments::bytes)
     }
 }
 
-impl Places {
+impl DocumentFragments {
     pub fn bytes(&self) -> usize {
         self.numbers.capacity() * (size_of::<u32>() + 2 * size_of::<Fragment>())
     }

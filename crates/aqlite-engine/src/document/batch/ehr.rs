@@ -1,4 +1,4 @@
-//! The metadata of an EHR, and the object that queries read of it.
+//! The metadata of an EHR, and the EHR object that queries read.
 
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::tree::{Kind, Tree};
@@ -12,11 +12,11 @@ pub struct EhrRow {
     pub system_id: String,
     /// EHR.time_created.value.
     pub time_created: String,
-    /// False keeps the EHR out of population queries.
+    /// Whether population queries read the EHR.
     pub is_queryable: bool,
 }
 
-/// The EHR object with the attributes that are known of it.
+/// Creates the EHR object with the attributes that are known.
 pub(super) fn ehr_tree(ehr: &EhrRow) -> Tree {
     let mut tree = Tree::new();
     let root = tree.push_object(None, None, Cls::EHR);

@@ -1,4 +1,4 @@
-//! Adding packed documents to a batch: each fragment becomes a row of a table.
+//! Insertion of packed documents into a batch: each fragment becomes a row of a table.
 
 use super::docs::{Doc, DocRow, DocState};
 use super::table::LayoutMapping;
@@ -13,15 +13,15 @@ use std::sync::Arc;
 /// The largest number of cached mappings. A full cache is emptied.
 const MAX_MAPPINGS: usize = 1 << 13;
 
-/// The largest number of tables with which a layout is tried to merge before it gets its own.
+/// The largest number of tables that are tried for a new layout before it gets a table of its own.
 const MAX_CANDIDATE_TABLES: usize = 64;
 
 /// The position of a fragment in its document.
 #[derive(Clone, Copy)]
 struct Placement {
-    /// The number of the archetype.
+    /// The number of the archetype that the fragment belongs to; `None` outside of archetypes.
     archetype: Option<u32>,
-    /// The place of the parent fragment; its own place for a root.
+    /// The place of the parent row; its own place for a root.
     parent: u32,
 }
 
@@ -47,9 +47,9 @@ impl Batch {
             latest,
             deleted,
         };
-        // The uid of a version usually begins with the id of the object. Only others are stored.
+        // The uid of a version usually begins with the object id. Other object ids are stored.
         if self.object_in_uid(version) != Some(&object_id) {
-            self.odd_ids.insert(number, object_id);
+            self.explicit_object_ids.insert(number, object_id);
         }
         let doc = Doc {
             document: number,
@@ -66,7 +66,7 @@ impl Batch {
         number
     }
 
-    /// Adds a fragment without a parent.
+    /// Adds a fragment without a parent row.
     pub(super) fn add_root(&mut self, doc: u32, packed: &Packed) -> Fragment {
         self.add_fragment(
             doc,
@@ -79,7 +79,7 @@ impl Batch {
         )
     }
 
-    /// Adds a fragment with its children.
+    /// Adds a fragment and its child rows.
     fn add_fragment(
         &mut self,
         doc: u32,
@@ -107,7 +107,7 @@ impl Batch {
         Fragment { table: number, row }
     }
 
-    /// Adds the child rows of a fragment, by repeated group. `place` is that of the fragment.
+    /// Adds the child rows of a fragment, by repeated group. `place` is the place of the fragment.
     fn add_groups(
         &mut self,
         doc: u32,
@@ -130,7 +130,7 @@ impl Batch {
             .collect()
     }
 
-    /// Records the repeated groups of which the tables of child rows have instances.
+    /// Records the repeated groups whose child rows are in each table.
     fn add_origins(&mut self, mapping: &LayoutMapping, groups: &[Vec<Fragment>]) {
         let children = groups
             .iter()
@@ -142,8 +142,8 @@ impl Batch {
                 .tables
                 .get_mut((child.table - self.base) as usize)
                 .map(|table| &mut table.origins);
-            // Cached results depend on the groups that feed a table, so a new one changes the
-            // schema.
+            // Cached results depend on the groups from which a table receives rows, so a new group
+            // changes the schema.
             if let Some(origins) = origins.filter(|origins| !origins.contains(&origin)) {
                 origins.push(origin);
                 self.schema_id = new_schema_id();
@@ -151,10 +151,10 @@ impl Batch {
         }
     }
 
-    /// Returns the mapping of a layout into a table; computed again when the table has grown.
+    /// Returns the mapping of a layout into a table. It is computed again if the table was widened.
     fn mapping(&mut self, layout: &Arc<Layout>, within: Option<u32>) -> Rc<LayoutMapping> {
         let address = (Arc::as_ptr(layout) as usize, within);
-        // An older mapping would not set the presence bitmaps that were added since.
+        // An older mapping lacks the presence bitmaps that were added since.
         let is_new = |mapping: &LayoutMapping| {
             self.tables
                 .get((mapping.table - self.base) as usize)
@@ -176,18 +176,18 @@ impl Batch {
         mapping
     }
 
-    /// Finds or adds the table of a layout within an archetype, and the mapping into it.
+    /// Finds or creates the table of a layout within an archetype, and maps the layout into it.
     fn find_mapping(&mut self, layout: &Arc<Layout>, within: Option<u32>) -> LayoutMapping {
         let id = layout.constant(0, Attr::ARCHETYPE_NODE_ID);
         let root_id = id.map(|id| self.number_of_root(id));
-        // A code means something within its archetype only.
+        // The meaning of a code depends on its archetype.
         let archetype = if id.is_some_and(is_archetype_id) {
             root_id
         } else {
             within
         };
         let found = self.admit(layout, (root_id, archetype));
-        // A new or widened table changes the schema. A layout that fits leaves it as it is.
+        // A new or widened table changes the schema. A layout that fits the table does not.
         if found
             .as_ref()
             .is_none_or(|(grown, mapping)| *grown < mapping.grown)
@@ -201,8 +201,8 @@ impl Batch {
         })
     }
 
-    /// Maps a layout into the first table with this root that admits it, which may be widened.
-    /// Returns the mapping with the generation of the table before.
+    /// Maps a layout into the first table with this root that can merge it, which is widened if
+    /// necessary. Returns the mapping with the growth count of the table before.
     fn admit(
         &mut self,
         layout: &Arc<Layout>,

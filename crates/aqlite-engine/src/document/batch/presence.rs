@@ -1,7 +1,7 @@
 //! Sets of rows of a table as bitmaps.
 //!
-//! [`Bitmap`] is a selection of rows. [`PresenceBitmap`] marks the rows that have an optional item,
-//! and maps such a row to its index in the dense column of the item (its rank).
+//! [`Bitmap`] is a selection of rows. [`PresenceBitmap`] contains the rows that have an optional
+//! item, and maps such a row to its index in the dense column of the item (its rank).
 
 use crate::document::column::push;
 use std::ops::Range;

@@ -1,14 +1,14 @@
-//! Documents of a batch in other forms: as they were packed, and as canonical JSON.
+//! Conversion of documents of a batch to packed documents and to canonical JSON.
 
 use super::{Batch, Fragment, Table};
 use crate::document::column::Leaf;
-use crate::document::layout::{Item, ItemKind, Key, Layout};
+use crate::document::layout::{Item, ItemKind, Layout, LayoutKey};
 use crate::document::pack::{FragmentView, Packed, PackedFragment, write_json};
 use aqlite_rm::json::quote_into;
 use aqlite_rm::tree::Kind;
 
 impl Batch {
-    /// A document as it was packed.
+    /// Returns a document as it was packed.
     pub fn packed(&self, fragment: Fragment) -> Option<Packed> {
         let mut text = String::new();
         let root = self.pack_fragment(fragment, &mut text)?;
@@ -17,15 +17,15 @@ impl Batch {
 
     fn pack_fragment(&self, fragment: Fragment, text: &mut String) -> Option<PackedFragment> {
         let table = self.table(fragment.table)?;
-        let (mut key, mut open) = (Key::default(), Vec::new());
+        let (mut key, mut open) = (LayoutKey::default(), Vec::new());
         let (mut leaves, mut groups) = (Vec::new(), Vec::new());
         for (index, item) in (0..).zip(table.layout().items()) {
-            // Subtrees that end here are closed.
+            // Objects and lists whose subtree ends here are closed.
             while open.last().is_some_and(|end| *end <= index) {
                 open.pop();
                 key.close();
             }
-            // Items that the row lacks come from other layouts of the table.
+            // The row lacks items that come from other layouts of the table.
             if !table.has(fragment.row, index) {
                 continue;
             }
@@ -42,7 +42,7 @@ impl Batch {
             }
         }
         open.iter().for_each(|_| key.close());
-        // The key has only items of this row, so interning finds the layout before the merge.
+        // The key has the items of this row only, so the layout is the one from before the merge.
         Some(PackedFragment {
             layout: self.layouts.intern(key.bytes()),
             leaves,
@@ -121,8 +121,9 @@ impl FragmentView for BatchView<'_> {
     }
 }
 
-/// Appends an item of a layout to the key of another layout. Objects and lists stay open.
-fn add_to_key(key: &mut Key, layout: &Layout, item: &Item) {
+/// Appends an item of a layout to the key of another layout. Objects and lists are opened, and the
+/// caller closes them.
+fn add_to_key(key: &mut LayoutKey, layout: &Layout, item: &Item) {
     match item.kind {
         ItemKind::Object => key.open(item.attr, item.class, Kind::Object),
         ItemKind::List => key.open(item.attr, item.class, Kind::List),

@@ -19,19 +19,19 @@ use std::sync::{Arc, OnceLock};
 #[derive(Clone, Debug)]
 pub struct Table {
     layout: Arc<Layout>,
-    /// The number of times that the merged layout has grown.
+    /// The growth count: the number of times that the merged layout was widened.
     grown: u32,
     /// The number of the node id of the root, if it is a constant.
     root_id: Option<u32>,
-    /// The number of the archetype to which the root belongs.
+    /// The number of the archetype that the rows belong to.
     archetype: Option<u32>,
     /// The number of rows.
     rows: u32,
     pub(in crate::document) structure: Part<Structure>,
     pub(in crate::document) columns: Vec<Part<Column>>,
-    /// The range of the values of each column of a segment; empty for tables that can grow.
+    /// The zone maps of the columns of a segment; empty for a table that can be widened.
     zones: Arc<[Option<Zone>]>,
-    /// The presence bitmap of each column; `None` if all rows have a value.
+    /// The number of the presence bitmap of each column; `None` if all rows have a value.
     column_presence: Vec<Option<u32>>,
     /// The rows of documents that no population query reads, ascending.
     pub(in crate::document) hidden: OnceLock<Vec<u32>>,
@@ -39,7 +39,7 @@ pub struct Table {
     pub(in crate::document) origins: Vec<(u32, u32)>,
 }
 
-/// The structure of the rows of a table: the part that every query of the table reads.
+/// The structure of a table: the part that every query of the table reads.
 #[derive(Clone, Debug, Default)]
 pub(in crate::document) struct Structure {
     pub docs: Vec<u32>,
@@ -74,9 +74,9 @@ pub(in crate::document) struct RepeatedGroup {
 #[derive(Debug)]
 pub(super) struct LayoutMapping {
     pub table: u32,
-    /// The number of the archetype that the root is of.
+    /// The number of the archetype that the rows belong to.
     pub archetype: Option<u32>,
-    /// The growth count of the table at which the mapping was made.
+    /// The growth count of the table for which the mapping was computed.
     pub grown: u32,
     /// The column of each leaf.
     leaves: Vec<u32>,
@@ -131,7 +131,7 @@ impl Table {
         table
     }
 
-    /// A table of a segment, without any of its parts.
+    /// Creates a table of a segment without any of its parts.
     pub(in crate::document) fn late(
         layout: Arc<Layout>,
         (root_id, archetype): (Option<u32>, Option<u32>),
@@ -154,11 +154,12 @@ impl Table {
         }
     }
 
-    /// Adds the columns and groups that the merged layout has and the table lacks.
+    /// Adds the columns and groups of the merged layout that the table lacks.
     fn widen(&mut self) {
         let layout = &self.layout;
         let column = |index: &u32| match layout.item(*index) {
-            // Date-times also get a number, so that ORDER BY and comparisons need not parse texts.
+            // Date-times are also stored as numbers, so that ORDER BY and comparisons parse no
+            // texts.
             Some(item)
                 if item.attr == Some(Attr::VALUE)
                     && layout
@@ -191,17 +192,22 @@ impl Table {
         let structure = self.structure.owned()?;
         let merged = merge(&self.layout, layout, structure.bitmaps.len() as u32)?;
         if let Some(layout) = merged.layout {
+            let first = structure.bitmaps.len();
             // `merge` numbers new bitmaps after the existing ones, so the order of this loop
             // matters.
-            for rank in merged.bitmaps {
-                let presence = match rank {
-                    InitialPresence::None => PresenceBitmap::default(),
-                    InitialPresence::With(Some(presence)) => structure
-                        .bitmaps
-                        .get(presence as usize)
-                        .cloned()
-                        .unwrap_or_default(),
-                    InitialPresence::With(None) => PresenceBitmap::all_rows(self.rows),
+            for initial in merged.bitmaps {
+                let presence = match initial {
+                    InitialPresence::None => Some(PresenceBitmap::default()),
+                    InitialPresence::With(Some(presence)) => {
+                        structure.bitmaps.get(presence as usize).cloned()
+                    }
+                    InitialPresence::With(None) => Some(PresenceBitmap::all_rows(self.rows)),
+                };
+                // An empty bitmap in its place would hide values of earlier rows. A table that is
+                // not widened keeps them, and the layout gets a table of its own.
+                let Some(presence) = presence else {
+                    structure.bitmaps.truncate(first);
+                    return None;
                 };
                 structure.bitmaps.push(presence);
             }
@@ -219,8 +225,8 @@ impl Table {
         })
     }
 
-    /// Returns whether a mapping refers to existing columns, groups and bitmaps only, one for each
-    /// of `leaves` and `groups`.
+    /// Returns whether a mapping has `leaves` columns and `groups` groups, and refers only to
+    /// columns, groups and bitmaps that exist.
     fn admits(&self, mapping: &LayoutMapping, leaves: usize, groups: usize) -> bool {
         let is_there =
             |numbers: &[u32], len: usize| numbers.iter().all(|number| (*number as usize) < len);
@@ -234,9 +240,8 @@ impl Table {
 
     /// Adds a fragment and returns its row.
     ///
-    /// The tuple holds the document, the place of the fragment and the place of its parent row.
-    /// Returns `None` and adds nothing if the mapping is not one of this table: a value without a
-    /// column would be lost.
+    /// Returns `None` and adds nothing if the mapping does not belong to this table: a value
+    /// without a column would be lost.
     pub(super) fn add<'t>(
         &mut self,
         (doc, place, parent_place): (u32, u32, u32),
@@ -245,7 +250,7 @@ impl Table {
         groups: &[Vec<Fragment>],
         words: &mut Dictionary,
     ) -> Option<u32> {
-        // This is checked before any value is pushed: half a row would shift all later rows.
+        // The check precedes all pushes: an incomplete row would shift all later rows.
         if !self.admits(mapping, texts.len(), groups.len()) {
             return None;
         }
@@ -253,7 +258,7 @@ impl Table {
         push(&mut structure.docs, doc);
         push(&mut structure.places, place);
         push(&mut structure.parent_places, parent_place);
-        // A row without a leaf pushes nothing to its column: columns are dense.
+        // A row without a leaf pushes nothing to its column, because columns are dense.
         for (text, leaf) in texts.zip(&mapping.leaves) {
             let column = self.columns.get_mut(*leaf as usize);
             column
@@ -303,7 +308,7 @@ impl Table {
         self.structure.get()?.bitmaps.get(presence as usize)
     }
 
-    /// Counts a row as hidden, or no longer so.
+    /// Adds a row to the hidden rows, or removes it.
     pub(super) fn hide(&mut self, row: u32, is_hidden: bool) {
         let Some(hidden) = self.hidden.get_mut() else {
             return;
@@ -370,8 +375,8 @@ impl Table {
         &self.layout
     }
 
-    /// Returns the number of the constant node id of the roots; `None` if the rows differ or have
-    /// none.
+    /// Returns the number of the constant node id of the roots; `None` if it is a leaf value or
+    /// absent.
     pub fn root_id(&self) -> Option<u32> {
         self.root_id
     }
@@ -429,12 +434,52 @@ impl Table {
             .column_presence
             .get(leaf as usize)?
             .and_then(|presence| self.presence(presence));
-        // Both parts are read before either may be found absent, so both are wanted at once.
+        // Both parts are read before either is tested, so that both are wanted at once. Without
+        // its bitmap the view is wrong, but then the structure is absent and the run is void.
         let column = self.columns.get(leaf as usize)?.get();
         Some(ColumnView {
             column: column?,
             presence,
         })
+    }
+
+    /// Returns the number of rows that have the item of a presence bitmap; `None` if there is no such
+    /// bitmap.
+    fn rows_with(&self, presence: Option<u32>, structure: &Structure) -> Option<usize> {
+        let Some(presence) = presence else {
+            return Some(self.len());
+        };
+        let bitmap = structure.bitmaps.get(presence as usize)?;
+        Some(bitmap.rank(self.rows) as usize)
+    }
+
+    /// Returns the number of values that the column of a leaf has with a structure.
+    pub(in crate::document) fn values_of(
+        &self,
+        leaf: usize,
+        structure: &Structure,
+    ) -> Option<usize> {
+        self.rows_with(*self.column_presence.get(leaf)?, structure)
+    }
+
+    /// Returns whether a structure belongs to the table: its loaded columns have a value, and its
+    /// repeated groups a list of child rows, for each row that has the leaf or the group.
+    pub(in crate::document) fn is_structure(&self, structure: &Structure) -> bool {
+        let fits = |(leaf, column): (usize, &Part<Column>)| {
+            let values = self.values_of(leaf, structure);
+            values.is_some() && column.present().is_none_or(|c| Some(c.len()) == values)
+        };
+        let has_lists = |(group, item): (&RepeatedGroup, &u32)| {
+            let item = self.layout.item(*item);
+            let rows = item.and_then(|item| self.rows_with(item.presence, structure));
+            rows == Some(group.ends.len())
+        };
+        self.columns.iter().enumerate().all(fits)
+            && structure
+                .groups
+                .iter()
+                .zip(self.layout.groups())
+                .all(has_lists)
     }
 
     /// Estimates the bytes of structure and columns.

@@ -1,8 +1,9 @@
-//! Unions: several batches that are read as one, so that rows can join documents of different ones.
+//! Unions: several batches that are read as one, so that rows can join documents of different
+//! batches.
 //!
-//! The documents of an EHR lie in many segments, in the order of commits. A union lists them by EHR.
-//! It copies no table, column or text: each table keeps its number, which no other of the batches
-//! has. Parts that are absent are wanted in the batch that they belong to.
+//! The documents of an EHR are in many segments, in commit order. A union lists them by EHR. It
+//! copies no table, column or text: tables keep their numbers, which are unique among the batches.
+//! A read of an absent part wants the part in the batch that it belongs to.
 
 use super::{Batch, Doc, Fragment, Table};
 use aqlite_rm::class::Cls;
@@ -11,49 +12,49 @@ use std::rc::Rc;
 /// The invariant that does not hold if batches cannot be united.
 const UNFIT: &str = "batches of a union do not fit together";
 
-/// No number.
+/// The number of an EHR that is not in the union.
 const NONE: u32 = u32::MAX;
 
-/// A batch that is to be united with others.
+/// A batch with its EHRs, from which a union is created.
 pub struct UnionPart<'e> {
     /// The batch.
     pub batch: Rc<Batch>,
-    /// The repository's numbers of its EHRs, by their numbers in the batch.
+    /// For each EHR of the batch its number in the repository.
     pub ehrs: &'e [u64],
 }
 
 /// The batches of a union.
 #[derive(Debug)]
 pub(in crate::document) struct Union {
-    /// In the order of commits.
-    parts: Vec<Part>,
-    /// The number of the first table of each part, ascending, with the number of the part.
+    /// The batches in commit order.
+    parts: Vec<UnionMember>,
+    /// The number of the first table of each batch, ascending, with the number of the batch.
     tables: Vec<(u32, u32)>,
     /// The number of documents.
     len: u32,
-    /// The end of the documents of each EHR in `documents`.
+    /// For each EHR the end of its documents in `documents`.
     ends: Vec<u32>,
-    /// The documents of all EHRs.
+    /// The documents of all EHRs, EHR by EHR.
     documents: Vec<u32>,
 }
 
 #[derive(Debug)]
-struct Part {
+struct UnionMember {
     batch: Rc<Batch>,
     /// The number in the union of its first document.
     first: u32,
-    /// The numbers in the union of its EHRs; [`NONE`] for one that is not in it.
+    /// For each EHR of the batch its number in the union, or [`NONE`].
     ehrs: Vec<u32>,
 }
 
 impl Batch {
-    /// Unites batches of successive ranges of commits, with the EHRs up to the repository's number
-    /// `newest`. EHRs are in the order of these numbers. Only the latest versions of objects are
-    /// listed by EHR, and deleted ones not at all.
+    /// Unites batches of successive ranges of commits. EHRs are in the order of their numbers in
+    /// the repository, and EHRs with numbers above `newest` are left out. Only the latest versions
+    /// of objects are listed by EHR, without deletions.
     ///
     /// # Errors
-    /// If a batch has other EHRs than its list, is itself a union, or has the number of a table of
-    /// another one.
+    /// If a batch has another number of EHRs than its list, is itself a union, or has the number of
+    /// a table of another batch.
     pub fn union(parts: &[UnionPart<'_>], newest: u64) -> Result<Batch, &'static str> {
         let fits = |part: &UnionPart<'_>| {
             part.batch.united.is_none() && part.ehrs.len() == part.batch.ehrs.len()
@@ -61,7 +62,7 @@ impl Batch {
         if !parts.iter().all(fits) {
             return Err(UNFIT);
         }
-        let numbers = EhrNumbers::of(parts, newest)?;
+        let numbers = UnionEhrs::of(parts, newest)?;
         let mut batch = Batch {
             ehrs: vec![None; numbers.len],
             ehr_fragments: vec![Fragment::NONE; numbers.len],
@@ -76,7 +77,7 @@ impl Batch {
             batch.add_ehrs_of(&part.batch, &ehrs).ok_or(UNFIT)?;
             let next = u32::try_from(part.batch.len()).ok();
             let next = next.and_then(|documents| first.checked_add(documents));
-            united.push(Part {
+            united.push(UnionMember {
                 batch: Rc::clone(&part.batch),
                 first,
                 ehrs,
@@ -95,12 +96,12 @@ impl Batch {
         Ok(batch)
     }
 
-    /// Adds the EHRs of a batch, which have these numbers in the union.
+    /// Adds the EHRs of a batch; `numbers` are their numbers in the union.
     fn add_ehrs_of(&mut self, part: &Batch, numbers: &[u32]) -> Option<()> {
         let ehrs = part.ehrs.iter().zip(&part.ehr_fragments).zip(numbers);
         for ((state, fragment), number) in ehrs.filter(|(_, number)| **number != NONE) {
             let own = self.ehrs.get_mut(*number as usize)?;
-            // A batch that reads the EHR in no population query decides.
+            // An EHR is left out of population queries if one batch leaves it out.
             *own = match (*own, *state) {
                 (Some(false), _) => Some(false),
                 (_, state) => state,
@@ -115,7 +116,7 @@ impl Batch {
         self.united.is_some()
     }
 
-    /// Returns the identity of the documents of a union, and of their numbers; `None` for any other
+    /// Returns the identity of the documents of a union and of their numbers; `None` for any other
     /// batch.
     pub fn united_ranges(&self) -> Option<Ranges> {
         let union = self.united.as_deref()?;
@@ -132,23 +133,23 @@ impl Batch {
     }
 }
 
-/// The documents of a union. Two unions of one state of a repository have the same documents under
-/// the same numbers if these are equal.
+/// The identity of the documents of a union. Two unions of one state of a repository have the same
+/// documents under the same numbers if their identities are equal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ranges {
-    /// Of each part the first and the last place in the commit order, and the number of documents.
+    /// For each batch the first and the last ordinal, and the number of documents.
     of_parts: Vec<(Option<u64>, Option<u64>, u32)>,
     ehrs: usize,
 }
 
-/// The numbers of EHRs in a union, by the repository's numbers, which are dense.
-struct EhrNumbers {
+/// The numbers of EHRs in a union by their numbers in the repository, which are dense.
+struct UnionEhrs {
     numbers: Vec<u32>,
     len: usize,
 }
 
-impl EhrNumbers {
-    fn of(parts: &[UnionPart<'_>], newest: u64) -> Result<EhrNumbers, &'static str> {
+impl UnionEhrs {
+    fn of(parts: &[UnionPart<'_>], newest: u64) -> Result<UnionEhrs, &'static str> {
         let greatest = parts.iter().flat_map(|part| part.ehrs).max();
         let greatest = greatest.copied().unwrap_or(0).min(newest);
         let mut numbers = vec![NONE; usize::try_from(greatest).map_err(|_| UNFIT)? + 1];
@@ -162,7 +163,7 @@ impl EhrNumbers {
             len += 1;
         }
         let len = len as usize;
-        Ok(EhrNumbers { numbers, len })
+        Ok(UnionEhrs { numbers, len })
     }
 
     fn get(&self, id: u64) -> u32 {
@@ -171,9 +172,9 @@ impl EhrNumbers {
     }
 }
 
-/// Returns the first table of each part; `None` if two parts share the number of a table.
-fn first_tables(parts: &[Part]) -> Option<Vec<(u32, u32)>> {
-    let of = |(number, part): (u32, &Part)| (part.batch.base, number);
+/// Returns the first table of each batch; `None` if two batches share the number of a table.
+fn first_tables(parts: &[UnionMember]) -> Option<Vec<(u32, u32)>> {
+    let of = |(number, part): (u32, &UnionMember)| (part.batch.base, number);
     let mut tables: Vec<(u32, u32)> = (0..).zip(parts).map(of).collect();
     tables.sort_unstable();
     let end_of = |(base, number): &(u32, u32)| {
@@ -187,9 +188,9 @@ fn first_tables(parts: &[Part]) -> Option<Vec<(u32, u32)>> {
     tables.windows(2).all(follows).then_some(tables)
 }
 
-/// Returns the end of the documents of each of the EHRs, and the documents: the latest versions that
-/// are not deleted.
-fn by_ehr(parts: &[Part], ehrs: usize) -> Option<(Vec<u32>, Vec<u32>)> {
+/// Returns for each EHR the end of its documents, and all documents: the latest versions that are
+/// not deleted.
+fn by_ehr(parts: &[UnionMember], ehrs: usize) -> Option<(Vec<u32>, Vec<u32>)> {
     let current = || {
         parts.iter().flat_map(|part| {
             let documents = 0..part.batch.docs.len() as u32;
@@ -200,7 +201,8 @@ fn by_ehr(parts: &[Part], ehrs: usize) -> Option<(Vec<u32>, Vec<u32>)> {
             })
         })
     };
-    // A counting sort: the number of documents of each EHR, then the place of each document.
+    // A counting sort: first the number of documents of each EHR, then the position of each
+    // document.
     let mut ends = vec![0u32; ehrs];
     for (ehr, _) in current() {
         *ends.get_mut(ehr as usize)? += 1;
@@ -239,19 +241,19 @@ impl Union {
         self.parts.iter().flat_map(|part| part.batch.own_tables())
     }
 
-    /// The batch that has a table.
+    /// Returns the batch that has a table.
     pub fn part_of(&self, table: u32) -> Option<&Batch> {
         self.numbered(table).map(|part| &*part.batch)
     }
 
-    fn numbered(&self, table: u32) -> Option<&Part> {
+    fn numbered(&self, table: u32) -> Option<&UnionMember> {
         let behind = self.tables.partition_point(|(first, _)| *first <= table);
         let (_, number) = self.tables.get(behind.checked_sub(1)?)?;
         self.parts.get(*number as usize)
     }
 
-    /// The part that has a document, and the number of the document in it.
-    fn place_of(&self, document: u32) -> Option<(&Part, u32)> {
+    /// Returns the batch that has a document, and the number of the document in it.
+    fn place_of(&self, document: u32) -> Option<(&UnionMember, u32)> {
         let behind = self.parts.partition_point(|part| part.first <= document);
         let part = self.parts.get(behind.checked_sub(1)?)?;
         Some((part, document - part.first))
@@ -268,9 +270,9 @@ impl Union {
         })
     }
 
-    pub fn object_id(&self, document: u32) -> Option<&str> {
+    pub fn find_object_id(&self, document: u32) -> Option<&str> {
         let (part, own) = self.place_of(document)?;
-        Some(part.batch.object_id(own))
+        part.batch.find_object_id(own)
     }
 
     pub fn ordinal_of(&self, document: u32) -> Option<u64> {

@@ -1,4 +1,4 @@
-//! Canonical JSON of a packed document, or of a row of a batch.
+//! Canonical JSON of a packed document, and of a row of a batch.
 
 use super::{Packed, PackedFragment};
 use crate::document::layout::{ItemKind, Layout};
@@ -7,7 +7,7 @@ use aqlite_rm::json::quote_into;
 use aqlite_rm::tree::Kind;
 
 impl Packed {
-    /// The document as canonical JSON, every object with its `_type`.
+    /// Returns the document as canonical JSON. Every object has its `_type`.
     pub fn to_json(&self) -> String {
         let mut out = String::with_capacity(self.text.len() * 8);
         write_json(
@@ -22,10 +22,10 @@ impl Packed {
     }
 }
 
-/// A fragment whose leaf values and child rows can be read: packed, or in the columns of a batch.
+/// Read access to a fragment: packed, or in the columns of a batch.
 pub(in crate::document) trait FragmentView: Sized {
     fn layout(&self) -> &Layout;
-    /// Returns whether this is an item that the fragment has.
+    /// Returns whether the fragment has an item.
     fn has(&self, item: u32) -> bool;
     fn write_leaf(&self, leaf: u32, kind: Kind, out: &mut String);
     fn each_child(&self, group: u32, visit: &mut dyn FnMut(&Self));
@@ -71,7 +71,7 @@ impl FragmentView for PackedView<'_> {
     }
 }
 
-/// Writes the subtree of one item as canonical JSON.
+/// Writes the subtree of an item as canonical JSON.
 pub(in crate::document) fn write_json<V: FragmentView>(view: &V, index: u32, out: &mut String) {
     let layout = view.layout();
     let Some(item) = layout.item(index) else {

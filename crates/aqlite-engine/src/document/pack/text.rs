@@ -1,4 +1,4 @@
-//! The compact text form of a packed document.
+//! The compact text form of packed documents, as repositories store it.
 
 use super::{Packed, PackedFragment};
 use crate::document::layout::{ItemKind, Layout};
@@ -10,12 +10,12 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 impl Packed {
-    /// Writes the compact text form: `[layout, leaf, leaf, [fragment, fragment], …]`, leaf values
-    /// and repeated groups in document order.
+    /// Writes the compact text form: `[layout, leaf, leaf, [fragment, fragment], …]`, with leaf
+    /// values and repeated groups in document order.
     ///
     /// Numbers and booleans are written as they were sent, texts as JSON strings. A number in the
     /// place of a text is a reference: `n` to `known[n]`, which the reader needs too, and `-n` to
-    /// the n-th string of this text, from 1.
+    /// the n-th string of this text, counted from 1.
     ///
     /// Returns `None` if `id_of` has no id for a layout of the document.
     pub fn to_text(
@@ -29,7 +29,7 @@ impl Packed {
             id_of,
             known,
             strings: 0,
-            // About one text in twelve bytes, so that the table hardly grows.
+            // There is about one text in twelve bytes, so the table hardly grows.
             first: HashMap::with_capacity(self.text.len() / 12),
             out,
         };
@@ -37,10 +37,10 @@ impl Packed {
         Some(writer.out)
     }
 
-    /// Reads what [`Packed::to_text`] wrote, with the same `known`.
+    /// Parses the text that [`Packed::to_text`] wrote, with the same `known`.
     ///
     /// # Errors
-    /// When the text is broken, or names a layout that `layout_of` does not know.
+    /// If the text is damaged, or names a layout that `layout_of` does not know.
     pub fn from_text(
         text: &str,
         layout_of: &dyn Fn(u64) -> Option<Arc<Layout>>,
@@ -63,19 +63,19 @@ impl Packed {
     }
 }
 
-/// Writes the text form.
+/// A writer of the text form.
 struct Writer<'a> {
     packed: &'a Packed,
     id_of: &'a dyn Fn(&Layout) -> Option<u64>,
     known: &'a [&'a str],
-    /// The number of strings so far.
+    /// The number of strings that were written.
     strings: usize,
-    /// The number of the first occurrence of each text.
+    /// The number of the string that was the first occurrence of each text.
     first: HashMap<&'a str, usize>,
     out: String,
 }
 
-/// Shorter texts are written again: a reference would not be shorter.
+/// The shortest text, in bytes, that a reference can shorten.
 const WORTH_A_REFERENCE: usize = 4;
 
 impl<'a> Writer<'a> {
@@ -94,7 +94,7 @@ impl<'a> Writer<'a> {
                     }
                 }
                 ItemKind::Group(group) => self.group(fragment.groups.get(group as usize))?,
-                // Constants are part of the layout and are not written.
+                // Constants belong to the layout and are not written.
                 _ => {}
             }
         }
@@ -120,7 +120,7 @@ impl<'a> Writer<'a> {
             let _ = write!(self.out, "-{first}");
         } else {
             quote_into(&mut self.out, text);
-            // Short strings are counted too, because the reader counts every string.
+            // Short strings are counted too, because the reader numbers every string.
             self.strings += 1;
             if text.len() >= WORTH_A_REFERENCE {
                 self.first.insert(text, self.strings);

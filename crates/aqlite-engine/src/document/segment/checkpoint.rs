@@ -1,16 +1,21 @@
-//! Checkpoints: a whole batch in a file, from which the same batch is opened and goes on growing.
+//! Checkpoints: a whole batch in a file, from which it is opened and can grow further.
 //!
-//! A checkpoint has the parts of a segment, in one file, and a head that describes them. It differs
-//! from a segment in three ways. It is not a copy of rows that lie elsewhere, so every failure is an
-//! error. The first checkpoint orders the words by column; later ones keep their numbers, so a part
-//! that did not change since the last checkpoint is copied as it is. Its head has the names of classes and attributes, so a later release, which may
-//! number them otherwise, can read it.
+//! A checkpoint has the parts of a segment in one file, and a head that describes them. It differs
+//! from a segment in these ways:
+//!
+//! - It can be the only copy of its documents, so every failure is an error.
+//! - The first checkpoint orders the texts by column. Later ones keep their numbers, so an
+//! unchanged part is copied from the last checkpoint.
+//! - Its head has the names of classes and attributes, so that a later release with other numbers
+//! can read it.
 
 use super::form::{Differences, Fragments, StoredColumn, StoredPage, StoredStructure, Vocabulary};
-use super::{DAMAGED, MOST, StoredDocs, StoredPlaces, StoredTable, TablePart, checksum};
+use super::{
+    DAMAGED, MAX_PART_BYTES, StoredDocs, StoredDocumentFragments, StoredTable, TablePart, checksum,
+};
 use crate::codec;
 use crate::document::Batch;
-use crate::document::batch::{Places, Structure, Table};
+use crate::document::batch::{DocumentFragments, Structure, Table};
 use crate::document::codec::{ByteReader, ByteWriter, Codec};
 use crate::document::column::{Column, Dictionary, PAGE, Page, Words};
 use crate::document::part::{Part, Restore};
@@ -23,26 +28,28 @@ use std::sync::{Arc, OnceLock};
 /// The invariant that does not hold if a batch cannot be written.
 const UNREADABLE: &str = "a part of the last checkpoint cannot be read";
 
-/// Bytes after which a step of writing ends.
+/// The number of bytes after which a step of writing ends.
 const STEP: usize = 256 << 10;
 
-/// A batch without its parts, as the head of a checkpoint has it.
+/// A batch without its parts, as the head of a checkpoint stores it.
 struct StoredBatch {
     vocabulary: Vocabulary,
-    /// Whether population queries read each EHR: 0 for an owner that is no EHR, 1 for no, 2 for yes.
+    /// For each EHR: 0 for an owner that is no EHR, 1 if population queries leave it out, 2 if they
+    /// read it.
     ehrs: Vec<u8>,
     ehr_fragments: Fragments,
     docs: StoredDocs,
-    odd_ids: Vec<(u32, String)>,
+    explicit_object_ids: Vec<(u32, String)>,
     root_ids: Vec<String>,
     fragments: u32,
     words: u32,
-    /// The bytes of all words.
+    /// The bytes of all texts of the dictionary.
     size: u64,
     tables: Vec<StoredTable>,
     /// The hidden rows of each table.
     hidden: Vec<Differences>,
-    /// Structure and columns of each table, the pages of words, the index of words, the places.
+    /// The regions of the parts: structure and columns of each table, the pages of texts, the index
+    /// of texts, the fragments of documents.
     regions: Vec<Region>,
 }
 
@@ -51,7 +58,7 @@ codec!(StoredBatch {
     ehrs,
     ehr_fragments,
     docs,
-    odd_ids,
+    explicit_object_ids,
     root_ids,
     fragments,
     words,
@@ -68,7 +75,7 @@ codec!(StoredDocs {
     latest,
     deleted,
 });
-codec!(StoredPlaces {
+codec!(StoredDocumentFragments {
     numbers,
     versions,
     data,
@@ -81,31 +88,31 @@ codec!(StoredTable {
     origins,
 });
 
-/// A part of a batch that a checkpoint stores.
+/// The name of a part that a checkpoint stores.
 #[derive(Clone, Copy)]
 enum PartName {
     Structure(usize),
     Column(usize, usize),
     Page(usize),
     Index,
-    Places,
+    DocumentFragments,
 }
 
-/// Writes a batch part by part. The batch must not change meanwhile.
+/// A writer of a batch, part by part. The batch must not change before the head is written.
 pub struct CheckpointWriter {
-    /// The parts that are left, the last one first, with their numbers.
+    /// The parts that are not written yet, in reverse order, with their numbers.
     left: Vec<(usize, PartName)>,
     regions: Vec<Region>,
-    /// The order of the words in the file; `None` if they keep their numbers.
+    /// The order of the texts in the file; `None` if they keep their numbers.
     order: Option<WordOrder>,
-    /// The bytes that are written.
+    /// The number of bytes that were written.
     at: u64,
 }
 
-/// The order of words by the columns that use them: the words of a column follow one another, so a
+/// An order of texts by the columns that use them. The texts of a column are consecutive, so that a
 /// query reads few pages.
 struct WordOrder {
-    /// The new numbers, by the old ones; [`u32::MAX`] for a word without one.
+    /// For each old number the new one; [`u32::MAX`] for a text without one.
     numbers: Vec<u32>,
     /// The old numbers in the new order.
     words: Vec<u32>,
@@ -131,10 +138,10 @@ impl WordOrder {
         *number
     }
 
-    /// Returns the words of a page by their old numbers, after all columns were written.
+    /// Returns the old numbers of the texts of a page, after all columns were written.
     fn page(&mut self, page: usize) -> &[u32] {
         if self.words.len() < self.numbers.len() {
-            // Words that no column uses any more.
+            // Texts that no column uses are at the end.
             for word in 0..self.numbers.len() as u32 {
                 self.number_of(word);
             }
@@ -145,7 +152,7 @@ impl WordOrder {
 }
 
 impl CheckpointWriter {
-    /// Begins to write a batch.
+    /// Creates a writer of a batch.
     pub fn new(batch: &Batch) -> CheckpointWriter {
         let parts = batch.tables.iter().enumerate().flat_map(|(at, table)| {
             let columns = (0..table.columns.len()).map(move |column| PartName::Column(at, column));
@@ -153,7 +160,8 @@ impl CheckpointWriter {
             TablePart::all(table).map(|part| part.rank).zip(names)
         });
         let mut ranked: Vec<_> = parts.enumerate().collect();
-        // Parts are numbered table by table. Those that one query reads are next to each other.
+        // Parts are numbered table by table. Parts that one query reads are stored next to each
+        // other.
         order::sort_by(&mut ranked, |(a, (one, _)), (b, (other, _))| {
             one.cmp(other).then(a.cmp(b))
         });
@@ -162,7 +170,7 @@ impl CheckpointWriter {
             .map(|(number, (_, name))| (number, name))
             .collect();
         let pages = (0..batch.words.words().pages().len()).map(PartName::Page);
-        let rest = pages.chain([PartName::Index, PartName::Places]);
+        let rest = pages.chain([PartName::Index, PartName::DocumentFragments]);
         left.extend((left.len()..).zip(rest));
         let regions = vec![Region::default(); left.len()];
         left.reverse();
@@ -177,10 +185,10 @@ impl CheckpointWriter {
         }
     }
 
-    /// Returns the bytes that follow those of the last call; `None` when all parts are written.
+    /// Returns the bytes that follow those of the last call; `None` if all parts are written.
     ///
     /// # Errors
-    /// If a part that did not change cannot be read from the last checkpoint, or is too large.
+    /// If an unchanged part cannot be read from the last checkpoint, or a part is too large.
     pub fn step(&mut self, batch: &Batch) -> Result<Option<Vec<u8>>, String> {
         let mut bytes = Vec::new();
         while bytes.len() < STEP {
@@ -199,14 +207,14 @@ impl CheckpointWriter {
         Ok((!bytes.is_empty()).then_some(bytes))
     }
 
-    /// Returns the place of a part that the repository stores behind those of this batch.
+    /// Returns the region of a part that the repository appends behind those of this batch.
     pub fn append(&mut self, part: &[u8]) -> Region {
         let region = Region::of(part, self.at);
         self.at += part.len() as u64;
         region
     }
 
-    /// Returns the head, after all parts, for [`Batch::open`].
+    /// Returns the head for [`Batch::open`], after all parts were written.
     ///
     /// # Errors
     /// If the batch is broken.
@@ -217,14 +225,16 @@ impl CheckpointWriter {
         if batch.base != 0 || batch.united.is_some() || batch.is_late || !self.left.is_empty() {
             return Err("a checkpoint needs a whole batch of its own");
         }
-        let odd_ids = batch.odd_ids.iter();
+        let explicit_object_ids = batch.explicit_object_ids.iter();
         let hidden = batch.tables.iter().map(Table::hidden);
         Ok(encoded(&StoredBatch {
             vocabulary: Vocabulary::own(),
             ehrs: batch.ehrs.iter().copied().map(number_of_state).collect(),
             ehr_fragments: Fragments::of(&batch.ehr_fragments),
             docs: StoredDocs::of(&batch.docs),
-            odd_ids: odd_ids.map(|(d, id)| (*d, id.clone())).collect(),
+            explicit_object_ids: explicit_object_ids
+                .map(|(d, id)| (*d, id.clone()))
+                .collect(),
             root_ids: batch.root_ids.clone(),
             fragments: batch.fragments,
             words: batch.words.len() as u32,
@@ -238,20 +248,20 @@ impl CheckpointWriter {
     }
 }
 
-/// Returns the bytes of a value with their checksum, compressed, for [`unsealed`].
+/// Encodes and compresses a value with a checksum, for [`unsealed`].
 pub fn sealed<T: Codec>(magic: [u8; 4], value: &T) -> Vec<u8> {
     let body = lz4_flex::compress_prepend_size(&encoded(value));
     let sum = checksum(&body).to_le_bytes();
     [magic.as_slice(), &sum, &body].concat()
 }
 
-/// Returns the value of [`sealed`] bytes; `None` if they are damaged or begin with other bytes.
+/// Decodes the bytes of [`sealed`]; `None` if they are damaged or have other first bytes.
 pub fn unsealed<T: Codec>(magic: [u8; 4], bytes: &[u8]) -> Option<T> {
     let (sum, body) = bytes.strip_prefix(&magic)?.split_first_chunk::<8>()?;
     if checksum(body) != u64::from_le_bytes(*sum) {
         return None;
     }
-    // The checksum holds, so the size is the one that was written.
+    // The checksum is correct, so the size is the one that was written.
     let plain = lz4_flex::decompress_size_prepended(body).ok()?;
     decoded(&plain)
 }
@@ -268,7 +278,7 @@ fn decoded<T: Codec>(bytes: &[u8]) -> Option<T> {
     from.is_at_end().then_some(value)
 }
 
-/// Returns the value of a part that [`packed`] has packed.
+/// Decodes a part that [`packed`] has encoded.
 fn unpacked<T: Codec>(bytes: &[u8]) -> Result<T, &'static str> {
     decoded(&decompressed(bytes)?).ok_or(DAMAGED)
 }
@@ -276,7 +286,7 @@ fn unpacked<T: Codec>(bytes: &[u8]) -> Result<T, &'static str> {
 fn decompressed(part: &[u8]) -> Result<Vec<u8>, &'static str> {
     // The size comes from a file, so it is checked before memory is allocated.
     let (size, _) = lz4_flex::block::uncompressed_size(part).map_err(|_| DAMAGED)?;
-    if size > MOST {
+    if size > MAX_PART_BYTES {
         return Err(DAMAGED);
     }
     lz4_flex::decompress_size_prepended(part).map_err(|_| DAMAGED)
@@ -290,19 +300,20 @@ fn state_of_number(number: u8) -> Option<bool> {
     (number > 0).then_some(number > 1)
 }
 
-/// Returns a part in its stored form, which must be readable again.
+/// Encodes and compresses a part, and checks its size, so that it can be read again.
 fn packed<T: Codec>(part: &T) -> Result<Vec<u8>, &'static str> {
     compressed(&encoded(part))
 }
 
 fn compressed(plain: &[u8]) -> Result<Vec<u8>, &'static str> {
-    if plain.len() > MOST {
+    if plain.len() > MAX_PART_BYTES {
         return Err("a part of a checkpoint is too large");
     }
     Ok(lz4_flex::compress_prepend_size(plain))
 }
 
-/// Returns the bytes of a part: as they are in the last checkpoint, or else as `make` packs them.
+/// Returns the bytes of a part: copied from the last checkpoint if it is unchanged, otherwise
+/// encoded by `make`.
 fn unchanged_or<T: Restore>(
     part: &Part<T>,
     make: impl FnOnce(&T) -> Result<Vec<u8>, &'static str>,
@@ -319,7 +330,7 @@ fn copied(file: &PartFile, region: Region) -> Result<Vec<u8>, &'static str> {
 }
 
 impl Batch {
-    /// Returns a part in its stored form.
+    /// Encodes a part of the batch.
     fn stored_part(
         &self,
         name: PartName,
@@ -339,8 +350,8 @@ impl Batch {
             }
             PartName::Page(number) => self.stored_page(number, order),
             PartName::Index => self.stored_words(order.as_ref()),
-            PartName::Places => unchanged_or(&self.docs.places, |places| {
-                packed(&StoredPlaces::of(places))
+            PartName::DocumentFragments => unchanged_or(&self.docs.places, |places| {
+                packed(&StoredDocumentFragments::of(places))
             }),
         }
     }
@@ -360,7 +371,7 @@ impl Batch {
         })
     }
 
-    /// Returns the index of the words in its stored form.
+    /// Encodes the index of texts.
     fn stored_words(&self, order: Option<&WordOrder>) -> Result<Vec<u8>, &'static str> {
         let words = self.words.words();
         let Some(order) = order else {
@@ -376,10 +387,10 @@ impl Batch {
         })
     }
 
-    /// Returns an index in its stored form. `text_of` returns the text of a number.
+    /// Encodes an index. `text_of` returns the text of a number.
     ///
     /// # Errors
-    /// If it cannot be read from the last checkpoint.
+    /// If the index cannot be read from the last checkpoint.
     pub fn stored_index<'t>(
         &self,
         index: &TextIndex,
@@ -395,8 +406,8 @@ impl Batch {
         })
     }
 
-    /// Opens a batch from the head that [`CheckpointWriter::head`] made and the file with its
-    /// parts. No part is read yet.
+    /// Opens a batch from the head of [`CheckpointWriter::head`] and the file with its parts. No
+    /// part is read yet.
     ///
     /// # Errors
     /// If the head is damaged, or names classes or attributes that this release does not know.
@@ -433,7 +444,7 @@ impl Batch {
         if batch.ehr_fragments.len() != batch.ehrs.len() || regions.next().is_some() {
             return Err(DAMAGED);
         }
-        batch.odd_ids = head.odd_ids.into_iter().collect();
+        batch.explicit_object_ids = head.explicit_object_ids.into_iter().collect();
         batch.root_ids = head.root_ids;
         batch.fragments = head.fragments;
         batch.file = Some(Rc::clone(file));
@@ -441,7 +452,7 @@ impl Batch {
     }
 }
 
-/// The stored form of an index.
+/// The encoded form of an index.
 struct StoredIndex {
     hashes: Differences,
     numbers: Vec<u32>,
@@ -488,8 +499,11 @@ impl Restore for Page {
     }
 }
 
-impl Restore for Places {
-    fn restore(bytes: &[u8], (documents, _): (u32, u32)) -> Result<Places, &'static str> {
-        unpacked::<StoredPlaces>(bytes)?.places(documents as usize, 0)
+impl Restore for DocumentFragments {
+    fn restore(
+        bytes: &[u8],
+        (documents, _): (u32, u32),
+    ) -> Result<DocumentFragments, &'static str> {
+        unpacked::<StoredDocumentFragments>(bytes)?.places(documents as usize, 0)
     }
 }

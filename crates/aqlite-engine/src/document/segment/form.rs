@@ -1,6 +1,6 @@
-//! The stored form of the parts of a segment: lists of numbers that compress well.
+//! The encoded forms of the parts of a segment: lists of numbers that compress well.
 //!
-//! Ascending numbers are stored as differences, numbers as whole numbers with their count of
+//! Ascending numbers are stored as differences, decimal numbers as integers with their number of
 //! decimals, and times as multiples of their greatest common divisor.
 
 use crate::codec;
@@ -15,14 +15,17 @@ use bitcode::{Decode, Encode};
 /// The invariant that does not hold if a stored part has lists of different lengths.
 const UNEVEN: &str = "the lists of a part of a segment do not fit together";
 
-/// Numbers as differences, each to the one before it.
+/// The invariant that does not hold if stored numbers are those of no column.
+const DAMAGED_NUMBERS: &str = "the numbers of a part of a segment are damaged";
+
+/// Numbers as differences to the previous number.
 #[derive(Default, Encode, Decode)]
 pub(super) struct Differences(Vec<i32>);
 
 impl Differences {
     pub fn of(numbers: impl IntoIterator<Item = u32>) -> Differences {
         let mut last = 0u32;
-        // Differences wrap, so descending numbers are restored exactly too.
+        // Differences wrap around, so descending numbers are restored exactly too.
         let difference = |number: u32| {
             let difference = number.wrapping_sub(last) as i32;
             last = number;
@@ -41,7 +44,7 @@ impl Differences {
     }
 }
 
-/// A list of fragments.
+/// An encoded list of fragments.
 #[derive(Default, Encode, Decode)]
 pub(super) struct Fragments {
     tables: Vec<u32>,
@@ -56,7 +59,7 @@ impl Fragments {
         }
     }
 
-    /// Returns the fragments in a batch whose first table has the number `base`.
+    /// Decodes the fragments, in a batch whose first table has the number `base`.
     ///
     /// # Errors
     /// If the lists differ in length.
@@ -78,12 +81,12 @@ impl Fragments {
     }
 }
 
-/// The structure of a table.
+/// The encoded structure of a table.
 #[derive(Encode, Decode)]
 pub(super) struct StoredStructure {
     docs: Differences,
     places: Differences,
-    /// Places of fragments less the places of their parent rows.
+    /// The distances from the place of each row to that of its parent row.
     depths: Vec<u32>,
     groups: Vec<StoredGroup>,
     bitmaps: Vec<Vec<u64>>,
@@ -113,11 +116,11 @@ impl StoredStructure {
         }
     }
 
-    /// Returns the structure of a table with `rows` rows and `groups` repeated groups, in a batch
+    /// Decodes the structure of a table with `rows` rows and `groups` repeated groups, in a batch
     /// whose first table has the number `base`.
     ///
     /// # Errors
-    /// If the stored lists are of another table.
+    /// If the encoded lists belong to another table.
     pub fn structure(
         &self,
         (rows, groups): (usize, usize),
@@ -131,7 +134,8 @@ impl StoredStructure {
         let parents = places.iter().zip(&self.depths);
         let group = |group: &StoredGroup| {
             let (ends, rows) = (group.ends.numbers(), group.rows.fragments(base)?);
-            // The ends must ascend to the number of rows, or they would not be slices of the rows.
+            // The ends must ascend to the number of rows, because they are used as ranges of the
+            // rows.
             let is_whole = ends.last().is_none_or(|end| *end as usize == rows.len());
             if is_whole && ends.is_sorted() {
                 Ok(RepeatedGroup { ends, rows })
@@ -152,7 +156,7 @@ impl StoredStructure {
     }
 }
 
-/// A column.
+/// An encoded column.
 #[derive(Encode, Decode)]
 pub(super) enum StoredColumn {
     Number(StoredNumbers),
@@ -161,16 +165,16 @@ pub(super) enum StoredColumn {
     Boolean(Vec<bool>),
 }
 
-/// Numbers as whole numbers, to be divided by 10 to the power of their decimals.
+/// Decimal numbers as integers, which are divided by 10 to the power of their decimals.
 #[derive(Encode, Decode)]
 pub(super) struct StoredNumbers {
     scaled: Vec<i64>,
     decimals: Vec<u8>,
-    /// The tokens that are kept as text, by row.
-    odd: Vec<(u32, String)>,
+    /// The numbers that are kept as text, by row.
+    tokens: Vec<(u32, String)>,
 }
 
-/// Date-times: `base + unit * steps`.
+/// Date-times as `base + unit * steps`.
 #[derive(Encode, Decode)]
 pub(super) struct StoredMoments {
     ids: Vec<u32>,
@@ -182,7 +186,8 @@ pub(super) struct StoredMoments {
 }
 
 impl StoredColumn {
-    /// Creates the stored form. `word` maps the number of a word to its number in the segment.
+    /// Encodes a column. `word` maps the number of a text in the batch to its number in the
+    /// segment.
     pub fn of(column: &Column, mut word: impl FnMut(u32) -> u32) -> StoredColumn {
         let mut words = |ids: &[u32]| ids.iter().map(|id| word(*id)).collect();
         match column {
@@ -195,10 +200,10 @@ impl StoredColumn {
         }
     }
 
-    /// Returns the column.
+    /// Decodes the column.
     ///
     /// # Errors
-    /// If its lists differ in length.
+    /// If its lists differ in length, or its numbers are damaged.
     pub fn column(self) -> Result<Column, &'static str> {
         Ok(match self {
             StoredColumn::Number(numbers) => Column::Number(numbers.numbers()?),
@@ -215,8 +220,8 @@ impl StoredNumbers {
         StoredNumbers {
             scaled,
             decimals,
-            odd: numbers
-                .odd()
+            tokens: numbers
+                .tokens()
                 .map(|(row, token)| (row, token.to_owned()))
                 .collect(),
         }
@@ -227,7 +232,7 @@ impl StoredNumbers {
             return Err(UNEVEN);
         }
         let scaled = self.scaled.into_iter().zip(self.decimals);
-        NumberColumn::from_scaled(scaled, self.odd).ok_or(UNEVEN)
+        NumberColumn::from_scaled(scaled, self.tokens).ok_or(DAMAGED_NUMBERS)
     }
 }
 
@@ -235,10 +240,11 @@ impl StoredMoments {
     fn of(ids: Vec<u32>, begins: &[i64]) -> StoredMoments {
         let known = || begins.iter().filter(|begin| **begin != NO_MOMENT);
         let base = known().min().copied().unwrap_or(0);
-        // A distance may exceed `i64`. The base is the least time, so `u64` always holds it.
+        // A distance can exceed `i64`. It always fits into `u64`, because the base is the least
+        // time.
         let distance = |begin: i64| begin.wrapping_sub(base) as u64;
         let unit = known().fold(0, |unit, begin| greatest_divisor(unit, distance(*begin)));
-        // The unit is 0 if all times are equal.
+        // If all times are equal, the unit is 0 and must not be a divisor.
         let step = |begin: &i64| match *begin {
             NO_MOMENT => 0,
             begin => distance(begin) / unit.max(1),
@@ -272,7 +278,7 @@ impl StoredMoments {
     }
 }
 
-/// Returns the greatest common divisor; that of 0 and a number is the number.
+/// Returns the greatest common divisor. The divisor of 0 and a number is the number.
 fn greatest_divisor(mut one: u64, mut other: u64) -> u64 {
     while other > 0 {
         (one, other) = (other, one % other);
@@ -280,27 +286,27 @@ fn greatest_divisor(mut one: u64, mut other: u64) -> u64 {
     one
 }
 
-/// The texts of a page of words.
+/// An encoded page of texts.
 ///
-/// Most words of a patient's record that occur once begin with a random UUID, which takes 16 bytes
+/// Most texts of a patient's record that occur once begin with a random UUID, which takes 16 bytes
 /// instead of 36.
 #[derive(Encode, Decode)]
 pub(super) struct StoredPage {
-    /// Whether each word begins with a UUID.
+    /// For each text whether it begins with a UUID.
     begins_with_uuid: Vec<bool>,
     /// The UUIDs, 16 bytes each.
     uuids: Vec<u8>,
-    /// The rest of all words.
+    /// The concatenated rests of all texts.
     text: String,
-    /// The length of the rest of each word.
+    /// The length in bytes of the rest of each text.
     lengths: Vec<u32>,
 }
 
-/// The length of a UUID as text.
+/// The length of the canonical text of a UUID.
 const UUID: usize = 36;
 
-/// Returns the bytes of a UUID at the beginning of a word in its canonical form: other forms would
-/// not be restored as they were.
+/// Returns the bytes of a UUID at the beginning of a text in canonical form. Other forms would not
+/// be restored exactly.
 fn leading_uuid(word: &str) -> Option<[u8; 16]> {
     let text = word.get(..UUID)?;
     let is_canonical = |(at, byte): (usize, u8)| match at {
@@ -318,7 +324,7 @@ fn leading_uuid(word: &str) -> Option<[u8; 16]> {
     Some(value.to_be_bytes())
 }
 
-/// Appends a UUID in its canonical form.
+/// Appends a UUID in canonical form.
 fn push_uuid(bytes: [u8; 16], text: &mut String) {
     for (at, byte) in bytes.into_iter().enumerate() {
         // The canonical form has groups of 4, 2, 2, 2 and 6 bytes.
@@ -355,11 +361,11 @@ impl StoredPage {
         page
     }
 
-    /// Returns the page.
+    /// Decodes the page.
     ///
     /// # Errors
-    /// If the lengths are not those of the texts, or there are not as many UUIDs as words that
-    /// begin with one.
+    /// If the lengths do not match the texts, or the number of UUIDs differs from that of the texts
+    /// that begin with one.
     pub fn page(self) -> Result<Page, &'static str> {
         let (uuids, remainder) = self.uuids.as_chunks::<16>();
         let marked = self.begins_with_uuid.iter().filter(|begins| **begins);
@@ -379,7 +385,7 @@ impl StoredPage {
             ends.push(u32::try_from(text.len()).map_err(|_| UNEVEN)?);
             start = end;
         }
-        // Text that is left over would belong to no word.
+        // A rest that belongs to no text means that the page is damaged.
         if start == self.text.len() {
             Ok(Page::new(text, ends))
         } else {
@@ -388,7 +394,7 @@ impl StoredPage {
     }
 }
 
-/// The names of classes and attributes by the numbers that a release gives them.
+/// The names of classes and attributes, by the numbers of a release.
 pub(super) struct Vocabulary {
     classes: Vec<String>,
     attributes: Vec<String>,
@@ -400,7 +406,7 @@ codec!(Vocabulary {
 });
 
 impl Vocabulary {
-    /// The names of this release.
+    /// Returns the names of this release.
     pub fn own() -> Vocabulary {
         let attributes = (0..=u8::MAX).map_while(Attr::from_number);
         Vocabulary {
@@ -429,7 +435,7 @@ impl Vocabulary {
     }
 }
 
-/// A merged layout.
+/// An encoded layout.
 #[derive(Default, Encode, Decode)]
 pub(super) struct StoredLayout {
     items: Vec<StoredItem>,
@@ -479,7 +485,7 @@ impl StoredLayout {
         }
     }
 
-    /// Returns the layout, written with the numbers of a vocabulary.
+    /// Decodes a layout whose numbers are those of a vocabulary.
     ///
     /// # Errors
     /// As [`StoredLayout::layout`].
@@ -495,11 +501,11 @@ impl StoredLayout {
         self.layout()
     }
 
-    /// Returns the layout.
+    /// Decodes the layout.
     ///
     /// # Errors
-    /// If it names a class or an attribute that this release does not know, or numbers its leaves
-    /// or groups otherwise than from 0 on.
+    /// If it has a class or an attribute that this release does not know, or if its leaves or
+    /// groups are not numbered consecutively from 0.
     pub fn layout(&self) -> Result<Layout, &'static str> {
         let count = |counts: fn(&StoredItemKind) -> bool| {
             self.items.iter().filter(|item| counts(&item.kind)).count()
@@ -520,7 +526,7 @@ impl StoredLayout {
                 presence: item.presence,
             });
         }
-        // As many leaves as places for them, and each place taken: the numbers are 0, 1, 2, …
+        // There are as many numbers as items, so the numbers are consecutive if each one is used.
         let numbers = layout.leaves.iter().chain(&layout.groups);
         if numbers.into_iter().any(|item| *item == u32::MAX) {
             return Err(UNEVEN);
@@ -529,7 +535,7 @@ impl StoredLayout {
     }
 }
 
-/// Returns the kind of the item with this index. Records the index under the number of a leaf or
+/// Returns the kind of the item with an index. Records the index under the number of the leaf or
 /// group.
 ///
 /// # Errors
@@ -570,7 +576,7 @@ fn kind_of(number: u8) -> Kind {
     }
 }
 
-// Checkpoints have the same structs in a form of their own, which never changes.
+// Checkpoints have the same structs in another encoding, which never changes.
 codec!(Fragments { tables, rows });
 codec!(StoredGroup { ends, rows });
 codec!(StoredStructure {
@@ -583,7 +589,7 @@ codec!(StoredStructure {
 codec!(StoredNumbers {
     scaled,
     decimals,
-    odd,
+    tokens,
 });
 codec!(StoredMoments {
     ids,
@@ -690,73 +696,4 @@ impl Codec for StoredItemKind {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn greatest_divisor_of_distances() {
-        assert_eq!(greatest_divisor(0, 0), 0);
-        assert_eq!(greatest_divisor(0, 12), 12);
-        assert_eq!(greatest_divisor(18, 12), 6);
-    }
-
-    #[test]
-    fn moments_round_trip() {
-        for begins in [
-            vec![],
-            vec![NO_MOMENT],
-            vec![5, NO_MOMENT, 5],
-            vec![-40, 60, NO_MOMENT, 20],
-            vec![i64::MAX, i64::MIN + 1, 0],
-        ] {
-            let ids: Vec<u32> = (0..begins.len() as u32).collect();
-            let moments = StoredMoments::of(ids.clone(), &begins).moments().unwrap();
-            assert_eq!((moments.ids, moments.begins), (ids, begins));
-        }
-    }
-
-    #[test]
-    fn lists_of_different_lengths_are_refused() {
-        let moments = StoredMoments {
-            ids: vec![1],
-            base: 0,
-            unit: 0,
-            steps: Vec::new(),
-            without: Vec::new(),
-        };
-        assert!(moments.moments().is_err());
-        let page = |uuids: usize, lengths: &[u32]| StoredPage {
-            begins_with_uuid: vec![true, false],
-            uuids: vec![7; uuids],
-            text: String::from("äb"),
-            lengths: lengths.to_vec(),
-        };
-        assert!(page(16, &[2, 1]).page().is_ok());
-        assert!(page(16, &[1, 2]).page().is_err(), "inside a character");
-        assert!(page(16, &[2, 2]).page().is_err(), "behind the end");
-        assert!(page(16, &[2, 0]).page().is_err(), "before the end");
-        assert!(page(16, &[3]).page().is_err(), "too few lengths");
-        assert!(page(15, &[2, 1]).page().is_err(), "a part of a UUID");
-        assert!(page(32, &[2, 1]).page().is_err(), "too many UUIDs");
-    }
-
-    #[test]
-    fn words_round_trip() {
-        let words = [
-            "",
-            "01234567-89ab-cdef-0123-456789abcdef",
-            "01234567-89ab-cdef-0123-456789abcdef::aqlite.example::1",
-            "01234567-89AB-cdef-0123-456789abcdef",
-            "01234567089ab-cdef-0123-456789abcdef",
-            "01234567-89ab-cdef-0123-456789abcdeg",
-            "Zürich",
-            "ffffffff-ffff-ffff-ffff-ffffffffffffä",
-            "12345678901234567890123456789012345ä",
-        ];
-        let page = StoredPage::of(words.into_iter());
-        assert_eq!(page.uuids.len(), 3 * 16);
-        let page = page.page().unwrap();
-        let read: Vec<&str> = (0..words.len()).map(|at| page.word(at)).collect();
-        assert_eq!(read, words);
-    }
-}
+mod tests;

@@ -13,7 +13,8 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 
 impl<'b> Binder<'_, 'b> {
-    /// Visits the candidates of a class expression below a parent, each with its contained classes.
+    /// Visits the candidates of a class expression below a parent, each with the parent for its
+    /// CONTAINS.
     pub(super) fn each(
         &self,
         expr: &ClassExpr,
@@ -45,7 +46,7 @@ impl<'b> Binder<'_, 'b> {
         }
     }
 
-    /// The versions that a VERSION expression may bind below a parent.
+    /// Visits the versions that a VERSION expression can bind below a parent.
     fn versions(
         &self,
         expr: &ClassExpr,
@@ -77,7 +78,8 @@ impl<'b> Binder<'_, 'b> {
         }
     }
 
-    /// The versioned objects of the class below a parent, in order of creation or listing.
+    /// Returns the versioned objects of a class below a parent, in order of creation or of the
+    /// listing.
     fn containers(
         &self,
         expr: &ClassExpr,
@@ -111,13 +113,13 @@ impl<'b> Binder<'_, 'b> {
         }
     }
 
-    /// The versions of an object, oldest first.
+    /// Returns the versions of an object, oldest first.
     fn docs_in(&self, object: &'b Container) -> impl Iterator<Item = Doc> {
         let batch = self.view.batch;
         object.docs.iter().filter_map(|d| batch.doc(*d))
     }
 
-    /// The nodes of the class below a parent, in document order.
+    /// Visits the nodes of the class below a parent, in document order.
     fn nodes(
         &self,
         expr: &ClassExpr,
@@ -149,7 +151,7 @@ impl<'b> Binder<'_, 'b> {
         }
     }
 
-    /// Returns whether a class expression below an EHR may be bound in a document.
+    /// Returns whether the semi-join left a document to a class expression below an EHR.
     fn is_joinable(&self, expr: &ClassExpr, doc: &Doc) -> bool {
         let known = self
             .joinable
@@ -157,7 +159,7 @@ impl<'b> Binder<'_, 'b> {
         known.is_none_or(|documents| documents.contains(doc.document))
     }
 
-    /// The root of a document and everything below it.
+    /// Visits the root of a document and its descendants.
     fn within(
         &self,
         expr: &ClassExpr,
@@ -170,7 +172,7 @@ impl<'b> Binder<'_, 'b> {
         }
     }
 
-    /// The proper descendants of a node.
+    /// Visits the proper descendants of a node.
     fn below(
         &self,
         expr: &ClassExpr,
@@ -190,8 +192,8 @@ impl<'b> Binder<'_, 'b> {
         )
     }
 
-    /// Candidates in a fragment from an item's subtree on. `local`: do not enter archetype roots
-    /// other than that item's ancestors.
+    /// Visits the candidates in a fragment from the subtree of an item on. If `local` is true,
+    /// archetype roots that do not contain the item are not entered.
     fn search(
         &self,
         expr: &ClassExpr,
@@ -279,7 +281,7 @@ impl<'b> Binder<'_, 'b> {
         found
     }
 
-    /// Returns whether a class expression may bind an object of this class and node id.
+    /// Returns whether a class expression can bind an object of this class and node id.
     fn may_bind(&self, expr: &ClassExpr, class: Cls, id: Option<&str>) -> bool {
         let predicate = expr.predicate.as_ref();
         class.is_a(expr.class) && predicate.is_none_or(|p| may_hold(p, id, self.plan.exact))

@@ -9,29 +9,28 @@ use hashbrown::HashMap;
 use std::ops::ControlFlow;
 
 impl<'b> Binder<'_, 'b> {
-    /// The compositions of the EHR by their object ids: their versions, oldest first.
+    /// Returns the versions of each composition of the EHR, oldest first, by object id.
     fn compositions(&self) -> &HashMap<&'b str, Vec<u32>> {
         self.listed.get_or_init(|| {
             let batch = self.view.batch;
             let mut found: HashMap<&'b str, Vec<u32>> = HashMap::new();
             for document in batch.docs_of(self.ehr) {
                 self.view.count(STEP);
-                if batch
-                    .doc(*document)
-                    .is_some_and(|doc| doc.row.kind == ObjectKind::Composition)
-                {
-                    found
-                        .entry(batch.object_id(*document))
-                        .or_default()
-                        .push(*document);
+                let doc = batch.doc(*document);
+                if doc.is_none_or(|doc| doc.row.kind != ObjectKind::Composition) {
+                    continue;
+                }
+                match batch.find_object_id(*document) {
+                    Some(id) => found.entry(id).or_default().push(*document),
+                    None => self.view.note_broken("a document has no object id"),
                 }
             }
             found
         })
     }
 
-    /// The latest versions of the compositions that a folder lists, then of those that its
-    /// sub-folders list, each listing counted.
+    /// Returns the latest versions of the compositions that a folder references, then of those that
+    /// its sub-folders reference. A composition occurs once for each reference.
     pub(super) fn listed(
         &self,
         folder: Node,
@@ -48,8 +47,8 @@ impl<'b> Binder<'_, 'b> {
         })
     }
 
-    /// The versions of each composition that a folder lists, then of those that its sub-folders
-    /// list, each listing counted.
+    /// Returns the versions of each composition that a folder references, then of those that its
+    /// sub-folders reference. A composition occurs once for each reference.
     pub(super) fn listed_objects(
         &self,
         folder: Node,

@@ -6,44 +6,43 @@ use hashbrown::HashMap;
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
 
-/// The position of the enumeration of the assignments of one document or EHR, so that it can be
-/// left and gone on with.
+/// The position in the enumeration of the assignments of one document or EHR, at which it resumes
+/// after a pause.
 ///
-/// Class expressions nest in one order. For each that is open the trail has the number of its
-/// candidate; going on passes over those before it without a test.
+/// Class expressions nest in a fixed order. The trail stores the number of the current candidate of
+/// each open class expression. A resumed enumeration skips the candidates before it without a test.
 #[derive(Default)]
 pub(in crate::answer::eval) struct Trail {
-    /// The number of the candidate of each open class expression, the outermost first.
+    /// The number of the current candidate of each open class expression, outermost first.
     path: RefCell<Vec<u32>>,
     /// The number of open class expressions.
     depth: Cell<usize>,
-    /// Rows of the present assignment that are done.
+    /// The rows of the current assignment that are done.
     rows: Cell<u64>,
-    /// The rows of the present assignment, where the enumeration was left among them.
+    /// The rows of the current assignment, if the enumeration paused among them.
     product: RefCell<Option<Product>>,
-    /// The number of rows of all assignments that WHERE kept.
+    /// The number of rows of all assignments that passed WHERE.
     kept: Cell<u64>,
-    /// The searches for a node of a class expression below a parent of which only the outcome is
-    /// asked.
-    pub(super) searches: RefCell<HashMap<(usize, ParentKey), Search>>,
+    /// The searches below a parent of which only the outcome is needed, by variable and parent.
+    pub(super) searches: RefCell<HashMap<(usize, ParentKey), ExistenceSearch>>,
 }
 
-/// A search for a node that passes a class expression and has below it what that contains.
+/// A resumable search for a node that passes a class expression and its CONTAINS.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Search {
-    /// Candidates that are none.
+pub(super) struct ExistenceSearch {
+    /// The number of candidates that were tested and failed.
     pub(super) done: u32,
-    /// Whether the test of the next candidate was begun.
+    /// Whether the test of the next candidate has begun.
     pub(super) is_open: bool,
-    /// The outcome, once it is known.
+    /// The outcome; `None` if it is not known yet.
     pub(super) found: Option<bool>,
 }
 
-/// A candidate of a class expression, as the trail has it.
+/// The relation of a candidate to the position of the trail.
 pub(super) enum Reached {
-    /// Done before.
+    /// It was done before the pause.
     Passed,
-    /// The enumeration was left somewhere below it.
+    /// The enumeration paused while it was evaluated.
     Again,
     New,
 }
@@ -51,23 +50,23 @@ pub(super) enum Reached {
 /// An open class expression on a trail.
 pub(super) struct Level {
     depth: usize,
-    /// Candidates that were done before the enumeration was left.
+    /// The number of candidates that were done before the pause.
     skip: u32,
     count: Cell<u32>,
 }
 
 impl Trail {
-    /// Rows of the present assignment that are done.
+    /// Returns the number of rows of the current assignment that are done.
     pub fn rows(&self) -> u64 {
         self.rows.get()
     }
 
-    /// Counts a row that WHERE kept.
+    /// Counts a row that passed WHERE.
     pub fn keep(&self) {
         self.kept.set(self.kept.get().saturating_add(1));
     }
 
-    /// The number of rows that WHERE kept.
+    /// Returns the number of rows that passed WHERE.
     pub fn kept(&self) -> u64 {
         self.kept.get()
     }
@@ -78,17 +77,17 @@ impl Trail {
         self.rows.set(rows);
     }
 
-    /// The rows among which the enumeration was left.
+    /// Takes the rows among which the enumeration paused.
     pub fn product(&self) -> Option<Product> {
         self.product.take()
     }
 
-    /// All rows of the present assignment are done.
+    /// Records that all rows of the current assignment are done.
     pub fn close_rows(&self) {
         self.rows.set(0);
     }
 
-    /// Starts again, for another document or EHR.
+    /// Resets the trail for another document or EHR.
     pub fn clear(&self) {
         self.path.borrow_mut().clear();
         self.searches.borrow_mut().clear();
@@ -101,12 +100,17 @@ impl Trail {
     pub(super) fn open(&self) -> Level {
         let depth = self.depth.replace(self.depth.get() + 1);
         let mut path = self.path.borrow_mut();
-        if path.len() <= depth {
-            path.push(0);
-        }
+        let skip = match path.get(depth) {
+            Some(number) => *number,
+            // No candidate of this class expression was reached before the pause.
+            None => {
+                path.resize(depth + 1, 0);
+                0
+            }
+        };
         Level {
             depth,
-            skip: path.get(depth).copied().unwrap_or(0),
+            skip,
             count: Cell::new(0),
         }
     }
@@ -135,7 +139,7 @@ impl Trail {
         }
     }
 
-    /// Closes a class expression; where the enumeration is left, the trail keeps its place.
+    /// Closes a class expression. If the enumeration pauses, the trail keeps its position.
     pub(super) fn close(&self, level: &Level, flow: ControlFlow<()>) {
         self.depth.set(level.depth);
         if flow.is_continue() {

@@ -1,4 +1,4 @@
-//! Groups and aggregates.
+//! Groups and aggregates of the output.
 
 use super::{Order, Output};
 use crate::answer::eval::accumulator::{Accumulator, BlockRows, order_at};
@@ -22,12 +22,13 @@ pub(in crate::answer::eval) struct Group {
 }
 
 impl Output {
-    /// Returns whether this is a query whose one group takes rows in any order: aggregates only.
-    pub fn folds(&self, query: &Query) -> bool {
+    /// Returns whether a query has aggregates and no keys, so that its only group receives rows in
+    /// any order.
+    pub fn has_only_group(&self, query: &Query) -> bool {
         self.grouped && !has_keys(query)
     }
 
-    /// Takes all rows of a block into the one group.
+    /// Adds all rows of a block to the only group.
     pub fn fold<'p: 'b, 'b>(
         &mut self,
         evaluator: ConditionEvaluator<'p, 'b>,
@@ -50,7 +51,7 @@ impl Output {
         self.add_row_to(evaluator, group, row, order);
     }
 
-    /// Counts rows into the one group of a query whose aggregates read no path.
+    /// Adds a number of rows to the only group of a query whose aggregates read no path.
     pub fn fold_count(&mut self, query: &Query, view: View<'_>, rows: u64) {
         let group = self.only_group(query);
         self.update(query, group, |_, accumulator, _| {
@@ -58,8 +59,8 @@ impl Output {
         });
     }
 
-    /// Returns the number of the one group of a query without keys, which is created before its
-    /// first row.
+    /// Returns the number of the only group of a query without keys. The group is created before
+    /// its first row.
     fn only_group(&mut self, query: &Query) -> usize {
         if self.groups.is_empty() {
             self.groups.push(empty_group(query));
@@ -106,8 +107,8 @@ impl Output {
         );
     }
 
-    /// Updates each computed accumulator of a group, and the bytes of all groups. `add` also
-    /// receives the number of bytes that everything but the accumulator holds.
+    /// Calls `add` for each accumulator of a group, and updates the estimate of the bytes of all
+    /// groups. `add` also receives the bytes that everything but the accumulator holds.
     fn update(
         &mut self,
         query: &Query,
@@ -125,7 +126,7 @@ impl Output {
         }
     }
 
-    /// Adds one row to its group. `keys` are its keys of ORDER BY.
+    /// Adds one row to its group. `keys` are its sort keys.
     pub(super) fn add_to_group<'p: 'b, 'b>(
         &mut self,
         evaluator: ConditionEvaluator<'p, 'b>,
@@ -137,14 +138,14 @@ impl Output {
         if has_keys(query) {
             evaluator.view.note(ExecutionPath::Groups);
         }
-        // Without room for the keys the run ends.
+        // Without memory for the keys, the run ends.
         if let Some(group) = self.group_of(evaluator, row, keys, order) {
             self.add_row_to(evaluator, group, row, order);
         }
     }
 
-    /// Returns the paths by which a query is grouped; `None` for a query without aggregates, or
-    /// with a key that is no path.
+    /// Returns the paths of the group keys; `None` for a query without aggregates, or with a key
+    /// that is no path.
     pub fn key_paths(&self, query: &Query) -> Option<Vec<usize>> {
         let keys = query.select.iter().filter(|c| is_key(&c.value));
         let path = |value: &ColumnValue| match value {
@@ -155,8 +156,8 @@ impl Output {
             .then(|| keys.map(|c| path(&c.value)).collect())?
     }
 
-    /// Adds all rows of a block to their groups: rows with the same keys at once, as far as the
-    /// block is split by `paths`, else row by row.
+    /// Adds all rows of a block to their groups. Rows with equal keys are added at once if the
+    /// block can be split by `paths`, otherwise row by row.
     pub fn add_block_to_groups<'p: 'b, 'b>(
         &mut self,
         evaluator: ConditionEvaluator<'p, 'b>,
@@ -168,7 +169,7 @@ impl Output {
             for i in 0..block.rows.len() {
                 block.fill(i, scratch);
                 let place = block.place(evaluator.view, i);
-                self.take_at(evaluator, scratch, place);
+                self.push_row_at(evaluator, scratch, place);
             }
             return;
         };
@@ -178,14 +179,14 @@ impl Output {
         }
     }
 
-    /// Adds the rows of a block, which have the same keys, to their group.
+    /// Adds the rows of a block that have equal keys to their group.
     fn add_part<'p: 'b, 'b>(
         &mut self,
         evaluator: ConditionEvaluator<'p, 'b>,
         part: &Block<'b>,
         scratch: &mut [Node],
     ) {
-        // The cells of a group are those of its first row.
+        // The key cells of a group are those of its first row.
         let place_of = |i: usize| part.place(evaluator.view, i);
         let Some(first) = (0..part.rows.len()).min_by_key(|i| place_of(*i)) else {
             return;
@@ -195,14 +196,14 @@ impl Output {
         let order_keys = query.order.iter();
         let order_keys = order_keys.map(|by| order_key(evaluator, &by.key, scratch));
         let (keys, order) = (order_keys.collect(), order_at(start, place_of(first)));
-        // Without room for the keys the run ends.
+        // Without memory for the keys, the run ends.
         if let Some(group) = self.group_of(evaluator, scratch, keys, order) {
             self.add_block_to(evaluator, group, part, scratch);
         }
     }
 
-    /// Returns the number of the group of a row, which is created if it is new; `None` if its keys
-    /// take too much memory.
+    /// Returns the number of the group of a row, which is created if it is new. Returns `None` if
+    /// its keys exceed the limit of memory.
     fn group_of<'p: 'b, 'b>(
         &mut self,
         evaluator: ConditionEvaluator<'p, 'b>,
@@ -241,8 +242,7 @@ impl Output {
         Some(number)
     }
 
-    /// Returns the identity of the cells by which a row is grouped; `None` if they take too much
-    /// memory.
+    /// Returns the identity of the key cells of a row; `None` if they exceed the limit of memory.
     #[inline]
     fn key_of<'p: 'b, 'b>(
         &self,
@@ -254,7 +254,7 @@ impl Output {
         let columns = evaluator.plan.query.select.iter();
         for column in columns.filter(|c| is_key(&c.value)) {
             let cell = plain_cell(evaluator, &column.value, row, buffer);
-            // The key is kept, and so are the cells of a first row.
+            // The set keeps the key, and the group keeps the cells of its first row.
             let bytes = key
                 .len()
                 .saturating_add(cell.text_bytes())
@@ -269,7 +269,7 @@ impl Output {
         Some(key)
     }
 
-    /// Takes the groups out; a query without keys has one, also without any row.
+    /// Takes the groups. A query without keys has one group, even without any row.
     pub fn take_groups(&mut self, query: &Query) -> Vec<Group> {
         if self.grouped && self.groups.is_empty() && !has_keys(query) {
             self.groups.push(empty_group(query));
@@ -277,14 +277,14 @@ impl Output {
         std::mem::take(&mut self.groups)
     }
 
-    /// Makes a row of a group.
+    /// Converts a group to a row.
     pub fn close_group(&mut self, query: &Query, mut group: Group) {
         self.set_aggregate_keys(query, &mut group);
         let mut held: Vec<CellRef> = Vec::with_capacity(query.select.len());
         let columns = query.select.iter().zip(&self.first_of).enumerate();
         for (at, (column, first)) in columns {
             let known = held.get(*first).copied();
-            // An equal aggregate of a column before has the cell already.
+            // A column before this one with an equal aggregate has the cell already.
             let cell = match (&column.value, known) {
                 (ColumnValue::Aggregate(_), Some(known)) => Some(known),
                 (ColumnValue::Aggregate(aggregate), None) => {
@@ -296,14 +296,14 @@ impl Output {
                     cell.map(|cell| self.result_buffer.hold(cell))
                 }
             };
-            // The result buffer refuses a row with a cell too few.
+            // The result buffer rejects a row that lacks a cell.
             held.extend(cell);
         }
         let number = self.result_buffer.push(held.into_iter());
         self.push(query, (number, 0), group.keys.into_iter(), group.order);
     }
 
-    /// Sets the keys of a complete group that are aggregates.
+    /// Sets the sort keys of a complete group that are aggregates.
     fn set_aggregate_keys(&mut self, query: &Query, group: &mut Group) {
         for (order, key) in query.order.iter().zip(&mut group.keys) {
             let OrderBy::Column(column) = order.key else {
@@ -327,7 +327,7 @@ impl Output {
 
 const NO_GROUP: &str = "a row has the number of a group that does not exist";
 
-/// The aggregates of a query that are computed, each with its accumulator.
+/// Returns the aggregates of a query that are computed, each with its accumulator.
 fn computed<'q, 's>(
     query: &'q Query,
     first_of: &'s [usize],
@@ -340,7 +340,8 @@ fn computed<'q, 's>(
     })
 }
 
-/// For each column of a query the first column with the same aggregate; itself where it has none.
+/// Returns for each column the first column with the same aggregate; its own index if there is
+/// none.
 pub(super) fn first_of(query: &Query) -> Vec<usize> {
     let mut known: Vec<(&Aggregate, usize)> = Vec::new();
     let columns = query.select.iter().enumerate();
@@ -360,7 +361,7 @@ pub(super) fn first_of(query: &Query) -> Vec<usize> {
         .collect()
 }
 
-/// Returns whether this is a column by which rows are grouped, beside aggregates: no literal.
+/// Returns whether rows are grouped by a column beside aggregates: any column but a literal.
 fn is_key(value: &ColumnValue) -> bool {
     matches!(value, ColumnValue::Expr(Expr::Path(_) | Expr::Call(..)))
 }
@@ -370,7 +371,7 @@ fn has_keys(query: &Query) -> bool {
     query.select.iter().any(|c| is_key(&c.value))
 }
 
-/// The one group of a query without keys, before any row.
+/// Creates the only group of a query without keys, before any row.
 fn empty_group(query: &Query) -> Group {
     let cells = query
         .select

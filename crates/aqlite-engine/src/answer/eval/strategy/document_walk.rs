@@ -1,4 +1,4 @@
-//! The strategy for queries whose rows belong to one document each: documents one by one.
+//! The strategy for queries whose rows belong to one document each: walks documents one by one.
 
 use super::walk::bind;
 use super::{Halt, Strategy, Tasks};
@@ -9,11 +9,11 @@ use crate::answer::eval::{QueryError, Run};
 use crate::document::{Batch, Doc};
 use std::ops::Range;
 
-/// The number of documents between two questions to the host whether the run was stopped.
-const PATIENCE: u32 = 1024;
+/// The number of documents between two tests for cancellation.
+const DOCUMENTS_PER_CHECK: u32 = 1024;
 
-/// A walk through the documents with these numbers; of a query about one EHR, with these numbers
-/// among its documents.
+/// A walk through the documents in a range. For a query about one EHR, the range refers to the list
+/// of its documents.
 pub(super) struct DocumentWalk(pub Range<u32>);
 
 impl Strategy for DocumentWalk {
@@ -41,7 +41,7 @@ impl Strategy for DocumentWalk {
             let doc = doc.ok_or(QueryError::Broken(
                 "a walk names a document that is not there",
             ))?;
-            if at.is_multiple_of(PATIENCE) && (run.stopped)() {
+            if at.is_multiple_of(DOCUMENTS_PER_CHECK) && (run.stopped)() {
                 return Err(Halt::Failed(QueryError::Stopped));
             }
             if takes_part(doc.ehr) && is_scanned(run, doc) {

@@ -1,4 +1,4 @@
-//! The strategy for queries whose rows join documents of one EHR: EHRs one by one.
+//! The strategy for queries whose rows join documents of one EHR: walks EHRs one by one.
 
 use super::walk::bind;
 use super::{Halt, Strategy, Tasks};
@@ -11,7 +11,7 @@ use crate::document::Batch;
 use aqlite_rm::class::Cls;
 use std::ops::Range;
 
-/// Returns whether a query only counts EHRs: it reads no path and has no condition.
+/// Returns whether a query only counts EHRs, without a path or a condition.
 fn counts_ehrs(run: &Run<'_>) -> bool {
     let (plan, query) = (run.plan, &run.plan.query);
     let is_any_ehr = |expr: &ClassExpr| {
@@ -20,11 +20,11 @@ fn counts_ehrs(run: &Run<'_>) -> bool {
     matches!(&query.from, Source::Class(expr) if is_any_ehr(expr))
         && query.condition.is_none()
         && plan.tries.is_empty()
-        && run.output.folds(query)
+        && run.output.has_only_group(query)
         && !run.budget.plain
 }
 
-/// A walk through the EHRs with these numbers among the EHRs that the query reads.
+/// A walk through a range of the EHRs that the query reads.
 pub(super) struct EhrWalk(pub Range<u32>);
 
 impl Strategy for EhrWalk {

@@ -1,5 +1,5 @@
-//! The strategy for queries that want only their first rows in default order (LIMIT without ORDER
-//! BY, DISTINCT or aggregates): slices that grow until the rows suffice.
+//! The strategy for queries that need only their first rows in default order (LIMIT without ORDER
+//! BY, DISTINCT or aggregates): evaluates slices that grow until there are enough rows.
 
 use super::document_walk::DocumentWalk;
 use super::row_templates::RowTemplates;
@@ -8,7 +8,7 @@ use crate::answer::eval::Run;
 use crate::answer::eval::bind::LastEhr;
 use crate::document::Batch;
 
-/// The first rows of the documents from a number on.
+/// The evaluation of the documents from a number on, until there are enough rows.
 pub(super) struct FirstRows {
     pub start: u32,
 }
@@ -41,7 +41,8 @@ impl Strategy for FirstRows {
     }
 }
 
-/// Returns the number of documents of the next slice, from the yield of the `seen` documents.
+/// Returns the number of documents of the next slice, estimated from the rows of the `seen`
+/// documents.
 fn next_slice(run: &Run<'_>, seen: u32) -> u32 {
     let missing = run.output.missing(run.plan).unwrap_or_default();
     let found = run.output.made().max(1);

@@ -1,7 +1,7 @@
-//! Strategies: the ways of evaluating a batch, one file each, and the choice among them.
+//! Strategies of evaluating a batch, one file each, and the choice among them.
 //!
-//! A task is a strategy with the part of a batch that it is to evaluate. Tasks form a stack. A task
-//! that cannot complete its part in one piece of work pushes tasks for the rest.
+//! A task is a strategy with a part of a batch. Tasks form a stack. A task that cannot complete its
+//! part in one piece of work pushes tasks for the rest.
 
 mod document_walk;
 mod ehr_walk;
@@ -20,13 +20,13 @@ use ehr_walk::EhrWalk;
 use first_rows::FirstRows;
 use row_templates::RowTemplates;
 
-/// A way of evaluating a part of a batch.
+/// A strategy of evaluating a part of a batch.
 pub(super) trait Strategy {
     /// Evaluates the part, and outputs its rows in default order.
     ///
     /// # Errors
     /// [`Halt::Paused`] if a piece of work is done; a task for the rest is then on the stack.
-    /// [`Halt::Full`] if no more rows are wanted, [`Halt::Failed`] if the run failed.
+    /// [`Halt::Full`] if no more rows are needed, [`Halt::Failed`] if the run failed.
     fn evaluate(
         self: Box<Self>,
         run: &mut Run<'_>,
@@ -41,9 +41,9 @@ pub(super) type Tasks = Vec<Box<dyn Strategy>>;
 
 /// The reason why a task is not finished.
 pub(super) enum Halt {
-    /// A piece of work is done: the host may let other requests run.
+    /// A piece of work is done, so the host can answer other requests.
     Paused,
-    /// No more rows are wanted.
+    /// No more rows are needed.
     Full,
     /// The run failed.
     Failed(QueryError),
@@ -57,9 +57,9 @@ impl From<QueryError> for Halt {
 
 /// The largest number of documents of a slice of a costly query. A slice that exceeds one piece of
 /// work is discarded and split, so a large one wastes work.
-const COSTLY: u32 = 1 << 13;
+const MAX_COSTLY_SLICE: u32 = 1 << 13;
 
-/// The strategy that the plan alone decides.
+/// The strategy that the plan determines.
 #[derive(Clone, Copy)]
 enum Choice {
     /// FROM has an anchor.
@@ -96,7 +96,7 @@ pub fn evaluation_strategy(plan: &Plan) -> &'static str {
 pub(super) fn tasks(run: &Run<'_>, batch: &Batch) -> Tasks {
     let (plan, budget) = (run.plan, &run.budget);
     match choice(plan) {
-        // A union has no words of its own, which the anchor scan reads.
+        // The anchor scan reads the dictionary of the batch, and a union has none.
         Choice::RowTemplates if !budget.plain && !batch.is_union() => {}
         // Without row templates, a plan with an anchor is evaluated like any other.
         _ if plan.single => return vec![Box::new(DocumentWalk(0..documents(plan, batch)))],
@@ -108,7 +108,7 @@ pub(super) fn tasks(run: &Run<'_>, batch: &Batch) -> Tasks {
         return vec![Box::new(FirstRows { start: 0 })];
     }
     let part = match plan.costly {
-        true => budget.part.min(COSTLY),
+        true => budget.part.min(MAX_COSTLY_SLICE),
         false => budget.part,
     };
     let most = if is_narrow { all } else { part }.max(1);

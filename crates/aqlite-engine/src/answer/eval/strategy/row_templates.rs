@@ -12,7 +12,7 @@ use crate::document::Batch;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// Row templates over the documents with these numbers.
+/// The evaluation of a range of document numbers by row templates.
 pub(super) struct RowTemplates(pub Range<u32>);
 
 impl Strategy for RowTemplates {
@@ -32,26 +32,26 @@ impl Strategy for RowTemplates {
         match output_rows(run, batch, slice.clone(), first_only) {
             Ok(()) => {
                 run.output.remove_duplicates(plan, &work);
-                run.output.within(plan, &run.budget, &work)?;
+                run.output.check_limits(plan, &run.budget, &work)?;
             }
             Err(Abort::Heavy) => {
-                // Objects may have been written to cells of rows that are not output.
+                // Objects of rows that were not output may have been written.
                 if run.output.end() != before {
-                    run.output.back_to(before);
+                    run.output.truncate_to(before);
                 }
                 match is_whole {
-                    // A single document, or one EHR, cannot be split. A walk can pause inside a
-                    // document.
+                    // A single document, or the documents of one EHR, cannot be split. A walk can
+                    // pause inside a document.
                     true => tasks.push(Box::new(DocumentWalk(0..documents(plan, batch)))),
                     false if slice.len() > 1 => split(slice, tasks),
                     false => tasks.push(Box::new(DocumentWalk(slice))),
                 }
             }
-            // The slice has more rows than may be held, but only a few of them may be wanted. A
-            // walk ends as soon as it has these.
+            // The slice has more rows than the run can hold, but only a few of them may be needed.
+            // A walk ends as soon as it has these.
             Err(Abort::Failed(failure)) if first_only && !is_whole && is_too_large(&failure) => {
-                run.output.back_to(before);
-                // The rows before the window are left out after each slice, so smaller ones fit.
+                run.output.truncate_to(before);
+                // Rows before the window are discarded after each slice, so smaller slices fit.
                 if run.output.before_window(plan) > 0 && slice.len() > 1 {
                     split(slice, tasks);
                 } else {
@@ -64,7 +64,7 @@ impl Strategy for RowTemplates {
     }
 }
 
-/// Outputs the rows of a slice, and keeps the best ranks if all of them were output.
+/// Outputs the rows of a slice, and keeps the best ranks if all rows were output.
 fn output_rows(
     run: &mut Run<'_>,
     batch: &Batch,
@@ -75,7 +75,7 @@ fn output_rows(
     let anchors = Anchors::of(plan).ok_or(QueryError::Broken(
         "a query without anchor is evaluated by row templates",
     ))?;
-    run.output.may_go_back(first_only);
+    run.output.set_removable(first_only);
     let by_template = ByTemplate {
         plan,
         anchors: &anchors,
@@ -90,7 +90,7 @@ fn output_rows(
         first_only,
     };
     let outcome = by_template.run(&mut run.output);
-    run.output.may_go_back(false);
+    run.output.set_removable(false);
     match &outcome {
         Ok(()) => work.best_ranks.borrow_mut().commit(best_of(&plan.query)),
         Err(_) => work.best_ranks.borrow_mut().discard(),

@@ -1,5 +1,5 @@
-//! The walk through one document or EHR: assignments of the variables of FROM, and the rows of each
-//! assignment. A pause leaves a trail, from which the walk continues.
+//! The walk through one document or EHR: enumerates assignments of the variables of FROM, and
+//! outputs the rows of each. A pause leaves a trail, from which the walk resumes.
 
 use super::Halt;
 use crate::answer::eval::bind::{Binder, LastEhr, Parent, Trail};
@@ -8,7 +8,7 @@ use crate::answer::eval::expand::Expander;
 use crate::answer::eval::node::{Node, View};
 use crate::answer::eval::output::{Output, first_of_join};
 use crate::answer::eval::work::{ROW, STEP, Work};
-use crate::answer::eval::{Budget, CHECKED, QueryError, Run};
+use crate::answer::eval::{Budget, QueryError, ROWS_PER_BUDGET_CHECK, Run};
 use crate::answer::plan::{Plan, each_class};
 use crate::document::Batch;
 use aqlite_rm::class::Cls;
@@ -64,7 +64,7 @@ fn output_rows<'b>(
     let expander = Expander {
         plan,
         view,
-        most: budget.rows_of_variable(plan),
+        max_rows: budget.rows_of_variable(plan),
         plain: budget.plain,
     };
     let mut assignment = vec![Node::NONE; plan.query.variables.len()];
@@ -101,8 +101,8 @@ fn output_rows<'b>(
 }
 
 /// Returns the number of rows of one EHR behind which no other row of it can be among the first
-/// rows of a join: within an EHR, documents are bound in default order. Versions of objects are
-/// not, because those of one object come together.
+/// rows of a join. Within an EHR, documents are bound in default order. `None` if versions of
+/// objects are bound, because those of one object are enumerated together.
 fn wanted_of_ehr(plan: &Plan) -> Option<u64> {
     let wanted = first_of_join(plan)?;
     let mut is_in_order = true;
@@ -112,7 +112,7 @@ fn wanted_of_ehr(plan: &Plan) -> Option<u64> {
     is_in_order.then_some(wanted as u64)
 }
 
-/// Takes the rows of an assignment that the trail has not passed.
+/// Outputs the rows of an assignment that the trail has not passed.
 fn rows_of<'p: 'b, 'b>(
     evaluator: ConditionEvaluator<'p, 'b>,
     expander: Expander<'p, 'b>,
@@ -126,8 +126,10 @@ fn rows_of<'p: 'b, 'b>(
     let product = trail
         .product()
         .unwrap_or_else(|| expander.product(assignment));
-    if product.widest() > expander.most {
-        return Err(Halt::Failed(QueryError::TooManyCombinations(expander.most)));
+    if product.widest() > expander.max_rows {
+        return Err(Halt::Failed(QueryError::TooManyCombinations(
+            expander.max_rows,
+        )));
     }
     let order = order.or_else(|| (!plan.single).then(|| join_order(view.batch, assignment)));
     for number in trail.rows()..product.len() {
@@ -143,18 +145,18 @@ fn rows_of<'p: 'b, 'b>(
             if output.is_full(plan, work) {
                 return Err(Halt::Full);
             }
-            if number % CHECKED == CHECKED - 1 {
-                output.within(plan, budget, work)?;
+            if number % ROWS_PER_BUDGET_CHECK == ROWS_PER_BUDGET_CHECK - 1 {
+                output.check_limits(plan, budget, work)?;
             }
         }
     }
     trail.close_rows();
-    Ok(output.within(plan, budget, work)?)
+    Ok(output.check_limits(plan, budget, work)?)
 }
 
-/// The default order of a row whose assignment joins documents: the first bound document of the
-/// class expressions decides, unbound ones before it come last. Within one EHR, and where only EHRs
-/// are bound, rows come in the right order by themselves.
+/// Returns the default order of a row that joins documents: the position of the first bound
+/// document in the order of the class expressions; unbound ones sort last. Within one EHR, and if
+/// only EHRs are bound, rows arrive in default order.
 fn join_order(batch: &Batch, assignment: &[Node]) -> (u64, u64) {
     let ordinal = |node: &Node| {
         let table = batch.table(node.fragment.table)?;

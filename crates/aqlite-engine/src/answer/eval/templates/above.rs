@@ -16,7 +16,7 @@ use hashbrown::HashMap;
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// A variable above the anchors with its rows in one document.
+/// A variable above the anchors, with its rows in one document.
 pub(super) struct ContextVariable<'p> {
     class: Cls,
     pub(super) trie: &'p Trie,
@@ -26,15 +26,15 @@ pub(super) struct ContextVariable<'p> {
 
 pub(super) enum ContextRows {
     Nothing,
-    /// The rows of every fragment of a layout variant.
+    /// The layout variant whose row templates apply to the fragment.
     Same(Rc<LayoutVariant>),
-    /// Rows computed for this fragment.
+    /// Rows that were computed for this fragment.
     Own(Rows),
 }
 
 impl ContextVariable<'_> {
-    /// The templates of its rows and the fragment that fills them, where every fragment of the
-    /// layout variant has the same.
+    /// Returns the row templates and the fragment that they are applied to; `None` if the rows were
+    /// computed for the fragment.
     pub(super) fn templates(&self) -> Option<(&[Cells], Fragment)> {
         match &self.rows {
             ContextRows::Same(variant) => Some((variant.rows()?, self.fragment?)),
@@ -52,7 +52,7 @@ impl ContextVariable<'_> {
 }
 
 impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
-    /// The class expressions above the anchors whose variables have paths.
+    /// Returns the class expressions above the anchors whose variables have paths.
     pub(super) fn above(&self) -> Vec<ContextVariable<'p>> {
         let above = self.anchors.above.iter().filter(|e| {
             !self
@@ -73,8 +73,8 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             .collect()
     }
 
-    /// Finds the rows that EHR, VERSION and COMPOSITION give for a document; what holds for a whole
-    /// layout is not looked up again.
+    /// Computes the rows of EHR, VERSION and COMPOSITION in a document. Rows that the layout
+    /// determines are cached.
     pub(super) fn whole_rows(
         &self,
         doc: u32,
@@ -130,7 +130,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
                     .iter()
                     .all(|expr| self.passes(expr, doc.document, &mut known))
             };
-            // Documents of one EHR often follow one another, so the last outcome is kept.
+            // Documents of one EHR often are consecutive, so the last outcome is kept.
             let ehr_passes = match last {
                 Some((ehr, passes)) if ehr == doc.ehr => passes,
                 _ => all(&of_ehr),
@@ -143,7 +143,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             && decides
             && let Some(documents) = Scope::documents(self.plan, self.batch)
         {
-            // All are of one EHR, which is asked once.
+            // All documents belong to one EHR, which is tested once.
             let passes = documents
                 .first()
                 .and_then(|document| self.batch.doc(*document))
@@ -170,8 +170,8 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         }
     }
 
-    /// Returns whether a document passes a class expression above the anchors. It is tested once
-    /// for each EHR, or once for each layout if the layout decides.
+    /// Returns whether a document passes a class expression above the anchors. The outcome is
+    /// computed once for each EHR, or once for each layout if the layout determines it.
     fn passes(
         &self,
         expr: &ClassExpr,
@@ -185,7 +185,8 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         };
         let cache = self.plan.plan_cache.of(table.layout());
         let by_layout = cache.passes(expr.variable, || {
-            // An outcome holds for the layout only if nothing was read that differs between rows.
+            // An outcome holds for the layout only if nothing was read that differs between its
+            // rows.
             let differs = Cell::new(false);
             let first = self.fits(expr, self.view().watched(&differs), fragment);
             (!differs.get()).then_some(first)

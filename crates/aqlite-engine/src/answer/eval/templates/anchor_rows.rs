@@ -1,17 +1,27 @@
-//! The passing rows of one anchor, document by document.
+//! The rows of one anchor that passed its conjuncts, in document order.
 
 use super::super::node::Node;
 use std::ops::Range;
 
-/// The passing rows of one anchor.
+/// The rows of one anchor that passed its conjuncts.
 pub(super) struct AnchorRows {
     pub(super) rows: Vec<AnchorRow>,
     nodes: Vec<Node>,
     width: usize,
 }
 
-/// A row: the place of its fragment, its order there, its document, and where its nodes begin.
-pub(super) type AnchorRow = (u32, u64, u32, u32);
+/// A row of an anchor, without its nodes. Rows are ordered by their position in the batch.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct AnchorRow {
+    /// The place of the fragment of the row.
+    pub place: u32,
+    /// The order of the row among those of its fragment.
+    pub order: u64,
+    /// The document of the fragment.
+    pub document: u32,
+    /// The index of its nodes in the list of all nodes, counted in rows.
+    nodes: u32,
+}
 
 impl AnchorRows {
     pub(super) fn new(width: usize) -> AnchorRows {
@@ -22,25 +32,26 @@ impl AnchorRows {
         }
     }
 
-    /// The documents that have rows, in order.
+    /// Returns the documents that have rows, in ascending order.
     pub(super) fn documents(&self) -> impl Iterator<Item = u32> {
         self.rows
-            .chunk_by(|a, b| a.2 == b.2)
-            .filter_map(|rows| rows.first().map(|hit| hit.2))
+            .chunk_by(|a, b| a.document == b.document)
+            .filter_map(|rows| rows.first().map(|row| row.document))
     }
 
     /// Returns the number of rows of a document.
     ///
-    /// Calls must be in ascending order of documents; `start` is the position of the last call.
+    /// Documents must be passed in ascending order. `start` is the position at which the last call
+    /// ended.
     pub(super) fn rows_of(&self, doc: u32, start: &mut usize) -> usize {
         let rest = |start: usize| self.rows.get(start..).unwrap_or_default();
         *start += rest(*start)
             .iter()
-            .take_while(|(.., d, _)| *d < doc)
+            .take_while(|row| row.document < doc)
             .count();
         rest(*start)
             .iter()
-            .take_while(|(.., d, _)| *d == doc)
+            .take_while(|row| row.document == doc)
             .count()
     }
 
@@ -54,30 +65,37 @@ impl AnchorRows {
     }
 
     pub(super) fn push(&mut self, (place, order): (u32, u64), doc: u32, nodes: &[Node]) {
-        let start = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
-        self.rows.push((place, order, doc, start));
+        // A run holds at most `Budget::rows` rows. A number beyond `u32` has no nodes, which
+        // `nodes_of` reports.
+        let number = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
+        self.rows.push(AnchorRow {
+            place,
+            order,
+            document: doc,
+            nodes: number,
+        });
         self.nodes.extend_from_slice(nodes);
     }
 
     pub(super) fn nodes_of(&self, index: usize) -> Option<&[Node]> {
-        let start = self.rows.get(index)?.3 as usize * self.width;
+        let start = self.rows.get(index)?.nodes as usize * self.width;
         self.nodes.get(start..start + self.width)
     }
 
-    /// The rows of the fragment that a row is the first of.
+    /// Returns the range of the rows of the fragment whose first row is at an index.
     pub(super) fn fragment_at(&self, at: usize) -> Range<usize> {
         let rest = self.rows.get(at..).unwrap_or_default();
-        let place = rest.first().map(|hit| hit.0);
+        let place = rest.first().map(|row| row.place);
         at..at
             + rest
                 .iter()
-                .take_while(|hit| Some(hit.0) == place)
+                .take_while(|row| Some(row.place) == place)
                 .count()
                 .max(1)
     }
 
-    /// Finds the rows of each fragment in a document; calls must be in ascending order of
-    /// documents; `start` is the position of the last call.
+    /// Lists the ranges of the rows of each fragment in a document. Documents must be passed in
+    /// ascending order. `start` is the position at which the last call ended.
     pub(super) fn fragments_of(
         &self,
         doc: u32,
@@ -85,9 +103,10 @@ impl AnchorRows {
         fragments: &mut Vec<Range<usize>>,
     ) {
         let rest = self.rows.get(*start..).unwrap_or_default();
-        *start += rest.iter().take_while(|(.., d, _)| *d < doc).count();
+        *start += rest.iter().take_while(|row| row.document < doc).count();
         fragments.clear();
-        while self.rows.get(*start).is_some_and(|(.., d, _)| *d == doc) {
+        let is_of_doc = |row: &AnchorRow| row.document == doc;
+        while self.rows.get(*start).is_some_and(is_of_doc) {
             let range = self.fragment_at(*start);
             *start = range.end;
             fragments.push(range);

@@ -1,10 +1,11 @@
-//! Child rows of repeated groups, collected from their parent rows by layout variant.
+//! Child rows of repeated groups, which are collected from their parent rows and grouped by layout
+//! variant.
 
 use super::super::anchor_scan::group_expansion;
 use super::super::block::{ParentCells, ParentRows};
 use super::super::expand::Start;
 use super::super::selection::Selection;
-use super::{Abort, ByTemplate, Search, Sink, broken};
+use super::{Abort, AnchorSearch, ByTemplate, Sink, broken};
 use crate::answer::plan::PathSet;
 use crate::answer::plan_cache::{GroupExpansion, LayoutVariant};
 use crate::answer::trie::Trie;
@@ -12,17 +13,17 @@ use crate::document::Fragment;
 use hashbrown::HashMap;
 use std::rc::Rc;
 
-/// The child rows that are instances of one step.
+/// The child rows that are instances of one step, grouped by layout variant.
 pub(super) struct ChildrenOfStep {
     pub(super) step: usize,
     pub(super) alive: PathSet,
-    /// The numbers of those in each table.
+    /// The indexes of the variants of each table.
     pub(super) by_table: HashMap<u32, Vec<usize>>,
     pub(super) children: Vec<ChildRows>,
 }
 
-/// The child rows in one table that are of one layout variant, each with an index into
-/// [`Search::parents`] and the row of its parent in the table of that entry.
+/// The child rows of one layout variant in one table. Each refers to its parent row by an index
+/// into [`AnchorSearch::parents`] and the row in the table of that entry.
 pub(super) struct ChildRows {
     pub(super) table: u32,
     pub(super) variant: Rc<LayoutVariant>,
@@ -30,9 +31,17 @@ pub(super) struct ChildRows {
     pub(super) of: Vec<(u32, u32)>,
 }
 
+/// The parent rows whose child rows were not collected.
+#[derive(Default)]
+pub(super) struct CollectedParents {
+    /// The rows whose child rows all result in no row.
+    pub childless: Vec<u32>,
+    /// The rows that must be walked.
+    pub walked: Vec<u32>,
+}
+
 impl ChildrenOfStep {
-    /// Returns the index of the child rows with the layout variant of `child`, and adds an entry for
-    /// a new variant.
+    /// Returns the index of the layout variant of `child`, which is added if it is new.
     fn variant_of(
         &mut self,
         by: &ByTemplate<'_, '_>,
@@ -64,7 +73,7 @@ impl ChildrenOfStep {
         Some(self.children.len() - 1)
     }
 
-    /// Adds a child row to those of its layout variant.
+    /// Adds a child row to its layout variant.
     fn collect(&mut self, at: usize, child: Fragment, of: (u32, u32)) -> Result<(), Abort> {
         let children = self.children.get_mut(at);
         let children =
@@ -75,8 +84,8 @@ impl ChildrenOfStep {
     }
 }
 
-impl Search<'_, '_, '_> {
-    /// The child rows of the step that a repeated group leads to.
+impl AnchorSearch<'_, '_, '_> {
+    /// Returns the child rows of the step that a repeated group leads to.
     fn children_of(&mut self, over: &GroupExpansion) -> Option<&mut ChildrenOfStep> {
         let at = self
             .steps
@@ -96,18 +105,17 @@ impl Search<'_, '_, '_> {
 }
 
 impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
-    /// Adds the child rows of fragments to those of their layout variants. Returns the fragments
-    /// whose child rows have no rows, and those that must be walked.
+    /// Adds the child rows of fragments to their layout variants. Returns the other fragments.
     pub(super) fn collect_child_rows(
         &self,
-        search: &mut Search<'_, 'p, 'b>,
+        search: &mut AnchorSearch<'_, 'p, 'b>,
         trie: &Trie,
         over: &GroupExpansion,
         number: u32,
         rows: &Selection<'_>,
-    ) -> Result<(Vec<u32>, Vec<u32>), Abort> {
+    ) -> Result<CollectedParents, Abort> {
         let parent = search.parents.len() as u32;
-        let (mut without, mut walked, mut found) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut collected, mut found) = (CollectedParents::default(), Vec::new());
         let step = search
             .children_of(over)
             .ok_or_else(|| broken("a step of child rows is missing"))?;
@@ -121,29 +129,29 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
                     .iter()
                     .filter_map(|child| step.variant_of(self, trie, over, *child)),
             );
-            let gives = |at: &usize| {
+            let has_rows = |at: &usize| {
                 step.children
                     .get(*at)
                     .and_then(|children| children.variant.rows())
                     .map(|rows| !rows.is_empty())
             };
-            // A child row has no layout variant, or one whose rows depend on further data.
-            if found.len() < children.len() || found.iter().any(|at| gives(at).is_none()) {
-                walked.push(row);
-            } else if !found.iter().any(|at| gives(at) == Some(true)) {
-                without.push(row);
+            // A child row has no layout variant, or one whose rows depend on leaf values.
+            if found.len() < children.len() || found.iter().any(|at| has_rows(at).is_none()) {
+                collected.walked.push(row);
+            } else if !found.iter().any(|at| has_rows(at) == Some(true)) {
+                collected.childless.push(row);
             } else {
                 for (at, child) in found.iter().zip(children) {
                     step.collect(*at, *child, (parent, row))?;
                 }
             }
         }
-        Ok((without, walked))
+        Ok(collected)
     }
 
     pub(super) fn emit_child_rows(
         &self,
-        search: &mut Search<'_, 'p, 'b>,
+        search: &mut AnchorSearch<'_, 'p, 'b>,
         sink: &mut Sink<'_, 'b>,
     ) -> Result<(), Abort> {
         if search.steps.is_empty() {
@@ -171,13 +179,13 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
                 .rows()
                 .ok_or_else(|| broken("a layout variant of child rows has no rows"))?;
             let rows = (number, Selection::Indices(rows), over);
-            self.give_each(search, templates, rows, sink)?;
+            self.emit_templates(search, templates, rows, sink)?;
         }
         Ok(())
     }
 }
 
-/// Returns the cells that parent rows supply, by table and layout variant.
+/// Returns the cells that parent rows contribute, by table and layout variant.
 fn cells_of_parents(parents: &[(u32, Rc<LayoutVariant>)]) -> Result<Rc<[ParentCells]>, Abort> {
     let cells = |(number, variant): &(u32, Rc<LayoutVariant>)| {
         Some(ParentCells {

@@ -1,4 +1,4 @@
-//! The number of rows of a join that reads no path: only its documents are counted.
+//! The number of rows of a join that reads no path. Its documents are counted without making rows.
 
 use super::super::execution_path::ExecutionPath;
 use super::super::output::Output;
@@ -7,12 +7,12 @@ use super::{Abort, ByTemplate, broken};
 use crate::answer::query::ClassExpr;
 
 impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
-    /// Counts the rows of a join of several anchors of which no path is read: in each document the
-    /// product of the numbers of fragments that the anchors bind. Returns false, and counts
-    /// nothing, for any other query.
+    /// Counts the rows of a join of several anchors without paths. A document has as many rows as
+    /// the product of the numbers of fragments that each anchor binds. Returns false and counts
+    /// nothing for any other query.
     pub(super) fn count_join(&self, scope: &Scope<'b>, output: &mut Output) -> Result<bool, Abort> {
         let query = &self.plan.query;
-        let is_counted = output.folds(query)
+        let is_counted = output.has_only_group(query)
             && self.plan.tries.is_empty()
             && query.condition.is_none()
             && query.exists.is_empty();
@@ -45,7 +45,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         for found in self.sorted_tables(anchor, scope, done)? {
             let docs = found.table.docs();
             for (_, selection) in &found.variants {
-                self.go_on(done, selection.len())?;
+                self.check_cancelled(done, selection.len())?;
                 self.work.add(selection.len() as u64);
                 for row in selection.rows().iter() {
                     let doc = docs.get(*row as usize).copied().unwrap_or(u32::MAX);

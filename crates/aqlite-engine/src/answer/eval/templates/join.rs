@@ -5,26 +5,27 @@ use super::super::expand::{Product, Rows};
 use super::super::node::Node;
 use super::super::output::Output;
 use super::super::work::ROW;
-use super::super::{CHECKED, QueryError};
+use super::super::{QueryError, ROWS_PER_BUDGET_CHECK};
 use super::above::ContextVariable;
 use super::anchor_rows::AnchorRows;
 use super::{Abort, ByTemplate};
 use std::ops::Range;
 
-/// A join at work.
+/// The state of a join.
 struct Join<'h, 'p> {
     anchor_rows: &'h [AnchorRows],
     rest_is_true: bool,
     above: Vec<ContextVariable<'p>>,
-    /// The document of `above`.
+    /// The document of the rows in `above`.
     doc: Option<u32>,
     row: Vec<Node>,
-    /// The rows since the last test for cancellation.
+    /// The number of rows since the last test for cancellation.
     done: usize,
 }
 
 impl Join<'_, '_> {
-    /// The usual layout variant: one row of each variable makes one row.
+    /// Makes the row of a choice if each variable has exactly one, which is the usual case. Returns
+    /// false if a variable has several.
     fn one_row(&mut self, chosen: &[Range<usize>]) -> bool {
         self.row.fill(Node::NONE);
         for (anchor_rows, range) in self.anchor_rows.iter().zip(chosen) {
@@ -44,8 +45,9 @@ impl Join<'_, '_> {
 }
 
 impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
-    /// Joins within each document: every choice of one fragment for each anchor, in document order,
-    /// results in the product of the rows of all variables.
+    /// Joins the rows of the anchors within each document, in document order. A document has a
+    /// choice for each combination of one fragment of each anchor. A choice has the product of the
+    /// rows of all variables.
     pub(super) fn join(
         &self,
         anchor_rows: &[AnchorRows],
@@ -63,10 +65,10 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         if let [only] = anchor_rows {
             let mut at = 0;
             output.reserve(self.plan, only.rows.len());
-            while let Some((.., doc, _)) = only.rows.get(at) {
+            while let Some(row) = only.rows.get(at) {
                 let range = only.fragment_at(at);
                 at = range.end;
-                self.choose(&mut join, *doc, &[range], output)?;
+                self.choose(&mut join, row.document, &[range], output)?;
             }
             return Ok(());
         }
@@ -76,7 +78,8 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     /// Joins the rows of several anchors, document by document.
     fn join_several(&self, join: &mut Join<'_, 'p>, output: &mut Output) -> Result<(), Abort> {
         let anchor_rows = join.anchor_rows;
-        // A document needs rows of every anchor, so those of the shortest list are sufficient.
+        // A document needs rows of every anchor, so the documents of the shortest list are
+        // sufficient.
         let Some(fewest) = anchor_rows
             .iter()
             .min_by_key(|anchor_rows| anchor_rows.rows.len())
@@ -84,7 +87,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             return Ok(());
         };
         // The number of rows is checked before any of them is made.
-        self.bear(joined(anchor_rows, fewest))?;
+        self.check_rows(joined(anchor_rows, fewest))?;
         let mut starts = vec![0; anchor_rows.len()];
         let mut fragments = vec![Vec::new(); anchor_rows.len()];
         let mut choice = Vec::with_capacity(anchor_rows.len());
@@ -103,7 +106,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         Ok(())
     }
 
-    /// Gives the rows of a choice of one fragment an anchor.
+    /// Outputs the rows of a choice of one fragment of each anchor.
     fn choose(
         &self,
         join: &mut Join<'_, 'p>,
@@ -111,9 +114,9 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         chosen: &[Range<usize>],
         output: &mut Output,
     ) -> Result<(), Abort> {
-        self.go_on(&mut join.done, 0)?;
+        self.check_cancelled(&mut join.done, 0)?;
         self.work.add(ROW);
-        // The rows above the anchors are found once for each document.
+        // The rows of the variables above are computed once for each document.
         if join.doc != Some(doc) {
             self.whole_rows(doc, &mut join.above)?;
             join.doc = Some(doc);
@@ -123,24 +126,24 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             if join.rest_is_true || evaluator.keeps(&join.row) {
                 output.take(evaluator, &join.row, None);
             }
-            return Ok(output.within(self.plan, &self.budget, self.work)?);
+            return Ok(output.check_limits(self.plan, &self.budget, self.work)?);
         }
         let product = self.product(join.anchor_rows, chosen, &join.above)?;
         for number in 0..product.len() {
-            self.go_on(&mut join.done, 0)?;
+            self.check_cancelled(&mut join.done, 0)?;
             self.work.add(ROW);
             product.fill(number, &mut join.row);
             if join.rest_is_true || evaluator.keeps(&join.row) {
                 output.take(evaluator, &join.row, None);
             }
-            if number % CHECKED == CHECKED - 1 {
-                output.within(self.plan, &self.budget, self.work)?;
+            if number % ROWS_PER_BUDGET_CHECK == ROWS_PER_BUDGET_CHECK - 1 {
+                output.check_limits(self.plan, &self.budget, self.work)?;
             }
         }
-        Ok(output.within(self.plan, &self.budget, self.work)?)
+        Ok(output.check_limits(self.plan, &self.budget, self.work)?)
     }
 
-    /// The product of the rows of all variables, in order of their first use.
+    /// Returns the product of the rows of all variables, in the order of their first use.
     fn product(
         &self,
         anchor_rows: &[AnchorRows],
@@ -179,7 +182,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     }
 }
 
-/// Returns the number of rows of the join of some anchors, document by document.
+/// Returns the number of rows of a join of anchors within each document.
 fn joined(anchor_rows: &[AnchorRows], fewest: &AnchorRows) -> u64 {
     let mut starts = vec![0; anchor_rows.len()];
     let of_document = |doc: u32, starts: &mut Vec<usize>| {
@@ -195,7 +198,8 @@ fn joined(anchor_rows: &[AnchorRows], fewest: &AnchorRows) -> u64 {
         .fold(0, u64::saturating_add)
 }
 
-/// One fragment an anchor: the choice with this number, the last anchor varying fastest.
+/// Writes the choice with a number to `choice`: one fragment of each anchor. The last anchor varies
+/// fastest.
 fn choose_from(fragments: &[Vec<Range<usize>>], number: usize, choice: &mut Vec<Range<usize>>) {
     let mut rest = number;
     choice.clear();

@@ -15,48 +15,47 @@ use std::fmt::Write;
 use std::rc::Rc;
 
 /// The largest number of layouts, and of row templates of one layout, in an explanation.
-const SHOWN: usize = 40;
+const MAX_SHOWN: usize = 40;
 
 /// Counts of the data that a run read, summed over its batches.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Touched {
+pub struct ScanStatistics {
     /// Batches that the repository sent.
     pub batches: usize,
-    /// Those of them that are segments.
+    /// Batches that are segments.
     pub segments: usize,
-    /// Bytes of them, about.
+    /// An estimate of the bytes of the batches.
     pub bytes: usize,
-    /// EHRs in them.
+    /// EHRs in the batches.
     pub ehrs: usize,
-    /// Documents in them.
+    /// Documents in the batches.
     pub documents: usize,
-    /// Those of a kind and version that the query looks at.
+    /// Documents of a kind and version that the query reads.
     pub scanned: usize,
-    /// Layouts in them.
+    /// Layouts in the batches.
     pub layouts: usize,
-    /// Those whose root a class of FROM may bind, the first of them.
-    pub matching: Vec<TouchedLayout>,
+    /// Layouts that a class of FROM can bind, limited to the first [`MAX_SHOWN`].
+    pub matching: Vec<LayoutStatistics>,
 }
 
-/// Fragments of one table that a class expression may bind, and that have the same of the items on
-/// its paths.
+/// The fragments of one table and layout variant that a class expression can bind.
 #[derive(Clone, Debug, PartialEq)]
-pub struct TouchedLayout {
-    /// The class of its root, and the archetype or node id.
+pub struct LayoutStatistics {
+    /// The class of the root, with the archetype id or node id.
     pub name: String,
     /// The variable of the class expression.
     pub variable: String,
     /// The number of fragments.
     pub fragments: usize,
-    /// Whether its node may pass the predicate, as far as the layout decides.
+    /// Whether the root can pass the predicate, as far as the layout determines it.
     pub passes: bool,
-    /// The sources of each row of a fragment, one text for each path: the path to a leaf, a
-    /// constant, or NULL. Empty where the rows differ from fragment to fragment.
+    /// The rows of a fragment, with one text for each path: the path of a leaf, a constant, or
+    /// NULL. Empty if the rows differ between fragments.
     pub rows: Vec<Vec<String>>,
 }
 
-impl Touched {
-    /// Adds what a batch holds.
+impl ScanStatistics {
+    /// Adds the data of a batch.
     pub fn add(&mut self, plan: &Plan, batch: &Batch) {
         let scan = plan.scan();
         self.batches += 1;
@@ -77,14 +76,14 @@ impl Touched {
         self.add_matching(plan, batch);
     }
 
-    /// Adds the layouts that a class of FROM may bind, as far as they are shown.
+    /// Adds the layouts that a class of FROM can bind, up to [`MAX_SHOWN`] in total.
     fn add_matching(&mut self, plan: &Plan, batch: &Batch) {
         let mut classes = Vec::new();
         each_class(&plan.query.from, &mut classes);
         for (number, table) in batch.tables() {
             let class = table.layout().class();
             for expr in classes.iter().filter(|e| class.is_a(e.class)) {
-                let left = SHOWN.saturating_sub(self.matching.len());
+                let left = MAX_SHOWN.saturating_sub(self.matching.len());
                 let scanned = ScannedTable {
                     plan,
                     batch,
@@ -114,7 +113,7 @@ fn each_class<'q>(source: &'q Source, found: &mut Vec<&'q ClassExpr>) {
     }
 }
 
-/// A table whose fragments a class expression may bind.
+/// A table whose fragments a class expression can bind.
 #[derive(Clone, Copy)]
 struct ScannedTable<'t> {
     plan: &'t Plan,
@@ -126,17 +125,17 @@ struct ScannedTable<'t> {
 
 impl ScannedTable<'_> {
     /// Returns the layout variants of the fragments.
-    fn variants(self) -> Vec<TouchedLayout> {
+    fn variants(self) -> Vec<LayoutStatistics> {
         let passes = self.may_pass();
         let mut tries = self.plan.tries.iter();
         let trie = tries.find(|t| t.variable == self.expr.variable);
         let Some(trie) = trie.filter(|_| passes) else {
-            return vec![self.touched(passes, self.table.len(), Vec::new())];
+            return vec![self.statistics(passes, self.table.len(), Vec::new())];
         };
         let expander = Expander {
             plan: self.plan,
             view: View::new(self.batch),
-            most: SHOWN,
+            max_rows: MAX_SHOWN,
             plain: false,
         };
         let Some(step) = expander.step(trie, self.number, Start::Item(0)) else {
@@ -145,10 +144,10 @@ impl ScannedTable<'_> {
         let rows = Selection::excluding(0..self.table.len() as u32, &[]);
         let sorted = TableVariants::of(&step, rows);
         let of_variant = |(variant, rows): &(Rc<LayoutVariant>, Selection<'_>)| {
-            // The rows of a walked variant differ from fragment to fragment.
+            // The rows of a walked variant differ between fragments.
             let example = rows.get(0).filter(|_| variant.rows().is_some());
             let shown = example.map(|row| self.sources(&expander.walked(trie, self.node(row))));
-            self.touched(passes, rows.len(), shown.unwrap_or_default())
+            self.statistics(passes, rows.len(), shown.unwrap_or_default())
         };
         sorted.variants.iter().map(of_variant).collect()
     }
@@ -160,7 +159,7 @@ impl ScannedTable<'_> {
         })
     }
 
-    /// Returns whether some fragment may pass the predicate of the class expression.
+    /// Returns whether a fragment can pass the predicate of the class expression.
     fn may_pass(&self) -> bool {
         let differs = Cell::new(false);
         let predicates = PredicateEvaluator {
@@ -171,7 +170,7 @@ impl ScannedTable<'_> {
         predicate.is_none_or(|p| predicates.holds(p, self.node(0))) || differs.get()
     }
 
-    /// Returns the sources of the first rows of a fragment, as texts.
+    /// Returns the first rows of a fragment, with one text for each path.
     fn sources(&self, rows: &Rows) -> Vec<Vec<String>> {
         let source = |node: &Node| {
             if node.is_none() {
@@ -180,19 +179,24 @@ impl ScannedTable<'_> {
                 place(self.batch, *node)
             }
         };
-        let rows = rows.iter().take(SHOWN);
+        let rows = rows.iter().take(MAX_SHOWN);
         rows.map(|row| row.iter().map(source).collect()).collect()
     }
 
-    /// Describes `fragments` fragments of the table.
-    fn touched(&self, passes: bool, fragments: usize, rows: Vec<Vec<String>>) -> TouchedLayout {
+    /// Returns the statistics of `fragments` fragments of the table.
+    fn statistics(
+        &self,
+        passes: bool,
+        fragments: usize,
+        rows: Vec<Vec<String>>,
+    ) -> LayoutStatistics {
         let layout = self.table.layout();
         let id = layout
             .constant(0, Attr::ARCHETYPE_NODE_ID)
             .map(|id| format!("[{id}]"))
             .unwrap_or_default();
         let variable = self.plan.query.variables.get(self.expr.variable);
-        TouchedLayout {
+        LayoutStatistics {
             name: format!("{}{id}", layout.class()),
             variable: variable.and_then(|v| v.name.clone()).unwrap_or_default(),
             fragments,
@@ -202,7 +206,7 @@ impl ScannedTable<'_> {
     }
 }
 
-/// Returns the path from the root of the layout to a node, and its constant.
+/// Returns the path from the root of the layout to a node, and the text of a constant.
 fn place(batch: &Batch, node: Node) -> String {
     let Some(layout) = batch.table(node.fragment.table).map(Table::layout) else {
         return String::new();
@@ -210,8 +214,8 @@ fn place(batch: &Batch, node: Node) -> String {
     let mut out = path_in(layout, node.item);
     match layout.item(node.item).map(|item| (item.kind, item)) {
         Some((ItemKind::Leaf(..), _)) => out.push_str(" (slot)"),
-        // A layout holds no patient's text: only what a template, an archetype or the Reference
-        // Model knows.
+        // A layout holds no text of a patient, but only texts of templates, archetypes and the
+        // Reference Model.
         Some((ItemKind::Constant(..), item)) => drop(write!(out, " = {}", layout.text(item))),
         _ => {}
     }

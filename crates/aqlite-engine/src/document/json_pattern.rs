@@ -1,4 +1,4 @@
-//! Fast reading of documents that differ in leaf values alone: the text of the first one is the
+//! Fast parsing of documents that differ in leaf values only: the JSON of the first document is the
 //! pattern for the others.
 
 use super::layout::Layout;
@@ -8,37 +8,37 @@ use aqlite_rm::tree::Kind;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-/// A document of one fragment, its canonical JSON, and the position of each leaf value in it.
-pub struct Form {
+/// A document of one fragment with its canonical JSON, and the position of each leaf value in it.
+pub struct JsonPattern {
     packed: Packed,
     json: String,
     places: Vec<(usize, usize)>,
 }
 
-impl Form {
-    /// The form of a document; one of several fragments has none.
-    pub fn of(packed: Packed) -> Option<Form> {
+impl JsonPattern {
+    /// Creates the pattern of a document; `None` for a document with several fragments.
+    pub fn of(packed: Packed) -> Option<JsonPattern> {
         if !packed.root().groups.is_empty() {
             return None;
         }
         let (mut json, noting) = (
             String::new(),
-            Noting {
+            LeafRecorder {
                 packed: &packed,
                 places: RefCell::default(),
             },
         );
         write_json(&noting, 0, &mut json);
         let places = noting.places.into_inner();
-        Some(Form {
+        Some(JsonPattern {
             packed,
             json,
             places,
         })
     }
 
-    /// The document of a text that has this form; nothing for another text, and for one with
-    /// escapes in its leaf values.
+    /// Parses a text that matches the pattern. Returns `None` for any other text, and for a leaf
+    /// value with an escape.
     pub fn read(&self, json: &str) -> Option<Packed> {
         let (mut at, mut rest) = (0, json);
         let (mut text, mut leaves) = (
@@ -53,7 +53,7 @@ impl Form {
             at = *end;
         }
         let layout = Arc::clone(&self.packed.root().layout);
-        // The text behind the last leaf value must be the same too.
+        // The text behind the last leaf value must match too.
         if self.json.get(at..)? != rest {
             return None;
         }
@@ -66,12 +66,12 @@ impl Form {
     }
 }
 
-/// Reads the value at the position where the pattern has `own`: a string for a string, else the
-/// same text.
+/// Parses the value at a position where the pattern has the value `own`: any string for a string,
+/// otherwise the same text.
 fn read_leaf<'a>(own: &str, rest: &mut &'a str) -> Option<&'a str> {
     let (value, behind) = match rest.strip_prefix('"').filter(|_| own.starts_with('"')) {
         Some(inner) => {
-            // A value that ends at a backslash has an escape, and no quote follows it.
+            // A value that ends at a backslash has an escape, because no quote follows it.
             let (value, behind) = inner.split_at_checked(inner.find(['"', '\\'])?)?;
             (value, behind.strip_prefix('"')?)
         }
@@ -83,13 +83,13 @@ fn read_leaf<'a>(own: &str, rest: &mut &'a str) -> Option<&'a str> {
     Some(value)
 }
 
-/// A document that notes where its leaf values are written.
-struct Noting<'a> {
+/// A writer of a document that records the positions of its leaf values.
+struct LeafRecorder<'a> {
     packed: &'a Packed,
     places: RefCell<Vec<(usize, usize)>>,
 }
 
-impl FragmentView for Noting<'_> {
+impl FragmentView for LeafRecorder<'_> {
     fn layout(&self) -> &Layout {
         &self.packed.root().layout
     }
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_by_a_form_is_what_would_be_packed() {
+    fn pattern_reads_the_document_that_packing_returns() {
         let mut texts: Vec<String> = (0..150)
             .map(|seed| json::write(Generator::new(seed).tree().root().unwrap()))
             .collect();
@@ -156,7 +156,10 @@ mod tests {
                 .map(|n| format!(r#"{{"_type":"DV_QUANTITY","magnitude":{n},"units":"kg"}}"#)),
         );
         let mut read = 0;
-        for form in texts.iter().filter_map(|text| Form::of(packed(text))) {
+        for form in texts
+            .iter()
+            .filter_map(|text| JsonPattern::of(packed(text)))
+        {
             for (text, found) in texts
                 .iter()
                 .filter_map(|text| Some((text, form.read(text)?)))

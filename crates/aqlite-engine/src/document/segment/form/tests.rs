@@ -1,0 +1,113 @@
+//! Tests of the encoded forms of parts.
+
+use super::*;
+
+#[test]
+fn greatest_divisor_of_distances() {
+    assert_eq!(greatest_divisor(0, 0), 0);
+    assert_eq!(greatest_divisor(0, 12), 12);
+    assert_eq!(greatest_divisor(18, 12), 6);
+}
+
+#[test]
+fn moments_round_trip() {
+    for begins in [
+        vec![],
+        vec![NO_MOMENT],
+        vec![5, NO_MOMENT, 5],
+        vec![-40, 60, NO_MOMENT, 20],
+        vec![i64::MAX, i64::MIN + 1, 0],
+    ] {
+        let ids: Vec<u32> = (0..begins.len() as u32).collect();
+        let moments = StoredMoments::of(ids.clone(), &begins).moments().unwrap();
+        assert_eq!((moments.ids, moments.begins), (ids, begins));
+    }
+}
+
+#[test]
+fn damaged_numbers_are_refused() {
+    let numbers = |scaled: &[i64], decimals: &[u8], tokens: &[(u32, &str)]| {
+        let tokens = tokens
+            .iter()
+            .map(|(row, token)| (*row, (*token).to_owned()));
+        StoredNumbers {
+            scaled: scaled.to_vec(),
+            decimals: decimals.to_vec(),
+            tokens: tokens.collect(),
+        }
+        .numbers()
+    };
+    let token = u8::MAX;
+    let most = 999_999_999_999_999;
+    assert!(numbers(&[most, -most], &[15, 0], &[]).is_ok());
+    assert!(numbers(&[0, 1, 0], &[token, 0, token], &[(0, "1e3"), (2, "-0")]).is_ok());
+    for (scaled, decimals, tokens, why) in [
+        (&[1, 2][..], &[0][..], &[][..], "lists of different lengths"),
+        (&[1], &[16], &[], "more decimals than digits"),
+        (&[most + 1], &[0], &[], "more digits than a double"),
+        (&[i64::MIN], &[0], &[], "the least integer"),
+        (&[0], &[token], &[], "a mark without a token"),
+        (&[1], &[0], &[(0, "1e3")], "a token without a mark"),
+        (&[0], &[token], &[(1, "1e3")], "a token behind the last row"),
+        (
+            &[0, 0],
+            &[token, token],
+            &[(1, "1e3"), (0, "1e3")],
+            "rows in descending order",
+        ),
+        (
+            &[0, 0],
+            &[token, token],
+            &[(0, "1e3"), (0, "1e4")],
+            "two tokens of one row",
+        ),
+    ] {
+        let outcome = numbers(scaled, decimals, tokens);
+        assert!(outcome.is_err(), "{why}");
+    }
+}
+
+#[test]
+fn lists_of_different_lengths_are_refused() {
+    let moments = StoredMoments {
+        ids: vec![1],
+        base: 0,
+        unit: 0,
+        steps: Vec::new(),
+        without: Vec::new(),
+    };
+    assert!(moments.moments().is_err());
+    let page = |uuids: usize, lengths: &[u32]| StoredPage {
+        begins_with_uuid: vec![true, false],
+        uuids: vec![7; uuids],
+        text: String::from("äb"),
+        lengths: lengths.to_vec(),
+    };
+    assert!(page(16, &[2, 1]).page().is_ok());
+    assert!(page(16, &[1, 2]).page().is_err(), "inside a character");
+    assert!(page(16, &[2, 2]).page().is_err(), "behind the end");
+    assert!(page(16, &[2, 0]).page().is_err(), "before the end");
+    assert!(page(16, &[3]).page().is_err(), "too few lengths");
+    assert!(page(15, &[2, 1]).page().is_err(), "a part of a UUID");
+    assert!(page(32, &[2, 1]).page().is_err(), "too many UUIDs");
+}
+
+#[test]
+fn words_round_trip() {
+    let words = [
+        "",
+        "01234567-89ab-cdef-0123-456789abcdef",
+        "01234567-89ab-cdef-0123-456789abcdef::aqlite.example::1",
+        "01234567-89AB-cdef-0123-456789abcdef",
+        "01234567089ab-cdef-0123-456789abcdef",
+        "01234567-89ab-cdef-0123-456789abcdeg",
+        "Zürich",
+        "ffffffff-ffff-ffff-ffff-ffffffffffffä",
+        "12345678901234567890123456789012345ä",
+    ];
+    let page = StoredPage::of(words.into_iter());
+    assert_eq!(page.uuids.len(), 3 * 16);
+    let page = page.page().unwrap();
+    let read: Vec<&str> = (0..words.len()).map(|at| page.word(at)).collect();
+    assert_eq!(read, words);
+}

@@ -1,0 +1,174 @@
+//! Loading of the structure and the columns of a table into a batch of a segment.
+//!
+//! The checksum of a part detects damage of the stored bytes. The checks in this file detect parts
+//! that do not fit together. Values of such parts would be read as absent ones, and results would be
+//! wrong without an error.
+
+use super::form::{StoredColumn, StoredStructure};
+use super::{DAMAGED, unpack_bytes};
+use crate::document::Batch;
+use crate::document::batch::{Structure, Table};
+use aqlite_rm::class::Cls;
+use std::sync::Arc;
+
+/// Shares the loaded parts of a batch with another batch of the same segment.
+pub fn share_parts(from: &Batch, to: &Batch) {
+    for (old, table) in from.tables.iter().zip(&to.tables) {
+        if let Some(structure) = old.structure.share() {
+            // Hidden rows depend on the state of the batch, so they are computed again.
+            table.hidden.get_or_init(|| hidden(to, table, &structure));
+            table.structure.load(structure);
+        }
+        for (old, column) in old.columns.iter().zip(&table.columns) {
+            old.share().into_iter().for_each(|part| column.load(part));
+        }
+    }
+    let pages = from.words.words().pages().iter();
+    for (old, page) in pages.zip(to.words.words().pages()) {
+        old.share().into_iter().for_each(|part| page.load(part));
+    }
+    let places = from.docs.places.share();
+    places
+        .into_iter()
+        .for_each(|part| to.docs.places.load(part));
+}
+
+/// Loads the structure of a table.
+///
+/// # Errors
+/// If the bytes are damaged, if a row belongs to a document or an EHR that does not exist, or if the
+/// loaded columns have other numbers of values.
+pub(super) fn load_structure(
+    batch: &Batch,
+    table: &Table,
+    bytes: &[u8],
+) -> Result<(), &'static str> {
+    let stored: StoredStructure = unpack_bytes(bytes)?;
+    let size = (table.len(), table.groups() as usize);
+    let structure = stored.structure(size, batch.base)?;
+    let owners = match table.layout().class() {
+        Cls::EHR => batch.ehrs.len(),
+        _ => batch.docs.len(),
+    };
+    // A row of an unknown document would be hidden, and so be missing from every result.
+    let has_owner = |doc: &u32| (*doc as usize) < owners;
+    if !structure.docs.iter().all(has_owner) || !table.is_structure(&structure) {
+        return Err(DAMAGED);
+    }
+    // Hidden rows are set first, because a loaded structure must never be read without them.
+    let _ = table.hidden.set(hidden(batch, table, &structure));
+    table.structure.load(Arc::new(structure));
+    Ok(())
+}
+
+/// Returns the rows of documents that population queries do not read. Rows of EHRs are never
+/// hidden.
+fn hidden(batch: &Batch, table: &Table, structure: &Structure) -> Vec<u32> {
+    if table.layout().class() == Cls::EHR {
+        return Vec::new();
+    }
+    let live = batch.docs.live();
+    // `load_structure` has checked that each document exists.
+    let is_live = |doc: &u32| live.get(*doc as usize) == Some(&true);
+    let rows = (0..).zip(&structure.docs);
+    rows.filter(|(_, doc)| !is_live(doc))
+        .map(|(row, _)| row)
+        .collect()
+}
+
+/// Loads a column of a table, given by the number of its leaf.
+///
+/// # Errors
+/// If the bytes are damaged, if the column has a text that does not exist, or if the number of its
+/// values does not fit the structure of the table.
+pub(super) fn load_column(
+    batch: &Batch,
+    table: &Table,
+    leaf: usize,
+    bytes: &[u8],
+) -> Result<(), &'static str> {
+    let part = table.columns.get(leaf).ok_or(DAMAGED)?;
+    let stored: StoredColumn = unpack_bytes(bytes)?;
+    let column = stored.column()?;
+    let texts = batch.words.len();
+    let is_text = |id: &u32| (*id as usize) < texts;
+    let has_texts = column.ids().is_none_or(|ids| ids.iter().all(is_text));
+    let fits = match table.structure.present() {
+        Some(structure) => table.values_of(leaf, structure) == Some(column.len()),
+        // The structure is compared with the column when it is loaded.
+        None => column.len() <= table.len(),
+    };
+    if !has_texts || !fits {
+        return Err(DAMAGED);
+    }
+    part.load(Arc::new(column));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{SegmentState, pack_bytes};
+    use super::*;
+    use crate::document::{EhrRow, Segment};
+
+    /// Returns the batch of a segment of one EHR, without its parts. Its only table has one row.
+    fn batch_without_parts() -> Batch {
+        let mut batch = Batch::new();
+        batch.add_ehr(EhrRow {
+            ehr_id: "e".into(),
+            system_id: "s".into(),
+            time_created: "2026-01-01T00:00:00Z".into(),
+            is_queryable: true,
+        });
+        let encoded = batch.to_segment(&[1]).unwrap();
+        let segment = Segment::read(&encoded.head).unwrap();
+        segment.batch(&SegmentState::default()).unwrap()
+    }
+
+    fn texts(ids: &[u32]) -> Vec<u8> {
+        pack_bytes(&StoredColumn::Text(ids.to_vec()))
+    }
+
+    fn structure(owner: u32) -> Vec<u8> {
+        pack_bytes(&StoredStructure::of(&Structure {
+            docs: vec![owner],
+            places: vec![0],
+            parent_places: vec![0],
+            groups: Vec::new(),
+            bitmaps: Vec::new(),
+        }))
+    }
+
+    #[test]
+    fn column_with_an_unknown_text_is_refused() {
+        let batch = batch_without_parts();
+        let (known, table) = (batch.words.len() as u32, &batch.tables[0]);
+        assert!(load_column(&batch, table, 0, &texts(&[known])).is_err());
+        assert!(table.columns[0].present().is_none());
+        assert!(load_column(&batch, table, 0, &texts(&[known - 1])).is_ok());
+    }
+
+    #[test]
+    fn column_that_does_not_fit_the_structure_is_refused() {
+        let batch = batch_without_parts();
+        let table = &batch.tables[0];
+        assert!(load_column(&batch, table, 0, &texts(&[0, 0])).is_err());
+        assert!(load_structure(&batch, table, &structure(0)).is_ok());
+        assert!(load_column(&batch, table, 0, &texts(&[])).is_err());
+        assert!(load_column(&batch, table, usize::MAX, &texts(&[0])).is_err());
+        assert!(load_column(&batch, table, 0, &texts(&[0])).is_ok());
+    }
+
+    #[test]
+    fn structure_that_does_not_fit_a_column_is_refused() {
+        let batch = batch_without_parts();
+        let table = &batch.tables[0];
+        assert!(
+            load_structure(&batch, table, &structure(1)).is_err(),
+            "an unknown EHR"
+        );
+        assert!(load_column(&batch, table, 0, &texts(&[])).is_ok());
+        assert!(load_structure(&batch, table, &structure(0)).is_err());
+        assert!(table.structure.present().is_none());
+    }
+}
