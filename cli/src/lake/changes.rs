@@ -9,7 +9,7 @@ use super::columns::Columns;
 use super::ehrs::LakeEhrs;
 use super::files::FileWriter;
 use super::objects::{ObjectEntry, ObjectId, Objects};
-use super::pseudonym::Pseudonyms;
+use super::pseudonym::Identifiers;
 use super::row::{self, LakeCells};
 use super::source::{Deletion, RowSink, Source, Touched, object_and_version};
 use super::storage::Storage;
@@ -19,7 +19,7 @@ use crate::progress::{Progress, is_interrupted};
 use aqlite::aql::{Cell, ResultSet, Row};
 use aqlite::arrow::ColumnTypes;
 use aqlite::rm::time::{Temporal, TemporalKind};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::rc::Rc;
 
 /// The bytes of rows that are held back before the first file begins.
@@ -36,10 +36,8 @@ pub struct SyncContext<'c> {
     pub known: &'c Objects,
     /// The number of the sync.
     pub sync: u64,
-    /// The key of pseudonyms.
-    pub pseudonyms: Option<&'c Pseudonyms>,
-    /// The subjects of EHRs, if there are pseudonyms.
-    pub subjects: &'c HashMap<String, String>,
+    /// The ids that have pseudonyms; `None` if all ids are written as they are.
+    pub identifiers: Option<&'c Identifiers<'c>>,
     /// The bytes of rows that are held back before the first file begins.
     pub held_bytes: usize,
     /// Whether documents could not be read: objects without rows are kept then.
@@ -123,6 +121,7 @@ pub struct Found<'c> {
 }
 
 /// The changes of the index of a dataset.
+#[derive(Default)]
 pub struct IndexChanges {
     /// The objects with new rows, whose EHRs have the numbers of `ehrs`.
     new: Vec<(ObjectId, ObjectEntry)>,
@@ -138,7 +137,7 @@ impl<'c> Changes<'c> {
             context,
             known_types: types,
             table: None,
-            ehrs: LakeEhrs::new(context.pseudonyms, context.subjects),
+            ehrs: LakeEhrs::new(context.identifiers),
             new: Vec::new(),
             seen: vec![false; context.known.len()],
             rows: 0,
@@ -178,14 +177,23 @@ impl<'c> Changes<'c> {
         while let Some(first) = all.get(start) {
             let keys = Keys::of(*first, &columns)?;
             let (mut end, mut digest) = (start, 0_u64);
+            let replaced = self
+                .context
+                .identifiers
+                .map(|ids| ids.replaced_in(keys.uid));
             while let Some(row) = all.get(end)
                 && Keys::of(*row, &columns)?.uid == keys.uid
             {
                 // A sum does not depend on the order of the rows, which a query does not fix.
-                digest = digest.wrapping_add(buffer.of(*row, columns.keys));
+                digest = digest.wrapping_add(buffer.of(*row, columns.keys, replaced.as_ref()));
                 end += 1;
             }
-            if let Some(object) = self.compare(&keys, digest, (start, end))? {
+            let (id, version) = object_and_version(keys.uid);
+            let id = replaced
+                .as_ref()
+                .map_or(id, |replaced| replaced.object_id(id));
+            let object = (ObjectId::of(id), version);
+            if let Some(object) = self.compare(&keys, object, digest, (start, end))? {
                 self.observe(&object, all.get(start..end).unwrap_or_default())?;
                 objects.push(object);
             }
@@ -199,13 +207,12 @@ impl<'c> Changes<'c> {
     fn compare(
         &mut self,
         keys: &Keys<'_>,
+        (id, version): (ObjectId, u32),
         digest: u64,
         rows: (usize, usize),
     ) -> Result<Option<PartObject>, Failure> {
-        let (id, version) = object_and_version(keys.uid);
         // Rows of two versions must not have the same digest.
         let digest = digest.wrapping_add(u64::from(version));
-        let id = ObjectId::of(id);
         let ehr = self.ehrs.number_of(keys.ehr_id);
         if let Some(position) = self.context.known.find(&id) {
             let seen = self.seen.get_mut(position);
@@ -246,7 +253,7 @@ impl<'c> Changes<'c> {
 
     /// Returns whether the last rows of an object have the EHR with a number of [`LakeEhrs`].
     fn is_of(&self, entry: &ObjectEntry, ehr: u32) -> bool {
-        let shown = self.ehrs.get(ehr).map(|(shown, _)| shown);
+        let shown = self.ehrs.get(ehr);
         shown == Some(self.context.known.ehr_id(entry.ehr))
     }
 
@@ -255,15 +262,10 @@ impl<'c> Changes<'c> {
             return Err(internal("no columns"));
         };
         let columns = Rc::clone(&table.columns);
-        object.each_row(
-            &self.ehrs,
-            self.context.sync,
-            (rows, &columns),
-            &mut |cells| {
-                table.types.observe_cells(cells.iter().copied());
-                Ok(())
-            },
-        )
+        object.each_row(&self.ehrs, &self.context, (rows, &columns), &mut |cells| {
+            table.types.observe_cells(cells.iter().copied());
+            Ok(())
+        })
     }
 
     /// Holds a part back, or writes it.
@@ -313,12 +315,9 @@ impl<'c> Changes<'c> {
         let columns = Rc::clone(&writer.columns);
         for object in &part.objects {
             let rows = all.get(object.rows.0..object.rows.1).unwrap_or_default();
-            object.each_row(
-                &self.ehrs,
-                self.context.sync,
-                (rows, &columns),
-                &mut |cells| writer.write(cells),
-            )?;
+            object.each_row(&self.ehrs, &self.context, (rows, &columns), &mut |cells| {
+                writer.write(cells)
+            })?;
         }
         Ok(())
     }
@@ -420,12 +419,12 @@ impl<'c> Changes<'c> {
             .iter()
             .map(|(_, entry)| known.ehr_id(entry.ehr))
             .collect();
-        let mut ehrs: Vec<String> = match self.context.pseudonyms {
+        let mut ehrs: Vec<String> = match self.context.identifiers {
             None => shown.into_iter().map(str::to_owned).collect(),
             // Pseudonyms cannot be inverted, so those of all EHRs are compared.
-            Some(pseudonyms) => {
+            Some(identifiers) => {
                 let all = source.ehrs()?.into_iter();
-                all.filter(|ehr| shown.contains(pseudonyms.of_ehr(ehr).as_str()))
+                all.filter(|ehr| shown.contains(identifiers.key().of_ehr(ehr).as_str()))
                     .collect()
             }
         };
@@ -487,6 +486,24 @@ impl RowSink for Changes<'_> {
     }
 }
 
+impl<'c> Found<'c> {
+    /// Creates the outcome of no pass: older files alone are written again.
+    pub fn without_rows(
+        types: ColumnTypes,
+        columns: Rc<Columns>,
+        writer: FileWriter<'c>,
+    ) -> Found<'c> {
+        Found {
+            types,
+            columns,
+            writer: Some(writer),
+            rows: 0,
+            kept: 0,
+            index: IndexChanges::default(),
+        }
+    }
+}
+
 impl Part {
     /// Returns the memory of its rows, about.
     fn bytes(&self) -> usize {
@@ -502,16 +519,20 @@ impl PartObject {
     fn each_row(
         &self,
         ehrs: &LakeEhrs<'_>,
-        sync: u64,
+        context: &SyncContext<'_>,
         (rows, columns): (&[Row<'_>], &Columns),
         use_row: row::UseRow<'_>,
     ) -> Result<(), Failure> {
         let Some(first) = rows.first() else {
             return Ok(());
         };
-        let (shown, replaced) = ehrs.get(self.ehr).ok_or_else(|| internal("no EHR"))?;
-        let id = object_and_version(Keys::of(*first, columns)?.uid).0;
-        let cells = LakeCells::present(shown, id, (self.version, self.committed), sync);
+        let shown = ehrs.get(self.ehr).ok_or_else(|| internal("no EHR"))?;
+        let uid = Keys::of(*first, columns)?.uid;
+        let replaced = context.identifiers.map(|ids| ids.replaced_in(uid));
+        let replaced = replaced.as_ref();
+        let id = object_and_version(uid).0;
+        let id = replaced.map_or(id, |replaced| replaced.object_id(id));
+        let cells = LakeCells::present(shown, id, (self.version, self.committed), context.sync);
         for row in rows {
             cells.with_row(*row, &columns.kept, replaced, use_row)?;
         }
@@ -591,7 +612,6 @@ mod tests {
     struct Lake {
         view: SyncView,
         storage: Storage,
-        subjects: HashMap<String, String>,
         progress: Progress,
     }
 
@@ -604,9 +624,9 @@ mod tests {
                     name: String::from("v"),
                     aql: String::new(),
                     query: String::new(),
+                    template: None,
                 },
                 storage: storage.unwrap(),
-                subjects: HashMap::new(),
                 progress: Progress::of_unknown("rows"),
             }
         }
@@ -617,8 +637,7 @@ mod tests {
                 storage: &self.storage,
                 known,
                 sync: 1,
-                pseudonyms: None,
-                subjects: &self.subjects,
+                identifiers: None,
                 held_bytes: 0,
                 is_incomplete: false,
                 is_dry: false,

@@ -2,15 +2,16 @@
 //! REST interface and its limits.
 
 use super::objects::ObjectId;
-use super::source::{Deletion, RowSink};
+use super::source::{Deletion, PatientIds, RowSink};
 use super::state::Watermark;
 use crate::data::answer::{budget, failure as failed};
 use crate::outcome::Failure;
 use crate::progress::is_interrupted;
 use crate::query::now;
+use crate::repository::result_of;
 use crate::serve::database;
 use crate::serve::sqlite::Sqlite;
-use aqlite::aql::{Plan, Progress, ResultSet, Run};
+use aqlite::aql::{Cell, Plan, Progress, ResultColumn, ResultSet, Run};
 use aqlite::document::{Batch, absent_reads};
 use aqlite::store::repository::{BatchSink, Repository};
 use aqlite::store::sql::SqlRepository;
@@ -37,7 +38,9 @@ const OBJECTS: &str = "SELECT object FROM version WHERE kind = 1";
 
 const EHRS: &str = "SELECT ehr_id FROM ehr WHERE id > 0 AND is_queryable";
 
-const SUBJECTS: &str = "SELECT ehr_id, subject_id FROM ehr WHERE subject_id IS NOT NULL";
+const ALL_EHRS: &str = "SELECT ehr_id FROM ehr WHERE id > 0";
+
+const SUBJECTS: &str = "SELECT subject_id FROM ehr WHERE subject_id IS NOT NULL";
 
 /// The most EHRs that a query names. If more of them changed, the segments of all are read.
 const NAMED: usize = 2_000;
@@ -166,13 +169,28 @@ impl LakeDatabase {
         Ok(objects)
     }
 
-    /// Returns the ids of the subjects of EHRs.
+    /// Returns the ids of all EHRs, and of their present subjects.
     ///
     /// # Errors
     /// If the database cannot be read.
-    pub fn subjects(&self) -> Result<HashMap<String, String>, Failure> {
-        let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
-        Ok(self.list(SUBJECTS, [], read)?.into_iter().collect())
+    pub fn patient_ids(&self) -> Result<PatientIds, Failure> {
+        let ehrs = self.list(ALL_EHRS, [], |row| row.get(0))?;
+        let subjects = self.list(SUBJECTS, [], |row| row.get(0))?;
+        Ok(PatientIds {
+            ehrs: ehrs.into_iter().collect(),
+            subjects: subjects.into_iter().collect(),
+            has_derived: false,
+        })
+    }
+
+    /// Returns all rows of a query of versions.
+    ///
+    /// # Errors
+    /// As [`LakeDatabase::send`].
+    pub fn answer(&self, plan: Plan) -> Result<ResultSet, Failure> {
+        let mut rows = Rows::default();
+        self.send(plan, None, &mut rows)?;
+        result_of(rows.columns, rows.rows)
     }
 
     /// Returns the compositions whose latest version deletes them.
@@ -217,6 +235,27 @@ struct Batches<'b> {
     now: &'b str,
     sink: &'b mut dyn RowSink,
     outcome: Result<(), Failure>,
+}
+
+/// The rows of a query that has few of them.
+#[derive(Default)]
+struct Rows {
+    columns: Vec<ResultColumn>,
+    rows: Vec<Vec<Cell<String>>>,
+}
+
+impl RowSink for Rows {
+    fn take(&mut self, rows: ResultSet) -> Result<(), Failure> {
+        let cells = |row: aqlite::aql::Row<'_>| row.iter().map(|cell| cell.to_owned()).collect();
+        self.rows.extend(rows.rows().map(cells));
+        self.columns = rows.columns;
+        Ok(())
+    }
+
+    fn restart(&mut self) -> Result<(), Failure> {
+        self.rows.clear();
+        Ok(())
+    }
 }
 
 impl Batches<'_> {

@@ -2,6 +2,7 @@
 
 use super::changes::SyncContext;
 use super::columns::{Columns, LAKE};
+use super::pseudonym::Identifiers;
 use super::row::borrowed;
 use super::state::DataFile;
 use super::storage::Storage;
@@ -14,6 +15,7 @@ use aqlite::arrow::read::{distinct_texts, each_row};
 use aqlite::arrow::{
     BATCH_ROWS, ColumnTypes, TableError, TableFormat, TableOptions, TableWriter, has_same_columns,
 };
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::rc::Rc;
 
@@ -216,10 +218,22 @@ impl<'w> FileWriter<'w> {
         let broken = || Failure::Data(format!("{name}: a cell is no JSON"));
         let cells = cells.ok_or_else(broken)?;
         let cells: Vec<Cell<&str>> = cells.iter().map(borrowed).collect();
-        match removed.has(&cells) {
-            true => Ok(()),
-            false => self.write(&cells),
+        if removed.has(&cells) {
+            return Ok(());
         }
+        let Some(identifiers) = self.context.identifiers else {
+            return self.write(&cells);
+        };
+        let replaced = identifiers.replaced();
+        let renamed = (0..)
+            .zip(&cells)
+            .map(|(index, cell)| match is_of_view(index) {
+                true => replaced.cell(*cell),
+                false => replaced.as_is(*cell),
+            });
+        let renamed: Vec<Cell<Cow<'_, str>>> = renamed.collect();
+        let cells: Vec<Cell<&str>> = renamed.iter().map(borrowed).collect();
+        self.write(&cells)
     }
 }
 
@@ -262,6 +276,40 @@ pub fn holds(storage: &Storage, file: &DataFile, removed: &Removed) -> Result<bo
         }
     }
     Ok(false)
+}
+
+/// Returns whether a column with an index is one of the view. Those of the lake precede them.
+fn is_of_view(index: usize) -> bool {
+    index >= LAKE.len()
+}
+
+/// Returns whether a file has a cell of the view with an id that has a pseudonym.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn names_id(
+    storage: &Storage,
+    file: &DataFile,
+    identifiers: &Identifiers<'_>,
+) -> Result<bool, Failure> {
+    let replaced = identifiers.replaced();
+    let mut is_found = false;
+    let bytes = storage.expect(&file.name)?;
+    let read = each_row(TableFormat::Parquet, bytes, &mut |row| {
+        let mut cells = (0..).zip(row).filter(|(index, _)| is_of_view(*index));
+        is_found = cells.any(|(_, cell)| {
+            let cell = cell_of(cell);
+            cell.is_some_and(|cell| replaced.is_in(borrowed(&cell)))
+        });
+        !is_found
+    });
+    match is_found {
+        true => Ok(true),
+        false => match read {
+            Ok(_) => Ok(false),
+            Err(error) => Err(failure(&error).at(&file.name)),
+        },
+    }
 }
 
 fn failure(error: &TableError) -> Failure {

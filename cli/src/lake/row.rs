@@ -79,7 +79,7 @@ impl<'l> LakeCells<'l> {
         &self,
         row: Row<'_>,
         kept: &[usize],
-        replaced: &Replaced,
+        replaced: Option<&Replaced<'_>>,
         use_row: UseRow<'_>,
     ) -> Result<(), Failure> {
         let of_view = kept
@@ -87,10 +87,10 @@ impl<'l> LakeCells<'l> {
             .map(|index| row.get(*index).unwrap_or(Cell::Null));
         let mut cells = Vec::with_capacity(kept.len() + self.cells().len());
         cells.extend(self.cells());
-        if replaced.is_empty() {
+        let Some(replaced) = replaced else {
             cells.extend(of_view);
             return use_row(&cells);
-        }
+        };
         let of_view: Vec<Cell<Cow<'_, str>>> = of_view.map(|cell| replaced.cell(cell)).collect();
         cells.extend(of_view.iter().map(borrowed));
         use_row(&cells)
@@ -130,25 +130,32 @@ pub struct Digest {
 }
 
 impl Digest {
-    /// Returns the digest of the first cells of a row. Equal values have the same digest, whatever
-    /// form the data hold them in.
-    pub fn of(&mut self, row: Row<'_>, cells: usize) -> u64 {
+    /// Returns the digest of the first cells of a row, with pseudonyms in the place of ids: it changes
+    /// with the pseudonyms too. Equal values have the same digest, whatever form the data hold them in.
+    pub fn of(&mut self, row: Row<'_>, cells: usize, replaced: Option<&Replaced<'_>>) -> u64 {
         self.bytes.clear();
         for cell in row.iter().take(cells) {
-            match cell {
-                Cell::Null => self.bytes.push(b'n'),
-                Cell::Boolean(flag) => self.bytes.push(if flag { b't' } else { b'f' }),
-                Cell::Number(number) => {
-                    // The digits as written: 1.0 and 1.00 are different values of a dataset.
-                    self.number.clear();
-                    number.write(&mut self.number);
-                    add(&mut self.bytes, b'0', &self.number);
-                }
-                Cell::Text(text) => add(&mut self.bytes, b'"', text),
-                Cell::Json(json) => add(&mut self.bytes, b'{', json),
+            match replaced {
+                Some(replaced) => self.add(borrowed(&replaced.cell(cell))),
+                None => self.add(cell),
             }
         }
         XxHash64::oneshot(0, &self.bytes)
+    }
+
+    fn add(&mut self, cell: Cell<&str>) {
+        match cell {
+            Cell::Null => self.bytes.push(b'n'),
+            Cell::Boolean(flag) => self.bytes.push(if flag { b't' } else { b'f' }),
+            Cell::Number(number) => {
+                // The digits as written: 1.0 and 1.00 are different values of a dataset.
+                self.number.clear();
+                number.write(&mut self.number);
+                add(&mut self.bytes, b'0', &self.number);
+            }
+            Cell::Text(text) => add(&mut self.bytes, b'"', text),
+            Cell::Json(json) => add(&mut self.bytes, b'{', json),
+        }
     }
 }
 

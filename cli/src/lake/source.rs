@@ -3,15 +3,17 @@
 use super::database::LakeDatabase;
 use super::objects::ObjectId;
 use super::state::Watermark;
+use crate::data::answer::{budget, failure};
 use crate::data::catalog::FileProblem;
 use crate::data::templates::Templates;
 use crate::data::{DataOptions, DataSet};
 use crate::outcome::{Failure, Outcome};
+use crate::progress::is_interrupted;
 use crate::query::{now, report_problems};
 use crate::report;
 use crate::repository::{QueryText, Repository, RepositoryQuery, result_of};
 use crate::server_options::ServerOptions;
-use aqlite::aql::{self, Cell, Parameters, Plan, QueryOptions, ResultSet};
+use aqlite::aql::{self, Cell, Parameters, Plan, QueryOptions, ResultSet, Run};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -24,9 +26,9 @@ const DELETED: &str = "SELECT v/uid/value, v/commit_audit/time_committed/value
 /// The EHRs that queries of the population read.
 const EHRS: &str = "SELECT e/ehr_id/value FROM EHR e";
 
-/// The subjects of EHRs.
-const SUBJECTS: &str = "SELECT e/ehr_id/value, s/subject/external_ref/id/value
- FROM EHR e CONTAINS EHR_STATUS s";
+/// The subjects of EHRs, also those of earlier versions of their EHR_STATUS.
+const SUBJECTS: &str = "SELECT s/subject/external_ref/id/value
+ FROM EHR e CONTAINS VERSION v[ALL_VERSIONS] CONTAINS EHR_STATUS s";
 
 /// The receiver of the rows of a view. They come in parts, so that not all of them are in memory.
 pub trait RowSink {
@@ -58,6 +60,17 @@ pub enum Source {
 pub struct FileSource {
     options: DataOptions,
     set: RefCell<Option<DataSet>>,
+}
+
+/// The ids that name a patient.
+#[derive(Default)]
+pub struct PatientIds {
+    /// The ids of all EHRs.
+    pub ehrs: HashSet<String>,
+    /// The ids of the subjects that any version of an EHR_STATUS names.
+    pub subjects: HashSet<String>,
+    /// Whether ids of compositions may be derived from the names of files.
+    pub has_derived: bool,
 }
 
 /// Objects that changed since the last sync, with their EHRs.
@@ -201,22 +214,28 @@ impl Source {
         }
     }
 
-    /// Returns the ids of the subjects of EHRs, by the ids of the EHRs.
+    /// Returns the ids that name a patient, also those of EHRs that queries of the population do not
+    /// read, as far as the data tell them.
     ///
     /// # Errors
     /// If the data cannot be read.
-    pub fn subjects(&self) -> Result<HashMap<String, String>, Failure> {
+    pub fn patient_ids(&self) -> Result<PatientIds, Failure> {
+        let mut ids = match self {
+            Source::Database(database) => database.patient_ids()?,
+            Source::Files(files) => files.patient_ids()?,
+            Source::Server(_) => PatientIds {
+                ehrs: self.ehrs()?,
+                ..PatientIds::default()
+            },
+        };
         let result = match self {
-            Source::Database(database) => return database.subjects(),
+            Source::Database(database) => database.answer(prepare(SUBJECTS)?)?,
             Source::Files(files) => files.answer(SUBJECTS, None)?,
             Source::Server(server) => answer(server, SUBJECTS)?,
         };
-        let pairs = result
-            .rows()
-            .map(|row| (text(row.get(0)), text(row.get(1))));
-        Ok(pairs
-            .filter_map(|(ehr, subject)| Some((ehr?, subject?)))
-            .collect())
+        ids.subjects
+            .extend(result.rows().filter_map(|row| text(row.get(0))));
+        Ok(ids)
     }
 
     /// Returns the versions that delete an object, by the ids of the objects. `ehrs` returns the EHRs
@@ -308,6 +327,22 @@ impl FileSource {
         self.with(|set| Ok(set.answer(&plan, &now)?.result))
     }
 
+    fn patient_ids(&self) -> Result<PatientIds, Failure> {
+        let (mut ehrs, mut subjects) = (HashSet::new(), HashSet::new());
+        self.with(|set| {
+            for ehr in &set.catalog.ehrs {
+                ehrs.insert(ehr.ehr_id.clone());
+                subjects.extend(ehr.subject.iter().map(|(id, _)| id.clone()));
+            }
+            Ok(())
+        })?;
+        Ok(PatientIds {
+            ehrs,
+            subjects,
+            has_derived: true,
+        })
+    }
+
     fn send(&self, query: &str, sink: &mut dyn RowSink) -> Result<(), Failure> {
         let (plan, now) = (prepare(query)?, now());
         self.with(|set| {
@@ -374,6 +409,16 @@ fn prepare(query: &str) -> Result<Plan, Failure> {
         report::show(query, "view", &found);
         Failure::Data(String::from("a view is no valid query"))
     })
+}
+
+/// Returns a result with the columns of a query, and no rows.
+///
+/// # Errors
+/// If the query is wrong.
+pub fn columns_of(query: &str) -> Result<ResultSet, Failure> {
+    let (plan, now) = (prepare(query)?, now());
+    let run = Run::new(&plan, &now, budget(), &is_interrupted);
+    run.finish().map_err(failure)
 }
 
 fn answer(server: &Repository, query: &str) -> Result<ResultSet, Failure> {

@@ -5,7 +5,7 @@ use super::storage::{Storage, StoredFile};
 use crate::outcome::Failure;
 use aqlite::arrow::ColumnTypes;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The file of the state.
@@ -37,6 +37,13 @@ pub struct ViewState {
     pub sync: u64,
     /// The state of the data when they were read.
     pub watermark: Option<Watermark>,
+    /// The state of the data whose removed EHRs have left the dataset, if a later sync of other views
+    /// has removed them.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub removals: Option<Watermark>,
+    /// The keyed hash of all ids that had pseudonyms; absent if ids are written as they are.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ids: Option<String>,
     /// The types of all values so far; absent before the first row.
     pub types: Option<ColumnTypes>,
     /// The data files, oldest first.
@@ -149,14 +156,18 @@ impl LakeState {
             });
         };
         let failed = |problem: String| Failure::Data(format!("{}: {problem}", storage.url(STATE)));
-        let value: serde_json::Value =
-            serde_json::from_slice(&bytes).map_err(|error| failed(error.to_string()))?;
+        let damaged = |error: serde_json::Error| {
+            failed(format!(
+                "the state is damaged ({error}): restore this file from a copy, or write the lake anew in another place"
+            ))
+        };
+        let value: serde_json::Value = serde_json::from_slice(&bytes).map_err(damaged)?;
         // Checked before the other members, which another form may not have.
         if value.get("form") != Some(&FORM.into()) {
             let problem = "the lake is of another release: write it anew in another place";
             return Err(failed(String::from(problem)));
         }
-        serde_json::from_value(value).map_err(|error| failed(error.to_string()))
+        serde_json::from_value(value).map_err(damaged)
     }
 
     /// Writes the state. From then on the lake is what it names.
@@ -178,6 +189,8 @@ impl ViewState {
             aql: aql.to_owned(),
             sync: 0,
             watermark: None,
+            removals: None,
+            ids: None,
             types: None,
             files: Vec::new(),
             objects: None,
@@ -195,6 +208,45 @@ impl ViewState {
                 .map_err(|error| error.at(&storage.url(&file.name))),
             None => Ok(Objects::default()),
         }
+    }
+
+    /// Returns whether no sync of the view has ended: its folders are reserved for it.
+    pub fn is_reserved(&self) -> bool {
+        self.aql.is_empty() && self.sync == 0
+    }
+
+    /// Checks that the files of the view are present and have their sizes.
+    ///
+    /// # Errors
+    /// If one is missing or has another size.
+    pub fn check_files(&self, view: &str, storage: &Storage) -> Result<(), Failure> {
+        let mut sizes: HashMap<String, u64> = HashMap::new();
+        for folder in [format!("{view}/data"), format!("{view}/metadata")] {
+            let files = storage.list(&folder)?.into_iter();
+            sizes.extend(files.map(|file| (file.name, file.bytes)));
+        }
+        let data = self.files.iter().map(|file| (&file.name, Some(file.bytes)));
+        let manifests = self.iceberg.manifests.iter();
+        let manifests = manifests.map(|file| (&file.name, Some(file.bytes)));
+        let lists = self.iceberg.snapshots.iter().map(|one| (&one.list, None));
+        for (name, expected) in data.chain(manifests).chain(lists) {
+            let found = sizes.get(name);
+            if found.is_some() && expected.is_none_or(|expected| found == Some(&expected)) {
+                continue;
+            }
+            let problem = match found {
+                None => String::from("is missing"),
+                Some(bytes) => format!(
+                    "has {bytes} bytes instead of {}",
+                    expected.unwrap_or_default()
+                ),
+            };
+            return Err(Failure::Data(format!(
+                "{} {problem}: restore it, or write the dataset `{view}` again with --rebuild and its view alone",
+                storage.url(name)
+            )));
+        }
+        Ok(())
     }
 
     /// Returns the names of all files that belong to the view.

@@ -4,10 +4,11 @@ use crate::outcome::Failure;
 use futures_util::TryStreamExt;
 use object_store::aws::AmazonS3Builder;
 use object_store::local::LocalFileSystem;
+use object_store::memory::InMemory;
 use object_store::path::Path as Key;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutPayloadMut, UpdateVersion};
 use std::fs::{File, OpenOptions, TryLockError};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::runtime::{Builder, Runtime};
 
@@ -21,6 +22,8 @@ pub struct Storage {
     /// The URL of the place, without a slash at the end.
     url: String,
     runtime: Runtime,
+    /// The folder; `None` for a bucket.
+    folder: Option<PathBuf>,
     /// The lock of a folder, held until the sync ends.
     lock: Option<File>,
     /// The version of the state that was read or written last. A bucket has no locks, so the state
@@ -38,48 +41,65 @@ pub struct StoredFile {
 }
 
 impl Storage {
-    /// Opens the place that `--to` names: a folder, which is created, or `s3://BUCKET/PREFIX`.
+    /// Opens the place that `--to` names: a folder, or `s3://BUCKET/PREFIX`. A folder is created and
+    /// locked, unless `is_dry` is set: nothing is written then.
     ///
     /// # Errors
     /// If the place cannot be opened, or another sync writes to the folder.
-    pub fn open(to: &str) -> Result<Storage, Failure> {
+    pub fn open(to: &str, is_dry: bool) -> Result<Storage, Failure> {
         match to.split_once("://") {
-            None => Storage::folder(Path::new(to)),
-            Some(("s3", place)) => Storage::bucket(to, place),
+            None => Storage::folder(Path::new(to), is_dry),
+            Some(("s3", place)) => Storage::bucket(place),
             Some((scheme, _)) => Err(Failure::Usage(format!(
                 "`{scheme}` is no storage of lakes: name a folder, or `s3://BUCKET/PREFIX`"
             ))),
         }
     }
 
-    fn folder(folder: &Path) -> Result<Storage, Failure> {
+    fn folder(folder: &Path, is_dry: bool) -> Result<Storage, Failure> {
         let failed =
             |error: std::io::Error| Failure::Data(format!("{}: {error}", folder.display()));
-        std::fs::create_dir_all(folder.join("_aqlite")).map_err(failed)?;
+        if is_dry && !folder.exists() {
+            let url = location_of(folder);
+            return Storage::new(Arc::new(InMemory::new()), Key::default(), url, None);
+        }
+        if !is_dry {
+            std::fs::create_dir_all(folder.join("_aqlite")).map_err(failed)?;
+        }
         let folder = folder.canonicalize().map_err(failed)?;
         let store = LocalFileSystem::new_with_prefix(&folder);
         let store = store
             .map_err(|error| failure(&error))?
             // Deletions leave empty folders in place.
             .with_automatic_cleanup(false);
-        let url = format!("file://{}", folder.display());
-        Storage::new(Arc::new(store), Key::default(), url, Some(lock(&folder)?))
+        // A dry run of a lake waits for no other sync only where there has never been one.
+        let lock = match is_dry && !folder.join(LOCK).exists() {
+            true => None,
+            false => Some(lock(&folder)?),
+        };
+        let url = location_of(&folder);
+        let mut storage = Storage::new(Arc::new(store), Key::default(), url, lock)?;
+        storage.folder = Some(folder);
+        Ok(storage)
     }
 
     /// Opens a prefix of a bucket. Variables such as AWS_ACCESS_KEY_ID name its server and the
     /// credentials.
-    fn bucket(url: &str, place: &str) -> Result<Storage, Failure> {
+    fn bucket(place: &str) -> Result<Storage, Failure> {
         let (bucket, prefix) = place.split_once('/').unwrap_or((place, ""));
         if bucket.is_empty() {
             let problem = "the bucket is missing: name the lake as `s3://BUCKET/PREFIX`";
             return Err(Failure::Usage(String::from(problem)));
         }
+        let prefix = prefix_of(prefix)?;
         // Fails only if a provider is installed already, which is then used.
         drop(rustls::crypto::ring::default_provider().install_default());
         let store = AmazonS3Builder::from_env().with_bucket_name(bucket).build();
         let store = store.map_err(|error| failure(&error))?;
+        // The key, and not the text of the option, so that readers find the objects by the URL.
+        let url = format!("s3://{bucket}/{prefix}");
         let url = url.trim_end_matches('/').to_owned();
-        Storage::new(Arc::new(store), Key::from(prefix), url, None)
+        Storage::new(Arc::new(store), prefix, url, None)
     }
 
     /// Creates the place below a prefix of an object store.
@@ -97,6 +117,7 @@ impl Storage {
             prefix,
             url,
             runtime: Builder::new_current_thread().enable_all().build()?,
+            folder: None,
             lock,
             state: Mutex::default(),
         })
@@ -231,12 +252,13 @@ impl Storage {
     }
 
     /// Removes the files of a folder that a killed sync has left without a name of their own. They
-    /// have rows, and listings do not show them. Buckets have none.
+    /// have rows, and listings do not show them. Buckets have none. `is_own` recognizes the complete
+    /// names that a sync gives to files.
     ///
     /// # Errors
     /// If a file cannot be removed.
-    pub fn remove_incomplete(&self, folder: &str) -> Result<(), Failure> {
-        let Some(place) = self.folder_path().filter(|_| self.lock.is_some()) else {
+    pub fn remove_incomplete(&self, folder: &str, is_own: fn(&str) -> bool) -> Result<(), Failure> {
+        let Some(place) = &self.folder else {
             return Ok(());
         };
         let entries = match std::fs::read_dir(place.join(folder)) {
@@ -248,17 +270,13 @@ impl Storage {
             let path = entry?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             // `LocalFileSystem` writes to `NAME#NUMBER`, and renames the file when it is complete.
-            let suffix = name.rsplit_once('#').map_or("", |(_, suffix)| suffix);
-            if !suffix.is_empty() && suffix.bytes().all(|byte| byte.is_ascii_digit()) {
+            let (name, suffix) = name.rsplit_once('#').unwrap_or((&name, ""));
+            let is_number = !suffix.is_empty() && suffix.bytes().all(|byte| byte.is_ascii_digit());
+            if is_number && is_own(name) {
                 std::fs::remove_file(&path)?;
             }
         }
         Ok(())
-    }
-
-    /// Returns the path of a folder; `None` for a bucket.
-    fn folder_path(&self) -> Option<&Path> {
-        self.url.strip_prefix("file://").map(Path::new)
     }
 
     /// Removes a file. One that does not exist is no error.
@@ -273,11 +291,11 @@ impl Storage {
         }
     }
 
-    /// Returns the names of the files below a folder of the lake, also those in folders of it.
+    /// Returns the files below a folder of the lake, also those in folders of it.
     ///
     /// # Errors
     /// If they cannot be listed.
-    pub fn list(&self, folder: &str) -> Result<Vec<String>, Failure> {
+    pub fn list(&self, folder: &str) -> Result<Vec<StoredFile>, Failure> {
         let key = self.key(folder);
         let found = self.store.list(Some(&key)).try_collect::<Vec<_>>();
         let found = self
@@ -291,9 +309,41 @@ impl Storage {
         };
         Ok(found
             .iter()
-            .filter_map(|meta| name(&meta.location))
+            .filter_map(|meta| {
+                Some(StoredFile {
+                    name: name(&meta.location)?,
+                    bytes: meta.size,
+                })
+            })
             .collect())
     }
+}
+
+/// Returns the location of a folder in the metadata of tables: its URL, or its plain path if the URL
+/// would have percent-encoded characters. Readers of tables, such as pyiceberg and DuckDB, do not decode
+/// them, and all of them read plain paths.
+fn location_of(folder: &Path) -> String {
+    let path = folder.display().to_string();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '-' | '_' | '.' | '~');
+    match path.chars().all(is_plain) {
+        true => format!("file://{path}"),
+        false => path,
+    }
+}
+
+/// Returns the key of a prefix of a bucket, with the characters of the text itself.
+fn prefix_of(prefix: &str) -> Result<Key, Failure> {
+    let refused = |problem: &str| {
+        Failure::Usage(format!(
+            "`{prefix}` is no prefix of a lake: {problem}. Name the lake as `s3://BUCKET/PREFIX`"
+        ))
+    };
+    // Programs that read a URL end its path there, or decode the character.
+    if prefix.contains(['#', '?', '%']) {
+        return Err(refused("readers of URLs do not agree on `#`, `?` and `%`"));
+    }
+    // `Key::from` would encode characters that a bucket may have, such as letters with accents.
+    Key::parse(prefix).map_err(|error| refused(&error.to_string()))
 }
 
 /// Locks a folder for this sync.
@@ -323,7 +373,6 @@ fn failure(error: &object_store::Error) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use object_store::memory::InMemory;
 
     fn place(store: &Arc<InMemory>) -> Storage {
         let url = String::from("s3://bucket/lake");
@@ -340,10 +389,10 @@ mod tests {
         assert_eq!((written.name.as_str(), written.bytes), ("v/data/1", 2));
         storage.write("w/data/1", vec![3]).unwrap();
         assert_eq!(storage.read("v/data/1").unwrap(), Some(vec![1, 2]));
-        assert_eq!(storage.list("v/data").unwrap(), ["v/data/1"]);
+        assert_eq!(storage.list("v/data").unwrap(), [written]);
         storage.remove("v/data/1").unwrap();
         storage.remove("v/data/1").unwrap();
-        assert_eq!(storage.list("v/data").unwrap(), Vec::<String>::new());
+        assert_eq!(storage.list("v/data").unwrap(), Vec::new());
     }
 
     #[test]
@@ -362,27 +411,63 @@ mod tests {
     }
 
     #[test]
+    fn prefix_of_a_bucket_is_the_key_itself() {
+        for (prefix, key) in [
+            ("a/b/", "a/b"),
+            ("", ""),
+            ("für uns/x+y@z~{1}", "für uns/x+y@z~{1}"),
+        ] {
+            assert_eq!(prefix_of(prefix).unwrap().as_ref(), key, "{prefix}");
+        }
+        for prefix in ["a#b", "a?b", "a%20b", "a//b", "a/../b"] {
+            assert!(prefix_of(prefix).is_err(), "{prefix}");
+        }
+    }
+
+    #[test]
+    fn location_of_a_folder_has_no_encoded_characters() {
+        let of = |path: &str| location_of(Path::new(path));
+        assert_eq!(of("/data/lake-1"), "file:///data/lake-1");
+        assert_eq!(of("/my data/l#1 ü%20"), "/my data/l#1 ü%20");
+    }
+
+    #[test]
+    fn dry_run_writes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let to = folder.path().join("lake").display().to_string();
+        let absent = Storage::open(&to, true).unwrap();
+        assert_eq!(absent.read_state("state").unwrap(), None);
+        assert!(!folder.path().join("lake").exists());
+        std::fs::create_dir(folder.path().join("lake")).unwrap();
+        drop(Storage::open(&to, true).unwrap());
+        let left = std::fs::read_dir(folder.path().join("lake")).unwrap();
+        assert_eq!(left.count(), 0);
+    }
+
+    #[test]
     fn folder_is_locked_by_one_sync_and_keeps_complete_files() {
         let folder = tempfile::tempdir().unwrap();
         let to = folder.path().join("lake").display().to_string();
-        let first = Storage::open(&to).unwrap();
-        assert!(Storage::open(&to).is_err());
+        let first = Storage::open(&to, false).unwrap();
+        assert!(Storage::open(&to, false).is_err());
         first.write_state("state", vec![1]).unwrap();
         drop(first);
-        let second = Storage::open(&to).unwrap();
+        let second = Storage::open(&to, false).unwrap();
         assert_eq!(second.read_state("state").unwrap(), Some(vec![1]));
         second.write("v/data/1", vec![1]).unwrap();
         let data = folder.path().join("lake/v/data");
-        for name in ["2#1", "3#12", "4#a", "5#"] {
+        for name in ["2#1", "3#12", "4#a", "5#", "foreign#1"] {
             std::fs::write(data.join(name), "rows").unwrap();
         }
-        second.remove_incomplete("v/data").unwrap();
-        second.remove_incomplete("absent").unwrap();
+        second
+            .remove_incomplete("v/data", |name| name != "foreign")
+            .unwrap();
+        second.remove_incomplete("absent", |_| true).unwrap();
         let left = std::fs::read_dir(&data).unwrap();
         let mut left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
         left.sort();
-        assert_eq!(left, ["1", "4#a", "5#"]);
-        assert!(Storage::open("gs://bucket/lake").is_err());
-        assert!(Storage::open("s3://").is_err());
+        assert_eq!(left, ["1", "4#a", "5#", "foreign#1"]);
+        assert!(Storage::open("gs://bucket/lake", false).is_err());
+        assert!(Storage::open("s3://", false).is_err());
     }
 }

@@ -5,10 +5,11 @@
 //! its files. Views are synchronized by several threads, each with a reader of the data of its own.
 
 use super::iceberg;
-use super::pseudonym::Pseudonyms;
+use super::pseudonym::{Identifiers, Pseudonyms};
 use super::source::Source;
 use super::state::{LakeState, ViewState, Watermark};
 use super::storage::Storage;
+use super::sync_drop::{check_names, clean, drop_views, reserve};
 use super::sync_view::{Summary, ViewSync};
 use super::sync_views::{SyncView, views_of};
 use crate::data::DataOptions;
@@ -16,10 +17,10 @@ use crate::outcome::{Failure, Outcome};
 use crate::progress::Progress;
 use crate::server_options::ServerOptions;
 use clap::Args;
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 /// The options of `lake sync`.
@@ -45,6 +46,9 @@ pub struct SyncOptions {
     /// Remove the datasets of these views, and write them again
     #[arg(long)]
     pub rebuild: bool,
+    /// Remove the dataset of a view from the lake; may be repeated, and needs no data
+    #[arg(long = "drop", value_name = "NAME")]
+    pub dropped: Vec<String>,
     /// Remove all rows of the lake if the data have none of its EHRs any more
     #[arg(long)]
     pub allow_empty: bool,
@@ -55,11 +59,23 @@ pub struct SyncOptions {
     pub server: ServerOptions,
 }
 
+impl SyncOptions {
+    /// Returns whether the options name a view.
+    fn has_views(&self) -> bool {
+        !(self.views.is_empty() && self.stored.is_empty() && self.templates.is_empty())
+    }
+}
+
 /// Runs the command.
 ///
 /// # Errors
 /// If the data cannot be read, or the lake cannot be written.
 pub fn run(options: &SyncOptions) -> Result<Outcome, Failure> {
+    if !options.dropped.is_empty() && !options.has_views() && options.data.data.is_empty() {
+        let storage = Storage::open(&options.to, options.dry_run)?;
+        let mut state = LakeState::read(&storage)?;
+        return drop_views(options, &storage, &mut state).map(|()| Outcome::Success);
+    }
     let pseudonyms = options
         .pseudonyms
         .as_deref()
@@ -67,19 +83,24 @@ pub fn run(options: &SyncOptions) -> Result<Outcome, Failure> {
         .transpose()?;
     let source = Source::open(&options.data, &options.server)?;
     let views = views_of(options, &source)?;
-    let storage = Storage::open(&options.to)?;
+    let storage = Storage::open(&options.to, options.dry_run)?;
     let mut state = LakeState::read(&storage)?;
     // A lake must not mix ids and pseudonyms, or pseudonyms of two keys: rows could not be joined.
     check_key(&mut state, pseudonyms.as_ref())?;
+    check_names(options, &views, &state)?;
+    drop_views(options, &storage, &mut state)?;
+    reserve(options, &views, (&storage, &mut state))?;
     if !options.dry_run {
         clean(&storage, &state)?;
     }
+    let others = others(&views, &state);
     let lake = Lake {
         options,
         // It is read before the rows, so a later change is found by the next sync.
         watermark: source.watermark()?,
         storage: &storage,
         pseudonyms: pseudonyms.as_ref(),
+        identifiers: Mutex::default(),
         before: state.views.clone(),
         progress: Progress::of_unknown("rows read"),
         queue: Mutex::new(views.iter().enumerate().collect()),
@@ -88,14 +109,21 @@ pub fn run(options: &SyncOptions) -> Result<Outcome, Failure> {
             reports: vec![None; views.len()],
             reported: 0,
             is_held: false,
-            outcome: Ok(()),
+            failures: Vec::new(),
         }),
     };
     lake.sync_all(&views, &source)?;
+    lake.remove_from(&others, &source);
     lake.progress.finish();
     let committed = lake.committed.into_inner();
-    let committed = committed.unwrap_or_else(PoisonError::into_inner);
-    committed.outcome?;
+    let mut committed = committed.unwrap_or_else(PoisonError::into_inner);
+    warn_of(&others);
+    if let Some(last) = committed.failures.pop() {
+        for failure in committed.failures {
+            failure.report();
+        }
+        return Err(last);
+    }
     if !options.dry_run {
         clean(&storage, &committed.state)?;
     }
@@ -107,6 +135,33 @@ pub fn run(options: &SyncOptions) -> Result<Outcome, Failure> {
         "error: documents could not be read, so EHRs and compositions that the data lack stay in the lake: mend or remove these files, and run the sync again"
     );
     Ok(Outcome::Findings)
+}
+
+/// Returns the datasets of the lake that a run does not name, with the views that made them.
+fn others(views: &[SyncView], state: &LakeState) -> Vec<(String, Result<SyncView, Failure>)> {
+    let is_named = |name: &str| views.iter().any(|view| view.name == name);
+    let others = state.views.iter();
+    let others = others.filter(|(name, view)| !is_named(name) && !view.is_reserved());
+    others
+        .map(|(name, view)| {
+            (
+                name.clone(),
+                SyncView::new(name.clone(), view.aql.clone(), name),
+            )
+        })
+        .collect()
+}
+
+/// Warns of datasets that a run does not name.
+fn warn_of(others: &[(String, Result<SyncView, Failure>)]) {
+    if others.is_empty() {
+        return;
+    }
+    let names: Vec<String> = others.iter().map(|(name, _)| format!("`{name}`")).collect();
+    eprintln!(
+        "warning: this run names no view of the datasets {}: only removed EHRs left them, and their other rows are those of an earlier sync. Name their views too, or remove one by --drop NAME",
+        names.join(", ")
+    );
 }
 
 /// Checks that the lake has the ids that the options ask for.
@@ -125,31 +180,6 @@ fn check_key(state: &mut LakeState, pseudonyms: Option<&Pseudonyms>) -> Result<(
     Ok(())
 }
 
-/// Removes the files that no state names: those of a sync that was killed, or those that a sync has
-/// replaced.
-fn clean(storage: &Storage, state: &LakeState) -> Result<(), Failure> {
-    let mut named: HashSet<String> = HashSet::new();
-    let mut folders = vec![String::from("_aqlite/objects")];
-    for (view, of_view) in &state.views {
-        named.extend(of_view.names(view));
-        // The last sync may have been killed between its state and the hint of a table.
-        iceberg::publish(storage, view, of_view)?;
-        folders.push(format!("{view}/data"));
-        folders.push(format!("{view}/metadata"));
-    }
-    storage.remove_incomplete("_aqlite")?;
-    // Other files beside these folders are left alone.
-    for folder in folders {
-        storage.remove_incomplete(&folder)?;
-        for name in storage.list(&folder)? {
-            if !named.contains(&name) {
-                storage.remove(&name)?;
-            }
-        }
-    }
-    Ok(())
-}
-
 /// A lake that is being synchronized.
 struct Lake<'l> {
     options: &'l SyncOptions,
@@ -157,6 +187,8 @@ struct Lake<'l> {
     watermark: Option<Watermark>,
     storage: &'l Storage,
     pseudonyms: Option<&'l Pseudonyms>,
+    /// The ids that have pseudonyms, once a view needs them.
+    identifiers: Mutex<Option<Arc<Identifiers<'l>>>>,
     /// The states of the views before this sync.
     before: BTreeMap<String, ViewState>,
     progress: Progress,
@@ -174,8 +206,8 @@ struct Committed {
     reported: usize,
     /// Whether rows stay only because documents could not be read.
     is_held: bool,
-    /// The first failure. No view begins after it.
-    outcome: Result<(), Failure>,
+    /// The failures of views. The others are synchronized nevertheless.
+    failures: Vec<Failure>,
 }
 
 impl<'l> Lake<'l> {
@@ -209,18 +241,19 @@ impl<'l> Lake<'l> {
         }
     }
 
-    /// Synchronizes the views of the queue, until it is empty or a view fails.
+    /// Synchronizes the views of the queue, until it is empty or the user stops.
     fn sync_queue(&self, source: &Source) {
         while let Some((number, view)) = self.next() {
-            let outcome = self.sync(number, view, source);
-            let mut committed = lock(&self.committed);
-            if committed.outcome.is_ok() {
-                committed.outcome = outcome;
-            }
-            if committed.outcome.is_err() {
+            let Err(failure) = self.sync(number, view, source) else {
+                continue;
+            };
+            if matches!(failure, Failure::Interrupted) {
                 // An empty queue ends the other threads after their present view.
-                return lock(&self.queue).clear();
+                lock(&self.queue).clear();
             }
+            let mut committed = lock(&self.committed);
+            committed.report(&view.name, number, "failed");
+            committed.fail(failure);
         }
     }
 
@@ -232,40 +265,118 @@ impl<'l> Lake<'l> {
     /// Synchronizes a view, and reports the changes.
     fn sync(&self, number: usize, view: &SyncView, source: &Source) -> Result<(), Failure> {
         let before = self.before(view)?;
+        before.check_files(&view.name, self.storage)?;
         if self.is_current(&before) {
-            lock(&self.committed).report(view, number, &Summary::default().text(false));
+            lock(&self.committed).report(&view.name, number, &Summary::default().text(false));
             return Ok(());
         }
-        let sync = ViewSync {
+        let identifiers = self.identifiers(source)?;
+        let sync = self.view_sync(view, source, identifiers.as_deref());
+        let (after, summary) = sync.run(&before)?;
+        let mut committed = lock(&self.committed);
+        committed.is_held |= summary.is_held();
+        if let Some(after) = after {
+            self.commit(&mut committed, &view.name, after)?;
+        }
+        committed.report(&view.name, number, &summary.text(self.options.dry_run));
+        Ok(())
+    }
+
+    fn view_sync<'s>(
+        &'s self,
+        view: &'s SyncView,
+        source: &'s Source,
+        identifiers: Option<&'s Identifiers<'s>>,
+    ) -> ViewSync<'s> {
+        ViewSync {
             view,
             storage: self.storage,
             source,
             watermark: self.watermark.as_ref(),
             lake: &self.before,
-            pseudonyms: self.pseudonyms,
+            identifiers,
             may_remove_all: self.options.allow_empty,
             is_dry: self.options.dry_run,
             progress: &self.progress,
+        }
+    }
+
+    /// Commits a view when it is complete, so that a later failure keeps the earlier views.
+    fn commit(
+        &self,
+        committed: &mut Committed,
+        name: &str,
+        after: ViewState,
+    ) -> Result<(), Failure> {
+        committed.state.views.insert(name.to_owned(), after);
+        committed.state.write(self.storage)?;
+        match committed.state.views.get(name) {
+            Some(after) => iceberg::publish(self.storage, name, after),
+            None => Ok(()),
+        }
+    }
+
+    /// Removes the EHRs that the data lack from the datasets that the run does not name.
+    fn remove_from(&self, others: &[(String, Result<SyncView, Failure>)], source: &Source) {
+        for (name, view) in others {
+            let outcome = match view {
+                Ok(view) => self.remove_ehrs(view, source),
+                // The rules of views may have changed since.
+                Err(_) => Err(Failure::Data(format!(
+                    "removed EHRs cannot leave the dataset `{name}`, because its query is no view of this release: remove it by --drop {name}"
+                ))),
+            };
+            if let Err(failure) = outcome {
+                let is_end = matches!(failure, Failure::Interrupted);
+                lock(&self.committed).fail(failure);
+                if is_end {
+                    return;
+                }
+            }
+        }
+    }
+
+    fn remove_ehrs(&self, view: &SyncView, source: &Source) -> Result<(), Failure> {
+        let Some(before) = self.before.get(&view.name) else {
+            return Ok(());
         };
-        let (after, summary) = sync.run(&before)?;
+        let last = before.removals.as_ref().or(before.watermark.as_ref());
+        if self.watermark.is_some() && last == self.watermark.as_ref() {
+            return Ok(());
+        }
+        let identifiers = self.identifiers(source)?;
+        let sync = self.view_sync(view, source, identifiers.as_deref());
+        let (after, summary) = sync.remove(before)?;
         let mut committed = lock(&self.committed);
         committed.is_held |= summary.is_held();
         if let Some(after) = after {
-            committed.state.views.insert(view.name.clone(), after);
-            // Each view is committed when it is complete, so a later failure keeps the earlier
-            // views.
-            committed.state.write(self.storage)?;
-            if let Some(after) = committed.state.views.get(&view.name) {
-                iceberg::publish(self.storage, &view.name, after)?;
-            }
+            self.commit(&mut committed, &view.name, after)?;
         }
-        committed.report(view, number, &summary.text(self.options.dry_run));
+        if !summary.is_empty() {
+            let text = summary.text(self.options.dry_run);
+            let _ = writeln!(std::io::stdout(), "{}: {text}", view.name);
+        }
         Ok(())
+    }
+
+    /// Returns the ids that have pseudonyms. The first view that needs them reads them.
+    fn identifiers(&self, source: &Source) -> Result<Option<Arc<Identifiers<'l>>>, Failure> {
+        let Some(key) = self.pseudonyms else {
+            return Ok(None);
+        };
+        let mut held = lock(&self.identifiers);
+        if held.is_none() {
+            let ids = source.patient_ids()?;
+            *held = Some(Arc::new(Identifiers::new(key, &ids)));
+        }
+        Ok(held.clone())
     }
 
     /// Returns whether the data are those that the last sync of a view has read.
     fn is_current(&self, before: &ViewState) -> bool {
-        self.watermark.is_some() && before.watermark == self.watermark
+        self.watermark.is_some()
+            && before.watermark == self.watermark
+            && before.ids.is_some() == self.pseudonyms.is_some()
     }
 
     /// Returns the state of a view before this sync.
@@ -276,22 +387,31 @@ impl<'l> Lake<'l> {
                 sync: state.sync,
                 ..ViewState::new(&view.aql)
             }),
-            Some(state) if state.aql != view.aql => Err(Failure::Data(format!(
-                "the dataset `{}` has the rows of another query: choose another name, or write it again with --rebuild",
-                view.name
-            ))),
-            Some(state) => Ok(state.clone()),
+            Some(state) if state.is_reserved() => Ok(ViewState::new(&view.aql)),
+            Some(state) if !view.is_same(&state.aql) => Err(view.other_query()),
+            Some(state) => Ok(ViewState {
+                aql: view.aql.clone(),
+                ..state.clone()
+            }),
             None => Ok(ViewState::new(&view.aql)),
         }
     }
 }
 
 impl Committed {
+    /// Notes the failure of a view. One that concerns all views is noted once.
+    fn fail(&mut self, failure: Failure) {
+        let text = failure.message();
+        if !self.failures.iter().any(|other| other.message() == text) {
+            self.failures.push(failure);
+        }
+    }
+
     /// Reports the outcome of a view, once those of all views before it were reported. A reader that
     /// has closed the output does not end the sync.
-    fn report(&mut self, view: &SyncView, number: usize, outcome: &str) {
+    fn report(&mut self, view: &str, number: usize, outcome: &str) {
         if let Some(report) = self.reports.get_mut(number) {
-            *report = Some(format!("{}: {outcome}", view.name));
+            *report = Some(format!("{view}: {outcome}"));
         }
         while let Some(Some(report)) = self.reports.get(self.reported) {
             let _ = writeln!(std::io::stdout(), "{report}");

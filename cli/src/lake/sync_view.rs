@@ -1,18 +1,21 @@
 //! The sync of one view.
 
 use super::changes::{Changes, Found, HELD_BYTES, SyncContext};
-use super::files::{FileWriter, Removed, holds, schema_of};
+use super::columns::Columns;
+use super::files::{FileWriter, Removed, holds, names_id, schema_of};
 use super::iceberg::{self, TableChange};
 use super::objects::{Objects, checksum};
-use super::pseudonym::{Pseudonyms, id_in};
-use super::source::{Source, Touched};
+use super::pseudonym::Identifiers;
+use super::source::{Source, Touched, columns_of};
 use super::state::{DataFile, ObjectsFile, ViewState, Watermark};
 use super::storage::Storage;
 use super::sync_views::SyncView;
 use crate::outcome::Failure;
 use crate::progress::Progress;
-use aqlite::arrow::has_same_columns;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use aqlite::aql::author_texts;
+use aqlite::arrow::{ColumnTypes, has_same_columns};
+use std::collections::{BTreeMap, HashSet};
+use std::rc::Rc;
 
 /// The passes over the rows of a view. The second one knows all types, unless the data have changed
 /// meanwhile.
@@ -30,14 +33,23 @@ pub struct ViewSync<'v> {
     pub watermark: Option<&'v Watermark>,
     /// The states of all views of the lake before the sync.
     pub lake: &'v BTreeMap<String, ViewState>,
-    /// The key of pseudonyms.
-    pub pseudonyms: Option<&'v Pseudonyms>,
+    /// The ids that have pseudonyms; `None` if all ids are written as they are.
+    pub identifiers: Option<&'v Identifiers<'v>>,
     /// Whether all EHRs of the dataset may be removed.
     pub may_remove_all: bool,
     /// Whether nothing is written.
     pub is_dry: bool,
     /// The progress in rows.
     pub progress: &'v Progress,
+}
+
+/// The changes of the files of earlier syncs.
+#[derive(Clone, Copy)]
+struct Older<'o> {
+    /// The EHRs and objects whose rows leave them.
+    removed: &'o Removed,
+    /// The names of those with ids that have pseudonyms now.
+    renamed: &'o HashSet<String>,
 }
 
 /// The changes that a sync has written for a view.
@@ -61,25 +73,22 @@ impl ViewSync<'_> {
     /// # Errors
     /// If the data cannot be read, or a file cannot be written.
     pub fn run(&self, before: &ViewState) -> Result<(Option<ViewState>, Summary), Failure> {
-        let touched = self.source.touched(before.watermark.as_ref())?;
-        let known = before.read_objects(self.storage)?;
-        let mut removed = self.removed(&known, touched.as_ref())?;
-        let is_incomplete = self.source.is_incomplete()?;
-        let kept_ehrs = match is_incomplete {
-            true => std::mem::take(&mut removed).ehrs.len(),
-            false => 0,
+        self.check_query()?;
+        let ids = self.identifiers.map(|ids| ids.fingerprint().to_owned());
+        let has_same_ids = before.ids == ids;
+        // Other pseudonyms may concern each row, also of objects without a new version.
+        let touched = match has_same_ids {
+            true => self.source.touched(before.watermark.as_ref())?,
+            false => None,
         };
+        let known = before.read_objects(self.storage)?;
+        let (removed, is_incomplete, kept_ehrs) = self.removed_now(&known, touched.as_ref())?;
         // The removed objects leave the index first, so that they are not reported as deleted.
         let known = match removed.is_empty() {
             true => known,
             false => known.without(&removed),
         };
-        let subjects = match self.pseudonyms {
-            Some(_) => self.source.subjects()?,
-            None => HashMap::new(),
-        };
-        self.check_query(&subjects)?;
-        let context = self.context(&known, &subjects, (before.sync + 1, is_incomplete));
+        let context = self.context(&known, (before.sync + 1, is_incomplete));
         let mut found = self.find(&context, before, touched.as_ref())?;
         let mut summary = Summary::of(&found, &removed, kept_ehrs);
         if self.is_dry {
@@ -88,21 +97,99 @@ impl ViewSync<'_> {
         let mut after = ViewState {
             // Incomplete data are read again by the next sync, which reports their problems again.
             watermark: self.watermark.filter(|_| !is_incomplete).cloned(),
+            removals: None,
+            ids,
             ..before.clone()
         };
-        if summary.rows > 0 || !removed.is_empty() {
+        // Earlier rows may have an id that was unknown, and has a pseudonym now.
+        let renamed = match has_same_ids {
+            true => HashSet::new(),
+            false => self.files_with_ids(&before.files)?,
+        };
+        if summary.rows > 0 || !removed.is_empty() || !renamed.is_empty() {
             after.sync = context.sync;
-            summary.rewritten_files = self.write(&context, &mut after, (&mut found, &removed))?;
+            let older = Older {
+                removed: &removed,
+                renamed: &renamed,
+            };
+            summary.rewritten_files = self.write(&context, &mut after, (&mut found, older))?;
             let index = found.index;
             self.write_objects(&mut after, &index.applied(known)?)?;
         }
         Ok((Some(after), summary))
     }
 
+    /// Removes the EHRs that the data lack from the dataset, and changes nothing else. Returns its new
+    /// state; `None` for a dry run.
+    ///
+    /// # Errors
+    /// As [`ViewSync::run`].
+    pub fn remove(&self, before: &ViewState) -> Result<(Option<ViewState>, Summary), Failure> {
+        let last = before.removals.as_ref().or(before.watermark.as_ref());
+        let touched = self.source.touched(last)?;
+        let known = before.read_objects(self.storage)?;
+        let (removed, is_incomplete, kept_ehrs) = self.removed_now(&known, touched.as_ref())?;
+        let columns = Rc::new(Columns::of(
+            &columns_of(&self.view.query)?,
+            &self.view.name,
+        )?);
+        let known = known.without(&removed);
+        let context = self.context(&known, (before.sync + 1, is_incomplete));
+        let types = before.types.clone();
+        let types = types.unwrap_or_else(|| ColumnTypes::new(columns.all.len()));
+        let writer = FileWriter::new(&context, Rc::clone(&columns), &types)?;
+        let mut found = Found::without_rows(types, columns, writer);
+        let mut summary = Summary::of(&found, &removed, kept_ehrs);
+        if self.is_dry {
+            return Ok((None, summary));
+        }
+        let mut after = ViewState {
+            removals: self.watermark.filter(|_| !is_incomplete).cloned(),
+            ..before.clone()
+        };
+        if !removed.is_empty() {
+            after.sync = context.sync;
+            let renamed = HashSet::new();
+            let older = Older {
+                removed: &removed,
+                renamed: &renamed,
+            };
+            summary.rewritten_files = self.write(&context, &mut after, (&mut found, older))?;
+            self.write_objects(&mut after, &known)?;
+        }
+        Ok((Some(after), summary))
+    }
+
+    /// Returns what is removed from the dataset, whether documents could not be read, and the number
+    /// of EHRs that stay for this reason only.
+    fn removed_now(
+        &self,
+        known: &Objects,
+        touched: Option<&Touched>,
+    ) -> Result<(Removed, bool, usize), Failure> {
+        let removed = self.removed(known, touched)?;
+        Ok(match self.source.is_incomplete()? {
+            true => (Removed::default(), true, removed.ehrs.len()),
+            false => (removed, false, 0),
+        })
+    }
+
+    /// Returns the names of the files with a cell of the view that has an id.
+    fn files_with_ids(&self, files: &[DataFile]) -> Result<HashSet<String>, Failure> {
+        let mut found = HashSet::new();
+        if let Some(identifiers) = self.identifiers {
+            for file in files {
+                if names_id(self.storage, file, identifiers)? {
+                    found.insert(file.name.clone());
+                }
+            }
+        }
+        Ok(found)
+    }
+
     fn context<'c>(
         &'c self,
         known: &'c Objects,
-        subjects: &'c HashMap<String, String>,
         (sync, is_incomplete): (u64, bool),
     ) -> SyncContext<'c> {
         SyncContext {
@@ -110,8 +197,7 @@ impl ViewSync<'_> {
             storage: self.storage,
             known,
             sync,
-            pseudonyms: self.pseudonyms,
-            subjects,
+            identifiers: self.identifiers,
             held_bytes: HELD_BYTES,
             is_incomplete,
             is_dry: self.is_dry,
@@ -149,8 +235,9 @@ impl ViewSync<'_> {
             return Ok(Removed::default());
         }
         let mut present = self.source.ehrs()?;
-        if let Some(pseudonyms) = self.pseudonyms {
-            present = present.iter().map(|ehr| pseudonyms.of_ehr(ehr)).collect();
+        if let Some(identifiers) = self.identifiers {
+            let key = identifiers.key();
+            present = present.iter().map(|ehr| key.of_ehr(ehr)).collect();
         }
         let ehrs = known.absent_ehrs(&present);
         if known.ehrs() == ehrs.len() && !self.may_remove_all {
@@ -173,23 +260,20 @@ impl ViewSync<'_> {
         })
     }
 
-    /// Checks that the text of the query names no id that has a pseudonym: each file contains the text,
-    /// and so does the state of the lake.
+    /// Checks that neither the name of the view nor the text of the query has an id with a pseudonym:
+    /// each file contains the text, and so does the state of the lake.
     ///
     /// # Errors
-    /// If it names one.
-    fn check_query(&self, subjects: &HashMap<String, String>) -> Result<(), Failure> {
-        if self.pseudonyms.is_none() {
+    /// If one has.
+    fn check_query(&self) -> Result<(), Failure> {
+        let Some(identifiers) = self.identifiers else {
             return Ok(());
-        }
-        let mut ids = self.source.ehrs()?;
-        for subject in subjects.values() {
-            ids.insert(subject.to_ascii_lowercase());
-            ids.insert(subject.clone());
-        }
-        match id_in(&self.view.aql, &ids) {
+        };
+        let mut texts = author_texts(&self.view.aql);
+        texts.push(self.view.name.clone());
+        match texts.iter().find_map(|text| identifiers.named_in(text)) {
             Some(id) => Err(Failure::Data(format!(
-                "the query of `{}` names the id `{id}` of a patient, and a lake with pseudonyms contains its text: choose the rows by another condition",
+                "the query of `{}` names the id `{id}` of a patient, and a lake with pseudonyms contains its text: choose the rows by another condition, and name columns and the view otherwise",
                 self.view.name
             ))),
             None => Ok(()),
@@ -223,7 +307,7 @@ impl ViewSync<'_> {
         &self,
         context: &SyncContext<'_>,
         state: &mut ViewState,
-        (found, removed): (&mut Found<'_>, &Removed),
+        (found, older): (&mut Found<'_>, Older<'_>),
     ) -> Result<usize, Failure> {
         let Some(writer) = &mut found.writer else {
             return Ok(0);
@@ -237,7 +321,7 @@ impl ViewSync<'_> {
             None => false,
         };
         let (mut all, rewritten) =
-            self.older_files(writer, &state.files, (removed, is_new_schema))?;
+            self.older_files(writer, &state.files, (older, is_new_schema))?;
         all.extend(added.iter().cloned());
         let change = TableChange {
             view: &self.view.name,
@@ -260,12 +344,13 @@ impl ViewSync<'_> {
         &self,
         writer: &mut FileWriter<'_>,
         files: &[DataFile],
-        (removed, is_new_schema): (&Removed, bool),
+        (Older { removed, renamed }, is_new_schema): (Older<'_>, bool),
     ) -> Result<(Vec<DataFile>, usize), Failure> {
         let (mut all, mut rewritten) = (Vec::with_capacity(files.len()), 0);
         for file in files {
-            let is_other =
-                is_new_schema || !removed.is_empty() && holds(self.storage, file, removed)?;
+            let is_other = is_new_schema
+                || renamed.contains(&file.name)
+                || !removed.is_empty() && holds(self.storage, file, removed)?;
             if is_other {
                 all.extend(writer.rewrite(file, removed)?);
                 rewritten += 1;
@@ -300,6 +385,13 @@ impl Summary {
         }
     }
 
+    /// Returns whether the dataset stays as it is.
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+            && self.removed_ehrs + self.removed_objects + self.rewritten_files == 0
+            && !self.is_held()
+    }
+
     /// Returns whether rows stay only because documents could not be read.
     pub fn is_held(&self) -> bool {
         self.kept_ehrs + self.kept > 0
@@ -307,7 +399,8 @@ impl Summary {
 
     /// Returns the words of the summary.
     pub fn text(&self, is_dry: bool) -> String {
-        let is_empty = self.rows == 0 && self.removed_ehrs + self.removed_objects == 0;
+        let changes = self.removed_ehrs + self.removed_objects + self.rewritten_files;
+        let is_empty = self.rows == 0 && changes == 0;
         let new_rows = self.rows.saturating_sub(self.deleted as u64);
         let mut parts = match is_empty {
             true => vec![String::from("no changes")],

@@ -2,6 +2,7 @@
 
 use super::source::Source;
 use super::sync::SyncOptions;
+use super::views::digest_of;
 use super::{of_template, views};
 use crate::data::files::read_text;
 use crate::example::read_template;
@@ -9,6 +10,7 @@ use crate::outcome::Failure;
 use crate::report;
 use crate::repository::Repository;
 use aqlite::aql::{ViewError, version_query};
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 /// A view that is synchronized.
@@ -19,6 +21,8 @@ pub struct SyncView {
     pub aql: String,
     /// The query with the keys of versions.
     pub query: String,
+    /// The template of a flat table.
+    pub template: Option<String>,
 }
 
 /// Returns the views that the options name; without any, those of the templates of the data.
@@ -54,16 +58,41 @@ pub fn views_of(options: &SyncOptions, source: &Source) -> Result<Vec<SyncView>,
     if all.is_empty() {
         all = of_data(source)?;
     }
+    distinguish(&mut all);
     let mut names: Vec<&str> = all.iter().map(|view| view.name.as_str()).collect();
-    names.sort_unstable();
-    match names.windows(2).find(|pair| pair.first() == pair.last()) {
-        Some(pair) => Err(Failure::Usage(format!(
-            "two views have the name `{}`: write the query of one into a file, and name it by --view NAME=FILE.aql",
-            pair.concat()
-                .get(..pair.concat().len() / 2)
-                .unwrap_or_default()
-        ))),
-        None => Ok(all),
+    names.sort_unstable_by_key(|name| name.to_ascii_lowercase());
+    for pair in names.windows(2) {
+        if let [one, other] = pair
+            && one.eq_ignore_ascii_case(other)
+        {
+            return Err(Failure::Usage(match one == other {
+                true => format!(
+                    "two views have the name `{one}`: write the query of one into a file, and name it by --view NAME=FILE.aql"
+                ),
+                false => format!(
+                    "the views `{one}` and `{other}` differ in the case of letters only, and many systems have one folder for both: name one of them by --view NAME=FILE.aql"
+                ),
+            }));
+        }
+    }
+    Ok(all)
+}
+
+/// Appends a digest of the template to the names of tables that those of another template have too:
+/// templates whose ids differ in the case of letters or in punctuation only.
+fn distinguish(all: &mut [SyncView]) {
+    let mut templates: HashMap<String, HashSet<String>> = HashMap::new();
+    for view in &*all {
+        if let Some(template) = &view.template {
+            let of_name = templates.entry(view.name.clone()).or_default();
+            of_name.insert(template.clone());
+        }
+    }
+    for view in all {
+        let has_several = templates.get(&view.name).is_some_and(|all| all.len() > 1);
+        if let Some(template) = view.template.as_ref().filter(|_| has_several) {
+            view.name = format!("{}_{}", view.name, digest_of(template));
+        }
     }
 }
 
@@ -95,7 +124,11 @@ fn of_data(source: &Source) -> Result<Vec<SyncView>, Failure> {
 }
 
 impl SyncView {
-    fn new(name: String, aql: String, shown: &str) -> Result<SyncView, Failure> {
+    /// Creates a view. `shown` names its query in messages.
+    ///
+    /// # Errors
+    /// If the query is no view.
+    pub fn new(name: String, aql: String, shown: &str) -> Result<SyncView, Failure> {
         let query = version_query(&aql).map_err(|error| match error {
             ViewError::Text(found) => {
                 report::show(&aql, shown, &found);
@@ -103,11 +136,38 @@ impl SyncView {
             }
             other => Failure::Data(format!("{shown}: {other}")),
         })?;
-        Ok(SyncView { name, aql, query })
+        Ok(SyncView {
+            name,
+            aql,
+            query,
+            template: None,
+        })
     }
 
     fn of(view: &views::View) -> Result<SyncView, Failure> {
-        SyncView::new(view.name.clone(), view.aql(), &view.name)
+        let mut all = SyncView::new(view.name.clone(), view.aql(), &view.name)?;
+        all.template = Some(view.template_id.clone());
+        Ok(all)
+    }
+
+    /// Returns whether the text of another query has the same rows: layout, comments and the order of
+    /// rows do not matter.
+    pub fn is_same(&self, aql: &str) -> bool {
+        self.aql == aql || version_query(aql).is_ok_and(|query| query == self.query)
+    }
+
+    /// Returns the failure of a view whose dataset has the rows of another query.
+    pub fn other_query(&self) -> Failure {
+        Failure::Data(match &self.template {
+            Some(template) => format!(
+                "the template `{template}` has changed, and the dataset `{}` has the columns of its former version: write its tables again by --rebuild --template FILE with the file of this template alone",
+                self.name
+            ),
+            None => format!(
+                "the dataset `{}` has the rows of another query: choose another name, or write it again with --rebuild and its view alone",
+                self.name
+            ),
+        })
     }
 }
 

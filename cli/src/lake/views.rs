@@ -407,8 +407,14 @@ fn table_name(full_name: &str) -> String {
     if name == whole {
         return name;
     }
-    let digest = short_digest(full_name);
-    format!("{name}_{}", digest.get(..DIGEST).unwrap_or_default())
+    format!("{name}_{}", digest_of(full_name))
+}
+
+/// Returns the digits that distinguish names.
+pub fn digest_of(full_name: &str) -> String {
+    let mut digest = short_digest(full_name);
+    digest.truncate(DIGEST);
+    digest
 }
 
 /// Returns a name of letters, digits and underscores that begins with a letter.

@@ -4,6 +4,7 @@
 #[cfg(test)]
 mod arbitrary;
 pub mod ast;
+mod author_texts;
 mod check;
 mod classes;
 mod complete;
@@ -30,6 +31,7 @@ pub use aqlite_engine::answer::{
     MAX_PATHS, Plan, Progress, QueryError, ResultColumn, ResultFormat, ResultSet, Row, RowValue,
     Run, ScanStatistics, ValueId, plan, query,
 };
+pub use author_texts::author_texts;
 pub use check::{CheckOptions, MAX_MEMBERS, Parameter, Parameters, check, examine};
 pub use complete::{Completion, CompletionKind, Diagnosis, complete, diagnose, diagnose_with};
 pub use document_query::{document_query, patient_query};

@@ -8,6 +8,8 @@ use super::ast::{
 };
 use super::document_query::{free_name, name, put_around};
 use super::print::print;
+use super::query::FunctionGroup;
+use super::vocabulary::function_named;
 use aqlite_rm::class::Cls;
 use aqlite_rm::diag::Diagnostic;
 use std::fmt;
@@ -82,10 +84,46 @@ fn check_rows(query: &Query) -> Result<(), ViewError> {
         "a view has no DISTINCT: select the values, and remove duplicates in the table"
     } else if query.limit.is_some() || query.select.top.is_some() {
         "a view has no LIMIT and no TOP: its table has all rows"
+    } else if reads_clock(query) {
+        "a view has no functions of the clock, whose results change without the data: write the time as a literal, or compare with the clock in the queries of the table"
     } else {
         return Ok(());
     };
     Err(ViewError::Rule(rule))
+}
+
+/// Returns whether a column or a condition calls a function of the clock.
+fn reads_clock(query: &Query) -> bool {
+    let mut exprs: Vec<&Expr> = Vec::new();
+    for column in &query.select.columns {
+        if let ColumnValue::Expr(expr) = &column.value {
+            exprs.push(expr);
+        }
+    }
+    if let Some(condition) = &query.condition {
+        add_exprs(condition, &mut exprs);
+    }
+    while let Some(expr) = exprs.pop() {
+        if let Expr::Call(call) = expr {
+            let function = function_named(&call.name.text);
+            if function.is_some_and(|function| function.entry().group == FunctionGroup::Clock) {
+                return true;
+            }
+            exprs.extend(&call.arguments);
+        }
+    }
+    false
+}
+
+fn add_exprs<'q>(condition: &'q Condition, out: &mut Vec<&'q Expr>) {
+    match condition {
+        Condition::And(all) | Condition::Or(all) => {
+            all.iter().for_each(|one| add_exprs(one, out));
+        }
+        Condition::Not(inner) => add_exprs(inner, out),
+        Condition::Compare(compare) => out.extend([&compare.left, &compare.right]),
+        Condition::Exists(_) | Condition::Like(..) | Condition::Matches(..) => {}
+    }
 }
 
 /// Names the EHR and the VERSION of the only COMPOSITION, and puts them around it if they are absent.
@@ -239,6 +277,12 @@ mod tests {
             ),
             ("SELECT c/name/value FROM COMPOSITION c LIMIT 3", "LIMIT"),
             ("SELECT TOP 3 c/name/value FROM COMPOSITION c", "TOP"),
+            ("SELECT current_date() FROM COMPOSITION c", "clock"),
+            ("SELECT CONCAT('x', NOW()) AS n FROM COMPOSITION c", "clock"),
+            (
+                "SELECT c/name/value FROM COMPOSITION c WHERE NOT (c/name/value = 'a' OR c/context/start_time/value < Current_Date_Time())",
+                "clock",
+            ),
             ("SELECT e/ehr_id/value FROM EHR e", "one COMPOSITION"),
             ("SELECT o/name/value FROM OBSERVATION o", "one COMPOSITION"),
             (

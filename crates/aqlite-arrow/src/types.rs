@@ -260,9 +260,14 @@ pub(crate) fn micros_of(text: &str) -> Option<i64> {
     let finer = parts.fraction.unwrap_or_default().finer;
     let is_complete = parts.second.is_some() && parts.zone.is_some() && finer == 0;
     let time = Temporal::parse(TemporalKind::DateTime, text).filter(|_| is_complete)?;
-    // `earliest` counts from the year 1, Arrow from 1970.
-    time.earliest.checked_sub(from_unix_millis(0))
+    // `earliest` counts from the year 1, Arrow from 1970. An offset may move the instant into the year
+    // 0 or 10000 of UTC, which readers such as Python do not have.
+    let is_readable = (0..END_OF_9999).contains(&time.earliest);
+    is_readable.then(|| time.earliest - from_unix_millis(0))
 }
+
+/// The microseconds from 0001-01-01 to 10000-01-01.
+const END_OF_9999: i64 = 3_652_059 * MICROS_OF_DAY;
 
 /// The days from 0001-01-01 to 1970-01-01.
 const DAYS_BEFORE_1970: i64 = 719_162;
@@ -379,6 +384,14 @@ mod tests {
 
     #[test]
     fn times_count_microseconds_from_1970() {
+        for (text, is_instant) in [
+            ("0001-01-01T00:00:00Z", true),
+            ("0001-01-01T00:00:00+01:00", false),
+            ("9999-12-31T23:59:59.999999Z", true),
+            ("9999-12-31T23:59:59-01:00", false),
+        ] {
+            assert_eq!(micros_of(text).is_some(), is_instant, "{text}");
+        }
         assert_eq!(micros_of("1970-01-01T00:00:00Z"), Some(0));
         assert_eq!(micros_of("1970-01-01T01:00:00.5+01:00"), Some(500_000));
         assert_eq!(micros_of("1969-12-31T23:59:59.999999Z"), Some(-1));
