@@ -5,9 +5,9 @@
 //!
 //! - It can be the only copy of its documents, so every failure is an error.
 //! - The first checkpoint orders the texts by column. Later ones keep their numbers, so an
-//! unchanged part is copied from the last checkpoint.
+//!   unchanged part is copied from the last checkpoint.
 //! - Its head has the names of classes and attributes, so that a later release with other numbers
-//! can read it.
+//!   can read it.
 
 use super::form::{Differences, Fragments, StoredColumn, StoredPage, StoredStructure, Vocabulary};
 use super::{
