@@ -11,6 +11,8 @@ use kinds::Kind;
 use schema::Bodies;
 use serde_json::{Map, Value, json};
 
+/// Statuses of every request: a repeated parameter, an escape that is no UTF-8, a wrong value.
+const OF_REQUESTS: [u16; 1] = [400];
 /// Statuses of access control, for every route: not authenticated, no permission, another host, too
 /// many requests, unavailable.
 const OF_ACCESS: [u16; 5] = [401, 403, 421, 429, 503];
@@ -131,6 +133,7 @@ fn responses(kind: &Kind, answers: &[String], method: &str) -> Map<String, Value
     let mut statuses: Vec<u16> = kind
         .statuses
         .iter()
+        .chain(&OF_REQUESTS)
         .chain(&OF_ACCESS)
         .chain(of_bodies)
         .copied()

@@ -180,12 +180,12 @@ fn sweep(seen: &RefCell<Seen>, names: impl Iterator<Item = String>, bodies: &BTr
         };
         let path: Vec<String> = pattern.split('/').map(part).collect();
         for mount in ["/v1", "/rest/openehr/v1"] {
-            let request = || {
-                Request::new(method, &format!("{mount}/{}", path.join("/")))
-                    .with_header("Prefer", "return=representation")
-            };
+            let target = format!("{mount}/{}", path.join("/"));
+            let request =
+                || Request::new(method, &target).with_header("Prefer", "return=representation");
             let mut asks = vec![
                 request(),
+                Request::new(method, &format!("{target}?repeated=1&repeated=2")),
                 request().with_header("Accept", "application/x-nothing"),
             ];
             if bodies.contains(&name) || method != "GET" {

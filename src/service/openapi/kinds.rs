@@ -22,7 +22,7 @@ pub(super) struct Kind {
     pub sends: &'static [&'static str],
     /// Media types of the response.
     pub gives: &'static [&'static str],
-    /// Statuses of this kind, without those of access control and of bodies.
+    /// Statuses of this kind, without those of every request, of access control and of bodies.
     pub statuses: &'static [u16],
 }
 
@@ -130,8 +130,8 @@ impl Kind {
 
     fn create(what: &'static Controlled) -> Kind {
         let statuses: &[u16] = match what.kind {
-            ObjectKind::Composition | ObjectKind::Party => &[201, 400, 404, 406, 409, 412, 422],
-            _ => &[201, 400, 404, 406, 409, 412],
+            ObjectKind::Composition | ObjectKind::Party => &[201, 404, 406, 409, 412, 422],
+            _ => &[201, 404, 406, 409, 412],
         };
         Kind::new("create", "Create", statuses)
             .headers(COMMITTAL)
@@ -140,10 +140,8 @@ impl Kind {
 
     fn update(what: &'static Controlled) -> Kind {
         let statuses: &[u16] = match what.kind {
-            ObjectKind::Composition | ObjectKind::Party => {
-                &[200, 204, 400, 404, 406, 409, 412, 422]
-            }
-            _ => &[200, 204, 400, 404, 406, 409, 412],
+            ObjectKind::Composition | ObjectKind::Party => &[200, 204, 404, 406, 409, 412, 422],
+            _ => &[200, 204, 404, 406, 409, 412],
         };
         Kind::new("update", "Update", statuses)
             .headers(CHANGE)
@@ -170,7 +168,7 @@ impl Kind {
     }
 
     fn delete(what: &'static Controlled) -> Kind {
-        Kind::new("delete", "Delete, logically", &[204, 400, 404, 409, 412])
+        Kind::new("delete", "Delete, logically", &[204, 404, 409, 412])
             .about(what)
             .headers(CHANGE)
     }
@@ -181,7 +179,7 @@ impl Kind {
             _ if what.single => &["version_at_time", "path"],
             _ => &["version_at_time"],
         };
-        Kind::new("read", "Read", &[200, 204, 304, 400, 404, 406])
+        Kind::new("read", "Read", &[200, 204, 304, 404, 406])
             .about(what)
             .query(parameters)
             .headers(CACHED)
@@ -218,7 +216,7 @@ const TAGS_GET: Kind = Kind::new("tags", "Item tags", &[200, 304, 404, 406])
 const TAGS_PUT: Kind = Kind::new(
     "tags put",
     "Replace the item tags",
-    &[200, 204, 400, 404, 406, 409, 412],
+    &[200, 204, 404, 406, 409, 412],
 )
 .headers(&["Prefer", "If-Match"])
 .sends(JSON)
@@ -261,7 +259,7 @@ const KINDS: &[(Operation, Kind)] = &[
     ),
     (
         Operation::QueryStore,
-        Kind::new("query store", "Store a query", &[200, 400, 409, 412])
+        Kind::new("query store", "Store a query", &[200, 409, 412])
             .query(&["type"])
             .headers(&["Prefer", "If-Match"])
             .sends(TEXT)
@@ -278,7 +276,7 @@ const KINDS: &[(Operation, Kind)] = &[
         Kind::new(
             "query",
             "Execute AQL",
-            &[200, 304, 400, 404, 406, 408, 410, 422, 501],
+            &[200, 304, 404, 406, 408, 410, 422, 501],
         )
         .query(&[
             "q",
@@ -297,7 +295,7 @@ const KINDS: &[(Operation, Kind)] = &[
         Kind::new(
             "explain",
             "Explain AQL: each compilation step, and the data that its run reads",
-            &[200, 400, 404, 406],
+            &[200, 404, 406],
         )
         .query(&["q", "ehr_id", "query_parameters"])
         .headers(&["openEHR-EHR-id"])
@@ -309,7 +307,7 @@ const KINDS: &[(Operation, Kind)] = &[
         Kind::new(
             "query",
             "Execute a stored query",
-            &[200, 304, 400, 404, 406, 408, 410, 422, 501],
+            &[200, 304, 404, 406, 408, 410, 422, 501],
         )
         .query(&["ehr_id", "offset", "fetch", "snapshot", "query_parameters"])
         .headers(ASKED)
@@ -319,14 +317,14 @@ const KINDS: &[(Operation, Kind)] = &[
     // EHRs and contributions.
     (
         Operation::EhrCreate,
-        Kind::new("ehr create", "Create an EHR", &[201, 400, 406, 409])
+        Kind::new("ehr create", "Create an EHR", &[201, 406, 409])
             .headers(COMMITTAL)
             .sends(RM)
             .gives(RM),
     ),
     (
         Operation::EhrCreateWithId,
-        Kind::new("ehr create", "Create an EHR", &[201, 400, 406, 409])
+        Kind::new("ehr create", "Create an EHR", &[201, 406, 409])
             .headers(COMMITTAL)
             .sends(RM)
             .gives(RM),
@@ -336,7 +334,7 @@ const KINDS: &[(Operation, Kind)] = &[
         Kind::new(
             "ehr by subject",
             "The EHR of a subject; without one, all EHRs page by page",
-            &[200, 400, 404, 406],
+            &[200, 404, 406],
         )
         .query(&["subject_id", "subject_namespace", "after", "fetch"])
         .gives(RM),
@@ -350,7 +348,7 @@ const KINDS: &[(Operation, Kind)] = &[
         Kind::new(
             "contribution create",
             "Commit a CONTRIBUTION, all or nothing",
-            &[201, 400, 404, 406, 409, 412],
+            &[201, 404, 406, 409, 412],
         )
         .headers(COMMITTAL)
         .sends(RM)
@@ -361,7 +359,7 @@ const KINDS: &[(Operation, Kind)] = &[
         Kind::new(
             "contributions",
             "The CONTRIBUTIONs of an EHR, oldest first",
-            &[200, 400, 404, 406],
+            &[200, 404, 406],
         )
         .query(&["after", "fetch"])
         .gives(JSON),
@@ -378,7 +376,7 @@ const KINDS: &[(Operation, Kind)] = &[
         Kind::new(
             "template upload",
             "Upload an operational template",
-            &[201, 400, 409],
+            &[201, 409],
         )
         .query(&["type", "version"])
         .headers(&["Prefer"])
@@ -427,7 +425,7 @@ const KINDS: &[(Operation, Kind)] = &[
         Kind::new(
             "template example",
             "A document that fits a template",
-            &[200, 400, 404, 406],
+            &[200, 404, 406],
         )
         .query(&["kind", "detail_level", "language", "format", "dialect"])
         .gives(FORMS),
@@ -446,7 +444,7 @@ const KINDS: &[(Operation, Kind)] = &[
     // Guides and CDS Hooks.
     (
         Operation::GuideUpload,
-        Kind::new("guide upload", "Upload a guide", &[201, 400, 409])
+        Kind::new("guide upload", "Upload a guide", &[201, 409])
             .headers(&["Prefer"])
             .sends(TEXT)
             .gives(JSON),
@@ -463,31 +461,23 @@ const KINDS: &[(Operation, Kind)] = &[
     ),
     (
         Operation::GuideRun,
-        Kind::new(
-            "guide run",
-            "Execute a guide on one EHR",
-            &[200, 400, 404, 406],
-        )
-        .query(&["now", "zone", "language", "trace", "convert_units"])
-        .gives(JSON),
+        Kind::new("guide run", "Execute a guide on one EHR", &[200, 404, 406])
+            .query(&["now", "zone", "language", "trace", "convert_units"])
+            .gives(JSON),
     ),
     (
         Operation::GuideRunOn,
-        Kind::new(
-            "guide run on",
-            "Execute a guide on EHRs",
-            &[200, 400, 404, 406],
-        )
-        .query(&[
-            "now",
-            "zone",
-            "language",
-            "trace",
-            "convert_units",
-            "guide_id",
-        ])
-        .sends(&["application/json", "application/x-ndjson"])
-        .gives(&["application/json", "application/x-ndjson"]),
+        Kind::new("guide run on", "Execute a guide on EHRs", &[200, 404, 406])
+            .query(&[
+                "now",
+                "zone",
+                "language",
+                "trace",
+                "convert_units",
+                "guide_id",
+            ])
+            .sends(&["application/json", "application/x-ndjson"])
+            .gives(&["application/json", "application/x-ndjson"]),
     ),
     (
         Operation::CdsDiscovery,
@@ -503,7 +493,7 @@ const KINDS: &[(Operation, Kind)] = &[
         Kind::new(
             "cds call",
             "Execute a guide as a service of CDS Hooks 2.0",
-            &[200, 400, 404, 406, 409],
+            &[200, 404, 406, 409],
         )
         .query(&["subject_namespace", "now", "zone", "language"])
         .sends(JSON)
@@ -512,13 +502,9 @@ const KINDS: &[(Operation, Kind)] = &[
     // Value sets.
     (
         Operation::ValueSetStore,
-        Kind::new(
-            "value set store",
-            "Store a value set",
-            &[201, 204, 400, 412],
-        )
-        .headers(&["If-Match"])
-        .sends(JSON),
+        Kind::new("value set store", "Store a value set", &[201, 204, 412])
+            .headers(&["If-Match"])
+            .sends(JSON),
     ),
     (
         Operation::ValueSetList,
@@ -538,7 +524,7 @@ const KINDS: &[(Operation, Kind)] = &[
     // Bulk loads, export and import.
     (
         Operation::Bulk,
-        Kind::new("bulk", "Commit many change sets, a line each", &[200, 400])
+        Kind::new("bulk", "Commit many change sets, a line each", &[200])
             .query(&["first"])
             .headers(BULK)
             .sends(NDJSON)
@@ -549,21 +535,21 @@ const KINDS: &[(Operation, Kind)] = &[
         Kind::new(
             "export",
             "Export all data, or one EHR, page by page",
-            &[200, 400, 404],
+            &[200, 404],
         )
         .query(&["limit", "after", "ehr_id"])
         .gives(NDJSON),
     ),
     (
         Operation::Import,
-        Kind::new("import", "Import an export", &[200, 400])
+        Kind::new("import", "Import an export", &[200])
             .query(&["first", "findings"])
             .sends(NDJSON)
             .gives(NDJSON),
     ),
     (
         Operation::AdminLoad,
-        Kind::new("load", "Load versions under fixed ids", &[200, 400, 409])
+        Kind::new("load", "Load versions under fixed ids", &[200, 409])
             .sends(&["application/json", "application/x-ndjson"])
             .gives(JSON),
     ),
@@ -574,11 +560,11 @@ const KINDS: &[(Operation, Kind)] = &[
     ),
     (
         Operation::AdminDeleteEhr,
-        Kind::new("delete ehr", "Remove an EHR physically", &[204, 400, 404]),
+        Kind::new("delete ehr", "Remove an EHR physically", &[204, 404]),
     ),
     (
         Operation::AccessLog,
-        Kind::new("access log", "The access log", &[200, 400, 406])
+        Kind::new("access log", "The access log", &[200, 406])
             .query(&["from", "to", "ehr_id", "who", "after", "fetch"])
             .gives(JSON),
     ),
