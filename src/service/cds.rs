@@ -88,7 +88,10 @@ impl<R: Repository> Service<R> {
             .map(|(id, namespace)| (id.as_str(), namespace.as_str()));
         for (id, namespace) in identifiers.chain(named) {
             let ehr = self.repository.ehr_by_subject(id, namespace).await;
-            if let Some(ehr) = ehr.map_err(Failure::of_store)? {
+            // An EHR that the caller may not read is answered like an absent one.
+            if let Some(ehr) = ehr.map_err(Failure::of_store)?
+                && whose.includes(&ehr.ehr_id)
+            {
                 return Ok(ehr.ehr_id);
             }
         }

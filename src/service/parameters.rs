@@ -143,7 +143,7 @@ impl QueryRequest {
         let name = name.strip_prefix('$').unwrap_or(name);
         self.count()?;
         if !self.wants(name) {
-            return Ok(());
+            return self.narrow_unwanted(name, value);
         }
         let value = Parameter::Untyped(value.to_owned());
         match self.parameters.get_mut(name) {
@@ -156,6 +156,15 @@ impl QueryRequest {
             Some(bound) => *bound = Parameter::List(vec![bound.clone(), value]),
         }
         Ok(())
+    }
+
+    /// Restricts a query without `$ehr_id` to the value of that name, as the parameter `ehr_id` does,
+    /// because a scope is never ignored. Values of other names are left out.
+    fn narrow_unwanted(&mut self, name: &str, value: &str) -> Result<(), Failure> {
+        match name {
+            "ehr_id" => self.narrow(value),
+            _ => Ok(()),
+        }
     }
 
     /// Counts a value, even if it is not read.
@@ -226,10 +235,8 @@ impl QueryRequest {
             self.count()?;
             let name = name.strip_prefix('$').unwrap_or(&name);
             let is_wanted = self.wants(name);
-            // A text without `$ehr_id` is restricted by the value, as by the parameter `ehr_id`. A
-            // scope is never ignored.
             if name == "ehr_id" && !is_wanted && value != "null" {
-                self.narrow(&string(name, value)?)?;
+                self.narrow_unwanted(name, &string(name, value)?)?;
                 continue;
             }
             if !is_wanted && !value.trim_start().starts_with('{') {

@@ -3,6 +3,7 @@
 
 use super::super::bulk::is_read_in_parts;
 use super::super::error::Failure;
+use super::super::ids::is_version;
 use super::super::negotiate::ContentCoding;
 use super::super::origin::{check_host, check_origin};
 use super::super::route::{MatchedRoute, Operation};
@@ -67,8 +68,11 @@ fn check_permission(found: &MatchedRoute, caller: &Caller) -> Result<(), Failure
         act: Action::Read,
         ..permission
     };
+    let names_version = || found.named(&["version"]).is_some_and(is_version);
     if found.route.operation == Operation::QueryStored
         && found.dialect.detail_and_result()
+        && found.route.method == "GET"
+        && names_version()
         && caller.has_permission(shows, subject)
     {
         return Ok(());
@@ -346,6 +350,7 @@ mod tests {
                     );
                     let shows_detail = route.operation == Operation::QueryStored
                         && mount == "/v1"
+                        && route.method == "GET"
                         && route.pattern.ends_with("{version}");
                     let open = route.permission.roles().contains(role);
                     let (refused, recorded) = (answer.status == 403, host.log().len() > before);
@@ -463,6 +468,31 @@ mod tests {
                 &line("00000000-0000-4000-8000-00000000ffff")
             )
         );
+    }
+
+    #[test]
+    fn identifiers_of_other_patients_do_not_change_the_answer_of_a_hook() {
+        let mut host = Host::new();
+        let owner = Caller::with_roles("owner", "", &["write", "define"]);
+        let guide = include_str!("../../../tests/cases/rest/weight_class.gdl2");
+        assert_eq!(host.ask(&owner, "POST", "/v1/definition/gdl", guide), 201);
+        let status = include_str!("../../../tests/cases/rest/status.json");
+        let own = status.replace("patient-7", "patient-1");
+        let ehr = "8ba7b810-9dad-41d1-80b4-00c04fd430c8";
+        let path = format!("/v1/ehr/{ehr}");
+        assert_eq!(host.ask(&owner, "PUT", &path, &own), 201);
+        assert_eq!(host.ask(&owner, "POST", "/v1/ehr", status), 201);
+        let app = Caller::with_roles("p", "", &[]).narrowed(EVERYTHING, Some(ehr), false);
+        let mut answered = |listed: &str| {
+            let target = "/v1/cds-services/weight_class.v1?subject_namespace=clinic";
+            let body = format!(
+                r#"{{"hook":"patient-view","hookInstance":"1","context":{{"patientId":"patient-1"}},
+                "prefetch":{{"patient":{{"resourceType":"Patient",
+                "identifier":[{{"system":"clinic","value":"{listed}"}}]}}}}}}"#
+            );
+            host.send(Ok(&app), "POST", target, &body).status
+        };
+        assert_eq!((answered("patient-7"), answered("patient-8")), (200, 200));
     }
 
     #[test]

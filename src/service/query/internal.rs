@@ -32,6 +32,16 @@ pub(crate) enum EhrSelection<'a> {
     All,
 }
 
+impl EhrSelection<'_> {
+    /// Returns whether an EHR is selected.
+    pub fn includes(&self, ehr_id: &str) -> bool {
+        match self {
+            EhrSelection::Some(selected) => selected.iter().any(|one| one == ehr_id),
+            EhrSelection::All => true,
+        }
+    }
+}
+
 impl<R: Repository> Service<R> {
     /// Runs internal queries, such as those of a guide, over one scan, and passes each row to
     /// `visitor`. Returns the named EHRs that do not exist. An error has the number of the query that
