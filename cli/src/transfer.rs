@@ -219,9 +219,11 @@ impl Counts {
                 Some(200) => self.there += 1,
                 status => {
                     let message = outcome.get("message").and_then(Value::as_str);
+                    // An error that ends the import names its line in its message, if it has one.
+                    let line = number("line").map(|line| format!("line {line}: "));
                     return Err(Failure::Data(format!(
-                        "line {}: {} {}",
-                        number("line").unwrap_or_default(),
+                        "{}{} {}",
+                        line.unwrap_or_default(),
                         status.unwrap_or_default(),
                         message.unwrap_or_default()
                     )));

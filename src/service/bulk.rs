@@ -14,7 +14,9 @@ use super::Service;
 use super::call::Call;
 use super::error::Failure;
 use super::http::Request;
+use super::members::Members;
 use super::negotiate::is_ndjson;
+use super::stored_size::stored_limit;
 use super::templates::Facts;
 use super::time::iso;
 use crate::rm::json;
@@ -85,7 +87,7 @@ pub fn part_size(request: &mut Request, now: i64, sizes: LoadSizes) -> Option<us
         request.query.push((String::from("now"), iso(now)));
     }
     Some(match lines {
-        BodyLines::Changes => sizes.part,
+        BodyLines::Changes | BodyLines::Records => sizes.part,
         BodyLines::Ehrs => LISTED,
     })
 }
@@ -94,6 +96,31 @@ pub fn part_size(request: &mut Request, now: i64, sizes: LoadSizes) -> Option<us
 #[must_use]
 pub fn may_have_rest(part: &Request) -> bool {
     lines_of(part) == Some(BodyLines::Ehrs)
+}
+
+/// Bytes of a line of an import beside the text that it carries: the rest of its record, and tags.
+const RECORD: usize = 1_000_000;
+
+/// Returns the maximum bytes of the body of a request, or of each line if the body is read in parts.
+/// `body` is that of other bodies. A line of an import has a record of an export.
+#[must_use]
+pub fn body_limit(request: &Request, body: usize) -> usize {
+    match lines_of(request) {
+        Some(BodyLines::Records) => stored_limit(body).saturating_add(RECORD),
+        _ => body,
+    }
+}
+
+/// Returns the number of the first line that is longer than a limit, if the body is read in parts.
+pub(crate) fn too_long_line(request: &Request, limit: usize) -> Option<u64> {
+    lines_of(request)?;
+    let first = request.query_value("first");
+    let first = first.and_then(|first| first.parse::<u64>().ok());
+    let lines = request.body.split(|byte| *byte == b'\n');
+    let mut lines = (first.unwrap_or(1)..).zip(lines);
+    lines
+        .find(|(_, line)| line.len() > limit)
+        .map(|(number, _)| number)
 }
 
 /// Returns whether a host may pass the body of a request in parts.
@@ -106,6 +133,8 @@ pub(crate) fn is_read_in_parts(request: &Request) -> bool {
 enum BodyLines {
     /// Changes to the repository.
     Changes,
+    /// Records of an export.
+    Records,
     /// The EHRs on which guides run.
     Ehrs,
 }
@@ -113,8 +142,9 @@ enum BodyLines {
 fn lines_of(request: &Request) -> Option<BodyLines> {
     // Any mount may precede these paths.
     let path = request.path.trim_end_matches('/');
-    let written = ["/ehr/bulk", "/ehrs/bulk", "/admin/import"];
+    let written = ["/ehr/bulk", "/ehrs/bulk"];
     match request.method == "POST" {
+        true if path.ends_with("/admin/import") => Some(BodyLines::Records),
         true if written.iter().any(|end| path.ends_with(end)) => Some(BodyLines::Changes),
         true if path.ends_with("/gdl/query") && is_ndjson(request) => Some(BodyLines::Ehrs),
         _ => None,
@@ -137,6 +167,8 @@ pub(crate) struct ReadyLine {
     pub created: Option<String>,
     /// Identifies a line that was written before.
     pub identity: LineIdentity,
+    /// The members of its contribution, if it has one.
+    pub members: Members,
 }
 
 /// The identification of a line that was written before.
@@ -254,6 +286,8 @@ struct PendingLine<'a> {
     uid: String,
     created: Option<String>,
     identity: LineIdentity,
+    /// The members of its contribution, if it has one.
+    members: Members,
 }
 
 /// Returns whether an error may mean that the commit was made before.
@@ -322,6 +356,7 @@ impl<R: Repository> Service<R> {
             commit,
             created,
             identity,
+            members,
         } = ready;
         lines.sent.push(PendingLine {
             sent,
@@ -329,6 +364,7 @@ impl<R: Repository> Service<R> {
             uid: commit.contribution_uid.clone(),
             created,
             identity,
+            members,
         });
         lines.commits.push(commit);
         lines.bytes += sent.text.len();
@@ -362,10 +398,12 @@ impl<R: Repository> Service<R> {
                     lines.retried.push(line.sent.number)
                 }
                 Err(error) if may_be_duplicate(&error) => {
-                    let failure = Failure::of_store(error);
+                    let failure = line.members.failure_of_store(error);
                     self.answer_unwritten(lines, &line, &failure).await;
                 }
-                Err(error) => lines.refuse(line.sent.number, &Failure::of_store(error)),
+                Err(error) => {
+                    lines.refuse(line.sent.number, &line.members.failure_of_store(error));
+                }
             }
         }
     }
@@ -466,12 +504,6 @@ fn stored_key<'k>(key: &'k str, contribution_uid: &str) -> &'k str {
 /// # Errors
 /// 400 for a body with more blank lines than others.
 pub(crate) fn numbered<'a>(call: &Call<'a>) -> Result<impl Iterator<Item = SentLine<'a>>, Failure> {
-    if !is_ndjson(call.request) {
-        return Err(Failure::new(
-            415,
-            format!("the lines come as {NDJSON}: one JSON object a line"),
-        ));
-    }
     let text = call.text()?;
     let first = first_number(call.request, text)?;
     check_blank_lines(text)?;

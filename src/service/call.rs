@@ -3,7 +3,7 @@
 
 use super::admission::{COPIES, LARGE, Turn};
 use super::auth::{AccessTrail, Caller, Denied, Permission, Resource, Subject};
-use super::committal::{Audit, CREATION, CommitMetadata};
+use super::committal::{Audit, Code, CommitMetadata};
 use super::dialect::Dialect;
 use super::envelope::{Envelope, SharedCommitData};
 use super::error::Failure;
@@ -142,8 +142,13 @@ impl<'a> Call<'a> {
     }
 
     /// Returns the time of the changes of the request, ISO 8601.
-    pub fn commit_time(&self) -> &str {
+    pub fn commit_time(&self) -> Rc<str> {
         self.shared.time(self.now)
+    }
+
+    /// Makes the time of the changes no earlier than that of a version that they follow.
+    pub fn follow_time(&self, time_committed: &str) {
+        self.shared.follow(self.now, time_committed);
     }
 
     /// Returns the commit metadata in the headers of the request.
@@ -151,16 +156,17 @@ impl<'a> Call<'a> {
         self.shared.headers(self.request)
     }
 
-    /// Returns the audit of a creation from the headers of the request.
-    pub fn creation_audit(&self) -> Result<Audit, Failure> {
-        self.commit_headers()?.clone().direct_audit(CREATION)
+    /// Returns the audit of a document that is created, updated or deleted at its own URL, from the
+    /// headers of the request.
+    pub fn direct_audit(&self, change_type: Code) -> Result<Audit, Failure> {
+        self.commit_headers()?.clone().direct_audit(change_type)
     }
 
     /// Returns the parts of versions with an audit.
     pub fn envelope(&self, audit: &Audit) -> Result<Rc<Envelope>, Failure> {
         self.shared.envelope(audit, || {
             let system_id = &self.config.system_id;
-            audit.to_json(system_id, self.commit_time(), &self.caller.party())
+            audit.to_json(system_id, &self.commit_time(), &self.caller.party())
         })
     }
 

@@ -13,7 +13,7 @@ use super::error::Failure;
 use super::execution::{Extent, Stage};
 use super::gdl::KIND;
 use super::http::Response;
-use super::negotiate::{choose, json_body};
+use super::negotiate::choose;
 use super::query::{EhrSelection, RowVisitor};
 use crate::aql::{Parameter, RowValue};
 use crate::gdl::CompiledGuide;
@@ -47,7 +47,6 @@ impl<R: Repository> Service<R> {
     /// POST /cds-services/{guide}
     pub(super) async fn cds_call(&self, call: &Call<'_>) -> Result<Response, Failure> {
         choose(call.request, &["application/json"])?;
-        json_body(call.request)?;
         let guide = self.guide(call.param(0)).await?;
         let request = Invocation::read(call.text()?)?;
         let own = confined_to(call, &guide)?;

@@ -10,6 +10,9 @@ use super::content::CheckedDocument;
 use super::error::Failure;
 use super::ids::VersionUid;
 use super::imported_form::wrapped;
+use super::members::Members;
+use super::named_uids::name_version;
+use super::stored_size::StoredSize;
 use crate::document::{Known, NothingKnown, ObjectKind, Packed, pack};
 use crate::rm::class::{Attr, Cls};
 use crate::rm::tree::{NodeRef, Tree};
@@ -68,6 +71,8 @@ pub(crate) struct ChangeSet {
     pub predecessor: Option<Predecessor>,
     /// See [`Commit::idempotency`].
     pub idempotency: Option<String>,
+    /// Whether the client sent a CONTRIBUTION. Errors about its members name them.
+    pub is_contribution: bool,
 }
 
 /// The first change of a commit that was made.
@@ -140,6 +145,7 @@ impl ChangeSet {
             names_templates: false,
             predecessor: None,
             idempotency: None,
+            is_contribution: false,
         }
     }
 
@@ -159,21 +165,18 @@ impl ChangeSet {
         })
     }
 
-    /// Returns the position of the rejected version, if there are several.
-    fn place_of(members: &[String], error: &StoreError) -> Option<String> {
-        let (StoreError::OtherKind {
-            version_uid: uid, ..
+    /// Returns the members of a contribution, for the errors of its commit.
+    pub fn members(&self) -> Members {
+        let mut members = Members::default();
+        for change in self.changes.iter().filter(|_| self.is_contribution) {
+            members.add(
+                change.uid.to_string(),
+                change.kind,
+                change.preceding.is_none(),
+                change.content.is_some(),
+            );
         }
-        | StoreError::OtherTemplate {
-            version_uid: uid, ..
-        }) = error
-        else {
-            return None;
-        };
         members
-            .iter()
-            .position(|member| member == uid)
-            .map(|index| format!("versions[{index}]"))
     }
 }
 
@@ -190,12 +193,7 @@ impl<R: Repository> Service<R> {
             created: change.preceding.is_none(),
             tags: change.tags.clone(),
         });
-        // The position of a rejected version is reported only if there are several.
-        let members: Vec<String> = if set.changes.len() > 1 {
-            set.changes.iter().map(|c| c.uid.to_string()).collect()
-        } else {
-            Vec::new()
-        };
+        let members = set.members();
         let (commit, versions) = self.ready(call, set).await?;
         let (time, contribution_uid, contribution) = (
             commit.time_committed.clone(),
@@ -212,15 +210,8 @@ impl<R: Repository> Service<R> {
                 versions,
             }),
             // A version was committed between the check of If-Match and this commit.
-            Err(StoreError::Stale { latest }) if conditional => Err(stale(&latest)),
-            Err(error) => {
-                let place = ChangeSet::place_of(&members, &error);
-                let failure = Failure::of_store(error);
-                Err(match place {
-                    Some(place) => failure.within(&place),
-                    None => failure,
-                })
-            }
+            Err(StoreError::Stale { latest, .. }) if conditional => Err(stale(&latest)),
+            Err(error) => Err(members.failure_of_store(error)),
         }
     }
 
@@ -234,7 +225,7 @@ impl<R: Repository> Service<R> {
         // Before anything is packed, so a rejected change costs little.
         self.check_permission(call, &set).await?;
         let preconditions = set.preconditions(call)?;
-        let time = call.commit_time().to_owned();
+        let time = call.commit_time().to_string();
         let contribution_uid = set
             .contribution_uid
             .clone()
@@ -250,10 +241,17 @@ impl<R: Repository> Service<R> {
             .filter(|_| set.creates_ehr)
             .map(|status| self.new_ehr(&set.ehr_id, &time, status));
         let (object, outcome) = set.recorded(call, &contribution_uid);
+        let members = set.members();
         let (changes, ehr_id) = (set.changes, set.ehr_id);
+        let mut size = StoredSize::new(call);
         let (versions, trees) = self
-            .make_versions(call, changes, (&ehr_id, &contribution_uid, &time))
+            .make_versions(
+                call,
+                (changes, &members, &mut size),
+                (&ehr_id, &contribution_uid, &time),
+            )
             .await?;
+        size.check(call, &contribution, &trees).await?;
         // Only a change set that can be committed is recorded by its commit.
         let is_recorded = cfg!(feature = "server") && self.config.log;
         let access = is_recorded.then(|| call.trail.commit_record(&ehr_id, &object, outcome));
@@ -277,18 +275,20 @@ impl<R: Repository> Service<R> {
     async fn make_versions(
         &self,
         call: &Call<'_>,
-        changes: Vec<Change>,
+        (changes, members, total): (Vec<Change>, &Members, &mut StoredSize),
         (ehr_id, contribution_uid, time): (&str, &str, &str),
     ) -> Result<(Vec<Version>, Vec<Tree>), Failure> {
         let (mut versions, mut trees) = (Vec::new(), Vec::new());
         let mut unpaused = 0;
-        for change in changes {
+        for (index, change) in changes.into_iter().enumerate() {
+            let in_member = |failure| members.failure_at(index, failure);
             unpaused += change.size() + VERSION;
             if unpaused > LARGE {
                 unpaused = 0;
                 call.pause().await;
             }
-            let mut envelope = call.envelope(&change.audit)?.version.clone();
+            let envelope = call.envelope(&change.audit).map_err(in_member)?;
+            let mut envelope = envelope.version.clone();
             name(
                 &mut envelope,
                 &[Attr::CONTRIBUTION, Attr::ID, Attr::VALUE],
@@ -296,31 +296,32 @@ impl<R: Repository> Service<R> {
             );
             // Packing a long document takes many milliseconds without a pause.
             let turn = call.turn(change.size()).await?;
-            let (version, tree) =
-                self.version_of(ehr_id, contribution_uid, time, envelope, change)?;
+            let (version, tree) = self
+                .version_of(ehr_id, contribution_uid, time, envelope, change)
+                .map_err(in_member)?;
             // Other requests run between two documents of a contribution.
             drop(turn);
+            total.add(&tree)?;
             versions.push(version);
             trees.push(tree);
         }
         Ok((versions, trees))
     }
 
-    /// Returns the change that creates an object, with the audit of the request headers.
+    /// Returns the change that creates an object.
     pub(crate) fn first_version(
         &self,
-        call: &Call<'_>,
         kind: ObjectKind,
         object_id: String,
         content: CheckedDocument,
-    ) -> Result<Change, Failure> {
+        audit: Audit,
+    ) -> Change {
         let uid = VersionUid {
             object_id,
             system_id: self.config.system_id.clone(),
             number: 1,
         };
-        let audit = call.creation_audit()?;
-        Ok(Change {
+        Change {
             kind,
             uid,
             preceding: None,
@@ -328,7 +329,7 @@ impl<R: Repository> Service<R> {
             content: Some(content),
             extra: None,
             tags: Vec::new(),
-        })
+        }
     }
 
     fn new_ehr(&self, ehr_id: &str, time: &str, status: EhrFlags) -> Ehr {
@@ -381,6 +382,7 @@ impl<R: Repository> Service<R> {
                 template_id,
                 known,
             }) => {
+                // A document has the uid of its version, as RM 1.0.4 recommends.
                 name_version(&mut data, Attr::UID, &version_uid);
                 if let (Some(root), Some(data)) = (tree.root().map(NodeRef::id), data.root()) {
                     tree.put(root, Attr::DATA, data);
@@ -449,8 +451,9 @@ impl<R: Repository> Service<R> {
         {
             return Err(call.caller.refused(call.permission));
         }
-        let mut before = None;
-        for change in &set.changes {
+        let (members, mut before) = (set.members(), None);
+        for (index, change) in set.changes.iter().enumerate() {
+            let in_member = |failure| members.failure_at(index, failure);
             let permission = change.permission();
             let unrestricted = call
                 .caller
@@ -458,11 +461,12 @@ impl<R: Repository> Service<R> {
             // Permission for everything, named or not. Otherwise only compositions of permitted
             // templates.
             let Err(refusal) = unrestricted else {
-                self.check_subject_kept(call, set, change).await?;
+                let kept = self.check_subject_kept(call, set, change).await;
+                kept.map_err(in_member)?;
                 continue;
             };
             if change.kind != ObjectKind::Composition {
-                return Err(refusal);
+                return Err(in_member(refusal));
             }
             let before = match &mut before {
                 Some(read) => read,
@@ -475,7 +479,8 @@ impl<R: Repository> Service<R> {
             let after = change.content.as_ref().map(|c| &c.template_id);
             for template in before.into_iter().chain(after) {
                 let subject = Subject::from_name(template.as_deref());
-                call.caller.within(permission, subject, &set.ehr_id)?;
+                let permitted = call.caller.within(permission, subject, &set.ehr_id);
+                permitted.map_err(in_member)?;
             }
         }
         Ok(())
@@ -634,25 +639,6 @@ fn name(tree: &mut Tree, path: &[Attr], text: &str) {
         .map(NodeRef::id);
     if let Some(leaf) = leaf {
         tree.set_text(leaf, text);
-    }
-}
-
-/// Sets the uid of a version at an attribute. A document has the uid of its version, as RM 1.0.4
-/// recommends.
-fn name_version(tree: &mut Tree, attr: Attr, uid: &str) {
-    let mut id = Tree::object(Cls::OBJECT_VERSION_ID);
-    let Some(node) = id.root().map(NodeRef::id) else {
-        return;
-    };
-    id.push_leaf(
-        Some(node),
-        Some(Attr::VALUE),
-        Cls::STRING,
-        crate::rm::tree::Kind::Text,
-        uid,
-    );
-    if let (Some(root), Some(id)) = (tree.root().map(NodeRef::id), id.root()) {
-        tree.put(root, attr, id);
     }
 }
 

@@ -90,11 +90,6 @@ impl Audit {
         }
     }
 
-    /// Creates the audit of a change with the committal headers of the request.
-    pub fn of_headers(request: &Request, change_type: Code) -> Result<Audit, Failure> {
-        CommitMetadata::of_headers(request)?.direct_audit(change_type)
-    }
-
     /// Sets committer and description, and the attributes of an ATTESTATION, from an AUDIT_DETAILS.
     ///
     /// # Errors
@@ -294,7 +289,8 @@ impl CommitMetadata {
     pub fn of_version(version: NodeRef<'_>) -> Result<CommitMetadata, Failure> {
         let audit = version
             .get(Attr::COMMIT_AUDIT)
-            .map_or_else(|| Ok(CommitMetadata::default()), CommitMetadata::of_audit)?;
+            .map_or_else(|| Ok(CommitMetadata::default()), CommitMetadata::of_audit)
+            .map_err(|failure| failure.below("/commit_audit"))?;
         let state = version
             .get(Attr::LIFECYCLE_STATE)
             .and_then(|coded| sent_code(coded, lifecycle))
@@ -657,7 +653,7 @@ mod tests {
         let request = headers
             .iter()
             .fold(Request::default(), |r, (n, v)| r.with_header(n, v));
-        Audit::of_headers(&request, MODIFICATION)
+        CommitMetadata::of_headers(&request)?.direct_audit(MODIFICATION)
     }
 
     #[test]

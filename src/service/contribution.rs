@@ -13,6 +13,7 @@ use super::http::Response;
 use super::identity::{check_following_uids, given_member_id};
 use super::ids::{VersionUid, is_uuid};
 use super::imported::read_version;
+use super::members::in_member;
 use super::negotiate::{Format, body_format};
 use super::owner::Owner;
 use super::update_form::{canonical_audit, check_contribution_type};
@@ -35,7 +36,7 @@ impl<R: Repository> Service<R> {
     /// POST /ehr/{ehr_id}/contribution, POST /demographic/contribution
     pub(super) async fn contribution_create(&self, call: &Call<'_>) -> Result<Response, Failure> {
         call.check_acceptable()?;
-        let format = body_format(call.request)?;
+        let format = body_format(call.request);
         let committed = self
             .commit_with_preconditions(call, async |facts| {
                 let owner = self.owner_from(call, facts).await?;
@@ -129,7 +130,7 @@ impl<R: Repository> Service<R> {
                         .await
                 }
             };
-            let change = change.map_err(|f| f.within(&format!("versions[{index}]")))?;
+            let change = change.map_err(|failure| in_member(index, failure))?;
             // A later member may follow this one, which the database does not have yet.
             followed.change(&change);
             changes.push(change);
@@ -149,6 +150,7 @@ impl<R: Repository> Service<R> {
             names_templates: false,
             predecessor: None,
             idempotency: None,
+            is_contribution: true,
         })
     }
 
@@ -207,7 +209,7 @@ impl<R: Repository> Service<R> {
         }
         let uid = self.uid_of_member(call, kind, root, preceding.as_ref())?;
         let mut extra = version.clone();
-        complete_attestations(&mut extra, &self.config.system_id, call.commit_time());
+        complete_attestations(&mut extra, &self.config.system_id, &call.commit_time());
         if let Some(root) = extra.root() {
             check_parts(root, "version", &KEPT)?;
         }
@@ -256,7 +258,7 @@ impl<R: Repository> Service<R> {
             ObjectKind::Composition => self.check_composition(call, tree, rigor).await,
             other => self.check_plain(call, tree, class_name(other), rigor).await,
         };
-        checked.map_err(Failure::into_bad_request)
+        checked.map_err(|failure| failure.into_bad_request().below("/data"))
     }
 
     /// Returns the class of the data of a version.
@@ -365,9 +367,8 @@ impl SentContribution {
             let turn = call.turn(value.len()).await?;
             let is_repeated = match &*key {
                 "versions" => {
-                    versions.push(read_version(value, format).map_err(|failure| {
-                        failure.within(&format!("versions[{}]", versions.len()))
-                    })?);
+                    let version = read_version(value, format);
+                    versions.push(version.map_err(|failure| in_member(versions.len(), failure))?);
                     false
                 }
                 "audit" => audit.replace(read_audit(value, format)?).is_some(),
@@ -410,7 +411,7 @@ impl SentContribution {
         }
         let audit =
             CommitMetadata::of_audit(audit.root().ok_or_else(|| refused("`audit` is empty"))?)
-                .map_err(|f| f.within("audit"))?;
+                .map_err(|failure| failure.below("/audit").within("audit"))?;
         Ok(SentContribution {
             uid,
             versions,
@@ -425,12 +426,13 @@ fn read_audit(text: &str, format: Format) -> Result<Tree, Failure> {
         Format::Json => canonical_audit(text).map_err(|failure| failure.within("audit"))?,
         Format::Xml => Cow::Borrowed(text),
     };
-    read_part(
+    let read = read_part(
         &text,
         format,
         Cls::AUDIT_DETAILS,
         "audit of the contribution",
-    )
+    );
+    read.map_err(|failure| failure.below("/audit"))
 }
 
 /// Checks the number of versions.
@@ -449,8 +451,8 @@ fn check_count(versions: usize) -> Result<(), Failure> {
 /// Returns the attributes of a contribution as texts, with an element for each version.
 fn parts(text: &str, format: Format) -> Result<Vec<(Cow<'_, str>, &str)>, Failure> {
     if format == Format::Xml {
-        return xml::elements(text)
-            .map_err(|finding| Failure::unreadable("contribution", &[finding]));
+        return xml::elements(text, Cls::CONTRIBUTION)
+            .map_err(|findings| Failure::unreadable("contribution", &findings));
     }
     let malformed = |problem| super::content::malformed("contribution", text, problem);
     let mut found = Vec::new();

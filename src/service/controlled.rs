@@ -5,14 +5,14 @@
 use super::admission::Turn;
 use super::call::{Call, ChangedResource, validated};
 use super::commit::{Change, ChangeSet, Committed, CommittedChange, flags};
-use super::committal::{Audit, DELETED, MODIFICATION};
+use super::committal::{Audit, CREATION, DELETED, MODIFICATION};
 use super::content::{CheckedDocument, Rigor};
 use super::document_class::Controlled;
 use super::error::Failure;
 use super::http::Response;
 use super::identity::{check_object, given_object_id};
 use super::ids::{Target, VersionUid, is_uuid};
-use super::negotiate::{Form, Return, entity_tag, if_match, none_match};
+use super::negotiate::{Form, IfMatch, Return, none_match, required_if_match};
 use super::owner::Owner;
 use super::simplified::check_acceptable;
 use super::templates::Facts;
@@ -90,8 +90,9 @@ impl<R: Repository> Service<R> {
             }
         };
         owner.check_modifiable(what.kind)?;
-        let content = self.check(call, what, body?).await?;
-        self.creation_change_set(call, owner.id(), what, content)
+        let (body, audit) = (body?, call.direct_audit(CREATION)?);
+        let content = self.check(call, what, body, &audit).await?;
+        self.creation_change_set(call, owner.id(), what, (content, audit))
     }
 
     /// Returns the change set that creates a document.
@@ -100,11 +101,11 @@ impl<R: Repository> Service<R> {
         call: &Call<'_>,
         owner: &str,
         what: &Controlled,
-        content: CheckedDocument,
+        (content, audit): (CheckedDocument, Audit),
     ) -> Result<ChangeSet, Failure> {
         let (new_object, contribution) = (call.new_uuid(), call.new_uuid());
         let object_id = given_object_id(call, content.tree.root())?.unwrap_or(new_object);
-        let change = self.first_version(call, what.kind, object_id, content)?;
+        let change = self.first_version(what.kind, object_id, content, audit);
         let tags = tag::of_headers(call, &change.uid)?;
         Ok(ChangeSet {
             contribution_uid: Some(contribution),
@@ -180,7 +181,8 @@ impl<R: Repository> Service<R> {
         if let Some(document) = tree.root().filter(|_| !what.single) {
             check_object(document, latest.object_id(), "the path")?;
         }
-        let content = self.check(call, what, tree).await?;
+        let audit = call.direct_audit(MODIFICATION)?;
+        let content = self.check(call, what, tree, &audit).await?;
         // A trigger of the database has the same rule. This check names the path of the difference.
         if content.template_id != latest.template_id {
             let finding = Finding::error(
@@ -190,7 +192,6 @@ impl<R: Repository> Service<R> {
             );
             return Err(Failure::invalid(call.dialect, what.name, &[finding]));
         }
-        let audit = Audit::of_headers(call.request, MODIFICATION)?;
         // An EHR_STATUS that makes the EHR modifiable may bring tags in the same commit.
         let opens = what.kind == ObjectKind::EhrStatus && flags(&content.tree).is_modifiable;
         let change = self.next_change(call, latest, audit, Some(content))?;
@@ -256,7 +257,7 @@ impl<R: Repository> Service<R> {
                 what.name
             )));
         }
-        let audit = Audit::of_headers(call.request, DELETED)?;
+        let audit = call.direct_audit(DELETED)?;
         let change = self.next_change(call, latest, audit, None)?;
         Ok(ChangeSet {
             conditional: what.single,
@@ -389,10 +390,9 @@ impl<R: Repository> Service<R> {
         call: &Call<'_>,
         what: &Controlled,
         tree: Tree,
+        audit: &Audit,
     ) -> Result<CheckedDocument, Failure> {
-        // A change with unreadable headers is rejected later.
-        let audit = Audit::of_headers(call.request, MODIFICATION);
-        let rigor = audit.as_ref().map_or(Rigor::Complete, Rigor::from_audit);
+        let rigor = Rigor::from_audit(audit);
         match what.kind {
             ObjectKind::Composition => self.check_composition(call, tree, rigor).await,
             _ => self.check_plain(call, tree, what.name, rigor).await,
@@ -409,6 +409,7 @@ impl<R: Repository> Service<R> {
         let uid = VersionUid::read(&latest.version_uid, "the stored uid")?
             .next(&self.config.system_id)?;
         let tags = tag::of_headers(call, &uid)?;
+        call.follow_time(&latest.time_committed);
         Ok(Change {
             kind: latest.kind,
             uid,
@@ -440,8 +441,7 @@ impl<R: Repository> Service<R> {
             return Err(missing(what));
         }
         // After the 404 for a missing object, which needs no If-Match.
-        let tag = if_match(call.request)?;
-        let expected = VersionUid::read(&tag, "the header If-Match")?.to_string();
+        let expected = versions_of_if_match(call)?;
         let unknown = || {
             Failure::new(
                 412,
@@ -453,7 +453,10 @@ impl<R: Repository> Service<R> {
         };
         let latest = latest.ok_or_else(unknown)?;
         call.check_permission_in(owner.id(), latest.template_id.as_deref())?;
-        if latest.version_uid == expected {
+        if expected
+            .iter()
+            .any(|uid| uid.to_string() == latest.version_uid)
+        {
             Ok(latest)
         } else {
             Err(not_latest(412, call, owner, what, &latest))
@@ -497,9 +500,9 @@ impl<R: Repository> Service<R> {
             return Err(missing(what));
         }
         // If-Match is optional for a deletion by its path, but must not contradict the path.
-        let expected = named_by_if_match(call);
+        let condition = IfMatch::from_headers(call.request);
         match () {
-            () if expected.is_some_and(|tag| tag != latest.version_uid) => {
+            () if condition.is_some_and(|wanted| !wanted.includes(&latest.version_uid)) => {
                 Err(not_latest(412, call, owner, what, &latest))
             }
             () if latest.is_deletion() || latest.version_uid == named => Ok(latest),
@@ -545,14 +548,25 @@ impl<R: Repository> Service<R> {
     }
 }
 
+/// Returns the versions of If-Match, one of which must be the latest.
+fn versions_of_if_match(call: &Call<'_>) -> Result<Vec<VersionUid>, Failure> {
+    let tags = required_if_match(call.request)?;
+    let read = |tag: &str| VersionUid::read(tag, "the header If-Match");
+    tags.into_iter().map(read).collect()
+}
+
 /// Returns the version that an update expects to be the latest: that of If-Match, whose object the
-/// path names unless its kind has one object in each EHR.
+/// path names unless its kind has one object in each EHR. If the header names several versions, the
+/// stored one determines which of them it is: an error.
 fn version_to_update(call: &Call<'_>, what: &Controlled) -> Result<VersionUid, Failure> {
-    let uid = VersionUid::read(&if_match(call.request)?, "the header If-Match")?;
-    if what.single || call.sub_param(0).eq_ignore_ascii_case(&uid.object_id) {
-        Ok(uid)
-    } else {
-        Err(missing(what))
+    let mut named = versions_of_if_match(call)?.into_iter();
+    match (named.next(), named.next()) {
+        (Some(uid), None)
+            if what.single || call.sub_param(0).eq_ignore_ascii_case(&uid.object_id) =>
+        {
+            Ok(uid)
+        }
+        _ => Err(missing(what)),
     }
 }
 
@@ -563,18 +577,10 @@ fn version_to_delete(call: &Call<'_>, what: &Controlled) -> Result<VersionUid, F
         return version_to_update(call, what);
     }
     let uid = VersionUid::parse(call.sub_param(0)).ok_or_else(|| missing(what))?;
-    match named_by_if_match(call) {
-        Some(tag) if tag != uid.to_string() => Err(missing(what)),
+    match IfMatch::from_headers(call.request) {
+        Some(wanted) if !wanted.includes(&uid.to_string()) => Err(missing(what)),
         _ => Ok(uid),
     }
-}
-
-/// Returns the entity tag of If-Match, unless it is absent or matches every version.
-fn named_by_if_match<'c>(call: &Call<'c>) -> Option<&'c str> {
-    call.request
-        .header("If-Match")
-        .map(entity_tag)
-        .filter(|tag| !tag.is_empty() && *tag != "*")
 }
 
 /// Returns the error for a request that names another version than the latest one.

@@ -3,6 +3,7 @@
 use super::Service;
 use super::call::{Call, ChangedResource};
 use super::commit::ChangeSet;
+use super::committal::CREATION;
 use super::content::{CheckedDocument, Rigor, read_body, read_text};
 use super::error::Failure;
 use super::http::Response;
@@ -78,7 +79,12 @@ impl<R: Repository> Service<R> {
     async fn create_ehr(&self, call: &Call<'_>, ehr_id: &str) -> Result<Response, Failure> {
         call.check_acceptable()?;
         let status = self.initial_status(call).await?;
-        let change = self.first_version(call, ObjectKind::EhrStatus, call.new_uuid(), status)?;
+        let change = self.first_version(
+            ObjectKind::EhrStatus,
+            call.new_uuid(),
+            status,
+            call.direct_audit(CREATION)?,
+        );
         let references = References {
             status: Some(change.uid.to_string()),
             names_access: true,

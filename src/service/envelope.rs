@@ -15,7 +15,7 @@ use std::rc::Rc;
 /// Data that the changes of one request share, computed once.
 #[derive(Default)]
 pub(crate) struct SharedCommitData {
-    time: OnceCell<String>,
+    time: RefCell<Option<Rc<str>>>,
     headers: OnceCell<CommitMetadata>,
     last: RefCell<Option<Rc<Envelope>>>,
 }
@@ -31,8 +31,18 @@ pub(crate) struct Envelope {
 
 impl SharedCommitData {
     /// Returns the time of the changes, ISO 8601.
-    pub fn time(&self, now: i64) -> &str {
-        self.time.get_or_init(|| iso(now))
+    pub fn time(&self, now: i64) -> Rc<str> {
+        let mut time = self.time.borrow_mut();
+        Rc::clone(time.get_or_insert_with(|| iso(now).into()))
+    }
+
+    /// Makes the time of the changes no earlier than that of a version that they follow, in the form
+    /// of [`iso`]. The clock of the instance that wrote it may be ahead, and an import keeps times.
+    pub fn follow(&self, now: i64, time: &str) {
+        if *self.time(now) < *time {
+            self.time.replace(Some(time.into()));
+            self.last.replace(None);
+        }
     }
 
     /// Returns the committal headers of the request.

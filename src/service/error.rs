@@ -83,6 +83,14 @@ impl Failure {
         )
     }
 
+    /// Creates an error for a line of a body that is larger than a limit (bytes).
+    pub fn too_long_line(number: u64, limit: usize) -> Failure {
+        let failure = Failure::too_large(&format!("line {number}"), limit);
+        let mut error = coded(failure.message.clone(), "SVC0302");
+        error.insert("_line".into(), number.into());
+        failure.with_error(error)
+    }
+
     /// Creates an error for a result above the limit of results (bytes).
     pub fn result_too_large(what: &str, limit: usize) -> Failure {
         Failure::new(
@@ -220,10 +228,10 @@ impl Failure {
             StoreError::SnapshotGone => Failure::new(410, message),
             StoreError::NoSuchSnapshot => Failure::bad_request(message),
             // An object without a version has none that the client could read instead.
-            StoreError::Stale { latest } if latest.is_empty() => {
+            StoreError::Stale { latest, .. } if latest.is_empty() => {
                 Failure::new(409, "the preceding version does not exist")
             }
-            StoreError::Stale { latest } => {
+            StoreError::Stale { latest, .. } => {
                 Failure::new(409, message).header("ETag", format!("\"{latest}\""))
             }
             StoreError::Unavailable(_) => Failure::unavailable(format!(
@@ -278,6 +286,28 @@ impl Failure {
     pub fn within(mut self, part: &str) -> Failure {
         self.message = format!("{part}: {}", self.message);
         self
+    }
+
+    /// Adds the path of the part of the request that has the problems to their paths. A problem
+    /// without a path gets that of the part.
+    pub fn below(self, part: &str) -> Failure {
+        self.map_errors(|mut error| {
+            let Some(members) = error.as_object_mut() else {
+                return error;
+            };
+            let text_of = |name| members.get(name).and_then(Value::as_str);
+            let path = text_of("_path").unwrap_or_default().to_owned();
+            // The text of a finding begins with its path (`Finding::one_line`).
+            let shown = if path.is_empty() { "/" } else { &path };
+            let text = text_of("value").and_then(|text| text.strip_prefix(shown));
+            let text = text.filter(|text| text.starts_with(": "));
+            let text = text.map(|text| format!("{part}{path}{text}"));
+            members.insert("_path".into(), format!("{part}{path}").into());
+            if let Some(text) = text {
+                members.insert("value".into(), text.into());
+            }
+            error
+        })
     }
 
     /// Adds the number of lines that were stored before the error, and the line from which to send

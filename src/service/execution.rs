@@ -12,7 +12,7 @@ use super::call::Call;
 use super::content::malformed;
 use super::error::{Failure, shortened};
 use super::http::Response;
-use super::negotiate::{choose, is_ndjson, json_body};
+use super::negotiate::{choose, is_ndjson};
 use super::owner::no_ehr;
 use super::query::{EhrSelection, RowVisitor};
 use super::run_parameters::RunParameters;
@@ -284,7 +284,6 @@ impl<R: Repository> Service<R> {
             return self.guide_run_on_lines(call).await;
         }
         choose(call.request, &["application/json"])?;
-        json_body(call.request)?;
         let order = GuideRequest::read(call.text()?)?;
         order
             .guides

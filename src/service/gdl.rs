@@ -5,7 +5,7 @@ use super::call::{Call, validated};
 use super::error::Failure;
 use super::http::Response;
 use super::ids::check_addressable;
-use super::negotiate::{Return, choose, text_or_json_body};
+use super::negotiate::{Return, choose};
 use super::time::iso;
 use super::validators::{definition_etag, definition_response};
 use crate::diag::{Diagnostic, LineIndex};
@@ -23,7 +23,6 @@ pub(crate) const VERSION: &str = "1.0.0";
 impl<R: Repository> Service<R> {
     /// POST /definition/gdl: a guide, or `{"gdl": …}`.
     pub(super) async fn guide_upload(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        text_or_json_body(call.request)?;
         let text = guide_text(call.text()?)?;
         if text.len() > MAX_BYTES {
             return Err(Failure::too_large("guide", MAX_BYTES));

@@ -5,7 +5,7 @@ use super::error::{Failure, shortened};
 /// An HTTP request.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Request {
-    /// The method in upper case.
+    /// The method as sent: its name is case-sensitive.
     pub method: String,
     /// The path as sent, with percent-encoding.
     pub path: String,
@@ -53,7 +53,7 @@ impl Request {
             .map(pair)
             .collect();
         Request {
-            method: method.to_ascii_uppercase(),
+            method: method.to_owned(),
             path: path.to_owned(),
             query,
             ..Request::default()
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn targets_are_decoded_once() {
-        let request = Request::new("get", "/v1/query/a%3A%3Ab?q=SELECT%20e&t=1+2&x=%zz");
+        let request = Request::new("GET", "/v1/query/a%3A%3Ab?q=SELECT%20e&t=1+2&x=%zz");
         assert_eq!(request.path, "/v1/query/a%3A%3Ab");
         assert_eq!(request.query_value("q"), Some("SELECT e"));
         assert_eq!(request.query_value("t"), Some("1 2"));

@@ -22,6 +22,7 @@ use super::followed::FollowedObjects;
 use super::identity::{LIFECYCLE_CODE, check_data_uid, preceding_uid};
 use super::ids::VersionUid;
 use super::imported_form::stored_form;
+use super::named_uids::complete_data_uid;
 use super::negotiate::Format;
 use super::owner::Owner;
 use super::time::check_past;
@@ -135,7 +136,8 @@ impl<R: Repository> Service<R> {
         };
         let own = version
             .get(Attr::COMMIT_AUDIT)
-            .map_or_else(|| Ok(CommitMetadata::default()), CommitMetadata::of_audit)?;
+            .map_or_else(|| Ok(CommitMetadata::default()), CommitMetadata::of_audit)
+            .map_err(|failure| failure.below("/commit_audit"))?;
         let state = item.node.text_along(&LIFECYCLE_CODE).unwrap_or_default();
         let state = lifecycle(state)?;
         let audit = own
@@ -146,7 +148,8 @@ impl<R: Repository> Service<R> {
         let content = match data {
             Some(data) => Some(
                 self.check_member(call, kind, data, Rigor::from_audit(&audit))
-                    .await?,
+                    .await
+                    .map_err(|failure| failure.below("/item"))?,
             ),
             None => None,
         };
@@ -154,14 +157,15 @@ impl<R: Repository> Service<R> {
             self.check_followed_class(call, owner, (preceding, data.class()), followed)
                 .await?;
         }
-        let extra = Some(version.to_tree());
+        let mut extra = version.to_tree();
+        complete_data_uid(&mut extra);
         Ok(Change {
             kind,
             uid: item.uid,
             preceding: preceding.map(|uid| uid.to_string()),
             audit,
             content,
-            extra,
+            extra: Some(extra),
             tags: Vec::new(),
         })
     }
@@ -229,7 +233,7 @@ fn read_item<'t>(call: &Call<'_>, version: NodeRef<'t>) -> Result<Item<'t>, Fail
     }
     check_data_uid(&uid, node.get(Attr::DATA))?;
     let preceding = preceding_uid(node, &uid, "preceding_version_uid of the item")?;
-    check_item(node)?;
+    check_item(node).map_err(|failure| failure.below("/item"))?;
     check_parts(version, "IMPORTED_VERSION", &[Attr::SIGNATURE])?;
     let time = [Attr::COMMIT_AUDIT, Attr::TIME_COMMITTED, Attr::VALUE];
     if let Some(time) = node.text_along(&time) {

@@ -87,6 +87,8 @@ mod imported;
 mod imported_form;
 mod lint;
 mod listing;
+mod members;
+mod named_uids;
 mod negotiate;
 mod openapi;
 mod origin;
@@ -107,6 +109,7 @@ mod sample_loading;
 mod shared_memory;
 mod simplified;
 mod stored_query;
+mod stored_size;
 mod substitution;
 #[cfg(feature = "arrow")]
 mod table;
@@ -130,7 +133,7 @@ pub use admission::{
     body_memory, is_heavy, may_be_large, room_of_body,
 };
 pub use body_parts::{AHEAD, BodyParts, DISCARD_TIME, DISCARDED, EXPANDED, SEND_TIME};
-pub use bulk::{LoadSizes, may_have_rest, part_size};
+pub use bulk::{LoadSizes, body_limit, may_have_rest, part_size};
 pub use explain::diagnostics_json;
 #[cfg(feature = "gzip")]
 pub use gzip::{Gunzip, GzipError, Progress};
@@ -574,8 +577,8 @@ impl<R: Repository> Service<R> {
         {
             return Ok(None);
         }
-        let (mut gunzip, mut body, limit) =
-            (Gunzip::default(), Vec::new(), self.config.limits.body);
+        let limit = bulk::body_limit(request, self.config.limits.body);
+        let (mut gunzip, mut body) = (Gunzip::default(), Vec::new());
         gunzip.feed(&request.body);
         let progress = gunzip
             // One byte more than the limit shows that the body is too long, without expanding the

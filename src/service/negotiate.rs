@@ -1,6 +1,7 @@
 //! Content negotiation: media types, preferences and preconditions in the headers of a request.
 
 mod charset;
+mod entity_tags;
 mod media_range;
 mod result_form;
 
@@ -8,6 +9,7 @@ use super::Request;
 use super::error::Failure;
 use crate::template::flat::Shape;
 pub(crate) use charset::decoded;
+pub(crate) use entity_tags::{IfMatch, none_match, required_if_match};
 pub(crate) use media_range::choose;
 pub(crate) use result_form::{NegotiatedFormat, RESULT_TYPES, wanted_result};
 
@@ -112,7 +114,7 @@ impl Form {
         {
             return Ok(form);
         }
-        Form::under(body_format(request)?, Form::requested(request)?)
+        Form::under(body_format(request), Form::requested(request)?)
     }
 
     /// Returns the form of a response: that of Accept; if Accept is JSON or `*/*` that of `format`;
@@ -359,45 +361,21 @@ pub fn is_compressed(request: &Request) -> bool {
     ContentCoding::from_headers(request) == Ok(ContentCoding::Gzip)
 }
 
-/// Returns the format of an RM body; JSON by default.
-pub(crate) fn body_format(request: &Request) -> Result<Format, Failure> {
-    match request.header("Content-Type").map(media_type) {
-        None => Ok(Format::Json),
-        Some(sent) => Format::from_media_type(&sent)
-            .ok_or_else(|| unsupported(&sent, "application/json or application/xml")),
-    }
+/// Returns the format of an RM body; JSON by default. [`Accepted::check`] has refused other types.
+pub(crate) fn body_format(request: &Request) -> Format {
+    let sent = request.header("Content-Type").map(media_type);
+    sent.as_deref()
+        .and_then(Format::from_media_type)
+        .unwrap_or(Format::Json)
 }
 
-/// Checks that a body is declared as JSON, or has no media type.
-pub(crate) fn json_body(request: &Request) -> Result<(), Failure> {
-    match request.header("Content-Type").map(media_type) {
-        None => Ok(()),
-        Some(sent) if Format::from_media_type(&sent) == Some(Format::Json) => Ok(()),
-        Some(sent) => Err(unsupported(&sent, "application/json")),
-    }
-}
-
-/// Checks that a body is declared as XML or plain text, or has no media type.
-pub(crate) fn xml_body(request: &Request) -> Result<(), Failure> {
-    match request.header("Content-Type").map(media_type) {
-        None => Ok(()),
-        Some(sent)
-            if Format::from_media_type(&sent) == Some(Format::Xml) || sent == "text/plain" =>
-        {
-            Ok(())
-        }
-        Some(sent) => Err(unsupported(&sent, "application/xml")),
-    }
-}
-
-/// Returns true for a body of plain text, false for JSON.
-pub(crate) fn text_or_json_body(request: &Request) -> Result<bool, Failure> {
+/// Returns true for a body of plain text, false for JSON. [`Accepted::check`] has refused other
+/// types.
+pub(crate) fn is_text_body(request: &Request) -> bool {
     match request.header("Content-Type").map(media_type) {
         // No AQL text starts with a brace.
-        None => Ok(!request.body.trim_ascii_start().starts_with(b"{")),
-        Some(sent) if sent.starts_with("text/") => Ok(true),
-        Some(sent) if Format::from_media_type(&sent) == Some(Format::Json) => Ok(false),
-        Some(sent) => Err(unsupported(&sent, "text/plain or application/json")),
+        None => !request.body.trim_ascii_start().starts_with(b"{"),
+        Some(sent) => sent.starts_with("text/"),
     }
 }
 
@@ -433,37 +411,6 @@ pub(crate) fn wanted_format(request: &Request) -> Result<Format, Failure> {
         Format::Xml
     } else {
         Format::Json
-    })
-}
-
-/// Returns an entity tag without its quotes: `"x"`, `W/"x"` or bare.
-pub(crate) fn entity_tag(value: &str) -> &str {
-    let value = value.trim();
-    // A proxy that compresses responses makes their entity tags weak.
-    let value = value.strip_prefix("W/").unwrap_or(value);
-    value
-        .strip_prefix('"')
-        .and_then(|v| v.strip_suffix('"'))
-        .unwrap_or(value)
-}
-
-/// Returns the version uid of If-Match, which is required for every change of a versioned object
-/// whose path has no version uid.
-pub(crate) fn if_match(request: &Request) -> Result<String, Failure> {
-    match request.header("If-Match").map(entity_tag) {
-        None | Some("") => Err(Failure::bad_request(
-            "the header If-Match is missing: send the version uid of the version that you change",
-        )),
-        Some(tag) => Ok(tag.to_owned()),
-    }
-}
-
-/// Returns whether If-None-Match has this entity tag.
-pub(crate) fn none_match(request: &Request, etag: &str) -> bool {
-    request.header("If-None-Match").is_some_and(|value| {
-        value
-            .split(',')
-            .any(|tag| matches!(entity_tag(tag), "*") || entity_tag(tag) == etag)
     })
 }
 
@@ -558,12 +505,5 @@ mod tests {
         assert_eq!(wanted("/?format=FLAT", "application/xml"), Err(406));
         assert_eq!(wanted("/?format=CSV", ""), Err(406));
         assert_eq!(wanted("/?format=ECISFLAT", ""), Err(400));
-    }
-
-    #[test]
-    fn entity_tags_come_in_three_spellings() {
-        for tag in ["\"a::b::1\"", "W/\"a::b::1\"", "a::b::1"] {
-            assert_eq!(entity_tag(tag), "a::b::1");
-        }
     }
 }

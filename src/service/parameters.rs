@@ -12,7 +12,6 @@ use super::call::Call;
 use super::content::malformed;
 use super::error::Failure;
 use super::ids::is_uuid;
-use super::negotiate::json_body;
 use super::page_state::PageState;
 use crate::aql::{Parameter, Parameters};
 use crate::rm::json::{self, members};
@@ -346,7 +345,6 @@ fn posted_members<'c>(call: &Call<'c>) -> Result<Vec<(Cow<'c, str>, &'c str)>, F
     if call.request.method != "POST" {
         return Ok(Vec::new());
     }
-    json_body(call.request)?;
     match call.text()? {
         text if text.trim().is_empty() => Ok(Vec::new()),
         text => members(text).map_err(|m| malformed("body", text, m)),

@@ -250,12 +250,16 @@ fn check_authority(request: &Request) -> Result<(), Failure> {
 pub(crate) fn find(request: &Request) -> Result<RouteTarget, Failure> {
     check_authority(request)?;
     if !METHODS.contains(&request.method.as_str()) {
+        let sent: String = request.method.chars().take(20).collect();
+        let meant = sent.to_ascii_uppercase();
+        let remedy = match METHODS.contains(&meant.as_str()) {
+            // The names of methods are case-sensitive (RFC 9110, section 9.1).
+            true => format!(": send `{meant}`"),
+            false => String::new(),
+        };
         return Err(Failure::new(
             501,
-            format!(
-                "the method `{}` is not implemented",
-                request.method.chars().take(20).collect::<String>()
-            ),
+            format!("the method `{sent}` is not implemented{remedy}"),
         ));
     }
     // The host drops the body of a response to HEAD.

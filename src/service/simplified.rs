@@ -129,7 +129,7 @@ impl<R: Repository> Service<R> {
     ) -> Result<Tree, Failure> {
         let form = match what.kind {
             ObjectKind::Composition => Form::of_body(call.request)?,
-            _ => Form::Canonical(body_format(call.request)?),
+            _ => Form::Canonical(body_format(call.request)),
         };
         let text = call.text()?;
         if text.trim().is_empty() {

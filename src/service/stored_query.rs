@@ -7,7 +7,7 @@ use super::dialect::Dialect;
 use super::error::Failure;
 use super::http::Response;
 use super::ids::{check_addressable, is_version, select_version};
-use super::negotiate::{Return, choose, text_or_json_body};
+use super::negotiate::{Return, choose, is_text_body};
 use super::time::iso;
 use super::validators::{check_if_match, definition_etag, definition_response};
 use crate::aql;
@@ -243,7 +243,7 @@ pub(crate) fn detail(dialect: Dialect, definition: &Definition) -> Map<String, V
 /// Returns the query text of a body: plain text, or `q` of a JSON object.
 fn query_text(call: &Call<'_>) -> Result<String, Failure> {
     let text = call.text()?;
-    if text_or_json_body(call.request)? {
+    if is_text_body(call.request) {
         return if text.trim().is_empty() {
             Err(Failure::bad_request(
                 "the body is empty: send the query text",

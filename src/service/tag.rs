@@ -13,7 +13,7 @@ use super::document_class::Controlled;
 use super::error::Failure;
 use super::http::Response;
 use super::ids::{Target, VersionUid};
-use super::negotiate::{Return, choose, json_body};
+use super::negotiate::{Return, choose};
 use super::owner::Owner;
 use super::validators::{check_if_match, not_modified, tags_etag};
 use crate::rm::class::Cls;
@@ -122,7 +122,6 @@ impl<R: Repository> Service<R> {
         what: &Controlled,
     ) -> Result<Response, Failure> {
         choose(call.request, &["application/json"])?;
-        json_body(call.request)?;
         let (owner, target) = self.tagged(call, what).await?;
         owner.check_tags_modifiable(what.kind)?;
         let list = checked(target, of_body(call.text()?)?)?;

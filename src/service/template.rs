@@ -7,7 +7,7 @@ use super::dialect::Dialect;
 use super::error::Failure;
 use super::http::Response;
 use super::ids::{check_addressable, is_version};
-use super::negotiate::{Form, Format, Return, choose, xml_body};
+use super::negotiate::{Form, Format, Return, choose};
 use super::representation::Representation;
 use super::representation::body_of;
 use super::time::iso;
@@ -60,7 +60,6 @@ fn uploaded(call: &Call<'_>, definition: Definition) -> Response {
 impl<R: Repository> Service<R> {
     /// POST /definition/template?type=opt14&version=…, POST /definition/template/{adl1.4|adl2}
     pub(super) async fn template_upload(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        xml_body(call.request)?;
         let format =
             of_path(call).map_or_else(|| format_of(call.request.query_value("type")), Ok)?;
         let requested = requested_version(call)?;

@@ -40,6 +40,8 @@ use super::identity::{LIFECYCLE_CODE, check_data_uid, check_deletable, preceding
 use super::ids::{VersionUid, is_uuid};
 use super::imported::read_version;
 use super::imported_form::stored_form;
+use super::members::{Members, in_member};
+use super::named_uids::complete_data_uid;
 use super::negotiate::Format;
 use super::template;
 use super::time::past_instant;
@@ -223,7 +225,11 @@ impl<R: Repository> Service<R> {
             preconditions: Preconditions::default(),
             idempotency: None,
         };
-        Ok(ImportedContribution { commit, parties })
+        Ok(ImportedContribution {
+            members: Members::of_versions(&commit.versions),
+            commit,
+            parties,
+        })
     }
 
     /// Reads and checks the versions of a record. The first one gets the tags of the record.
@@ -238,7 +244,7 @@ impl<R: Repository> Service<R> {
             // A version of the same record may be the preceding one of a later version.
             let is_pending = |uid: &str| read.iter().any(|version| version.version_uid == uid);
             let version = self.imported_version(call, context, text, is_pending).await;
-            read.push(version.map_err(|failure| failure.within(&format!("versions[{index}]")))?);
+            read.push(version.map_err(|failure| in_member(index, failure))?);
         }
         let Some(first) = read.first_mut() else {
             return Err(Failure::bad_request(
@@ -258,7 +264,8 @@ impl<R: Repository> Service<R> {
         is_pending: impl Fn(&str) -> bool,
     ) -> Result<Version, Failure> {
         let turn = call.turn(text.len()).await?;
-        let sent = read_version(text, Format::Json)?;
+        let mut sent = read_version(text, Format::Json)?;
+        complete_data_uid(&mut sent);
         drop(turn);
         let tree = self
             .as_stored(call, context.ehr_id, sent, is_pending)
@@ -377,9 +384,10 @@ impl<R: Repository> Service<R> {
 
     /// Returns the stored version with this text.
     async fn stored_as(&self, ehr_id: &str, text: &str) -> Result<Option<Version>, Failure> {
-        let Ok(tree) = read_version(text, Format::Json) else {
+        let Ok(mut tree) = read_version(text, Format::Json) else {
             return Ok(None);
         };
+        complete_data_uid(&mut tree);
         let root = tree.root();
         let is_imported = root.is_some_and(|root| root.class() == Cls::IMPORTED_VERSION);
         let original = match is_imported {
@@ -570,9 +578,11 @@ impl StatedContribution {
     fn parties(&self, versions: &[Version]) -> Vec<PartyVersion> {
         let parties = versions
             .iter()
-            .filter(|v| v.kind == ObjectKind::Party && !v.is_deletion());
-        let party = |version: &Version| {
+            .enumerate()
+            .filter(|(_, v)| v.kind == ObjectKind::Party && !v.is_deletion());
+        let party = |(index, version): (usize, &Version)| {
             Some(PartyVersion {
+                index,
                 object_id: version.object_id.clone(),
                 preceding: version.preceding.as_deref().and_then(VersionUid::parse),
                 class: *self.classes.get(&version.version_uid)?,

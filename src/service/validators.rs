@@ -4,7 +4,7 @@
 use super::call::validated;
 use super::error::Failure;
 use super::http::{Request, Response, encode};
-use super::negotiate::{entity_tag, none_match};
+use super::negotiate::{IfMatch, none_match};
 use crate::document::short_digest;
 use crate::store::repository::{Definition, ItemTag};
 
@@ -72,17 +72,11 @@ pub(super) fn definition_response(
 /// # Errors
 /// 412 with the current entity tag if the header has another one (RFC 9110 §13.1.1).
 pub(super) fn check_if_match(request: &Request, current: Option<&str>) -> Result<(), Failure> {
-    let Some(wanted) = request.header("If-Match").filter(|value| !value.is_empty()) else {
+    let Some(wanted) = IfMatch::from_headers(request) else {
         return Ok(());
     };
-    let fits = |current: &str| {
-        wanted
-            .split(',')
-            .map(entity_tag)
-            .any(|tag| tag == "*" || tag == current)
-    };
     match current {
-        Some(current) if fits(current) => Ok(()),
+        Some(current) if wanted.includes(current) => Ok(()),
         Some(current) => Err(Failure::new(
             412,
             "If-Match names another state than the present one: read it again, and send its ETag",

@@ -10,7 +10,7 @@ use super::error::Failure;
 use super::fhir::{ValueSet, canonical};
 use super::http::Response;
 use super::ids::check_addressable;
-use super::negotiate::{choose, json_body};
+use super::negotiate::choose;
 use super::time::iso;
 use super::validators::{check_if_match, definition_etag, definition_response};
 use crate::rm::json;
@@ -24,7 +24,6 @@ const LONGEST: usize = 1000;
 impl<R: Repository> Service<R> {
     /// PUT /definition/valueset/{url}
     pub(super) async fn value_set_store(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        json_body(call.request)?;
         let (url, text) = (canonical(call.param(0)), call.text()?);
         call.room(text.len()).await?;
         let turn = call.turn_for_body().await?;

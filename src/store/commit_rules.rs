@@ -110,12 +110,14 @@ pub(crate) fn check_sequence(
             // The object belongs to another EHR, so its latest version is not disclosed.
             (Some(latest), Some(_)) if latest.ehr_id != version.ehr_id => {
                 return Err(StoreError::Stale {
+                    version_uid: version.version_uid.clone(),
                     latest: String::new(),
                 });
             }
             (Some(latest), Some(preceding)) if latest.version_uid == *preceding => {}
             _ => {
                 return Err(StoreError::Stale {
+                    version_uid: version.version_uid.clone(),
                     latest: latest.map(|l| l.version_uid).unwrap_or_default(),
                 });
             }

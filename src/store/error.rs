@@ -39,6 +39,8 @@ pub enum StoreError {
     NoSuchContribution,
     /// The preceding version is not the latest one. For a first version: the object exists.
     Stale {
+        /// The uid of the rejected version.
+        version_uid: String,
         /// The latest version uid of the object; empty when there is no such object.
         latest: String,
     },
@@ -96,7 +98,7 @@ impl fmt::Display for StoreError {
             StoreError::PreconditionFailed => f.write_str("the template was changed while the document was checked against it: send it again"),
             StoreError::TagsChanged => f.write_str("the tags were changed meanwhile: read them again"),
             StoreError::NoSuchContribution => f.write_str("there is no contribution with the uid in `after`, or it was removed: start with the first page"),
-            StoreError::Stale { latest } => write!(f, "the latest version is {latest}"),
+            StoreError::Stale { latest, .. } => write!(f, "the latest version is {latest}"),
             StoreError::UidExists(uid) => write!(f, "the uid {uid} is in use"),
             StoreError::DirectoryExists => f.write_str("a directory already exists for this EHR"),
             StoreError::DefinitionExists => f.write_str("a definition with this name and version exists"),

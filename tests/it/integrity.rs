@@ -4,13 +4,14 @@
 mod imports;
 mod parties;
 mod repetitions;
+mod stored_form;
 
 use crate::rest::Ticks;
 use crate::sqlite::Sqlite;
 use crate::upgrade::text;
 use aqlite::document::digest_of_text;
 use aqlite::service::auth::Caller;
-use aqlite::service::{Auth, Config, Request, Response, Service};
+use aqlite::service::{Auth, Config, Limits, Request, Response, Service};
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::now_or_never;
 use aqlite::store::repository::Repository;
@@ -21,6 +22,16 @@ const OTHER: &str = "6ba7b810-9dad-41d1-80b4-00c04fd430ff";
 const NOWHERE: &str = "00000000-0000-4000-8000-00000000ffff";
 const JSON: &str = "application/json";
 const LINES: &str = "application/x-ndjson";
+
+fn config(limits: Limits) -> Config {
+    Config {
+        auth: Auth::Known,
+        admin: true,
+        system_id: String::from("test.example"),
+        limits,
+        ..Config::default()
+    }
+}
 
 struct Host<R: Repository>(Service<R>, Ticks);
 
@@ -35,13 +46,11 @@ fn on_sqlite() -> Host<impl Repository> {
 impl<R: Repository> Host<R> {
     /// Creates a service with a template and two EHRs.
     fn over(repository: R) -> Host<R> {
-        let config = Config {
-            auth: Auth::Known,
-            admin: true,
-            system_id: String::from("test.example"),
-            ..Config::default()
-        };
-        let mut host = Host(Service::new(repository, config), Ticks::new());
+        Host::within(repository, Limits::default())
+    }
+
+    fn within(repository: R, limits: Limits) -> Host<R> {
+        let mut host = Host(Service::new(repository, config(limits)), Ticks::new());
         host.made(
             "POST",
             "definition/template/adl1.4",

@@ -51,6 +51,7 @@ fn two_writers_share_one_truth() {
     assert_eq!(
         refused(two.commit(second("second", "of two"))),
         StoreError::Stale {
+            version_uid: "a::test.example::2".into(),
             latest: "a::test.example::2".into()
         }
     );

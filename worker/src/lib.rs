@@ -79,7 +79,8 @@ async fn fetch(request: web_sys::Request, env: Env, context: Context) -> Result<
         head = head.with_header("X-Request-Id", &Runtime.new_uuid());
     }
     let state = state(&env)?;
-    let (has_body, limit) = (request.body().is_some(), state.service.config().limits.body);
+    let has_body = request.body().is_some();
+    let limit = service::body_limit(&head, state.service.config().limits.body);
     let active = match ActiveRequest::admit(state, &head, has_body, &env, started).await {
         Ok(active) => Rc::new(active),
         Err(response) => {

@@ -135,6 +135,7 @@ export type DiagnosticCode =
   | "SVC0203"
   | "SVC0204"
   | "SVC0301"
+  | "SVC0302"
   | "SVC0601"
   | "TPL0101"
   | "TPL0102"

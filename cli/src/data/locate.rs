@@ -77,7 +77,7 @@ fn json_child<'t>(text: &'t str, name: &str, index: Option<usize>) -> Option<&'t
 }
 
 fn xml_child<'t>(text: &'t str, name: &str, index: Option<usize>) -> Option<&'t str> {
-    let all = xml::elements(text).ok()?;
+    let all = xml::child_elements(text).ok()?;
     let is_named = |(key, _): &&(Cow<'t, str>, &'t str)| key == name;
     all.iter()
         .filter(is_named)

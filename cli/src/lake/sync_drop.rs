@@ -10,9 +10,11 @@ use crate::outcome::Failure;
 use std::collections::HashSet;
 use std::io::Write;
 
+/// Returns whether a sync gives files such a name.
+type IsOwnName = fn(&str) -> bool;
+
 /// The parts of the folder of a view, with the names of files that a sync gives.
-const PARTS: [(&str, fn(&str) -> bool); 2] =
-    [("data", names::is_data), ("metadata", names::is_metadata)];
+const PARTS: [(&str, IsOwnName); 2] = [("data", names::is_data), ("metadata", names::is_metadata)];
 
 const INDEXES: &str = "_aqlite/objects";
 

@@ -207,7 +207,7 @@ impl ActiveRequest {
         mut head: service::Request,
         mut body: IncomingBody,
     ) -> Response {
-        let limit = self.thread.service.config().limits.body;
+        let limit = service::body_limit(&head, self.thread.service.config().limits.body);
         let sizes = self.thread.service.config().load_sizes;
         if let Some(size) = service::part_size(&mut head, environment::now(), sizes) {
             body.expand(&mut head);

@@ -50,7 +50,7 @@ pub fn author_texts(aql: &str) -> Vec<String> {
 /// Returns whether a name behind a token is chosen by the author: no attribute, and no class.
 fn is_chosen(before: Option<&Token>) -> bool {
     match before.map(|token| token.kind) {
-        Some(TokenKind::Sign('/')) => false,
+        Some(TokenKind::Sign('/' | '[')) => false,
         Some(TokenKind::Keyword(keyword)) => !matches!(keyword, Keyword::From | Keyword::Contains),
         _ => true,
     }

@@ -178,6 +178,14 @@ impl Builder {
         self.report(finding);
     }
 
+    /// Reports a text between the elements of an object.
+    pub fn stray_text(&mut self, text: &str) {
+        self.wrong_kind(
+            "elements only",
+            format!("the text `{}`", shorten(text.trim_ascii())),
+        );
+    }
+
     /// Reports an attribute that the class does not have.
     pub fn unknown_attribute(&mut self, cls: Cls, name: &str) {
         let path = format!("{}/{}", self.here(), shorten(name));

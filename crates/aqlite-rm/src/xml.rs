@@ -1,17 +1,21 @@
 //! Canonical XML: a tolerant reader and a strict writer, both driven by the class table.
 //!
 //! The reader accepts namespace v1, v2 or none, any declared prefix, and elements in any order.
-//! Other namespaces are rejected. It keeps white space in texts, and rejects document types and custom entities.
+//! Other namespaces, and root elements with other names than those of the class, are rejected. It keeps white space in texts, and rejects document types and custom entities.
 //!
 //! The output is valid against a published XSD: namespace v1, or v2 for content that only the later
 //! schema allows. Elements are in the order of the XSD, `xsi:type` is written where the class is
 //! not the declared one, and `archetype_node_id` is the only attribute (ITS-XML Release 1.0.2 and
 //! its successor for RM 1.1.0).
+
+mod elements;
 mod namespaces;
 mod read;
+mod root;
 mod write;
 
-pub use read::{elements, read, read_element, read_within};
+pub use elements::{child_elements, elements};
+pub use read::{read, read_element, read_within};
 use write::is_xml;
 pub(super) use write::not_in_xml_finding;
 pub use write::{not_in_xml, write, write_without_audit_terms};
@@ -48,24 +52,91 @@ mod tests {
     }
 
     #[test]
-    fn root_element_names_no_unrelated_class() {
+    fn root_element_has_a_name_of_its_class() {
         let members = r#" archetype_node_id="at1"><name><value>n</value></name></"#;
         let element = |name: &str| format!("<{name}{members}{name}>");
         for (name, expected, is_read) in [
             ("cluster", Cls::CLUSTER, true),
             ("item", Cls::CLUSTER, true),
-            ("value", Cls::CLUSTER, true),
+            ("items", Cls::CLUSTER, true),
+            ("value", Cls::CLUSTER, false),
             ("folder", Cls::CLUSTER, false),
             ("element", Cls::CLUSTER, false),
             ("cluster", Cls::ITEM, false),
+            ("foo", Cls::CLUSTER, false),
+            ("composition", Cls::COMPOSITION, true),
+            ("items", Cls::COMPOSITION, true),
+            ("data", Cls::COMPOSITION, false),
+            ("foo", Cls::COMPOSITION, false),
         ] {
             let found = problems(&element(name), expected);
             assert_eq!(found.is_empty(), is_read, "{name} {expected}: {found:?}");
         }
-        let typed = format!(
-            r#"<folder xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:type="CLUSTER"{members}folder>"#
+        for (name, is_read) in [("items", true), ("folder", false), ("foo", false)] {
+            let typed = format!(
+                r#"<{name} xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:type="CLUSTER"{members}{name}>"#
+            );
+            for expected in [Cls::CLUSTER, Cls::ITEM] {
+                let found = problems(&typed, expected);
+                assert_eq!(found.is_empty(), is_read, "{name} {expected}: {found:?}");
+            }
+        }
+        assert_eq!(
+            problems(&element("foo"), Cls::COMPOSITION),
+            [
+                "/: the root element `foo` is no name of the object: rename it; expected `composition` (RM0103)"
+            ]
         );
-        assert_eq!(problems(&typed, Cls::CLUSTER), [""; 0]);
+    }
+
+    #[test]
+    fn root_of_elements_is_checked() {
+        let instance = format!("xmlns:xsi='{INSTANCE}'");
+        let found = |text: &str| -> Vec<String> {
+            let found = elements(text, Cls::CONTRIBUTION).err().unwrap_or_default();
+            found.iter().map(Finding::one_line).collect()
+        };
+        for (text, rule) in [
+            ("<foo/>", "/: the root element `foo` is no name"),
+            ("<version/>", "/: the root element `version` is no name"),
+            (
+                "<contribution a='1'/>",
+                "/a: `CONTRIBUTION` has no attribute `a` (RM0101)",
+            ),
+            (
+                &format!("<contribution {instance} xsi:type='FOLDER'/>"),
+                "/: an object of this class cannot stand here; expected CONTRIBUTION, found FOLDER",
+            ),
+            (
+                "<contribution><versions/> stray <audit/></contribution>",
+                "/: wrong kind of value; expected elements only, found the text `stray` (RM0106)",
+            ),
+            (
+                "<contribution><![CDATA[x]]></contribution>",
+                "found the text `x`",
+            ),
+            ("<contribution>&lt;</contribution>", "found the text `&lt;`"),
+            ("<contribution/><contribution/>", "a second root element"),
+            ("<contribution/>a", "text outside of the root element"),
+            ("", "ends too early"),
+        ] {
+            let found = found(text);
+            assert!(
+                found.len() == 1 && found[0].contains(rule),
+                "{text}: {found:?}"
+            );
+        }
+        let valid = format!(
+            "<?xml version='1.0'?><!-- a --><contribution {instance} xsi:schemaLocation='a b' xsi:type='CONTRIBUTION'>\n<audit>a</audit><!-- b --><versions/></contribution>\n"
+        );
+        let names = elements(&valid, Cls::CONTRIBUTION).unwrap();
+        assert_eq!(
+            names
+                .iter()
+                .map(|(name, text)| (name.as_ref(), *text))
+                .collect::<Vec<_>>(),
+            [("audit", "<audit>a</audit>"), ("versions", "<versions/>")]
+        );
     }
 
     #[test]
@@ -161,7 +232,7 @@ mod tests {
                 "{text}: {found:?}"
             );
             let whole = format!("<contribution>{text}</contribution>");
-            let found = elements(&whole).unwrap_err().one_line();
+            let found = elements(&whole, Cls::CONTRIBUTION).unwrap_err()[0].one_line();
             let rule = rule.rsplit("column 1: ").next().unwrap();
             assert!(found.contains(rule), "{whole}: {found}");
         }
@@ -170,7 +241,7 @@ mod tests {
         assert!(found[0].contains("more than 256 declarations"), "{found:?}");
         let repeated =
             "<items xmlns='http://schemas.openehr.org/v1'>".repeat(100) + &"</items>".repeat(100);
-        assert!(elements(&repeated).is_ok());
+        assert!(elements(&repeated, Cls::CLUSTER).is_ok());
     }
 
     #[test]
@@ -276,7 +347,7 @@ mod tests {
             problems(text, Cls::ELEMENT),
             [
                 "/other: `ELEMENT` has no attribute `other` (RM0101)",
-                "/: wrong kind of value; expected elements, found a text (RM0106)",
+                "/: wrong kind of value; expected elements only, found the text `text` (RM0106)",
                 "/nome: `ELEMENT` has no attribute `nome` (RM0101)",
                 "/name/value: wrong kind of value; expected a text, found an element `b` (RM0106)",
                 "/name: `name` occurs here more than once (RM0105)",

@@ -6,7 +6,7 @@ use super::super::content::{malformed, read_text};
 use super::super::error::Failure;
 use super::super::http::Response;
 use super::super::ids::VersionUid;
-use super::super::negotiate::{Format, is_ndjson, json_body};
+use super::super::negotiate::{Format, is_ndjson};
 use super::Record;
 use crate::rm::class::Cls;
 use crate::rm::json::{self, members};
@@ -26,7 +26,6 @@ impl<R: Repository> Service<R> {
                 .filter(|line| !line.trim().is_empty())
                 .collect()
         } else {
-            json_body(call.request)?;
             vec![text]
         };
         self.load_records(call, &mut lines.into_iter().map(Record::read))

@@ -1,7 +1,7 @@
 //! Checks of the request line and the headers, before the body is read: host, caller, permission,
 //! origin, and whether the body is acceptable.
 
-use super::super::bulk::is_read_in_parts;
+use super::super::bulk::{body_limit, is_read_in_parts, too_long_line};
 use super::super::error::Failure;
 use super::super::ids::is_version;
 use super::super::negotiate::ContentCoding;
@@ -54,10 +54,14 @@ impl<R: Repository> Service<R> {
             .header("Content-Length")
             .and_then(|length| length.parse().ok())
             .filter(|_| !is_read_in_parts(request));
-        if request.body.len().max(announced.unwrap_or(0)) > self.config.limits.body {
-            return Err(Failure::too_large("body", self.config.limits.body));
+        let limit = body_limit(request, self.config.limits.body);
+        if request.body.len().max(announced.unwrap_or(0)) <= limit {
+            return Ok(());
         }
-        Ok(())
+        Err(match too_long_line(request, limit) {
+            Some(number) => Failure::too_long_line(number, limit),
+            None => Failure::too_large("body", limit),
+        })
     }
 }
 

@@ -15,7 +15,7 @@
 use super::super::auth::Subject;
 use super::super::call::Call;
 use super::super::commit::ChangeSet;
-use super::super::committal::CommitMetadata;
+use super::super::committal::{CREATION, CommitMetadata};
 use super::super::content::{Rigor, malformed, read_text};
 use super::super::contribution::SentContribution;
 use super::super::document_class::{COMPOSITION, EHR_STATUS};
@@ -24,6 +24,7 @@ use super::super::error::Failure;
 use super::super::http::Response;
 use super::super::identity::given_object_id;
 use super::super::ids::{LineUuids, is_uuid, uuid_beside};
+use super::super::members::Members;
 use super::super::negotiate::Format;
 use super::super::owner::Owner;
 use super::super::templates::Facts;
@@ -186,6 +187,7 @@ impl<R: Repository> Service<R> {
                     uid: target.contribution_uid.unwrap_or_else(|| key.clone()),
                     created: None,
                     identity: LineIdentity::Key(key),
+                    members: Members::default(),
                 };
                 let lines = &mut load.lines;
                 self.answer_unwritten(lines, &pending, &failure).await;
@@ -231,6 +233,7 @@ impl<R: Repository> Service<R> {
         let chosen = set.contribution_uid.as_deref().unwrap_or_default();
         set.idempotency = key.map(|key| stored_key(key, chosen).to_owned());
         let created = set.changes.first().map(|change| change.uid.to_string());
+        let members = set.members();
         let (commit, _) = self.ready(call, set).await?;
         if let Some(ehr) = &commit.new_ehr {
             // Later lines may write to this EHR before it is committed.
@@ -240,6 +243,7 @@ impl<R: Repository> Service<R> {
             commit,
             created,
             identity: key.map_or(LineIdentity::None, |key| LineIdentity::Key(key.clone())),
+            members,
         })
     }
 
@@ -307,7 +311,12 @@ impl<R: Repository> Service<R> {
         let status = self
             .check_plain(call, status, EHR_STATUS.name, Rigor::Complete)
             .await?;
-        let change = self.first_version(call, EHR_STATUS.kind, object_id, status)?;
+        let change = self.first_version(
+            EHR_STATUS.kind,
+            object_id,
+            status,
+            call.direct_audit(CREATION)?,
+        );
         Ok(ChangeSet {
             creates_ehr: true,
             ..ChangeSet::single(ehr_id, change)
@@ -323,10 +332,12 @@ impl<R: Repository> Service<R> {
         object_id: String,
         tree: Tree,
     ) -> Result<ChangeSet, Failure> {
-        let rigor = Rigor::from_audit(&call.creation_audit()?);
-        let content = self.check_composition(call, tree, rigor).await?;
+        let audit = call.direct_audit(CREATION)?;
+        let content = self
+            .check_composition(call, tree, Rigor::from_audit(&audit))
+            .await?;
         let object_id = given_object_id(call, content.tree.root())?.unwrap_or(object_id);
-        let change = self.first_version(call, COMPOSITION.kind, object_id, content)?;
+        let change = self.first_version(COMPOSITION.kind, object_id, content, audit);
         Ok(ChangeSet {
             // Also with stored templates: many lines may come between the read and the commit.
             names_templates: true,

@@ -11,6 +11,7 @@ use super::super::call::Call;
 use super::super::error::Failure;
 use super::super::followed::FollowedObjects;
 use super::super::ids::VersionUid;
+use super::super::members::{Members, in_member};
 use super::super::owner::Owner;
 use crate::rm::class::Cls;
 use crate::store::repository::{Commit, Repository};
@@ -18,6 +19,8 @@ use aqlite_rm::order;
 
 /// A version of a party with data.
 pub(super) struct PartyVersion {
+    /// Its index among the versions of the contribution.
+    pub index: usize,
     pub object_id: String,
     pub preceding: Option<VersionUid>,
     pub class: Cls,
@@ -26,6 +29,8 @@ pub(super) struct PartyVersion {
 /// A checked contribution, but for the classes of its parties.
 pub(super) struct ImportedContribution {
     pub commit: Commit,
+    /// Its versions, for errors.
+    pub members: Members,
     /// Its versions of parties with data, in order.
     pub parties: Vec<PartyVersion>,
 }
@@ -88,7 +93,11 @@ impl<R: Repository> Service<R> {
             }
         };
         for QueuedLine { sent, contribution } in queue {
-            let ImportedContribution { commit, parties } = contribution;
+            let ImportedContribution {
+                commit,
+                members,
+                parties,
+            } = contribution;
             match self
                 .check_parties(call, lines, &parties, &mut followed)
                 .await
@@ -98,6 +107,7 @@ impl<R: Repository> Service<R> {
                         commit,
                         created: None,
                         identity: LineIdentity::Text,
+                        members,
                     };
                     self.add_line(lines, sent, ready).await;
                 }
@@ -140,7 +150,8 @@ impl<R: Repository> Service<R> {
                 }
                 let version = (preceding, party.class);
                 self.check_followed_class(call, &Owner::Demographic, version, followed)
-                    .await?;
+                    .await
+                    .map_err(|failure| in_member(party.index, failure))?;
             }
             // Later lines may follow this version, although it is not committed yet.
             followed.add_created(&party.object_id, party.class);

@@ -105,10 +105,13 @@ const SUPERSEDED: &str = "SELECT json_group_array(id) AS superseded, max(success
         AND successor <= ?2 ORDER BY successor LIMIT ?3)";
 /// EHRs that population queries do not read and that have ids after `?1`, and those of which that
 /// changed after the version `?2`. All that they do not read, unless there are `?3` physical
-/// deletions. The first `?4` with ids above `?5`.
+/// deletions. The first `?4` with ids above `?5`, each as it was in the state with the newest version
+/// `?6`.
 const UNQUERYABLE: &str = "SELECT json_group_array(id) FILTER (WHERE NOT is_queryable) AS unqueryable,
       json_group_array(id) FILTER (WHERE is_queryable) AS queryable, max(id) AS last, count(*) AS found
-    FROM (SELECT id, is_queryable FROM (SELECT id, is_queryable FROM ehr
+    FROM (SELECT id, coalesce((SELECT q.is_queryable FROM queryable_before q WHERE q.ehr = id AND q.version > ?6
+        ORDER BY q.version LIMIT 1), is_queryable) AS is_queryable
+      FROM (SELECT id, is_queryable FROM ehr
         WHERE NOT is_queryable AND id > CASE (SELECT coalesce(max(id), 0) FROM removal) WHEN ?3 THEN ?1 ELSE 0 END
       UNION SELECT e.id, e.is_queryable FROM queryable_before q CROSS JOIN ehr e ON e.id = q.ehr WHERE q.version > ?2)
       WHERE id > ?5 ORDER BY id LIMIT ?4)";
@@ -373,21 +376,29 @@ impl Segments {
         let statements = [
             Statement::new(source.manifest()),
             self.superseded(seen, NO_BOUND),
-            self.unqueryable(known.state, 0),
+            self.unqueryable(known.state, None, 0),
         ];
         (statements, known)
     }
 
     /// The statement that lists EHRs which population queries do not read, beyond those of a state
-    /// that is known, from an id on.
-    fn unqueryable(&self, known: Option<Snapshot>, after: u64) -> Statement {
+    /// that is known, from an id on. They are those of the state of the scan, or of the present if
+    /// the statement itself reads that state.
+    fn unqueryable(
+        &self,
+        known: Option<Snapshot>,
+        state: Option<Snapshot>,
+        after: u64,
+    ) -> Statement {
+        let until = state.map_or(NO_BOUND, |state| state.version);
         // No database has this number of deletions, so that all EHRs are listed if no state is
-        // known.
-        let (ehr, version, removals) = known.map_or((0, NO_BOUND, NO_BOUND), |state| {
+        // known. Those that are queryable since that of the scan are only in the list of changes.
+        let (ehr, version, removals) = known.map_or((0, until, NO_BOUND), |state| {
             (state.ehr, state.version, state.removals)
         });
         let bounds = Statement::new(UNQUERYABLE).bind(ehr).bind(version);
-        bounds.bind(removals).bind(self.listed).bind(after)
+        let bounds = bounds.bind(removals).bind(self.listed);
+        bounds.bind(after).bind(until)
     }
 
     fn superseded(&self, after: u64, until: u64) -> Statement {
@@ -715,7 +726,9 @@ impl<S: Sql> SqlRepository<S> {
         ([manifest, superseded, unqueryable], known): ([Vec<Row>; 3], Known),
     ) -> Result<SegmentScan, StoreError> {
         let listed = Listed::all(manifest)?;
-        let next = |last| segments.unqueryable(known.state, last);
+        // The first page has no upper bound, as its batch reads the newest state. Later pages are
+        // read in later transactions and must end with this state.
+        let next = |last| segments.unqueryable(known.state, Some(state), last);
         let lists = self.read_lists(segments.listed, unqueryable, next);
         let [unqueryable, queryable] = lists.await?;
         let mut news = News {
@@ -725,8 +738,6 @@ impl<S: Sql> SqlRepository<S> {
         };
         if source == Source::Versions {
             let next = |last| segments.superseded(last, state.version);
-            // The first page has no upper bound, as its batch reads the newest state. Later pages
-            // are read in later transactions and must end with this state.
             let list = self.read_lists(segments.listed, superseded, next);
             [news.superseded] = list.await?;
         }

@@ -116,7 +116,9 @@ impl World {
     fn new(seed: u64) -> World {
         let mut dice = Dice::of(seed);
         let most = 2 + dice.roll(4);
-        let sized = |segments: Segments| segments.with_sizes(1, most);
+        // Sometimes a list of ids has several pages, each of a transaction of its own.
+        let listed = [50_000, 1][(seed / 2 % 2) as usize];
+        let sized = |segments: Segments| segments.with_sizes(1, most).with_listed(listed);
         // Sometimes the parts of all segments do not fit into memory together.
         let memory = [usize::MAX, 20_000][(seed % 2) as usize];
         let place = Place::with(sized);

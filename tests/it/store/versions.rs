@@ -145,10 +145,11 @@ pub fn a_stale_writer_changes_nothing<R: Repository>(store: &R) {
     done(store.commit(Draft::composition("a", 2).commit()));
     let revision = done(store.revision());
     let late = under("late", Draft::composition("a", 2).commit());
-    let latest = StoreError::Stale {
+    let stale = |version_uid: &str| StoreError::Stale {
+        version_uid: version_uid.into(),
         latest: "a::test.example::2".into(),
     };
-    assert_eq!(refused(store.commit(late)), latest);
+    assert_eq!(refused(store.commit(late)), stale("a::test.example::2"));
     let again = under("again", Draft::composition("a", 1).commit());
     assert_eq!(
         refused(store.commit(again)),
@@ -157,6 +158,7 @@ pub fn a_stale_writer_changes_nothing<R: Repository>(store: &R) {
     assert_eq!(
         refused(store.commit(Draft::composition("b", 2).commit())),
         StoreError::Stale {
+            version_uid: "b::test.example::2".into(),
             latest: String::new()
         }
     );
@@ -164,7 +166,10 @@ pub fn a_stale_writer_changes_nothing<R: Repository>(store: &R) {
         preceding: Some("a::test.example::1".into()),
         ..Draft::composition("a", 3).version()
     };
-    assert_eq!(refused(store.commit(commit(vec![skipping]))), latest);
+    assert_eq!(
+        refused(store.commit(commit(vec![skipping]))),
+        stale("a::test.example::3")
+    );
     assert_eq!(done(store.revision()), revision);
     assert_eq!(done(store.contribution(EHR, "late")), None);
     assert_eq!(done(store.versions(EHR, "a", 0)).items.len(), 2);

@@ -6,6 +6,7 @@ use super::super::json::Scanner;
 use super::super::tree::{Kind, NodeId, Tree};
 use super::is_xml;
 use super::namespaces::Namespaces;
+use super::root::{class_named, may_be_root, unknown_root};
 use crate::diag::{Finding, LineIndex};
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
@@ -14,7 +15,9 @@ use std::borrow::Cow;
 /// Reads an object of class `expected`, or of a descendant that `xsi:type` names.
 ///
 /// With [`Cls::ANY`] the name of the root element may name the class (`composition`, `ehr_status`).
-/// With another class, a root element without `xsi:type` must not name an unrelated class.
+/// The root element must have a name that the Reference Model or its schema gives to an object of
+/// the class: that of the class itself, of an ancestor or of a descendant, that of an attribute of
+/// the class, or `items`, the root of any LOCATABLE in the schema.
 ///
 /// # Errors
 /// All violations of the class table, each with its path (codes RM0101–RM0107); or one finding with
@@ -32,8 +35,8 @@ pub fn read_within(text: &str, expected: Cls, limits: Limits) -> Result<Tree, Ve
     read_scoped(text, (expected, limits), namespaces)
 }
 
-/// Reads an element of a longer document like [`read`]. [`elements`] has checked its namespaces,
-/// some of which the elements around it declare.
+/// Reads an element of a longer document like [`read`]. [`super::elements`] has checked its
+/// namespaces, some of which the elements around it declare.
 ///
 /// # Errors
 /// As [`read`].
@@ -71,86 +74,11 @@ fn read_scoped(
     }
 }
 
-/// Returns the child elements of the root element by local name, each as a text for
-/// [`read_element`].
-///
-/// # Errors
-/// A finding with line and column if the text is not well-formed, has an element of another
-/// namespace, or is nested too deep (RM0003, RM0002).
-pub fn elements(text: &str) -> Result<Vec<(Cow<'_, str>, &str)>, Finding> {
-    let body = text.trim_start_matches('\u{feff}');
-    let mut reader = Reader::from_str(body);
-    let (mut found, mut depth, mut begun) = (Vec::new(), 0_usize, (String::new(), 0));
-    let mut namespaces = Namespaces::default();
-    loop {
-        let before = offset_of(reader.buffer_position());
-        let event = reader.read_event().map_err(|e| {
-            unreadable(
-                body,
-                "RM0003",
-                offset_of(reader.error_position()),
-                &e.to_string(),
-            )
-        })?;
-        if let Event::Start(tag) | Event::Empty(tag) = &event {
-            let entered = namespaces.enter(tag);
-            entered.map_err(|message| unreadable(body, "RM0003", before, &message))?;
-        }
-        if let Event::Empty(_) | Event::End(_) = &event {
-            namespaces.leave();
-        }
-        let (step, whole) = match &event {
-            Event::Start(tag) => {
-                // At depth 1 the element is a child of the root.
-                if depth == 1 {
-                    begun = (tag.local_name().as_ref().to_owned(), before);
-                }
-                (1, false)
-            }
-            Event::Empty(tag) => {
-                if depth == 1 {
-                    begun = (tag.local_name().as_ref().to_owned(), before);
-                }
-                (0, depth == 1)
-            }
-            Event::End(_) => (-1, depth == 2),
-            Event::DocType(_) => {
-                return Err(unreadable(
-                    body,
-                    "RM0003",
-                    before,
-                    "a document type is not accepted",
-                ));
-            }
-            Event::Eof if depth > 0 => {
-                return Err(unreadable(
-                    body,
-                    "RM0003",
-                    before,
-                    "the document ends too early",
-                ));
-            }
-            Event::Eof => return Ok(found),
-            _ => (0, false),
-        };
-        if whole {
-            let text = body
-                .get(begun.1..offset_of(reader.buffer_position()))
-                .unwrap_or_default();
-            found.push((Cow::Owned(std::mem::take(&mut begun.0)), text));
-        }
-        depth = depth.saturating_add_signed(step);
-        if depth > Limits::default().depth {
-            return Err(unreadable(body, "RM0002", before, "nested too deep"));
-        }
-    }
-}
-
-fn offset_of(position: u64) -> usize {
+pub(super) fn offset_of(position: u64) -> usize {
     usize::try_from(position).unwrap_or_default()
 }
 
-fn unreadable(body: &str, code: &'static str, offset: usize, message: &str) -> Finding {
+pub(super) fn unreadable(body: &str, code: &'static str, offset: usize, message: &str) -> Finding {
     let (line, column) = LineIndex::new(body).line_column(offset);
     Finding::error(
         code,
@@ -286,7 +214,7 @@ impl Document<'_> {
             })?;
         }
         // The attributes of skipped elements are read too, because they must be well formed.
-        let attributes = self.attributes(tag)?;
+        let attributes = attributes(tag).map_err(|message| self.broken(&message))?;
         if self.skipping > 0 {
             self.skipping += 1;
             return Ok(());
@@ -308,39 +236,6 @@ impl Document<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Returns the XML attributes of an element by local name, without namespaces and schema
-    /// locations.
-    fn attributes(&self, tag: &BytesStart<'_>) -> Result<Vec<(String, String)>, Broken> {
-        let mut out = Vec::new();
-        let mut all = tag.attributes();
-        // The check of quick-xml is quadratic: it compares each name with all before it.
-        all.with_checks(tag.attributes_raw().len() <= MAX_ATTRIBUTE_BYTES);
-        for attribute in all {
-            let attribute = attribute.map_err(|e| self.broken(&e.to_string()))?;
-            let local = attribute.key.local_name();
-            let name: &str = local.as_ref();
-            let full: &str = attribute.key.as_ref();
-            if full == "xmlns"
-                || full.starts_with("xmlns:")
-                || full.starts_with("xml:")
-                || matches!(name, "schemaLocation" | "noNamespaceSchemaLocation")
-            {
-                continue;
-            }
-            let value = attribute
-                .normalized_value(XmlVersion::Implicit1_0)
-                .map_err(|e| self.broken(&e.to_string()))?;
-            if !value.chars().all(is_xml) {
-                return Err(self.broken("a character that XML 1.0 does not have"));
-            }
-            out.push((name.to_owned(), value.into_owned()));
-            if out.len() > MAX_ATTRIBUTES {
-                return Err(self.broken("an element has too many attributes"));
-            }
-        }
-        Ok(out)
     }
 
     /// Returns the destination of a starting element and updates the path. Returns `None` after
@@ -405,18 +300,22 @@ impl Document<'_> {
     }
 
     /// Returns the destination of the root element.
+    ///
+    /// The root of a part of a document was checked with the document, which names it by an
+    /// attribute. A `contribution` is an OBJECT_REF there.
     fn root_place(&mut self, name: &str) -> Place {
-        let named = Cls::parse(&name.to_ascii_uppercase()).filter(|c| !c.is_primitive());
+        let named = class_named(name);
         let ty = if self.expected == Cls::ANY {
             named.unwrap_or(Cls::ANY)
         } else {
             self.expected
         };
-        // The names of attributes are names of other classes too: a `contribution` is an OBJECT_REF.
-        // They are root elements only in parts of a document, which have no namespaces of their own.
-        let is_document = self.namespaces.is_some();
-        let is_other = |named: &Cls| !named.is_a(ty) && !ty.is_a(*named);
-        self.other_class = named.filter(is_other).filter(|_| is_document);
+        if self.namespaces.is_some() && !may_be_root(name, ty) {
+            match named {
+                Some(named) => self.other_class = Some(named),
+                None => self.build.report(unknown_root(name, ty)),
+            }
+        }
         Place {
             parent: None,
             attr: None,
@@ -441,16 +340,13 @@ impl Document<'_> {
         attributes: &[(String, String)],
         before: usize,
     ) -> Option<Open> {
-        let value = |name: &str| {
-            attributes
-                .iter()
-                .find(|(n, _)| n == name)
-                .map(|(_, v)| v.trim())
-        };
-        // The value of `xsi:type` may have a prefix, such as `oe:DV_TEXT`.
-        let named = value("type").map(|t| t.rsplit(':').next().unwrap_or_default());
-        let is_root = place.parent.is_none();
-        let named = named.or_else(|| self.other_class.filter(|_| is_root).map(Cls::name));
+        let named = named_class(attributes);
+        let other = self.other_class.filter(|_| place.parent.is_none());
+        if let (Some(other), Some(_)) = (other, named) {
+            let name = other.name().to_ascii_lowercase();
+            self.build.report(unknown_root(&name, place.ty));
+        }
+        let named = named.or(other.map(Cls::name));
         let cls = self.build.class_of(place.ty, named)?;
         let attr = place.attr;
         let id = self.build.push_object(place.parent, attr, cls, named);
@@ -494,7 +390,7 @@ impl Document<'_> {
         match self.open.last_mut() {
             _ if self.skipping > 0 => {}
             Some(Open::Leaf { text: so_far, .. }) => so_far.push_str(text),
-            Some(Open::Object { .. }) if !blank => self.build.wrong_kind("elements", "a text"),
+            Some(Open::Object { .. }) if !blank => self.build.stray_text(text),
             None if !blank => return Err(self.broken("text outside of the root element")),
             _ => {}
         }
@@ -549,6 +445,48 @@ impl Document<'_> {
             ),
         }
     }
+}
+
+/// Returns the XML attributes of an element by local name, without namespaces and schema locations.
+///
+/// # Errors
+/// The rule that is broken.
+pub(super) fn attributes(tag: &BytesStart<'_>) -> Result<Vec<(String, String)>, String> {
+    let mut out = Vec::new();
+    let mut all = tag.attributes();
+    // The check of quick-xml is quadratic: it compares each name with all before it.
+    all.with_checks(tag.attributes_raw().len() <= MAX_ATTRIBUTE_BYTES);
+    for attribute in all {
+        let attribute = attribute.map_err(|e| e.to_string())?;
+        let local = attribute.key.local_name();
+        let name: &str = local.as_ref();
+        let full: &str = attribute.key.as_ref();
+        if full == "xmlns"
+            || full.starts_with("xmlns:")
+            || full.starts_with("xml:")
+            || matches!(name, "schemaLocation" | "noNamespaceSchemaLocation")
+        {
+            continue;
+        }
+        let value = attribute
+            .normalized_value(XmlVersion::Implicit1_0)
+            .map_err(|e| e.to_string())?;
+        if !value.chars().all(is_xml) {
+            return Err("a character that XML 1.0 does not have".to_owned());
+        }
+        out.push((name.to_owned(), value.into_owned()));
+        if out.len() > MAX_ATTRIBUTES {
+            return Err("an element has too many attributes".to_owned());
+        }
+    }
+    Ok(out)
+}
+
+/// Returns the class that an element names: the value of `xsi:type` without its prefix
+/// (`oe:DV_TEXT`).
+pub(super) fn named_class(attributes: &[(String, String)]) -> Option<&str> {
+    let (_, value) = attributes.iter().find(|(name, _)| name == "type")?;
+    value.trim().rsplit(':').next()
 }
 
 const ENTITIES: [(&str, char); 5] = [
