@@ -9,7 +9,9 @@ use super::http::Response;
 use super::ids::{check_addressable, is_version, select_version};
 use super::negotiate::{Return, choose, is_text_body};
 use super::time::iso;
-use super::validators::{check_if_match, definition_etag, definition_response};
+use super::validators::{
+    check_preconditions, definition_etag, definition_response, has_preconditions,
+};
 use crate::aql;
 use crate::diag::Severity;
 use crate::rm::json;
@@ -34,10 +36,10 @@ impl<R: Repository> Service<R> {
         let text = query_text(call)?;
         self.check_query(&text)?;
         let version = self.version_to_store(call, name).await?;
-        if call.request.header("If-Match").is_some() {
+        if has_preconditions(call.request) {
             let stored = self.definition(KIND, name, &version).await?;
             let etag = stored.as_ref().map(definition_etag);
-            check_if_match(call.request, etag.as_deref())?;
+            check_preconditions(call.request, etag.as_deref())?;
         }
         let definition = Definition {
             name: name.to_owned(),

@@ -15,7 +15,7 @@ use super::http::Response;
 use super::ids::{Target, VersionUid};
 use super::negotiate::{Return, choose};
 use super::owner::Owner;
-use super::validators::{check_if_match, not_modified, tags_etag};
+use super::validators::{check_preconditions, has_preconditions, not_modified, tags_etag};
 use crate::rm::class::Cls;
 use crate::rm::json::{self, elements, members, quote_into};
 use crate::store::repository::{ItemTag, ListPage, Repository, StoreError, TagList};
@@ -153,12 +153,12 @@ impl<R: Repository> Service<R> {
     ) -> Result<(), Failure> {
         // The tags are read here and compared again by the repository, in the transaction of the
         // change.
-        let expected = match call.request.header("If-Match") {
-            Some(_) => Some(self.tags_on(owner, &list.target).await?),
-            None => None,
+        let expected = match has_preconditions(call.request) {
+            true => Some(self.tags_on(owner, &list.target).await?),
+            false => None,
         };
         if let Some(tags) = &expected {
-            check_if_match(call.request, Some(&tags_etag(tags)))?;
+            check_preconditions(call.request, Some(&tags_etag(tags)))?;
         }
         self.repository
             .set_tags(owner.id(), list, expected.as_deref())
@@ -178,7 +178,7 @@ impl<R: Repository> Service<R> {
         let (owner, target) = self.tagged(call, what).await?;
         owner.check_tags_modifiable(what.kind)?;
         let before = self.tags_on(&owner, &target).await?;
-        check_if_match(call.request, Some(&tags_etag(&before)))?;
+        check_preconditions(call.request, Some(&tags_etag(&before)))?;
         let rest: Vec<ItemTag> = before
             .iter()
             .filter(|tag| tag.key != call.sub_param(1))

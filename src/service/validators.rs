@@ -66,26 +66,38 @@ pub(super) fn definition_response(
     validated(response, etag, &definition.created)
 }
 
-/// Checks an optional If-Match of a request for a resource that is not versioned. `current` is its
-/// entity tag, if it exists.
+/// Returns whether a request names states of the resource that it changes.
+pub(super) fn has_preconditions(request: &Request) -> bool {
+    ["If-Match", "If-None-Match"]
+        .iter()
+        .any(|name| request.header(name).is_some())
+}
+
+/// Checks the optional If-Match and If-None-Match of a change of a resource that is not versioned.
+/// `current` is its entity tag, if it exists.
 ///
 /// # Errors
-/// 412 with the current entity tag if the header has another one (RFC 9110 §13.1.1).
-pub(super) fn check_if_match(request: &Request, current: Option<&str>) -> Result<(), Failure> {
-    let Some(wanted) = IfMatch::from_headers(request) else {
-        return Ok(());
+/// 412, with the current entity tag if there is one: If-Match has another one (RFC 9110 §13.1.1), or
+/// If-None-Match has this one, or `*` (§13.1.2).
+pub(super) fn check_preconditions(request: &Request, current: Option<&str>) -> Result<(), Failure> {
+    let failed = |message: &str| {
+        let failure = Failure::new(412, message);
+        match current {
+            Some(current) => failure.header("ETag", format!("\"{current}\"")),
+            None => failure,
+        }
     };
-    match current {
-        Some(current) if wanted.includes(current) => Ok(()),
-        Some(current) => Err(Failure::new(
-            412,
+    match (IfMatch::from_headers(request), current) {
+        (Some(wanted), Some(current)) if !wanted.includes(current) => Err(failed(
             "If-Match names another state than the present one: read it again, and send its ETag",
-        )
-        .header("ETag", format!("\"{current}\""))),
-        None => Err(Failure::new(
-            412,
+        )),
+        (Some(_), None) => Err(failed(
             "If-Match is sent, but there is nothing here yet: leave the header out to create it",
         )),
+        (_, Some(current)) if none_match(request, current) => Err(failed(
+            "If-None-Match excludes the present state: leave the header out to replace it",
+        )),
+        _ => Ok(()),
     }
 }
 
@@ -93,21 +105,34 @@ pub(super) fn check_if_match(request: &Request, current: Option<&str>) -> Result
 mod tests {
     use super::*;
 
-    fn status(if_match: &str, current: Option<&str>) -> Option<u16> {
-        let request = Request::new("PUT", "/").with_header("If-Match", if_match);
-        check_if_match(&request, current)
+    fn status(header: &str, sent: &str, current: Option<&str>) -> Option<u16> {
+        let request = Request::new("PUT", "/").with_header(header, sent);
+        check_preconditions(&request, current)
             .err()
             .map(|failure| failure.status)
     }
 
     #[test]
     fn if_match_names_the_present_state() {
-        assert_eq!(check_if_match(&Request::new("PUT", "/"), None), Ok(()));
+        let request = Request::new("PUT", "/");
+        assert_eq!(check_preconditions(&request, None), Ok(()));
         for fitting in ["\"a\"", "W/\"a\"", "a", "*", "\"b\", \"a\""] {
-            assert_eq!(status(fitting, Some("a")), None, "{fitting}");
+            assert_eq!(status("If-Match", fitting, Some("a")), None, "{fitting}");
         }
-        assert_eq!(status("\"b\"", Some("a")), Some(412));
-        assert_eq!(status("*", None), Some(412));
+        assert_eq!(status("If-Match", "\"b\"", Some("a")), Some(412));
+        assert_eq!(status("If-Match", "*", None), Some(412));
+    }
+
+    #[test]
+    fn if_none_match_excludes_states() {
+        for (sent, current, expected) in [
+            ("*", None, None),
+            ("*", Some("a"), Some(412)),
+            ("\"b\"", Some("a"), None),
+            ("\"b\", \"a\"", Some("a"), Some(412)),
+        ] {
+            assert_eq!(status("If-None-Match", sent, current), expected, "{sent}");
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::http::Response;
 use super::ids::check_addressable;
 use super::negotiate::choose;
 use super::time::iso;
-use super::validators::{check_if_match, definition_etag, definition_response};
+use super::validators::{check_preconditions, definition_etag, definition_response};
 use crate::rm::json;
 use crate::store::repository::{Definition, DefinitionKind, Repository};
 use serde_json::{Value, json};
@@ -32,7 +32,7 @@ impl<R: Repository> Service<R> {
         drop(turn);
         check_url(&url, &set)?;
         let latest = self.latest_value_set(Some(call), &url).await?;
-        check_if_match(
+        check_preconditions(
             call.request,
             latest.as_ref().map(definition_etag).as_deref(),
         )?;
@@ -109,7 +109,7 @@ impl<R: Repository> Service<R> {
         if revisions.is_empty() {
             return Err(no_value_set());
         }
-        check_if_match(
+        check_preconditions(
             call.request,
             self.latest_value_set(Some(call), &url)
                 .await?

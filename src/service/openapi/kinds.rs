@@ -218,11 +218,11 @@ const TAGS_PUT: Kind = Kind::new(
     "Replace the item tags",
     &[200, 204, 404, 406, 409, 412],
 )
-.headers(&["Prefer", "If-Match"])
+.headers(&["Prefer", "If-Match", "If-None-Match"])
 .sends(JSON)
 .gives(JSON);
-const TAGS_DELETE: Kind =
-    Kind::new("tags delete", "Remove an item tag", &[204, 404, 409, 412]).headers(&["If-Match"]);
+const TAGS_DELETE: Kind = Kind::new("tags delete", "Remove an item tag", &[204, 404, 409, 412])
+    .headers(&["If-Match", "If-None-Match"]);
 const DELETE_DEFINITION: Kind = Kind::new(
     "delete definition",
     "Remove a definition, and count the removed versions",
@@ -261,7 +261,7 @@ const KINDS: &[(Operation, Kind)] = &[
         Operation::QueryStore,
         Kind::new("query store", "Store a query", &[200, 409, 412])
             .query(&["type"])
-            .headers(&["Prefer", "If-Match"])
+            .headers(&["Prefer", "If-Match", "If-None-Match"])
             .sends(TEXT)
             .gives(JSON),
     ),
@@ -503,7 +503,7 @@ const KINDS: &[(Operation, Kind)] = &[
     (
         Operation::ValueSetStore,
         Kind::new("value set store", "Store a value set", &[201, 204, 412])
-            .headers(&["If-Match"])
+            .headers(&["If-Match", "If-None-Match"])
             .sends(JSON),
     ),
     (
@@ -519,7 +519,7 @@ const KINDS: &[(Operation, Kind)] = &[
     (
         Operation::ValueSetDelete,
         Kind::new("value set delete", "Remove a value set", &[204, 404, 412])
-            .headers(&["If-Match"]),
+            .headers(&["If-Match", "If-None-Match"]),
     ),
     // Bulk loads, export and import.
     (
