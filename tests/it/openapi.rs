@@ -3,7 +3,9 @@
 
 use crate::rest::{Handler, Ticks, run_all};
 use aqlite::service::auth::{Caller, Denied};
-use aqlite::service::{Auth, Config, Environment, Limits, Request, Response, Service, operation};
+use aqlite::service::{
+    Auth, Config, Environment, Limits, Request, Response, Service, body_limit, operation,
+};
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::now_or_never;
 use serde_json::Value;
@@ -148,13 +150,16 @@ fn documented() -> (Seen, BTreeMap<String, String>, BTreeSet<String>) {
     (statuses, kinds, bodies)
 }
 
+/// The limit of bodies, which a new EHR does not reach when it is stored.
+const LIMIT: usize = 10_000;
+
 /// Sends requests to every operation that many of them must refuse.
 fn sweep(seen: &RefCell<Seen>, names: impl Iterator<Item = String>, bodies: &BTreeSet<String>) {
     let config = |auth| Config {
         auth,
         admin: true,
         limits: Limits {
-            body: 1_000,
+            body: LIMIT,
             ..Limits::default()
         },
         ..Config::default()
@@ -165,7 +170,6 @@ fn sweep(seen: &RefCell<Seen>, names: impl Iterator<Item = String>, bodies: &BTr
     );
     let mut environment = Ticks::new();
     let ehr = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
-    let too_large = "x".repeat(1_001);
     let stranger = Caller::with_roles("stranger", "", &[]);
     for name in names {
         let (method, pattern) = name.split_once(' ').unwrap();
@@ -185,10 +189,11 @@ fn sweep(seen: &RefCell<Seen>, names: impl Iterator<Item = String>, bodies: &BTr
                 || Request::new(method, &target).with_header("Prefer", "return=representation");
             let mut asks = vec![
                 request(),
-                Request::new(method, &format!("{target}?repeated=1&repeated=2")),
+                Request::new(method, &format!("{target}?unreadable=%FF")),
                 request().with_header("Accept", "application/x-nothing"),
             ];
             if bodies.contains(&name) || method != "GET" {
+                let too_large = "x".repeat(body_limit(&request(), LIMIT) + 1);
                 let types = [
                     ("image/png", "x"),
                     ("application/json", "{}"),
