@@ -177,7 +177,7 @@ impl<'k> Identifiers<'k> {
         let object = self.has_derived.then(|| derived_object(uid)).flatten();
         Replaced {
             ids: self,
-            // Whoever knows the name of a file could compute the id that is derived from it.
+            // Without the key, the derived id could be computed from the name of a file.
             object: object.map(|id| {
                 let pseudonym = self.key.uuid(&format!("object\u{0}{}", id.hyphenated()));
                 (id.as_u128(), pseudonym)

@@ -337,14 +337,15 @@ mod tests {
         };
         let answers = runtime.block_on(futures_util::future::join_all((0..200).map(insert)));
         assert!(answers.iter().all(Result::is_ok));
+        // A group is counted behind its answers.
+        drop(writer);
+        thread.join().unwrap();
         assert_eq!(metrics.batches(), 200);
         let text = metrics.text().unwrap();
         let groups = text
             .lines()
             .find_map(|line| line.strip_prefix("aqlite_write_groups_total "));
         assert!(groups.unwrap().parse::<u64>().unwrap() < 100, "{text}");
-        drop(writer);
-        thread.join().unwrap();
         std::fs::remove_file(folder).unwrap();
     }
 }

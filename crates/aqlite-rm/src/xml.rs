@@ -66,7 +66,8 @@ mod tests {
             ("foo", Cls::CLUSTER, false),
             ("composition", Cls::COMPOSITION, true),
             ("items", Cls::COMPOSITION, true),
-            ("data", Cls::COMPOSITION, false),
+            // The attribute of a VERSION.
+            ("data", Cls::COMPOSITION, true),
             ("foo", Cls::COMPOSITION, false),
         ] {
             let found = problems(&element(name), expected);
