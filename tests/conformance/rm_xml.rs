@@ -63,7 +63,8 @@ fn document(corpus: &Corpus, entry: &Value) -> Option<Case> {
 fn keeps(text: &str, class: Cls) -> Result<(), String> {
     let tree = xml::read(text, class).map_err(|findings| findings_text(&findings))?;
     let root = tree.root().ok_or("the tree is empty")?;
-    let written = xml::write(root, "version").map_err(|finding| finding.one_line())?;
+    let name = class.name().to_ascii_lowercase();
+    let written = xml::write(root, &name).map_err(|finding| finding.one_line())?;
     let again = xml::read(&written, class).map_err(|findings| findings_text(&findings))?;
     let through =
         json::read(&json::write(root), Cls::ANY).map_err(|findings| findings_text(&findings))?;
