@@ -10,7 +10,7 @@ use super::content::CheckedDocument;
 use super::error::Failure;
 use super::ids::VersionUid;
 use super::imported_form::wrapped;
-use super::members::Members;
+use super::members::{Members, in_member};
 use super::named_uids::name_version;
 use super::stored_size::StoredSize;
 use crate::document::{Known, NothingKnown, ObjectKind, Packed, pack};
@@ -180,6 +180,14 @@ impl ChangeSet {
     }
 }
 
+/// Returns an error about the change at an index, with its place in a contribution.
+fn failure_of_change(is_contribution: bool, index: usize, failure: Failure) -> Failure {
+    match is_contribution {
+        true => in_member(index, failure),
+        false => failure,
+    }
+}
+
 impl<R: Repository> Service<R> {
     /// Packs, verifies and commits a change set.
     pub(crate) async fn commit(
@@ -241,13 +249,13 @@ impl<R: Repository> Service<R> {
             .filter(|_| set.creates_ehr)
             .map(|status| self.new_ehr(&set.ehr_id, &time, status));
         let (object, outcome) = set.recorded(call, &contribution_uid);
-        let members = set.members();
+        let is_contribution = set.is_contribution;
         let (changes, ehr_id) = (set.changes, set.ehr_id);
         let mut size = StoredSize::new(call);
         let (versions, trees) = self
             .make_versions(
                 call,
-                (changes, &members, &mut size),
+                (changes, is_contribution, &mut size),
                 (&ehr_id, &contribution_uid, &time),
             )
             .await?;
@@ -275,19 +283,19 @@ impl<R: Repository> Service<R> {
     async fn make_versions(
         &self,
         call: &Call<'_>,
-        (changes, members, total): (Vec<Change>, &Members, &mut StoredSize),
+        (changes, is_contribution, total): (Vec<Change>, bool, &mut StoredSize),
         (ehr_id, contribution_uid, time): (&str, &str, &str),
     ) -> Result<(Vec<Version>, Vec<Tree>), Failure> {
         let (mut versions, mut trees) = (Vec::new(), Vec::new());
         let mut unpaused = 0;
         for (index, change) in changes.into_iter().enumerate() {
-            let in_member = |failure| members.failure_at(index, failure);
+            let in_place = |failure| failure_of_change(is_contribution, index, failure);
             unpaused += change.size() + VERSION;
             if unpaused > LARGE {
                 unpaused = 0;
                 call.pause().await;
             }
-            let envelope = call.envelope(&change.audit).map_err(in_member)?;
+            let envelope = call.envelope(&change.audit).map_err(in_place)?;
             let mut envelope = envelope.version.clone();
             name(
                 &mut envelope,
@@ -298,7 +306,7 @@ impl<R: Repository> Service<R> {
             let turn = call.turn(change.size()).await?;
             let (version, tree) = self
                 .version_of(ehr_id, contribution_uid, time, envelope, change)
-                .map_err(in_member)?;
+                .map_err(in_place)?;
             // Other requests run between two documents of a contribution.
             drop(turn);
             total.add(&tree)?;
@@ -451,9 +459,9 @@ impl<R: Repository> Service<R> {
         {
             return Err(call.caller.refused(call.permission));
         }
-        let (members, mut before) = (set.members(), None);
+        let mut before = None;
         for (index, change) in set.changes.iter().enumerate() {
-            let in_member = |failure| members.failure_at(index, failure);
+            let in_place = |failure| failure_of_change(set.is_contribution, index, failure);
             let permission = change.permission();
             let unrestricted = call
                 .caller
@@ -462,11 +470,11 @@ impl<R: Repository> Service<R> {
             // templates.
             let Err(refusal) = unrestricted else {
                 let kept = self.check_subject_kept(call, set, change).await;
-                kept.map_err(in_member)?;
+                kept.map_err(in_place)?;
                 continue;
             };
             if change.kind != ObjectKind::Composition {
-                return Err(in_member(refusal));
+                return Err(in_place(refusal));
             }
             let before = match &mut before {
                 Some(read) => read,
@@ -480,7 +488,7 @@ impl<R: Repository> Service<R> {
             for template in before.into_iter().chain(after) {
                 let subject = Subject::from_name(template.as_deref());
                 let permitted = call.caller.within(permission, subject, &set.ehr_id);
-                permitted.map_err(in_member)?;
+                permitted.map_err(in_place)?;
             }
         }
         Ok(())

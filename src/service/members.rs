@@ -42,15 +42,6 @@ impl Members {
         });
     }
 
-    /// Returns an error about the member at an index, with its place.
-    pub fn failure_at(&self, index: usize, failure: Failure) -> Failure {
-        if self.0.is_empty() {
-            failure
-        } else {
-            in_member(index, failure)
-        }
-    }
-
     /// Returns an error of a repository, with the place of the member that it rejects.
     pub fn failure_of_store(&self, error: StoreError) -> Failure {
         let rejected = self.rejected(&error);
