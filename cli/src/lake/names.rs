@@ -1,5 +1,7 @@
 //! The names of the files of a lake. Files with other names belong to the user.
 
+use super::state::STATE;
+
 /// Returns whether a file of `VIEW/data` has a name that a sync gives, such as
 /// `00000001-0001.parquet`.
 pub fn is_data(name: &str) -> bool {
@@ -32,7 +34,7 @@ pub fn is_index(name: &str) -> bool {
 
 /// Returns whether a file of `_aqlite` is the state.
 pub fn is_state(name: &str) -> bool {
-    name == "state.json"
+    STATE.rsplit('/').next() == Some(name)
 }
 
 fn is_number(digits: &str, least: usize) -> bool {

@@ -387,9 +387,11 @@ impl Summary {
 
     /// Returns whether the dataset stays as it is.
     pub fn is_empty(&self) -> bool {
-        self.rows == 0
-            && self.removed_ehrs + self.removed_objects + self.rewritten_files == 0
-            && !self.is_held()
+        !self.has_changes() && !self.is_held()
+    }
+
+    fn has_changes(&self) -> bool {
+        self.rows > 0 || self.removed_ehrs + self.removed_objects + self.rewritten_files > 0
     }
 
     /// Returns whether rows stay only because documents could not be read.
@@ -399,12 +401,10 @@ impl Summary {
 
     /// Returns the words of the summary.
     pub fn text(&self, is_dry: bool) -> String {
-        let changes = self.removed_ehrs + self.removed_objects + self.rewritten_files;
-        let is_empty = self.rows == 0 && changes == 0;
         let new_rows = self.rows.saturating_sub(self.deleted as u64);
-        let mut parts = match is_empty {
-            true => vec![String::from("no changes")],
-            false => vec![format!("{new_rows} rows of {} compositions", self.changed)],
+        let mut parts = match self.has_changes() {
+            true => vec![format!("{new_rows} rows of {} compositions", self.changed)],
+            false => vec![String::from("no changes")],
         };
         if self.deleted > 0 {
             parts.push(format!("{} deleted compositions", self.deleted));
