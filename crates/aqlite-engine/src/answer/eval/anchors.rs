@@ -146,8 +146,8 @@ impl Comparison {
 }
 
 impl<'p> Anchors<'p> {
-    /// Returns the conjuncts that concern each anchor alone, and whether these are all conjuncts of
-    /// WHERE.
+    /// Returns the conjuncts of WHERE that concern each anchor alone, and whether these are all of
+    /// them.
     pub fn split(&self, plan: &'p Plan) -> (Vec<Vec<Conjunct<'p>>>, bool) {
         let mut per_anchor: Vec<Vec<Conjunct<'p>>> =
             self.entries.iter().map(|_| Vec::new()).collect();
