@@ -181,6 +181,7 @@ test("added files are reported and stay after a reload", () =>
     await settled(page);
     await page.reload();
     await ready(page);
+    await page.click("#tab-query");
     await run(page, count);
     assert.equal(Number((await row(page, 0))[0]), before + 1);
   }));

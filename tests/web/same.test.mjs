@@ -174,7 +174,15 @@ function repeated(text) {
   return text.replace(/%\{(\d+) ([^}]*)\}/g, (_, number, unit) => unit.repeat(Number(number)));
 }
 
+/** Returns as many FOLDERs inside one another as `@folders 60` says. */
+function nestedFolders(count) {
+  const folder =
+    '{"_type":"FOLDER","archetype_node_id":"openEHR-EHR-FOLDER.generic.v1","name":{"_type":"DV_TEXT","value":"ward"}';
+  return `${`${folder},"folders":[`.repeat(count - 1)}${folder}}${"]}".repeat(count - 1)}`;
+}
+
 function bodyOf(text, fill) {
+  if (text.startsWith("@folders ")) return nestedFolders(Number(text.slice("@folders ".length)));
   if (text.startsWith("@")) {
     const [file, change = ""] = text.slice(1).split(" with ");
     const whole = readFileSync(join(folder, file.trim()), "utf8");

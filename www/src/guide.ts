@@ -207,7 +207,10 @@ export class GuideView {
     this.#new.addEventListener("click", () => void this.#write());
     this.#language.addEventListener(
       "change",
-      () => void this.#changing(() => this.#describe(this.#language.value, this.#entered ?? null)),
+      () =>
+        void this.#changing(async () => {
+          await this.#describe(this.#language.value, this.#entered ?? null);
+        }),
     );
     this.#file.addEventListener(
       "change",
