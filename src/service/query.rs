@@ -470,6 +470,7 @@ impl<R: Repository> Service<R> {
             run: begin(),
             begin: &begin,
             ehr: plan.scan().ehr(),
+            waits: plan.query().paths.len() >= MANY_PATHS,
             seen: false,
             reading: self.read_budget(call),
             before: None,
@@ -535,6 +536,11 @@ fn cut_to_page(result: &mut ResultSet, default_page: Option<u64>) -> bool {
     more
 }
 
+/// The number of paths from which a query pauses before its first batch. The paths of one row are
+/// evaluated without a pause, so several such queries whose data arrive together would delay other
+/// requests by the sum of their rows.
+const MANY_PATHS: usize = 64;
+
 /// A sink that runs one query over the batches of a scan.
 struct OneQuery<'r, 'c, 'a> {
     call: &'c Call<'a>,
@@ -543,6 +549,8 @@ struct OneQuery<'r, 'c, 'a> {
     begin: &'c dyn Fn() -> Run<'r>,
     /// The EHR to which the query is restricted.
     ehr: Option<&'r str>,
+    /// Whether the run pauses before its first batch.
+    waits: bool,
     /// Whether that EHR was in a batch.
     seen: bool,
     reading: ReadBudget,
@@ -552,6 +560,9 @@ struct OneQuery<'r, 'c, 'a> {
 
 impl BatchSink for OneQuery<'_, '_, '_> {
     fn take(&mut self, batch: &Batch) -> Progress {
+        if std::mem::take(&mut self.waits) {
+            return Progress::Paused;
+        }
         self.seen |= self.ehr.is_some_and(|ehr| batch.ehr_number(ehr).is_some());
         let progress = self.run.advance(batch);
         if self.reading.hold(self.run.footprint(), self.call.clock()) {

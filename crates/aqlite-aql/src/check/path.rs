@@ -12,6 +12,7 @@ use crate::token::{Escapes, is_archetype_id, is_node_code, regex_body, unescape}
 use aqlite_engine::answer::compile_pattern;
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::diag::Span;
+use aqlite_rm::time::Temporal;
 use std::sync::Arc;
 
 /// The most attributes that a message lists.
@@ -235,6 +236,8 @@ impl Checker<'_> {
         if all.len() == 1 {
             all.pop()
         } else {
+            // A conjunct that fails ends the evaluation, so the cheap ones are first.
+            all.sort_by_key(cost);
             Some(Predicate::And(all))
         }
     }
@@ -431,5 +434,28 @@ fn pinned(node: &ast::NodePredicate) -> Option<Cls> {
         archetype_class(id)
     } else {
         None
+    }
+}
+
+/// Returns the rank of a predicate by the time that it takes for one node: equality of plain texts
+/// reads at most their bytes, temporal values are parsed, and regular expressions are run.
+fn cost(predicate: &Predicate) -> u8 {
+    match predicate {
+        Predicate::NodeId(_) => 0,
+        Predicate::Compare(_, CompareOp::Eq | CompareOp::Ne, PredicateValue::Literal(literal)) => {
+            match literal {
+                Literal::Text(text) | Literal::Untyped(text)
+                    if Temporal::classify(text).is_some() =>
+                {
+                    2
+                }
+                _ => 1,
+            }
+        }
+        Predicate::Compare(..) => 2,
+        Predicate::Regex(..) => 3,
+        Predicate::And(terms) | Predicate::Or(terms) => {
+            terms.iter().map(cost).max().unwrap_or_default()
+        }
     }
 }
