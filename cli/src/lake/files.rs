@@ -2,6 +2,7 @@
 
 use super::changes::SyncContext;
 use super::columns::{Columns, LAKE};
+use super::names;
 use super::pseudonym::Identifiers;
 use super::row::borrowed;
 use super::state::DataFile;
@@ -172,7 +173,7 @@ impl<'w> FileWriter<'w> {
         file.parts.push(rest);
         self.written += 1;
         let SyncContext { view, sync, .. } = self.context;
-        let name = format!("{}/data/{sync:08}-{:04}.parquet", view.name, self.written);
+        let name = names::DATA.name(&view.name, &[sync, self.written]);
         let stored = self.context.storage.write_parts(&name, file.parts)?;
         self.files.push(DataFile::new(stored, file.rows));
         Ok(())

@@ -7,6 +7,7 @@
 
 mod schema;
 
+use super::names;
 use super::state::{DataFile, Extent, IcebergState, Manifest, Snapshot, ViewState, now_millis};
 use super::storage::Storage;
 use crate::outcome::Failure;
@@ -38,16 +39,6 @@ pub struct TableChange<'c> {
     pub added: Option<&'c [DataFile]>,
     /// Whether the types of columns are others than before.
     pub is_new_schema: bool,
-}
-
-/// Returns the name of a metadata file.
-pub fn metadata_name(view: &str, version: u64) -> String {
-    format!("{view}/metadata/v{version}.metadata.json")
-}
-
-/// Returns the name of the file that names the newest metadata.
-pub fn hint_name(view: &str) -> String {
-    format!("{view}/metadata/version-hint.text")
 }
 
 /// Writes manifests and metadata. The table is the old one until [`publish`].
@@ -97,7 +88,7 @@ pub fn write(
     let metadata = metadata(storage, change.view, &state, &schema);
     let text = serde_json::to_vec_pretty(&metadata);
     let text = text.map_err(|error| Failure::Data(error.to_string()))?;
-    storage.write(&metadata_name(change.view, state.version), text)?;
+    storage.write(&names::METADATA.name(change.view, &[state.version]), text)?;
     Ok(state)
 }
 
@@ -106,7 +97,10 @@ pub fn write(
 /// # Errors
 /// If the file that names them cannot be written.
 pub fn publish(storage: &Storage, view: &str, state: &ViewState) -> Result<(), Failure> {
-    let (name, version) = (hint_name(view), state.iceberg.version.to_string());
+    let (name, version) = (
+        names::HINT.name(view, &[]),
+        state.iceberg.version.to_string(),
+    );
     if version == "0" || storage.read(&name)?.as_deref() == Some(version.as_bytes()) {
         return Ok(());
     }
@@ -130,7 +124,7 @@ fn write_manifest(
     ];
     let entries = files.iter().map(|file| entry(storage, change.sync, file));
     let bytes = avro(ENTRIES, &properties, entries)?;
-    let name = format!("{}/metadata/{:08}-m0.avro", change.view, change.sync);
+    let name = names::MANIFEST.name(change.view, &[change.sync]);
     let written = storage.write(&name, bytes)?;
     Ok(Manifest {
         name,
@@ -201,7 +195,7 @@ fn write_list(
         ("sequence-number", change.sync.to_string()),
     ];
     let bytes = avro(MANIFESTS, &properties, rows)?;
-    let name = format!("{}/metadata/{:08}-list.avro", change.view, change.sync);
+    let name = names::LIST.name(change.view, &[change.sync]);
     storage.write(&name, bytes)?;
     Ok(name)
 }

@@ -1,44 +1,186 @@
-//! The names of the files of a lake. Files with other names belong to the user.
+//! The names of the files of a lake. Each kind of file has one pattern, which both writes and
+//! recognizes its names. Files with other names belong to the user.
 
-use super::state::STATE;
+/// The file of the state.
+pub const STATE: &str = "_aqlite/state.json";
 
-/// Returns whether a file of `VIEW/data` has a name that a sync gives, such as
-/// `00000001-0001.parquet`.
-pub fn is_data(name: &str) -> bool {
-    let numbers = name.strip_suffix(".parquet");
-    let numbers = numbers.and_then(|name| name.split_once('-'));
-    numbers.is_some_and(|(sync, file)| is_number(sync, 8) && is_number(file, 4))
+/// The file that a sync locks.
+pub const LOCK: &str = "_aqlite/lock";
+
+/// The folder of the state.
+pub const OWN: &str = "_aqlite";
+
+/// The data files of a view, in `VIEW/data`.
+pub const DATA: Pattern = Pattern {
+    folder: "data",
+    parts: &[
+        SYNC,
+        Part::Text("-"),
+        Part::Digits(4),
+        Part::Text(".parquet"),
+    ],
+};
+
+/// The metadata of tables of Apache Iceberg, in `VIEW/metadata`.
+pub const METADATA: Pattern = Pattern {
+    folder: "metadata",
+    parts: &[
+        Part::Text("v"),
+        Part::Digits(1),
+        Part::Text(".metadata.json"),
+    ],
+};
+
+/// The lists of manifests of a table.
+pub const LIST: Pattern = Pattern {
+    folder: "metadata",
+    parts: &[SYNC, Part::Text("-list.avro")],
+};
+
+/// The manifests of a table.
+pub const MANIFEST: Pattern = Pattern {
+    folder: "metadata",
+    parts: &[SYNC, Part::Text("-m0.avro")],
+};
+
+/// The file that names the newest metadata of a table.
+pub const HINT: Pattern = Pattern {
+    folder: "metadata",
+    parts: &[Part::Text("version-hint.text")],
+};
+
+/// The indexes of objects. They have one folder for all views.
+pub const INDEX: Pattern = Pattern {
+    folder: "_aqlite/objects",
+    parts: &[Part::View, Part::Text("-"), SYNC, Part::Text(".index")],
+};
+
+/// The patterns of files in the folder of a view.
+const OF_VIEW: [Pattern; 5] = [DATA, METADATA, LIST, MANIFEST, HINT];
+
+/// The patterns of files in folders of the lake.
+const OF_LAKE: [Pattern; 1] = [INDEX];
+
+/// The number of a sync.
+const SYNC: Part = Part::Digits(8);
+
+/// The names of a kind of file.
+#[derive(Clone, Copy, Debug)]
+pub struct Pattern {
+    /// The folder: that of the lake if a part is the view, else one in the folder of the view.
+    folder: &'static str,
+    parts: &'static [Part],
 }
 
-/// Returns whether a file of `VIEW/metadata` has a name that a sync gives, such as `v1.metadata.json`.
-pub fn is_metadata(name: &str) -> bool {
-    let version = name.strip_prefix('v');
-    let version = version.and_then(|name| name.strip_suffix(".metadata.json"));
-    let avro = name.strip_suffix(".avro");
-    let avro = avro.and_then(|name| name.split_once('-'));
-    name == "version-hint.text"
-        || version.is_some_and(|version| is_number(version, 1))
-        || avro.is_some_and(|(sync, kind)| is_number(sync, 8) && KINDS.contains(&kind))
+/// A part of a name.
+#[derive(Clone, Copy, Debug)]
+enum Part {
+    /// A text.
+    Text(&'static str),
+    /// A number with this many digits, or more if it is larger.
+    Digits(usize),
+    /// The name of the view.
+    View,
 }
 
-/// The kinds of files of Avro: lists of manifests, and manifests.
-const KINDS: [&str; 2] = ["list", "m0"];
-
-/// Returns whether a file of `_aqlite/objects` has a name that a sync gives, such as
-/// `VIEW-00000001.index`.
-pub fn is_index(name: &str) -> bool {
-    let sync = name.strip_suffix(".index");
-    let sync = sync.and_then(|name| name.rsplit_once('-'));
-    sync.is_some_and(|(_, sync)| is_number(sync, 8))
+/// A folder of the lake, with the patterns of the files that belong to it.
+#[derive(Debug)]
+pub struct OwnFolder {
+    /// The name in the lake.
+    pub name: String,
+    patterns: Vec<Pattern>,
 }
 
-/// Returns whether a file of `_aqlite` is the state.
+impl Pattern {
+    /// Returns the name of a file in the lake. `numbers` are those of the pattern, in its order.
+    pub fn name(&self, view: &str, numbers: &[u64]) -> String {
+        let (mut name, mut numbers) = (self.folder_of(view), numbers.iter());
+        name.push('/');
+        for part in self.parts {
+            match part {
+                Part::Text(text) => name.push_str(text),
+                Part::View => name.push_str(view),
+                Part::Digits(least) => {
+                    let number = numbers.next().copied().unwrap_or_default();
+                    name.push_str(&format!("{number:0least$}"));
+                }
+            }
+        }
+        name
+    }
+
+    fn folder_of(&self, view: &str) -> String {
+        let is_of_lake = self.folder.starts_with(OWN);
+        match is_of_lake {
+            true => self.folder.to_owned(),
+            false => format!("{view}/{}", self.folder),
+        }
+    }
+
+    /// Returns whether a name without its folder is one of these.
+    fn has(&self, name: &str) -> bool {
+        matches(self.parts, name)
+    }
+}
+
+impl OwnFolder {
+    /// Returns the folders of a view.
+    pub fn of_view(view: &str) -> Vec<OwnFolder> {
+        folders(view, &OF_VIEW)
+    }
+
+    /// Returns the folders that all views share.
+    pub fn of_lake() -> Vec<OwnFolder> {
+        folders("", &OF_LAKE)
+    }
+
+    /// Returns whether a file of the folder has a name that a sync gives. `name` is the one in the
+    /// folder.
+    pub fn has(&self, name: &str) -> bool {
+        self.patterns.iter().any(|pattern| pattern.has(name))
+    }
+}
+
+/// Returns whether a file in the folder of the state is the state.
 pub fn is_state(name: &str) -> bool {
     STATE.rsplit('/').next() == Some(name)
 }
 
-fn is_number(digits: &str, least: usize) -> bool {
-    digits.len() >= least && digits.bytes().all(|byte| byte.is_ascii_digit())
+fn folders(view: &str, patterns: &[Pattern]) -> Vec<OwnFolder> {
+    let mut found: Vec<OwnFolder> = Vec::new();
+    for pattern in patterns {
+        let name = pattern.folder_of(view);
+        match found.iter_mut().find(|folder| folder.name == name) {
+            Some(folder) => folder.patterns.push(*pattern),
+            None => found.push(OwnFolder {
+                name,
+                patterns: vec![*pattern],
+            }),
+        }
+    }
+    found
+}
+
+/// Returns whether a text consists of these parts. A number ends at the first other character, because
+/// no text behind one begins with a digit.
+fn matches(parts: &[Part], text: &str) -> bool {
+    let Some((part, rest)) = parts.split_first() else {
+        return text.is_empty();
+    };
+    match part {
+        Part::Text(expected) => text
+            .strip_prefix(expected)
+            .is_some_and(|text| matches(rest, text)),
+        Part::Digits(least) => {
+            let behind = text.trim_start_matches(|c: char| c.is_ascii_digit());
+            text.len() - behind.len() >= *least && matches(rest, behind)
+        }
+        // The name of a view may have any of the texts and digits that follow it.
+        Part::View => text
+            .char_indices()
+            .skip(1)
+            .any(|(at, _)| matches(rest, text.get(at..).unwrap_or_default())),
+    }
 }
 
 #[cfg(test)]
@@ -46,24 +188,51 @@ mod tests {
     use super::*;
 
     #[test]
+    fn each_pattern_recognizes_the_names_that_it_writes() {
+        for (pattern, view, numbers, expected) in [
+            (DATA, "v", &[1, 2][..], "v/data/00000001-0002.parquet"),
+            (
+                DATA,
+                "v",
+                &[123_456_789, 12_345],
+                "v/data/123456789-12345.parquet",
+            ),
+            (METADATA, "v", &[12], "v/metadata/v12.metadata.json"),
+            (LIST, "v", &[3], "v/metadata/00000003-list.avro"),
+            (MANIFEST, "v", &[3], "v/metadata/00000003-m0.avro"),
+            (HINT, "v", &[], "v/metadata/version-hint.text"),
+            (INDEX, "a-1-b", &[1], "_aqlite/objects/a-1-b-00000001.index"),
+        ] {
+            let name = pattern.name(view, numbers);
+            assert_eq!(name, expected);
+            let mut folders = OwnFolder::of_view(view);
+            folders.extend(OwnFolder::of_lake());
+            let (folder, file) = name.rsplit_once('/').unwrap();
+            let own: Vec<&OwnFolder> = folders.iter().filter(|one| one.has(file)).collect();
+            assert_eq!(own.len(), 1, "{name}");
+            assert_eq!(own[0].name, folder);
+        }
+        assert!(is_state("state.json") && !is_state("lock"));
+    }
+
+    #[test]
     fn names_of_the_user_are_not_those_of_a_sync() {
-        assert!(is_data("00000001-0001.parquet") && is_data("123456789-12345.parquet"));
-        assert!(is_metadata("v12.metadata.json") && is_metadata("version-hint.text"));
-        assert!(is_metadata("00000003-list.avro") && is_index("a-b-00000001.index"));
+        let mut folders = OwnFolder::of_view("v");
+        folders.extend(OwnFolder::of_lake());
         for name in [
+            "",
             "notes.txt",
             "1-1.parquet",
             "part-0001.parquet",
             "00000001.parquet",
-        ] {
-            assert!(!is_data(name), "{name}");
-        }
-        for name in [
+            "00000001-0001.parquet.bak",
             "v.metadata.json",
             "00000001-mine.avro",
-            "00000001-0001.parquet",
+            "-00000001.index",
+            "a-1.index",
         ] {
-            assert!(!is_metadata(name), "{name}");
+            let own = folders.iter().find(|folder| folder.has(name));
+            assert!(own.is_none(), "{name}: {own:?}");
         }
     }
 }

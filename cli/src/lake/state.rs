@@ -1,5 +1,6 @@
 //! The state of a lake: one file, which is written last. Only what it names belongs to the lake.
 
+use super::names::{self, OwnFolder, STATE};
 use super::objects::Objects;
 use super::storage::{Storage, StoredFile};
 use crate::outcome::Failure;
@@ -7,9 +8,6 @@ use aqlite::arrow::ColumnTypes;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::time::{SystemTime, UNIX_EPOCH};
-
-/// The file of the state.
-pub const STATE: &str = "_aqlite/state.json";
 
 /// The form of the state and of the index of objects. A newer release may write another one.
 const FORM: u32 = 2;
@@ -221,8 +219,8 @@ impl ViewState {
     /// If one is missing or has another size.
     pub fn check_files(&self, view: &str, storage: &Storage) -> Result<(), Failure> {
         let mut sizes: HashMap<String, u64> = HashMap::new();
-        for folder in [format!("{view}/data"), format!("{view}/metadata")] {
-            let files = storage.list(&folder)?.into_iter();
+        for folder in OwnFolder::of_view(view) {
+            let files = storage.list(&folder.name)?.into_iter();
             sizes.extend(files.map(|file| (file.name, file.bytes)));
         }
         let data = self.files.iter().map(|file| (&file.name, Some(file.bytes)));
@@ -251,17 +249,17 @@ impl ViewState {
 
     /// Returns the names of all files that belong to the view.
     pub fn names(&self, view: &str) -> Vec<String> {
-        let mut names: Vec<String> = self.files.iter().map(|file| file.name.clone()).collect();
-        names.extend(self.objects.iter().map(|file| file.name.clone()));
+        let mut all: Vec<String> = self.files.iter().map(|file| file.name.clone()).collect();
+        all.extend(self.objects.iter().map(|file| file.name.clone()));
         let iceberg = &self.iceberg;
-        names.extend(iceberg.manifests.iter().map(|file| file.name.clone()));
-        names.extend(iceberg.snapshots.iter().map(|one| one.list.clone()));
+        all.extend(iceberg.manifests.iter().map(|file| file.name.clone()));
+        all.extend(iceberg.snapshots.iter().map(|one| one.list.clone()));
         // A dataset without rows, written anew, has no table yet.
         if iceberg.version > 0 {
-            names.push(super::iceberg::metadata_name(view, iceberg.version));
-            names.push(super::iceberg::hint_name(view));
+            all.push(names::METADATA.name(view, &[iceberg.version]));
+            all.push(names::HINT.name(view, &[]));
         }
-        names
+        all
     }
 }
 

@@ -1,5 +1,6 @@
 //! The place of a lake: a folder, or a prefix of a bucket.
 
+use super::names::{LOCK, OWN};
 use crate::outcome::Failure;
 use futures_util::TryStreamExt;
 use object_store::aws::AmazonS3Builder;
@@ -11,9 +12,6 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::runtime::{Builder, Runtime};
-
-/// The file that a sync of a folder locks.
-const LOCK: &str = "_aqlite/lock";
 
 /// The place of a lake. Names of files are relative to it, with `/` between their parts.
 pub struct Storage {
@@ -64,7 +62,7 @@ impl Storage {
             return Storage::new(Arc::new(InMemory::new()), Key::default(), url, None);
         }
         if !is_dry {
-            std::fs::create_dir_all(folder.join("_aqlite")).map_err(failed)?;
+            std::fs::create_dir_all(folder.join(OWN)).map_err(failed)?;
         }
         let folder = folder.canonicalize().map_err(failed)?;
         let store = LocalFileSystem::new_with_prefix(&folder);
@@ -257,7 +255,11 @@ impl Storage {
     ///
     /// # Errors
     /// If a file cannot be removed.
-    pub fn remove_incomplete(&self, folder: &str, is_own: fn(&str) -> bool) -> Result<(), Failure> {
+    pub fn remove_incomplete(
+        &self,
+        folder: &str,
+        is_own: &dyn Fn(&str) -> bool,
+    ) -> Result<(), Failure> {
         let Some(place) = &self.folder else {
             return Ok(());
         };
@@ -460,9 +462,9 @@ mod tests {
             std::fs::write(data.join(name), "rows").unwrap();
         }
         second
-            .remove_incomplete("v/data", |name| name != "foreign")
+            .remove_incomplete("v/data", &|name| name != "foreign")
             .unwrap();
-        second.remove_incomplete("absent", |_| true).unwrap();
+        second.remove_incomplete("absent", &|_| true).unwrap();
         let left = std::fs::read_dir(&data).unwrap();
         let mut left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
         left.sort();

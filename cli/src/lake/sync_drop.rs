@@ -1,7 +1,7 @@
 //! The folders of a lake: which belong to a view, and which files a sync removes.
 
 use super::iceberg;
-use super::names;
+use super::names::{self, OwnFolder};
 use super::state::{LakeState, ViewState};
 use super::storage::Storage;
 use super::sync::SyncOptions;
@@ -9,14 +9,6 @@ use super::sync_views::SyncView;
 use crate::outcome::Failure;
 use std::collections::HashSet;
 use std::io::Write;
-
-/// Returns whether a sync gives files such a name.
-type IsOwnName = fn(&str) -> bool;
-
-/// The parts of the folder of a view, with the names of files that a sync gives.
-const PARTS: [(&str, IsOwnName); 2] = [("data", names::is_data), ("metadata", names::is_metadata)];
-
-const INDEXES: &str = "_aqlite/objects";
 
 /// Checks the names of views against those of the lake.
 ///
@@ -105,8 +97,8 @@ pub fn reserve(
         .map(|view| view.name.clone())
         .collect();
     for view in &new {
-        for (part, _) in PARTS {
-            let files = storage.list(&format!("{view}/{part}"))?;
+        for folder in OwnFolder::of_view(view) {
+            let files = storage.list(&folder.name)?;
             if let Some(file) = files.first() {
                 return Err(Failure::Data(format!(
                     "{} exists, and belongs to no dataset of the lake: choose another name for the view `{view}`, or move the files of this folder away",
@@ -132,20 +124,20 @@ pub fn reserve(
 /// If a file cannot be removed.
 pub fn clean(storage: &Storage, state: &LakeState) -> Result<(), Failure> {
     let mut named: HashSet<String> = HashSet::new();
-    let mut folders = vec![(String::from(INDEXES), names::is_index as fn(&str) -> bool)];
+    let mut folders = OwnFolder::of_lake();
     for (view, of_view) in &state.views {
         named.extend(of_view.names(view));
         // The last sync may have been killed between its state and the hint of a table.
         iceberg::publish(storage, view, of_view)?;
-        folders.extend(PARTS.map(|(part, is_own)| (format!("{view}/{part}"), is_own)));
+        folders.extend(OwnFolder::of_view(view));
     }
-    storage.remove_incomplete("_aqlite", names::is_state)?;
-    for (folder, is_own) in folders {
-        storage.remove_incomplete(&folder, is_own)?;
-        for file in storage.list(&folder)? {
-            let name = file.name.strip_prefix(&folder);
+    storage.remove_incomplete(names::OWN, &names::is_state)?;
+    for folder in folders {
+        storage.remove_incomplete(&folder.name, &|name| folder.has(name))?;
+        for file in storage.list(&folder.name)? {
+            let name = file.name.strip_prefix(&folder.name);
             let name = name.and_then(|name| name.strip_prefix('/'));
-            if name.is_some_and(is_own) && !named.contains(&file.name) {
+            if name.is_some_and(|name| folder.has(name)) && !named.contains(&file.name) {
                 storage.remove(&file.name)?;
             }
         }

@@ -4,6 +4,7 @@ use super::changes::{Changes, Found, HELD_BYTES, SyncContext};
 use super::columns::Columns;
 use super::files::{FileWriter, Removed, holds, names_id, schema_of};
 use super::iceberg::{self, TableChange};
+use super::names;
 use super::objects::{Objects, checksum};
 use super::pseudonym::Identifiers;
 use super::source::{Source, Touched, columns_of};
@@ -363,7 +364,7 @@ impl ViewSync<'_> {
 
     fn write_objects(&self, state: &mut ViewState, objects: &Objects) -> Result<(), Failure> {
         let bytes = objects.bytes();
-        let name = format!("_aqlite/objects/{}-{:08}.index", self.view.name, state.sync);
+        let name = names::INDEX.name(&self.view.name, &[state.sync]);
         let checksum = checksum(&bytes);
         self.storage.write(&name, bytes)?;
         state.objects = Some(ObjectsFile { name, checksum });
