@@ -6,6 +6,7 @@ mod database;
 mod ehrs;
 mod files;
 mod iceberg;
+mod issued;
 mod names;
 mod objects;
 mod pseudonym;
@@ -17,6 +18,7 @@ mod sync;
 mod sync_drop;
 mod sync_view;
 mod sync_views;
+mod tokens;
 mod views;
 
 use crate::example::read_template;

@@ -174,6 +174,7 @@ impl<'c> Changes<'c> {
         let all: Vec<Row<'_>> = rows.rows().collect();
         let (mut objects, mut start) = (Vec::new(), 0);
         let mut buffer = row::Digest::default();
+        let key = self.context.identifiers.map(Identifiers::key);
         while let Some(first) = all.get(start) {
             let keys = Keys::of(*first, &columns)?;
             let (mut end, mut digest) = (start, 0_u64);
@@ -185,7 +186,7 @@ impl<'c> Changes<'c> {
                 && Keys::of(*row, &columns)?.uid == keys.uid
             {
                 // A sum does not depend on the order of the rows, which a query does not fix.
-                digest = digest.wrapping_add(buffer.of(*row, columns.keys, replaced.as_ref()));
+                digest = digest.wrapping_add(buffer.of(*row, columns.keys, key));
                 end += 1;
             }
             let (id, version) = object_and_version(keys.uid);

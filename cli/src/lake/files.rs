@@ -3,10 +3,11 @@
 use super::changes::SyncContext;
 use super::columns::{Columns, LAKE};
 use super::names;
-use super::pseudonym::Identifiers;
+use super::pseudonym::{Identifiers, NewIds};
 use super::row::borrowed;
-use super::state::DataFile;
+use super::state::{CheckedFile, DataFile};
 use super::storage::Storage;
+use super::tokens::{TokenFilter, Tokens};
 use crate::outcome::Failure;
 use crate::progress::is_interrupted;
 use crate::repository::cell_of;
@@ -74,6 +75,8 @@ struct OpenFile {
     parts: Vec<Vec<u8>>,
     bytes: usize,
     rows: u64,
+    /// The tokens of its cells, if ids have pseudonyms.
+    tokens: Option<Tokens>,
 }
 
 impl<'w> FileWriter<'w> {
@@ -142,8 +145,13 @@ impl<'w> FileWriter<'w> {
                 parts: Vec::new(),
                 bytes: 0,
                 rows: 0,
+                tokens: self.context.identifiers.map(|_| Tokens::default()),
             }),
         };
+        if let Some(tokens) = &mut file.tokens {
+            let of_view = cells.iter().skip(LAKE.len());
+            of_view.for_each(|cell| tokens.add(*cell));
+        }
         let written = file.writer.write_cells(cells.iter().copied());
         written.map_err(|error| failure(&error))?;
         file.rows += 1;
@@ -175,7 +183,14 @@ impl<'w> FileWriter<'w> {
         let SyncContext { view, sync, .. } = self.context;
         let name = names::DATA.name(&view.name, &[sync, self.written]);
         let stored = self.context.storage.write_parts(&name, file.parts)?;
-        self.files.push(DataFile::new(stored, file.rows));
+        let mut stored = DataFile::new(stored, file.rows);
+        if let Some(filter) = file.tokens.and_then(|mut tokens| tokens.take()) {
+            let name = names::TOKENS.name(&view.name, &[sync, self.written]);
+            let checksum = filter.checksum();
+            self.context.storage.write(&name, filter.into_bytes())?;
+            stored.tokens = Some(CheckedFile { name, checksum });
+        }
+        self.files.push(stored);
         Ok(())
     }
 
@@ -284,32 +299,53 @@ fn is_of_view(index: usize) -> bool {
     index >= LAKE.len()
 }
 
-/// Returns whether a file has a cell of the view with an id that has a pseudonym.
+/// Returns whether a file may have one of the new ids, by the filter of its tokens. A file without one
+/// may.
 ///
 /// # Errors
-/// If it cannot be read.
-pub fn names_id(
+/// If the filter cannot be read.
+pub fn may_have(storage: &Storage, file: &DataFile, ids: &NewIds<'_>) -> Result<bool, Failure> {
+    let Some(CheckedFile { name, checksum }) = &file.tokens else {
+        return Ok(true);
+    };
+    let filter = storage.read(name)?;
+    let filter = filter.and_then(|bytes| TokenFilter::read(bytes, *checksum));
+    Ok(filter.is_none_or(|filter| ids.any(|id| filter.may_have(id))))
+}
+
+/// Observes the types of the cells of a file whose ids get pseudonyms, and returns whether it has any.
+///
+/// # Errors
+/// If the file cannot be read.
+pub fn observe_ids(
     storage: &Storage,
     file: &DataFile,
     identifiers: &Identifiers<'_>,
+    types: &mut ColumnTypes,
 ) -> Result<bool, Failure> {
     let replaced = identifiers.replaced();
     let mut is_found = false;
     let bytes = storage.expect(&file.name)?;
     let read = each_row(TableFormat::Parquet, bytes, &mut |row| {
-        let mut cells = (0..).zip(row).filter(|(index, _)| is_of_view(*index));
-        is_found = cells.any(|(_, cell)| {
-            let cell = cell_of(cell);
-            cell.is_some_and(|cell| replaced.is_in(borrowed(&cell)))
+        let cells = (0..).zip(row).map(|(index, cell)| match is_of_view(index) {
+            true => cell_of(cell).and_then(|cell| replaced.changed(borrowed(&cell))),
+            false => None,
         });
-        !is_found
+        let cells: Vec<Option<Cell<String>>> = cells.collect();
+        if cells.iter().any(Option::is_some) {
+            is_found = true;
+            // An id may look like a date, unlike its pseudonym. NULL has no part in the types.
+            let cells = cells
+                .iter()
+                .map(|cell| cell.as_ref().map_or(Cell::Null, borrowed));
+            types.observe_cells(cells);
+        }
+        !is_interrupted()
     });
-    match is_found {
-        true => Ok(true),
-        false => match read {
-            Ok(_) => Ok(false),
-            Err(error) => Err(failure(&error).at(&file.name)),
-        },
+    read.map_err(|error| failure(&error).at(&file.name))?;
+    match is_interrupted() {
+        true => Err(Failure::Interrupted),
+        false => Ok(is_found),
     }
 }
 

@@ -55,11 +55,30 @@ pub const INDEX: Pattern = Pattern {
     parts: &[Part::View, Part::Text("-"), SYNC, Part::Text(".index")],
 };
 
+/// The lists of issued pseudonyms. The lake has one of them.
+pub const ISSUED: Pattern = Pattern {
+    folder: "_aqlite/pseudonyms",
+    parts: &[Part::Digits(8), Part::Text(".list")],
+};
+
+/// The filters of the tokens of data files, with the numbers of these.
+pub const TOKENS: Pattern = Pattern {
+    folder: "_aqlite/tokens",
+    parts: &[
+        Part::View,
+        Part::Text("-"),
+        SYNC,
+        Part::Text("-"),
+        Part::Digits(4),
+        Part::Text(".filter"),
+    ],
+};
+
 /// The patterns of files in the folder of a view.
 const OF_VIEW: [Pattern; 5] = [DATA, METADATA, LIST, MANIFEST, HINT];
 
 /// The patterns of files in folders of the lake.
-const OF_LAKE: [Pattern; 1] = [INDEX];
+const OF_LAKE: [Pattern; 3] = [INDEX, ISSUED, TOKENS];
 
 /// The number of a sync.
 const SYNC: Part = Part::Digits(8);
@@ -201,6 +220,13 @@ mod tests {
             (LIST, "v", &[3], "v/metadata/00000003-list.avro"),
             (MANIFEST, "v", &[3], "v/metadata/00000003-m0.avro"),
             (HINT, "v", &[], "v/metadata/version-hint.text"),
+            (ISSUED, "", &[1], "_aqlite/pseudonyms/00000001.list"),
+            (
+                TOKENS,
+                "a-1",
+                &[1, 2],
+                "_aqlite/tokens/a-1-00000001-0002.filter",
+            ),
             (INDEX, "a-1-b", &[1], "_aqlite/objects/a-1-b-00000001.index"),
         ] {
             let name = pattern.name(view, numbers);

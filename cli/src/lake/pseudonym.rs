@@ -1,5 +1,6 @@
 //! Pseudonyms: keyed hashes in the place of the ids of EHRs and of their subjects.
 
+use super::issued::{Former, Issued};
 use super::source::PatientIds;
 use crate::data::version::SYSTEM;
 use crate::outcome::Failure;
@@ -9,8 +10,8 @@ use aqlite::rm::json;
 use ring::hmac;
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::fmt::Write;
 use std::path::Path;
+use uuid::Uuid;
 
 /// The least bytes of a key: those of the hash.
 const KEY: usize = 32;
@@ -25,11 +26,23 @@ const DERIVED_VERSION: usize = 8;
 /// The least characters of an id that is recognized as a word of a query.
 const SHORTEST: usize = 3;
 
+/// The most bytes of a word of a query that may be the id of a former patient.
+const LONGEST_FORMER: usize = 64;
+
 /// The begin of the URI of a document (DV_EHR_URI).
 const EHR_SCHEME: &str = "ehr:";
 
 /// The key of pseudonyms.
 pub struct Pseudonyms(hmac::Key);
+
+/// The kinds of ids that name a patient.
+#[derive(Clone, Copy, Debug)]
+pub enum PatientKind {
+    /// The id of an EHR.
+    Ehr,
+    /// The id of a subject.
+    Subject,
+}
 
 /// The ids of all EHRs of the data and of their subjects, with the pseudonyms that replace them.
 pub struct Identifiers<'k> {
@@ -43,7 +56,14 @@ pub struct Identifiers<'k> {
     longest: usize,
     /// Whether the data derive ids of compositions from the names of files.
     has_derived: bool,
-    fingerprint: String,
+    /// The ids with the positions of their pseudonyms in `issued`, ascending.
+    positions: Vec<(usize, String)>,
+    /// The pseudonyms of the lake, with those of these ids.
+    issued: Issued,
+    /// Whether the lake had fewer of them.
+    has_new: bool,
+    /// The pseudonyms whose ids the data do not have any more.
+    former: Former,
 }
 
 /// The ids that are replaced in the rows of one object.
@@ -51,6 +71,34 @@ pub struct Replaced<'i> {
     ids: &'i Identifiers<'i>,
     /// The id of the object itself, if it was derived from the name of a file, and its pseudonym.
     object: Option<(u128, String)>,
+}
+
+/// The ids for which files are searched that were written before the ids became known.
+pub struct NewIds<'i> {
+    /// The ids that the data have.
+    ids: Vec<&'i str>,
+    /// Whether there are others, which only the key recognizes.
+    has_unknown: bool,
+}
+
+/// A part of a cell that may be an id.
+pub enum Token<'t> {
+    /// A text.
+    Text(&'t str),
+    /// A UUID, also within a longer text.
+    Uuid(Uuid),
+}
+
+impl NewIds<'_> {
+    /// Returns whether there is no such id.
+    pub fn is_empty(&self) -> bool {
+        self.ids.is_empty() && !self.has_unknown
+    }
+
+    /// Returns whether a condition may be true for any of the ids.
+    pub fn any(&self, condition: impl Fn(&str) -> bool) -> bool {
+        self.has_unknown || self.ids.iter().any(|id| condition(id))
+    }
 }
 
 impl Pseudonyms {
@@ -74,42 +122,59 @@ impl Pseudonyms {
     /// Returns the fingerprint of the key, which reveals nothing of it.
     pub fn fingerprint(&self) -> String {
         // This text has no prefix with a zero byte, so it is never the input of a pseudonym.
-        self.hash("aqlite lake key")
-            .get(..16)
-            .unwrap_or_default()
-            .to_owned()
+        let hash = self.hash(b"aqlite lake key");
+        hex(hash.as_ref().get(..8).unwrap_or_default())
     }
 
     /// Returns the pseudonym of an EHR: a UUID of version 8 (RFC 9562).
     pub fn of_ehr(&self, ehr_id: &str) -> String {
+        self.of(PatientKind::Ehr, ehr_id).hyphenated().to_string()
+    }
+
+    /// Returns the pseudonym of an id.
+    pub fn of(&self, kind: PatientKind, id: &str) -> Uuid {
         // The prefix separates the two kinds of ids: an EHR and a subject with the same id get
         // different pseudonyms.
-        self.uuid(&format!("ehr\u{0}{ehr_id}"))
+        self.uuid(&match kind {
+            PatientKind::Ehr => format!("ehr\u{0}{id}"),
+            PatientKind::Subject => format!("subject\u{0}{id}"),
+        })
     }
 
-    fn uuid(&self, text: &str) -> String {
-        let hash = self.hash(text);
-        let part = |from: usize, to: usize| hash.get(from..to).unwrap_or_default();
-        [
-            part(0, 8),
-            part(8, 12),
-            // The first 8 is the version, the second one the variant of RFC 9562.
-            &format!("8{}", part(13, 16)),
-            &format!("8{}", part(17, 20)),
-            part(20, 32),
-        ]
-        .join("-")
+    fn uuid(&self, text: &str) -> Uuid {
+        let mut bytes = [0; 16];
+        let hash = self.hash(text.as_bytes());
+        for (byte, of_hash) in bytes.iter_mut().zip(hash.as_ref()) {
+            *byte = *of_hash;
+        }
+        // The first 8 is the version, the second one the variant of RFC 9562.
+        for at in [6, 8] {
+            if let Some(byte) = bytes.get_mut(at) {
+                *byte = 0x80 | (*byte & 0x0f);
+            }
+        }
+        Uuid::from_bytes(bytes)
     }
 
-    /// Returns the hash of a text in hexadecimal digits.
-    fn hash(&self, text: &str) -> String {
-        hex(hmac::sign(&self.0, text.as_bytes()).as_ref())
+    /// Returns a keyed digest of a row. Without the key, it cannot be computed from a guess of the ids in
+    /// the row, which the index of a lake must not reveal.
+    pub fn digest(&self, row: &[u8]) -> u64 {
+        let mut bytes = [0; 8];
+        let hash = self.hash(row);
+        for (byte, of_hash) in bytes.iter_mut().zip(hash.as_ref()) {
+            *byte = *of_hash;
+        }
+        u64::from_le_bytes(bytes)
+    }
+
+    fn hash(&self, bytes: &[u8]) -> hmac::Tag {
+        hmac::sign(&self.0, bytes)
     }
 }
 
 impl<'k> Identifiers<'k> {
-    /// Creates the list of the ids of the data.
-    pub fn new(key: &'k Pseudonyms, data: &PatientIds) -> Identifiers<'k> {
+    /// Creates the list of the ids of the data. `issued` has the pseudonyms of the lake.
+    pub fn new(key: &'k Pseudonyms, data: &PatientIds, issued: Issued) -> Identifiers<'k> {
         let mut all = Identifiers {
             key,
             uuids: HashMap::new(),
@@ -117,34 +182,48 @@ impl<'k> Identifiers<'k> {
             lower: HashSet::new(),
             longest: 0,
             has_derived: data.has_derived,
-            fingerprint: String::new(),
+            positions: Vec::with_capacity(data.ehrs.len() + data.subjects.len()),
+            issued,
+            has_new: false,
+            former: Former::default(),
         };
         // Sorted, so that the outcome does not depend on the order of the data. An id that is both
         // has the pseudonym of the EHR.
         let ehrs: BTreeSet<&String> = data.ehrs.iter().collect();
         let subjects: BTreeSet<&String> = data.subjects.iter().collect();
-        let mut content = hmac::Context::with_key(&key.0);
-        content.update(b"ids\0");
-        for id in ehrs {
-            content.update(format!("ehr {}\0{id}", id.len()).as_bytes());
-            all.add(id, key.of_ehr(id));
+        let ehrs = ehrs.into_iter().map(|id| (PatientKind::Ehr, id));
+        let subjects = subjects.into_iter().map(|id| (PatientKind::Subject, id));
+        let known = all.issued.positions();
+        let mut present = HashSet::with_capacity(all.positions.capacity());
+        for (kind, id) in ehrs.chain(subjects).filter(|(_, id)| !id.is_empty()) {
+            let pseudonym = key.of(kind, id);
+            present.insert(pseudonym.into_bytes());
+            let position = known.get(pseudonym.as_bytes()).copied();
+            let position = position.unwrap_or_else(|| all.issue(kind, id, pseudonym));
+            all.positions.push((position, id.clone()));
+            all.add(id, pseudonym.hyphenated().to_string());
         }
-        for id in subjects {
-            content.update(format!("subject {}\0{id}", id.len()).as_bytes());
-            all.add(id, key.uuid(&format!("subject\u{0}{id}")));
-        }
-        all.fingerprint = hex(content.sign().as_ref());
+        all.positions.sort_unstable();
+        all.former = all.issued.without(&present);
         all
     }
 
+    /// Appends the pseudonym of an id to those of the lake, and returns its position.
+    fn issue(&mut self, kind: PatientKind, id: &str, pseudonym: Uuid) -> usize {
+        let usual = Uuid::try_parse(id).ok();
+        let usual = usual.map(|id| id.hyphenated().to_string());
+        let usual = usual.filter(|usual| usual != id);
+        let usual = usual.map(|usual| self.key.of(kind, &usual));
+        self.issued.push(pseudonym, usual);
+        self.has_new = true;
+        self.issued.len() - 1
+    }
+
     fn add(&mut self, id: &str, pseudonym: String) {
-        if id.is_empty() {
-            return;
-        }
         let lower = id.to_lowercase();
         self.longest = self.longest.max(lower.chars().count());
         self.lower.insert(lower);
-        let uuid = uuid::Uuid::try_parse(id).ok();
+        let uuid = Uuid::try_parse(id).ok();
         if uuid.is_none_or(|uuid| uuid.hyphenated().to_string() != id) {
             let texts = self.texts.entry(id.to_owned());
             texts.or_insert_with(|| pseudonym.clone());
@@ -159,9 +238,26 @@ impl<'k> Identifiers<'k> {
         self.key
     }
 
-    /// Returns a keyed hash of all ids: equal hashes mean equal pseudonyms in all rows.
-    pub fn fingerprint(&self) -> &str {
-        &self.fingerprint
+    /// Returns the pseudonyms of the lake, with those of these ids.
+    pub fn issued(&self) -> &Issued {
+        &self.issued
+    }
+
+    /// Returns whether the lake had fewer pseudonyms.
+    pub fn has_new(&self) -> bool {
+        self.has_new
+    }
+
+    /// Returns the ids that files may have, whose rows were written when the lake had `count`
+    /// pseudonyms.
+    pub fn since(&self, count: usize) -> NewIds<'_> {
+        let known = self.positions.partition_point(|(at, _)| *at < count);
+        let new = self.positions.get(known..).unwrap_or_default();
+        NewIds {
+            ids: new.iter().map(|(_, id)| id.as_str()).collect(),
+            // A patient may have become known and have been removed since.
+            has_unknown: self.issued.len() > count + new.len(),
+        }
     }
 
     /// Returns the ids that are replaced in rows of no particular object.
@@ -180,7 +276,7 @@ impl<'k> Identifiers<'k> {
             // Without the key, the derived id could be computed from the name of a file.
             object: object.map(|id| {
                 let pseudonym = self.key.uuid(&format!("object\u{0}{}", id.hyphenated()));
-                (id.as_u128(), pseudonym)
+                (id.as_u128(), pseudonym.hyphenated().to_string())
             }),
         }
     }
@@ -189,6 +285,38 @@ impl<'k> Identifiers<'k> {
     /// characters, which many texts have by chance, must be the whole text. Costs a search for each
     /// pair of word ends that are not farther apart than the longest id.
     pub fn named_in(&self, text: &str) -> Option<String> {
+        self.present_in(text).or_else(|| self.former_in(text))
+    }
+
+    /// Returns the id of a former patient that is a word of a text. Only the key recognizes it, so the
+    /// letters must have the case of the id, unless it is a UUID.
+    fn former_in(&self, text: &str) -> Option<String> {
+        if self.former.is_empty() {
+            return None;
+        }
+        let find = |part: &str| self.former.find(self.key, part).is_some();
+        let whole = text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '?'));
+        if find(whole) {
+            return Some(whole.to_owned());
+        }
+        let ends = word_ends(text);
+        for (index, from) in ends.iter().enumerate() {
+            for to in ends.iter().skip(index + 1) {
+                let part = text.get(*from..*to).unwrap_or_default();
+                if part.len() > LONGEST_FORMER {
+                    break;
+                }
+                if part.chars().count() >= SHORTEST && find(part) {
+                    return Some(part.to_owned());
+                }
+            }
+        }
+        let uuids = (0..text.len()).filter_map(|at| uuid_at(text.as_bytes(), at));
+        let mut uuids = uuids.map(|(id, _)| id.hyphenated().to_string());
+        uuids.find(|id| find(id))
+    }
+
+    fn present_in(&self, text: &str) -> Option<String> {
         let text = text.to_lowercase();
         let whole = text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '?'));
         if self.lower.contains(whole) {
@@ -207,7 +335,7 @@ impl<'k> Identifiers<'k> {
                 }
             }
         }
-        let is_uuid = |id: &uuid::Uuid| self.uuids.contains_key(&id.as_u128());
+        let is_uuid = |id: &Uuid| self.uuids.contains_key(&id.as_u128());
         let mut found = (0..text.len()).filter_map(|at| uuid_at(text.as_bytes(), at));
         let found = found.find(|(id, _)| is_uuid(id));
         found.map(|(id, _)| id.hyphenated().to_string())
@@ -244,13 +372,16 @@ impl Replaced<'_> {
         self.object.as_ref().map_or(object_id, |(_, id)| id)
     }
 
-    /// Returns whether a cell has an id that is replaced.
-    pub fn is_in(&self, cell: Cell<&str>) -> bool {
+    /// Returns a cell with pseudonyms in the place of the ids; `None` if it has no id.
+    pub fn changed(&self, cell: Cell<&str>) -> Option<Cell<String>> {
         match (cell, self.cell(cell)) {
-            (Cell::Text(before), Cell::Text(after)) | (Cell::Json(before), Cell::Json(after)) => {
-                before != after
+            (Cell::Text(before), Cell::Text(after)) if before != after => {
+                Some(Cell::Text(after.into_owned()))
             }
-            _ => false,
+            (Cell::Json(before), Cell::Json(after)) if before != after => {
+                Some(Cell::Json(after.into_owned()))
+            }
+            _ => None,
         }
     }
 
@@ -258,8 +389,8 @@ impl Replaced<'_> {
     /// document. Other ids are recognized there between the slashes of a URI `ehr:` only: they may be
     /// as short as a common word. Returns `None` if there is no id.
     fn replacement(&self, text: &str) -> Option<String> {
-        if let Some(pseudonym) = self.ids.texts.get(text) {
-            return Some(pseudonym.clone());
+        if let Some(pseudonym) = self.of_text(text) {
+            return Some(pseudonym);
         }
         let scheme = text.get(..EHR_SCHEME.len());
         let is_uri = scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case(EHR_SCHEME));
@@ -273,9 +404,9 @@ impl Replaced<'_> {
         let (mut out, mut is_found) = (String::new(), false);
         for part in uri.split_inclusive(['/', ':', '?', '#']) {
             let segment = part.trim_end_matches(['/', ':', '?', '#']);
-            let pseudonym = self.ids.texts.get(segment);
+            let pseudonym = self.of_text(segment);
             is_found |= pseudonym.is_some();
-            out.push_str(pseudonym.map_or(segment, String::as_str));
+            out.push_str(pseudonym.as_deref().unwrap_or(segment));
             out.push_str(part.get(segment.len()..).unwrap_or_default());
         }
         is_found.then_some(out)
@@ -293,19 +424,32 @@ impl Replaced<'_> {
             };
             // The bytes of a UUID are ASCII, so its ends are boundaries of characters.
             out.push_str(text.get(copied..at).unwrap_or_default());
-            out.push_str(pseudonym);
+            out.push_str(&pseudonym);
             at += length;
             copied = at;
         }
         (copied > 0).then(|| out + text.get(copied..).unwrap_or_default())
     }
 
-    fn of_uuid(&self, id: &uuid::Uuid) -> Option<&str> {
-        let id = id.as_u128();
-        let object = self.object.as_ref().filter(|(object, _)| *object == id);
+    fn of_text(&self, text: &str) -> Option<String> {
+        let present = self.ids.texts.get(text).cloned();
+        present.or_else(|| self.ids.former.find(self.ids.key, text))
+    }
+
+    fn of_uuid(&self, id: &Uuid) -> Option<Cow<'_, str>> {
+        let number = id.as_u128();
+        let object = self.object.as_ref().filter(|(object, _)| *object == number);
         let pseudonym = object.map(|(_, pseudonym)| pseudonym);
-        let pseudonym = pseudonym.or_else(|| self.ids.uuids.get(&id));
-        pseudonym.map(String::as_str)
+        let pseudonym = pseudonym.or_else(|| self.ids.uuids.get(&number));
+        if let Some(pseudonym) = pseudonym {
+            return Some(Cow::Borrowed(pseudonym));
+        }
+        if self.ids.former.is_empty() {
+            return None;
+        }
+        let mut usual = Uuid::encode_buffer();
+        let usual = id.hyphenated().encode_lower(&mut usual);
+        self.ids.former.find(self.ids.key, usual).map(Cow::Owned)
     }
 
     fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
@@ -316,44 +460,84 @@ impl Replaced<'_> {
     /// Replaces the strings of JSON that are ids, and UUIDs within them. Names of members stay: an id
     /// such as `data` or `value` may be equal to the name of an attribute.
     fn json<'t>(&self, json: &'t str) -> Cow<'t, str> {
-        let (mut out, mut rest) = (String::new(), json);
-        while let Some(start) = rest.find('"') {
-            let length = rest.get(start..).map_or(0, string_length);
-            let (before, behind) = rest.split_at(start);
-            let (string, behind) = behind.split_at(length);
-            let is_name = behind.trim_start().starts_with(':');
-            let value = json::text(string).filter(|_| !is_name);
+        let mut out = String::with_capacity(json.len());
+        let rest = each_string(json, &mut |before, string, value| {
             out.push_str(before);
             match value.and_then(|value| self.replacement(&value)) {
                 Some(replacement) => json::quote_into(&mut out, &replacement),
                 None => out.push_str(string),
             }
-            rest = behind;
-        }
+        });
         out.push_str(rest);
         Cow::Owned(out)
     }
 }
 
+/// Passes every text of a cell that is replaced if it is an id, and every UUID that is, to a consumer.
+pub fn each_token(cell: Cell<&str>, consume: &mut dyn FnMut(Token<'_>)) {
+    match cell {
+        Cell::Text(text) => each_token_of(text, consume),
+        Cell::Json(json) => {
+            each_string(json, &mut |_, _, value| {
+                if let Some(value) = value {
+                    each_token_of(&value, consume);
+                }
+            });
+        }
+        _ => {}
+    }
+}
+
+fn each_token_of(text: &str, consume: &mut dyn FnMut(Token<'_>)) {
+    consume(Token::Text(text));
+    let scheme = text.get(..EHR_SCHEME.len());
+    if scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case(EHR_SCHEME)) {
+        let segments = text.split(['/', ':', '?', '#']);
+        segments.for_each(|segment| consume(Token::Text(segment)));
+    }
+    // A UUID that is no id does not hide one that begins within it.
+    let uuids = (0..text.len()).filter_map(|at| uuid_at(text.as_bytes(), at));
+    uuids.for_each(|(id, _)| consume(Token::Uuid(id)));
+}
+
+/// Passes the strings of JSON to a consumer: the text before each one, the string with its quotes, and
+/// its value, unless it is the name of a member. Returns the text behind the last string.
+fn each_string<'j>(
+    json: &'j str,
+    consume: &mut dyn FnMut(&'j str, &'j str, Option<String>),
+) -> &'j str {
+    let mut rest = json;
+    while let Some(start) = rest.find('"') {
+        let length = rest.get(start..).map_or(0, string_length);
+        let (before, behind) = rest.split_at(start);
+        let (string, behind) = behind.split_at(length);
+        let is_name = behind.trim_start().starts_with(':');
+        let value = json::text(string).filter(|_| !is_name);
+        consume(before, string, value);
+        rest = behind;
+    }
+    rest
+}
+
 /// Returns the UUID that begins at a byte of a text, with or without hyphens, and its length.
-fn uuid_at(text: &[u8], at: usize) -> Option<(uuid::Uuid, usize)> {
+fn uuid_at(text: &[u8], at: usize) -> Option<(Uuid, usize)> {
     text.get(at).filter(|byte| byte.is_ascii_hexdigit())?;
     let length = match text.get(at + 8) {
         Some(b'-') => HYPHENATED,
         _ => SIMPLE,
     };
     let part = text.get(at..at + length)?;
-    let id = uuid::Uuid::try_parse_ascii(part).ok()?;
+    let id = Uuid::try_parse_ascii(part).ok()?;
     Some((id, length))
 }
 
 /// Returns the id of the object of a version, if it was derived from the name of a file.
-fn derived_object(uid: &str) -> Option<uuid::Uuid> {
+fn derived_object(uid: &str) -> Option<Uuid> {
     let (object, rest) = uid.split_once("::")?;
     let is_local = rest
         .split_once("::")
         .is_some_and(|(system, _)| system == SYSTEM);
-    let id = uuid::Uuid::try_parse(object).ok().filter(|_| is_local)?;
+    let id = Uuid::try_parse(object).ok().filter(|_| is_local)?;
     (id.get_version_num() == DERIVED_VERSION).then_some(id)
 }
 
@@ -386,11 +570,7 @@ fn string_length(json: &str) -> usize {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    let mut out = String::new();
-    for byte in bytes {
-        let _ = write!(out, "{byte:02x}");
-    }
-    out
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
@@ -412,6 +592,14 @@ mod tests {
         }
     }
 
+    fn of_data<'k>(key: &'k Pseudonyms, ehrs: &[&str], subjects: &[&str]) -> Identifiers<'k> {
+        Identifiers::new(key, &ids_of(ehrs, subjects), Issued::default())
+    }
+
+    fn subject_of(key: &Pseudonyms, id: &str) -> String {
+        key.of(PatientKind::Subject, id).hyphenated().to_string()
+    }
+
     fn text_of(cell: Cell<Cow<'_, str>>) -> String {
         match cell {
             Cell::Text(text) | Cell::Json(text) => text.into_owned(),
@@ -426,10 +614,10 @@ mod tests {
     fn ids_of_all_patients_are_replaced_in_texts_and_objects_and_nowhere_else() {
         let folder = tempfile::tempdir().unwrap();
         let pseudonyms = key(&folder, &"0123456789abcdef".repeat(4)).unwrap();
-        let ids = Identifiers::new(&pseudonyms, &ids_of(&[EHR, OTHER, "pat-9"], &["17", "x7"]));
+        let ids = of_data(&pseudonyms, &[EHR, OTHER, "pat-9"], &["17", "x7"]);
         let replaced = ids.replaced();
         let of = |id: &str| pseudonyms.of_ehr(id);
-        let subject = |id: &str| pseudonyms.uuid(&format!("subject\u{0}{id}"));
+        let subject = |id: &str| subject_of(&pseudonyms, id);
         let text = |text: &str| text_of(replaced.cell(Cell::Text(text)));
         for id in [EHR, OTHER] {
             assert_eq!(text(id), of(id));
@@ -464,7 +652,7 @@ mod tests {
         let pseudonyms = key(&folder, &"0123456789abcdef".repeat(4)).unwrap();
         let of_ehr = pseudonyms.of_ehr(EHR);
         let upper = EHR.to_uppercase();
-        let ids = Identifiers::new(&pseudonyms, &ids_of(&[EHR], &["Ab"]));
+        let ids = of_data(&pseudonyms, &[EHR], &["Ab"]);
         let cell = |cell| text_of(ids.replaced().cell(cell));
         assert_eq!(cell(Cell::Text(&upper)), of_ehr);
         let text = format!("é{upper}ü{EHR}{upper}");
@@ -482,9 +670,9 @@ mod tests {
     fn names_of_members_are_not_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let pseudonyms = key(&folder, &"0123456789abcdef".repeat(4)).unwrap();
-        let ids = Identifiers::new(&pseudonyms, &ids_of(&["data"], &["va\"lue"]));
+        let ids = of_data(&pseudonyms, &["data"], &["va\"lue"]);
         let of_ehr = pseudonyms.of_ehr("data");
-        let of_subject = pseudonyms.uuid("subject\u{0}va\"lue");
+        let of_subject = subject_of(&pseudonyms, "va\"lue");
         let json = r#"{"data" : {"va\"lue":"data","x":["data\\","va\"lue",": ","data"]}}"#;
         let expected = format!(
             r#"{{"data" : {{"va\"lue":"{of_ehr}","x":["data\\","{of_subject}",": ","{of_ehr}"]}}}}"#
@@ -496,7 +684,7 @@ mod tests {
     fn derived_id_of_an_object_depends_on_the_key() {
         let folder = tempfile::tempdir().unwrap();
         let pseudonyms = key(&folder, &"0123456789abcdef".repeat(4)).unwrap();
-        let ids = Identifiers::new(&pseudonyms, &ids_of(&[EHR], &[]));
+        let ids = of_data(&pseudonyms, &[EHR], &[]);
         let derived = "11111111-2222-8333-8444-555555555555";
         let uid = format!("{derived}::{SYSTEM}::1");
         let replaced = ids.replaced_in(&uid);
@@ -513,7 +701,7 @@ mod tests {
     fn ids_are_found_as_words_of_a_text() {
         let folder = tempfile::tempdir().unwrap();
         let pseudonyms = key(&folder, &"0123456789abcdef".repeat(4)).unwrap();
-        let ids = Identifiers::new(&pseudonyms, &ids_of(&[EHR, "pat-1"], &["P 1", "7"]));
+        let ids = of_data(&pseudonyms, &[EHR, "pat-1"], &["P 1", "7"]);
         let upper = EHR.to_uppercase();
         for (text, found) in [
             (EHR, true),
@@ -533,16 +721,57 @@ mod tests {
     }
 
     #[test]
-    fn fingerprint_of_ids_changes_with_them() {
+    fn ids_of_removed_patients_keep_their_pseudonyms() {
         let folder = tempfile::tempdir().unwrap();
         let pseudonyms = key(&folder, &"0123456789abcdef".repeat(4)).unwrap();
-        let of = |ehrs: &[&str], subjects: &[&str]| {
-            let ids = Identifiers::new(&pseudonyms, &ids_of(ehrs, subjects));
-            ids.fingerprint().to_owned()
+        let upper = OTHER.to_uppercase();
+        let before = of_data(&pseudonyms, &[EHR, &upper, "pat-9"], &["17", "P 1"]);
+        assert!(before.has_new());
+        let texts = [
+            EHR.to_owned(),
+            format!("see {} and {OTHER}", EHR.replace('-', "")),
+            upper.clone(),
+            String::from("ehr://s/pat-9/x"),
+            String::from("17"),
+        ];
+        let cells = |ids: &Identifiers<'_>| -> Vec<String> {
+            let cell = |text: &String| text_of(ids.replaced().cell(Cell::Text(text)));
+            texts.iter().map(cell).collect()
         };
-        assert_eq!(of(&["a", "b"], &["c"]), of(&["b", "a"], &["c"]));
-        assert_ne!(of(&["a", "b"], &["c"]), of(&["a"], &["b", "c"]));
-        assert_ne!(of(&["a"], &["c"]), of(&["a"], &["c", "d"]));
+        let expected = cells(&before);
+        assert!(expected.iter().zip(&texts).all(|(one, other)| one != other));
+        let data = ids_of(&["new"], &["17"]);
+        let after = Identifiers::new(&pseudonyms, &data, before.issued().clone());
+        assert_eq!(cells(&after), expected);
+        assert_eq!(cells(&after), expected, "texts that are no ids are kept");
+        let other = text_of(after.replaced().cell(Cell::Text("117")));
+        assert_eq!(other, "117");
+        for (text, found) in [("-- of P 1", true), (OTHER, true), ("P 2", false)] {
+            assert_eq!(after.named_in(text).is_some(), found, "{text}");
+        }
+        let read = Issued::read(&after.issued().bytes());
+        assert_eq!(read.as_ref(), Some(after.issued()));
+        let again = Identifiers::new(&pseudonyms, &data, read.unwrap());
+        assert!(!again.has_new());
+    }
+
+    #[test]
+    fn ids_that_became_known_since_a_sync_are_the_new_ones() {
+        let folder = tempfile::tempdir().unwrap();
+        let pseudonyms = key(&folder, &"0123456789abcdef".repeat(4)).unwrap();
+        let first = of_data(&pseudonyms, &["a", "c"], &["s"]);
+        let count = first.issued().len();
+        assert_eq!((count, first.since(0).ids.len()), (3, 3));
+        assert!(first.since(count).is_empty());
+        let data = ids_of(&["b", "c"], &["s"]);
+        let next = Identifiers::new(&pseudonyms, &data, first.issued().clone());
+        let new = next.since(count);
+        assert_eq!((new.ids.as_slice(), new.has_unknown), (&["b"][..], false));
+        assert!(new.any(|id| id == "b") && !new.any(|id| id == "c"));
+        // The id `b` is removed before another view is synchronized.
+        let last = ids_of(&["c"], &["s"]);
+        let last = Identifiers::new(&pseudonyms, &last, next.issued().clone());
+        assert!(!last.has_new() && last.since(count).any(|_| false));
     }
 
     #[test]
@@ -567,7 +796,7 @@ mod tests {
     fn hash_is_hmac_with_sha_256() {
         let pseudonyms = Pseudonyms(hmac::Key::new(hmac::HMAC_SHA256, b"Jefe"));
         assert_eq!(
-            pseudonyms.hash("what do ya want for nothing?"),
+            hex(pseudonyms.hash(b"what do ya want for nothing?").as_ref()),
             "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
         );
     }

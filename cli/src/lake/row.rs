@@ -1,7 +1,7 @@
 //! The cells of a row of a dataset, as references to the row of the view.
 
 use super::objects::{ObjectEntry, ObjectId};
-use super::pseudonym::Replaced;
+use super::pseudonym::{Pseudonyms, Replaced};
 use crate::outcome::Failure;
 use aqlite::aql::{Cell, Row};
 use aqlite::document::Number;
@@ -130,17 +130,20 @@ pub struct Digest {
 }
 
 impl Digest {
-    /// Returns the digest of the first cells of a row, with pseudonyms in the place of ids: it changes
-    /// with the pseudonyms too. Equal values have the same digest, whatever form the data hold them in.
-    pub fn of(&mut self, row: Row<'_>, cells: usize, replaced: Option<&Replaced<'_>>) -> u64 {
+    /// Returns the digest of the first cells of a row, as the data have them: a new pseudonym does not
+    /// change it. In a lake with pseudonyms it depends on their key. Equal values have the same digest,
+    /// whatever form the data hold them in.
+    pub fn of(&mut self, row: Row<'_>, cells: usize, key: Option<&Pseudonyms>) -> u64 {
         self.bytes.clear();
-        for cell in row.iter().take(cells) {
-            match replaced {
-                Some(replaced) => self.add(borrowed(&replaced.cell(cell))),
-                None => self.add(cell),
-            }
+        if key.is_some() {
+            // The hash of a row is never that of an id.
+            self.bytes.extend_from_slice(b"row\0");
         }
-        XxHash64::oneshot(0, &self.bytes)
+        row.iter().take(cells).for_each(|cell| self.add(cell));
+        match key {
+            Some(key) => key.digest(&self.bytes),
+            None => XxHash64::oneshot(0, &self.bytes),
+        }
     }
 
     fn add(&mut self, cell: Cell<&str>) {

@@ -1,7 +1,8 @@
 //! The state of a lake: one file, which is written last. Only what it names belongs to the lake.
 
+use super::issued::Issued;
 use super::names::{self, OwnFolder, STATE};
-use super::objects::Objects;
+use super::objects::{Objects, checksum};
 use super::storage::{Storage, StoredFile};
 use crate::outcome::Failure;
 use aqlite::arrow::ColumnTypes;
@@ -10,7 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The form of the state and of the index of objects. A newer release may write another one.
-const FORM: u32 = 2;
+const FORM: u32 = 3;
 
 /// The state of a lake.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,6 +23,9 @@ pub struct LakeState {
     /// The fingerprint of the key of pseudonyms; absent if ids are written as they are.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub key: Option<String>,
+    /// The pseudonyms that were issued.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub issued: Option<IssuedFile>,
     /// The views by name.
     pub views: BTreeMap<String, ViewState>,
 }
@@ -39,15 +43,16 @@ pub struct ViewState {
     /// has removed them.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub removals: Option<Watermark>,
-    /// The keyed hash of all ids that had pseudonyms; absent if ids are written as they are.
+    /// The number of pseudonyms that were issued before the last sync: its files have none of the
+    /// ids that they replace. Absent if ids are written as they are.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub ids: Option<String>,
+    pub pseudonyms: Option<usize>,
     /// The types of all values so far; absent before the first row.
     pub types: Option<ColumnTypes>,
     /// The data files, oldest first.
     pub files: Vec<DataFile>,
     /// The index of objects.
-    pub objects: Option<ObjectsFile>,
+    pub objects: Option<CheckedFile>,
     /// The table of Apache Iceberg.
     pub iceberg: IcebergState,
 }
@@ -74,11 +79,25 @@ pub struct DataFile {
     pub rows: u64,
     /// The size in bytes.
     pub bytes: u64,
+    /// The filter of its tokens, if ids have pseudonyms.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tokens: Option<CheckedFile>,
 }
 
-/// The file of the index of objects.
+/// The file of the issued pseudonyms.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ObjectsFile {
+pub struct IssuedFile {
+    /// The number of the file, which rises with each new one.
+    pub number: u64,
+    /// The number of pseudonyms.
+    pub count: usize,
+    /// The file.
+    pub file: CheckedFile,
+}
+
+/// A file with a checksum, such as the index of objects.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckedFile {
     /// The name in the lake.
     pub name: String,
     /// The checksum of its bytes (XXH64).
@@ -150,6 +169,7 @@ impl LakeState {
                 form: FORM,
                 program: program(),
                 key: None,
+                issued: None,
                 views: BTreeMap::new(),
             });
         };
@@ -166,6 +186,49 @@ impl LakeState {
             return Err(failed(String::from(problem)));
         }
         serde_json::from_value(value).map_err(damaged)
+    }
+
+    /// Reads the pseudonyms that were issued.
+    ///
+    /// # Errors
+    /// If their file is absent or damaged.
+    pub fn read_issued(&self, storage: &Storage) -> Result<Issued, Failure> {
+        let Some(IssuedFile { file, .. }) = &self.issued else {
+            return Ok(Issued::default());
+        };
+        let failed = |problem: &str| {
+            Failure::Data(format!(
+                "{} {problem}: restore it from a copy, or write the lake anew in another place",
+                storage.url(&file.name)
+            ))
+        };
+        let bytes = storage.read(&file.name)?;
+        let bytes = bytes.ok_or_else(|| failed("is missing"))?;
+        let issued = Issued::read(&bytes).filter(|_| checksum(&bytes) == file.checksum);
+        issued.ok_or_else(|| failed("is damaged"))
+    }
+
+    /// Writes the pseudonyms that were issued, and the state. From then on a removed patient keeps
+    /// them.
+    ///
+    /// # Errors
+    /// If they cannot be written.
+    pub fn write_issued(&mut self, storage: &Storage, issued: &Issued) -> Result<(), Failure> {
+        let number = self.issued.as_ref().map_or(1, |before| before.number + 1);
+        let (name, bytes) = (names::ISSUED.name("", &[number]), issued.bytes());
+        let checksum = checksum(&bytes);
+        storage.write(&name, bytes)?;
+        self.issued = Some(IssuedFile {
+            number,
+            count: issued.len(),
+            file: CheckedFile { name, checksum },
+        });
+        self.write(storage)
+    }
+
+    /// Returns the number of pseudonyms that were issued.
+    pub fn issued_count(&self) -> usize {
+        self.issued.as_ref().map_or(0, |issued| issued.count)
     }
 
     /// Writes the state. From then on the lake is what it names.
@@ -188,7 +251,7 @@ impl ViewState {
             sync: 0,
             watermark: None,
             removals: None,
-            ids: None,
+            pseudonyms: None,
             types: None,
             files: Vec::new(),
             objects: None,
@@ -250,6 +313,8 @@ impl ViewState {
     /// Returns the names of all files that belong to the view.
     pub fn names(&self, view: &str) -> Vec<String> {
         let mut all: Vec<String> = self.files.iter().map(|file| file.name.clone()).collect();
+        let tokens = self.files.iter().filter_map(|file| file.tokens.as_ref());
+        all.extend(tokens.map(|file| file.name.clone()));
         all.extend(self.objects.iter().map(|file| file.name.clone()));
         let iceberg = &self.iceberg;
         all.extend(iceberg.manifests.iter().map(|file| file.name.clone()));
@@ -281,6 +346,7 @@ impl DataFile {
             name: file.name,
             rows,
             bytes: file.bytes,
+            tokens: None,
         }
     }
 }

@@ -168,6 +168,10 @@ fn warn_of(others: &[(String, Result<SyncView, Failure>)]) {
 fn check_key(state: &mut LakeState, pseudonyms: Option<&Pseudonyms>) -> Result<(), Failure> {
     let key = pseudonyms.map(Pseudonyms::fingerprint);
     if state.views.is_empty() {
+        if state.key != key {
+            // Pseudonyms of another key are those of no id.
+            state.issued = None;
+        }
         state.key = key;
     } else if key != state.key {
         let problem = match (&state.key, &key) {
@@ -341,7 +345,10 @@ impl<'l> Lake<'l> {
             return Ok(());
         };
         let last = before.removals.as_ref().or(before.watermark.as_ref());
-        if self.watermark.is_some() && last == self.watermark.as_ref() {
+        if self.watermark.is_some()
+            && last == self.watermark.as_ref()
+            && before.pseudonyms == self.issued_count()
+        {
             return Ok(());
         }
         let identifiers = self.identifiers(source)?;
@@ -367,7 +374,15 @@ impl<'l> Lake<'l> {
         let mut held = lock(&self.identifiers);
         if held.is_none() {
             let ids = source.patient_ids()?;
-            *held = Some(Arc::new(Identifiers::new(key, &ids)));
+            let mut committed = lock(&self.committed);
+            let issued = committed.state.read_issued(self.storage)?;
+            let identifiers = Identifiers::new(key, &ids, issued);
+            // They are stored before a file has one of them, so that none is forgotten.
+            if identifiers.has_new() && !self.options.dry_run {
+                let state = &mut committed.state;
+                state.write_issued(self.storage, identifiers.issued())?;
+            }
+            *held = Some(Arc::new(identifiers));
         }
         Ok(held.clone())
     }
@@ -376,7 +391,13 @@ impl<'l> Lake<'l> {
     fn is_current(&self, before: &ViewState) -> bool {
         self.watermark.is_some()
             && before.watermark == self.watermark
-            && before.ids.is_some() == self.pseudonyms.is_some()
+            && before.pseudonyms == self.issued_count()
+    }
+
+    /// Returns the number of pseudonyms of the lake, if ids have pseudonyms.
+    fn issued_count(&self) -> Option<usize> {
+        let key = self.pseudonyms;
+        key.map(|_| lock(&self.committed).state.issued_count())
     }
 
     /// Returns the state of a view before this sync.

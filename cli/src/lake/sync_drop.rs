@@ -124,6 +124,7 @@ pub fn reserve(
 /// If a file cannot be removed.
 pub fn clean(storage: &Storage, state: &LakeState) -> Result<(), Failure> {
     let mut named: HashSet<String> = HashSet::new();
+    named.extend(state.issued.iter().map(|issued| issued.file.name.clone()));
     let mut folders = OwnFolder::of_lake();
     for (view, of_view) in &state.views {
         named.extend(of_view.names(view));

@@ -2,13 +2,13 @@
 
 use super::changes::{Changes, Found, HELD_BYTES, SyncContext};
 use super::columns::Columns;
-use super::files::{FileWriter, Removed, holds, names_id, schema_of};
+use super::files::{FileWriter, Removed, holds, may_have, observe_ids, schema_of};
 use super::iceberg::{self, TableChange};
 use super::names;
 use super::objects::{Objects, checksum};
 use super::pseudonym::Identifiers;
 use super::source::{Source, Touched, columns_of};
-use super::state::{DataFile, ObjectsFile, ViewState, Watermark};
+use super::state::{CheckedFile, DataFile, ViewState, Watermark};
 use super::storage::Storage;
 use super::sync_views::SyncView;
 use crate::outcome::Failure;
@@ -44,6 +44,13 @@ pub struct ViewSync<'v> {
     pub progress: &'v Progress,
 }
 
+/// The files with ids that were unknown when they were written, and have pseudonyms now.
+struct Renamed {
+    files: HashSet<String>,
+    /// The types of the dataset, also with these pseudonyms.
+    types: Option<ColumnTypes>,
+}
+
 /// The changes of the files of earlier syncs.
 #[derive(Clone, Copy)]
 struct Older<'o> {
@@ -75,13 +82,7 @@ impl ViewSync<'_> {
     /// If the data cannot be read, or a file cannot be written.
     pub fn run(&self, before: &ViewState) -> Result<(Option<ViewState>, Summary), Failure> {
         self.check_query()?;
-        let ids = self.identifiers.map(|ids| ids.fingerprint().to_owned());
-        let has_same_ids = before.ids == ids;
-        // Other pseudonyms may concern each row, also of objects without a new version.
-        let touched = match has_same_ids {
-            true => self.source.touched(before.watermark.as_ref())?,
-            false => None,
-        };
+        let touched = self.source.touched(before.watermark.as_ref())?;
         let known = before.read_objects(self.storage)?;
         let (removed, is_incomplete, kept_ehrs) = self.removed_now(&known, touched.as_ref())?;
         // The removed objects leave the index first, so that they are not reported as deleted.
@@ -90,7 +91,8 @@ impl ViewSync<'_> {
             false => known.without(&removed),
         };
         let context = self.context(&known, (before.sync + 1, is_incomplete));
-        let mut found = self.find(&context, before, touched.as_ref())?;
+        let renamed = self.renamed(before)?;
+        let mut found = self.find(&context, renamed.types.clone(), touched.as_ref())?;
         let mut summary = Summary::of(&found, &removed, kept_ehrs);
         if self.is_dry {
             return Ok((None, summary));
@@ -99,19 +101,14 @@ impl ViewSync<'_> {
             // Incomplete data are read again by the next sync, which reports their problems again.
             watermark: self.watermark.filter(|_| !is_incomplete).cloned(),
             removals: None,
-            ids,
+            pseudonyms: self.issued_count(),
             ..before.clone()
         };
-        // Earlier rows may have an id that was unknown, and has a pseudonym now.
-        let renamed = match has_same_ids {
-            true => HashSet::new(),
-            false => self.files_with_ids(&before.files)?,
-        };
-        if summary.rows > 0 || !removed.is_empty() || !renamed.is_empty() {
+        if summary.rows > 0 || !removed.is_empty() || !renamed.files.is_empty() {
             after.sync = context.sync;
             let older = Older {
                 removed: &removed,
-                renamed: &renamed,
+                renamed: &renamed.files,
             };
             summary.rewritten_files = self.write(&context, &mut after, (&mut found, older))?;
             let index = found.index;
@@ -120,8 +117,8 @@ impl ViewSync<'_> {
         Ok((Some(after), summary))
     }
 
-    /// Removes the EHRs that the data lack from the dataset, and changes nothing else. Returns its new
-    /// state; `None` for a dry run.
+    /// Removes the EHRs that the data lack from the dataset, lets pseudonyms replace the ids that have
+    /// become known, and changes nothing else. Returns the new state; `None` for a dry run.
     ///
     /// # Errors
     /// As [`ViewSync::run`].
@@ -136,7 +133,8 @@ impl ViewSync<'_> {
         )?);
         let known = known.without(&removed);
         let context = self.context(&known, (before.sync + 1, is_incomplete));
-        let types = before.types.clone();
+        let renamed = self.renamed(before)?;
+        let types = renamed.types;
         let types = types.unwrap_or_else(|| ColumnTypes::new(columns.all.len()));
         let writer = FileWriter::new(&context, Rc::clone(&columns), &types)?;
         let mut found = Found::without_rows(types, columns, writer);
@@ -146,14 +144,14 @@ impl ViewSync<'_> {
         }
         let mut after = ViewState {
             removals: self.watermark.filter(|_| !is_incomplete).cloned(),
+            pseudonyms: self.issued_count(),
             ..before.clone()
         };
-        if !removed.is_empty() {
+        if !removed.is_empty() || !renamed.files.is_empty() {
             after.sync = context.sync;
-            let renamed = HashSet::new();
             let older = Older {
                 removed: &removed,
-                renamed: &renamed,
+                renamed: &renamed.files,
             };
             summary.rewritten_files = self.write(&context, &mut after, (&mut found, older))?;
             self.write_objects(&mut after, &known)?;
@@ -175,17 +173,31 @@ impl ViewSync<'_> {
         })
     }
 
-    /// Returns the names of the files with a cell of the view that has an id.
-    fn files_with_ids(&self, files: &[DataFile]) -> Result<HashSet<String>, Failure> {
-        let mut found = HashSet::new();
-        if let Some(identifiers) = self.identifiers {
-            for file in files {
-                if names_id(self.storage, file, identifiers)? {
-                    found.insert(file.name.clone());
-                }
+    /// Returns the files with ids that were unknown when they were written.
+    fn renamed(&self, before: &ViewState) -> Result<Renamed, Failure> {
+        let mut renamed = Renamed {
+            files: HashSet::new(),
+            types: before.types.clone(),
+        };
+        let (Some(identifiers), Some(types)) = (self.identifiers, &mut renamed.types) else {
+            return Ok(renamed);
+        };
+        let ids = identifiers.since(before.pseudonyms.unwrap_or_default());
+        if ids.is_empty() || self.is_dry {
+            return Ok(renamed);
+        }
+        for file in &before.files {
+            if may_have(self.storage, file, &ids)?
+                && observe_ids(self.storage, file, identifiers, types)?
+            {
+                renamed.files.insert(file.name.clone());
             }
         }
-        Ok(found)
+        Ok(renamed)
+    }
+
+    fn issued_count(&self) -> Option<usize> {
+        self.identifiers.map(|ids| ids.issued().len())
     }
 
     fn context<'c>(
@@ -210,10 +222,9 @@ impl ViewSync<'_> {
     fn find<'c>(
         &self,
         context: &SyncContext<'c>,
-        before: &ViewState,
+        mut types: Option<ColumnTypes>,
         touched: Option<&Touched>,
     ) -> Result<Found<'c>, Failure> {
-        let mut types = before.types.clone();
         for _ in 0..PASSES {
             let mut changes = Changes::new(*context, types);
             self.source.send(&self.view.query, touched, &mut changes)?;
@@ -367,7 +378,7 @@ impl ViewSync<'_> {
         let name = names::INDEX.name(&self.view.name, &[state.sync]);
         let checksum = checksum(&bytes);
         self.storage.write(&name, bytes)?;
-        state.objects = Some(ObjectsFile { name, checksum });
+        state.objects = Some(CheckedFile { name, checksum });
         Ok(())
     }
 }

@@ -98,6 +98,144 @@ fn lake_whose_subjects_change_is_that_of_a_first_sync() {
 }
 
 #[test]
+fn id_that_becomes_known_is_replaced_in_the_files_that_have_it() {
+    let folder = folder();
+    let third = "dddddddd-4444-4444-8444-dddddddddddd";
+    write(&folder, ONE, "2", &format!("see {third}"));
+    synced(&folder, &KEYED);
+    write(&folder, ONE, "3", "another file");
+    synced(&folder, &KEYED);
+    let lake = folder.path().join("lake");
+    assert!(!files_with(&lake, third).is_empty(), "it is no id yet");
+    write(&folder, third, "1", "new");
+    // The document that names the new EHR has no new row: its earlier one has the pseudonym.
+    let said = synced(&folder, &KEYED);
+    let expected = "names: 1 rows of 1 compositions, 1 files written again";
+    assert_eq!(said, expected);
+    assert_eq!(files_with(&lake, third), Vec::<PathBuf>::new());
+    let ran = sync_to(&folder, "fresh", &KEYED);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let fresh = latest(&folder.path().join("fresh"), "names");
+    assert_eq!(latest(&lake, "names"), fresh);
+    let again = synced(&folder, &[&KEYED[..], &["--no-cache"]].concat());
+    assert_eq!(again, "names: no changes");
+}
+
+#[test]
+fn id_that_becomes_known_leaves_datasets_that_the_run_does_not_name() {
+    let folder = folder();
+    folder.write("other.aql", NAMES);
+    write(&folder, ONE, "2", "MRN-7");
+    synced(&folder, &[&KEYED[..], &["--view", "other.aql"]].concat());
+    write_status(&folder, OTHER, 1, "MRN-7");
+    let other = ["--view", "other.aql", "--pseudonyms", "key"];
+    let ran = sync_to(&folder, "lake", &other);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let lake = folder.path().join("lake");
+    assert_eq!(files_with(&lake, "MRN-7"), Vec::<PathBuf>::new());
+    assert_eq!(latest(&lake, "names"), latest(&lake, "other"));
+    assert_eq!(
+        synced(&folder, &[&KEYED[..], &["--view", "other.aql"]].concat())
+            .lines()
+            .count(),
+        2
+    );
+}
+
+#[test]
+fn id_that_looks_like_a_date_is_replaced_in_a_column_of_dates() {
+    let folder = folder();
+    folder.write(
+        "names.aql",
+        "SELECT c/name/value AS name FROM EHR e CONTAINS COMPOSITION c",
+    );
+    for (ehr, date) in [(ONE, "2024-01-01"), (OTHER, "2024-01-02")] {
+        write(&folder, ehr, "1", date);
+    }
+    synced(&folder, &KEYED);
+    write_status(&folder, OTHER, 1, "2024-01-01");
+    synced(&folder, &KEYED);
+    let lake = folder.path().join("lake");
+    assert_eq!(files_with(&lake, "2024-01-01"), Vec::<PathBuf>::new());
+    let ran = sync_to(&folder, "fresh", &KEYED);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let fresh = latest(&folder.path().join("fresh"), "names");
+    assert_eq!(latest(&lake, "names"), fresh);
+}
+
+#[test]
+fn ids_of_a_removed_patient_keep_their_pseudonyms() {
+    let folder = folder();
+    let simple = OTHER.replace('-', "").to_uppercase();
+    write_status(&folder, OTHER, 1, "MRN-2");
+    for (file, name) in [
+        ("2", OTHER),
+        ("3", "MRN-2"),
+        ("4", &format!("see {simple}")),
+    ] {
+        write(&folder, ONE, file, name);
+    }
+    folder.write("other.aql", NAMES);
+    let both = [&KEYED[..], &["--view", "other.aql"]].concat();
+    synced(&folder, &both);
+    let lake = folder.path().join("lake");
+    let before = latest(&lake, "names");
+    std::fs::remove_dir_all(folder.path().join("data").join(OTHER)).unwrap();
+    let said = synced(&folder, &both);
+    assert!(
+        said.contains("names: 0 rows of 0 compositions, 1 removed EHRs"),
+        "{said}"
+    );
+    let ids = [OTHER, &OTHER.to_uppercase(), &simple, "MRN-2"];
+    let has_none = || {
+        for id in ids {
+            assert_eq!(files_with(&lake, id), Vec::<PathBuf>::new(), "{id}");
+        }
+    };
+    has_none();
+    let after = latest(&lake, "names");
+    assert_eq!(after.len() + 1, before.len());
+    assert!(after.iter().all(|(object, rows)| before[object] == *rows));
+    // A later document names the removed patient, and all rows are written anew.
+    write(&folder, ONE, "5", &format!("MRN-2 and {OTHER}"));
+    write(&folder, ONE, "6", "MRN-2");
+    synced(&folder, &both);
+    let kept = latest(&lake, "names");
+    let found = kept
+        .values()
+        .flatten()
+        .filter(|row| row[1].contains("MRN-2"));
+    assert_eq!(found.count(), 1, "an id within a longer text is no UUID");
+    std::fs::remove_file(folder.path().join(format!("data/{ONE}/5.json"))).unwrap();
+    synced(&folder, &[&both[..], &["--rebuild"]].concat());
+    has_none();
+    let query = NAMES.replace("AS name", "AS name, 'MRN-2' AS mrn");
+    folder.write("mrn.aql", &query);
+    let ran = sync_to(
+        &folder,
+        "lake",
+        &["--view", "mrn.aql", "--pseudonyms", "key"],
+    );
+    assert_eq!(ran.code, Some(1), "{}", ran.out);
+    assert!(ran.err.contains("of a patient"), "{}", ran.err);
+}
+
+#[test]
+fn damaged_list_of_pseudonyms_is_an_error() {
+    let folder = folder();
+    synced(&folder, &KEYED);
+    let list = folder.path().join("lake/_aqlite/pseudonyms/00000001.list");
+    let bytes = std::fs::read(&list).unwrap();
+    std::fs::write(&list, &bytes[1..]).unwrap();
+    write(&folder, ONE, "2", "new");
+    let ran = sync_to(&folder, "lake", &KEYED);
+    assert_eq!(ran.code, Some(1), "{}", ran.out);
+    assert!(ran.err.contains("is damaged"), "{}", ran.err);
+    std::fs::write(&list, &bytes).unwrap();
+    assert_eq!(synced(&folder, &KEYED), "names: 1 rows of 1 compositions");
+}
+
+#[test]
 fn query_that_names_a_patient_in_any_form_is_refused() {
     let folder = folder();
     write_status(&folder, OTHER, 1, "MRN-2");
