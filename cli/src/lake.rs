@@ -7,6 +7,7 @@ mod ehrs;
 mod files;
 mod iceberg;
 mod issued;
+mod lease;
 mod names;
 mod objects;
 mod pseudonym;

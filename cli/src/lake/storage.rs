@@ -1,5 +1,6 @@
 //! The place of a lake: a folder, or a prefix of a bucket.
 
+use super::lease::{self, Lease, LeaseTimes};
 use super::names::{LOCK, OWN};
 use crate::outcome::Failure;
 use futures_util::TryStreamExt;
@@ -24,8 +25,10 @@ pub struct Storage {
     folder: Option<PathBuf>,
     /// The lock of a folder, held until the sync ends.
     lock: Option<File>,
-    /// The version of the state that was read or written last. A bucket has no locks, so the state
-    /// replaces this version only.
+    /// The lock of a bucket.
+    lease: Option<Lease>,
+    /// The version of the state that was read or written last. In a bucket, the state replaces this
+    /// version only.
     state: Mutex<Option<UpdateVersion>>,
 }
 
@@ -38,16 +41,24 @@ pub struct StoredFile {
     pub bytes: u64,
 }
 
+impl Drop for Storage {
+    fn drop(&mut self) {
+        if let Some(lease) = &self.lease {
+            lease.release(&self.runtime);
+        }
+    }
+}
+
 impl Storage {
-    /// Opens the place that `--to` names: a folder, or `s3://BUCKET/PREFIX`. A folder is created and
-    /// locked, unless `is_dry` is set: nothing is written then.
+    /// Opens the place that `--to` names: a folder, or `s3://BUCKET/PREFIX`. It is locked, and a folder
+    /// is created, unless `is_dry` is set: nothing is written then.
     ///
     /// # Errors
-    /// If the place cannot be opened, or another sync writes to the folder.
+    /// If the place cannot be opened, or another sync writes to it.
     pub fn open(to: &str, is_dry: bool) -> Result<Storage, Failure> {
         match to.split_once("://") {
             None => Storage::folder(Path::new(to), is_dry),
-            Some(("s3", place)) => Storage::bucket(place),
+            Some(("s3", place)) => Storage::bucket(place, is_dry),
             Some((scheme, _)) => Err(Failure::Usage(format!(
                 "`{scheme}` is no storage of lakes: name a folder, or `s3://BUCKET/PREFIX`"
             ))),
@@ -83,7 +94,7 @@ impl Storage {
 
     /// Opens a prefix of a bucket. Variables such as AWS_ACCESS_KEY_ID name its server and the
     /// credentials.
-    fn bucket(place: &str) -> Result<Storage, Failure> {
+    fn bucket(place: &str, is_dry: bool) -> Result<Storage, Failure> {
         let (bucket, prefix) = place.split_once('/').unwrap_or((place, ""));
         if bucket.is_empty() {
             let problem = "the bucket is missing: name the lake as `s3://BUCKET/PREFIX`";
@@ -97,7 +108,29 @@ impl Storage {
         // The key, and not the text of the option, so that readers find the objects by the URL.
         let url = format!("s3://{bucket}/{prefix}");
         let url = url.trim_end_matches('/').to_owned();
-        Storage::new(Arc::new(store), prefix, url, None)
+        let mut storage = Storage::new(Arc::new(store), prefix, url, None)?;
+        if !is_dry {
+            storage.take_lease(lease::TIMES)?;
+        }
+        Ok(storage)
+    }
+
+    fn take_lease(&mut self, times: LeaseTimes) -> Result<(), Failure> {
+        let place = (Arc::clone(&self.store), self.key(LOCK));
+        self.lease = Some(Lease::take(place, &self.url, &self.runtime, times)?);
+        Ok(())
+    }
+
+    /// Checks that no other sync writes to the place. A folder is locked by the operating system, and
+    /// the lock of a bucket may have been taken over.
+    ///
+    /// # Errors
+    /// If another sync does.
+    pub fn confirm_lock(&self) -> Result<(), Failure> {
+        match &self.lease {
+            Some(lease) => lease.confirm(&self.runtime),
+            None => Ok(()),
+        }
     }
 
     /// Creates the place below a prefix of an object store.
@@ -114,9 +147,14 @@ impl Storage {
             store,
             prefix,
             url,
-            runtime: Builder::new_current_thread().enable_all().build()?,
+            // A worker thread renews the lock of a bucket, also while no file is written.
+            runtime: Builder::new_multi_thread()
+                .worker_threads(1)
+                .enable_all()
+                .build()?,
             folder: None,
             lock,
+            lease: None,
             state: Mutex::default(),
         })
     }
@@ -214,6 +252,8 @@ impl Storage {
     /// # Errors
     /// If it cannot be written.
     pub fn write_state(&self, name: &str, bytes: Vec<u8>) -> Result<(), Failure> {
+        // Another sync that has taken over the lock may have removed the files that the state names.
+        self.confirm_lock()?;
         // The lock of a folder keeps other syncs away.
         let version = self
             .state
@@ -368,7 +408,7 @@ fn lock(folder: &Path) -> Result<File, Failure> {
     }
 }
 
-fn failure(error: &object_store::Error) -> Failure {
+pub(super) fn failure(error: &object_store::Error) -> Failure {
     Failure::Data(error.to_string())
 }
 

@@ -123,6 +123,7 @@ pub fn reserve(
 /// # Errors
 /// If a file cannot be removed.
 pub fn clean(storage: &Storage, state: &LakeState) -> Result<(), Failure> {
+    storage.confirm_lock()?;
     let mut named: HashSet<String> = HashSet::new();
     named.extend(state.issued.iter().map(|issued| issued.file.name.clone()));
     let mut folders = OwnFolder::of_lake();

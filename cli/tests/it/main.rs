@@ -18,6 +18,7 @@ mod index;
 #[cfg(unix)]
 mod interrupt;
 mod lake;
+mod lake_bucket;
 mod lake_rules;
 mod lake_sync;
 mod parity;
