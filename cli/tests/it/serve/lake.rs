@@ -120,6 +120,103 @@ fn lake_follows_commits_deletions_and_removed_ehrs() {
     server.stop();
 }
 
+/// Returns a composition of the sample with a name.
+fn named(name: &str) -> String {
+    let mut document: Value = serde_json::from_str(&compositions(1)[0]).expect("JSON");
+    document["name"] = json!({"_type": "DV_TEXT", "value": name});
+    document.to_string()
+}
+
+/// Creates an EHR whose subject has an id.
+fn create_ehr_of(server: &Server, subject: &str) -> String {
+    let status = json!({
+        "_type": "EHR_STATUS",
+        "archetype_node_id": "openEHR-EHR-EHR_STATUS.generic.v1",
+        "name": {"_type": "DV_TEXT", "value": "Status"},
+        "subject": {"_type": "PARTY_SELF", "external_ref": {
+            "_type": "PARTY_REF", "namespace": "mrn", "type": "PERSON",
+            "id": {"_type": "GENERIC_ID", "value": subject, "scheme": "x"},
+        }},
+        "is_queryable": true,
+        "is_modifiable": true,
+    });
+    let answer = server.send("POST", &format!("{ITS}/ehr"), &status.to_string());
+    assert_eq!(answer.status, 201, "{}", text(&answer));
+    uid(&answer)
+}
+
+#[test]
+fn pseudonyms_and_removals_follow_a_database_and_a_server() {
+    let folder = Folder::new("lake-rules");
+    let variables = [("AUTH", "none"), ("ADMIN", "true")];
+    let server = Server::start(&folder, &[], &variables);
+    server.store_templates();
+    std::fs::write(folder.0.join("names.aql"), VIEW).expect("a view");
+    std::fs::write(folder.0.join("other.aql"), VIEW).expect("a view");
+    std::fs::write(folder.0.join("key"), "k".repeat(64)).expect("a key");
+    let url = format!("http://{}", server.authority);
+    let names = ["--view", "names.aql", "--pseudonyms", "key"];
+    let both = [&names[..], &["--view", "other.aql"]].concat();
+    let places = [("test.db", "of-database"), (url.as_str(), "of-server")];
+    let has_none = |ids: &[&str]| {
+        for (_, to) in places {
+            for id in ids {
+                let found = files_with(&folder.0.join(to), id);
+                assert_eq!(found, Vec::<PathBuf>::new(), "{id}");
+            }
+        }
+    };
+    let (one, other) = (server.create_ehr(), create_ehr_of(&server, "MRN-2"));
+    let simple = other.replace('-', "").to_uppercase();
+    let texts = ["plain", &other, &format!("see {simple}."), "MRN-2", "MRN-3"];
+    create(&server, &one, &texts.map(named));
+    create(&server, &other, &[named("Unmistakable")]);
+    for (data, to) in places {
+        synced(&folder, data, to, &both);
+    }
+    has_none(&[&one, &other, &simple, "MRN-2"]);
+
+    // A document names a patient before the EHR exists.
+    let third = create_ehr_of(&server, "MRN-3");
+    create(&server, &third, &[named("third")]);
+    for (data, to) in places {
+        let said = synced(&folder, data, to, &both);
+        let expected = "1 rows of 1 compositions, 1 files written again";
+        assert_eq!(said, format!("names: {expected}\nother: {expected}"));
+    }
+    has_none(&[&third, "MRN-3"]);
+
+    let answer = server.send("DELETE", &format!("{ITS}/admin/ehr/{other}"), "");
+    assert_eq!(answer.status, 204, "{}", text(&answer));
+    for (data, to) in places {
+        let arguments = ["lake", "sync", "-d", data, "--to", to];
+        let output = folder.run(&[&arguments[..], &names].concat());
+        assert!(output.status.success(), "{}", said(&output));
+        assert!(said(&output).contains("--drop NAME"), "{}", said(&output));
+        let lake = folder.0.join(to);
+        assert_eq!(latest(&lake, "names"), latest(&lake, "other"));
+        assert_eq!(latest(&lake, "names").len(), 6);
+    }
+    has_none(&[&other, &simple, "MRN-2", "Unmistakable"]);
+
+    // A later document names the removed patient.
+    create(
+        &server,
+        &one,
+        &[named(&format!("see {other}")), named("MRN-2")],
+    );
+    for (data, to) in places {
+        synced(&folder, data, to, &both);
+        let lake = folder.0.join(to);
+        assert_eq!(latest(&lake, "names"), latest(&lake, "other"));
+        assert_eq!(latest(&lake, "names").len(), 8);
+    }
+    has_none(&[&other, &simple, "MRN-2"]);
+    let of = |to: &str| latest(&folder.0.join(to), "names");
+    assert_eq!(of("of-database"), of("of-server"));
+    server.stop();
+}
+
 fn delete(server: &Server, ehr_id: &str, uid: &str) {
     let answer = server.send(
         "DELETE",
