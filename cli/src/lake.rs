@@ -54,6 +54,9 @@ Each view has a folder: Parquet files in `data`, a table of Apache Iceberg in `m
 `object_id`, `version`, `time_committed`, `deleted` and `sync` precede those of the query. The present rows of an
 object are those of its last sync, unless they say that it is deleted.
 
+One sync writes to a lake at a time, and another one ends with an error. The lock of a killed sync of a bucket
+expires after 60 seconds.
+
 Exit code: 0 if the lake is up to date, 1 for errors in data or queries, 2 for wrong usage, 130 for Ctrl-C.";
 
 /// The options of the command.

@@ -40,7 +40,7 @@ pub struct SyncOptions {
     /// A template, whose flat tables are views; may be repeated. Without any view, the templates of -d
     #[arg(long = "template", value_name = "FILE.opt")]
     pub templates: Vec<PathBuf>,
-    /// A file with a secret key: ids of EHRs and subjects are replaced by keyed hashes
+    /// A file with a secret key: keyed hashes replace ids of EHRs and subjects, also of removed ones
     #[arg(long, value_name = "FILE")]
     pub pseudonyms: Option<PathBuf>,
     /// Remove the datasets of these views, and write them again
