@@ -290,7 +290,8 @@ impl<R: Repository> Service<R> {
     ) -> Result<(ChangeSet, Vec<Finding>), Failure> {
         let uid = VersionUid::read(&record.version_uid, "version_uid")?;
         let kind = record.check(&uid)?;
-        let (data, findings) = self.loaded_document(call, record.data, kind).await?;
+        let document = self.loaded_document(call, record.data, kind).await;
+        let (data, findings) = document.map_err(|failure| failure.below("/data"))?;
         let audit = audit_of(
             record.change.as_deref(),
             record.audit.as_ref(),

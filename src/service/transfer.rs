@@ -199,7 +199,8 @@ impl<R: Repository> Service<R> {
         keeps_findings: bool,
     ) -> Result<ImportedContribution, Failure> {
         let ehr_id = parts.ehr_id()?;
-        let stated = StatedContribution::read(call, parts.contribution)?;
+        let stated = StatedContribution::read(call, parts.contribution)
+            .map_err(|failure| failure.below("/contribution"))?;
         let context = ImportContext {
             ehr_id: &ehr_id,
             stated: &stated,
@@ -308,7 +309,8 @@ impl<R: Repository> Service<R> {
                 .imported_composition(call, version, data, keeps_findings)
                 .await;
         }
-        let findings = version.root().map(validate).unwrap_or_default();
+        let mut findings = version.root().map(validate).unwrap_or_default();
+        place_in_sent(version, &mut findings);
         refuse_errors(call, "version", &findings)?;
         Ok((None, self.packed(version, &NothingKnown)?))
     }
@@ -332,7 +334,10 @@ impl<R: Repository> Service<R> {
             None => None,
         };
         let Some(template) = known else {
-            findings.insert(0, without_template(template_id.as_deref()));
+            let mut missing = without_template(template_id.as_deref());
+            missing.path.insert_str(0, DATA);
+            findings.insert(0, missing);
+            place_in_sent(version, &mut findings);
             return Err(Failure::invalid(call.dialect, "version", &findings));
         };
         let _turn = call.turn(version.size()).await?;
@@ -341,8 +346,12 @@ impl<R: Repository> Service<R> {
             // valid.
             findings.retain(|finding| !is_of_data(finding));
         } else {
-            findings.extend(crate::template::validate(data, &template.template));
+            let mut of_data = crate::template::validate(data, &template.template);
+            // Their paths begin at the data, all others at the version.
+            of_data.iter_mut().for_each(|f| f.path.insert_str(0, DATA));
+            findings.extend(of_data);
         }
+        place_in_sent(version, &mut findings);
         refuse_errors(call, "version", &findings)?;
         Ok((template_id, self.packed(version, &*template.known)?))
     }
@@ -498,11 +507,25 @@ fn creates_ehr(versions: &[Version]) -> bool {
         .any(|v| v.kind == ObjectKind::EhrStatus && v.preceding.is_none())
 }
 
+/// The path of the data in a version.
+const DATA: &str = "/data";
+
+/// Replaces the paths in the stored form of an IMPORTED_VERSION by those in its sent form, which has
+/// the data in its item. The other attributes of the item were checked at their place.
+fn place_in_sent(stored: &Tree, findings: &mut [Finding]) {
+    let class = stored.root().map(NodeRef::class);
+    if class == Some(Cls::IMPORTED_VERSION) {
+        for finding in findings.iter_mut().filter(|finding| is_of_data(finding)) {
+            finding.path.insert_str(0, "/item");
+        }
+    }
+}
+
 /// Returns whether a finding concerns the data of a version.
 fn is_of_data(finding: &Finding) -> bool {
     finding
         .path
-        .strip_prefix("/data")
+        .strip_prefix(DATA)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '[']))
 }
 

@@ -321,6 +321,74 @@ fn an_import_keeps_findings_of_data_on_request() {
     check(on_sqlite());
 }
 
+/// Findings name their place from the root of the record, also if the stored form of the version
+/// differs from the sent one.
+#[test]
+fn errors_of_an_import_name_their_place_in_the_record() {
+    const TEMPLATE: &str = r#""template_id":{"_type":"TEMPLATE_ID","value":"#;
+    fn check<R: Repository>(mut host: Host<R>) {
+        let exported = Exported::create(&mut host);
+        exported.reset(&mut host);
+        let object = "cccccccc-5555-4555-8555-000000000002";
+        let path = format!("ehr/{EHR}/contribution");
+        let foreign = imported(object, 3, &weight("61"));
+        let body = contribution(None, &[foreign]).to_string();
+        let of_contribution = host.made("POST", &path, JSON, &body);
+        let lines = host.export();
+        let foreign = lines.iter().find(|line| line.contains(&of_contribution));
+        let foreign = foreign.expect("the imported version").clone();
+        exported.reset(&mut host);
+        let start = exported.composition.find(TEMPLATE).expect("a template") + TEMPLATE.len();
+        let known = exported
+            .composition
+            .get(start..)
+            .and_then(|text| text.split('"').nth(1));
+        let known = format!("{TEMPLATE}\"{}\"", known.expect("the template's id"));
+        let unknown = format!("{TEMPLATE}\"unknown.v1\"");
+        let times = [&exported.time, "2026-02-30T10:00:00Z"];
+        let magnitude = "/content[0]/data/events[0]/data/items[0]/value/magnitude";
+        for (line, [from, to], place) in [
+            (
+                &exported.composition,
+                [known.as_str(), unknown.as_str()],
+                "/versions[0]/data/archetype_details/template_id/value",
+            ),
+            (
+                &foreign,
+                [known.as_str(), unknown.as_str()],
+                "/versions[0]/item/data/archetype_details/template_id/value",
+            ),
+            (
+                &exported.composition,
+                [WEIGHT, r#""magnitude":-5"#],
+                &format!("/versions[0]/data{magnitude}"),
+            ),
+            (
+                &foreign,
+                [r#""magnitude":61"#, r#""magnitude":-5"#],
+                &format!("/versions[0]/item/data{magnitude}"),
+            ),
+            (
+                &exported.composition,
+                times,
+                "/contribution/audit/time_committed/value",
+            ),
+        ] {
+            let answers = host.lines("admin/import", "", &[changed(line, from, to)]);
+            let (status, text) = answers.first().expect("an answer");
+            let path = format!(r#""_path":"{place}""#);
+            let value = format!(r#""value":"{place}: "#);
+            assert!((400..500).contains(status), "{text}");
+            assert!(
+                text.contains(&path) && text.contains(&value),
+                "{place}: {text}"
+            );
+        }
+    }
+    check(on_memory());
+    check(on_sqlite());
+}
+
 #[test]
 fn an_import_skips_existing_records_and_refuses_different_ones() {
     fn check<R: Repository>(mut host: Host<R>) {
