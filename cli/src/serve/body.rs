@@ -35,6 +35,8 @@ pub struct IncomingBody {
     stream: BodyDataStream,
     gunzip: Option<Gunzip>,
     pace: Pace,
+    /// Whether the client waits for `100 Continue`, which hyper sends as soon as the body is read.
+    awaits_continue: bool,
 }
 
 /// The pace of a body: bytes that arrived, and the time that was spent waiting for them.
@@ -70,11 +72,13 @@ impl Pace {
 
 impl IncomingBody {
     /// Wraps a body of which nothing was read.
-    pub fn new(body: Body) -> IncomingBody {
+    pub fn new(body: Body, head: &service::Request) -> IncomingBody {
+        let expected = head.header("Expect").unwrap_or_default();
         IncomingBody {
             stream: body.into_data_stream(),
             gunzip: None,
             pace: Pace::new(PACE),
+            awaits_continue: expected.trim().eq_ignore_ascii_case("100-continue"),
         }
     }
 
@@ -131,6 +135,7 @@ impl IncomingBody {
 
     /// Returns the next piece as it was sent; `None` at the end.
     async fn chunk(&mut self) -> Result<Option<Bytes>, Unread> {
+        self.awaits_continue = false;
         let started = Instant::now();
         match timeout(self.pace.rest(), self.stream.next()).await {
             Ok(None) => Ok(None),
@@ -144,8 +149,12 @@ impl IncomingBody {
     }
 
     /// Reads and discards the rest, as it was sent, up to a bound: a response to a request that is
-    /// still being sent would not arrive.
+    /// still being sent would not arrive. A client that waits for `100 Continue` sends nothing, and
+    /// gets the response instead (RFC 9110, section 10.1.1).
     pub async fn pass(&mut self, limit: usize) {
+        if self.awaits_continue {
+            return;
+        }
         let most = limit.max(EXPANDED).saturating_mul(DISCARDED);
         let all = async {
             let mut passed = 0_usize;
@@ -174,7 +183,8 @@ mod tests {
             sleep(gap).await;
             Ok::<_, Infallible>(Bytes::from(vec![b' '; bytes]))
         });
-        let mut body = IncomingBody::new(Body::from_stream(sent));
+        let head = service::Request::new("POST", "/");
+        let mut body = IncomingBody::new(Body::from_stream(sent), &head);
         body.pace = Pace::new(LIMIT);
         let (mut count, mut into) = (0, Vec::new());
         while body.next(&mut into, usize::MAX).await.ok()? {

@@ -32,7 +32,7 @@ pub async fn answer(thread: Rc<ServiceThread>, job: RequestJob) {
         started,
         answer,
     } = job;
-    let body = body.map(IncomingBody::new);
+    let body = body.map(|body| IncomingBody::new(body, &head));
     let active = ActiveRequest::admit(thread, &head, body.is_some(), started).await;
     let response = match (active, body) {
         (Err(refused), body) => {

@@ -226,6 +226,75 @@ fn committer_in_iso_8859_1_is_stored_like_one_in_utf8() {
     server.stop();
 }
 
+/// Sends the head of a request, and returns the answer until the server closes the connection.
+fn answer_to_head(server: &Server, head: &str, body: &[u8]) -> String {
+    let mut stream = TcpStream::connect(&server.authority).unwrap();
+    let host = &server.authority;
+    let head = format!("{head}\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.write_all(body).unwrap();
+    let timeout = Some(Duration::from_secs(20));
+    stream.set_read_timeout(timeout).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+/// A client that sends `Expect: 100-continue` sends its body only if the server wants it.
+#[test]
+fn expectation_is_answered_by_the_final_status_if_the_head_decides() {
+    let folder = Folder::new("expectation");
+    let server = Server::open(&folder);
+    let closed = Folder::new("expectation-closed");
+    let without_access = Server::start(&closed, &[], &[]);
+    for (server, target, more, status) in [
+        (&without_access, "/ehr", "Content-Length: 500", 401),
+        (&server, "/ehr", "Content-Length: 999999999999", 413),
+        (
+            &server,
+            "/ehr",
+            "Content-Length: 500\r\nContent-Encoding: br",
+            415,
+        ),
+        (
+            &server,
+            "/ehr",
+            "Content-Length: 500\r\nContent-Type: image/png",
+            415,
+        ),
+        (&server, "/nowhere", "Content-Length: 500", 404),
+        (
+            &server,
+            "/query/aql/explain/x",
+            "Transfer-Encoding: chunked",
+            404,
+        ),
+    ] {
+        let head = format!("POST {ITS}{target} HTTP/1.1\r\nExpect: 100-Continue\r\n{more}");
+        let answer = answer_to_head(server, &head, b"");
+        let expected = format!("HTTP/1.1 {status} ");
+        assert!(answer.starts_with(&expected), "{target} {more}: {answer}");
+    }
+    // A body that the server wants is asked for.
+    let mut stream = TcpStream::connect(&server.authority).unwrap();
+    let query = r#"{"q":"SELECT count(*) AS n FROM EHR e"}"#;
+    let head = format!(
+        "POST {ITS}/query/aql HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nExpect: 100-continue\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        server.authority,
+        query.len()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut interim = [0; 25];
+    stream.read_exact(&mut interim).unwrap();
+    assert_eq!(&interim, b"HTTP/1.1 100 Continue\r\n\r\n");
+    stream.write_all(query.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    server.stop();
+    without_access.stop();
+}
+
 #[test]
 fn answers_without_a_body_have_no_length() {
     let folder = Folder::new("lengths");
