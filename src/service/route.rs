@@ -4,7 +4,7 @@ use super::Request;
 use super::auth::{Action, Permission, Resource};
 use super::dialect::Dialect;
 use super::document_class::Controlled;
-use super::error::Failure;
+use super::error::{Failure, shortened};
 use super::http::decode;
 use super::negotiate::Accepted;
 use super::origin::authority_of;
@@ -248,10 +248,31 @@ fn check_authority(request: &Request) -> Result<(), Failure> {
 /// Finds the operation of a request; 400 for an invalid header Host; 404, 405 with Allow, or 501 if
 /// there is none.
 pub(crate) fn find(request: &Request) -> Result<RouteTarget, Failure> {
+/// Checks that the body of a request has no transfer coding but `chunked`, which the host has
+/// removed. With another one, the bytes that the service gets are not those of the content.
+///
+/// # Errors
+/// 501 for a transfer coding that is not understood (RFC 9112, section 6.1).
+fn check_transfer_coding(request: &Request) -> Result<(), Failure> {
+    let codings = request.header("Transfer-Encoding").unwrap_or_default();
+    let mut names = codings.split(',').map(str::trim);
+    match names.find(|name| !name.is_empty() && !name.eq_ignore_ascii_case("chunked")) {
+        None => Ok(()),
+        Some(other) => Err(Failure::new(
+            501,
+            format!(
+                "the transfer coding `{}` is not implemented: send the body with `Content-Encoding`, or uncompressed",
+                shortened(other)
+            ),
+        )),
+    }
+}
+
     check_authority(request)?;
     if !METHODS.contains(&request.method.as_str()) {
         let sent: String = request.method.chars().take(20).collect();
         let meant = sent.to_ascii_uppercase();
+    check_transfer_coding(request)?;
         let remedy = match METHODS.contains(&meant.as_str()) {
             // The names of methods are case-sensitive (RFC 9110, section 9.1).
             true => format!(": send `{meant}`"),

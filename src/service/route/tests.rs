@@ -47,6 +47,30 @@ fn what_is_not_served_says_so() {
 }
 
 #[test]
+fn body_with_a_transfer_coding_other_than_chunked_is_not_implemented() {
+    for (codings, expected) in [
+        ("chunked", 200),
+        ("Chunked", 200),
+        ("", 200),
+        ("gzip, chunked", 501),
+        ("gzip", 501),
+        ("identity", 501),
+        ("chunked, x", 501),
+    ] {
+        for target in ["/v1/ehr", "/health", "/v1/"] {
+            let method = if target == "/v1/ehr" {
+                "POST"
+            } else {
+                "OPTIONS"
+            };
+            let request = Request::new(method, target).with_header("Transfer-Encoding", codings);
+            let found = find(&request).map_or_else(|failure| failure.status, |_| 200);
+            assert_eq!(found, expected, "{codings} {target}");
+        }
+    }
+}
+
+#[test]
 fn a_host_with_a_path_is_refused_whatever_is_asked_for() {
     let hosted = |host: &str, target: &str| {
         let request = Request::new("GET", target).with_header("Host", host);

@@ -296,6 +296,26 @@ fn expectation_is_answered_by_the_final_status_if_the_head_decides() {
 }
 
 #[test]
+fn transfer_coding_other_than_chunked_is_refused_with_its_reason() {
+    let folder = Folder::new("transfer-coding");
+    let server = Server::open(&folder);
+    let chunks = b"4\r\n\x1f\x8b\x08\x00\r\n0\r\n\r\n";
+    for coding in ["gzip, chunked", "gzip\r\nTransfer-Encoding: chunked"] {
+        let head = format!(
+            "POST {ITS}/query/aql HTTP/1.1\r\nContent-Type: application/json\r\nTransfer-Encoding: {coding}"
+        );
+        let answer = answer_to_head(&server, &head, chunks);
+        assert!(answer.starts_with("HTTP/1.1 501 "), "{coding}: {answer}");
+        assert!(answer.contains("transfer coding `gzip`"), "{answer}");
+    }
+    // The end of such a body is unknown (RFC 9112, section 6.3).
+    let head = format!("POST {ITS}/query/aql HTTP/1.1\r\nTransfer-Encoding: gzip");
+    let answer = answer_to_head(&server, &head, b"");
+    assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+    server.stop();
+}
+
+#[test]
 fn answers_without_a_body_have_no_length() {
     let folder = Folder::new("lengths");
     let server = Server::open(&folder);
