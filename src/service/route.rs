@@ -160,6 +160,9 @@ const METHODS: [&str; 9] = [
 /// Methods of the table, in their order in Allow.
 const SERVED: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"];
 
+/// The path of the OpenAPI document.
+const OPENAPI: &str = "/openapi.json";
+
 /// The value of Allow for an address outside the mounts.
 const READ_ONLY: &str = "GET, HEAD, OPTIONS";
 
@@ -245,9 +248,6 @@ fn check_authority(request: &Request) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Finds the operation of a request; 400 for an invalid header Host; 404, 405 with Allow, or 501 if
-/// there is none.
-pub(crate) fn find(request: &Request) -> Result<RouteTarget, Failure> {
 /// Checks that the body of a request has no transfer coding but `chunked`, which the host has
 /// removed. With another one, the bytes that the service gets are not those of the content.
 ///
@@ -268,11 +268,14 @@ fn check_transfer_coding(request: &Request) -> Result<(), Failure> {
     }
 }
 
+/// Finds the operation of a request; 400 for an invalid header Host; 404, 405 with Allow, or 501 if
+/// there is none.
+pub(crate) fn find(request: &Request) -> Result<RouteTarget, Failure> {
     check_authority(request)?;
+    check_transfer_coding(request)?;
     if !METHODS.contains(&request.method.as_str()) {
         let sent: String = request.method.chars().take(20).collect();
         let meant = sent.to_ascii_uppercase();
-    check_transfer_coding(request)?;
         let remedy = match METHODS.contains(&meant.as_str()) {
             // The names of methods are case-sensitive (RFC 9110, section 9.1).
             true => format!(": send `{meant}`"),
@@ -309,12 +312,23 @@ fn check_transfer_coding(request: &Request) -> Result<(), Failure> {
             _ => Err(not_allowed(method, READ_ONLY)),
         };
     }
+    let whole_server = |dialect| {
+        Ok(RouteTarget::Options {
+            dialect,
+            allow: every_method(),
+        })
+    };
     match mount_of(path) {
         Some((dialect, rest)) => find_in_mount(dialect, method, rest),
-        None if method == "OPTIONS" && path.is_empty() => Ok(RouteTarget::Options {
-            dialect: Some(Dialect::V1),
-            allow: every_method(),
+        // The host has the OpenAPI document, and answers requests that read it.
+        None if path == OPENAPI && method == "OPTIONS" => Ok(RouteTarget::Options {
+            dialect: None,
+            allow: READ_ONLY.to_owned(),
         }),
+        None if path == OPENAPI && method != "GET" => Err(not_allowed(method, READ_ONLY)),
+        // The server as a whole (RFC 9110, section 9.3.7).
+        None if path == "*" && method == "OPTIONS" => whole_server(None),
+        None if path.is_empty() && method == "OPTIONS" => whole_server(Some(Dialect::V1)),
         None => Err(Failure::not_found(format!(
             "there is no such resource; the service answers below {} and {}",
             Dialect::V1.mount(),
@@ -378,7 +392,7 @@ fn find_in_mount(dialect: Dialect, method: &str, rest: &str) -> Result<RouteTarg
     if method == "OPTIONS" {
         return Ok(RouteTarget::Options {
             dialect: None,
-            allow: allowed(&fitting),
+            allow: allowed(&fitting, &segments),
         });
     }
     match fitting.iter().find(|route| route.method == method) {
@@ -387,7 +401,7 @@ fn find_in_mount(dialect: Dialect, method: &str, rest: &str) -> Result<RouteTarg
             route,
             params: parameters(route.pattern, segments),
         })),
-        None => Err(not_allowed(method, &allowed(&fitting))),
+        None => Err(not_allowed(method, &allowed(&fitting, &segments))),
     }
 }
 
@@ -427,8 +441,11 @@ fn parameters(pattern: &str, segments: Vec<String>) -> Vec<String> {
 
 /// Returns the value of Allow for the routes that match a path. OPTIONS and a 405 response have the
 /// same value.
-fn allowed(fitting: &[&Route]) -> String {
-    let has = |method: &str| fitting.iter().any(|route| route.method == method);
+fn allowed(fitting: &[&Route], segments: &[String]) -> String {
+    let has = |method: &str| {
+        let mut routes = fitting.iter().filter(|route| route.method == method);
+        routes.any(|route| is_implemented(route.operation) && !is_reserved(route, segments))
+    };
     let answered =
         |method: &&str| *method == "OPTIONS" || has(method) || (*method == "HEAD" && has("GET"));
     SERVED
@@ -436,6 +453,24 @@ fn allowed(fitting: &[&Route]) -> String {
         .filter(answered)
         .collect::<Vec<_>>()
         .join(", ")
+}
+
+/// Returns whether a build has an operation. Others answer 501.
+fn is_implemented(operation: Operation) -> bool {
+    cfg!(feature = "server") || !matches!(operation, Operation::Bulk | Operation::AccessLog)
+}
+
+/// Returns whether a name is that of ad hoc queries, which no stored query may have.
+pub(super) fn is_reserved_name(name: &str) -> bool {
+    name.eq_ignore_ascii_case("aql")
+}
+
+/// Returns whether a route stores a query under a reserved name, which is always refused: below
+/// `query/aql`, only ad hoc queries are served.
+fn is_reserved(route: &Route, segments: &[String]) -> bool {
+    let mut parts = route.pattern.split('/').zip(segments);
+    route.operation == Operation::QueryStore
+        && parts.any(|(part, segment)| part == "{name}" && is_reserved_name(segment))
 }
 
 fn every_method() -> String {

@@ -8,6 +8,7 @@ use super::error::Failure;
 use super::http::Response;
 use super::ids::{check_addressable, is_version, select_version};
 use super::negotiate::{Return, choose, is_text_body};
+use super::route::is_reserved_name;
 use super::time::iso;
 use super::validators::{
     check_preconditions, definition_etag, definition_response, has_preconditions,
@@ -269,7 +270,7 @@ fn check_name(name: &str) -> Result<(), Failure> {
     check_addressable("stored query", name)?;
     let fits = |c: char| c.is_alphanumeric() || "_.:-~+@".contains(c);
     match name {
-        _ if name.eq_ignore_ascii_case("aql") => Err(Failure::bad_request(
+        _ if is_reserved_name(name) => Err(Failure::bad_request(
             "the name `aql` is reserved for ad-hoc queries",
         )),
         _ if name.len() > 255 || !name.chars().all(fits) => Err(Failure::bad_request(

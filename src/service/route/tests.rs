@@ -46,6 +46,38 @@ fn what_is_not_served_says_so() {
     assert_eq!(status("GET", "/health"), 200);
 }
 
+/// Returns the methods of a path, in the answer to OPTIONS.
+fn allow(target: &str) -> String {
+    match find(&Request::new("OPTIONS", target)) {
+        Ok(RouteTarget::Options { allow, .. }) => allow,
+        other => panic!("{target}: {other:?}"),
+    }
+}
+
+#[test]
+fn allow_lists_the_methods_that_a_path_serves() {
+    for (target, methods) in [
+        ("*", "GET, HEAD, POST, PUT, DELETE, OPTIONS"),
+        ("/openapi.json", READ_ONLY),
+        ("/health", READ_ONLY),
+        // No query can be stored under the name of ad hoc queries.
+        ("/v1/query/aql", "GET, HEAD, POST, OPTIONS"),
+        ("/v1/query/aql/explain", "GET, HEAD, POST, OPTIONS"),
+        ("/v1/query/AQL/1.0.0", "GET, HEAD, POST, OPTIONS"),
+        ("/v1/definition/query/aql", READ_ONLY),
+        ("/v1/query/aqlx", "GET, HEAD, POST, PUT, OPTIONS"),
+    ] {
+        assert_eq!(allow(target), methods, "{target}");
+    }
+    assert_eq!(status("POST", "/openapi.json"), 405);
+    assert_eq!(status("GET", "*"), 404);
+    let bulk = match cfg!(feature = "server") {
+        true => "GET, HEAD, POST, PUT, OPTIONS",
+        false => "GET, HEAD, PUT, OPTIONS",
+    };
+    assert_eq!(allow("/v1/ehr/bulk"), bulk);
+}
+
 #[test]
 fn body_with_a_transfer_coding_other_than_chunked_is_not_implemented() {
     for (codings, expected) in [

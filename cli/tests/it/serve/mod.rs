@@ -316,6 +316,23 @@ fn transfer_coding_other_than_chunked_is_refused_with_its_reason() {
 }
 
 #[test]
+fn options_are_answered_for_the_server_and_for_its_description() {
+    let folder = Folder::new("options");
+    let server = Server::open(&folder);
+    for (target, allow) in [
+        ("*", "allow: GET, HEAD, POST, PUT, DELETE, OPTIONS\r\n"),
+        ("/openapi.json", "allow: GET, HEAD, OPTIONS\r\n"),
+    ] {
+        let answer = answer_to_head(&server, &format!("OPTIONS {target} HTTP/1.1"), b"");
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+        assert!(answer.contains(allow), "{answer}");
+    }
+    let answer = server.send("PUT", "/openapi.json", "{}");
+    assert_eq!(answer.status, 405);
+    server.stop();
+}
+
+#[test]
 fn answers_without_a_body_have_no_length() {
     let folder = Folder::new("lengths");
     let server = Server::open(&folder);
