@@ -124,7 +124,8 @@ impl<R: Repository> Service<R> {
     }
 
     /// Adds the headers of every response: caches must not store it, and pages of allowed origins
-    /// may read it.
+    /// may read it. One entity tag names all representations of a version, so `Vary` lists the
+    /// headers that select one (RFC 9110, section 12.5.5).
     pub(super) fn finish(&self, request: &Request, mut response: Response) -> Response {
         if request.method == "HEAD" {
             response.body.clear();
@@ -133,10 +134,20 @@ impl<R: Repository> Service<R> {
         if !request.id().is_empty() {
             response = response.with_header("X-Request-Id", request.id());
         }
-        let Some(origin) = request.header("Origin") else {
+        let is_negotiated = request.method != "OPTIONS";
+        let origin = request.header("Origin");
+        let vary = match (is_negotiated, origin.is_some()) {
+            (true, false) => Some("Accept, Prefer"),
+            (true, true) => Some("Accept, Prefer, Origin"),
+            (false, true) => Some("Origin"),
+            (false, false) => None,
+        };
+        if let Some(vary) = vary {
+            response = response.with_header("Vary", vary);
+        }
+        let Some(origin) = origin else {
             return response;
         };
-        response = response.with_header("Vary", "Origin");
         if self.config.allows_origin(origin) {
             response = response
                 .with_header("Access-Control-Allow-Origin", origin)
