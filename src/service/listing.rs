@@ -142,13 +142,18 @@ fn check_population(call: &Call<'_>) -> Result<(), Failure> {
         resource: Resource::Query,
         act: Action::Search,
     };
-    if call.caller.reach(population, Subject::Nameless)? == Reach::All {
-        return Ok(());
-    }
-    Err(Failure::new(
-        403,
-        "a list of all EHRs needs the role population: name a subject by `subject_id` and `subject_namespace`",
-    ))
+    let remedy = match call.caller.reach(population, Subject::Nameless) {
+        Ok(Reach::All) => return Ok(()),
+        // A token for one EHR names it, so that the answer reveals nothing.
+        Ok(Reach::One(own)) => format!("read the EHR of this token by `GET ehr/{own}`"),
+        Ok(Reach::Named) | Err(_) => String::from(
+            "name a subject by `subject_id` and `subject_namespace`, or read one EHR by `GET ehr/{ehr_id}`",
+        ),
+    };
+    let message = format!(
+        "`GET ehr` without a subject lists all EHRs, which needs the role population or a scope such as `user/aql-*.s`: {remedy}"
+    );
+    Err(call.caller.insufficient(message))
 }
 
 /// Writes an item as JSON.

@@ -416,6 +416,31 @@ mod tests {
         assert_eq!(rows(&mut host, "/v1/query/x?offset=0"), own);
     }
 
+    /// The error names the place, the rule and the remedy, which depends on the token.
+    #[test]
+    fn refused_list_of_ehrs_names_what_the_caller_may_read() {
+        let mut host = Host::new();
+        let rule = "`GET ehr` without a subject lists all EHRs, which needs the role population";
+        let own = format!("read the EHR of this token by `GET ehr/{EHR}`");
+        let patient = Caller::with_roles("p", "", &[]);
+        let patient = |scopes: &str| patient.clone().narrowed(scopes, Some(EHR), false);
+        for (caller, remedy) in [
+            (patient(EVERYTHING), own.as_str()),
+            (patient("patient/composition-*.r"), "`GET ehr/{ehr_id}`"),
+            (
+                Caller::with_roles("r", "", &["read", "query"]),
+                "`subject_id` and `subject_namespace`",
+            ),
+        ] {
+            for mount in ["/v1", "/rest/openehr/v1"] {
+                let answer = host.send(Ok(&caller), "GET", &format!("{mount}/ehr"), "");
+                let text = String::from_utf8_lossy(&answer.body).into_owned();
+                assert_eq!(answer.status, 403, "{text}");
+                assert!(text.contains(rule) && text.contains(remedy), "{text}");
+            }
+        }
+    }
+
     #[test]
     fn an_ehr_that_may_not_be_seen_is_told_from_none_by_nothing() {
         let mut host = Host::new();

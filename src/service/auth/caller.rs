@@ -279,6 +279,12 @@ impl Caller {
             permission.word(),
             permission.letter()
         );
+        self.insufficient(message)
+    }
+
+    /// Returns an error for a request beyond the permissions of the caller: 403, with the error of
+    /// RFC 6750 §3.1 for callers with a token.
+    pub(crate) fn insufficient(&self, message: impl Into<String>) -> Failure {
         let failure = Failure::new(403, message);
         // A caller with a password has no issuer, and the challenge is about tokens.
         if self.issuer.is_empty() {
