@@ -11,12 +11,13 @@ use super::negotiate::{Return, choose, is_text_body};
 use super::route::is_reserved_name;
 use super::time::iso;
 use super::validators::{
-    check_preconditions, definition_etag, definition_response, has_preconditions,
+    DEFINITION_ATTEMPTS, check_preconditions, definition_etag, definition_response,
+    has_preconditions,
 };
 use crate::aql;
 use crate::diag::Severity;
 use crate::rm::json;
-use crate::store::repository::{Definition, DefinitionKind, Repository};
+use crate::store::repository::{Definition, DefinitionKind, Repository, StoreError};
 use serde_json::{Map, Value, json};
 
 const KIND: DefinitionKind = DefinitionKind::Query;
@@ -36,15 +37,9 @@ impl<R: Repository> Service<R> {
         check_language(call)?;
         let text = query_text(call)?;
         self.check_query(&text)?;
-        let version = self.version_to_store(call, name).await?;
-        if has_preconditions(call.request) {
-            let stored = self.definition(KIND, name, &version).await?;
-            let etag = stored.as_ref().map(definition_etag);
-            check_preconditions(call.request, etag.as_deref())?;
-        }
-        let definition = Definition {
+        let mut definition = Definition {
             name: name.to_owned(),
-            version,
+            version: String::new(),
             format: String::from("aql"),
             created: iso(call.now),
             storing_id: String::new(),
@@ -52,8 +47,38 @@ impl<R: Repository> Service<R> {
             bytes: 0,
             body: text,
         };
+        // Another request may store the version between the checks and this change. A second check
+        // then has the answer: the next version, or a precondition that does not hold any more.
+        let may_repeat = call.optional_param(1).is_none() || has_preconditions(call.request);
+        for _ in 1..DEFINITION_ATTEMPTS {
+            self.check_version_to_store(call, &mut definition).await?;
+            match self.repository.define(KIND, definition.clone()).await {
+                Err(StoreError::DefinitionExists) if may_repeat => {}
+                outcome => {
+                    outcome.map_err(Failure::of_store)?;
+                    return Ok(stored(call, &definition));
+                }
+            }
+        }
+        self.check_version_to_store(call, &mut definition).await?;
         self.define(KIND, &definition).await?;
         Ok(stored(call, &definition))
+    }
+
+    /// Sets the version of a query to store, and checks the preconditions of the request.
+    async fn check_version_to_store(
+        &self,
+        call: &Call<'_>,
+        definition: &mut Definition,
+    ) -> Result<(), Failure> {
+        definition.version = self.version_to_store(call, &definition.name).await?;
+        if has_preconditions(call.request) {
+            let (name, version) = (&definition.name, &definition.version);
+            let stored = self.definition(KIND, name, version).await?;
+            let etag = stored.as_ref().map(definition_etag);
+            check_preconditions(call.request, etag.as_deref())?;
+        }
+        Ok(())
     }
 
     /// Returns the version for storing a query: that of the path, or the next one.

@@ -8,6 +8,9 @@ use super::negotiate::{IfMatch, none_match};
 use crate::document::short_digest;
 use crate::store::repository::{Definition, ItemTag};
 
+/// The number of times that a change of a definition is tried while other requests change it too.
+pub(super) const DEFINITION_ATTEMPTS: usize = 4;
+
 /// Returns the entity tag of a definition: name, version and a digest of its text.
 ///
 /// With the digest, a definition that was removed and stored again with another text has a new tag.

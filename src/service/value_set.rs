@@ -12,14 +12,19 @@ use super::http::Response;
 use super::ids::check_addressable;
 use super::negotiate::choose;
 use super::time::iso;
-use super::validators::{check_preconditions, definition_etag, definition_response};
+use super::validators::{
+    DEFINITION_ATTEMPTS, check_preconditions, definition_etag, definition_response,
+};
 use crate::rm::json;
-use crate::store::repository::{Definition, DefinitionKind, Repository};
+use crate::store::repository::{Definition, DefinitionKind, Repository, StoreError};
 use serde_json::{Value, json};
 
 const KIND: DefinitionKind = DefinitionKind::ValueSet;
 /// The maximum length of a URL.
 const LONGEST: usize = 1000;
+
+/// Another request stored the revision that this one was about to store.
+struct AnotherRevision;
 
 impl<R: Repository> Service<R> {
     /// PUT /definition/valueset/{url}
@@ -31,17 +36,40 @@ impl<R: Repository> Service<R> {
             .map_err(|why| Failure::bad_request(format!("the value set cannot be used: {why}")))?;
         drop(turn);
         check_url(&url, &set)?;
-        let latest = self.latest_value_set(Some(call), &url).await?;
-        check_preconditions(
-            call.request,
-            latest.as_ref().map(definition_etag).as_deref(),
-        )?;
+        for _ in 1..DEFINITION_ATTEMPTS {
+            let stored = self.store_value_set(call, &url, &set, text).await?;
+            if let Ok(response) = stored {
+                return Ok(response);
+            }
+        }
+        let stored = self.store_value_set(call, &url, &set, text).await?;
+        stored.map_err(|AnotherRevision| Failure::of_store(StoreError::DefinitionExists))
+    }
+
+    /// Stores a value set as the revision behind the latest one.
+    ///
+    /// # Errors
+    /// 412 for a precondition that does not hold. [`AnotherRevision`] if another request stored a
+    /// revision after the check of the preconditions, which must be checked again.
+    async fn store_value_set(
+        &self,
+        call: &Call<'_>,
+        url: &str,
+        set: &ValueSet,
+        text: &str,
+    ) -> Result<Result<Response, AnotherRevision>, Failure> {
+        let latest = self.latest_value_set(Some(call), url).await?;
+        let etag = latest.as_ref().map(definition_etag);
+        check_preconditions(call.request, etag.as_deref())?;
+        let answer = |response, definition: &Definition| {
+            validated(response, &definition_etag(definition), &definition.created)
+        };
         // A repeated upload makes no revision.
-        if latest.as_ref().is_some_and(|known| known.body == text) {
-            return Ok(Response::new(204));
+        if let Some(known) = latest.as_ref().filter(|known| known.body == text) {
+            return Ok(Ok(answer(Response::new(204), known)));
         }
         let definition = Definition {
-            name: url.clone(),
+            name: url.to_owned(),
             version: format!("{}.0.0", next_revision(latest.as_ref())),
             format: String::from("fhir-valueset"),
             created: iso(call.now),
@@ -50,17 +78,16 @@ impl<R: Repository> Service<R> {
             bytes: 0,
             body: text.to_owned(),
         };
-        self.define(KIND, &definition).await?;
+        match self.repository.define(KIND, definition.clone()).await {
+            Err(StoreError::DefinitionExists) => return Ok(Err(AnotherRevision)),
+            outcome => outcome.map_err(Failure::of_store)?,
+        }
         let response = match latest {
             Some(_) => Response::new(204),
             None => Response::new(201)
-                .with_header("Location", call.address(&["definition", "valueset", &url])),
+                .with_header("Location", call.address(&["definition", "valueset", url])),
         };
-        Ok(validated(
-            response,
-            &definition_etag(&definition),
-            &definition.created,
-        ))
+        Ok(Ok(answer(response, &definition)))
     }
 
     /// GET /definition/valueset

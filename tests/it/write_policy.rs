@@ -467,3 +467,59 @@ fn tags_of_a_locked_status_are_refused() {
         .with_header("openehr-item-tag", r#"key="ward""#);
     assert_eq!(host.send(&opened).status, 204);
 }
+
+/// Returns an upload of a definition with a header, or without one if its name is empty.
+fn upload(path: &str, body: &str, (name, value): (&str, &str)) -> Request {
+    let request = Request::new("PUT", &format!("/rest/openehr/v1/definition/{path}"));
+    match name {
+        "" => request.with_body("application/json", body),
+        name => request
+            .with_header(name, value)
+            .with_body("application/json", body),
+    }
+}
+
+/// Two requests store a definition under one name. The second one gets the answer that it would
+/// have got after the first one.
+#[test]
+fn definition_that_is_stored_meanwhile_breaks_preconditions_only() {
+    const VALUE_SET: &str = "valueset/u%3Aa";
+    const CODES: [&str; 2] = [
+        r#"{"resourceType":"ValueSet","url":"u:a","expansion":{"contains":[{"code":"a"}]}}"#,
+        r#"{"resourceType":"ValueSet","url":"u:a","expansion":{"contains":[{"code":"b"}]}}"#,
+    ];
+    const QUERY: [&str; 2] = [
+        r#"{"q":"SELECT e/ehr_id/value FROM EHR e"}"#,
+        r#"{"q":"SELECT count(*) FROM EHR e"}"#,
+    ];
+    const NONE: (&str, &str) = ("", "");
+    const IS_NEW: (&str, &str) = ("If-None-Match", "*");
+    let cases = [
+        ("new value set", VALUE_SET, CODES, IS_NEW, 412),
+        ("value set", VALUE_SET, CODES, NONE, 204),
+        ("new query", "query/q/1.0.0", QUERY, IS_NEW, 412),
+        ("query", "query/q/1.0.0", QUERY, NONE, 409),
+        ("next version of a query", "query/q", QUERY, NONE, 200),
+    ];
+    for (title, path, [first, second], header, expected) in cases {
+        let mut interrupted = 0;
+        // Before each batch of the request in turn, also before its last one, which writes.
+        for batch in 0..6 {
+            let database = Sqlite::in_memory();
+            let interrupting = Interrupted::over(&database);
+            let mut host = Instance::over(interrupting.clone());
+            // The first request only lets the instance read what it keeps.
+            host.done(&Request::new("GET", "/rest/openehr/v1/definition/query"));
+            let store = move || drop(other(&database).done(&upload(path, first, NONE)));
+            let change: Change = Box::new(store);
+            drop(interrupting.change.replace(Some((batch, change))));
+            let answer = host.send(&upload(path, second, header));
+            if interrupting.change.take().is_none() {
+                interrupted += 1;
+                assert_eq!(answer.status, expected, "{title}, {batch}: {answer:?}");
+                assert_eq!(answer.header("ETag").is_some(), expected != 409, "{title}");
+            }
+        }
+        assert!(interrupted > 1, "{title}: {interrupted}");
+    }
+}
