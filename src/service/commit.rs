@@ -219,6 +219,7 @@ impl<R: Repository> Service<R> {
             }),
             // A version was committed between the check of If-Match and this commit.
             Err(StoreError::Stale { latest, .. }) if conditional => Err(stale(&latest)),
+            Err(error) if conditional => Err(Failure::of_update(call.dialect, error)),
             Err(error) => Err(members.failure_of_store(error)),
         }
     }

@@ -209,11 +209,11 @@ impl Failure {
         let message = error.to_string();
         match error {
             StoreError::NoSuchEhr | StoreError::NoSuchContribution => Failure::not_found(message),
-            StoreError::OtherKind { .. } => {
-                Failure::new(400, message.clone()).with_error(coded(message, "SVC0204"))
-            }
-            StoreError::OtherTemplate { .. } => {
-                Failure::new(400, message.clone()).with_error(coded(message, "SVC0203"))
+            StoreError::OtherKind { .. } => Failure::with_code(400, message, "SVC0204"),
+            StoreError::OtherTemplate { .. } => Failure::with_code(400, message, "SVC0203"),
+            StoreError::OtherArchetype { .. } => Failure::with_code(400, message, OTHER_ARCHETYPE),
+            StoreError::OtherPersistence { .. } => {
+                Failure::with_code(400, message, OTHER_PERSISTENCE)
             }
             StoreError::EhrExists
             | StoreError::StatusExists
@@ -240,6 +240,25 @@ impl Failure {
             StoreError::Corrupt { ehr_id, .. } => Failure::corrupt(message, ehr_id),
             StoreError::Failed(_) => Failure::new(500, message),
         }
+    }
+
+    /// Creates an error with one problem, which has a code.
+    fn with_code(status: u16, message: String, code: &str) -> Failure {
+        Failure::new(status, message.clone()).with_error(coded(message, code))
+    }
+
+    /// Creates an error for an error of a repository about the update of a COMPOSITION at its own
+    /// address: a change of a property that all its versions share is invalid content.
+    pub fn of_update(dialect: Dialect, error: StoreError) -> Failure {
+        let (code, path) = match &error {
+            StoreError::OtherArchetype { .. } => (OTHER_ARCHETYPE, "/archetype_node_id"),
+            StoreError::OtherPersistence { .. } => {
+                (OTHER_PERSISTENCE, "/category/defining_code/code_string")
+            }
+            _ => return Failure::of_store(error),
+        };
+        let finding = Finding::error(code, path, error.to_string());
+        Failure::invalid(dialect, "composition", &[finding])
     }
 
     /// Creates an error for stored data that differ from the committed data. No response uses these
@@ -345,6 +364,11 @@ impl Failure {
         json!({ "error": reason(self.status), "message": self.message, "code": self.status, "errors": self.errors })
     }
 }
+
+/// The code of a version with another archetype than its object.
+const OTHER_ARCHETYPE: &str = "SVC0205";
+/// The code of a version that is persistent, and its object is not, or the reverse.
+const OTHER_PERSISTENCE: &str = "SVC0206";
 
 /// The maximum number of problems of a text in `errors`.
 const MOST_ERRORS: usize = 1_000;

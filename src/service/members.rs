@@ -58,6 +58,8 @@ impl Members {
         let is_rejected: &dyn Fn(&Member) -> bool = match error {
             StoreError::OtherKind { version_uid, .. }
             | StoreError::OtherTemplate { version_uid, .. }
+            | StoreError::OtherArchetype { version_uid, .. }
+            | StoreError::OtherPersistence { version_uid, .. }
             | StoreError::Stale { version_uid, .. }
             | StoreError::UidExists(version_uid) => &|member| member.version_uid == *version_uid,
             StoreError::StatusExists => {

@@ -5,7 +5,92 @@
 
 use super::repository::{Commit, StoreError, Version};
 use crate::document::ObjectKind;
+use crate::rm::class::Attr;
 use std::collections::HashMap;
+
+/// The path of the archetype node id in a version.
+pub(crate) const ARCHETYPE_NODE_ID: [Attr; 2] = [Attr::DATA, Attr::ARCHETYPE_NODE_ID];
+/// The path of the code of a COMPOSITION's category in a version.
+pub(crate) const CATEGORY: [Attr; 4] = [
+    Attr::DATA,
+    Attr::CATEGORY,
+    Attr::DEFINING_CODE,
+    Attr::CODE_STRING,
+];
+/// The code of the category `persistent`.
+const PERSISTENT: &str = "431";
+
+/// The properties of a document that all versions of its object share.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct KeptProperties {
+    /// COMPOSITION.archetype_details.template_id.value
+    pub(crate) template_id: Option<String>,
+    /// COMPOSITION.archetype_node_id, by the invariant `Archetype_node_id_valid` of
+    /// VERSIONED_COMPOSITION (RM EHR IM). `None` for other classes, and in rows of earlier releases.
+    pub(crate) archetype_node_id: Option<String>,
+    /// COMPOSITION.is_persistent(), by the invariant `Persistent_valid` of VERSIONED_COMPOSITION.
+    /// `None` for other classes, without a category, and in rows of earlier releases.
+    pub(crate) is_persistent: Option<bool>,
+}
+
+impl KeptProperties {
+    /// Returns the properties of a document of a kind. `text_along` reads a text of the version.
+    pub(crate) fn read<'t>(
+        kind: ObjectKind,
+        template_id: Option<&str>,
+        text_along: impl Fn(&[Attr]) -> Option<&'t str>,
+    ) -> KeptProperties {
+        let template_id = template_id.map(str::to_owned);
+        if kind != ObjectKind::Composition {
+            return KeptProperties {
+                template_id,
+                ..KeptProperties::default()
+            };
+        }
+        KeptProperties {
+            template_id,
+            archetype_node_id: text_along(&ARCHETYPE_NODE_ID).map(str::to_owned),
+            is_persistent: text_along(&CATEGORY).map(|code| code == PERSISTENT),
+        }
+    }
+
+    /// Returns the properties of a version that is no deletion.
+    pub(crate) fn of(version: &Version) -> KeptProperties {
+        KeptProperties::read(version.kind, version.template_id.as_deref(), |path| {
+            version.packed.text_along(path)
+        })
+    }
+
+    /// Checks that a version with data has these properties too. An unknown one is not compared.
+    fn check(&self, version: &Version) -> Result<(), StoreError> {
+        let own = KeptProperties::of(version);
+        let version_uid = || version.version_uid.clone();
+        if self.template_id != own.template_id {
+            return Err(StoreError::OtherTemplate {
+                version_uid: version_uid(),
+                template_id: self.template_id.clone(),
+            });
+        }
+        match (&self.archetype_node_id, &own.archetype_node_id) {
+            (Some(kept), Some(other)) if kept != other => {
+                return Err(StoreError::OtherArchetype {
+                    version_uid: version_uid(),
+                    archetype_node_id: kept.clone(),
+                });
+            }
+            _ => {}
+        }
+        match (self.is_persistent, own.is_persistent) {
+            (Some(is_persistent), Some(other)) if is_persistent != other => {
+                Err(StoreError::OtherPersistence {
+                    version_uid: version_uid(),
+                    is_persistent,
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+}
 
 /// The latest version of an object.
 #[derive(Clone, Debug)]
@@ -16,24 +101,23 @@ pub(crate) struct LatestVersion {
     pub(crate) version_uid: String,
     /// The kind of the object.
     pub(crate) kind: ObjectKind,
-    /// The template of the last version with data, which may be none. `None` if no version has
-    /// data.
-    pub(crate) template_id: Option<Option<String>>,
+    /// The properties of the last version with data. `None` if no version has data.
+    pub(crate) kept: Option<KeptProperties>,
 }
 
 impl LatestVersion {
     /// Returns the latest version of an object after one more version.
     fn followed_by(before: Option<LatestVersion>, version: &Version) -> LatestVersion {
-        let template_id = match before {
-            // A deletion has no template, so the object keeps that of its last data.
-            Some(before) if version.is_deletion() => before.template_id,
-            _ => (!version.is_deletion()).then(|| version.template_id.clone()),
+        let kept = match before {
+            // A deletion has no data, so the object keeps the properties of its last data.
+            Some(before) if version.is_deletion() => before.kept,
+            _ => (!version.is_deletion()).then(|| KeptProperties::of(version)),
         };
         LatestVersion {
             ehr_id: version.ehr_id.clone(),
             version_uid: version.version_uid.clone(),
             kind: version.kind,
-            template_id,
+            kept,
         }
     }
 }
@@ -127,12 +211,11 @@ pub(crate) fn check_sequence(
     Ok(())
 }
 
-/// Checks that each version has the kind and the template of its object. The caller has called
-/// [`check_sequence`].
+/// Checks that each version has the kind and the [`KeptProperties`] of its object. The caller has
+/// called [`check_sequence`].
 ///
-/// A deletion has no data and therefore no template. The version after it is compared with the last
-/// version that has data.
-pub(crate) fn check_kind_and_template(
+/// A deletion has no data. The version after it is compared with the last version that has data.
+pub(crate) fn check_kind_and_properties(
     versions: &[Version],
     head: &dyn Fn(&str) -> Option<LatestVersion>,
 ) -> Result<(), StoreError> {
@@ -150,15 +233,8 @@ pub(crate) fn check_kind_and_template(
                     kind: before.kind,
                 });
             }
-            if let Some(template_id) = before
-                .template_id
-                .as_ref()
-                .filter(|id| !version.is_deletion() && **id != version.template_id)
-            {
-                return Err(StoreError::OtherTemplate {
-                    version_uid: version.version_uid.clone(),
-                    template_id: template_id.clone(),
-                });
+            if let Some(kept) = before.kept.as_ref().filter(|_| !version.is_deletion()) {
+                kept.check(version)?;
             }
         }
         heads.insert(object, LatestVersion::followed_by(before, version));

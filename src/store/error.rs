@@ -29,6 +29,21 @@ pub enum StoreError {
         /// The template of the object.
         template_id: Option<String>,
     },
+    /// A version of a COMPOSITION has another archetype node id than the object that it belongs to.
+    OtherArchetype {
+        /// The uid of the rejected version.
+        version_uid: String,
+        /// The archetype node id of the object.
+        archetype_node_id: String,
+    },
+    /// A version of a COMPOSITION is persistent, and the object that it belongs to is not, or the
+    /// reverse.
+    OtherPersistence {
+        /// The uid of the rejected version.
+        version_uid: String,
+        /// Whether the object is persistent.
+        is_persistent: bool,
+    },
     /// The EHR already has an EHR_STATUS.
     StatusExists,
     /// A template, or the preceding version, differs from the preconditions of the commit.
@@ -93,6 +108,20 @@ impl fmt::Display for StoreError {
                 "the version {version_uid} would change the template of its object from {}: a version has the template that it \
                  follows; commit another document as an object of its own",
                 template_id.as_ref().map_or_else(|| String::from("none"), |id| format!("`{id}`"))
+            ),
+            StoreError::OtherArchetype { version_uid, archetype_node_id } => write!(
+                f,
+                "the version {version_uid} would change the archetype of its COMPOSITION from `{archetype_node_id}` \
+                 (Archetype_node_id_valid of VERSIONED_COMPOSITION): commit another document as an object of its own"
+            ),
+            StoreError::OtherPersistence { version_uid, is_persistent } => write!(
+                f,
+                "the version {version_uid} would change its COMPOSITION {} (Persistent_valid of VERSIONED_COMPOSITION): \
+                 keep the category, or commit the document as an object of its own",
+                match is_persistent {
+                    true => "from persistent to another category",
+                    false => "to persistent",
+                }
             ),
             StoreError::StatusExists => f.write_str("the EHR has an EHR_STATUS already: commit the new one as a version of that"),
             StoreError::PreconditionFailed => f.write_str("the template was changed while the document was checked against it: send it again"),

@@ -314,8 +314,12 @@ fn the_database_itself_keeps_kind_owner_and_template_of_an_object() {
                    template: &str| {
         let preceding = if number > 1 { "'before'" } else { "NULL" };
         format!(
-            "INSERT INTO version VALUES ({id}, {ehr}, {kind}, '{object}', {number}, 's', {preceding}, NULL, 1, '', '{lifecycle}', {template}, 1, '[]', '', 0, '')"
+            "INSERT INTO version VALUES ({id}, {ehr}, {kind}, '{object}', {number}, 's', {preceding}, NULL, 1, '', '{lifecycle}', {template}, 1, '[]', '', 0, '', NULL, NULL)"
         )
+    };
+    let composition = |id: u8, number: u8, archetype: &str, persistent: &str| {
+        let row = version(id, 1, 1, "c", number, "532", "'t'");
+        row.replace("NULL, NULL)", &format!("{archetype}, {persistent})"))
     };
     let start = [
         ehr(1, a),
@@ -323,7 +327,10 @@ fn the_database_itself_keeps_kind_owner_and_template_of_an_object() {
         "INSERT INTO profile VALUES (1, 1, '[]');".to_owned(),
         version(1, 1, 1, "o", 1, "532", "'t'") + ";",
         version(2, 1, 1, "o", 2, "523", "NULL") + ";",
-        version(3, 1, 2, "s", 1, "532", "NULL"),
+        version(3, 1, 2, "s", 1, "532", "NULL") + ";",
+        // A row of a release without these columns.
+        composition(7, 1, "NULL", "NULL") + ";",
+        composition(8, 2, "'a'", "0"),
     ];
     database
         .connection
@@ -336,6 +343,8 @@ fn the_database_itself_keeps_kind_owner_and_template_of_an_object() {
         (version(9, 1, 1, "o", 3, "532", "NULL"), "version.template"),
         (version(9, 1, 3, "o", 3, "523", "NULL"), "version.kind"),
         (version(9, 1, 2, "t", 1, "532", "NULL"), "ONE"),
+        (composition(9, 3, "'b'", "0"), "version.archetype"),
+        (composition(9, 3, "'a'", "1"), "version.persistent"),
         (version(9, 0, 1, "p", 1, "532", "NULL"), "OWNER"),
         (version(9, 1, 4, "p", 1, "532", "NULL"), "OWNER"),
     ] {
@@ -354,6 +363,8 @@ fn the_database_itself_keeps_kind_owner_and_template_of_an_object() {
         version(4, 1, 1, "o", 3, "532", "'t'"),
         version(5, 1, 2, "s", 2, "532", "NULL"),
         version(6, 0, 4, "p", 1, "532", "NULL"),
+        composition(9, 3, "'a'", "0"),
+        composition(10, 4, "NULL", "NULL"),
     ] {
         database.connection.execute_batch(&row).expect(&row);
     }

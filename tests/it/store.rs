@@ -54,6 +54,7 @@ suite! {
     an_ehr_has_one_directory
     a_version_has_the_kind_of_its_object
     a_version_keeps_the_template_of_its_object
+    a_composition_keeps_its_archetype_and_persistence
     a_locked_ehr_accepts_only_its_status
     content_behind_a_lock_in_one_transaction_is_refused
     an_ehr_has_one_status
@@ -153,13 +154,23 @@ impl Draft<'_> {
     }
 
     pub fn version(&self) -> Version {
+        self.version_with("", "")
+    }
+
+    /// Returns the version with a text of its data replaced.
+    pub fn version_with(&self, from: &str, to: &str) -> Version {
         let uid = |number: u32| format!("{}::{SYSTEM}::{number}", self.object);
         let preceding = (self.number > 1).then(|| uid(self.number - 1));
         let lifecycle = if self.deletes { "523" } else { "532" };
         let body = if self.deletes {
             String::new()
         } else {
-            format!(r#","data":{}"#, data(self.kind, self.archetype, self.text))
+            let data = data(self.kind, self.archetype, self.text);
+            assert!(data.contains(from), "{from}");
+            match from {
+                "" => format!(r#","data":{data}"#),
+                from => format!(r#","data":{}"#, data.replacen(from, to, 1)),
+            }
         };
         let text = format!(
             r#"{{"_type":"ORIGINAL_VERSION","uid":{{"_type":"OBJECT_VERSION_ID","value":"{}"}},"lifecycle_state":{{"_type":"DV_CODED_TEXT","value":"complete",

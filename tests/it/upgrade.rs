@@ -279,3 +279,45 @@ fn a_database_of_every_schema_is_upgraded_with_its_data() {
         assert!(host.answers("definition/query").contains("ids"), "{number}");
     }
 }
+
+/// Rows of releases that did not store archetype and category of a COMPOSITION stay updatable. The
+/// first update stores them.
+#[test]
+fn composition_of_every_schema_is_updated_and_then_keeps_its_persistence() {
+    for number in fixtures() {
+        let database = upgraded(&number);
+        let mut host = Host::over(&database);
+        (0..100).for_each(|_| drop(host.new_uuid()));
+        let query = "SELECT c/uid/value FROM EHR e CONTAINS COMPOSITION c";
+        let query = query.replace(' ', "%20");
+        let rows = host.answers(&format!("query/aql?q={query}"));
+        let rows: Value = serde_json::from_str(&rows).unwrap();
+        let latest = rows.pointer("/rows/0/0").and_then(Value::as_str);
+        let latest = latest.expect("a composition").to_owned();
+        let object = latest.split("::").next().unwrap_or_default();
+        let path = format!("ehr/{EHR}/composition/{object}");
+        let weight = text("rest/weight.json");
+        // A template that permits both categories.
+        let template = text("template/small.opt").replace(
+            "<code_list>433</code_list>",
+            "<code_list>433</code_list><code_list>431</code_list>",
+        );
+        let upload = Request::new("POST", "/v1/definition/template?type=opt14&version=9.0.0")
+            .with_body("application/xml", template);
+        assert_eq!(host.send(upload).status, 201, "{number}");
+        let latest = host.made("PUT", &path, "application/json", &weight, &latest);
+        let persistent = weight.replace("\"433\"", "\"431\"");
+        let update = Request::new("PUT", &format!("/rest/openehr/v1/{path}"))
+            .with_header("If-Match", &latest)
+            .with_body("application/json", persistent);
+        let answer = host.send(update);
+        assert_eq!(answer.status, 422, "{number}: {answer:?}");
+        let body = String::from_utf8_lossy(&answer.body).into_owned();
+        assert!(body.contains("SVC0206"), "{number}: {body}");
+        let stored =
+            "SELECT archetype || ' ' || persistent FROM version WHERE persistent IS NOT NULL";
+        let stored = database.texts(stored);
+        let kept = "openEHR-EHR-COMPOSITION.encounter.v1 0";
+        assert!(stored.iter().any(|row| row == kept), "{number}: {stored:?}");
+    }
+}

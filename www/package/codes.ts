@@ -134,6 +134,8 @@ export type DiagnosticCode =
   | "SVC0202"
   | "SVC0203"
   | "SVC0204"
+  | "SVC0205"
+  | "SVC0206"
   | "SVC0301"
   | "SVC0302"
   | "SVC0601"

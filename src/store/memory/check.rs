@@ -2,7 +2,7 @@
 
 use super::{State, UID};
 use crate::document::{Doc, ObjectKind};
-use crate::store::commit_rules::{self, LatestVersion};
+use crate::store::commit_rules::{self, KeptProperties, LatestVersion};
 use crate::store::repository::{
     Commit, DefinitionKind, Preconditions, Predecessor, StoreError, TemplateState,
 };
@@ -15,7 +15,7 @@ impl State {
         self.check_preconditions(commit)?;
         self.check_new(commit)?;
         self.check_ids(commit)?;
-        commit_rules::check_kind_and_template(&commit.versions, &|object| self.head(object))?;
+        commit_rules::check_kind_and_properties(&commit.versions, &|object| self.head(object))?;
         commit_rules::check_status(&commit.versions, || {
             self.documents(&commit.ehr_id)
                 .any(|doc| doc.row.kind == ObjectKind::EhrStatus)
@@ -146,14 +146,16 @@ impl State {
             .get(&newest)
             .map(|version| version.version_uid.as_str())
             .or_else(|| self.batch.text_along(doc.version, UID));
-        let template_id = self
-            .last_with_data(newest)
-            .map(|doc| self.named_template(doc).map(str::to_owned));
+        let kept = self.last_with_data(newest).map(|doc| {
+            KeptProperties::read(doc.row.kind, self.named_template(doc), |path| {
+                self.batch.text_along(doc.version, path)
+            })
+        });
         Some(LatestVersion {
             ehr_id: self.owner_id(doc.ehr).to_owned(),
             version_uid: uid?.to_owned(),
             kind: doc.row.kind,
-            template_id,
+            kept,
         })
     }
 

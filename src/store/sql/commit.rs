@@ -9,7 +9,7 @@ use super::tag::replace;
 use super::value::{Fields, Row, Sql, SqlError, Statement, json_list, kind_of, unexpected};
 use super::verified::{StoredColumns, verified_row};
 use crate::document::{Layout, ObjectKind, Packed};
-use crate::store::commit_rules::{self, LatestVersion};
+use crate::store::commit_rules::{self, KeptProperties, LatestVersion};
 use crate::store::repository::{
     Commit, Ehr, EhrFlags, Preconditions, Predecessor, StoreError, TemplateState, Version,
 };
@@ -61,28 +61,28 @@ const SUPERSEDE: &str = concat!(
     UPDATE version SET successor = s.next FROM s WHERE version.id = s.superseded"
 );
 /// A first version creates an object, which must not exist. A later one gets the EHR of the version
-/// with the number in cell 16, which it has just superseded, or follows a version of the same list
-/// (no cell 16), whose cell 15 has the distance to its successor. Otherwise `ehr` becomes NULL,
+/// with the number in cell 18, which it has just superseded, or follows a version of the same list
+/// (no cell 18), whose cell 17 has the distance to its successor. Otherwise `ehr` becomes NULL,
 /// which fails.
 static ADD_VERSION: Insert = Insert::new(
     "INSERT INTO version (id, ehr, object, preceding, kind, number, system, contribution, time_committed, lifecycle,
-      template, profile, shapes, digest, chunks, document, successor)",
+      template, profile, shapes, digest, chunks, document, archetype, persistent, successor)",
     concat!(
         next_version!(),
         " + {position},
       CASE WHEN {2} IS NULL
         THEN (SELECT e.id FROM ehr e WHERE e.ehr_id = {0} AND NOT EXISTS (SELECT 1 FROM version o WHERE o.object = {1}))
-      WHEN {16} IS NULL THEN (SELECT e.id FROM ehr e WHERE e.ehr_id = {0})
+      WHEN {18} IS NULL THEN (SELECT e.id FROM ehr e WHERE e.ehr_id = {0})
         ELSE (SELECT e.id FROM version p JOIN ehr e ON e.id = p.ehr
-              WHERE p.object = {1} AND p.number = {16} AND p.successor = ",
+              WHERE p.object = {1} AND p.number = {18} AND p.successor = ",
         next_version!(),
         " + {position} AND e.ehr_id = {0})
       END,
       {1}, {2}, {3}, {4}, {5}, (SELECT id FROM contribution WHERE uid = {6}),
-      {7}, {8}, {9}, {10}, {11}, {12}, {13}, {14},
-      CASE WHEN {15} IS NOT NULL THEN ",
+      {7}, {8}, {9}, {10}, {11}, {12}, {13}, {14}, {15}, {16},
+      CASE WHEN {17} IS NOT NULL THEN ",
         next_version!(),
-        " + {position} + {15} END"
+        " + {position} + {17} END"
     ),
 );
 /// Sets the next revision. Fails if the present generation of layouts is not `?1`.
@@ -92,10 +92,10 @@ const NEXT_REVISION_OF: &str = "UPDATE meta SET value =
 const LAYOUTS_WERE_REMOVED: &str = "NULL meta.value";
 /// The maximum number of attempts of a commit, if layouts are removed meanwhile.
 const MAX_ATTEMPTS: usize = 4;
-/// The latest versions of objects. The last column is a JSON list of one template, or of null; it
-/// is NULL if no version has data.
+/// The latest versions of objects. The last column is a JSON list of the columns for
+/// [`KeptProperties`]; it is NULL if no version has data.
 const LATEST_VERSIONS: &str = "SELECT v.object, e.ehr_id, v.object || '::' || v.system || '::' || v.number AS uid, v.kind,
-      (SELECT json_array(d.template) FROM version d WHERE d.object = v.object AND d.lifecycle <> '523' ORDER BY d.number DESC LIMIT 1) AS template
+      (SELECT json_array(d.template, d.archetype, d.persistent) FROM version d WHERE d.object = v.object AND d.lifecycle <> '523' ORDER BY d.number DESC LIMIT 1) AS kept
     FROM json_each(?1) j CROSS JOIN version v ON v.object = j.value AND v.number = (SELECT max(n.number) FROM version n WHERE n.object = j.value)
       CROSS JOIN ehr e ON e.id = v.ehr";
 /// Those of the ids that EHRs have.
@@ -304,9 +304,10 @@ impl<S: Sql> SqlRepository<S> {
             "ID version.object" => self.id_error(commit).await,
             "NULL version.ehr"
             | "UNIQUE version.object, version.number"
-            // The triggers of the schema report kind, owner and template as `KEPT`.
+            // The triggers of the schema report kind, owner and properties as `KEPT`.
             | "KEPT version.kind, version.ehr"
-            | "KEPT version.template" => {
+            | "KEPT version.template"
+            | "KEPT version.archetype, version.persistent" => {
                 // If the stored versions are in order now, the failed constraint was a race.
                 let raced = || StoreError::Unavailable("another writer was faster".into());
                 self.sequence_error(commit).await.unwrap_or_else(raced)
@@ -370,7 +371,7 @@ impl<S: Sql> SqlRepository<S> {
             Ok(latest_versions) => {
                 let head = |object: &str| latest_versions.get(object).cloned();
                 commit_rules::check_sequence(&commit.versions, &head)
-                    .and_then(|()| commit_rules::check_kind_and_template(&commit.versions, &head))
+                    .and_then(|()| commit_rules::check_kind_and_properties(&commit.versions, &head))
                     .err()
             }
             Err(error) => Some(error),
@@ -396,7 +397,7 @@ impl<S: Sql> SqlRepository<S> {
                 fields.text()?,
                 kind_of(fields.number()?)?,
             );
-            let template: Option<(Option<String>,)> = fields
+            let kept: Option<KeptColumns> = fields
                 .optional_text()?
                 .map_or(Ok(None), |list| serde_json::from_str(&list).map(Some))
                 .map_err(|_| unexpected())?;
@@ -406,11 +407,25 @@ impl<S: Sql> SqlRepository<S> {
                     ehr_id,
                     version_uid,
                     kind,
-                    template_id: template.map(|(id,)| id),
+                    kept: kept.map(KeptProperties::from),
                 },
             ))
         };
         rows.into_iter().map(head).collect()
+    }
+}
+
+/// The columns `template`, `archetype` and `persistent` of a version.
+#[derive(serde::Deserialize)]
+struct KeptColumns(Option<String>, Option<String>, Option<u8>);
+
+impl From<KeptColumns> for KeptProperties {
+    fn from(KeptColumns(template_id, archetype_node_id, persistent): KeptColumns) -> Self {
+        KeptProperties {
+            template_id,
+            archetype_node_id,
+            is_persistent: persistent.map(|persistent| persistent != 0),
+        }
     }
 }
 
@@ -649,6 +664,10 @@ impl<'c> CommitStatements<'c> {
         let (_, system, number) =
             commit_rules::split_uid(&version.version_uid).ok_or_else(unexpected)?;
         let document = ChunkedText::split(encoded.text);
+        let kept = match version.is_deletion() {
+            true => KeptProperties::default(),
+            false => KeptProperties::of(version),
+        };
         self.batch
             .extend(document.insert_chunks(&format!("v/{}", version.version_uid)));
         let cells = [
@@ -667,6 +686,8 @@ impl<'c> CommitStatements<'c> {
             Cell::from(&encoded.checksum),
             document.chunk_count().into(),
             Cell::from(&document.first),
+            kept.archetype_node_id.as_ref().into(),
+            kept.is_persistent.map(u64::from).into(),
         ];
         self.versions.push(version, RowCells::of(self.form, &cells));
         if !version.tags.is_empty() {

@@ -28,6 +28,7 @@ pub const MIGRATIONS: Migrations = migrations!("migrations":
     "0110_ehr_segments.sql",
     "0120_queryable_changes.sql",
     "0130_first_versions.sql",
+    "0140_kept_properties.sql",
 );
 
 /// The tables of the access log.

@@ -532,6 +532,26 @@ fn an_import_keeps_kind_and_class_of_objects() {
 }
 
 #[test]
+fn an_import_keeps_archetype_and_persistence_of_compositions() {
+    fn check<R: Repository>(mut host: Host<R>) {
+        let export = Successors::create(&mut host);
+        export.reset(&mut host);
+        let second = export.line(&export.second);
+        let persistent = changed(&second, r#""code_string":"433""#, r#""code_string":"431""#);
+        let archetype = changed(&second, "COMPOSITION.encounter.v1", "COMPOSITION.report.v1");
+        for (line, code) in [(persistent, "SVC0206"), (archetype, "SVC0205")] {
+            let answers = host.lines("admin/import?findings=keep", "", &[line]);
+            let (status, text) = answers.first().expect("an answer");
+            assert!(*status == 400 && text.contains(code), "{text}");
+            assert!(text.contains(r#""_path":"/versions[0]""#), "{text}");
+        }
+        assert_eq!(host.lines("admin/import", "", &[second])[0].0, 201);
+    }
+    check(on_memory());
+    check(on_sqlite());
+}
+
+#[test]
 fn an_import_respects_the_lock_of_an_ehr() {
     fn check<R: Repository>(mut host: Host<R>) {
         let export = Successors::create(&mut host);

@@ -191,6 +191,99 @@ pub fn a_version_keeps_the_template_of_its_object<R: Repository>(store: &R) {
     }
 }
 
+/// The archetype of the compositions of [`Draft`].
+const ENCOUNTER: &str = "openEHR-EHR-COMPOSITION.encounter.v1";
+
+/// The properties of a COMPOSITION that its versions share.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Kept<'a> {
+    archetype: &'a str,
+    /// The code of the category, if there is one.
+    category: Option<&'a str>,
+}
+
+impl Kept<'_> {
+    fn version(self, object: &str, number: u32) -> Version {
+        let category = self.category.map(|code| {
+            format!(
+                r#","category":{{"_type":"DV_CODED_TEXT","value":"c","defining_code":{{"_type":"CODE_PHRASE","terminology_id":{{"_type":"TERMINOLOGY_ID","value":"openehr"}},"code_string":"{code}"}}}}"#
+            )
+        });
+        let after = format!("\"{}\"{}", self.archetype, category.unwrap_or_default());
+        let draft = Draft::composition(object, number);
+        draft.version_with(&format!("\"{ENCOUNTER}\""), &after)
+    }
+}
+
+/// The invariants Archetype_node_id_valid and Persistent_valid of VERSIONED_COMPOSITION.
+pub fn a_composition_keeps_its_archetype_and_persistence<R: Repository>(store: &R) {
+    done(store.commit(creation(EHR, None)));
+    let of = |archetype, category| Kept {
+        archetype,
+        category,
+    };
+    let (event, episodic, persistent) = (Some("433"), Some("451"), Some("431"));
+    let report = "openEHR-EHR-COMPOSITION.report.v1";
+    for (object, first, same, other) in [
+        ("event", event, episodic, persistent),
+        ("persistent", persistent, persistent, event),
+    ] {
+        let refused_with = |number: u32, kept: Kept<'_>| {
+            let version_uid = format!("{object}::{SYSTEM}::{number}");
+            if kept.archetype == ENCOUNTER {
+                StoreError::OtherPersistence {
+                    version_uid,
+                    is_persistent: first == persistent,
+                }
+            } else {
+                StoreError::OtherArchetype {
+                    version_uid,
+                    archetype_node_id: ENCOUNTER.to_owned(),
+                }
+            }
+        };
+        let refuse = |number| {
+            for kept in [of(ENCOUNTER, other), of(report, first), of(report, other)] {
+                let attempt = under("other", commit(vec![kept.version(object, number)]));
+                let expected = refused_with(number, kept);
+                assert_eq!(
+                    refused(store.commit(attempt)),
+                    expected,
+                    "{object} {number}"
+                );
+            }
+        };
+        let write = |number, category| {
+            let version = of(ENCOUNTER, category).version(object, number);
+            done(store.commit(commit(vec![version])));
+        };
+        let delete = |number| {
+            let deletion = Draft {
+                deletes: true,
+                ..Draft::composition(object, number)
+            };
+            done(store.commit(deletion.commit()));
+        };
+        write(1, first);
+        refuse(2);
+        write(2, same);
+        // A version that restores the object is compared with the last one that has data.
+        delete(3);
+        refuse(4);
+        write(4, first);
+        // Both versions are of one contribution.
+        let chain = vec![
+            of(ENCOUNTER, same).version(object, 5),
+            of(ENCOUNTER, other).version(object, 6),
+        ];
+        let expected = refused_with(6, of(ENCOUNTER, other));
+        assert_eq!(refused(store.commit(commit(chain))), expected);
+        // A document without a category, which only a loader can store, is not compared.
+        write(5, None);
+        write(6, other);
+    }
+}
+
 /// Returns the commit of a new EHR_STATUS that locks or unlocks its EHR.
 pub fn lock(number: u32, is_modifiable: bool) -> Commit {
     let flags = EhrFlags {

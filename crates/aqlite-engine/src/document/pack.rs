@@ -207,6 +207,25 @@ impl Packed {
             .unwrap_or_default()
     }
 
+    /// Returns the text at the end of a path of attributes from the root. Of a list, the first member
+    /// counts.
+    pub fn text_along(&self, path: &[Attr]) -> Option<&str> {
+        let (mut fragment, mut index) = (&self.root, 0);
+        for attr in path {
+            index = fragment.layout.child(index, *attr)?;
+            // The path continues at the root of the child fragment.
+            if let ItemKind::Group(group) = fragment.layout.item(index)?.kind {
+                fragment = fragment.groups.get(group as usize)?.first()?;
+                index = 0;
+            }
+        }
+        let item = fragment.layout.item(index)?;
+        match self.node(fragment, item) {
+            Ok((Kind::Text, text)) => Some(text),
+            _ => None,
+        }
+    }
+
     /// Returns the bytes of its leaf values.
     pub fn size(&self) -> usize {
         self.text.len()
