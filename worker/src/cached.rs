@@ -24,9 +24,9 @@ const MIN_BODY: usize = 20_000;
 /// Seconds after which KV removes a definition. The next reader stores it again.
 const KEPT: u64 = 7 * 24 * 3600;
 /// The maximum number of keys that a reset deletes; the others expire.
-const MOST_DELETED: usize = 50;
+const MAX_DELETED: usize = 50;
 /// The longest key of KV.
-const LONGEST_KEY: usize = 512;
+const MAX_KEY_BYTES: usize = 512;
 
 /// A repository with definitions in KV.
 pub struct CachedDefinitions<R> {
@@ -81,7 +81,7 @@ fn key(kind: Kind, listed: &Definition) -> Option<String> {
 
 /// Returns a key, unless it is too long for KV.
 pub fn short(key: String) -> Option<String> {
-    (key.len() <= LONGEST_KEY).then_some(key)
+    (key.len() <= MAX_KEY_BYTES).then_some(key)
 }
 
 /// Reads a text from KV.
@@ -191,7 +191,7 @@ impl<R: Repository> Repository for CachedDefinitions<R> {
             listed
                 .iter()
                 .filter_map(|((kind, ..), listed)| key(*kind, listed))
-                .take(MOST_DELETED),
+                .take(MAX_DELETED),
         )
         .await;
         Ok(())

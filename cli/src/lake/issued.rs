@@ -11,7 +11,7 @@ use uuid::Uuid;
 const MISSES: usize = 65_536;
 
 /// The bytes of the longest text that is kept as one.
-const LONGEST_MISS: usize = 64;
+const MAX_MISS_BYTES: usize = 64;
 
 /// The pseudonyms of a lake, in the order in which their ids became known. The ids themselves are not
 /// stored, and only the key shows whether an id is among them.
@@ -94,7 +94,7 @@ impl Former {
         if self.is_empty() || text.is_empty() {
             return None;
         }
-        let is_short = text.len() <= LONGEST_MISS;
+        let is_short = text.len() <= MAX_MISS_BYTES;
         if is_short && self.misses().contains(text) {
             return None;
         }

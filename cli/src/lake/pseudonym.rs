@@ -24,10 +24,10 @@ const SIMPLE: usize = 32;
 const DERIVED_VERSION: usize = 8;
 
 /// The least characters of an id that is recognized as a word of a query.
-const SHORTEST: usize = 3;
+const MIN_WORD: usize = 3;
 
 /// The most bytes of a word of a query that may be the id of a former patient.
-const LONGEST_FORMER: usize = 64;
+const MAX_FORMER_BYTES: usize = 64;
 
 /// The begin of the URI of a document (DV_EHR_URI).
 const EHR_SCHEME: &str = "ehr:";
@@ -303,10 +303,10 @@ impl<'k> Identifiers<'k> {
         for (index, from) in ends.iter().enumerate() {
             for to in ends.iter().skip(index + 1) {
                 let part = text.get(*from..*to).unwrap_or_default();
-                if part.len() > LONGEST_FORMER {
+                if part.len() > MAX_FORMER_BYTES {
                     break;
                 }
-                if part.chars().count() >= SHORTEST && find(part) {
+                if part.chars().count() >= MIN_WORD && find(part) {
                     return Some(part.to_owned());
                 }
             }
@@ -330,7 +330,7 @@ impl<'k> Identifiers<'k> {
                 if length > self.longest {
                     break;
                 }
-                if length >= SHORTEST && self.lower.contains(part) {
+                if length >= MIN_WORD && self.lower.contains(part) {
                     return Some(part.to_owned());
                 }
             }

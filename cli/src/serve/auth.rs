@@ -28,7 +28,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Maximum bytes of the keys of an issuer.
-const LONGEST_KEYS: u64 = 1_000_000;
+const MAX_KEYS_BYTES: u64 = 1_000_000;
 
 /// The outcome of authentication.
 pub type Authenticated = Result<Caller, Denied>;
@@ -102,7 +102,7 @@ struct Native;
 
 impl AuthenticationHost for Native {
     async fn fetch(&self, url: &str) -> Result<String, String> {
-        let answer = fetch::get(url, "application/json", PATIENCE, LONGEST_KEYS).await;
+        let answer = fetch::get(url, "application/json", PATIENCE, MAX_KEYS_BYTES).await;
         let read = answer.and_then(|answer| match answer.status {
             200 => Ok(answer.body),
             status => Err(format!("status {status}")),

@@ -22,7 +22,7 @@ impl CodeGroup {
     /// Returns whether the code belongs to the group. Code sets ignore case, which varies between
     /// senders.
     pub fn contains(&self, code: &str) -> bool {
-        match code_key(code).filter(|_| self.codes.len() > MOST_SEARCHED) {
+        match code_key(code).filter(|_| self.codes.len() > MAX_SEARCHED) {
             Some(key) => self
                 .sorted_keys()
                 .is_some_and(|keys| keys.binary_search(&key).is_ok()),
@@ -89,11 +89,11 @@ const OPENEHR: &str = "openehr";
 ///
 /// Each document names a language and a territory, often several times: comparing 250 codes took a
 /// tenth of the time of its validation.
-const MOST_SEARCHED: usize = 200;
+const MAX_SEARCHED: usize = 200;
 
 /// The keys of the codes of each group with many codes, ascending, by the name of the group.
 static SORTED_KEYS: LazyLock<Vec<(&'static str, Vec<u128>)>> = LazyLock::new(|| {
-    let has_many = |group: &&&CodeGroup| group.codes.len() > MOST_SEARCHED;
+    let has_many = |group: &&&CodeGroup| group.codes.len() > MAX_SEARCHED;
     let groups = GROUPS.iter().filter(has_many);
     let sorted = |group: &&'static CodeGroup| {
         let mut keys: Vec<u128> = group.codes().filter_map(code_key).collect();

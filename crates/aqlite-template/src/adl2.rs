@@ -40,7 +40,7 @@ const SECTIONS: [&str; 11] = [
 ];
 
 /// The length of the shortest of them.
-const SHORTEST: usize = "rules".len();
+const MIN_SECTION_NAME: usize = "rules".len();
 
 /// The maximum number of objects of a definition, and of values of ODIN, in one text. Each needs
 /// many times the time and memory of its shortest text.
@@ -179,7 +179,8 @@ fn section_starts(source: &str) -> Vec<SectionStart> {
 
 /// Returns the keyword that a line consists of.
 fn keyword(line: &str) -> Option<&'static str> {
-    let is_possible = line.len() >= SHORTEST && line.starts_with(|c: char| c.is_ascii_lowercase());
+    let is_possible =
+        line.len() >= MIN_SECTION_NAME && line.starts_with(|c: char| c.is_ascii_lowercase());
     // Space in front of a keyword is not allowed.
     let word = is_possible.then(|| line.trim_end())?;
     SECTIONS.iter().copied().find(|keyword| word == *keyword)

@@ -46,7 +46,7 @@ const PREFIXES: [(&str, i32); 22] = [
 /// The maximum length of a unit in bytes. It bounds the depth of brackets and the work of parsing.
 pub const MAX_LENGTH: usize = 100;
 /// The maximum magnitude of an exponent of a unit or of ten.
-const MOST_EXPONENT: i32 = 40;
+const MAX_EXPONENT: i32 = 40;
 
 /// A conversion between two units.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -332,7 +332,7 @@ fn exponent(rest: &mut &str) -> Option<Option<i32>> {
     if digits.is_empty() {
         return (!is_signed).then_some(None);
     }
-    let n: i32 = digits.parse().ok().filter(|n| *n <= MOST_EXPONENT)?;
+    let n: i32 = digits.parse().ok().filter(|n| *n <= MAX_EXPONENT)?;
     Some(Some(if is_negative { -n } else { n }))
 }
 
