@@ -28,6 +28,9 @@ const PAUSE: Duration = Duration::from_millis(20);
 const DATABASE: &str = "aqlite.db";
 const LOG: &str = "access-log.db";
 
+/// The ends of the names of the files that SQLite keeps beside an open database.
+const SQLITE_FILES: [&str; 3] = ["-wal", "-shm", "-journal"];
+
 /// Removes the segments of a copy from its manifest.
 const WITHOUT_SEGMENTS: &str =
     "DELETE FROM segment; DELETE FROM ehr_segment; DELETE FROM segment_garbage;";
@@ -119,11 +122,16 @@ pub fn restore(options: &RestoreOptions) -> anyhow::Result<()> {
     let files = Files::beside(&options.db);
     let _lock = files.lock()?;
     for file in [&files.database, &files.log, &files.segments] {
-        ensure!(
-            !file.exists(),
-            "{} exists already: move it away first",
-            file.display()
-        );
+        ensure_absent(file)?;
+    }
+    // SQLite would replay the log of a database that was removed into the one that gets its name.
+    for (database, end) in [&files.database, &files.log]
+        .into_iter()
+        .flat_map(|database| SQLITE_FILES.map(|end| (database, end)))
+    {
+        let mut file = database.clone().into_os_string();
+        file.push(end);
+        ensure_absent(Path::new(&file))?;
     }
     let from = |name: &str| options.backup.join(name);
     let copies = [(from(LOG), &files.log), (from(DATABASE), &files.database)];
@@ -151,6 +159,15 @@ pub fn restore(options: &RestoreOptions) -> anyhow::Result<()> {
         "{}: {}",
         files.database.display(),
         contents(&files.database)?
+    );
+    Ok(())
+}
+
+fn ensure_absent(file: &Path) -> anyhow::Result<()> {
+    ensure!(
+        !file.exists(),
+        "{} exists already: move it away first",
+        file.display()
     );
     Ok(())
 }
