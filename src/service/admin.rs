@@ -51,7 +51,7 @@ use serde_json::{Value, json};
 use std::ops::RangeInclusive;
 
 /// The maximum number of findings that a load reports.
-const FINDINGS: usize = 100;
+const MAX_FINDINGS: usize = 100;
 
 /// A document to load: the first version of a COMPOSITION, or the EHR_STATUS that creates an EHR.
 pub struct Loaded {
@@ -116,7 +116,7 @@ impl<R: Repository> Service<R> {
                 .await
                 .map_err(at_line)?;
             // The report is bounded, the load is not: later findings are only not shown.
-            let room = FINDINGS.saturating_sub(found.len());
+            let room = MAX_FINDINGS.saturating_sub(found.len());
             let shown = |f: &Finding| json!({ "line": loaded, "finding": f.one_line() });
             found.extend(findings.iter().take(room).map(shown));
             pending = match pending {

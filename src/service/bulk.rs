@@ -66,7 +66,7 @@ const PAUSE: usize = 100_000;
 const LINE: usize = 400;
 
 /// Blank lines that a body, or a part of a long one, may have in any case.
-const BLANK: usize = 100;
+const MAX_BLANK: usize = 100;
 
 /// The highest number of a line. The uids of lines have the number in 32 bits, and ascend with it.
 const LAST_LINE: u64 = u32::MAX as u64;
@@ -75,7 +75,7 @@ const LAST_LINE: u64 = u32::MAX as u64;
 pub(crate) const NDJSON: &str = "application/x-ndjson";
 
 /// Bytes of a part of a list of EHRs: those of a thousand.
-const LISTED: usize = 39_000;
+const EHRS_PART: usize = 39_000;
 
 /// Returns the bytes that a host may pass at a time of the body of a request, cut between lines, or
 /// `None` if it must pass the body at once. The responses then follow one another. Guides run on
@@ -88,7 +88,7 @@ pub fn part_size(request: &mut Request, now: i64, sizes: LoadSizes) -> Option<us
     }
     Some(match lines {
         BodyLines::Changes | BodyLines::Records => sizes.part,
-        BodyLines::Ehrs => LISTED,
+        BodyLines::Ehrs => EHRS_PART,
     })
 }
 
@@ -536,7 +536,7 @@ fn check_blank_lines(text: &str) -> Result<(), Failure> {
         (blank + usize::from(line.trim().is_empty()), all + 1)
     });
     // Millions of newlines would cost a scan for nothing.
-    if blank > BLANK && blank > all - blank {
+    if blank > MAX_BLANK && blank > all - blank {
         return Err(Failure::bad_request(format!(
             "{blank} of {all} lines are blank: send one JSON object a line"
         )));

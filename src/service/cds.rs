@@ -179,10 +179,10 @@ fn no_ehr() -> Failure {
 }
 
 /// The maximum number of identifiers of a prefetched Patient: each is looked up.
-const IDENTIFIERS: usize = 100;
+const MAX_IDENTIFIERS: usize = 100;
 
 /// The maximum bytes of the id of a patient.
-const LONGEST: usize = 1_000;
+const MAX_PATIENT_ID: usize = 1_000;
 
 /// Returns the last member with this name, as JSON.
 fn member<'t>(members: &[(Cow<'t, str>, &'t str)], name: &str) -> Option<&'t str> {
@@ -241,9 +241,9 @@ fn check_hook(hook: Option<&str>) -> Result<(), Failure> {
 /// Returns the id of a patient without the type of the resource.
 fn patient_id(patient: Option<String>) -> Result<String, Failure> {
     let patient = patient.ok_or_else(|| Failure::bad_request("`context.patientId` is missing"))?;
-    if patient.len() > LONGEST {
+    if patient.len() > MAX_PATIENT_ID {
         return Err(Failure::bad_request(format!(
-            "`context.patientId` has more than {LONGEST} bytes"
+            "`context.patientId` has more than {MAX_PATIENT_ID} bytes"
         )));
     }
     let id = patient.strip_prefix("Patient/");
@@ -255,9 +255,9 @@ fn identifiers(listed: Option<&str>) -> Result<Vec<(String, String)>, Failure> {
     let listed = listed
         .and_then(|list| elements(list).ok())
         .unwrap_or_default();
-    if listed.len() > IDENTIFIERS {
+    if listed.len() > MAX_IDENTIFIERS {
         return Err(Failure::bad_request(format!(
-            "the prefetched patient has more than {IDENTIFIERS} identifiers"
+            "the prefetched patient has more than {MAX_IDENTIFIERS} identifiers"
         )));
     }
     let identifier = |identifier: &str| {
@@ -281,10 +281,10 @@ mod tests {
         let identifiers = |count: usize| json!({ "identifier": vec![json!({ "value": "a", "system": "s", "use": {} }); count] });
         let read = |patient| call(patient, "Patient/p").ok();
         assert_eq!(
-            read(identifiers(IDENTIFIERS)),
-            Some((String::from("p"), IDENTIFIERS))
+            read(identifiers(MAX_IDENTIFIERS)),
+            Some((String::from("p"), MAX_IDENTIFIERS))
         );
-        assert_eq!(read(identifiers(IDENTIFIERS + 1)), None);
+        assert_eq!(read(identifiers(MAX_IDENTIFIERS + 1)), None);
         for other in [
             json!(null),
             json!([]),
@@ -293,6 +293,6 @@ mod tests {
         ] {
             assert_eq!(read(other), Some((String::from("p"), 0)));
         }
-        assert!(call(json!({}), &"p".repeat(LONGEST + 1)).is_err());
+        assert!(call(json!({}), &"p".repeat(MAX_PATIENT_ID + 1)).is_err());
     }
 }

@@ -30,7 +30,7 @@ use std::borrow::Cow;
 const FOLLOWING: [&str; 5] = ["250", "251", "523", "666", "816"];
 
 /// The maximum number of versions of a contribution. Its transaction does not pause.
-const MOST_VERSIONS: usize = 1_000;
+const MAX_VERSIONS: usize = 1_000;
 
 impl<R: Repository> Service<R> {
     /// POST /ehr/{ehr_id}/contribution, POST /demographic/contribution
@@ -437,13 +437,13 @@ fn read_audit(text: &str, format: Format) -> Result<Tree, Failure> {
 
 /// Checks the number of versions.
 fn check_count(versions: usize) -> Result<(), Failure> {
-    if versions <= MOST_VERSIONS {
+    if versions <= MAX_VERSIONS {
         return Ok(());
     }
     Err(Failure::new(
         413,
         format!(
-            "the contribution has {versions} versions, at most {MOST_VERSIONS} are committed together: send several contributions, or a bulk load"
+            "the contribution has {versions} versions, at most {MAX_VERSIONS} are committed together: send several contributions, or a bulk load"
         ),
     ))
 }

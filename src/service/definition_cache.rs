@@ -19,14 +19,14 @@ use std::rc::Rc;
 ///
 /// A compiled template takes about two and a half times the memory of its text. A thousand
 /// templates of usual size fit.
-const COMPILED: usize = 20_000_000;
+const MAX_COMPILED: usize = 20_000_000;
 
 /// Compiled definitions by name, version, time and storing id: a definition that was deleted and
 /// stored again is another one.
 #[derive(Default)]
 pub(crate) struct DefinitionCache {
-    templates: RefCell<Cache<Key, Compiled, COMPILED>>,
-    guides: RefCell<Cache<Key, CompiledGuide, COMPILED>>,
+    templates: RefCell<Cache<Key, Compiled, MAX_COMPILED>>,
+    guides: RefCell<Cache<Key, CompiledGuide, MAX_COMPILED>>,
     /// By name: the latest version of a template when it was last read, and the stored definitions
     /// among which it is the latest.
     latest: RefCell<BTreeMap<String, (TemplateState, Key)>>,

@@ -121,10 +121,10 @@ impl<R: Repository> Service<R> {
         let directory = directory.filter(|(_, latest)| !latest.is_deletion());
         let compositions =
             self.repository
-                .objects(&ehr.ehr_id, ObjectKind::Composition, 0, REFERENCES + 1);
+                .objects(&ehr.ehr_id, ObjectKind::Composition, 0, MAX_REFERENCES + 1);
         let mut compositions = compositions.await.map_err(Failure::of_store)?;
-        let has_more = compositions.len() as u64 > REFERENCES;
-        compositions.truncate(REFERENCES as usize);
+        let has_more = compositions.len() as u64 > MAX_REFERENCES;
+        compositions.truncate(MAX_REFERENCES as usize);
         let references = References {
             status: status.map(|(_, latest)| latest.version_uid),
             names_access: true,
@@ -172,7 +172,7 @@ impl<R: Repository> Service<R> {
 }
 
 /// The maximum number of references to compositions in an EHR, the oldest ones.
-const REFERENCES: u64 = 10_000;
+const MAX_REFERENCES: u64 = 10_000;
 
 /// The references in the document of an EHR.
 #[derive(Default)]

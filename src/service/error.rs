@@ -2,7 +2,7 @@
 
 use super::dialect::Dialect;
 #[cfg(feature = "gzip")]
-use super::gzip::{GzipError, RATIO};
+use super::gzip::{GzipError, MAX_RATIO};
 use crate::diag::{Diagnostic, Finding, LineIndex, Severity};
 use crate::gdl::{Exceeded, Limit};
 use crate::store::repository::StoreError;
@@ -120,7 +120,7 @@ impl Failure {
             GzipError::Ratio => Failure::new(
                 413,
                 format!(
-                    "the body expands to more than {RATIO} times its size: send it uncompressed, or in smaller parts"
+                    "the body expands to more than {MAX_RATIO} times its size: send it uncompressed, or in smaller parts"
                 ),
             ),
         }
@@ -180,14 +180,20 @@ impl Failure {
     pub fn in_text(status: u16, what: &str, source: &str, diagnostics: &[Diagnostic]) -> Failure {
         let index = LineIndex::new(source);
         let errors = || diagnostics.iter().filter(|d| d.severity == Severity::Error);
-        let shown: Vec<String> = errors().take(LISTED).map(|d| d.line_of(&index)).collect();
-        let message = match (shown.join(", "), errors().count().saturating_sub(LISTED)) {
+        let shown: Vec<String> = errors()
+            .take(MAX_LISTED)
+            .map(|d| d.line_of(&index))
+            .collect();
+        let message = match (
+            shown.join(", "),
+            errors().count().saturating_sub(MAX_LISTED),
+        ) {
             (shown, _) if shown.is_empty() => format!("the {what} has errors"),
             (shown, 0) => format!("the {what} has errors: {shown}"),
             (shown, more) => format!("the {what} has errors: {shown}, and {more} more"),
         };
         // A text of megabytes may have a problem at each of its tokens.
-        let listed = diagnostics.iter().take(MOST_ERRORS);
+        let listed = diagnostics.iter().take(MAX_ERRORS);
         Failure::new(status, message)
             .with_errors(listed.map(|d| of_diagnostic(d, &index)).collect())
     }
@@ -371,14 +377,14 @@ const OTHER_ARCHETYPE: &str = "SVC0205";
 const OTHER_PERSISTENCE: &str = "SVC0206";
 
 /// The maximum number of problems of a text in `errors`.
-const MOST_ERRORS: usize = 1_000;
+const MAX_ERRORS: usize = 1_000;
 
 /// The maximum number of problems that the message of an error repeats; `errors` has all of them.
-const LISTED: usize = 20;
+const MAX_LISTED: usize = 20;
 
-/// Joins problems for a message, and counts those above [`LISTED`].
+/// Joins problems for a message, and counts those above [`MAX_LISTED`].
 fn listed(problems: &[String]) -> String {
-    let (shown, rest) = problems.split_at(problems.len().min(LISTED));
+    let (shown, rest) = problems.split_at(problems.len().min(MAX_LISTED));
     let shown = shown.join(", ");
     if rest.is_empty() {
         shown
@@ -494,7 +500,7 @@ mod tests {
         let problem = |at: usize| Diagnostic::error("AQL0101", Span::new(at, at + 1), "wrong");
         let problems: Vec<Diagnostic> = (0..4_000).map(|i| problem(i * 300)).collect();
         let failure = Failure::in_text(400, "query", &source, &problems);
-        assert_eq!(failure.errors.len(), MOST_ERRORS);
+        assert_eq!(failure.errors.len(), MAX_ERRORS);
         let response = failure.into_response(&super::super::Request::new("GET", "/v1"));
         let text = String::from_utf8_lossy(&response.body).into_owned();
         assert!(text.contains("and 3980 more") && text.contains("line 43, column 7: wrong"));

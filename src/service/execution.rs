@@ -31,10 +31,10 @@ pub(super) use work::GuideWork;
 use work::{STEPS, StepCounter, too_long, too_many_steps};
 
 /// The maximum number of guides of a chain.
-const CHAIN: usize = 20;
+const MAX_GUIDES: usize = 20;
 
 /// The maximum bytes of data that the guides of a call read, as [`Population::bytes`] counts them.
-const READ: usize = 30_000_000;
+const MAX_READ: usize = 30_000_000;
 
 /// The bytes of the runs of lines, counted as for [`Limits::bytes`], after which their answers are
 /// written and sent. So the memory of a call does not depend on the number of its lines. A thousand
@@ -95,9 +95,9 @@ impl GuideRequest {
 /// Returns the guides, if they are not too many for one call.
 pub(super) fn within_chain(name: &str, guides: Vec<String>) -> Result<Vec<String>, Failure> {
     match guides.len() {
-        0..=CHAIN => Ok(guides),
+        0..=MAX_GUIDES => Ok(guides),
         many => Err(Failure::bad_request(format!(
-            "`{name}` names {many} guides, at most {CHAIN} are allowed in one call"
+            "`{name}` names {many} guides, at most {MAX_GUIDES} are allowed in one call"
         ))),
     }
 }
@@ -177,7 +177,7 @@ impl<'s> StageRows<'s> {
 impl RowVisitor for StageRows<'_> {
     fn row(&mut self, query: usize, row: &[RowValue<'_>]) {
         // Data beyond the limit are not kept, as the call fails.
-        if self.read > READ {
+        if self.read > MAX_READ {
             return;
         }
         let owner = self.owners.get(query);
@@ -455,9 +455,9 @@ impl<R: Repository> Service<R> {
             .map_err(|(at, failure)| in_binding(stages, owners.get(at), failure))?
             .into_iter()
             .collect();
-        if read > READ {
+        if read > MAX_READ {
             return Err(Failure::bad_request(format!(
-                "the guides would read more than {READ} bytes of data: name fewer EHRs, or fewer guides"
+                "the guides would read more than {MAX_READ} bytes of data: name fewer EHRs, or fewer guides"
             )));
         }
         if is_incomplete {

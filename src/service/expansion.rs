@@ -7,18 +7,18 @@ use super::Service;
 use super::call::Call;
 use super::error::Failure;
 use super::fhir::{Coding, ValueSet};
-use super::terminology::{CODES, TerminologyRequest, refused};
+use super::terminology::{MAX_CODES, TerminologyRequest, refused};
 use crate::aql::TerminologyError;
 use crate::store::repository::Repository;
 use std::collections::HashMap;
 use std::rc::Rc;
 
 /// The maximum number of value sets that one imports, directly or indirectly.
-const IMPORTS: usize = 64;
+const MAX_IMPORTS: usize = 64;
 /// The maximum number of codes of a value set and of its imports.
-const LOADED: usize = 200_000;
+const MAX_LOADED: usize = 200_000;
 /// The maximum number of comparisons of codes during an expansion.
-const COMPARED: usize = 1_000_000;
+const MAX_COMPARED: usize = 1_000_000;
 
 /// The codes of a value set, or the reason for their absence.
 type Expansion = Result<Rc<[Coding]>, TerminologyError>;
@@ -59,8 +59,8 @@ impl<R: Repository> Service<R> {
             }
         }
         let codes = loaded.expanded.remove(url).unwrap_or_default();
-        Ok(Some(match codes.len() > CODES {
-            true => refused(format!("the value set has more than {CODES} codes")),
+        Ok(Some(match codes.len() > MAX_CODES {
+            true => refused(format!("the value set has more than {MAX_CODES} codes")),
             false => Ok(codes),
         }))
     }
@@ -77,14 +77,14 @@ impl<R: Repository> Service<R> {
         if let Err(error) = loaded.add(url, set, &mut open) {
             return Ok(Err(error));
         }
-        // Depth does not matter: each value set is read once, and `IMPORTS` bounds their number.
+        // Depth does not matter: each value set is read once, and `MAX_IMPORTS` bounds their number.
         while let Some(url) = open.pop() {
             if loaded.has(&url) {
                 continue;
             }
-            if loaded.sets.len() + loaded.expanded.len() > IMPORTS {
+            if loaded.sets.len() + loaded.expanded.len() > MAX_IMPORTS {
                 return Ok(refused(format!(
-                    "the value set imports more than {IMPORTS} others"
+                    "the value set imports more than {MAX_IMPORTS} others"
                 )));
             }
             let added = match self.stored_value_set(call, &url).await? {
@@ -128,11 +128,11 @@ impl Loaded {
 
     fn count(&mut self, codes: usize) -> Result<(), TerminologyError> {
         self.codes += codes;
-        if self.codes <= LOADED {
+        if self.codes <= MAX_LOADED {
             return Ok(());
         }
         refused(format!(
-            "the value set and those that it imports have more than {LOADED} codes together"
+            "the value set and those that it imports have more than {MAX_LOADED} codes together"
         ))
     }
 
@@ -156,7 +156,7 @@ impl Loaded {
     /// exclusion in the cycle may have no stable result, and any result would be arbitrary.
     fn expand_together(&mut self, compared: &mut usize) -> Result<(), TerminologyError> {
         let sets = std::mem::take(&mut self.sets);
-        for _ in 0..=IMPORTS {
+        for _ in 0..=MAX_IMPORTS {
             let mut changes = false;
             for (url, set) in &sets {
                 let codes = self.codes_of(set, compared)?;
@@ -182,9 +182,9 @@ impl Loaded {
     ) -> Result<Rc<[Coding]>, TerminologyError> {
         let imported = |url: &str| self.expanded.get(url).map_or(&[][..], |codes| &**codes);
         *compared += 1 + set.work(&imported);
-        if *compared > COMPARED {
+        if *compared > MAX_COMPARED {
             return refused(format!(
-                "the value set takes more than {COMPARED} comparisons of codes: import fewer value sets, or each fewer times"
+                "the value set takes more than {MAX_COMPARED} comparisons of codes: import fewer value sets, or each fewer times"
             ));
         }
         Ok(set.codes(&imported).into())

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::rc::Rc;
 
 /// The maximum nesting of `contains`.
-const DEPTH: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 /// A code with its system; the system of a bare code is empty.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -232,8 +232,8 @@ impl Page {
 
     fn of(expansion: &Value, place: &str) -> Result<Page, String> {
         let mut codes = Vec::new();
-        collect(expansion, DEPTH, &mut codes)
-            .ok_or_else(|| format!("{place} nests deeper than {DEPTH}"))?;
+        collect(expansion, MAX_DEPTH, &mut codes)
+            .ok_or_else(|| format!("{place} nests deeper than {MAX_DEPTH}"))?;
         let total = expansion
             .get("total")
             .and_then(Value::as_u64)

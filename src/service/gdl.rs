@@ -97,12 +97,12 @@ impl<R: Repository> Service<R> {
 
 /// The maximum number of characters of a text of a guide in lists, which have the texts of all
 /// guides.
-const SUMMARY: usize = 2_000;
+const MAX_SUMMARY: usize = 2_000;
 
 /// Returns the data of a guide for lists, which do not read its text.
 fn summary(guide: &gdl::Guide) -> String {
     let language = guide.original_language.as_str();
-    let short = |text: &str| match text.char_indices().nth(SUMMARY) {
+    let short = |text: &str| match text.char_indices().nth(MAX_SUMMARY) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),
     };

@@ -1,7 +1,7 @@
 //! Decompression of gzip bodies (RFC 1952) in bounded steps.
 //!
 //! A compressed byte can expand to 1,032 bytes. The caller therefore limits the bytes of each step.
-//! After the first [`LEEWAY`] bytes, a body that expands by more than [`RATIO`] is rejected. The
+//! After the first [`LEEWAY`] bytes, a body that expands by more than [`MAX_RATIO`] is rejected. The
 //! memory is the window of 32 kB, the input that was not read yet, and the output of one step.
 
 use miniz_oxide::inflate::stream::{InflateState, inflate};
@@ -10,16 +10,16 @@ use std::fmt;
 
 /// The maximum number of expanded bytes for each compressed one, after the first [`LEEWAY`].
 /// Compositions in JSON reach 60.
-pub(crate) const RATIO: u64 = 200;
+pub(crate) const MAX_RATIO: u64 = 200;
 /// Expanded bytes before the ratio is checked.
 const LEEWAY: u64 = 250_000;
-/// The maximum number of members that are shorter than [`MEMBER`] on average. A member costs about
+/// The maximum number of members that are shorter than [`MIN_MEMBER`] on average. A member costs about
 /// 20 µs, also an empty one of 20 bytes.
-const MEMBERS: u64 = 1_000;
+const MAX_SHORT_MEMBERS: u64 = 1_000;
 /// Expanded bytes of a member. Programs that write several have 64 kB and more in each.
-const MEMBER: u64 = 1_000;
+const MIN_MEMBER: u64 = 1_000;
 /// Maximum bytes of the header of a member, which may have a file name and a comment.
-const LONGEST_HEADER: usize = 65_536;
+const MAX_HEADER: usize = 65_536;
 /// Maximum bytes that one call of the decompressor writes.
 const STEP: usize = 65_536;
 
@@ -158,7 +158,7 @@ impl Gunzip {
                 (self.crc, self.size) = (!0, 0);
                 Ok(true)
             }
-            None if rest.len() > LONGEST_HEADER => Err(GzipError::Malformed),
+            None if rest.len() > MAX_HEADER => Err(GzipError::Malformed),
             None => Ok(false),
         }
     }
@@ -201,7 +201,7 @@ impl Gunzip {
         // The trailer has the size modulo 2³².
         self.size = self.size.wrapping_add(written.len() as u32);
         self.expanded += written.len() as u64;
-        if self.expanded > LEEWAY && self.expanded > self.consumed.saturating_mul(RATIO) {
+        if self.expanded > LEEWAY && self.expanded > self.consumed.saturating_mul(MAX_RATIO) {
             return Err(GzipError::Ratio);
         }
         Ok(())
@@ -220,7 +220,9 @@ impl Gunzip {
         }
         self.consume(8);
         self.members += 1;
-        if self.members > MEMBERS && self.expanded < self.members.saturating_mul(MEMBER) {
+        if self.members > MAX_SHORT_MEMBERS
+            && self.expanded < self.members.saturating_mul(MIN_MEMBER)
+        {
             return Err(GzipError::Members);
         }
         self.stage = Stage::Header;

@@ -97,21 +97,18 @@ impl std::fmt::Display for VersionUid {
 }
 
 /// The maximum bytes of the id of a system: the longest name of a host.
-pub(crate) const LONGEST_SYSTEM_ID: usize = 255;
+pub(crate) const MAX_SYSTEM_ID: usize = 255;
 
 /// Checks that the id of a system can be part of a version uid, which occurs in entity tags and
 /// paths: visible ASCII without quotes (RFC 9110 §8.8.3), of a length that headers allow.
 pub(crate) fn check_system_id(system_id: &str) -> Result<(), Failure> {
     let is_tag = |byte: u8| byte.is_ascii_graphic() && byte != b'"';
-    if !system_id.is_empty()
-        && system_id.len() <= LONGEST_SYSTEM_ID
-        && system_id.bytes().all(is_tag)
-    {
+    if !system_id.is_empty() && system_id.len() <= MAX_SYSTEM_ID && system_id.bytes().all(is_tag) {
         return Ok(());
     }
     let shown: String = system_id.chars().take(40).collect();
     Err(Failure::bad_request(format!(
-        "`{}` cannot be the id of a system: expected 1 to {LONGEST_SYSTEM_ID} visible ASCII characters other than `\"`, because version uids stand in entity tags and paths",
+        "`{}` cannot be the id of a system: expected 1 to {MAX_SYSTEM_ID} visible ASCII characters other than `\"`, because version uids stand in entity tags and paths",
         shown.escape_debug()
     )))
 }
@@ -137,7 +134,7 @@ impl Target {
 
 /// The maximum bytes of the id of a template, a guide or a value set, which is part of addresses and
 /// headers.
-const LONGEST_ID: usize = 1_000;
+const MAX_ID: usize = 1_000;
 
 /// Checks that a name in a body can be part of the path of a URL.
 ///
@@ -145,9 +142,9 @@ const LONGEST_ID: usize = 1_000;
 /// (WHATWG URL, "double-dot URL path segment"). Clients and proxies remove or reject control
 /// characters.
 pub(crate) fn check_addressable(what: &str, name: &str) -> Result<(), Failure> {
-    if name.len() > LONGEST_ID {
+    if name.len() > MAX_ID {
         return Err(Failure::bad_request(format!(
-            "the id of the {what} has more than {LONGEST_ID} bytes; give it another id"
+            "the id of the {what} has more than {MAX_ID} bytes; give it another id"
         )));
     }
     if name.is_empty() || name == "." || name == ".." || name.chars().any(char::is_control) {
@@ -338,7 +335,7 @@ mod tests {
 
     #[test]
     fn system_ids_that_no_entity_tag_can_carry_are_refused() {
-        let longest = "s".repeat(LONGEST_SYSTEM_ID);
+        let longest = "s".repeat(MAX_SYSTEM_ID);
         for system in ["cdr.example.org", "1.2.840.113619", "a_b:c/d", &longest] {
             assert!(check_system_id(system).is_ok(), "{system}");
         }
@@ -360,7 +357,7 @@ mod tests {
 
     #[test]
     fn names_that_no_path_can_carry_are_refused() {
-        let long = "a".repeat(LONGEST_ID + 1);
+        let long = "a".repeat(MAX_ID + 1);
         for name in ["", ".", "..", "a\tb", "\u{7f}", "line\n", &long] {
             assert_eq!(
                 check_addressable("template", name).map_err(|f| f.status),

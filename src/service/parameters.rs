@@ -44,10 +44,10 @@ pub(crate) struct QueryRequest {
 }
 
 /// The maximum number of values that a request may bind, without those of lists.
-const MOST_VALUES: usize = 1_000;
+const MAX_VALUES: usize = 1_000;
 
 /// The maximum number of values of all lists that a request may bind.
-const MOST_LISTED: usize = 200_000;
+const MAX_LISTED: usize = 200_000;
 
 impl QueryRequest {
     /// Reads the query string, and the body of a POST. Reads only values of placeholders of the
@@ -169,9 +169,9 @@ impl QueryRequest {
     /// Counts a value, even if it is not read.
     fn count(&mut self) -> Result<(), Failure> {
         self.sent += 1;
-        if self.sent > MOST_VALUES {
+        if self.sent > MAX_VALUES {
             return Err(Failure::bad_request(format!(
-                "the request binds more than {MOST_VALUES} parameters: bind a list to one placeholder instead"
+                "the request binds more than {MAX_VALUES} parameters: bind a list to one placeholder instead"
             )));
         }
         Ok(())
@@ -183,9 +183,9 @@ impl QueryRequest {
             return Ok(());
         };
         self.listed += values.len();
-        if self.listed > MOST_LISTED {
+        if self.listed > MAX_LISTED {
             return Err(Failure::bad_request(format!(
-                "the request binds lists of more than {MOST_LISTED} values in all: store them as value sets, or ask in several queries"
+                "the request binds lists of more than {MAX_LISTED} values in all: store them as value sets, or ask in several queries"
             )));
         }
         values.iter().try_for_each(|value| self.count_listed(value))
@@ -484,7 +484,7 @@ mod tests {
             (request.parameters.get("a"), request.parameters.get("b")),
             (None, Some(&Parameter::Number(String::from("2"))))
         );
-        let many = (0..=MOST_VALUES)
+        let many = (0..=MAX_VALUES)
             .map(|i| format!("\"p{i}\":1"))
             .collect::<Vec<_>>()
             .join(",");

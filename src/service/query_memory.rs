@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The default maximum bytes of documents, rows and results of all running queries, estimated. A list that
 /// grows takes half as much again temporarily.
-const TOGETHER: usize = 33_554_432;
+const MAX_BYTES: usize = 33_554_432;
 
 /// The bytes of a query that others never stop: a neighbour of a large one answers. The number of
 /// queries at a time is limited too.
@@ -17,7 +17,7 @@ const SMALL: usize = 1_048_576;
 
 /// Bytes of memory for documents that a query needs at the same time, because it joins those of an
 /// EHR.
-const JOINED: usize = 67_108_864;
+const MAX_JOINED: usize = 67_108_864;
 
 /// Microseconds after which a query without a call counts as lost: a host may forget a request
 /// without dropping its work.
@@ -33,7 +33,7 @@ pub(super) struct QueryMemory {
 
 impl Default for QueryMemory {
     fn default() -> QueryMemory {
-        QueryMemory::new(TOGETHER)
+        QueryMemory::new(MAX_BYTES)
     }
 }
 
@@ -146,9 +146,9 @@ impl ReadBudget {
             self.refusal = Some(StopReason::Late);
             return false;
         }
-        if bytes > JOINED {
+        if bytes > MAX_JOINED {
             let message = format!(
-                "the documents of an EHR that the query joins take more than {JOINED} bytes of memory: narrow it by archetypes, or ask for each class in a query of its own"
+                "the documents of an EHR that the query joins take more than {MAX_JOINED} bytes of memory: narrow it by archetypes, or ask for each class in a query of its own"
             );
             self.refusal = Some(StopReason::NoRoom(Failure::bad_request(message)));
             return false;
@@ -195,7 +195,7 @@ mod tests {
         let memory = QueryMemory::default();
         let (first, second) = (memory.share(), memory.share());
         assert!(
-            first.hold(2 * TOGETHER, 0).is_ok(),
+            first.hold(2 * MAX_BYTES, 0).is_ok(),
             "its own budget bounds a query that runs alone"
         );
         assert_eq!(
@@ -203,16 +203,16 @@ mod tests {
             Err(429)
         );
         assert!(second.hold(SMALL, 1).is_ok(), "a small query answers");
-        assert!(first.hold(TOGETHER / 2, 2).is_ok());
-        assert!(second.hold(TOGETHER / 2, 3).is_ok());
+        assert!(first.hold(MAX_BYTES / 2, 2).is_ok());
+        assert!(second.hold(MAX_BYTES / 2, 3).is_ok());
         assert_eq!(
             first
-                .hold(TOGETHER / 2 + 1, 4)
+                .hold(MAX_BYTES / 2 + 1, 4)
                 .map_err(|failure| failure.status),
             Err(429)
         );
         drop(second);
-        assert!(first.hold(TOGETHER, 5).is_ok());
+        assert!(first.hold(MAX_BYTES, 5).is_ok());
         std::mem::forget(first);
         let third = memory.share();
         assert_eq!(

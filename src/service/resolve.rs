@@ -3,7 +3,7 @@
 //!
 //! EHR: its EHR_STATUS, directory and first compositions. FOLDER: its items. CONTRIBUTION: its
 //! VERSIONs. An object that cannot be read stays a reference, and so does everything after the
-//! first [`RESOLVED`] references or [`RESOLVED_BYTES`] of documents. Only in JSON: the XML schemas
+//! first [`MAX_RESOLVED`] references or [`MAX_RESOLVED_BYTES`] of documents. Only in JSON: the XML schemas
 //! have references there.
 
 use super::Service;
@@ -22,9 +22,9 @@ use crate::store::repository::{BoundedVersion, Repository, Version, VersionSelec
 use aqlite_rm::order;
 
 /// The maximum number of references that one response resolves.
-const RESOLVED: usize = 100;
+const MAX_RESOLVED: usize = 100;
 /// The maximum bytes of the stored documents that replace references in one response.
-const RESOLVED_BYTES: usize = 4_000_000;
+const MAX_RESOLVED_BYTES: usize = 4_000_000;
 
 /// The documents that one answer has in the place of references so far.
 #[derive(Default)]
@@ -41,7 +41,7 @@ impl Taken {
     async fn add(&mut self, call: &Call<'_>, bytes: usize) -> Result<(), Failure> {
         self.bytes = self.bytes.saturating_add(bytes);
         if self.bytes >= LARGE && self.bytes > self.room {
-            self.room = self.bytes.saturating_mul(2).min(RESOLVED_BYTES);
+            self.room = self.bytes.saturating_mul(2).min(MAX_RESOLVED_BYTES);
             call.room(self.room).await?;
         }
         Ok(())
@@ -64,7 +64,7 @@ impl<R: Repository> Service<R> {
         collect(node, &mut references);
         let mut text = json::write(node);
         let mut places: Vec<(usize, usize, Option<String>)> = Vec::new();
-        for reference in references.into_iter().take(RESOLVED) {
+        for reference in references.into_iter().take(MAX_RESOLVED) {
             let own = json::write(reference);
             let Some((at, _)) = text
                 .match_indices(&own)
@@ -128,7 +128,7 @@ impl<R: Repository> Service<R> {
     }
 
     /// Reads a version; `None` if there is none, or if the documents of the response would exceed
-    /// [`RESOLVED_BYTES`].
+    /// [`MAX_RESOLVED_BYTES`].
     async fn within_limit(
         &self,
         call: &Call<'_>,
@@ -144,7 +144,7 @@ impl<R: Repository> Service<R> {
                 (&version.object_id, VersionSelector::Uid(&uid))
             }
         };
-        let left = RESOLVED_BYTES.saturating_sub(taken.bytes);
+        let left = MAX_RESOLVED_BYTES.saturating_sub(taken.bytes);
         let found = self
             .repository
             .version_within(owner, object, which, left.min(LARGE))

@@ -23,11 +23,11 @@ use serde_json::{Map, Value, json};
 const KIND: DefinitionKind = DefinitionKind::Query;
 
 /// The maximum bytes of the texts of a list of stored queries.
-const LISTED: usize = 10_000_000;
+const MAX_LISTED: usize = 10_000_000;
 
 /// The maximum number of versions of one stored query: each execution without a complete version
 /// reads all.
-const VERSIONS: usize = 1_000;
+const MAX_VERSIONS: usize = 1_000;
 
 impl<R: Repository> Service<R> {
     /// PUT /query/{name}/{version}, PUT /definition/query/{name}[/{version}]
@@ -84,11 +84,11 @@ impl<R: Repository> Service<R> {
     /// Returns the version for storing a query: that of the path, or the next one.
     async fn version_to_store(&self, call: &Call<'_>, name: &str) -> Result<String, Failure> {
         let stored = self.versions_of(KIND, name).await?;
-        if stored.len() >= VERSIONS {
+        if stored.len() >= MAX_VERSIONS {
             return Err(Failure::new(
                 409,
                 format!(
-                    "the query has {VERSIONS} versions, no more are allowed: store it under another name"
+                    "the query has {MAX_VERSIONS} versions, no more are allowed: store it under another name"
                 ),
             ));
         }
@@ -110,15 +110,16 @@ impl<R: Repository> Service<R> {
         let bytes = self.repository.definition_bytes(KIND, call.param(0));
         let bytes = bytes.await.map_err(Failure::of_store)?;
         // Lists that are too long are rejected below, and need no memory.
-        call.room(if bytes > LISTED { 0 } else { bytes }).await?;
+        call.room(if bytes > MAX_LISTED { 0 } else { bytes })
+            .await?;
         let found = self
             .repository
-            .definition_bodies(KIND, call.param(0), LISTED)
+            .definition_bodies(KIND, call.param(0), MAX_LISTED)
             .await
             .map_err(Failure::of_store)?
             .ok_or_else(|| {
                 Failure::bad_request(format!(
-                    "the texts of these stored queries are longer than {LISTED} bytes in all: name a longer prefix"
+                    "the texts of these stored queries are longer than {MAX_LISTED} bytes in all: name a longer prefix"
                 ))
             })?;
         Ok(Response::json(

@@ -3,7 +3,7 @@
 use crate::aql::{Parameter, Parameters};
 
 /// Bytes of an executed query after which placeholders are not replaced.
-const SUBSTITUTED: usize = 1_000_000;
+const MAX_SUBSTITUTED: usize = 1_000_000;
 
 /// Replaces the placeholders of a query by their values.
 pub(super) fn substituted(q: &str, parameters: &Parameters) -> String {
@@ -20,7 +20,7 @@ pub(super) fn substituted(q: &str, parameters: &Parameters) -> String {
                 let (name, after) = behind.split_at(end);
                 match parameters.get(name) {
                     // Bounds the text: a query may name a long value a thousand times.
-                    Some(value) if out.len() < SUBSTITUTED => out.push_str(&literal(value)),
+                    Some(value) if out.len() < MAX_SUBSTITUTED => out.push_str(&literal(value)),
                     _ => {
                         out.push(c);
                         out.push_str(name);

@@ -23,13 +23,13 @@ use aqlite_rm::order;
 use serde_json::{Value, json};
 
 /// The maximum number of tags of a target.
-const MOST: usize = 1_000;
+const MAX_TAGS: usize = 1_000;
 /// The maximum bytes of the keys, values and paths of a target.
-const BYTES: usize = 200_000;
+const MAX_TAG_BYTES: usize = 200_000;
 /// The maximum bytes of the list of all tags of an EHR.
-const LISTED: usize = 8_000_000;
+const MAX_LISTED: usize = 8_000_000;
 /// The maximum bytes of a header of a response. Many clients read 16 kB of all headers.
-const LONGEST_HEADER: usize = 4_000;
+const MAX_HEADER: usize = 4_000;
 const OF_OBJECT: &str = "openehr-item-tag";
 const OF_VERSION: &str = "openehr-version-item-tag";
 
@@ -46,11 +46,11 @@ impl<R: Repository> Service<R> {
             let read = self.repository.tag_lists(owner.id(), after.as_deref());
             let ListPage { items, more } = read.await.map_err(Failure::of_store)?;
             self.add_tags(call, &owner, &items, &mut shown).await?;
-            if shown.len() > LISTED {
+            if shown.len() > MAX_LISTED {
                 return Err(Failure::new(
                     422,
                     format!(
-                        "the list is larger than {LISTED} bytes: narrow it by `tag_key`, `tag_value` or `tag_target_path`, or read the tags of each object"
+                        "the list is larger than {MAX_LISTED} bytes: narrow it by `tag_key`, `tag_value` or `tag_target_path`, or read the tags of each object"
                     ),
                 ));
             }
@@ -289,7 +289,7 @@ pub(crate) fn with_headers(response: Response, tags: &[TagList]) -> Response {
             };
             let value = header_of(list);
             // Only ASCII can be sent in a header. A client reads other tags at the URL of the tags.
-            let is_short = value.len() <= LONGEST_HEADER;
+            let is_short = value.len() <= MAX_HEADER;
             if is_short && value.bytes().all(|b| (b' '..0x7f).contains(&b)) {
                 response.with_header(name, value)
             } else {
@@ -382,9 +382,9 @@ fn of_json(text: &str) -> Result<ItemTag, Failure> {
 /// Checks a list and returns it.
 pub(super) fn checked(target: String, tags: Vec<ItemTag>) -> Result<TagList, Failure> {
     let bytes: usize = tags.iter().map(bytes_of).sum();
-    if tags.len() > MOST || bytes > BYTES {
+    if tags.len() > MAX_TAGS || bytes > MAX_TAG_BYTES {
         return Err(Failure::bad_request(format!(
-            "a target has at most {MOST} tags of {BYTES} bytes together"
+            "a target has at most {MAX_TAGS} tags of {MAX_TAG_BYTES} bytes together"
         )));
     }
     for (place, tag) in tags.iter().enumerate() {
@@ -439,6 +439,6 @@ mod tests {
         };
         assert_eq!(header("b"), Some(r#"key="a",value="b""#.len()));
         assert_eq!(header("é"), None);
-        assert_eq!(header(&"b".repeat(LONGEST_HEADER)), None);
+        assert_eq!(header(&"b".repeat(MAX_HEADER)), None);
     }
 }

@@ -14,7 +14,7 @@ use std::rc::Rc;
 /// Its checked members keep parts of their templates until they are written, also of those that the
 /// library has evicted meanwhile. A compiled template takes about two and a half times the memory of
 /// its text.
-pub(crate) const TEMPLATES: usize = 20_000_000;
+pub(crate) const MAX_TEMPLATE_BYTES: usize = 20_000_000;
 
 /// The source of the facts that a write relies on: see `write_policy`.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -83,16 +83,16 @@ impl Templates {
     /// Adds a template.
     ///
     /// # Errors
-    /// 400 if the texts of all templates together are longer than [`TEMPLATES`]. One alone may be.
+    /// 400 if the texts of all templates together are longer than [`MAX_TEMPLATE_BYTES`]. One alone may be.
     pub fn insert(&mut self, id: &str, template: Option<KnownTemplate>) -> Result<(), Failure> {
         let size = |known: &KnownTemplate| known.compiled.bytes;
         let bytes = template.as_ref().map_or(0, size);
         let replaced = self.by_id.get(id).and_then(Option::as_ref);
         let others = self.bytes - replaced.map_or(0, size);
         // A single template of any size must be usable, as the upload has accepted it.
-        if others > 0 && others.saturating_add(bytes) > TEMPLATES {
+        if others > 0 && others.saturating_add(bytes) > MAX_TEMPLATE_BYTES {
             return Err(Failure::bad_request(format!(
-                "the change set names templates of more than {TEMPLATES} bytes in all: commit its members in several change sets"
+                "the change set names templates of more than {MAX_TEMPLATE_BYTES} bytes in all: commit its members in several change sets"
             )));
         }
         self.bytes = others + bytes;
@@ -100,11 +100,11 @@ impl Templates {
         Ok(())
     }
 
-    /// Removes all templates if their texts are longer than half of [`TEMPLATES`]. Returns whether it
+    /// Removes all templates if their texts are longer than half of [`MAX_TEMPLATE_BYTES`]. Returns whether it
     /// did. A request of many change sets calls it between two of them, so that its templates never
     /// add up.
     pub fn forget_many(&mut self) -> bool {
-        let is_many = self.bytes > TEMPLATES / 2;
+        let is_many = self.bytes > MAX_TEMPLATE_BYTES / 2;
         if is_many {
             // The next change set looks its templates up again, in the same source.
             self.rely_on(self.facts);

@@ -34,9 +34,9 @@ use std::pin::Pin;
 use std::rc::Rc;
 
 /// The maximum number of different requests of one query.
-const QUESTIONS: usize = 32;
+const MAX_QUESTIONS: usize = 32;
 /// The maximum number of requests of a guide for the codes of all EHRs of a call.
-const SUBSUMPTIONS: usize = 200;
+const MAX_SUBSUMPTIONS: usize = 200;
 /// The steps of an ancestor of codes, in the unit of the work of guides.
 const ANCESTOR_STEPS: u64 = 100;
 /// The steps of a question besides those of its answer. The answers are kept, so a call has at most
@@ -47,9 +47,9 @@ const SET_STEPS: u64 = 10_000;
 /// The steps of a code of a value set that is read. The codes are kept.
 const CODE_STEPS: u64 = 100;
 /// The maximum number of codes of a value set.
-pub(super) const CODES: usize = 100_000;
+pub(super) const MAX_CODES: usize = 100_000;
 /// The maximum number of codes of all answers to one query.
-const ANSWERED: usize = 200_000;
+const MAX_ANSWERED: usize = 200_000;
 /// The number of codes of a requested page.
 const PAGE: usize = 10_000;
 
@@ -310,13 +310,13 @@ impl<R: Repository> Service<R> {
             .into_iter()
             .filter(|request| request.built_in().is_none())
         {
-            // At most `QUESTIONS` are compared.
+            // At most `MAX_QUESTIONS` are compared.
             if answers.0.iter().any(|(before, _)| *before == request) {
                 continue;
             }
-            if answers.0.len() >= QUESTIONS {
+            if answers.0.len() >= MAX_QUESTIONS {
                 return Err(Failure::bad_request(format!(
-                    "the query asks terminologies more than {QUESTIONS} questions; ask in several queries"
+                    "the query asks terminologies more than {MAX_QUESTIONS} questions; ask in several queries"
                 )));
             }
             let answer = self
@@ -325,9 +325,9 @@ impl<R: Repository> Service<R> {
             if let Ok(TerminologyAnswer::Codes(all)) = &answer {
                 codes += all.len();
             }
-            if codes > ANSWERED {
+            if codes > MAX_ANSWERED {
                 return Err(Failure::bad_request(format!(
-                    "the value sets of the query have more than {ANSWERED} codes together; ask in several queries"
+                    "the value sets of the query have more than {MAX_ANSWERED} codes together; ask in several queries"
                 )));
             }
             answers.0.push((request, answer));
@@ -376,9 +376,9 @@ impl<R: Repository> Service<R> {
                 };
                 let answer = match &set {
                     Some(codes) => Ok(TerminologyAnswer::Truth(question.is_among(codes))),
-                    None if requests >= SUBSUMPTIONS => {
+                    None if requests >= MAX_SUBSUMPTIONS => {
                         let why = format!(
-                            "the data raises more than {SUBSUMPTIONS} questions to the terminology server; name fewer EHRs"
+                            "the data raises more than {MAX_SUBSUMPTIONS} questions to the terminology server; name fewer EHRs"
                         );
                         return Ok(refused(why));
                     }
@@ -477,8 +477,8 @@ impl<R: Repository> Service<R> {
             let (read, total) = (page.codes.len(), page.total);
             codes.extend(page.codes);
             // The announced total stops a large expansion on its first page.
-            if codes.len().max(total.unwrap_or(0)) > CODES {
-                return refused(format!("the value set has more than {CODES} codes"));
+            if codes.len().max(total.unwrap_or(0)) > MAX_CODES {
+                return refused(format!("the value set has more than {MAX_CODES} codes"));
             }
             // A server without paging returns all codes at once, with no total, or with the same
             // total.

@@ -62,7 +62,7 @@ use std::collections::HashMap;
 
 /// Contributions of a page by default, and the maximum.
 const PAGE: u64 = 200;
-const LONGEST_PAGE: u64 = 1_000;
+const MAX_PAGE: u64 = 1_000;
 /// Contributions that are written between two pauses.
 const TOGETHER: usize = 50;
 
@@ -436,7 +436,7 @@ impl<'a> PageRequest<'a> {
         let limit = parameter("limit")
             .map_or(Ok(PAGE), str::parse)
             .map_err(|_| Failure::bad_request("`limit` is not a number"))?
-            .clamp(1, LONGEST_PAGE);
+            .clamp(1, MAX_PAGE);
         Ok(PageRequest {
             limit,
             after: After::read(parameter("after"))?,

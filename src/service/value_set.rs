@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 const KIND: DefinitionKind = DefinitionKind::ValueSet;
 /// The maximum length of a URL.
-const LONGEST: usize = 1000;
+const MAX_URL: usize = 1000;
 
 /// Another request stored the revision that this one was about to store.
 struct AnotherRevision;
@@ -184,9 +184,9 @@ impl<R: Repository> Service<R> {
 
 /// Checks the URL under which a value set is stored.
 fn check_url(url: &str, set: &ValueSet) -> Result<(), Failure> {
-    if url.trim().is_empty() || url.len() > LONGEST {
+    if url.trim().is_empty() || url.len() > MAX_URL {
         return Err(Failure::bad_request(format!(
-            "the address of a value set has 1 to {LONGEST} bytes"
+            "the address of a value set has 1 to {MAX_URL} bytes"
         )));
     }
     check_addressable("value set", url)?;

@@ -21,7 +21,7 @@ use crate::store::repository::{
 };
 
 /// The maximum bytes of a REVISION_HISTORY.
-const HISTORY: usize = 8_000_000;
+const MAX_HISTORY: usize = 8_000_000;
 
 impl<R: Repository> Service<R> {
     /// Returns the version that a path selects: by its uid, or by its object and `version_at_time`,
@@ -239,7 +239,7 @@ impl<R: Repository> Service<R> {
             .max()
             .unwrap_or_default();
         // The versions are read in pages, so at most a page, or the largest version, is in memory.
-        call.room(read.min(HISTORY.max(largest))).await?;
+        call.room(read.min(MAX_HISTORY.max(largest))).await?;
         let items = self.history_items(call, owner, object_id).await?;
         let _turn = call.turn(items.len()).await?;
         let tree = own(
@@ -282,11 +282,11 @@ impl<R: Repository> Service<R> {
                 after = version.number;
             }
             drop(turn);
-            if items.len() > HISTORY {
+            if items.len() > MAX_HISTORY {
                 return Err(Failure::new(
                     422,
                     format!(
-                        "the revision history is larger than {HISTORY} bytes: read the versions one by one"
+                        "the revision history is larger than {MAX_HISTORY} bytes: read the versions one by one"
                     ),
                 ));
             }

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::rc::Rc;
 
-/// A least-recently-used cache: evicts values once their weights exceed `MOST` together.
+/// A least-recently-used cache: evicts values once their weights exceed `MAX_WEIGHT` together.
 ///
 /// The value that was inserted last is never evicted, whatever its weight: the request that
 /// inserted it uses it.
-pub(crate) struct Cache<K, V, const MOST: usize> {
+pub(crate) struct Cache<K, V, const MAX_WEIGHT: usize> {
     entries: HashMap<K, Entry<V>>,
     weight: usize,
     /// The number of uses so far. The entry with the lowest number is the least recently used one.
@@ -21,8 +21,8 @@ struct Entry<V> {
     used: u64,
 }
 
-impl<K, V, const MOST: usize> Default for Cache<K, V, MOST> {
-    fn default() -> Cache<K, V, MOST> {
+impl<K, V, const MAX_WEIGHT: usize> Default for Cache<K, V, MAX_WEIGHT> {
+    fn default() -> Cache<K, V, MAX_WEIGHT> {
         Cache {
             entries: HashMap::new(),
             weight: 0,
@@ -31,7 +31,7 @@ impl<K, V, const MOST: usize> Default for Cache<K, V, MOST> {
     }
 }
 
-impl<K: Hash + Eq + Clone, V, const MOST: usize> Cache<K, V, MOST> {
+impl<K: Hash + Eq + Clone, V, const MAX_WEIGHT: usize> Cache<K, V, MAX_WEIGHT> {
     /// Returns the value of a key, and marks it as used.
     pub fn get(&mut self, key: &K) -> Option<Rc<V>> {
         let entry = self.entries.get_mut(key)?;
@@ -58,7 +58,7 @@ impl<K: Hash + Eq + Clone, V, const MOST: usize> Cache<K, V, MOST> {
             self.weight -= replaced.weight;
         }
         // The newest entry always stays, even if it alone exceeds the limit.
-        while self.weight > MOST && self.entries.len() > 1 {
+        while self.weight > MAX_WEIGHT && self.entries.len() > 1 {
             let oldest = self
                 .entries
                 .iter()
@@ -95,9 +95,9 @@ mod tests {
     use std::rc::Rc;
 
     /// The maximum weight of the caches of these tests.
-    const MOST: usize = 20_000_000;
+    const MAX_WEIGHT: usize = 20_000_000;
 
-    fn cache(weights: &[usize]) -> Cache<usize, usize, MOST> {
+    fn cache(weights: &[usize]) -> Cache<usize, usize, MAX_WEIGHT> {
         let mut cache = Cache::default();
         weights
             .iter()
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn value_used_longest_ago_is_evicted_first() {
-        let third = MOST / 3;
+        let third = MAX_WEIGHT / 3;
         let mut cache = cache(&[third, third, third]);
         assert!(cache.get(&0).is_some());
         cache.insert(3, Rc::new(3), third);
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn value_heavier_than_the_bound_is_kept_alone() {
-        let mut cache = cache(&[1, 2, MOST * 2]);
+        let mut cache = cache(&[1, 2, MAX_WEIGHT * 2]);
         assert_eq!(
             [0, 1, 2].map(|key| cache.get(&key).is_some()),
             [false, false, true]
@@ -133,7 +133,7 @@ mod tests {
     fn replaced_value_gives_its_weight_back() {
         let mut cache = cache(&[1]);
         for _ in 0..10 {
-            cache.insert(1, Rc::new(7), MOST - 1);
+            cache.insert(1, Rc::new(7), MAX_WEIGHT - 1);
         }
         assert_eq!([0, 1].map(|key| cache.get(&key).is_some()), [true, true]);
         cache.clear();

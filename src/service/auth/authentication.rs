@@ -20,7 +20,7 @@ const STALE: i64 = 3_600;
 const PATIENCE: i64 = 10;
 /// Seconds before a retry after a failed fetch, doubled with each failure up to the longest.
 const BACK_OFF: i64 = 2;
-const LONGEST_BACK_OFF: i64 = 60;
+const MAX_BACK_OFF: i64 = 60;
 /// The number of times that a request checks whether another one has fetched the keys, before it
 /// fetches them itself. Multiplied by the pause of a host, the time is longer than the timeout of a
 /// fetch.
@@ -80,7 +80,7 @@ impl Fetched {
             // anyway.
             failures => BACK_OFF
                 .saturating_mul(1 << failures.saturating_sub(1).min(10))
-                .min(LONGEST_BACK_OFF),
+                .min(MAX_BACK_OFF),
         };
         self.tried.saturating_add(wait)
     }

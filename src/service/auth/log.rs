@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 /// Records of a page by default, and the maximum.
 const PAGE: u64 = 100;
-const LONGEST_PAGE: u64 = 1000;
+const MAX_PAGE: u64 = 1000;
 
 impl<R: Repository> Service<R> {
     pub(crate) fn keeps_log(&self) -> bool {
@@ -81,7 +81,7 @@ impl<R: Repository> Service<R> {
         let (from, to, limit) = (
             time("from")?,
             time("to")?,
-            number("fetch", PAGE)?.min(LONGEST_PAGE),
+            number("fetch", PAGE)?.min(MAX_PAGE),
         );
         let ehr_id = text("ehr_id").map(str::to_ascii_lowercase);
         let filter = AccessFilter {

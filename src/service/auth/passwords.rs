@@ -16,11 +16,11 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 /// Failed attempts of one caller in a minute.
-const FAILURES_OF_CALLER: u32 = 10;
+const MAX_FAILURES_OF_CALLER: u32 = 10;
 /// Failed attempts of all callers in a minute.
-const FAILURES: u32 = 60;
+const MAX_FAILURES: u32 = 60;
 /// Requests that wait for the derivation of another one.
-const WAITING: usize = 16;
+const MAX_WAITING: usize = 16;
 /// The number of times that a waiting request checks whether it may derive. A derivation that has
 /// not ended by then was lost with its request.
 const MAX_CHECKS: u32 = 250;
@@ -58,11 +58,11 @@ impl State {
     }
 
     fn may_try(&self, caller: &str) -> bool {
-        self.failures < FAILURES
+        self.failures < MAX_FAILURES
             && self
                 .by_caller
                 .get(caller)
-                .is_none_or(|failures| *failures < FAILURES_OF_CALLER)
+                .is_none_or(|failures| *failures < MAX_FAILURES_OF_CALLER)
     }
 }
 
@@ -151,7 +151,7 @@ impl Passwords {
         host: &K,
         now: i64,
     ) -> Result<(), Denied> {
-        if self.0.borrow().waiting >= WAITING {
+        if self.0.borrow().waiting >= MAX_WAITING {
             return Err(Denied::too_many());
         }
         self.0.borrow_mut().waiting += 1;
@@ -232,14 +232,14 @@ mod tests {
         let (cache, host) = (KeyCache::default(), Fake::default());
         assert_eq!(sign_in(&cache, &host, RIGHT, "home", 0), 200);
         let guesses = |address: &str, now: i64| {
-            (0..FAILURES_OF_CALLER + 2)
+            (0..MAX_FAILURES_OF_CALLER + 2)
                 .map(|_| sign_in(&cache, &host, WRONG, address, now))
                 .collect::<Vec<_>>()
         };
         let answers = guesses("evil", 1);
         assert_eq!(
             answers.iter().filter(|status| **status == 401).count() as u32,
-            FAILURES_OF_CALLER
+            MAX_FAILURES_OF_CALLER
         );
         assert!(answers.ends_with(&[429, 429]));
         let derived = host.iterations.borrow().len();
@@ -265,12 +265,12 @@ mod tests {
     #[test]
     fn failures_of_all_callers_are_limited_together() {
         let (cache, host) = (KeyCache::default(), Fake::default());
-        let answers: Vec<u16> = (0..FAILURES + 5)
+        let answers: Vec<u16> = (0..MAX_FAILURES + 5)
             .map(|i| sign_in(&cache, &host, WRONG, &format!("address {i}"), 0))
             .collect();
         assert_eq!(
             answers.iter().filter(|status| **status == 401).count() as u32,
-            FAILURES
+            MAX_FAILURES
         );
         assert_eq!(sign_in(&cache, &host, RIGHT, "home", 1), 429);
         assert_eq!(sign_in(&cache, &host, RIGHT, "home", 61), 200);

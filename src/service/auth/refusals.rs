@@ -2,7 +2,7 @@
 //!
 //! Unauthenticated senders can send any number of such requests, so these must not fill the access
 //! log. The counts are written at most once a minute, one record for each operation and status. The
-//! store limits the records of a day: see [`MOST_OF_A_DAY`].
+//! store limits the records of a day: see [`MAX_RECORDS_OF_DAY`].
 
 use super::super::Service;
 use super::super::time::iso;
@@ -16,10 +16,10 @@ const WINDOW: i64 = 60_000_000;
 /// Requests of a window that get a record of their own.
 const SAMPLES: u32 = 5;
 /// The maximum number of pairs of operation and status that are counted separately.
-const KINDS: usize = 20;
+const MAX_KINDS: usize = 20;
 /// The maximum number of records of rejected requests in a day, of all instances together.
-const MOST_OF_A_DAY: u64 = 5_000;
-/// The name of further operations after the first [`KINDS`].
+const MAX_RECORDS_OF_DAY: u64 = 5_000;
+/// The name of further operations after the first [`MAX_KINDS`].
 const OTHERS: &str = "others";
 
 /// The counts that are not written yet.
@@ -46,7 +46,7 @@ impl RefusalCounts {
         let mut state = self.0.borrow_mut();
         let known = state.counts.contains_key(&(operation.to_owned(), status));
         // The operations are patterns of the table of routes, but statuses multiply them.
-        let operation = if known || state.counts.len() < KINDS {
+        let operation = if known || state.counts.len() < MAX_KINDS {
             operation
         } else {
             OTHERS
@@ -119,7 +119,7 @@ impl<R: Repository> Service<R> {
         if !entries.is_empty()
             && self
                 .repository
-                .log_refused_accesses(&entries, day, MOST_OF_A_DAY)
+                .log_refused_accesses(&entries, day, MAX_RECORDS_OF_DAY)
                 .await
                 != Ok(true)
         {
@@ -244,7 +244,7 @@ mod tests {
         }
         let of_a_day = host.log().len() as u64;
         assert!(
-            (MOST_OF_A_DAY..MOST_OF_A_DAY + 10).contains(&of_a_day),
+            (MAX_RECORDS_OF_DAY..MAX_RECORDS_OF_DAY + 10).contains(&of_a_day),
             "{of_a_day}"
         );
         host.1.0 += 120_000_000;
@@ -279,7 +279,7 @@ mod tests {
                 log.len(),
                 log.iter().filter_map(|access| access.refused).sum::<u64>()
             ),
-            (KINDS + 1, 150)
+            (MAX_KINDS + 1, 150)
         );
     }
 

@@ -9,7 +9,7 @@ use data_encoding::BASE64URL_NOPAD;
 use serde_json::Value;
 
 /// The maximum length of a token in bytes.
-const LONGEST: usize = 16_384;
+const MAX_TOKEN: usize = 16_384;
 /// The maximum difference between the clocks of issuer and service, in seconds.
 const SKEW: i64 = 60;
 
@@ -55,7 +55,7 @@ impl<'t> Token<'t> {
     /// Parses a token in its compact form.
     pub fn read(text: &'t str) -> Result<Token<'t>, Denied> {
         let malformed = || Denied::token("it is not a JSON Web Token of three parts");
-        if text.len() > LONGEST {
+        if text.len() > MAX_TOKEN {
             return Err(Denied::token("it is too long"));
         }
         let (signed, signature) = text.rsplit_once('.').ok_or_else(malformed)?;

@@ -10,7 +10,7 @@ use crate::store::repository::AccessRecord;
 use std::cell::{Cell, RefCell};
 
 /// The maximum number of characters of the name of an object in the log.
-const LONGEST_NAME: usize = 200;
+const MAX_NAME: usize = 200;
 
 /// The data of a request in progress for its records in the log.
 #[derive(Default)]
@@ -35,7 +35,7 @@ impl AccessTrail {
             .others()
             .join("/")
             .chars()
-            .take(LONGEST_NAME)
+            .take(MAX_NAME)
             .collect::<String>();
         self.line.replace(AccessRecord {
             time: iso(now),

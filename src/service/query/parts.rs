@@ -18,13 +18,13 @@ use crate::aql::query::Query;
 use crate::service::Limits;
 
 /// The rows of the first part, which a client receives before the next ones are found.
-const FIRST: u64 = 2_000;
+const FIRST_ROWS: u64 = 2_000;
 
 /// The rows of a part for each row of the part before.
 const GROWTH: u64 = 5;
 
 /// The most rows of a part.
-const MOST: u64 = 50_000;
+const MAX_PART_ROWS: u64 = 50_000;
 
 /// The share of the largest result that the texts of a part have at most, unless it is one row.
 /// Texts grow when they are written, and the next part may have longer rows than this one.
@@ -59,7 +59,7 @@ impl RowPart {
         } else {
             let first = RowPart {
                 sent: 0,
-                rows: FIRST.min(page),
+                rows: FIRST_ROWS.min(page),
                 snapshot: request.snapshot.map(|state| state.to_string()),
                 #[cfg(feature = "arrow")]
                 table: format.table().map(|_| TablePart::new()),
@@ -105,7 +105,11 @@ impl RowPart {
         // Not a struct expression: without the feature `arrow`, it would name every field.
         let mut next = self.clone();
         next.sent = self.sent.saturating_add(found);
-        next.rows = self.rows.saturating_mul(GROWTH).min(MOST).min(most);
+        next.rows = self
+            .rows
+            .saturating_mul(GROWTH)
+            .min(MAX_PART_ROWS)
+            .min(most);
         next.snapshot = Some(answer.state.to_string());
         if self.is_last(request, answer) {
             self.second_pass(next)

@@ -9,10 +9,10 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 /// The most plans that are kept. The one that was not used for the longest time gives way.
-const PLANS: usize = 16;
+const MAX_PLANS: usize = 16;
 
 /// The most layouts about which a kept plan has results: about a megabyte of memory.
-const LAYOUTS: usize = 2_048;
+const MAX_LAYOUTS: usize = 2_048;
 
 /// Plans of recent queries on the population, the last used one first. Queries of one EHR are as
 /// many as EHRs, so they are not kept.
@@ -47,9 +47,9 @@ impl RecentPlans {
         // Another request may have kept a plan of the same query meanwhile.
         plans.retain(|kept| !kept.is_of(plan.query(), plan.is_exact()));
         // The results of a plan grow with each run.
-        if plan.cached_layouts() <= LAYOUTS {
+        if plan.cached_layouts() <= MAX_LAYOUTS {
             plans.push_front(plan);
-            plans.truncate(PLANS);
+            plans.truncate(MAX_PLANS);
         }
     }
 
@@ -99,7 +99,7 @@ mod tests {
         plans.keep(Rc::clone(&first));
         plans.keep(Rc::clone(&second));
         plans.keep(of(1));
-        (3..=PLANS + 1).for_each(|limit| plans.keep(of(limit)));
+        (3..=MAX_PLANS + 1).for_each(|limit| plans.keep(of(limit)));
         assert!(Rc::ptr_eq(&first, &of(1)));
         assert!(!Rc::ptr_eq(&second, &of(2)));
     }

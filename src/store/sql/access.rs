@@ -62,7 +62,7 @@ const NEVER: &str = "~";
 
 /// Records that are moved in one step, and the maximum number of steps of a move.
 const STEP: u64 = 1_000;
-const MOST_STEPS: usize = 100;
+const MAX_STEPS: usize = 100;
 /// The number of queued records after which an instance moves them.
 const QUEUE_LIMIT: u64 = 5_000;
 /// Records that are removed for their age in one step.
@@ -168,7 +168,7 @@ impl<S: Sql> SqlRepository<S> {
 
     /// Moves the records of change sets to the log, in steps until the queue is empty.
     async fn move_log(&self) -> Result<(), StoreError> {
-        for _ in 0..MOST_STEPS {
+        for _ in 0..MAX_STEPS {
             let rows = self.rows(Statement::new(WAITING).bind(STEP)).await?;
             // A full step may have more after it.
             let is_last = (rows.len() as u64) < STEP;

@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The default maximum size in bytes of the cached layouts.
-const KEPT: usize = 24 << 20;
+const DEFAULT_LIMIT: usize = 24 << 20;
 
 const NEW_PROFILES: &str = "SELECT id, kind, archetypes FROM profile WHERE id > ?1 ORDER BY id";
 const PROFILES: &str = "SELECT id, kind, archetypes FROM profile WHERE archetypes IN (SELECT value FROM json_each(?1))";
@@ -60,7 +60,7 @@ pub struct LayoutCatalog {
 
 impl Default for LayoutCatalog {
     fn default() -> LayoutCatalog {
-        LayoutCatalog::with_limit(KEPT)
+        LayoutCatalog::with_limit(DEFAULT_LIMIT)
     }
 }
 

@@ -15,11 +15,11 @@ use std::collections::BTreeSet;
 
 /// The maximum number of versions that the transaction of a deletion searches for layouts in use.
 /// With more, later transactions search them in steps.
-const AT_ONCE: u64 = 50_000;
+const MAX_SEARCHED: u64 = 50_000;
 /// Versions, or contributions, that one step searches for layouts in use, and the maximum number of
 /// steps.
 const STEP: u64 = 50_000;
-const MOST_STEPS: u64 = 200;
+const MAX_STEPS: u64 = 200;
 
 /// `?1` an ehr_id.
 macro_rules! ehr_row_id {
@@ -241,7 +241,7 @@ impl Purge {
         after_version: 0,
         after_contribution: 0,
         generation: None,
-        most: Some(AT_ONCE),
+        most: Some(MAX_SEARCHED),
     };
 
     fn statements(&self) -> impl Iterator<Item = Statement> {
@@ -315,7 +315,7 @@ impl<S: Sql> SqlRepository<S> {
         let none: Option<u64> = None;
         batch.extend([
             Statement::new(NEXT_GENERATION).bind(none),
-            Statement::new(IS_LARGE).bind(AT_ONCE),
+            Statement::new(IS_LARGE).bind(MAX_SEARCHED),
         ]);
         let answers = self.batch(batch).await;
         // Also after an error, which may be one of the connection behind a removal.
@@ -357,7 +357,7 @@ impl<S: Sql> SqlRepository<S> {
             .into_iter()
             .map(|row| Fields::of(row).number())
             .collect::<Result<BTreeSet<u64>, StoreError>>()?;
-        if ends.iter().any(|end| end.div_ceil(STEP) > MOST_STEPS) {
+        if ends.iter().any(|end| end.div_ceil(STEP) > MAX_STEPS) {
             return Ok(());
         }
         for (query, end) in USED.into_iter().zip(ends) {

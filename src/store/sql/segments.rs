@@ -29,22 +29,22 @@ use std::pin::Pin;
 use std::rc::Rc;
 
 /// Bytes of loaded parts beyond which the parts of all segments are dropped before a query.
-const KEPT: usize = 41_943_040;
+const MAX_KEPT: usize = 41_943_040;
 
 /// Bytes of parts that one query may load. A query that needs more reads rows.
-const LOADED: usize = 67_108_864;
+const MAX_LOADED: usize = 67_108_864;
 
 /// Failed readings of a segment after which it is written again. A new blob may be absent for a
 /// minute at other places.
-const MISSES: u32 = 64;
+const MAX_MISSES: u32 = 64;
 
 /// Blobs that are read at a time.
-const AT_ONCE: usize = 6;
+const BLOBS_AT_ONCE: usize = 6;
 
 /// The least and the most versions of a segment. Fewer are one page of rows. With more, the
 /// documents would not fit into the memory of a worker while they are encoded.
-const LEAST: u64 = 512;
-const MOST: u64 = 32_768;
+const MIN_VERSIONS: u64 = 512;
+const MAX_VERSIONS: u64 = 32_768;
 
 /// The answer of a blob store; an error is a text for the log of the host.
 pub type BlobFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, String>> + 'a>>;
@@ -117,7 +117,7 @@ const UNQUERYABLE: &str = "SELECT json_group_array(id) FILTER (WHERE NOT is_quer
       WHERE id > ?5 ORDER BY id LIMIT ?4)";
 
 /// Ids that one statement lists at most: a value of D1 has at most 2 MB.
-const LISTED: u64 = 50_000;
+const MAX_LISTED: u64 = 50_000;
 /// Above every id.
 const NO_BOUND: u64 = 1 << 52;
 
@@ -284,10 +284,10 @@ impl Segments {
             is_due: Cell::new(false),
             misses: RefCell::default(),
             written: Cell::new(0),
-            sizes: (LEAST, MOST),
-            memory: (KEPT, LOADED),
-            listed: LISTED,
-            named: named::LEAST,
+            sizes: (MIN_VERSIONS, MAX_VERSIONS),
+            memory: (MAX_KEPT, MAX_LOADED),
+            listed: MAX_LISTED,
+            named: named::MIN_EHRS,
         }
     }
 
@@ -420,7 +420,7 @@ impl Segments {
         let known: Vec<&Listed> = listed.iter().filter(|l| overlay.knows(l)).collect();
         let blobs = BlobReads::default();
         let heads = stream::iter(known).map(|listed| self.head(cache, listed, &blobs));
-        let found: Vec<_> = heads.buffered(AT_ONCE).collect().await;
+        let found: Vec<_> = heads.buffered(BLOBS_AT_ONCE).collect().await;
         cache.borrow().make_room(self.memory.0);
         let opened = found.into_iter().filter_map(|cached| {
             let cached = cached?;
@@ -476,7 +476,7 @@ impl Segments {
     fn readable<T>(&self, blob: &str, content: Option<T>) -> Option<T> {
         if content.is_none() {
             // This counts as the last try, as another one would find the same bytes.
-            self.miss(blob, MISSES);
+            self.miss(blob, MAX_MISSES);
         }
         content
     }
@@ -485,7 +485,7 @@ impl Segments {
         let mut misses = self.misses.borrow_mut();
         let misses = misses.entry(blob.to_owned()).or_default();
         *misses = misses.saturating_add(times);
-        if *misses >= MISSES {
+        if *misses >= MAX_MISSES {
             self.is_due.set(true);
         }
     }
@@ -493,7 +493,7 @@ impl Segments {
     /// Returns the blobs of segments that cannot be read.
     pub fn lost(&self) -> Vec<String> {
         let misses = self.misses.borrow();
-        let lost = misses.iter().filter(|(_, misses)| **misses >= MISSES);
+        let lost = misses.iter().filter(|(_, misses)| **misses >= MAX_MISSES);
         lost.map(|(blob, _)| blob.clone()).collect()
     }
 
@@ -624,7 +624,9 @@ impl Segments {
             };
             loaded.is_none().then_some(number)
         };
-        let outcomes = stream::iter(files).map(read).buffer_unordered(AT_ONCE);
+        let outcomes = stream::iter(files)
+            .map(read)
+            .buffer_unordered(BLOBS_AT_ONCE);
         let lost: BTreeSet<usize> = outcomes.filter_map(std::future::ready).collect().await;
         scan.blobs = blobs.get();
         if scan.keeps {

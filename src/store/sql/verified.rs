@@ -14,9 +14,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 /// The maximum bytes of the versions in memory.
-const VERIFIED: usize = 2_000_000;
+const MAX_VERIFIED: usize = 2_000_000;
 /// The maximum bytes of the document of one of them. Longer ones are read again.
-const LONGEST_VERIFIED: usize = 20_000;
+const MAX_DOCUMENT: usize = 20_000;
 /// Bytes that an entry takes beside the row, about.
 const ENTRY: usize = 500;
 
@@ -65,7 +65,7 @@ impl StoredColumns {
         document: &str,
         chunks: u64,
     ) -> Option<StoredColumns> {
-        (chunks == 0 && document.len() <= LONGEST_VERIFIED).then(|| StoredColumns {
+        (chunks == 0 && document.len() <= MAX_DOCUMENT).then(|| StoredColumns {
             layouts: layouts.to_owned(),
             checksum: checksum.to_owned(),
             document: document.to_owned(),
@@ -75,7 +75,7 @@ impl StoredColumns {
 
 /// The verified versions that were used last, by uid.
 #[derive(Default)]
-pub(super) struct VerifiedVersions(RefCell<Cache<String, Known, VERIFIED>>);
+pub(super) struct VerifiedVersions(RefCell<Cache<String, Known, MAX_VERIFIED>>);
 
 /// A version with its EHR.
 struct Known {
@@ -200,7 +200,7 @@ mod tests {
         let known = VerifiedVersions::default();
         known.add(&version(2, "523"), &columns("x"));
         assert_eq!(known.get("e", "o::s::2"), None);
-        let long = "x".repeat(LONGEST_VERIFIED + 1);
+        let long = "x".repeat(MAX_DOCUMENT + 1);
         assert!(StoredColumns::of("[1]", "d", &long, 0).is_none());
         assert!(StoredColumns::of("[1]", "d", "x", 1).is_none());
     }
@@ -208,13 +208,13 @@ mod tests {
     #[test]
     fn memory_is_bounded_and_the_least_recently_used_version_is_evicted() {
         let known = VerifiedVersions::default();
-        let text = "x".repeat(LONGEST_VERIFIED);
+        let text = "x".repeat(MAX_DOCUMENT);
         for number in (1..=2_000).step_by(2) {
             known.add(&version(number, "532"), &columns(&text));
             known.get("e", "o::s::1");
         }
         let (counted, summed) = known.0.borrow().weights();
-        assert!(counted <= VERIFIED);
+        assert!(counted <= MAX_VERIFIED);
         assert_eq!(counted, summed);
         assert!(known.get("e", "o::s::1").is_some());
         assert!(known.get("e", "o::s::3").is_none());

@@ -16,7 +16,7 @@ use crate::store::sql::segments::cache::Listed;
 use crate::store::sql::value::{Fields, Sql, Statement, unexpected};
 
 /// Maximum bytes of memory while a segment is encoded, estimated. The segment then ends early.
-const BYTES: usize = 40 << 20;
+const MAX_BYTES: usize = 40 << 20;
 
 /// Segments of about one size that are merged.
 const FACTOR: usize = 8;
@@ -25,7 +25,7 @@ const FACTOR: usize = 8;
 const LEASE: u64 = 600_000;
 
 /// Blobs of segments that one collection deletes at most.
-const COLLECTED: u64 = 100;
+const MAX_COLLECTED: u64 = 100;
 
 const BEGIN: &str = "INSERT INTO segment_garbage VALUES (?1, ?2, ?3)";
 /// `?1` blob, `?2` first, `?3` last, `?4` state, `?5` rows, `?6` files, `?7` removals, `?8` bytes,
@@ -189,7 +189,7 @@ impl Range {
                 let memory: u64 = run.iter().map(|segment| segment.memory).sum();
                 // Fewer than FACTOR segments are merged if they fill three quarters of a limit, as
                 // few others would fit.
-                let fills = last + 1 - first > most / 4 * 3 || memory > BYTES as u64 / 4 * 3;
+                let fills = last + 1 - first > most / 4 * 3 || memory > MAX_BYTES as u64 / 4 * 3;
                 let is_large = run.len() > 1 && fills;
                 (run.len() >= FACTOR || is_large).then_some(Range { first, last })
             });
@@ -210,7 +210,11 @@ fn run_of(listed: &[Listed], tier: u64, most: u64) -> &[Listed] {
         let versions = segment.last + 1 - segment.first;
         let follows = end.is_none_or(|end| segment.first == end + 1);
         (total, memory) = (total + versions, memory + segment.memory);
-        if !follows || versions >= tier || total > most || memory > BYTES as u64 || count == FACTOR
+        if !follows
+            || versions >= tier
+            || total > most
+            || memory > MAX_BYTES as u64
+            || count == FACTOR
         {
             break;
         }
@@ -333,7 +337,7 @@ impl<S: Sql> SqlRepository<S> {
         let mut sink = Gathering { pause };
         let bounds = (range.first - 1, range.last, state.version);
         let everything = source.everything();
-        let into = (Batch::new(), BYTES);
+        let into = (Batch::new(), MAX_BYTES);
         let gathered = self.gather(&everything, bounds, into, &mut sink).await?;
         let GatheredBatch {
             batch, ehrs, end, ..
@@ -387,7 +391,7 @@ impl<S: Sql> SqlRepository<S> {
         let Some(segments) = &self.segments else {
             return Ok(());
         };
-        let garbage = Statement::new(GARBAGE).bind(now).bind(COLLECTED);
+        let garbage = Statement::new(GARBAGE).bind(now).bind(MAX_COLLECTED);
         for row in self.rows(garbage).await? {
             let mut fields = Fields::of(row);
             let (blob, files) = (fields.text()?, fields.number()?);
@@ -429,7 +433,7 @@ impl Segments {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::sql::segments::{LEAST, MOST};
+    use crate::store::sql::segments::{MAX_VERSIONS, MIN_VERSIONS};
 
     fn range(listed: &[(u64, u64)], newest: u64) -> Option<(u64, u64)> {
         let listed: Vec<Listed> = listed
@@ -443,23 +447,24 @@ mod tests {
                 memory: 1,
             })
             .collect();
-        Range::of(&listed, newest, (LEAST, MOST)).map(|range| (range.first, range.last))
+        Range::of(&listed, newest, (MIN_VERSIONS, MAX_VERSIONS))
+            .map(|range| (range.first, range.last))
     }
 
     #[test]
     fn next_range_is_the_first_gap_or_the_rest() {
         assert_eq!(range(&[], 0), None);
-        assert_eq!(range(&[], LEAST - 1), None, "too few rows");
-        assert_eq!(range(&[], LEAST), Some((1, LEAST)));
+        assert_eq!(range(&[], MIN_VERSIONS - 1), None, "too few rows");
+        assert_eq!(range(&[], MIN_VERSIONS), Some((1, MIN_VERSIONS)));
         assert_eq!(
-            range(&[], 10 * MOST),
-            Some((1, MOST)),
+            range(&[], 10 * MAX_VERSIONS),
+            Some((1, MAX_VERSIONS)),
             "one segment at a time"
         );
         assert_eq!(range(&[(1, 10_000)], 10_100), None);
         assert_eq!(
-            range(&[(1, 10_000)], 10_000 + LEAST),
-            Some((10_001, 10_000 + LEAST))
+            range(&[(1, 10_000)], 10_000 + MIN_VERSIONS),
+            Some((10_001, 10_000 + MIN_VERSIONS))
         );
         assert_eq!(range(&[(1, 10_000)], 20_000), Some((10_001, 20_000)));
         assert_eq!(
@@ -485,12 +490,12 @@ mod tests {
                 .collect()
         };
         let merged = |memory| {
-            let range = Range::merged(&listed(memory), (LEAST, MOST));
+            let range = Range::merged(&listed(memory), (MIN_VERSIONS, MAX_VERSIONS));
             range.map(|range| (range.first, range.last))
         };
-        assert_eq!(merged(BYTES / 8), Some((1, 4_800)));
-        assert_eq!(merged(BYTES / 3), Some((1, 1_800)), "three fit");
-        assert_eq!(merged(BYTES / 2 + 1), None, "two do not fit");
+        assert_eq!(merged(MAX_BYTES / 8), Some((1, 4_800)));
+        assert_eq!(merged(MAX_BYTES / 3), Some((1, 1_800)), "three fit");
+        assert_eq!(merged(MAX_BYTES / 2 + 1), None, "two do not fit");
     }
 
     #[test]

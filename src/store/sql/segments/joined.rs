@@ -16,10 +16,10 @@ use crate::store::sql::value::Sql;
 use std::rc::Rc;
 
 /// The most versions behind the segments that are united with them. With more, rows are read.
-const BEHIND: u64 = 16_384;
+const MAX_BEHIND: u64 = 16_384;
 
 /// Bytes of memory that the rows behind the segments may take.
-const BYTES: usize = 32 << 20;
+const MAX_BYTES: usize = 32 << 20;
 
 /// Steps of a run after which it ends if a part was absent. Twice as many after each loading, so that
 /// finding all parts costs at most about as much as the answer.
@@ -27,7 +27,7 @@ const STEPS: u32 = 4;
 
 /// The number of times that all parts are dropped for others. A join first reads one class expression
 /// after the other, so what it needs at once is less than what it needs in total.
-const DROPS: u32 = 4;
+const MAX_DROPS: u32 = 4;
 
 /// Returns whether a scan joins documents of an EHR, and segments can serve it.
 ///
@@ -44,7 +44,7 @@ pub(in crate::store::sql) fn is_joined(scan: &Scan) -> bool {
 
 /// The most documents that are read as rows for a join whose parts take too much memory. A row
 /// costs about 35 µs.
-const NEEDED: usize = 65_536;
+const MAX_NEEDED: usize = 65_536;
 
 /// The outcome of sending a union.
 enum Sent {
@@ -87,14 +87,14 @@ impl Segments {
         sink: Sink<'_>,
     ) -> Option<Sent> {
         let mut is_join = false;
-        for _ in 0..DROPS {
+        for _ in 0..MAX_DROPS {
             let union = scan.union(behind, newest)?;
             if self.send_complete(scan, &union, sink).await? {
                 return Some(Sent::All);
             }
             // Once the documents are known, only the parts of the join are loaded. If they do not
             // fit into memory alone, loading them again is of no use.
-            let needed = sink.needed_documents(&union, NEEDED);
+            let needed = sink.needed_documents(&union, MAX_NEEDED);
             if std::mem::replace(&mut is_join, needed.is_some()) {
                 return needed.map(Sent::Needs);
             }
@@ -160,13 +160,16 @@ impl<S: Sql> SqlRepository<S> {
         sink: Sink<'_>,
     ) -> Result<Option<u64>, StoreError> {
         let covered = opened_segments.covered().filter(|covered| *covered > 0);
-        let near = covered.filter(|covered| state.version.saturating_sub(*covered) <= BEHIND);
+        let near = covered.filter(|covered| state.version.saturating_sub(*covered) <= MAX_BEHIND);
         let Some(covered) = near else {
             opened_segments.segments.clear();
             return Ok(Some(0));
         };
         let bounds = (covered, state.version, state.version);
-        let (wider, into) = (scan_behind(scan), (Batch::with_first_table(TABLES), BYTES));
+        let (wider, into) = (
+            scan_behind(scan),
+            (Batch::with_first_table(TABLES), MAX_BYTES),
+        );
         let Some(behind) = self.gather(&wider, bounds, into, sink).await? else {
             return Ok(None);
         };

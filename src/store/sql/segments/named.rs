@@ -10,18 +10,18 @@ use crate::store::scan::{Scan, Snapshot};
 use crate::store::sql::value::{Fields, Row, Statement, json_list, unexpected};
 
 /// The least number of EHRs of a scan that reads segments. The rows of fewer are one page.
-pub(super) const LEAST: usize = 64;
+pub(super) const MIN_EHRS: usize = 64;
 
 /// The most EHRs of a scan that reads segments: the database reads their ids from one text.
-const MOST: usize = 10_000;
+const MAX_EHRS: usize = 10_000;
 
 /// The most EHRs of the repository for each EHR that a scan of segments names. A segment costs
 /// about 10 ns for each of its documents, whether its EHR is named or not, and a row 35 µs.
-const SHARE: u64 = 128;
+const MAX_SHARE: u64 = 128;
 
 /// The most versions in no segment that a scan reads beside segments: it looks at all of them to
 /// find those of its EHRs.
-const BEHIND: u64 = 16_384;
+const MAX_BEHIND: u64 = 16_384;
 
 /// `?1` the ids of EHRs. The number of each that exists, and its place in the list.
 const NUMBERS: &str = "SELECT json_group_array(e.id) AS numbers, json_group_array(s.key) AS places
@@ -32,7 +32,7 @@ const NUMBERS: &str = "SELECT json_group_array(e.id) AS numbers, json_group_arra
 /// Each row must belong to one document. A scan without [`Scan::unqueryable`] would need to know
 /// which of the EHRs are queryable.
 pub(super) fn is_served(scan: &Scan, ehrs: usize, least: usize) -> bool {
-    let is_enough = ehrs > 1 && ehrs >= least && ehrs <= MOST;
+    let is_enough = ehrs > 1 && ehrs >= least && ehrs <= MAX_EHRS;
     is_enough && scan.unqueryable && !scan.whole_ehrs && !scan.kinds.is_empty()
 }
 
@@ -85,8 +85,8 @@ impl<'s> NamedEhrs<'s> {
 
     /// Returns whether a scan of them reads segments in a state, rather than rows.
     pub fn prefers(&self, segments: &SegmentScan, state: Snapshot) -> bool {
-        let is_share = (self.ids.len() as u64).saturating_mul(SHARE) >= state.ehr;
-        is_share && segments.len() > 0 && segments.missing(state.version) <= BEHIND
+        let is_share = (self.ids.len() as u64).saturating_mul(MAX_SHARE) >= state.ehr;
+        is_share && segments.len() > 0 && segments.missing(state.version) <= MAX_BEHIND
     }
 
     /// Restricts segments to these EHRs.

@@ -5,7 +5,7 @@
 //! segment. Their results are the same, but they take longer.
 
 use super::compaction::{Compaction, CompactionHost};
-use super::{AT_ONCE, MISSES, Segments, Source, head_key};
+use super::{BLOBS_AT_ONCE, MAX_MISSES, Segments, Source, head_key};
 use crate::store::repository::StoreError;
 use crate::store::sql::SqlRepository;
 use crate::store::sql::scan::{NEWEST, newest_of};
@@ -117,10 +117,10 @@ impl Segments {
             let head = self.blobs.get(&head_key(&listed.blob)).await;
             (listed, head)
         });
-        let mut heads = std::pin::pin!(heads.buffer_unordered(AT_ONCE));
+        let mut heads = std::pin::pin!(heads.buffer_unordered(BLOBS_AT_ONCE));
         while let Some((listed, head)) = heads.next().await {
             if head.map_err(StoreError::Unavailable)?.is_none() {
-                self.miss(&listed.blob, MISSES);
+                self.miss(&listed.blob, MAX_MISSES);
             }
         }
         Ok(())
