@@ -474,7 +474,7 @@ mod tests {
     };
 
     #[test]
-    fn a_caller_has_so_many_requests_in_flight_and_others_have_theirs() {
+    fn requests_in_flight_are_limited_for_each_caller() {
         let admission = Admission::new(BOUNDS);
         let mut ann: Vec<Permit> = (0..4)
             .filter_map(|_| admission.enter("ann", Work::Request, 0))
@@ -503,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn large_bodies_are_bounded_in_all_and_one_caller_leaves_a_place() {
+    fn memory_of_long_bodies_is_limited_and_one_caller_leaves_some() {
         let admission = Admission::new(BOUNDS);
         let ann: Vec<Permit> = (0..4)
             .filter_map(|_| admission.enter("ann", Work::Body(BODIES / 2), 0))
@@ -542,7 +542,7 @@ mod tests {
     }
 
     #[test]
-    fn heavy_work_is_bounded_in_all_and_one_caller_leaves_a_place() {
+    fn heavy_permits_are_limited_and_one_caller_leaves_one() {
         let admission = Admission::new(BOUNDS);
         let first = admission.enter("ann", Work::Heavy, 0).unwrap();
         let second = admission.enter("ann", Work::Heavy, 0).unwrap();
@@ -573,7 +573,7 @@ mod tests {
     }
 
     #[test]
-    fn one_request_has_the_turn_whoever_asks() {
+    fn one_request_of_all_callers_has_the_turn() {
         let admission = Admission::new(BOUNDS);
         let first = admission.enter("ann", Work::Turn, 0).unwrap();
         let second = admission.enter("bob", Work::Turn, 0).unwrap();
@@ -643,7 +643,7 @@ mod tests {
     }
 
     #[test]
-    fn long_bodies_are_heavy_whatever_they_are_for() {
+    fn long_body_makes_any_request_heavy() {
         let body = |bytes: usize| Request {
             body: vec![b' '; bytes],
             ..Request::new("POST", "/v1/ehr/1/composition")
@@ -652,7 +652,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_lost_is_given_back() {
+    fn permit_of_a_lost_request_becomes_free() {
         let admission = Admission::new(BOUNDS);
         let lost: Vec<Permit> = (0..4)
             .filter_map(|_| admission.enter("ann", Work::Request, 0))
@@ -675,7 +675,7 @@ mod tests {
     }
 
     #[test]
-    fn which_requests_are_heavy() {
+    fn expensive_operations_are_heavy() {
         for (method, path, heavy) in [
             ("POST", "/v1/query/aql", true),
             ("POST", "/v1/query/aql/explain", true),

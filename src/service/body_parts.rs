@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_end_between_lines_and_say_where_they_begin() {
+    fn parts_end_between_lines_and_have_the_number_of_their_first_line() {
         let pair = |(first, text): &(&str, &str)| ((*first).to_owned(), (*text).to_owned());
         for (target, chunks, expected) in [
             ("/", vec!["a\nbb\nccc"], vec![("", "a\nbb\n"), ("3", "ccc")]),
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_has_so_many_lines_however_short_they_are() {
+    fn lines_of_a_part_are_limited_however_short_they_are() {
         let (head, mut parts) = (
             Request::new("POST", "/"),
             BodyParts::new(1_000_000, 1_000, 1_000_000),
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_line_that_is_too_long_no_more_is_kept_than_shows_it() {
+    fn too_long_line_is_read_up_to_one_byte_above_the_limit() {
         let mut parts = BodyParts::new(6, 1_000, 10);
         parts.buffer().extend(b"0123456789");
         parts.record_arrival(true);

@@ -273,7 +273,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_a_prefetch_only_a_bounded_patient_is_read() {
+    fn prefetched_patient_is_read_within_limits() {
         let call = |patient: Value, id: &str| {
             let body = json!({ "hook": HOOK, "hookInstance": "x", "context": { "patientId": id }, "prefetch": { "other": [[[]]], "patient": patient } });
             Invocation::read(&body.to_string()).map(|read| (read.patient, read.identifiers.len()))

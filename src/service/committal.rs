@@ -657,7 +657,7 @@ mod tests {
     }
 
     #[test]
-    fn both_spellings_and_bare_words_say_the_same() {
+    fn both_spellings_and_bare_words_are_equivalent() {
         let old = audit(&[
             ("openEHR-VERSION.lifecycle_state", "code_string=\"553\""),
             ("openEHR-AUDIT_DETAILS.change_type", "code_string=\"250\""),
@@ -696,7 +696,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_committal_headers_are_refused() {
         for (name, value) in [
             ("openEHR-VERSION.lifecycle_state", "code_string=\"1\""),
             ("openEHR-VERSION.lifecycle_state", "code_string=\"523\""),

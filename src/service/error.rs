@@ -507,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_invariant_of_a_guide_is_no_fault_of_the_caller() {
+    fn broken_invariant_of_a_guide_is_an_internal_error() {
         let ended = |limit| Exceeded {
             guide_id: String::from("x.v1"),
             place: String::from("rule gt0001"),

@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn concepts_are_listed_imported_excluded() {
+    fn codes_are_listed_imported_and_excluded() {
         let set = |compose: &str| format!(r#"{{"resourceType":"ValueSet","compose":{compose}}}"#);
         let concepts = r#"{"system":"s","concept":[{"code":"a"},{"code":"b"},{"code":"a"}]}"#;
         assert_eq!(
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn expansions_nest_and_must_be_whole() {
+    fn nested_expansion_is_read_and_partial_one_refused() {
         let nested = r#"{"resourceType":"ValueSet","compose":{"include":[{"system":"s","filter":[]}]},"expansion":{"total":2,"contains":[
             {"abstract":true,"code":"group","contains":[{"code":"a","contains":[{"code":"b"}]}]}]}}"#;
         assert_eq!(codes(nested).unwrap(), ["a", "b"]);
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_a_server_can_expand_is_refused() {
+    fn value_set_that_only_a_server_can_expand_is_refused() {
         for compose in [
             r#"{"include":[{"system":"http://loinc.org"}]}"#,
             r#"{"include":[{"system":"s","filter":[{}]}]}"#,
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_of_a_server() {
+    fn parameters_of_server_responses_are_read() {
         let parameters =
             |inner: &str| format!(r#"{{"resourceType":"Parameters","parameter":[{inner}]}}"#);
         assert_eq!(

@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn every_slicing_gives_the_text() {
+    fn input_in_slices_of_any_length_gives_the_text() {
         let text: Vec<u8> = (0..40_000_u32)
             .flat_map(|n| (n % 977).to_string().into_bytes())
             .collect();
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn members_follow_each_other_and_headers_carry_names() {
+    fn several_members_and_names_in_headers_are_read() {
         let mut both = gzip(b"first ");
         both.extend(gzip(b"second"));
         assert_eq!(expanded(&both, 3, 2).as_deref(), Ok(&b"first second"[..]));
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_gzip_is_refused() {
+    fn truncated_and_damaged_input_is_refused() {
         let packed = gzip(b"a text that is long enough to be cut");
         for end in 0..packed.len() {
             assert_eq!(

@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_come_back_and_others_are_refused() {
+    fn tokens_are_parsed_and_other_texts_refused() {
         let state = PageState {
             snapshot: Snapshot {
                 version: 42,

@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn the_form_that_decides_an_entity_tag_is_fixed_and_tells_types_apart() {
+    fn json_for_the_entity_tag_is_fixed_and_has_types() {
         let request = |body: &str| {
             let mut request = QueryRequest::default();
             request.take_members(members(body).unwrap()).unwrap();

@@ -630,7 +630,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_become_addresses() {
+    fn terminology_requests_become_addresses() {
         for (operation, parameters, expected) in [
             (
                 "expand",

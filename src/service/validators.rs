@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn entity_tags_of_tags_tell_absent_from_empty_and_do_not_run_together() {
+    fn entity_tags_of_tags_distinguish_absent_from_empty_texts() {
         let tag = |key: &str, path: Option<&str>, value: Option<&str>| {
             vec![ItemTag {
                 key: key.into(),

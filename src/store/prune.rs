@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn each_group_asks_for_one_archetype_or_a_specialisation_of_it() {
+    fn each_group_requires_one_archetype_or_a_specialization_of_it() {
         let held = [
             "openEHR-EHR-COMPOSITION.encounter.v1",
             "openEHR-EHR-OBSERVATION.laboratory_test-cbc.v1",
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn only_compositions_are_judged_by_archetypes_and_unknown_ones_stay() {
+    fn only_compositions_are_pruned_by_archetypes_and_unknown_ones_stay() {
         let requested = scan(&[&["openEHR-EHR-OBSERVATION.pulse.v1"]]);
         assert!(may_match(&requested, ObjectKind::EhrStatus, Some(&[])));
         assert!(may_match(&requested, ObjectKind::Composition, None));

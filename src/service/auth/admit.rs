@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn the_head_alone_decides_what_serving_the_request_would() {
+    fn checks_of_the_head_have_the_status_of_the_complete_request() {
         let mut host = Host::new();
         let reader = Caller::with_roles("r", "", &["read"]);
         let writer = Caller::with_roles("w", "", &["write", "query", "population"]);
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_begin_as_the_client_addressed_one_service() {
+    fn addresses_in_responses_begin_as_that_of_the_request() {
         let mut host = Host::new();
         let writer = Caller::with_roles("w", "", &["write"]);
         for base in ["https://a.example", "http://127.0.0.1:1"] {
@@ -298,7 +298,7 @@ mod tests {
     /// The roles of an installation and the operations that they allow. The table of routes must
     /// agree.
     #[test]
-    fn the_roles_open_what_they_say() {
+    fn each_role_allows_its_operations() {
         let policy = [
             ("read", "GET", "ehr/{ehr_id}"),
             ("read", "GET", "ehr/{ehr_id}/composition/{uid}"),
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_of_the_table_is_closed_to_every_other_role() {
+    fn each_route_refuses_roles_without_its_permission() {
         let mut host = Host::new();
         for route in routes() {
             for mount in ["/v1", "/rest/openehr/v1"] {
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ehr_that_may_not_be_seen_is_told_from_none_by_nothing() {
+    fn forbidden_and_missing_ehrs_have_equal_responses() {
         let mut host = Host::new();
         let owner = Caller::with_roles("owner", "", &["write", "define"]);
         let guide = include_str!("../../../tests/cases/rest/weight_class.gdl2");
@@ -525,7 +525,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_that_nobody_set_up_refuses_every_line_of_the_table() {
+    fn service_without_auth_refuses_every_route() {
         let service = Service::new(
             Memory::new(),
             Config {
@@ -561,7 +561,7 @@ mod tests {
     }
 
     #[test]
-    fn the_population_needs_its_own_role() {
+    fn query_on_the_population_needs_the_role_population() {
         let mut host = Host::new();
         let q = "/v1/query/aql?q=SELECT%20e/ehr_id/value%20FROM%20EHR%20e";
         let clinician = Caller::with_roles("c", "", &["query"]);
@@ -577,7 +577,7 @@ mod tests {
     }
 
     #[test]
-    fn the_log_says_who_did_what_and_loses_nothing() {
+    fn access_log_has_caller_and_operation_of_each_request() {
         let mut host = Host::new();
         let writer = Caller::with_roles("ann", "https://id.example", &["write", "read"]);
         assert_eq!(host.ask(&writer, "PUT", &format!("/v1/ehr/{EHR}"), ""), 409);

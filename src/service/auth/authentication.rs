@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_kept_rotate_and_are_not_asked_for_all_the_time() {
+    fn keys_are_cached_and_fetched_again_after_a_rotation() {
         let (cache, host) = (KeyCache::default(), Fake::with("a"));
         let ask = |kid: &str, now: i64| {
             now_or_never(cache.key("u", &token(kid), &host, now))
@@ -487,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn many_requests_at_a_time_share_one_fetch_and_none_is_turned_away() {
+    fn concurrent_requests_share_one_fetch_of_keys() {
         let (cache, host, token) = (KeyCache::default(), Fake::with("a"), token("a"));
         host.waits_for.set(19);
         let found = all((0..20).map(|_| cache.key("u", &token, &host, 1_000)));
@@ -497,7 +497,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fetch_that_fails_is_not_repeated_at_once_and_one_that_was_lost_is() {
+    fn failed_fetch_waits_and_lost_fetch_is_replaced() {
         let (cache, host, token) = (KeyCache::default(), Fake::with("a"), token("a"));
         host.set.replace(None);
         let ask = |now: i64| {
@@ -558,7 +558,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unsigned_request_is_nobodys() {
+    fn request_without_a_signed_token_is_refused() {
         let authenticator = Authenticator {
             issuers: vec![issuer()],
             users: None,

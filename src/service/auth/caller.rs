@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_patient_scope_is_good_for_one_ehr() {
+    fn patient_scope_applies_to_one_ehr() {
         let app = Caller::with_roles("p", "", &[]).narrowed(
             "patient/composition-weight.r patient/aql-*.s",
             Some(EHR),
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_scope_does_not_exceed_the_person() {
+    fn user_scope_does_not_exceed_the_roles_of_the_person() {
         let scopes = "user/composition-*.cruds user/aql-*.s";
         let nurse = Caller::with_roles("n", "", &["read"]).narrowed(scopes, None, true);
         assert!(nurse.has_permission(READ, Subject::Nameless));
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn no_scope_makes_an_administrator() {
+    fn no_scope_grants_administration() {
         let app = Caller::with_roles("a", "", &["admin"]).narrowed(
             "system/admin-*.cruds user/log-*.rs user/template-*.r",
             None,

@@ -210,7 +210,7 @@ mod tests {
     const UNKNOWN: &str = "Ym9iOnNlY3JldA==";
 
     #[test]
-    fn a_password_that_was_right_is_not_derived_again() {
+    fn verified_password_is_not_derived_again() {
         let (cache, host) = (KeyCache::default(), Fake::default());
         let slow = |host: &Fake| host.iterations.borrow().iter().filter(|n| **n > 1).count();
         assert_eq!(
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_of_a_caller_are_limited_and_lock_nobody_else_out() {
+    fn failures_of_a_caller_are_limited_and_lock_no_other_out() {
         let (cache, host) = (KeyCache::default(), Fake::default());
         assert_eq!(sign_in(&cache, &host, RIGHT, "home", 0), 200);
         let guesses = |address: &str, now: i64| {

@@ -201,7 +201,7 @@ mod tests {
     ];
 
     #[test]
-    fn requests_of_strangers_are_counted_and_few_are_kept() {
+    fn unauthenticated_requests_are_counted_and_few_get_records() {
         let (mut host, nobody) = (Host::new(), Denied::no_credentials("Bearer"));
         for second in 0..600 {
             host.1.0 += 1_000_000;
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_has_a_bounded_number_of_entries_and_loses_no_count() {
+    fn records_of_a_day_are_limited_and_no_count_is_lost() {
         let (mut host, nobody) = (Host::new(), Denied::no_credentials("Bearer"));
         host.1.0 -= host.1.0.rem_euclid(86_400_000_000);
         for _ in 0..1_439 {
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_before_it_is_served_is_counted_and_kinds_are_few() {
+    fn requests_that_the_host_refuses_are_counted_in_few_kinds() {
         let mut host = Host::new();
         for number in 0..100 {
             host.0.refusals.add(&format!("GET {number}"), 429, 1);
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn somebody_who_is_recognised_is_never_only_counted() {
+    fn refused_requests_of_known_callers_get_records() {
         let mut host = Host::new();
         let reader = Caller::with_roles("ann", "", &["read"]);
         for _ in 0..30 {

@@ -245,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scopes_are_read_and_others_passed_over() {
+    fn scopes_of_openehr_are_parsed_and_others_ignored() {
         let scopes: Vec<Scope> =
             of_text("openid patient/composition-MyHospital.*.v0.cru launch/patient user/aql-org.openehr::**.rs patient/*.rs system/x-y.r").collect();
         assert_eq!(scopes.len(), 2);
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_follow_periods() {
+    fn single_star_stops_at_periods() {
         for (pattern, name, matches) in [
             ("MyHospital.Template.v0", "MyHospital.Template.v0", true),
             ("*.Template.v0", "Other.Template.v0", true),
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn every_role_grants_what_it_says() {
+    fn every_role_has_valid_scopes() {
         for (role, scopes) in ROLES {
             assert_eq!(of_role(role).count(), scopes.split(' ').count(), "{role}");
         }

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_two_algorithms_are_read() {
+    fn only_rs256_and_es256_are_accepted() {
         let of = |header: &str| {
             Token::read(header)
                 .map(|t| t.algorithm)
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_for_us_and_for_now() {
+    fn token_needs_this_audience_and_a_valid_period() {
         let good = json!({ "iss": "https://id", "aud": ["other", "cdr"], "exp": NOW + 300 });
         let with = |key: &str, value: Value| {
             let mut claims = good.clone();
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_made_for_its_algorithm() {
+    fn key_of_another_algorithm_is_not_used() {
         let key = |more: Value| {
             let mut key = json!({ "kid": "k1", "kty": "EC", "crv": "P-256" });
             for (name, value) in more.as_object().unwrap() {

@@ -228,7 +228,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_password_must_be_the_right_one() {
+    fn wrong_password_is_refused() {
         let users = Users::parse(&format!("ann:50000:{SALT}:{HASH}:read")).unwrap();
         let ask = |credentials: &str| {
             let (passwords, host) = (Passwords::default(), Fake::default());

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn the_plan_that_was_used_least_recently_gives_way() {
+    fn least_recently_used_plan_is_evicted() {
         let plans = RecentPlans::default();
         let text = |limit| format!("SELECT c FROM COMPOSITION c LIMIT {limit}");
         let of = |limit| plans.plan(query(&text(limit)), None, false).unwrap();

@@ -34,7 +34,7 @@ fn both_mounts_and_the_plural_names_lead_to_the_same_operations() {
 }
 
 #[test]
-fn what_is_not_served_says_so() {
+fn unknown_paths_and_methods_are_errors() {
     assert_eq!(status("GET", "/v2/ehr"), 404);
     assert_eq!(status("GET", "/v1x/ehr"), 404);
     for encoded in ["ehr%2Fbulk", "ehr%2F%7Behr_id%7D", "query%2Faql"] {
@@ -103,7 +103,7 @@ fn body_with_a_transfer_coding_other_than_chunked_is_not_implemented() {
 }
 
 #[test]
-fn a_host_with_a_path_is_refused_whatever_is_asked_for() {
+fn host_with_a_path_is_refused_for_every_target() {
     let hosted = |host: &str, target: &str| {
         let request = Request::new("GET", target).with_header("Host", host);
         find(&request).map_or_else(|failure| failure.status, |_| 200)
@@ -146,7 +146,7 @@ impl crate::service::Environment for Fixed {
 }
 
 #[test]
-fn whatever_is_sent_to_any_line_of_the_table_is_the_clients_fault() {
+fn hostile_requests_to_every_route_are_client_errors() {
     use crate::service::{Auth, Config, Service};
     use crate::store::{memory::Memory, ready::now_or_never};
     let service = Service::new(
@@ -219,7 +219,7 @@ fn whatever_is_sent_to_any_line_of_the_table_is_the_clients_fault() {
 }
 
 #[test]
-fn every_line_of_the_table_can_be_reached() {
+fn every_route_can_be_reached() {
     for r in routes() {
         let found = operation(
             r.method,

@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_go_together_as_far_as_they_fit() {
+    fn rows_share_a_statement_up_to_its_limit() {
         let mut rows = CollectedRows::new("INSERT");
         for text in ["a", "\"", &"x".repeat(LIST_BYTES), "b"] {
             rows.push(&[Cell::Number(1), text.into(), Cell::Null]);

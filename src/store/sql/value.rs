@@ -310,7 +310,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_texts_cross_beside_the_list() {
+    fn long_texts_are_passed_beside_the_list() {
         let long = "\"".repeat(LONG + 1);
         let none: Option<u64> = None;
         let statements = [
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn constraints_are_read_out_of_the_messages_of_sqlite_and_d1() {
+    fn constraints_are_parsed_from_messages_of_sqlite_and_d1() {
         let constraint = |what: &str| SqlError::Constraint(what.into());
         assert_eq!(
             SqlError::from_message("UNIQUE constraint failed: ehr.ehr_id"),

@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_are_added_to_what_is_known() {
+    fn changes_are_added_to_the_overlay() {
         let known = Overlay::since(3, news(&[9, 4], &[7, 2], &[]));
         let next = known.with(news(&[5], &[1, 2], &[7]), false);
         assert_eq!(next.superseded, [4, 5, 9]);
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn a_complete_list_replaces_what_is_known() {
+    fn complete_list_replaces_the_overlay() {
         let known = Overlay::since(3, news(&[4], &[7, 2], &[]));
         let next = known.with(news(&[], &[8], &[2]), true);
         assert_eq!(next.superseded, [4]);
@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_without_changes_has_the_overlay_that_is_known() {
+    fn state_without_changes_keeps_the_overlay() {
         let state = |version, removals| Snapshot {
             version,
             ehr: 2,
