@@ -15,8 +15,8 @@
 //! | `audit` | an AUDIT_DETAILS with committer and description, or an ATTESTATION; the server sets time and system |
 //! | `data` | the document, without the VERSION around it; absent for a deletion |
 //!
-//! Lines are committed as they are read, each contribution in a transaction of its own: a load may be
-//! longer than any transaction. The first error ends the load; its response states the number of
+//! Lines are committed as they are read, each contribution in a transaction of its own: a load may
+//! be longer than any transaction. The first error ends the load; its response states the number of
 //! lines that are stored (`SVC0301`), and the client sends the others again.
 //!
 //! Versions follow their predecessors as in any commit. A document comes from a system that has
@@ -50,7 +50,7 @@ use aqlite_rm::order;
 use serde_json::{Value, json};
 use std::ops::RangeInclusive;
 
-/// The maximum number of findings that a load reports.
+/// The maximum number of findings in the response to a load.
 const MAX_FINDINGS: usize = 100;
 
 /// A document to load: the first version of a COMPOSITION, or the EHR_STATUS that creates an EHR.
@@ -110,12 +110,13 @@ impl<R: Repository> Service<R> {
             if loaded.is_multiple_of(PAUSE) {
                 call.pause().await;
             }
-            let at_line = |f: Failure| stopped(f, loaded..=loaded, stored);
+            let at_line = |f: Failure| failure_of_load(f, loaded..=loaded, stored);
             let (next, findings) = self
                 .load_record(call, record.map_err(at_line)?)
                 .await
                 .map_err(at_line)?;
-            // The report is bounded, the load is not: later findings are only not shown.
+            // The response is bounded, the load is not: later findings are not reported, and reject
+            // nothing.
             let room = MAX_FINDINGS.saturating_sub(found.len());
             let shown = |f: &Finding| json!({ "line": loaded, "finding": f.one_line() });
             found.extend(findings.iter().take(room).map(shown));
@@ -127,7 +128,7 @@ impl<R: Repository> Service<R> {
                 }
                 Some(set) => {
                     let committed = self.commit(call, set).await;
-                    committed.map_err(|f| stopped(f, stored + 1..=loaded - 1, stored))?;
+                    committed.map_err(|f| failure_of_load(f, stored + 1..=loaded - 1, stored))?;
                     stored = loaded - 1;
                     Some(next)
                 }
@@ -136,7 +137,7 @@ impl<R: Repository> Service<R> {
         }
         if let Some(set) = pending {
             let committed = self.commit(call, set).await;
-            committed.map_err(|f| stopped(f, stored + 1..=loaded, stored))?;
+            committed.map_err(|f| failure_of_load(f, stored + 1..=loaded, stored))?;
         }
         Ok(Response::json(
             200,
@@ -337,9 +338,8 @@ impl<R: Repository> Service<R> {
     }
 }
 
-/// Returns the EHRs that an operation of an administrator names besides its path, in lower case and
-/// each once: for a deletion or an export those of the parameter `ehr_id`, which may be a list with
-/// commas.
+/// Returns the EHRs in the parameter `ehr_id` of a deletion or an export, in lower case and without
+/// repetitions. The value may be a list with commas. Other operations do not read the parameter.
 pub(super) fn ehrs_of_parameters(call: &Call<'_>) -> Vec<String> {
     let reads_parameter = match call.operation {
         Operation::AdminDeleteEhr => call.param(0) == ALL,
@@ -364,9 +364,9 @@ fn named_ehrs(call: &Call<'_>) -> Vec<String> {
     }
 }
 
-/// Adds to an error of a load the lines that it concerns, and the number of lines that are stored:
-/// lines are committed as they are read, so the earlier ones remain.
-fn stopped(failure: Failure, lines: RangeInclusive<usize>, stored: usize) -> Failure {
+/// Adds the affected lines and the number of stored lines to an error of a load. Lines are
+/// committed as they are read, so earlier ones remain after an error.
+fn failure_of_load(failure: Failure, lines: RangeInclusive<usize>, stored: usize) -> Failure {
     let (first, last) = (lines.start(), lines.end());
     let failure = match first == last {
         true => failure.within(&format!("line {first}")),
@@ -385,6 +385,11 @@ fn belongs(set: &ChangeSet, next: &ChangeSet) -> bool {
         && set.ehr_id == next.ehr_id
 }
 
+/// Returns the audit of a record. The change type is `change`, or else follows from the record.
+/// `follows` is true for a record with a preceding version.
+///
+/// # Errors
+/// 400 for an unknown change type, for a deletion with data and any other change without.
 fn audit_of(
     change: Option<&str>,
     sent: Option<&Tree>,

@@ -9,9 +9,10 @@
 //! [`Turn`]. One request has it at a time, and a host runs all others before it begins. Many such
 //! requests therefore delay a neighbor no longer than one does.
 //!
-//! A long text, stored or sent, and everything made of it, takes [`Work::Room`]: bytes of memory that all requests
-//! share. A request has room of one size at a time, from before the database reads the text until
-//! the response is sent. A text that needs more than all of it is processed alone.
+//! A long text, stored or sent, and everything made of it, takes [`Work::Room`]: bytes of memory
+//! that all requests share. A request has room of one size at a time, from before the database
+//! reads the text until the response is sent. A text that needs more than all of it is processed
+//! alone.
 //!
 //! Permits are returned when the [`Permit`] is dropped. A host may lose a request without dropping
 //! it (a runtime that forgets the work of a client that disconnected). A permit that was not used
@@ -27,8 +28,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub const LARGE: usize = 100_000;
 /// Bytes of a body from which its request needs a heavy permit.
 pub const HEAVY: usize = 1_000_000;
-/// Bytes of long bodies in memory, for each heavy permit: one of the longest by default, or several
-/// that are shorter.
+/// Bytes of long bodies in memory for each heavy permit: one body of the default maximum length, or
+/// several shorter ones.
 const BODIES: usize = 10_000_000;
 
 /// Default bytes of memory for the long texts of all requests together, and for everything made of
@@ -83,11 +84,11 @@ pub enum Work {
 }
 
 impl Work {
-    /// Microseconds that a request should wait for a place before it is refused. `is_begun` is true
-    /// for a later piece of a load.
+    /// Returns the microseconds that a request waits for its permit before it is refused.
+    /// `is_begun` is true for a later part of a load.
     ///
-    /// Memory is given back with the answers of others. Thirty ordinary requests of one caller wait
-    /// for each other longer than a single request for a permit.
+    /// The wait for memory is longer than that for a permit of a request: memory becomes free only
+    /// when other responses are sent, and the requests of one caller wait for each other.
     #[must_use]
     pub fn patience(self, is_begun: bool) -> i64 {
         match self {
@@ -103,7 +104,7 @@ impl Work {
 /// It is held during synchronous code only: its holder drops it before awaiting anything.
 #[derive(Default)]
 pub struct Turn {
-    _place: Option<Permit>,
+    _permit: Option<Permit>,
 }
 
 impl Turn {
@@ -111,19 +112,19 @@ impl Turn {
     #[must_use]
     pub fn new(permit: Permit) -> Turn {
         Turn {
-            _place: Some(permit),
+            _permit: Some(permit),
         }
     }
 }
 
-/// A future of a turn; `None` if the turn did not come in time.
+/// A future of a turn; `None` if no turn was free in time.
 pub type TurnFuture = Pin<Box<dyn Future<Output = Option<Turn>>>>;
 
-/// A future of room; false if there was no room in time.
+/// A future of room; false if no room was free in time.
 pub type RoomFuture = Pin<Box<dyn Future<Output = bool>>>;
 
-/// Returns the bytes of memory that processing a long body takes: its copies, its tree and what is
-/// stored of it. 0 for a body that is not heavy.
+/// Returns the bytes of memory for processing a long body: its copies, its tree and its stored
+/// form. 0 for a body that is not heavy.
 #[must_use]
 pub fn room_of_body(bytes: usize) -> usize {
     if bytes > HEAVY {
@@ -142,8 +143,8 @@ pub fn may_be_large(head: &Request) -> bool {
     length.is_none_or(|length| length > HEAVY) || super::is_compressed(head)
 }
 
-/// Returns the bytes of memory that a body may take while it is read: its length, or `limit` if that is
-/// unknown.
+/// Returns the bytes of memory that a body may take while it is read: its length, or `limit` if
+/// that is unknown.
 #[must_use]
 pub fn body_memory(head: &Request, limit: usize) -> usize {
     let length = head
@@ -219,7 +220,7 @@ struct SharedQueue(Arc<Mutex<Queue>>);
 impl SharedQueue {
     fn lock(&self) -> MutexGuard<'_, Queue> {
         // A panic ends the process, or its thread with the requests that have permits. The entries
-        // are whole at any time.
+        // are consistent at any time, so a poisoned lock is used.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -285,10 +286,10 @@ impl Admission {
         };
         let mut list = queue.lock();
         list.remove_expired(now);
-        // Waiting requests come first. Only permits that they leave are free.
+        // Waiting requests get free permits before this one.
         list.promote(self.bounds);
         let ahead = list.entries.len();
-        let waits = !list.has_room(self.bounds, caller, work, ahead);
+        let waits = !list.has_permit(self.bounds, caller, work, ahead);
         if waits && !list.may_wait(self.bounds.waiting, caller) {
             return None;
         }
@@ -310,6 +311,7 @@ impl Admission {
 }
 
 impl Queue {
+    /// Removes the entries whose lease has expired at a time (microseconds).
     fn remove_expired(&mut self, now: i64) {
         let lease = |entry: &Entry| match entry.work {
             Work::Request | Work::Heavy | Work::Body(_) | Work::Room(_) if entry.admitted => LEASE,
@@ -321,9 +323,9 @@ impl Queue {
         self.entries.retain(|entry| now - entry.seen < lease(entry));
     }
 
-    /// Returns whether there is a free permit for work of a caller, after the `ahead` entries
-    /// before it.
-    fn has_room(&self, bounds: Concurrency, caller: &str, work: Work, ahead: usize) -> bool {
+    /// Returns whether there is a free permit for work of a caller. The first `ahead` entries of
+    /// the queue are before this work.
+    fn has_permit(&self, bounds: Concurrency, caller: &str, work: Work, ahead: usize) -> bool {
         if let Work::Room(bytes) = work {
             return self.has_memory(caller, bytes, ahead);
         }
@@ -387,6 +389,7 @@ impl Queue {
             )
     }
 
+    /// Returns whether a caller may have one more waiting request, if `most` may wait in total.
     fn may_wait(&self, most: usize, caller: &str) -> bool {
         let waiting = || self.entries.iter().filter(|entry| !entry.admitted);
         waiting().count() < most
@@ -401,7 +404,7 @@ impl Queue {
             let fits = self
                 .entries
                 .get(at)
-                .is_some_and(|e| !e.admitted && self.has_room(bounds, &e.caller, e.work, at));
+                .is_some_and(|e| !e.admitted && self.has_permit(bounds, &e.caller, e.work, at));
             if let Some(entry) = self.entries.get_mut(at).filter(|_| fits) {
                 entry.admitted = true;
             }
@@ -496,10 +499,10 @@ mod tests {
         assert_eq!(
             state(&ann),
             [true, true, false],
-            "the first who waits is next"
+            "the request that waits longest is next"
         );
         let late = admission.enter("ann", Work::Request, 0).unwrap();
-        assert!(!late.renew(0).is_admitted(), "nobody overtakes");
+        assert!(!late.renew(0).is_admitted(), "no request overtakes another");
     }
 
     #[test]
@@ -515,17 +518,17 @@ mod tests {
         assert_eq!(admitted, 2, "memory for a long body is left to others");
         let body = |bytes| admission.enter("bob", Work::Body(bytes), 0).unwrap();
         let long = body(BODIES + 1);
-        assert!(!long.renew(0).is_admitted(), "together they take too much");
+        assert!(
+            !long.renew(0).is_admitted(),
+            "together they need too much memory"
+        );
         drop((long, ann));
         assert!(
             body(BODIES + 1).renew(0).is_admitted(),
-            "alone it is processed"
+            "a single body is processed"
         );
         let heavy = admission.enter("ann", Work::Heavy, 0).unwrap();
-        assert!(
-            heavy.renew(0).is_admitted(),
-            "bodies take no place for heavy work"
-        );
+        assert!(heavy.renew(0).is_admitted(), "bodies take no heavy permit");
     }
 
     #[test]
@@ -557,7 +560,7 @@ mod tests {
         drop(bob);
         assert!(
             eve.renew(0).is_admitted() && !second.renew(0).is_admitted(),
-            "who may not have the place is passed over"
+            "a caller without a right to the permit is skipped"
         );
         drop(first);
         assert!(second.renew(0).is_admitted());
@@ -568,7 +571,7 @@ mod tests {
                 .unwrap()
                 .renew(0)
                 .is_admitted(),
-            "a single place is anyone's"
+            "a single permit may go to any caller"
         );
     }
 
@@ -590,7 +593,7 @@ mod tests {
         assert!(!third.renew(1).is_admitted(), "the turn is taken");
         assert!(
             third.renew(WAITING_LEASE).is_admitted(),
-            "a turn that was lost is given back at once"
+            "a lost turn is free at once"
         );
     }
 
@@ -601,7 +604,7 @@ mod tests {
         let alone = room("ann", 2 * ROOM);
         assert!(
             alone.renew(0).is_admitted(),
-            "a text larger than all is worked on alone"
+            "a text larger than all memory is processed alone"
         );
         let behind = room("bob", 1);
         assert!(!behind.renew(0).is_admitted());
@@ -664,13 +667,13 @@ mod tests {
             .unwrap();
         assert!(
             !later.renew(WAITING_LEASE).is_admitted(),
-            "two are still worked on"
+            "two are still processed"
         );
         assert!(later.renew(WAITING_LEASE + 1).is_admitted() || later.renew(LEASE).is_admitted());
         let permit = admission.enter("bob", Work::Heavy, 0).unwrap();
         assert!(
             permit.renew(10 * LEASE).is_admitted() && permit.renew(20 * LEASE).is_admitted(),
-            "work that goes on is not stopped"
+            "work in progress is not stopped"
         );
     }
 

@@ -40,8 +40,8 @@ pub struct BodyParts {
 }
 
 impl BodyParts {
-    /// Creates the state of a body of which nothing has arrived. A part has at most `size` bytes and
-    /// `most` lines. A line may be longer, and have `limit` bytes.
+    /// Creates the state of a body of which nothing has arrived. A part has at most `size` bytes
+    /// and `most` lines. A line may be longer than `size`, and has at most `limit` bytes.
     #[must_use]
     pub fn new(size: usize, most: u64, limit: usize) -> BodyParts {
         BodyParts {
@@ -82,11 +82,11 @@ impl BodyParts {
         &mut self.buffer
     }
 
-    /// Records that bytes have arrived, and whether more follow.
-    pub fn record_arrival(&mut self, goes_on: bool) {
+    /// Records that bytes have arrived. `has_more` is false for the last ones.
+    pub fn record_arrival(&mut self, has_more: bool) {
         self.lines += self.buffer.get(self.counted..).map_or(0, line_ends);
         self.counted = self.buffer.len();
-        self.ended = !goes_on;
+        self.ended = !has_more;
     }
 
     /// Ends the body after an error. What has arrived is not passed on.
@@ -96,9 +96,9 @@ impl BodyParts {
         self.lines = 0;
     }
 
-    /// Returns the request with the next complete lines, and with `first`, the number of the first
-    /// of them; `None` at the end. A line that is too long is passed on as far as it has arrived,
-    /// and its length makes the service reject it.
+    /// Returns the request with the next complete lines, and with the number of the first of them
+    /// as `first`; `None` at the end. A line that is too long is passed on as far as it has
+    /// arrived, and the service rejects it because of its length.
     pub fn next(&mut self, head: &Request) -> Option<Request> {
         let range = self.at..self.at + self.length();
         let body = self.buffer.get(range).unwrap_or_default().to_vec();
@@ -153,7 +153,7 @@ impl BodyParts {
             .then(many)
             .flatten()
             .or_else(last)
-            // No line end at all: the line is too long, or the last one.
+            // There is no line end: the line is too long, or the last one.
             .unwrap_or(held.len())
     }
 }
@@ -202,8 +202,8 @@ mod tests {
             ),
             (
                 "/",
-                vec!["longer than a piece\nb"],
-                vec![("", "longer than a piece\n"), ("2", "b")],
+                vec!["longer than a part\nb"],
+                vec![("", "longer than a part\n"), ("2", "b")],
             ),
             ("/", vec![""], vec![]),
         ] {

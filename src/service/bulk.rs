@@ -1,11 +1,12 @@
 //! Many change sets in one request: one on each line, with one line of the response for each.
 //!
-//! [`Lines`] holds the lines of `POST {base}/ehr/bulk` (the file `load`), of an import and of a list of EHRs
-//! while they are committed together. Each line is a contribution of its own: an error of one line
-//! does not affect the others.
+//! [`Lines`] holds the lines of a bulk load (module `load`) and of an import (module `transfer`)
+//! while they are committed together. A list of EHRs on which guides run is cut into parts by the
+//! same functions. Each line is a contribution of its own: an error of one line does not affect the
+//! others.
 //!
-//! A host may cut a long body between lines and pass the parts one after another ([`part_size`]), with
-//! an increased `first`.
+//! A host may cut a long body between lines and pass the parts one after another ([`part_size`]).
+//! The parameter `first` of a part has the number of its first line.
 
 #[cfg(feature = "server")]
 mod load;
@@ -29,8 +30,8 @@ use std::cell::Cell;
 use std::fmt::Write;
 use std::rc::Rc;
 
-/// The sizes of the pieces in which a host processes the lines of a load. Larger pieces cost less
-/// for each line, because each has a transaction; during smaller ones others wait for less time.
+/// The sizes of the parts and transactions of a load. Larger ones cost less for each line, because
+/// a transaction has a fixed cost. During smaller ones, other requests wait for less time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LoadSizes {
     /// Maximum bytes of a part of a body, unless a line is longer.
@@ -43,8 +44,9 @@ pub struct LoadSizes {
     pub bytes: usize,
 }
 
-/// The sizes in workerd, where the database shares its thread with requests: they wait during a
-/// transaction. A part occupies a worker for about 40 ms, and a line for 40 µs at least.
+/// The default sizes are those of workerd, where requests wait during a transaction, because the
+/// database shares their thread. A part occupies a worker for about 40 ms, and a line for at least
+/// 40 µs.
 const PART: usize = 500_000;
 const LINES: u64 = 1_000;
 const TOGETHER: usize = 100;
@@ -61,11 +63,12 @@ impl Default for LoadSizes {
     }
 }
 
-/// Bytes of lines between two pauses, and the bytes that a line counts in addition to its length.
+/// Bytes of lines between two pauses.
 const PAUSE: usize = 100_000;
+/// Bytes that a line counts in addition to its length, because its parse and its row cost time.
 const LINE: usize = 400;
 
-/// Blank lines that a body, or a part of a long one, may have in any case.
+/// Blank lines that a body, or a part of a long one, may have even if it has fewer other lines.
 const MAX_BLANK: usize = 100;
 
 /// The highest number of a line. The uids of lines have the number in 32 bits, and ascend with it.
@@ -74,12 +77,13 @@ const LAST_LINE: u64 = u32::MAX as u64;
 /// The media type of the responses.
 pub(crate) const NDJSON: &str = "application/x-ndjson";
 
-/// Bytes of a part of a list of EHRs: those of a thousand.
+/// Bytes of a part of a list of EHRs: a thousand lines of an id in quotes and a line end.
 const EHRS_PART: usize = 39_000;
 
-/// Returns the bytes that a host may pass at a time of the body of a request, cut between lines, or
-/// `None` if it must pass the body at once. The responses then follow one another. Guides run on
-/// all parts at one time, `now` (microseconds since 1970), unless the request has another.
+/// Returns the maximum bytes of a part of the body of a request, which a host cuts between lines;
+/// `None` if it must pass the body as a whole. The host sends the responses to the parts one after
+/// another. Guides run on all parts with the time `now` (microseconds since 1970), unless the
+/// request has another.
 #[must_use]
 pub fn part_size(request: &mut Request, now: i64, sizes: LoadSizes) -> Option<usize> {
     let lines = lines_of(request)?;
@@ -101,8 +105,8 @@ pub fn may_have_rest(part: &Request) -> bool {
 /// Bytes of a line of an import beside the text that it carries: the rest of its record, and tags.
 const RECORD: usize = 1_000_000;
 
-/// Returns the maximum bytes of the body of a request, or of each line if the body is read in parts.
-/// `body` is that of other bodies. A line of an import has a record of an export.
+/// Returns the maximum bytes of the body of a request, or of each line if the body is read in
+/// parts. `body` is the maximum of all bodies but imports, whose lines are records of an export.
 #[must_use]
 pub fn body_limit(request: &Request, body: usize) -> usize {
     match lines_of(request) {
@@ -186,7 +190,8 @@ pub(crate) enum LineIdentity {
 /// Lines in progress, and the responses to those before them.
 #[derive(Default)]
 pub(crate) struct Lines<'a> {
-    /// The parts of the body before this one, until they are answered.
+    /// Resolves when the parts of the body before this one are answered; `None` once it was
+    /// awaited.
     earlier: Option<EarlierCommits>,
     commits: Vec<Commit>,
     sent: Vec<PendingLine<'a>>,
@@ -226,7 +231,7 @@ impl<'a> Lines<'a> {
         Err(Failure::new(503, message))
     }
 
-    /// Rejects all further commits: an earlier part of the body was rejected.
+    /// Makes all further commits fail, because an earlier part of the body was rejected.
     fn write_nothing(&mut self) {
         self.earlier = Some(Box::pin(std::future::ready(false)));
     }
@@ -329,8 +334,8 @@ fn uids(document: &str) -> Option<Vec<String>> {
 }
 
 impl<R: Repository> Service<R> {
-    /// Adds the response to a line that was not written now: the versions that it wrote before, or
-    /// the error.
+    /// Adds the response to a line that this commit did not write: the versions of an earlier
+    /// commit of the line, or the error.
     async fn answer_unwritten(
         &self,
         lines: &mut Lines<'_>,
@@ -340,7 +345,8 @@ impl<R: Repository> Service<R> {
         match self.written_before(line).await {
             Ok(Some(before)) => lines.confirm(line, 200, before.first()),
             Ok(None) => lines.refuse(line.sent.number, failure),
-            // Whether the line was written is unknown: 409 would be a definite answer.
+            // It is unknown whether the line was written, so this error replaces `failure`: a 409
+            // would state that it was not.
             Err(unknown) => lines.refuse(line.sent.number, &unknown),
         }
     }
@@ -419,9 +425,9 @@ impl<R: Repository> Service<R> {
         let is_rejected = Rc::new(Cell::new(false));
         let noted = Rc::clone(&is_rejected);
         let earlier = Box::pin(async move {
-            let goes_on = earlier.await;
-            noted.set(!goes_on);
-            goes_on
+            let is_written = earlier.await;
+            noted.set(!is_written);
+            is_written
         });
         let outcomes = self.repository.commit_all_after(commits, earlier).await;
         if is_rejected.get() {
@@ -459,8 +465,9 @@ impl<R: Repository> Service<R> {
 
     /// Returns whether the stored contribution of a line was written under this key.
     ///
-    /// Only the commit of a line stores a key. An equal uid is no proof: a client may choose the uid
-    /// of a contribution, so another caller can commit other content under the uid of this line.
+    /// Only the commit of a line stores a key. An equal uid is no proof: a client may choose the
+    /// uid of a contribution, so another caller can commit other content under the uid of this
+    /// line.
     #[cfg(feature = "server")]
     async fn has_key(&self, sent: &PendingLine<'_>, key: &str) -> Result<bool, Failure> {
         let stored = self.repository.idempotency(&sent.ehr_id, &sent.uid).await;
@@ -469,8 +476,8 @@ impl<R: Repository> Service<R> {
     }
 
     /// Returns whether a contribution still has all its versions. A physical deletion of one object
-    /// leaves the contribution with the versions of others; the uids of the deleted versions may be
-    /// those of other content since.
+    /// leaves the contribution with the versions of other objects. Other content may have been
+    /// stored under the uids of the deleted versions since.
     #[cfg(feature = "server")]
     async fn is_complete(&self, ehr_id: &str, uid: &str, stored: &str) -> Result<bool, Failure> {
         let versions = uids(stored).unwrap_or_default();

@@ -58,10 +58,10 @@ pub(crate) struct Call<'a> {
 /// repetition of the request has the same result whether the first attempt succeeds or not.
 #[derive(Default)]
 struct DrawnUuids {
-    /// Whether UUIDs are kept: only a write with several attempts repeats them.
+    /// Whether UUIDs are kept for the next attempt. Requests without attempts do not need them.
     are_kept: bool,
     kept: Vec<String>,
-    /// The number of kept ones that the present attempt has drawn.
+    /// The number of kept UUIDs that the present attempt has drawn.
     drawn: usize,
 }
 
@@ -204,28 +204,31 @@ impl<'a> Call<'a> {
             .within(self.permission, Subject::from_name(template_id), ehr_id)
     }
 
-    /// Returns a parameter of the path, in order.
+    /// Returns the parameter of the path at an index; an empty text if the path has fewer.
     pub fn param(&self, index: usize) -> &str {
         self.params.get(index).map_or("", String::as_str)
     }
 
-    /// Returns a parameter of the path that may be absent.
+    /// Returns the parameter of the path at an index, or `None` if the path has fewer.
     pub fn optional_param(&self, index: usize) -> Option<&str> {
         self.params.get(index).map(String::as_str)
     }
 
-    /// Returns a parameter of the path after that of the owner, in order.
+    /// Returns the parameter of the path at an index behind that of the owner; an empty text if the
+    /// path has fewer.
     pub fn sub_param(&self, index: usize) -> &str {
         self.optional_sub_param(index).unwrap_or_default()
     }
 
-    /// Returns a parameter of the path after that of the owner, which may be absent.
+    /// Returns the parameter of the path at an index behind that of the owner, or `None` if the
+    /// path has fewer.
     pub fn optional_sub_param(&self, index: usize) -> Option<&str> {
         // Paths of EHRs have the owner as their first parameter, paths of parties do not.
         self.optional_param(index + usize::from(!self.demographic))
     }
 
-    /// Returns a new random UUID.
+    /// Returns a new random UUID in lower case. A repeated attempt of a write gets those of the
+    /// first attempt.
     pub fn new_uuid(&self) -> String {
         let mut drawn = self.drawn.borrow_mut();
         let at = drawn.drawn;
@@ -245,7 +248,7 @@ impl<'a> Call<'a> {
         uuid
     }
 
-    /// Reads the clock again, for budgets.
+    /// Returns the present time in microseconds since 1970, for limits of time.
     pub fn clock(&self) -> i64 {
         self.environment.borrow_mut().now()
     }
@@ -255,16 +258,16 @@ impl<'a> Call<'a> {
         self.environment.borrow_mut().pause()
     }
 
-    /// Returns the future of the parts of the body before this one, the first time.
+    /// Returns the future of the parts of the body before this one; `None` in each further call.
     pub fn earlier_parts(&self) -> Option<EarlierCommits> {
         self.environment.borrow_mut().earlier_parts()
     }
 
-    /// Waits for a turn if a text or document has many bytes. Awaited before work on it that does
-    /// not pause. The caller drops the turn before it awaits anything else.
+    /// Waits for a turn if a text or document has at least [`LARGE`] bytes. Awaited before work on
+    /// it that does not pause. The caller drops the turn before it awaits anything else.
     ///
     /// # Errors
-    /// 429 if the turn did not come in time.
+    /// 429 if no turn was free in time.
     pub async fn turn(&self, bytes: usize) -> Result<Turn, Failure> {
         // Short texts take too little time to delay other requests.
         if bytes < LARGE {
@@ -274,9 +277,9 @@ impl<'a> Call<'a> {
         turn.await.ok_or_else(|| Denied::busy().failure())
     }
 
-    /// Waits for memory if a stored text has many bytes. Awaited before it is read. The memory is
-    /// held until the response is sent, or until the request waits for memory again. It covers
-    /// `bytes` of stored text and everything made of it.
+    /// Waits for memory if a stored text has at least [`LARGE`] bytes. Awaited before the text is
+    /// read. The memory covers `bytes` of stored text and everything made of it. It is held until
+    /// the response is sent, or until the request waits for memory again.
     ///
     /// # Errors
     /// 429 if the memory was not free in time.

@@ -25,6 +25,7 @@ use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::rc::Rc;
 
+/// The hook of CDS Hooks at which all guides run.
 const HOOK: &str = "patient-view";
 
 impl<R: Repository> Service<R> {
@@ -64,7 +65,8 @@ impl<R: Repository> Service<R> {
             .run_stages(call, &[stage], &[ehr_id], Extent::Whole, false)
             .await?;
         let run = ran.stages.first().and_then(|runs| runs.first());
-        // No cards would mean that nothing is to be said about the patient.
+        // A response without cards would mean that the guide has no advice for the patient, so a
+        // missing EHR is an error.
         let run = run.ok_or_else(no_ehr)?;
         let mut new_uuid = || call.new_uuid();
         let mut cards = cards(&guide, &run.run, &language, &mut new_uuid);
@@ -207,7 +209,7 @@ struct Invocation {
 
 impl Invocation {
     fn read(text: &str) -> Result<Invocation, Failure> {
-        // Reads only the fields in use: a prefetch may have megabytes of others.
+        // Reads only the members in use: a prefetch may have megabytes of others.
         let body = members(text).map_err(|m| malformed("body", text, m))?;
         let text_of = |value: Option<&str>| json::text(value?).filter(|t| !t.is_empty());
         check_hook(text_of(member(&body, "hook")).as_deref())?;

@@ -23,11 +23,12 @@ use crate::store::repository::{
 use aqlite_rm::order;
 use std::collections::HashMap;
 
-/// Objects whose latest versions are read by one statement: with documents, a few megabytes.
+/// Objects whose latest versions one statement reads. With their documents these are a few
+/// megabytes.
 pub(crate) const OBJECTS: usize = 50;
 
-/// Bytes that a version of a change set counts between pauses, in addition to its own: its checks
-/// and its row.
+/// Bytes that a version of a change set counts in addition to its document until the next pause:
+/// its checks and its row cost time too.
 pub(crate) const VERSION: usize = 2_000;
 
 /// A version to commit.
@@ -231,7 +232,7 @@ impl<R: Repository> Service<R> {
         call: &Call<'_>,
         mut set: ChangeSet,
     ) -> Result<(Commit, Vec<Tree>), Failure> {
-        // Before anything is packed, so a rejected change costs little.
+        // Checked before anything is packed, so a rejected change costs little.
         self.check_permission(call, &set).await?;
         let preconditions = set.preconditions(call)?;
         let time = call.commit_time().to_string();
@@ -639,7 +640,7 @@ fn keep(tree: &mut Tree, sent: Option<&Tree>) {
     }
 }
 
-/// Sets the text at a path.
+/// Sets the text at a path of an envelope.
 fn name(tree: &mut Tree, path: &[Attr], text: &str) {
     let leaf = path
         .iter()

@@ -147,8 +147,8 @@ impl Audit {
 /// The commit metadata that one source states: the headers of a request, a version, or the audit of
 /// a contribution.
 ///
-/// Sources are merged attribute by attribute with [`CommitMetadata::or`]; the most specific source comes
-/// first.
+/// Sources are merged attribute by attribute with [`CommitMetadata::or`]; the most specific source
+/// comes first.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub(crate) struct CommitMetadata {
     change_type: Option<Code>,
@@ -160,8 +160,8 @@ pub(crate) struct CommitMetadata {
 }
 
 impl CommitMetadata {
-    /// Returns a text that is equal for equal metadata of headers. Repositories store digests of it,
-    /// so later releases must write the same text.
+    /// Returns a text that is equal for equal metadata of headers. Repositories store digests of
+    /// it, so later releases must write the same text.
     #[cfg(feature = "server")]
     pub fn identity(&self) -> String {
         let code = |code: &Option<Code>| code.as_ref().map(|code| code.code);
@@ -363,7 +363,8 @@ impl CommitMetadata {
 
     /// Returns the audit of a contribution or of a member of one. The change type determines
     /// whether it deletes. A deletion has the lifecycle state 523, whatever is stated:
-    /// UPDATE_VERSION of ITS-REST requires a lifecycle state, and clients send that of the document.
+    /// UPDATE_VERSION of ITS-REST requires a lifecycle state, and clients send that of the
+    /// document.
     ///
     /// # Errors
     /// 400 if a version that is no deletion has the lifecycle state 523.
@@ -459,7 +460,8 @@ fn attestation(audit: NodeRef<'_>) -> Result<Option<String>, Failure> {
     Ok(Some(out))
 }
 
-/// Checks the attributes of a document that are stored as sent. The server sets the others.
+/// Checks the attributes `stored` of a document against the Reference Model. They are stored as
+/// sent; the server sets the others. `what` is the name of the document in errors.
 ///
 /// # Errors
 /// 400 with all findings. Their paths start at the document.
@@ -536,7 +538,8 @@ fn agreed(code: Code, other: Option<Code>) -> Result<Code, Failure> {
 /// Keeps the text of a part of a committal header.
 ///
 /// # Errors
-/// 400 if the headers of the request state another text of this part: either may be the intended one.
+/// 400 if the headers of the request state another text of this part: either may be the intended
+/// one.
 fn state_once(
     place: &mut Option<String>,
     text: String,
@@ -573,6 +576,7 @@ pub(crate) fn lifecycle(text: &str) -> Result<Code, Failure> {
     })
 }
 
+/// Returns the code with this code string, or with this rubric in any letter case.
 fn find(codes: &[Code], text: &str) -> Option<Code> {
     let text = text.trim();
     codes
@@ -581,6 +585,7 @@ fn find(codes: &[Code], text: &str) -> Option<Code> {
         .copied()
 }
 
+/// Returns the codes with their rubrics, for an error.
 fn known(codes: &[Code]) -> String {
     codes
         .iter()
@@ -589,6 +594,7 @@ fn known(codes: &[Code]) -> String {
         .join(", ")
 }
 
+/// Returns the first 40 characters of a text, for an error.
 fn short(text: &str) -> String {
     text.chars().take(40).collect()
 }

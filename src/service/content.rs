@@ -17,7 +17,8 @@ use crate::template;
 use std::rc::Rc;
 
 /// The maximum nesting of a document in canonical JSON. Readers accept 128 levels
-/// (`aqlite_rm::build`), which leaves eight for the contribution or the line of an export around it.
+/// (`aqlite_rm::build`). The other eight are for the contribution or the line of an export around
+/// the document.
 const MAX_NESTING: usize = 120;
 
 /// A document that passed its checks.
@@ -42,7 +43,7 @@ pub(crate) fn read_body(call: &Call<'_>, class: Cls, what: &str) -> Result<Tree,
     read_text(text, format, class, what)
 }
 
-/// Reads a text as an object of a class.
+/// Reads a text as an object of a class. `what` is its name in errors.
 pub(crate) fn read_text(
     text: &str,
     format: Format,
@@ -56,7 +57,8 @@ pub(crate) fn read_text(
     read.map_err(|findings| Failure::unreadable(what, &findings))
 }
 
-/// Reads an element of a longer body, whose namespaces were checked with it, as an object of a class.
+/// Reads an element of a longer body, whose namespaces were checked with it, as an object of a
+/// class.
 pub(crate) fn read_part(
     text: &str,
     format: Format,
@@ -196,12 +198,13 @@ impl Rigor {
     }
 }
 
-/// COMPOSITION.archetype_details.template_id.value.
+/// Returns COMPOSITION.archetype_details.template_id.value.
 pub(crate) fn named_template(tree: &Tree) -> Option<&str> {
     tree.root()?
         .text_along(&[Attr::ARCHETYPE_DETAILS, Attr::TEMPLATE_ID, Attr::VALUE])
 }
 
+/// Returns the finding about a composition whose template is unknown, or that names none.
 pub(crate) fn without_template(id: Option<&str>) -> Finding {
     match id {
         Some(id) => Finding::error(
@@ -253,7 +256,10 @@ pub(crate) fn check_model(
     plain_document(call, tree, what, &findings)
 }
 
-/// Returns a document that is no composition, unless there are errors.
+/// Returns a document that is no composition as checked, unless there are errors.
+///
+/// # Errors
+/// As [`Service::check_plain`].
 fn plain_document(
     call: &Call<'_>,
     tree: Tree,

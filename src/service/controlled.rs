@@ -266,9 +266,12 @@ impl<R: Repository> Service<R> {
         })
     }
 
-    /// Returns the version that a request expects to be the latest of its object: without a read if
-    /// this instance has verified it, else in one. The commit checks that it is the latest one. Any
-    /// error means that it cannot be followed, or not without reading more.
+    /// Returns the version that a request expects to be the latest of its object. It is not read if
+    /// this instance has verified it. The commit checks that it is the latest one.
+    ///
+    /// # Errors
+    /// Any error means that the change must be tried with stored facts, which finds the error to
+    /// report.
     async fn expected_latest(
         &self,
         call: &Call<'_>,
@@ -421,8 +424,11 @@ impl<R: Repository> Service<R> {
         })
     }
 
-    /// Returns the metadata of the latest version of an object, which must equal If-Match: else
-    /// 412. A missing object that the path names is 404, whatever If-Match has.
+    /// Returns the metadata of the latest version of an object.
+    ///
+    /// # Errors
+    /// 412 if If-Match names another version, 404 for a missing object that the path names,
+    /// whatever If-Match names.
     async fn matching_latest(
         &self,
         call: &Call<'_>,
@@ -463,8 +469,10 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// Returns the metadata of the latest version of an object, which must equal the version in the
-    /// path: else 409.
+    /// Returns the metadata of the latest version of an object.
+    ///
+    /// # Errors
+    /// 409 if the path names another version.
     async fn named_latest(
         &self,
         call: &Call<'_>,

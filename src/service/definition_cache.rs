@@ -27,8 +27,8 @@ const MAX_COMPILED: usize = 20_000_000;
 pub(crate) struct DefinitionCache {
     templates: RefCell<Cache<Key, Compiled, MAX_COMPILED>>,
     guides: RefCell<Cache<Key, CompiledGuide, MAX_COMPILED>>,
-    /// By name: the latest version of a template when it was last read, and the stored definitions
-    /// among which it is the latest.
+    /// By name of a template: the key of its latest version when it was last read, and all stored
+    /// versions at that time.
     latest: RefCell<BTreeMap<String, (TemplateState, Key)>>,
 }
 

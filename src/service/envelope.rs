@@ -20,7 +20,7 @@ pub(crate) struct SharedCommitData {
     last: RefCell<Option<Rc<Envelope>>>,
 }
 
-/// The parts of versions that have the same committer and reason.
+/// The parts that versions with the same audit have in common.
 pub(crate) struct Envelope {
     audit: Audit,
     /// The AUDIT_DETAILS as canonical JSON.
@@ -36,8 +36,9 @@ impl SharedCommitData {
         Rc::clone(time.get_or_insert_with(|| iso(now).into()))
     }
 
-    /// Makes the time of the changes no earlier than that of a version that they follow, in the form
-    /// of [`iso`]. The clock of the instance that wrote it may be ahead, and an import keeps times.
+    /// Makes the time of the changes no earlier than that of a version that they follow, in the
+    /// form of [`iso`]. The clock of the instance that wrote it may be ahead, and an import keeps
+    /// times.
     pub fn follow(&self, now: i64, time: &str) {
         if *self.time(now) < *time {
             self.time.replace(Some(time.into()));

@@ -111,7 +111,7 @@ impl Failure {
     pub fn of_gzip(error: GzipError) -> Failure {
         match error {
             GzipError::Malformed => Failure::bad_request(
-                "the body cannot be read to its end: it is cut off, or not the gzip that its content encoding says",
+                "the body cannot be decompressed: it is cut off, or is not gzip as its Content-Encoding states",
             ),
             GzipError::Members => Failure::new(
                 413,

@@ -38,7 +38,8 @@ const MAX_READ: usize = 30_000_000;
 
 /// The bytes of the runs of lines, counted as for [`Limits::bytes`], after which their answers are
 /// written and sent. So the memory of a call does not depend on the number of its lines. A thousand
-/// runs with few values have less: what is left for the next piece is read again.
+/// runs with few values have fewer: EHRs that are left for the next piece are read again, which
+/// costs time.
 const PIECE_BYTES: usize = 16_000_000;
 
 /// The work of the runs of lines after which their answers are written and sent, in the unit of
@@ -92,7 +93,10 @@ impl GuideRequest {
     }
 }
 
-/// Returns the guides, if they are not too many for one call.
+/// Returns the guides. `name` is that of their member or parameter in the request.
+///
+/// # Errors
+/// 400 for more than [`MAX_GUIDES`].
 pub(super) fn within_chain(name: &str, guides: Vec<String>) -> Result<Vec<String>, Failure> {
     match guides.len() {
         0..=MAX_GUIDES => Ok(guides),
@@ -578,7 +582,7 @@ impl<R: Repository> Service<R> {
     }
 }
 
-/// Returns the error for a result that is no JSON.
+/// Returns the error for a result that cannot be written as JSON.
 pub(super) fn unwritten() -> Failure {
     Failure::new(500, "the result cannot be written as JSON")
 }

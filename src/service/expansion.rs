@@ -77,7 +77,8 @@ impl<R: Repository> Service<R> {
         if let Err(error) = loaded.add(url, set, &mut open) {
             return Ok(Err(error));
         }
-        // Depth does not matter: each value set is read once, and `MAX_IMPORTS` bounds their number.
+        // Depth does not matter: each value set is read once, and `MAX_IMPORTS` bounds their
+        // number.
         while let Some(url) = open.pop() {
             if loaded.has(&url) {
                 continue;

@@ -144,8 +144,9 @@ fn reads_of(reads: &ScanReads) -> Value {
     })
 }
 
-/// Bytes of a text above which its explanation is made with pauses, and tokens between two of them.
+/// Bytes of a text above which its explanation is made with pauses.
 const LONG: usize = 10_000;
+/// Tokens between two pauses.
 const TOKENS: usize = 10_000;
 
 fn layout(layout: &LayoutStatistics) -> Value {

@@ -56,9 +56,9 @@ impl FollowedObjects {
         self.0.contains_key(object)
     }
 
-    /// Adds a version of a party that may be committed or refused. An object that was read keeps its
-    /// class. If two versions create one object with different classes, only their commits decide
-    /// which of them exists, so the object is not known any more.
+    /// Adds a version of a party that may be committed or refused. An object that was read keeps
+    /// its class. If two versions create one object with different classes, only their commits
+    /// decide which of them exists, so the object is not known any more.
     pub fn add_created(&mut self, object: &str, class: Cls) {
         let Some(known) = self.0.get_mut(object) else {
             return;
@@ -200,8 +200,8 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// Checks that a party keeps the class of its versions with data. VERSIONED_PARTY alone does not
-    /// determine it. A missing preceding version is rejected by the commit.
+    /// Checks that a party keeps the class of its versions with data. VERSIONED_PARTY alone does
+    /// not determine it. A missing preceding version is rejected by the commit.
     pub(super) async fn check_followed_class(
         &self,
         call: &Call<'_>,
@@ -217,8 +217,8 @@ impl<R: Repository> Service<R> {
         check_class(before, class)
     }
 
-    /// Returns the class of the data of an object. For a party it is that of its document, which may
-    /// have to be read.
+    /// Returns the class of the data of an object. For a party it is that of its document, which
+    /// may have to be read.
     async fn class_of_followed(
         &self,
         call: &Call<'_>,

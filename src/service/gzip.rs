@@ -1,8 +1,8 @@
 //! Decompression of gzip bodies (RFC 1952) in bounded steps.
 //!
 //! A compressed byte can expand to 1,032 bytes. The caller therefore limits the bytes of each step.
-//! After the first [`LEEWAY`] bytes, a body that expands by more than [`MAX_RATIO`] is rejected. The
-//! memory is the window of 32 kB, the input that was not read yet, and the output of one step.
+//! After the first [`LEEWAY`] bytes, a body that expands by more than [`MAX_RATIO`] is rejected.
+//! The memory is the window of 32 kB, the input that was not read yet, and the output of one step.
 
 use miniz_oxide::inflate::stream::{InflateState, inflate};
 use miniz_oxide::{DataFormat, MZError, MZFlush, MZStatus};
@@ -13,8 +13,8 @@ use std::fmt;
 pub(crate) const MAX_RATIO: u64 = 200;
 /// Expanded bytes before the ratio is checked.
 const LEEWAY: u64 = 250_000;
-/// The maximum number of members that are shorter than [`MIN_MEMBER`] on average. A member costs about
-/// 20 µs, also an empty one of 20 bytes.
+/// The maximum number of members that are shorter than [`MIN_MEMBER`] on average. A member costs
+/// about 20 µs, also an empty one of 20 bytes.
 const MAX_SHORT_MEMBERS: u64 = 1_000;
 /// Expanded bytes of a member. Programs that write several have 64 kB and more in each.
 const MIN_MEMBER: u64 = 1_000;

@@ -120,7 +120,7 @@ impl Request {
 pub struct RowPart {
     /// The rows, or the answered lines, of the parts before.
     pub(super) sent: u64,
-    /// The most rows, or lines, of this part.
+    /// The maximum rows, or lines, of this part.
     pub(super) rows: u64,
     /// The token of the state of the first part, known after it.
     pub(super) snapshot: Option<String>,

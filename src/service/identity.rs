@@ -90,7 +90,7 @@ pub(crate) fn given_member_id(
 /// nothing. Otherwise `c/uid/value` of two objects could be equal.
 ///
 /// # Errors
-/// 400.
+/// 400 for data with any other uid.
 pub(crate) fn check_data_uid(uid: &VersionUid, data: Option<NodeRef<'_>>) -> Result<(), Failure> {
     let version = uid.to_string();
     match data.and_then(uid_of) {
@@ -127,7 +127,7 @@ pub(crate) fn preceding_uid(
 /// version, and an EHR always has an EHR_STATUS.
 ///
 /// # Errors
-/// 400.
+/// 400 for a first version, and for an EHR_STATUS.
 pub(crate) fn check_deletable(kind: ObjectKind, follows: bool) -> Result<(), Failure> {
     if follows && kind != ObjectKind::EhrStatus {
         return Ok(());
@@ -143,7 +143,7 @@ pub(crate) fn check_deletable(kind: ObjectKind, follows: bool) -> Result<(), Fai
 /// updates at their own URLs.
 ///
 /// # Errors
-/// 412.
+/// 412 for another uid of the version, and for data of another object.
 pub(crate) fn check_following_uids(
     version: NodeRef<'_>,
     kind: ObjectKind,
@@ -168,7 +168,7 @@ pub(crate) fn check_following_uids(
 /// request that names the object.
 ///
 /// # Errors
-/// 412.
+/// 412 for a document with the uid of another object.
 pub(crate) fn check_object(
     document: NodeRef<'_>,
     object: &str,

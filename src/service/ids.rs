@@ -66,7 +66,7 @@ impl VersionUid {
     pub fn next(&self, system_id: &str) -> Result<VersionUid, Failure> {
         let full = || {
             let message = format!(
-                "{self} cannot be followed: {} is the highest number of a version; go on with a new object",
+                "{self} cannot be followed: {} is the highest number of a version; create another object",
                 u32::MAX
             );
             Failure::new(409, message)
@@ -108,7 +108,7 @@ pub(crate) fn check_system_id(system_id: &str) -> Result<(), Failure> {
     }
     let shown: String = system_id.chars().take(40).collect();
     Err(Failure::bad_request(format!(
-        "`{}` cannot be the id of a system: expected 1 to {MAX_SYSTEM_ID} visible ASCII characters other than `\"`, because version uids stand in entity tags and paths",
+        "`{}` cannot be the id of a system: expected 1 to {MAX_SYSTEM_ID} visible ASCII characters other than `\"`, because version uids are part of entity tags and paths",
         shown.escape_debug()
     )))
 }
@@ -132,8 +132,8 @@ impl Target {
     }
 }
 
-/// The maximum bytes of the id of a template, a guide or a value set, which is part of addresses and
-/// headers.
+/// The maximum bytes of the id of a template, a guide or a value set, which is part of addresses
+/// and headers.
 const MAX_ID: usize = 1_000;
 
 /// Checks that a name in a body can be part of the path of a URL.

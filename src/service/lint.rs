@@ -16,15 +16,15 @@ use aqlite_rm::order;
 use serde_json::{Value, json};
 use std::rc::Rc;
 
-/// The most bytes of the texts of all templates that lint compares a query with. With more, only its
-/// rules without templates apply: reading them would cost more than the query.
+/// The maximum bytes of the texts of all templates that lint compares a query with. With more, only
+/// the rules without templates apply, because reading the templates would cost more than the query.
 const LINT_TEMPLATES: usize = 5_000_000;
 
-/// The most units of work of all queries that try to refute warnings. A warning that is not reached
-/// is dropped.
+/// The maximum units of work of all queries that try to refute warnings. Warnings that are not
+/// tried within it are dropped.
 const LINT_WORK: u64 = 50_000_000;
 
-/// The most microseconds of the runs that explain a result without rows.
+/// The maximum microseconds of the runs that explain a result without rows.
 const STAGES_TIME: i64 = 2_000_000;
 
 /// The templates that lint compares a query with.
@@ -123,8 +123,8 @@ impl<R: Repository> Service<R> {
         Ok(all)
     }
 
-    /// Returns the warnings that no row refutes. One that cannot be tried is kept if the data do not
-    /// matter, and if a parameter of its query is not bound.
+    /// Returns the warnings that no row refutes. One that cannot be tried is kept if the data do
+    /// not matter, and if a parameter of its query is not bound.
     pub(super) async fn unrefuted(
         &self,
         warnings: Vec<LintWarning>,

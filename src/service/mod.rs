@@ -191,9 +191,9 @@ pub trait Environment {
         Box::pin(std::future::ready(Some(Turn::default())))
     }
 
-    /// Waits until the memory of other requests leaves `bytes` bytes to this one, and returns its
-    /// former room. The room is returned when the response is sent. A host whose requests do not
-    /// share their memory has nothing to wait for.
+    /// Waits until `bytes` bytes of the memory that requests share are free, and reserves them
+    /// until the response is sent. The memory that the request has reserved before is free at once.
+    /// A host whose requests do not share their memory has nothing to wait for.
     fn room(&mut self, bytes: usize) -> RoomFuture {
         let _ = bytes;
         Box::pin(std::future::ready(true))
@@ -562,8 +562,8 @@ impl<R: Repository> Service<R> {
 
     /// Returns a request with its body decompressed; `None` if it was not compressed.
     ///
-    /// A host without the feature `gzip` sends bodies that are not compressed: [`ContentCoding::from_headers`]
-    /// refuses all others.
+    /// A host without the feature `gzip` sends bodies that are not compressed:
+    /// [`ContentCoding::from_headers`] refuses all others.
     #[cfg(not(feature = "gzip"))]
     fn decompressed(&self, request: &Request) -> Result<Option<Request>, Failure> {
         ContentCoding::from_headers(request).map(|_| None)
@@ -609,8 +609,8 @@ impl<R: Repository> Service<R> {
     /// Returns the future of the operation of a request.
     ///
     /// Each operation has a future of its own on the heap, which is a function of its own in the
-    /// binary. Awaited here, they would all be part of one function, the largest by far, and each
-    /// request would have the room of the largest operation.
+    /// binary. Awaited here, they would all be part of one function, by far the largest one, and
+    /// each request would need the memory of the largest operation.
     fn dispatch<'c>(&'c self, call: &'c Call<'_>) -> OperationFuture<'c> {
         match call.operation {
             Operation::EhrCreate => Box::pin(self.ehr_create(call)),

@@ -226,7 +226,8 @@ fn media_type(value: &str) -> String {
         .to_ascii_lowercase()
 }
 
-/// Returns a parameter of a media type, or of a range of a header: `0.5` for `q` of `text/csv;q=0.5`.
+/// Returns a parameter of a media type, or of a range of a header: `0.5` for `q` of
+/// `text/csv;q=0.5`.
 pub(crate) fn parameter<'v>(value: &'v str, name: &str) -> Option<&'v str> {
     let parameters = value.split(';').skip(1);
     let mut pairs = parameters.filter_map(|parameter| parameter.split_once('='));
@@ -303,7 +304,7 @@ impl Accepted {
             None => Err(Failure::new(
                 415,
                 format!(
-                    "the body does not say what it is: send Content-Type, expected {}",
+                    "the media type of the body is missing: send Content-Type, expected {}",
                     self.names()
                 ),
             )),

@@ -57,8 +57,9 @@ fn unknown_host(authority: &str, config: &Config) -> Failure {
 /// Checks that a change was not sent by a page of another site: 403.
 ///
 /// Every method but GET, HEAD and OPTIONS counts as a change. Pages of this service and of
-/// [`Config::origins`] may send it. Browsers send each header once. Of several values, in headers of
-/// their own or joined by commas, each must be allowed: a proxy may have added to those of a browser.
+/// [`Config::origins`] may send it. Browsers send each header once. Of several values, in headers
+/// of their own or joined by commas, each must be allowed: a proxy may have added to those of a
+/// browser.
 pub(crate) fn check_origin(request: &Request, config: &Config) -> Result<(), Failure> {
     if matches!(request.method.as_str(), "GET" | "HEAD" | "OPTIONS") {
         return Ok(());
@@ -105,7 +106,8 @@ fn refused(who: &str) -> Failure {
 }
 
 /// Returns whether an origin is the service itself: its scheme, host and port. Behind a proxy that
-/// terminates TLS, the service receives `http`, and [`Config::base_url`] has the scheme of its pages.
+/// terminates TLS, the service receives `http`, and [`Config::base_url`] has the scheme of its
+/// pages.
 fn is_own(origin: &str, request: &Request, config: &Config) -> bool {
     [&config.base_url, &request.base_url]
         .into_iter()

@@ -46,11 +46,11 @@ impl PageState {
         }
     }
 
-    /// Checks that a query reads the EHR of its token, and that the token has no time to come. `now`
-    /// is in microseconds since 1970.
+    /// Checks that a query reads the EHR of its token, and that the time of the token is not in the
+    /// future. `now` is in microseconds since 1970.
     ///
     /// # Errors
-    /// 400.
+    /// 400 for a token of another EHR, or with a future time.
     pub fn check(&self, ehr_id: Option<&str>, now: i64) -> Result<(), Failure> {
         if self.of != scope(ehr_id) {
             return Err(Failure::bad_request(
@@ -68,7 +68,7 @@ impl PageState {
     /// Parses a token.
     ///
     /// # Errors
-    /// 400 if it is invalid.
+    /// 400 for another text.
     pub fn parse(token: &str) -> Result<PageState, Failure> {
         let wrong = || {
             Failure::bad_request(

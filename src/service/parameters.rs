@@ -157,8 +157,8 @@ impl QueryRequest {
         Ok(())
     }
 
-    /// Restricts a query without `$ehr_id` to the value of that name, as the parameter `ehr_id` does,
-    /// because a scope is never ignored. Values of other names are left out.
+    /// Restricts a query without `$ehr_id` to the value of that name, as the parameter `ehr_id`
+    /// does, because a scope is never ignored. Values of other names are left out.
     fn narrow_unwanted(&mut self, name: &str, value: &str) -> Result<(), Failure> {
         match name {
             "ehr_id" => self.narrow(value),

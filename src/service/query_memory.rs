@@ -7,16 +7,16 @@
 use super::error::Failure;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The default maximum bytes of documents, rows and results of all running queries, estimated. A list that
-/// grows takes half as much again temporarily.
+/// The default maximum bytes of documents, rows and results of all running queries, estimated. A
+/// list that grows takes half as much again temporarily.
 const MAX_BYTES: usize = 33_554_432;
 
-/// The bytes of a query that others never stop: a neighbour of a large one answers. The number of
-/// queries at a time is limited too.
+/// A query with at most these bytes is never stopped because of others, so that a large query does
+/// not stop small ones. The number of concurrent queries is limited too.
 const SMALL: usize = 1_048_576;
 
-/// Bytes of memory for documents that a query needs at the same time, because it joins those of an
-/// EHR.
+/// Maximum bytes of memory for documents that a query needs at the same time, because it joins
+/// those of an EHR.
 const MAX_JOINED: usize = 67_108_864;
 
 /// Microseconds after which a query without a call counts as lost: a host may forget a request
@@ -65,8 +65,8 @@ impl QueryMemory {
     }
 
     fn lock(&self) -> MutexGuard<'_, Shares> {
-        // A panic ends the process, or its thread with its queries. The entries are whole at any
-        // time.
+        // A panic ends the process, or its thread with its queries. The entries are consistent at
+        // any time, so a poisoned lock is used.
         self.shares.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -202,7 +202,10 @@ mod tests {
             second.hold(SMALL + 1, 1).map_err(|failure| failure.status),
             Err(429)
         );
-        assert!(second.hold(SMALL, 1).is_ok(), "a small query answers");
+        assert!(
+            second.hold(SMALL, 1).is_ok(),
+            "a small query is not stopped"
+        );
         assert!(first.hold(MAX_BYTES / 2, 2).is_ok());
         assert!(second.hold(MAX_BYTES / 2, 3).is_ok());
         assert_eq!(
@@ -221,7 +224,7 @@ mod tests {
         );
         assert!(
             third.hold(SMALL + 1, LEASE + 6).is_ok(),
-            "what was lost is given back"
+            "the memory of a lost query is free again"
         );
     }
 }

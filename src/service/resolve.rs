@@ -3,8 +3,8 @@
 //!
 //! EHR: its EHR_STATUS, directory and first compositions. FOLDER: its items. CONTRIBUTION: its
 //! VERSIONs. An object that cannot be read stays a reference, and so does everything after the
-//! first [`MAX_RESOLVED`] references or [`MAX_RESOLVED_BYTES`] of documents. Only in JSON: the XML schemas
-//! have references there.
+//! first [`MAX_RESOLVED`] references or [`MAX_RESOLVED_BYTES`] of documents. Only in JSON: the XML
+//! schemas have references there.
 
 use super::Service;
 use super::admission::LARGE;

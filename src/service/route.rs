@@ -148,8 +148,8 @@ pub(crate) const ENDPOINTS: [&str; 7] = [
     "/admin",
 ];
 
-/// The prefix under which clients of a well-known server request administration. It is equivalent
-/// to that of the ITS mount.
+/// The prefix of administration in EHRbase, which clients may use in the place of that of the ITS
+/// mount.
 const ADMIN: &str = "/rest/admin";
 
 /// Methods that HTTP defines; any other gets 501.
@@ -222,9 +222,9 @@ impl MatchedRoute {
     }
 }
 
-/// Checks that a request has one header Host at most, and that it and the address of the request are
-/// authorities without a name of a user (RFC 9112 §3.2). A runtime prepends the header to the target
-/// of a request, where a `/` or `?` in it would replace the path of the target.
+/// Checks that a request has one header Host at most, and that it and the address of the request
+/// are authorities without a name of a user (RFC 9112 §3.2). A runtime prepends the header to the
+/// target of a request, where a `/` or `?` in it would replace the path of the target.
 fn check_authority(request: &Request) -> Result<(), Failure> {
     let is_of_authority =
         |byte: u8| byte.is_ascii_alphanumeric() || b"-._~%!$&'()*+;=:[]".contains(&byte);
@@ -268,8 +268,10 @@ fn check_transfer_coding(request: &Request) -> Result<(), Failure> {
     }
 }
 
-/// Finds the operation of a request; 400 for an invalid header Host; 404, 405 with Allow, or 501 if
-/// there is none.
+/// Finds the operation of a request.
+///
+/// # Errors
+/// 400 for an invalid header Host; 404, 405 with Allow, or 501 if there is no operation.
 pub(crate) fn find(request: &Request) -> Result<RouteTarget, Failure> {
     check_authority(request)?;
     check_transfer_coding(request)?;

@@ -14,6 +14,7 @@ use serde_json::json;
 /// The time of the first commit of the sample, in milliseconds since 1970: 2026-01-01T00:00:00Z.
 /// Every further request is a millisecond later.
 const COMMITTED: f64 = 1_767_225_600_000.0;
+/// The system id of the loaded versions.
 const SYSTEM: &str = "aqlite.local";
 
 /// A sample that is loaded in steps, into a repository that never waits.

@@ -11,12 +11,14 @@ use crate::rm::json;
 use crate::rm::tree::Tree;
 
 /// The maximum ratio of the length of canonical JSON to [`Tree::size`]. A node counts sixteen bytes
-/// there, of which name and class take up to eighty; a byte of a text takes up to six.
+/// in this size, and its name and class take up to eighty in JSON. A byte of a text takes up to
+/// six, if it is escaped.
 const LONGER: usize = 8;
 
 /// Returns the maximum bytes that a request stores as one text, with `body` as the maximum bytes of
 /// its body: a document that grows moderately is accepted, however long it is. A definition is no
-/// longer either, as the JSON string of an export, where each quote and each line end takes two bytes.
+/// longer either, as the JSON string of an export, where each quote and each line end takes two
+/// bytes.
 pub(crate) fn stored_limit(body: usize) -> usize {
     body.saturating_mul(2)
 }

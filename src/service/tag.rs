@@ -30,7 +30,9 @@ const MAX_TAG_BYTES: usize = 200_000;
 const MAX_LISTED: usize = 8_000_000;
 /// The maximum bytes of a header of a response. Many clients read 16 kB of all headers.
 const MAX_HEADER: usize = 4_000;
+/// The header with the tags of an object.
 const OF_OBJECT: &str = "openehr-item-tag";
+/// The header with the tags of a version.
 const OF_VERSION: &str = "openehr-version-item-tag";
 
 impl<R: Repository> Service<R> {

@@ -9,11 +9,11 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// The most bytes of the texts of all templates that one change set names.
+/// The maximum bytes of the texts of all templates that one change set names.
 ///
 /// Its checked members keep parts of their templates until they are written, also of those that the
-/// library has evicted meanwhile. A compiled template takes about two and a half times the memory of
-/// its text.
+/// library has evicted meanwhile. A compiled template takes about two and a half times the memory
+/// of its text.
 pub(crate) const MAX_TEMPLATE_BYTES: usize = 20_000_000;
 
 /// The source of the facts that a write relies on: see `write_policy`.
@@ -83,7 +83,8 @@ impl Templates {
     /// Adds a template.
     ///
     /// # Errors
-    /// 400 if the texts of all templates together are longer than [`MAX_TEMPLATE_BYTES`]. One alone may be.
+    /// 400 if the texts of all templates together are longer than [`MAX_TEMPLATE_BYTES`]. One alone
+    /// may be.
     pub fn insert(&mut self, id: &str, template: Option<KnownTemplate>) -> Result<(), Failure> {
         let size = |known: &KnownTemplate| known.compiled.bytes;
         let bytes = template.as_ref().map_or(0, size);
@@ -100,9 +101,9 @@ impl Templates {
         Ok(())
     }
 
-    /// Removes all templates if their texts are longer than half of [`MAX_TEMPLATE_BYTES`]. Returns whether it
-    /// did. A request of many change sets calls it between two of them, so that its templates never
-    /// add up.
+    /// Removes all templates if their texts are longer than half of [`MAX_TEMPLATE_BYTES`]. Returns
+    /// whether it did. A request of many change sets calls it between two of them, so that its
+    /// templates never add up.
     pub fn forget_many(&mut self) -> bool {
         let is_many = self.bytes > MAX_TEMPLATE_BYTES / 2;
         if is_many {

@@ -37,14 +37,15 @@ use std::rc::Rc;
 const MAX_QUESTIONS: usize = 32;
 /// The maximum number of requests of a guide for the codes of all EHRs of a call.
 const MAX_SUBSUMPTIONS: usize = 200;
-/// The steps of an ancestor of codes, in the unit of the work of guides.
+/// The steps of each code or value set that a guide tests by `is_a`, in the unit of the work of
+/// guides.
 const ANCESTOR_STEPS: u64 = 100;
-/// The steps of a question besides those of its answer. The answers are kept, so a call has at most
-/// some hundred thousand of them.
+/// The steps of a question besides those of comparing codes. They bound the questions of a call to
+/// some hundred thousand, because all answers are kept in memory.
 const QUESTION_STEPS: u64 = 1_000;
-/// The steps of reading a value set.
+/// The steps of reading one stored value set.
 const SET_STEPS: u64 = 10_000;
-/// The steps of a code of a value set that is read. The codes are kept.
+/// The steps of each code of such a value set, because the codes are kept in memory.
 const CODE_STEPS: u64 = 100;
 /// The maximum number of codes of a value set.
 pub(super) const MAX_CODES: usize = 100_000;
@@ -365,7 +366,8 @@ impl<R: Repository> Service<R> {
                 false => None,
             };
             if set.is_none() && self.terminology.is_none() {
-                // Nothing can answer, however many codes the data have.
+                // Without a stored value set and a server, no question about this ancestor has an
+                // answer.
                 continue;
             }
             for subsumption in about.questions() {

@@ -58,8 +58,8 @@ pub(crate) fn version_at_time(request: &Request) -> Result<Option<String>, Failu
     stated.filter(|t| !t.is_empty()).map(at_time).transpose()
 }
 
-/// The last microsecond of year 9999, since 0001-01-01. The conversion to UTC can leave the years of
-/// four digits, beyond which the order of texts is not that of times.
+/// The last microsecond of year 9999, since 0001-01-01. The conversion to UTC can leave the years
+/// of four digits, beyond which the order of texts is not that of times.
 const LAST: i64 = 3_652_059 * 86_400_000_000 - 1;
 
 /// Reads a parameter that is a time.

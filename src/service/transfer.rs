@@ -10,11 +10,11 @@
 //!
 //! Definitions come first, then contributions in commit order. A page (`limit` contributions, or
 //! fewer large ones) ends without `end` if more may follow. `after` selects the next page: the uid
-//! of the last contribution, or `kind/name/version` if the last record is a definition. With `ehr_id` the export has one EHR alone, without
-//! definitions. Import commits each line unchanged, with its times and audits. A line that is
-//! already stored is skipped (200), so an interrupted import can be started again. A line that
-//! differs from the stored data is rejected (409). An export that is imported into an empty
-//! repository and exported again has the same bytes.
+//! of the last contribution, or `kind/name/version` if the last record is a definition. With
+//! `ehr_id` the export has one EHR alone, without definitions. Import commits each line unchanged,
+//! with its times and audits. A line that is already stored is skipped (200), so an interrupted
+//! import can be started again. A line that differs from the stored data is rejected (409). An
+//! export that is imported into an empty repository and exported again has the same bytes.
 //!
 //! Import checks a line like any commit: identifiers, times, the Reference Model and the templates
 //! of compositions. A line with an error is rejected with its findings. `findings=keep` accepts
@@ -510,8 +510,8 @@ fn creates_ehr(versions: &[Version]) -> bool {
 /// The path of the data in a version.
 const DATA: &str = "/data";
 
-/// Replaces the paths in the stored form of an IMPORTED_VERSION by those in its sent form, which has
-/// the data in its item. The other attributes of the item were checked at their place.
+/// Replaces the paths in the stored form of an IMPORTED_VERSION by those in its sent form, which
+/// has the data in its item. The other attributes of the item were checked at their place.
 fn place_in_sent(stored: &Tree, findings: &mut [Finding]) {
     let class = stored.root().map(NodeRef::class);
     if class == Some(Cls::IMPORTED_VERSION) {

@@ -80,8 +80,8 @@ pub(super) fn has_preconditions(request: &Request) -> bool {
 /// `current` is its entity tag, if it exists.
 ///
 /// # Errors
-/// 412, with the current entity tag if there is one: If-Match has another one (RFC 9110 §13.1.1), or
-/// If-None-Match has this one, or `*` (§13.1.2).
+/// 412, with the current entity tag if there is one: If-Match has another one (RFC 9110 §13.1.1),
+/// or If-None-Match has this one, or `*` (§13.1.2).
 pub(super) fn check_preconditions(request: &Request, current: Option<&str>) -> Result<(), Failure> {
     let failed = |message: &str| {
         let failure = Failure::new(412, message);

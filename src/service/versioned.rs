@@ -372,7 +372,10 @@ fn history_item(version: &Version) -> String {
     format!(r#"{{"_type":"REVISION_HISTORY_ITEM","version_id":{id},"audits":[{audits}]}}"#)
 }
 
-/// Reads a document that the service made itself.
+/// Reads a document that the service has made, as an object of a class.
+///
+/// # Errors
+/// 500 for a text that is no such object, which breaks an invariant.
 pub(crate) fn own(text: &str, class: Cls) -> Result<Tree, Failure> {
     json::read(text, class).map_err(|findings| {
         let places: Vec<String> = findings

@@ -29,8 +29,8 @@ impl<R: Repository> Service<R> {
     /// commits the one that it makes from stored facts, and returns its error.
     ///
     /// Both attempts have the same time and draw the same identifiers, so the result does not
-    /// depend on the caches. Whatever can fail after the commit belongs behind this function: here
-    /// it would be written twice.
+    /// depend on the caches. Steps that can fail after the commit must follow this function: as a
+    /// part of an attempt, their failure would repeat the commit.
     pub(crate) async fn commit_with_preconditions(
         &self,
         call: &Call<'_>,

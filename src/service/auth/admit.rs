@@ -268,7 +268,7 @@ mod tests {
                 let is_recorded = host.log().len() > before;
                 assert_eq!(
                     is_recorded, is_routed,
-                    "{case}: what is refused is in the log"
+                    "{case}: each refused request of a route is in the log"
                 );
                 let served = now_or_never(host.0.serve(&head, caller, &mut host.1)).unwrap();
                 assert_eq!(served.status, status, "{case}");

@@ -18,8 +18,10 @@ const FRESH: i64 = 600;
 const STALE: i64 = 3_600;
 /// Seconds between two fetches because of an unknown key.
 const PATIENCE: i64 = 10;
-/// Seconds before a retry after a failed fetch, doubled with each failure up to the longest.
+/// Seconds before a retry after a failed fetch. Each further failure doubles them up to
+/// [`MAX_BACK_OFF`].
 const BACK_OFF: i64 = 2;
+/// The maximum seconds before a retry.
 const MAX_BACK_OFF: i64 = 60;
 /// The number of times that a request checks whether another one has fetched the keys, before it
 /// fetches them itself. Multiplied by the pause of a host, the time is longer than the timeout of a
@@ -464,24 +466,24 @@ mod tests {
         assert_eq!(
             (ask("b", 1599), host.fetches.get()),
             (Ok(200), 2),
-            "a new key is asked for"
+            "a new key is fetched"
         );
         assert_eq!(
             (ask("c", 1600), host.fetches.get()),
             (Err(401), 2),
-            "but not again at once"
+            "an unknown key is not fetched again at once"
         );
         assert_eq!((ask("c", 1629), host.fetches.get()), (Err(401), 3));
         assert_eq!(
             (ask("a", 1660), host.fetches.get()),
             (Err(401), 4),
-            "what the issuer took back is not believed"
+            "a key that the issuer has removed is not accepted"
         );
         host.set.replace(None);
         assert_eq!(
             ask("b", 3000),
             Ok(200),
-            "keys serve an hour while the issuer is away"
+            "old keys are used for an hour while the issuer does not respond"
         );
         assert_eq!(ask("b", 9000), Err(503));
     }

@@ -9,7 +9,8 @@ use super::scope::{Compartment, Permission, ROLES, Scope, of_role, of_text};
 pub struct Caller {
     /// The identifier in the access log and in audits: the subject of a token, the name of a user.
     pub name: String,
-    /// The issuer of the token, which vouches for the identifier.
+    /// The issuer of the token, within which the identifier is unique. Empty for a user with a
+    /// password.
     pub issuer: String,
     /// The display name.
     pub label: Option<String>,
@@ -54,7 +55,7 @@ pub(crate) const BEARER: &str = "Bearer realm=\"aqlite\"";
 /// The challenge for names and passwords (RFC 7617 §2.1).
 pub(crate) const BASIC: &str = "Basic realm=\"aqlite\", charset=\"UTF-8\"";
 
-/// The value of Retry-After in seconds.
+/// The value of Retry-After in seconds, if authentication or a permit is temporarily unavailable.
 const RETRY: &str = "10";
 
 /// A rejected authentication.
@@ -122,7 +123,7 @@ impl Denied {
     /// Creates the rejection of a request while too many are processed, of this caller or in total.
     pub fn busy() -> Denied {
         let message =
-            "too many requests are worked on at a time: send fewer together, or try again later";
+            "too many requests are processed at a time: send fewer together, or try again later";
         Denied {
             status: 429,
             message: message.to_owned(),

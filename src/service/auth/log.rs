@@ -13,8 +13,9 @@ use super::trail::AccessTrail;
 use crate::store::repository::{AccessFilter, AccessRecord, Repository};
 use serde_json::{Value, json};
 
-/// Records of a page by default, and the maximum.
+/// Records of a page by default.
 const PAGE: u64 = 100;
+/// The maximum records of a page.
 const MAX_PAGE: u64 = 1000;
 
 impl<R: Repository> Service<R> {
@@ -40,7 +41,7 @@ impl<R: Repository> Service<R> {
         trail: &AccessTrail,
         response: Response,
     ) -> Response {
-        // A commit that failed after all has rolled back its record too.
+        // The record of a change set is rolled back with it, so a failed commit has no record.
         let is_recorded = trail.is_recorded.get() || request.part.is_some();
         let already_recorded = is_recorded && response.status < 400;
         if !self.keeps_log() || already_recorded || trail.line.borrow().operation.is_empty() {

@@ -2,7 +2,7 @@
 //!
 //! | step | file |
 //! |---|---|
-//! | credentials of a request → caller | `authenticator`; `token` for JSON Web Tokens, `users` for passwords, `passwords` for limiting the cost of verification |
+//! | credentials of a request → caller | `authentication`; `token` for JSON Web Tokens, `users` for passwords, `passwords` for limiting the cost of verification |
 //! | checks before the body is read | `admit` |
 //! | permission of an operation; scopes and roles, which grant it | `scope` |
 //! | access log | `trail` for the data of a request, `log`; counts of requests without authentication: `refusals` |

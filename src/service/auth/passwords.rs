@@ -2,9 +2,9 @@
 //! none for a password that was verified before.
 //!
 //! Deriving a key from a password takes tens of milliseconds by design, during which a worker does
-//! nothing else. Derivations therefore wait for each other. After some failures within a minute,
-//! further attempts are rejected with 429 before anything is derived: for one caller, which is an
-//! address and a user name, and for all callers together.
+//! nothing else. Derivations therefore run one after the other. After some failures within a
+//! minute, further attempts are rejected with 429 before anything is derived: for one caller, which
+//! is an address and a user name, and for all callers together.
 //!
 //! The key of a user who has signed in is not derived again. The memory holds PBKDF2 of the
 //! password with the user's salt and a single iteration, not the password itself. Failures of

@@ -123,7 +123,8 @@ impl<R: Repository> Service<R> {
                 .await
                 != Ok(true)
         {
-            // Failed, or the day is full: the counts return and are written another day.
+            // The log failed, or has all records of this day: the counts are kept and written
+            // later.
             entries.iter().for_each(|entry| {
                 self.refusals
                     .add(&entry.operation, entry.status, entry.refused.unwrap_or(1))

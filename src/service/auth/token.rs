@@ -157,8 +157,8 @@ pub(crate) fn keys_of(text: &str) -> Option<Vec<Value>> {
     set.get("keys")?.as_array().cloned()
 }
 
-/// Decodes base64url without padding (RFC 7515, section 2). Rejects trailing bits that are not zero,
-/// so each value has one spelling.
+/// Decodes base64url without padding (RFC 7515, section 2). Rejects trailing bits that are not
+/// zero, so each value has one spelling.
 pub(crate) fn base64url(text: &str) -> Option<Vec<u8>> {
     BASE64URL_NOPAD.decode(text.as_bytes()).ok()
 }

@@ -10,7 +10,8 @@ use super::passwords::{Passwords, same};
 use super::scope::ROLES;
 use super::token::base64url;
 
-/// Fewer iterations give no protection. The runtime of Cloudflare supports at most 100,000.
+/// The permitted iterations of PBKDF2. Fewer give no protection; the runtime of Cloudflare supports
+/// at most 100,000.
 const ITERATIONS: std::ops::RangeInclusive<u32> = 10_000..=100_000;
 
 /// The users of a deployment.
@@ -53,7 +54,11 @@ impl Users {
     }
 
     /// Authenticates a user by `name:password` in base64. The time is the same for a name that is
-    /// not listed. Failures count for the name and the address of the request.
+    /// not listed. `from` is the address of the request, and its time in seconds since 1970.
+    /// Failures are counted by address and name.
+    ///
+    /// # Errors
+    /// 401 for a wrong name or password, 429 after too many failures.
     pub(super) async fn authenticate<K: AuthenticationHost>(
         &self,
         credentials: &str,
@@ -73,7 +78,7 @@ impl Users {
         let (name, password) = text.split_once(':').ok_or_else(refused)?;
         let listed = self.0.iter().find(|user| user.name == name);
         // For an unknown name a listed user's salt is used, so that the time reveals no names.
-        let measure = listed.or(self.0.first()).ok_or_else(refused)?;
+        let salted = listed.or(self.0.first()).ok_or_else(refused)?;
         if passwords.knows(name)
             && let Some(caller) = Self::known(listed, password, passwords, host).await
         {
@@ -88,10 +93,9 @@ impl Users {
         {
             return Ok(caller);
         }
-        let derived = host
-            .derive(password, &measure.salt, measure.iterations)
-            .await;
-        // The comparison of an unknown name happens too late to matter: nothing is listed for it.
+        let derived = host.derive(password, &salted.salt, salted.iterations).await;
+        // For an unknown name there is no hash to compare. The derivation above took most of the
+        // time.
         match listed.filter(|user| derived.is_some_and(|derived| same(&derived, &user.hash))) {
             Some(user) => {
                 if let Some(quick) = host.derive(password, &user.salt, 1).await {

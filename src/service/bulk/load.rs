@@ -8,9 +8,9 @@
 //!
 //! Each line is a contribution of its own: an error of one line does not affect the others. With
 //! the header `Idempotency-Key`, the key, the committal headers, the line number and the text of a
-//! line identify it, so an interrupted load can be sent again. A line that was written before gets status 200, and nothing
-//! is written. A line with another text that would write existing data is rejected with 409.
-//! `first` is the number of the first line.
+//! line identify it, so an interrupted load can be sent again. A line that was written before gets
+//! status 200, and nothing is written. A line with another text that would write existing data is
+//! rejected with 409. The parameter `first` is the number of the first line of the body.
 
 use super::super::auth::Subject;
 use super::super::call::Call;
@@ -47,8 +47,8 @@ struct Load<'a> {
     uuids: Option<LineUuids>,
     /// The EHRs of the lines so far.
     ehrs: HashMap<String, Rc<Ehr>>,
-    /// The target of the line in progress, as soon as it is known and the caller may write to it.
-    /// It is needed if the line has an error too.
+    /// The target of the line in progress, once it is known and the caller may write to it. A line
+    /// with an error needs it too, to look up an earlier commit of the line.
     target: Option<LineTarget>,
 }
 
@@ -175,8 +175,8 @@ impl<R: Repository> Service<R> {
         // Responses have the order of lines, so pending lines are answered first.
         self.flush(&mut load.lines).await;
         match (key, load.target.take()) {
-            // The line itself may have changed the object since, so its conditions may no longer
-            // hold.
+            // The line may have been written before. It has then changed the object itself, so its
+            // preconditions no longer hold.
             (Some(key), Some(target)) if failure.status == 409 => {
                 if let Err(ended) = load.lines.await_earlier_parts().await {
                     return load.lines.refuse(line.number, &ended);
@@ -205,8 +205,8 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// Reads and checks a line. `key` identifies it. The target of the load becomes that of the line
-    /// as soon as it is known.
+    /// Reads and checks a line. `key` identifies it. The target of the load becomes that of the
+    /// line as soon as it is known.
     async fn bulk_line(
         &self,
         call: &Call<'_>,
@@ -323,7 +323,9 @@ impl<R: Repository> Service<R> {
         })
     }
 
-    /// The EHR is not read: the database rejects the commit if there is none, or if it is not
+    /// Returns the change set of a line with a composition.
+    ///
+    /// The EHR is not read: the database rejects the commit if the EHR does not exist or is not
     /// modifiable.
     async fn bulk_composition(
         &self,
@@ -360,8 +362,8 @@ impl<R: Repository> Service<R> {
     }
 }
 
-/// Checks that the header `Idempotency-Key`, if it was sent, has a value. Without one a repeated load
-/// would be loaded twice, although the client has asked for the opposite.
+/// Checks that the header `Idempotency-Key`, if it was sent, has a value. Without one, a repeated
+/// load would be stored twice, which the client wants to prevent by the header.
 ///
 /// # Errors
 /// 400 for a blank value.

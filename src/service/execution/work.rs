@@ -5,11 +5,11 @@ use crate::service::error::Failure;
 
 /// The maximum number of EHRs on which a guide runs between two pauses: some milliseconds. A pause
 /// costs as much as some EHRs.
-const TOGETHER: usize = 128;
+const PAUSE_EHRS: usize = 128;
 
-/// The steps between two pauses, some tens of milliseconds. A guide with many bindings takes as
-/// long on one EHR as another on hundreds.
-const TURN: u64 = 200_000;
+/// The steps between two pauses: some tens of milliseconds. They bound the time too, because a
+/// guide with many bindings may take as long on one EHR as another guide on hundreds.
+const PAUSE_STEPS: u64 = 200_000;
 
 /// The work since the last pause.
 #[derive(Default)]
@@ -19,11 +19,11 @@ pub(super) struct StepCounter {
 }
 
 impl StepCounter {
-    /// Counts one EHR. Returns whether it is time for a pause.
+    /// Counts the steps of one EHR. Returns whether a pause is due, and begins again after one.
     pub fn is_over(&mut self, steps: u64) -> bool {
         self.ehrs += 1;
         self.steps = self.steps.saturating_add(steps);
-        let is_over = self.ehrs >= TOGETHER || self.steps >= TURN;
+        let is_over = self.ehrs >= PAUSE_EHRS || self.steps >= PAUSE_STEPS;
         if is_over {
             *self = StepCounter::default();
         }
@@ -40,7 +40,7 @@ pub(in crate::service) struct GuideWork {
     /// The steps that the call has left.
     left: u64,
     since_pause: u64,
-    /// The time at which the call has taken too long.
+    /// The time after which the call is ended, in microseconds since 1970.
     ends: i64,
 }
 
@@ -70,7 +70,7 @@ impl GuideWork {
             return Err(too_many_steps());
         }
         self.since_pause = self.since_pause.saturating_add(steps);
-        if self.since_pause >= TURN {
+        if self.since_pause >= PAUSE_STEPS {
             self.since_pause = 0;
             if call.clock() > self.ends {
                 return Err(too_long());

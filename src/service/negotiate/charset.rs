@@ -59,8 +59,8 @@ impl Charset {
         }
     }
 
-    /// Returns the encoding that the first bytes of an XML document show (XML 1.0, appendix F): that
-    /// of `<` in UTF-16, or of the declaration.
+    /// Returns the encoding that the first bytes of an XML document show (XML 1.0, appendix F):
+    /// that of `<` in UTF-16, or of the declaration.
     fn from_declaration(body: &[u8]) -> Result<Option<Charset>, Failure> {
         match body {
             [0, b'<', ..] => return Ok(Some(Charset::Utf16Be)),
@@ -80,7 +80,8 @@ impl Charset {
 
 /// Returns a text of ISO 8859-1, whose bytes are the code points of its characters.
 fn latin1(body: &[u8]) -> Result<String, Failure> {
-    // Control characters. No client sends them: another encoding has letters or quotation marks there.
+    // Control characters. No client sends them: another encoding has letters or quotation marks
+    // there.
     match body.iter().position(|b| matches!(b, 0x80..=0x9F)) {
         Some(at) => Err(undecodable("ISO-8859-1", at)),
         None => Ok(body.iter().map(|b| char::from(*b)).collect()),

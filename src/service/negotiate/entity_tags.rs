@@ -1,4 +1,5 @@
-//! Entity tags and the preconditions of a request that name them (RFC 9110, sections 8.8.3 and 13.1).
+//! Entity tags and the preconditions of a request that name them (RFC 9110, sections 8.8.3 and
+//! 13.1).
 
 use super::super::Request;
 use super::super::error::Failure;

@@ -27,7 +27,9 @@ pub(super) struct Kind {
 }
 
 const JSON: &[&str] = &["application/json"];
+/// Media types of a document of the Reference Model.
 const RM: &[&str] = &["application/json", "application/xml"];
+/// Media types of a COMPOSITION.
 const FORMS: &[&str] = &[
     "application/json",
     "application/xml",
@@ -36,10 +38,14 @@ const FORMS: &[&str] = &[
     FLAT_OLD,
     STRUCTURED_OLD,
 ];
+/// Media types of an operational template of ADL 1.4 or 2.
 const XML: &[&str] = &["application/xml", "text/plain"];
+/// Media types of a query or a guide.
 const TEXT: &[&str] = &["application/json", "text/plain"];
 const NDJSON: &[&str] = &["application/x-ndjson"];
+/// The media types of no body.
 const NONE: &[&str] = &[];
+/// Headers of a creation.
 const COMMITTAL: &[&str] = &[
     "Prefer",
     "openEHR-VERSION.lifecycle_state",
@@ -47,6 +53,7 @@ const COMMITTAL: &[&str] = &[
     "openEHR-AUDIT_DETAILS.description",
     "openEHR-AUDIT_DETAILS.committer",
 ];
+/// Headers of a bulk load.
 const BULK: &[&str] = &[
     "Idempotency-Key",
     "openEHR-VERSION.lifecycle_state",
@@ -54,6 +61,7 @@ const BULK: &[&str] = &[
     "openEHR-AUDIT_DETAILS.description",
     "openEHR-AUDIT_DETAILS.committer",
 ];
+/// Headers of an update and a deletion.
 const CHANGE: &[&str] = &[
     "If-Match",
     "Prefer",
@@ -62,7 +70,9 @@ const CHANGE: &[&str] = &[
     "openEHR-AUDIT_DETAILS.description",
     "openEHR-AUDIT_DETAILS.committer",
 ];
+/// Headers of a read with an entity tag.
 const CACHED: &[&str] = &["If-None-Match"];
+/// Headers of a query.
 const ASKED: &[&str] = &["openEHR-EHR-id", "If-None-Match"];
 
 impl Kind {

@@ -74,9 +74,9 @@ struct ComparedUid {
 const STORED_UIDS: &str = "SELECT c/uid/value FROM EHR e CONTAINS VERSION v[ALL_VERSIONS] CONTAINS COMPOSITION c WHERE c/uid/value matches {$uids}";
 
 impl<R: Repository> Service<R> {
-    /// Rejects a condition `c/uid/value = …` or `c/uid/value != …` of a COMPOSITION with a text that
-    /// is no uid, and equality with the uid of another system that no stored version has. Of other
-    /// systems, the repository has imported versions only.
+    /// Rejects a condition `c/uid/value = …` or `c/uid/value != …` of a COMPOSITION with a text
+    /// that is no uid, and equality with the uid of another system that no stored version has. Of
+    /// other systems, the repository has imported versions only.
     ///
     /// A query with uids of other systems costs one more scan, of the EHRs that it reads.
     ///

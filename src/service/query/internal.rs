@@ -19,7 +19,8 @@ pub(crate) trait RowVisitor {
     /// Receives a row of a query, by its number.
     fn row(&mut self, query: usize, row: &[RowValue<'_>]);
 
-    /// Forgets all rows, because they come again: a part of a segment was absent that they need.
+    /// Discards all rows, because they are sent again: a part of a segment that they need was
+    /// absent.
     fn restart(&mut self);
 }
 
@@ -44,8 +45,8 @@ impl EhrSelection<'_> {
 
 impl<R: Repository> Service<R> {
     /// Runs internal queries, such as those of a guide, over one scan, and passes each row to
-    /// `visitor`. Returns the named EHRs that do not exist. An error has the number of the query that
-    /// failed.
+    /// `visitor`. Returns the named EHRs that do not exist. An error has the number of the query
+    /// that failed.
     pub(crate) async fn each_row(
         &self,
         call: &Call<'_>,
@@ -77,7 +78,7 @@ impl<R: Repository> Service<R> {
             runs: begin(),
             begin: &begin,
             at: 0,
-            goes_on: false,
+            needs_more: false,
             work: 0,
             most: budget.work,
             missing: &mut missing,
@@ -173,7 +174,7 @@ struct EachRow<'r, 'c, 'a, 'v> {
     /// The query that reads the present batch.
     at: usize,
     /// Whether an earlier query needs more batches.
-    goes_on: bool,
+    needs_more: bool,
     /// The work of all queries together, and its maximum.
     work: u64,
     most: u64,
@@ -200,7 +201,7 @@ impl EachRow<'_, '_, '_, '_> {
             }
             match progress {
                 Progress::Paused => return Progress::Paused,
-                Progress::More => self.goes_on = true,
+                Progress::More => self.needs_more = true,
                 // The queries behind this one may need more batches.
                 Progress::Enough => {}
             }
@@ -212,8 +213,8 @@ impl EachRow<'_, '_, '_, '_> {
             }
         }
         self.at = 0;
-        let goes_on = std::mem::take(&mut self.goes_on) || self.runs.is_empty();
-        if goes_on {
+        let needs_more = std::mem::take(&mut self.needs_more) || self.runs.is_empty();
+        if needs_more {
             Progress::More
         } else {
             Progress::Enough
@@ -243,7 +244,7 @@ impl BatchSink for EachRow<'_, '_, '_, '_> {
     fn restart(&mut self) -> bool {
         // The EHRs that were met exist, however often their documents are sent.
         self.runs = (self.begin)();
-        (self.at, self.goes_on, self.work) = (0, false, 0);
+        (self.at, self.needs_more, self.work) = (0, false, 0);
         self.visitor.restart();
         self.reading.restart()
     }

@@ -23,11 +23,12 @@ const FIRST_ROWS: u64 = 2_000;
 /// The rows of a part for each row of the part before.
 const GROWTH: u64 = 5;
 
-/// The most rows of a part.
+/// The maximum rows of a part.
 const MAX_PART_ROWS: u64 = 50_000;
 
-/// The share of the largest result that the texts of a part have at most, unless it is one row.
-/// Texts grow when they are written, and the next part may have longer rows than this one.
+/// The texts of a part have at most the limit of a result divided by this number, unless the part
+/// is one row. Texts grow when they are written, and the next part may have longer rows than this
+/// one.
 const SHARE: usize = 4;
 
 impl RowPart {

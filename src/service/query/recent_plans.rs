@@ -1,5 +1,5 @@
-//! Plans of recent queries. A run leaves in its plan what it found out about the layouts of the
-//! data, so the next run of an equal query spends no time on that.
+//! Plans of recent queries. A plan caches results about the layouts of the data (`PlanCache`),
+//! which the next run of an equal query uses.
 
 use crate::aql::query::Query;
 use crate::aql::{self, Plan};
@@ -8,14 +8,14 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// The most plans that are kept. The one that was not used for the longest time gives way.
+/// The maximum number of kept plans. The least recently used one is removed first.
 const MAX_PLANS: usize = 16;
 
-/// The most layouts about which a kept plan has results: about a megabyte of memory.
+/// The maximum number of layouts about which a kept plan has results: about a megabyte of memory.
 const MAX_LAYOUTS: usize = 2_048;
 
-/// Plans of recent queries on the population, the last used one first. Queries of one EHR are as
-/// many as EHRs, so they are not kept.
+/// Plans of recent queries on the population, the last used one first. Plans of queries on one EHR
+/// are not kept, because there may be as many as EHRs.
 #[derive(Default)]
 pub(in crate::service) struct RecentPlans(RefCell<VecDeque<Rc<Plan>>>);
 

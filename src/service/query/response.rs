@@ -199,8 +199,8 @@ async fn reserve(
 /// text would take twice as much memory.
 fn bytes_of_rest(written: usize, rows: usize, all: usize, limit: usize) -> usize {
     // On 32 bits the product would overflow `usize`.
-    let foretold = (written as u64).saturating_mul(all as u64) / rows.max(1) as u64;
-    let room = usize::try_from(foretold)
+    let projected = (written as u64).saturating_mul(all as u64) / rows.max(1) as u64;
+    let room = usize::try_from(projected)
         .unwrap_or(limit)
         .min(limit)
         .saturating_sub(written);

@@ -1,8 +1,8 @@
 //! The response to a query as a table of Arrow or Parquet.
 //!
 //! A page is observed and written in steps with pauses. A result with more rows than a page is read
-//! twice, part by part: the first pass finds the types of its columns, and the second one writes it.
-//! Both show the same state, and hold one part and one row group.
+//! twice, part by part: the first pass finds the types of its columns, and the second one writes
+//! it. Both show the same state, and hold one part and one row group.
 
 use super::super::Service;
 use super::super::call::Call;
@@ -21,8 +21,8 @@ const STEP_ROWS: usize = 2_048;
 /// The bytes of texts that are observed or written between two pauses.
 const STEP_BYTES: usize = 1 << 20;
 
-/// The copies of a text that writing it into a table makes at a time: in a builder, in an array, and in
-/// the encoded bytes.
+/// The number of copies of a text in memory while it is written into a table: in a builder, in an
+/// array, and in the encoded bytes.
 const COPIES: usize = 3;
 
 /// A table to be written: the query, its result, and the form.
@@ -181,8 +181,8 @@ async fn observe(call: &Call<'_>, answer: &QueryResult, types: &mut ColumnTypes)
     }
 }
 
-/// Returns the end of a step that begins with a row, and the bytes of its texts. A step has a row at
-/// least; a row of long texts is a step of its own.
+/// Returns the end of a step that begins with a row, and the bytes of its texts. A step has a row
+/// at least; a row of long texts is a step of its own.
 fn end_of_step(result: &ResultSet, from: usize) -> (usize, usize) {
     let most = from.saturating_add(STEP_ROWS).min(result.len());
     let mut bytes = 0_usize;

@@ -1,9 +1,9 @@
 //! Parties of an import keep their classes.
 //!
-//! The kind of an object does not determine the class of a party, so the database cannot check it. A
-//! version of a party has the class of the versions before it: in the database, in an earlier line
-//! or in its own. The lines of a transaction wait in a queue, so that the objects that they follow
-//! are read together before the first of them is checked.
+//! The kind of an object does not determine the class of a party, so the database cannot check it.
+//! A version of a party has the class of the versions before it: in the database, in an earlier
+//! line or in its own. The lines of a transaction wait in a queue, so that the objects that they
+//! follow are read together before the first of them is checked.
 
 use super::super::Service;
 use super::super::bulk::{LineIdentity, Lines, ReadyLine, SentLine};
