@@ -26,7 +26,8 @@ pub(crate) struct KeptProperties {
     /// COMPOSITION.archetype_details.template_id.value
     pub(crate) template_id: Option<String>,
     /// COMPOSITION.archetype_node_id, by the invariant `Archetype_node_id_valid` of
-    /// VERSIONED_COMPOSITION (RM EHR IM). `None` for other classes, and in rows of earlier releases.
+    /// VERSIONED_COMPOSITION (RM EHR IM). `None` for other classes, and in rows of earlier
+    /// releases.
     pub(crate) archetype_node_id: Option<String>,
     /// COMPOSITION.is_persistent(), by the invariant `Persistent_valid` of VERSIONED_COMPOSITION.
     /// `None` for other classes, without a category, and in rows of earlier releases.

@@ -134,7 +134,7 @@ impl fmt::Display for StoreError {
             StoreError::TemplateInUse => f.write_str("stored compositions use this template: remove them first"),
             StoreError::SnapshotGone => f.write_str("something that the snapshot shows was physically deleted, or an EHR of it is not queryable any more: ask for the first page again"),
             StoreError::NoSuchSnapshot => f.write_str("the snapshot is not one of this repository: ask for the first page again"),
-            StoreError::Unavailable(why) => write!(f, "the storage does not answer as it should: {why}"),
+            StoreError::Unavailable(why) => write!(f, "the storage is not available: {why}"),
             StoreError::Corrupt { uid, .. } => {
                 write!(f, "what is stored as {uid} is not what was committed: the database was altered, or is damaged")
             }

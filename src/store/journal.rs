@@ -65,8 +65,8 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// A journal that goes on after a checkpoint. A checkpoint has no layouts by number, so their
-    /// numbers begin again.
+    /// Creates a journal that continues after a checkpoint. A checkpoint has no layouts by number,
+    /// so their numbers begin again.
     pub(super) fn after_checkpoint() -> Journal {
         Journal {
             is_anew: true,
@@ -82,7 +82,8 @@ impl Journal {
         }
         let mut line = String::new();
         if std::mem::take(&mut self.is_anew) {
-            // For who reads the lines before the checkpoint too.
+            // A reader of all lines since the first one has numbered the layouts before the
+            // checkpoint.
             line.push_str(ANEW);
             line.push(RECORD);
         }
@@ -255,8 +256,8 @@ impl Journal {
             "tags" => Change::Tags(fields.string()?, read_tags(&mut fields)?),
             "remove" => Change::RemoveObjects(fields.string()?, vec![fields.string()?]),
             "remove-ehr" => Change::RemoveEhr(fields.string()?),
-            // Records of later releases are an error: a change that is skipped would make all later
-            // ones wrong.
+            // Unknown records, such as those of later releases, are an error: without the skipped
+            // change, all later changes would be wrong.
             "define" => Change::Define(fields.definition_kind()?, read_definition(&mut fields)?),
             "undefine" => Change::Undefine(
                 fields.definition_kind()?,
@@ -283,7 +284,7 @@ impl Journal {
             versions: Vec::new(),
             status,
             access: None,
-            // They were checked when the journal was written.
+            // The preconditions were checked when the journal was written.
             preconditions: Preconditions::default(),
             idempotency: None,
         };
@@ -358,6 +359,7 @@ fn read_new_ehr(fields: &mut Fields<'_>, ehr_id: &str) -> Result<Option<Ehr>, St
     }))
 }
 
+/// Appends a field and its separator; an empty field for `None`.
 fn put(out: &mut String, field: Option<&str>) {
     out.push(FIELD);
     let Some(text) = field else { return };

@@ -173,7 +173,8 @@ impl LogStore for MemoryLog {
         Ok(self.select(filter))
     }
 
-    /// Nothing else removes records here, so [`LogStore::expire`] relies on its own time.
+    /// Does nothing: only [`LogStore::expire`] removes records here, and its caller knows the
+    /// retention.
     async fn keep_for(&self, _days: u32) -> Result<(), StoreError> {
         Ok(())
     }

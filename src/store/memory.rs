@@ -21,7 +21,7 @@ use index::StoredContribution;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-/// EHRs, versions and definitions in memory. All documents are rows of one batch that lasts.
+/// A repository in memory. All documents are rows of one batch, which grows with each commit.
 #[derive(Default)]
 pub struct Memory {
     state: RefCell<State>,
@@ -123,8 +123,8 @@ impl Memory {
         }
     }
 
-    /// Returns why a part of the checkpoint could not be read. The repository must not be used
-    /// after that.
+    /// Returns the reason for which a part of the checkpoint could not be read; `None` if none
+    /// failed. After a failure, the repository must not be used.
     pub fn failure(&self) -> Option<String> {
         self.state.borrow().batch.failure().map(str::to_owned)
     }
@@ -133,8 +133,8 @@ impl Memory {
     /// in their order.
     ///
     /// # Errors
-    /// A message if a line is broken or does not fit the state. The repository must not be used
-    /// after that.
+    /// A message if a line cannot be read, or contradicts the state. After an error, the repository
+    /// must not be used.
     pub fn repeat(&self, lines: &str) -> Result<(), String> {
         let journal = self
             .journal
@@ -150,7 +150,8 @@ impl Memory {
     fn check_and_apply(&self, change: Change) -> Result<(), String> {
         let mut state = self.state.borrow_mut();
         if let Change::Commit(commit) = &change {
-            // An earlier release may have written what is refused today, so it is accepted.
+            // Only the order of versions is checked: an earlier release may have accepted changes
+            // that this one refuses.
             state
                 .check_order(commit)
                 .map_err(|why| format!("the journal does not fit: {why}"))?;

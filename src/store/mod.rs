@@ -25,7 +25,7 @@ fn by_name(a: &Definition, b: &Definition) -> Ordering {
     in_lists((&a.name, &a.version), (&b.name, &b.version))
 }
 
-/// The same order by name and version alone.
+/// Orders definitions like [`by_name`], by their names and versions.
 pub(crate) fn in_lists(a: (&str, &str), b: (&str, &str)) -> Ordering {
     let version = |(_, version): (&str, &str)| semver::Version::parse(version).ok();
     a.0.cmp(b.0)

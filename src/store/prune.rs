@@ -20,7 +20,8 @@ pub(crate) fn archetypes_of(layout: &Layout) -> Option<Vec<&str>> {
     }
 }
 
-/// Returns false only if the layouts rule out that a document contributes a row.
+/// Returns whether a document may contribute a row to a scan, as far as its kind and its archetypes
+/// show. `archetypes` is `None` if its layouts do not determine them.
 pub(crate) fn may_match(scan: &Scan, kind: ObjectKind, archetypes: Option<&[String]>) -> bool {
     let holds = |group: &ArchetypeGroup| {
         // Without known archetypes nothing is ruled out.

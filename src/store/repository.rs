@@ -32,7 +32,7 @@ pub struct Ehr {
 }
 
 impl Ehr {
-    /// Returns the values of its EHR_STATUS that the EHR has too.
+    /// Returns the values that the EHR has from its EHR_STATUS.
     pub(crate) fn flags(&self) -> EhrFlags {
         EhrFlags {
             subject: self.subject.clone(),
@@ -177,7 +177,7 @@ impl BoundedVersion {
 }
 
 impl VersionMetadata {
-    /// VERSIONED_OBJECT.uid.value.
+    /// Returns VERSIONED_OBJECT.uid.value: the part of the version uid before `::`.
     pub fn object_id(&self) -> &str {
         self.version_uid.split("::").next().unwrap_or_default()
     }
@@ -213,7 +213,7 @@ pub enum Extent {
 /// A contribution as it was committed, with its versions.
 #[derive(Clone, Debug)]
 pub struct Contribution {
-    /// The EHR that was written to; empty for demographic parties.
+    /// The EHR of the versions; empty for demographic parties.
     pub ehr_id: String,
     /// CONTRIBUTION.uid.value.
     pub uid: String,
@@ -235,7 +235,7 @@ impl Version {
 pub struct Commit {
     /// The EHR to create first; `None` if it exists.
     pub new_ehr: Option<Ehr>,
-    /// The EHR that is written to; empty for demographic parties.
+    /// The EHR of the versions; empty for demographic parties.
     pub ehr_id: String,
     /// CONTRIBUTION.uid.value.
     pub contribution_uid: String,
@@ -252,9 +252,9 @@ pub struct Commit {
     pub access: Option<AccessRecord>,
     /// The state that the author of the commit relies on.
     pub preconditions: Preconditions,
-    /// Identifies the bulk line of this commit: the same text under the same key has the same value.
-    /// It is empty if the uid of the contribution identifies the line, and `None` for a commit that
-    /// is no line with a key.
+    /// Identifies the line of a bulk load that this commit writes: the same line under the same
+    /// idempotency key has the same value. The text is empty if the uid of the contribution has
+    /// this value, and `None` for all other commits.
     pub idempotency: Option<String>,
 }
 
@@ -318,7 +318,7 @@ pub struct VerifiedVersion {
 }
 
 impl TemplateState {
-    /// Creates the state of a template with these definitions.
+    /// Returns the state of a template with these definitions.
     pub fn of<'d>(
         template: &str,
         stored: impl IntoIterator<Item = &'d Definition>,
@@ -485,8 +485,8 @@ pub(super) fn state_to_read(
     }
 }
 
-/// A future of commits that precede others: true once they are written, false if those that follow
-/// must not be.
+/// A future of the commits that must precede others: true once they are written, false if the
+/// others must not be written.
 pub type EarlierCommits = Pin<Box<dyn Future<Output = bool>>>;
 
 /// Returns the outcomes of commits that must not be written.
@@ -511,8 +511,9 @@ pub trait Repository {
     /// Commits change sets in order. Each has its own outcome.
     async fn commit_all(&self, commits: Vec<Commit>) -> Vec<Result<(), StoreError>>;
 
-    /// Commits like [`Repository::commit_all`], after other commits. Work that does not depend on
-    /// them may be done before. If `earlier` resolves to false, nothing is written.
+    /// Commits like [`Repository::commit_all`], once `earlier` resolves to true. Work that does not
+    /// depend on the earlier commits may be done before. If `earlier` resolves to false, nothing is
+    /// written.
     async fn commit_all_after(
         &self,
         commits: Vec<Commit>,
@@ -525,7 +526,11 @@ pub trait Repository {
     }
 
     /// Returns contributions in commit order, of one EHR, or of all EHRs and the demographic
-    /// service: at most `limit` after the one with the uid `after`, and at most [`MAX_PAGE_BYTES`].
+    /// service: at most `limit` behind the one with the uid `after`, and at most
+    /// [`MAX_PAGE_BYTES`], but at least one.
+    ///
+    /// # Errors
+    /// [`StoreError::NoSuchContribution`] if the contribution `after` does not exist.
     async fn contributions(
         &self,
         ehr_id: Option<&str>,
@@ -571,9 +576,10 @@ pub trait Repository {
         most: usize,
     ) -> Result<Option<BoundedVersion>, StoreError>;
 
-    /// Returns the latest version of each of these objects of this EHR, and of a deleted object also
-    /// the last version with data, in any order. A document with more than `most` bytes is not read.
-    /// Objects that do not exist have no version. Implementations use one round trip if they can.
+    /// Returns the latest version of each of these objects of this EHR, and of a deleted object
+    /// also the last version with data, in any order. A document with more than `most` bytes is not
+    /// read. Objects that do not exist have no version. Implementations use one round trip if they
+    /// can.
     async fn latest_versions(
         &self,
         ehr_id: &str,
@@ -658,8 +664,11 @@ pub trait Repository {
         after: Option<&str>,
     ) -> Result<ListPage<TagList>, StoreError>;
 
-    /// Sends the documents of a scan in commit order (with `whole_ehrs`: grouped by EHR in creation
-    /// order; of several named EHRs: in commit order within each), until the sink has enough. Returns the state that they belong to.
+    /// Sends the documents of a scan to a sink until it has enough. Returns the state that they
+    /// belong to.
+    ///
+    /// The order is that of commits. With `whole_ehrs`, documents are grouped by EHR in the order
+    /// of creation. Of several named EHRs, only the documents of each are in commit order.
     ///
     /// # Errors
     /// [`StoreError::SnapshotGone`] and [`StoreError::NoSuchSnapshot`], before anything is sent.
@@ -722,8 +731,10 @@ pub trait Repository {
         version: &str,
     ) -> Result<Option<Definition>, StoreError>;
 
-    /// Removes a definition. Returns false if it does not exist. A template that a stored version
-    /// names is not removed.
+    /// Removes a definition. Returns false if it does not exist.
+    ///
+    /// # Errors
+    /// [`StoreError::TemplateInUse`] for a template that a stored version names.
     async fn undefine(
         &self,
         kind: DefinitionKind,

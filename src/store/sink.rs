@@ -24,8 +24,8 @@ pub trait BatchSink {
         false
     }
 
-    /// Consumes a step of a segment for a scan that names EHRs, like [`BatchSink::take`]. `ehrs` are
-    /// the numbers in the segment of the named EHRs, ascending: a segment has no index of ids.
+    /// Consumes a step of a segment for a scan that names EHRs, like [`BatchSink::take`]. `ehrs`
+    /// are the numbers in the segment of the named EHRs, ascending: a segment has no index of ids.
     fn take_among(&mut self, segment: &Batch, ehrs: &[u32]) -> Progress {
         let _ = (segment, ehrs);
         Progress::Enough
@@ -68,7 +68,7 @@ pub trait BatchSink {
     }
 }
 
-/// The data that a scan read from a database and a blob store.
+/// Counts of the data that a scan read from a database and a blob store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ScanReads {
     /// Segments whose documents were evaluated.

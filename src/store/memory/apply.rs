@@ -59,7 +59,7 @@ impl State {
         );
     }
 
-    /// Removes all data. The log is not part of them.
+    /// Removes all data. The access log is not part of them.
     fn reset(&mut self) {
         self.history.remove_all();
         let (history, log) = (
@@ -81,7 +81,8 @@ impl State {
             self.create(ehr);
         }
         if let Some(flags) = commit.status {
-            // Before the versions: nothing below reads the flags, and the check is done.
+            // Before the versions are stored, because `flag` takes the next ordinal as that of the
+            // first version with the new flags.
             self.flag(&commit.ehr_id, flags)?;
         }
         let owner = self.owner(&commit.ehr_id);
@@ -117,10 +118,12 @@ impl State {
         Ok(())
     }
 
+    /// Adds a contribution and its uid to the index.
     fn contribute(&mut self, stored: StoredContribution) {
         let number = self.contributions.len() as u32;
         self.contributions.push(stored);
-        // Taken out, because the index calls back into the state for the text of a number.
+        // Taken out of the state, because the index calls a method of the state for the text of a
+        // number.
         let mut uids = std::mem::take(&mut self.contribution_uids);
         uids.put(number, |number| self.uid_of(number));
         self.contribution_uids = uids;
@@ -150,6 +153,7 @@ impl State {
         self.ehrs.len() - 1
     }
 
+    /// Adds an EHR to the batch and the indexes.
     fn create(&mut self, ehr: Ehr) {
         let in_batch = self.batch.add_ehr(row_of(&ehr));
         let (id, subject) = (ehr.ehr_id.clone(), ehr.subject.clone());
@@ -165,6 +169,8 @@ impl State {
             .extend(subject.map(|subject| (subject, index)));
     }
 
+    /// Sets the flags and the subject of an EHR. Called before the versions of the commit are
+    /// stored.
     fn flag(&mut self, ehr_id: &str, flags: EhrFlags) -> Result<(), StoreError> {
         let index = self.ehr_ids.get(ehr_id).copied();
         let record = index.and_then(|index| Some((index, self.ehrs.get_mut(index)?)));
@@ -180,7 +186,8 @@ impl State {
         }
         if ehr.is_queryable != flags.is_queryable {
             self.history
-                // The next version is the EHR_STATUS with the new value.
+                // The old value was valid before the first version of this commit, which has the
+                // next ordinal.
                 .record_queryable(ehr_id, self.ordinal + 1, ehr.is_queryable);
         }
         (ehr.subject, ehr.is_queryable, ehr.is_modifiable) =
@@ -199,6 +206,7 @@ impl State {
         }
     }
 
+    /// Adds a version to the batch and the indexes. `ordinal` is its position among all versions.
     fn store(&mut self, owner: u32, ordinal: u64, version: Version) {
         let before = self.newest(&version.object_id);
         before

@@ -26,7 +26,7 @@ impl State {
     /// Checks that the versions of a commit from a journal follow the stored ones. All later reads
     /// rely on this.
     pub(super) fn check_order(&self, commit: &Commit) -> Result<(), StoreError> {
-        // The rules of `check` that are absent here were checked when the journal was written.
+        // The other rules of `check` were checked when the journal was written.
         self.check_owner(commit)?;
         self.check_new(commit)?;
         self.check_indexes(commit)

@@ -20,8 +20,8 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// The first bytes of a head. The last one is the version of the form: a later release reads those
-/// of all earlier ones, because a checkpoint may be the only copy of its data.
+/// The first bytes of a head. The last of them is the version of the format. A later release reads
+/// all earlier versions, because a checkpoint may be the only copy of its data.
 const MAGIC: [u8; 4] = *b"AQC\x01";
 
 /// The state as the head of a checkpoint has it.
@@ -32,7 +32,8 @@ struct StoredState {
     /// another.
     owners: Vec<u32>,
     documents: Vec<u32>,
-    /// Uid and document of contributions that have their own, by number.
+    /// Uid and document of contributions whose uid and document are not derived from their
+    /// versions, by number.
     own: Vec<(u32, (String, String))>,
     contribution_uids: Region,
     objects: Region,
@@ -40,7 +41,7 @@ struct StoredState {
     object_count: u32,
     idempotency: Vec<(String, String)>,
     tags: Vec<StoredTags>,
-    /// Documents that follow another version, with that.
+    /// Pairs of a document and the document of its preceding version.
     before: Vec<(u32, u32)>,
     explicit: Vec<(u32, ExplicitVersion)>,
     definitions: Vec<StoredDefinition>,

@@ -4,8 +4,8 @@
 //! A change set and its record are one transaction, so the record is first written into the
 //! database of the documents (table `access_log` of `migrations/`, which held the complete log in
 //! earlier releases). It is moved to the log's own database (`migrations-log/`) when the log is
-//! read, by the nightly maintenance, and after [`QUEUE_LIMIT`] change sets. A record is removed from the
-//! queue after it was added to the log. Its key prevents that it is added twice.
+//! read, by the nightly maintenance, and after [`QUEUE_LIMIT`] change sets. A record is removed
+//! from the queue after it was added to the log. Its key prevents that it is added twice.
 
 use super::SqlRepository;
 use super::rows::{Cell, CollectedRows, Insert};
@@ -47,9 +47,9 @@ const APPEND_REFUSED: &str = append!(
     "(SELECT count(*) FROM (SELECT 1 FROM access_log WHERE refused IS NOT NULL AND time >= ?2 LIMIT ?3)) < ?3",
     " RETURNING id"
 );
-/// In the order of time: a record that was moved here has a higher number than later ones that were
-/// added directly. `?1` is the number of the record before the page. A record that has expired
-/// sorts before all others.
+/// Reads records in the order of time. The order of their numbers is another one: a record that was
+/// moved here has a higher number than later ones that were added directly. `?1` is the number of
+/// the record before the page. If that record has expired, the page is the first one.
 const READ: &str = "SELECT id, time, who, issuer, operation, object, ehr_id, query, status, request_id, refused FROM access_log
     WHERE (time, id) > (SELECT coalesce(max(time), ''), coalesce(max(id), 0) FROM access_log WHERE id = ?1)
       AND time >= ?2 AND time < ?3 AND (?4 IS NULL OR ehr_id = ?4) AND (?5 IS NULL OR who = ?5) ORDER BY time, id LIMIT ?6";
@@ -57,11 +57,12 @@ const KEEP_FOR: &str = "UPDATE retention SET days = ?1 WHERE days <> ?1";
 /// Records are approximately in the order of their times, so only the first ones are compared.
 const EXPIRE: &str = "DELETE FROM access_log WHERE id IN (SELECT id FROM access_log ORDER BY id LIMIT ?2) AND time < ?1
     AND time < (SELECT strftime('%Y-%m-%dT%H:%M:%f', 'now', '-' || days || ' days') FROM retention) RETURNING id";
-/// A text after every time: the text form sorts as time does.
+/// A text that sorts behind the text form of every time.
 const NEVER: &str = "~";
 
-/// Records that are moved in one step, and the maximum number of steps of a move.
+/// Records that are moved in one step.
 const STEP: u64 = 1_000;
+/// The maximum number of steps of a move.
 const MAX_STEPS: usize = 100;
 /// The number of queued records after which an instance moves them.
 const QUEUE_LIMIT: u64 = 5_000;
@@ -166,7 +167,7 @@ impl<S: Sql> SqlRepository<S> {
         self.log()?.read(filter).await
     }
 
-    /// Moves the records of change sets to the log, in steps until the queue is empty.
+    /// Moves the records of change sets to the log, in at most [`MAX_STEPS`] steps.
     async fn move_log(&self) -> Result<(), StoreError> {
         for _ in 0..MAX_STEPS {
             let rows = self.rows(Statement::new(WAITING).bind(STEP)).await?;
@@ -208,10 +209,10 @@ impl<S: Sql> SqlRepository<S> {
         }
     }
 
-    /// Does the maintenance of a night: refreshes statistics of the query planner, removes layouts
+    /// Does the nightly maintenance: refreshes statistics of the query planner, removes layouts
     /// that no document uses, and moves the records of change sets to the access log. Then removes,
     /// in at most `steps` steps, records of the log from before a time that are older than `days`.
-    /// A failure does not prevent the other steps.
+    /// A failed step does not prevent the others.
     ///
     /// # Errors
     /// The first failure.

@@ -7,7 +7,7 @@
 
 use super::SqlRepository;
 use super::checksum::{StoredDocument, is_former_checksum};
-use super::chunked::{ChunkedText, full_piece, joined_chunks};
+use super::chunked::{ChunkedText, full_chunk, joined_chunks};
 use super::value::{Fields, Row, Sql, Statement, json_list, kind_of, unexpected};
 use super::verified::VerifiedVersions;
 use crate::document::{JsonPattern, Layout, LayoutStore, NothingKnown, ObjectKind, Packed, pack};
@@ -35,7 +35,7 @@ const LAYOUT_CHUNKS: &str = concat!(
     "SELECT owner, body FROM chunk
     WHERE owner IN (SELECT 's/' || digest FROM shape WHERE id IN (SELECT value FROM json_each(?1))
       AND octet_length(skeleton) >= ",
-    full_piece!(),
+    full_chunk!(),
     ") ORDER BY owner, part"
 );
 const LAYOUT_IDS: &str =
@@ -51,8 +51,9 @@ const ADD_LAYOUT: &str =
 /// not affect it.
 pub struct LayoutCatalog {
     max_bytes: usize,
-    read: RefCell<Known>,
-    /// The form of the CONTRIBUTION that was packed last. The next ones often have the same form.
+    read: RefCell<KnownLayouts>,
+    /// The pattern of the CONTRIBUTION that was packed last. The next ones often have the same
+    /// pattern.
     last: RefCell<Option<JsonPattern>>,
     /// Versions that were written or read last.
     pub(super) verified: VerifiedVersions,
@@ -65,7 +66,7 @@ impl Default for LayoutCatalog {
 }
 
 #[derive(Default)]
-struct Known {
+struct KnownLayouts {
     layouts: LayoutStore,
     by_id: HashMap<u64, Arc<Layout>>,
     ids: HashMap<String, u64>,
@@ -94,7 +95,7 @@ pub(super) struct MatchingProfiles {
     pub(super) known_to: u64,
 }
 
-/// The layouts that an operation reads with, by id.
+/// The layouts that an operation needs for reading documents, by id.
 pub(super) struct LoadedLayouts(HashMap<u64, Arc<Layout>>);
 
 impl LoadedLayouts {
@@ -147,8 +148,8 @@ impl EncodedDocument {
     }
 }
 
-/// The ids of the layouts that an operation writes with, by the address of the layout. The
-/// operation holds the layouts meanwhile, so the addresses stay valid.
+/// The ids of the layouts that an operation needs for writing documents, by the address of the
+/// layout. The operation holds the layouts meanwhile, so the addresses stay valid.
 pub(super) struct LayoutIds(HashMap<*const Layout, u64>);
 
 impl LayoutIds {
@@ -181,8 +182,8 @@ impl LayoutIds {
     }
 }
 
-/// Makes profiles. Reads each layout once, and each list of layouts: the documents of a load have few
-/// of them.
+/// Makes profiles. Reads each layout once, and each list of layouts: the documents of a load have
+/// few of them.
 #[derive(Default)]
 pub(super) struct ProfileBuilder<'s> {
     archetypes: HashMap<*const Layout, Option<Vec<&'s str>>>,
@@ -288,7 +289,8 @@ impl LayoutCatalog {
         }
         let tree = json::read(text, Cls::CONTRIBUTION).ok()?;
         let packed = pack(tree.root()?, &NothingKnown, &self.read.borrow().layouts);
-        // Digits and order of a CONTRIBUTION must survive; if they do not, its JSON is stored.
+        // A CONTRIBUTION must unpack to the same text, with the order of its members and the digits
+        // of its numbers. Otherwise its JSON is stored.
         if packed.to_json() != text {
             return None;
         }
@@ -335,7 +337,7 @@ pub(super) fn generation_of() -> Statement {
     Statement::new(GENERATION)
 }
 
-impl Known {
+impl KnownLayouts {
     /// Reads the rows of [`generation_of`], and forgets ids of another generation. Returns whether
     /// ids of the same batch may be used for writing.
     fn learn(&mut self, rows: Vec<Row>) -> Result<bool, StoreError> {

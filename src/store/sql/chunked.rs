@@ -6,19 +6,19 @@ use crate::store::repository::StoreError;
 use std::collections::HashMap;
 
 /// Bytes of a chunk. As a text in JSON it has at most twice as many, and D1 allows 2 MB.
-const PIECE: usize = 900_000;
+const CHUNK_BYTES: usize = 900_000;
 
-/// The fewest bytes of a first chunk that others follow, as text for SQL: a piece ends between two
-/// characters, so it has up to three bytes less than [`PIECE`].
+/// The minimum bytes of a first chunk that others follow, as text for SQL: a chunk ends between two
+/// characters, so it has up to three bytes less than [`CHUNK_BYTES`].
 ///
 /// A search in `chunk` reads whole chunks of other owners to compare their keys, because they are
 /// stored behind the keys. A statement that knows the first chunk searches only behind a full one.
-macro_rules! full_piece {
+macro_rules! full_chunk {
     () => {
         "899997"
     };
 }
-pub(super) use full_piece;
+pub(super) use full_chunk;
 
 /// A text split into chunks.
 pub(super) struct ChunkedText {
@@ -31,23 +31,20 @@ impl ChunkedText {
     /// Splits a text between characters.
     pub(super) fn split(mut text: String) -> ChunkedText {
         // A chunk must be valid UTF-8 of its own, so the text is split between characters.
-        let behind = text.split_off(text.floor_char_boundary(PIECE));
-        let (mut pieces, mut left) = (Vec::new(), behind.as_str());
+        let behind = text.split_off(text.floor_char_boundary(CHUNK_BYTES));
+        let (mut rest, mut left) = (Vec::new(), behind.as_str());
         while !left.is_empty() {
-            let (piece, behind) = left.split_at(left.floor_char_boundary(PIECE));
-            pieces.push(piece.to_owned());
+            let (chunk, behind) = left.split_at(left.floor_char_boundary(CHUNK_BYTES));
+            rest.push(chunk.to_owned());
             left = behind;
         }
-        ChunkedText {
-            first: text,
-            rest: pieces,
-        }
+        ChunkedText { first: text, rest }
     }
 
     /// Returns whether chunks may follow this first one.
     pub(super) fn may_continue(first: &str) -> bool {
         // The first chunk of a longer text may be short by the bytes of one character.
-        first.len() > PIECE - char::MAX.len_utf8()
+        first.len() > CHUNK_BYTES - char::MAX.len_utf8()
     }
 
     /// Returns the number of chunks after the first.
@@ -88,23 +85,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn first_piece_of_several_is_full() {
-        let full: usize = full_piece!().parse().unwrap_or_default();
-        assert_eq!(full, PIECE - 3);
+    fn first_chunk_of_several_is_full() {
+        let full: usize = full_chunk!().parse().unwrap_or_default();
+        assert_eq!(full, CHUNK_BYTES - 3);
         for text in ["x", "é", "€", "😀"] {
-            let text = format!("x{}", text.repeat(PIECE));
+            let text = format!("x{}", text.repeat(CHUNK_BYTES));
             let first = ChunkedText::split(text).first;
             assert!(first.len() >= full && ChunkedText::may_continue(&first));
         }
     }
 
     #[test]
-    fn pieces_end_between_characters() {
-        let text = "é".repeat(PIECE);
+    fn chunks_end_between_characters() {
+        let text = "é".repeat(CHUNK_BYTES);
         let large = ChunkedText::split(format!("x{text}"));
-        assert_eq!(large.first.len(), PIECE - 1);
+        assert_eq!(large.first.len(), CHUNK_BYTES - 1);
         assert_eq!(large.chunk_count(), 2);
-        assert_eq!(large.rest.concat().len() + large.first.len(), 2 * PIECE + 1);
+        assert_eq!(
+            large.rest.concat().len() + large.first.len(),
+            2 * CHUNK_BYTES + 1
+        );
         assert!(!ChunkedText::may_continue("short"));
         assert_eq!(ChunkedText::split("short".into()).chunk_count(), 0);
     }

@@ -85,10 +85,11 @@ static ADD_VERSION: Insert = Insert::new(
         " + {position} + {17} END"
     ),
 );
-/// Sets the next revision. Fails if the present generation of layouts is not `?1`.
+/// Sets the next revision. Fails if the present generation of layouts is not `?1`, because `value`
+/// then becomes NULL.
 const NEXT_REVISION_OF: &str = "UPDATE meta SET value =
     CASE WHEN (SELECT value FROM meta WHERE name = 'shape_generation') = ?1 THEN value + 1 END WHERE name = 'revision'";
-/// The constraint that reports this failure.
+/// The failed constraint, as [`SqlError::Constraint`] names it.
 const LAYOUTS_WERE_REMOVED: &str = "NULL meta.value";
 /// The maximum number of attempts of a commit, if layouts are removed meanwhile.
 const MAX_ATTEMPTS: usize = 4;
@@ -98,7 +99,7 @@ const LATEST_VERSIONS: &str = "SELECT v.object, e.ehr_id, v.object || '::' || v.
       (SELECT json_array(d.template, d.archetype, d.persistent) FROM version d WHERE d.object = v.object AND d.lifecycle <> '523' ORDER BY d.number DESC LIMIT 1) AS kept
     FROM json_each(?1) j CROSS JOIN version v ON v.object = j.value AND v.number = (SELECT max(n.number) FROM version n WHERE n.object = j.value)
       CROSS JOIN ehr e ON e.id = v.ehr";
-/// Those of the ids that EHRs have.
+/// The ids among `?1` that are ids of EHRs.
 const EHR_IDS: &str = "SELECT ehr_id FROM ehr WHERE ehr_id IN (SELECT value FROM json_each(?1))";
 
 impl<S: Sql> SqlRepository<S> {
@@ -210,8 +211,8 @@ impl<S: Sql> SqlRepository<S> {
         Ok(Some(PreparedBatch { batch, columns }))
     }
 
-    /// Keeps the versions of a commit that was written, for the commits that follow them. Those of
-    /// a load are not kept: they would evict all others, and few of them are changed soon.
+    /// Keeps the written versions of a commit as verified, for updates that follow them. Versions
+    /// of a load are not kept: they would evict all others, and few of them are changed soon.
     fn know_versions(&self, commit: &Commit, columns: &[Option<StoredColumns>]) {
         for (version, columns) in commit.versions.iter().zip(columns) {
             if let Some(columns) = columns {
@@ -308,7 +309,8 @@ impl<S: Sql> SqlRepository<S> {
             | "KEPT version.kind, version.ehr"
             | "KEPT version.template"
             | "KEPT version.archetype, version.persistent" => {
-                // If the stored versions are in order now, the failed constraint was a race.
+                // If the stored versions break no rule now, another writer has changed them
+                // meanwhile.
                 let raced = || StoreError::Unavailable("another writer was faster".into());
                 self.sequence_error(commit).await.unwrap_or_else(raced)
             }
@@ -350,7 +352,8 @@ impl<S: Sql> SqlRepository<S> {
         taken.unwrap_or_else(|| StoreError::Unavailable("another writer was faster".into()))
     }
 
-    /// An existing EHR is reported first: SQLite does not define the order of its checks.
+    /// Returns the error of a subject that another EHR has. An existing EHR is reported first,
+    /// because SQLite does not define the order in which it checks constraints.
     async fn subject_error(&self, commit: &Commit) -> StoreError {
         if commit.new_ehr.is_none() {
             return StoreError::SubjectExists;
@@ -450,8 +453,8 @@ struct CommitStatements<'c> {
     accesses: InsertedRows,
     /// Whether the stored columns of each version are returned. Those of a load are not kept.
     keeps_columns: bool,
-    /// The templates that an earlier change set of the batch has as preconditions. They hold for the
-    /// transaction, so a change set with the same ones need not name them again.
+    /// The templates that an earlier change set of the batch has as preconditions. They hold for
+    /// the transaction, so a change set with the same ones need not name them again.
     checked: Vec<TemplateState>,
 }
 

@@ -10,8 +10,8 @@ use aqlite_rm::order;
 
 /// The bytes of the body of a row `definition`.
 ///
-/// Releases before the column `bytes` left it NULL. Only then is the body counted, by a reference to the
-/// row of its own: the index `definition_list` covers everything else.
+/// Releases before the column `bytes` left it NULL. Only then is the body counted, by a reference
+/// to the row of its own: the index `definition_list` covers everything else.
 macro_rules! bytes {
     () => {
         "coalesce(bytes, (SELECT octet_length(d.body) + coalesce((SELECT sum(octet_length(c.body)) FROM chunk c
@@ -34,7 +34,7 @@ const LIST: &str = concat!(
     head!(),
     " FROM definition WHERE kind = ?1 AND substr(name, 1, length(?2)) = ?2"
 );
-/// A search in `chunk` compares whole pieces of other owners, so it is made for long bodies only.
+/// A search in `chunk` compares whole chunks of other owners, so it is made for long bodies only.
 const LIST_WITH_BODIES: &str = concat!(
     "SELECT ",
     head!(),
@@ -57,7 +57,7 @@ const READ: &str = concat!(
     head!(),
     ", body FROM definition WHERE kind = ?1 AND name = ?2 AND version = ?3"
 );
-/// The pieces of a body behind the first one, where it has any.
+/// The chunks of a body behind the first one, if it has any.
 const REST: &str = "SELECT owner, body FROM chunk WHERE owner = ?4 AND (SELECT bytes IS NULL OR bytes > octet_length(body)
       FROM definition WHERE kind = ?1 AND name = ?2 AND version = ?3) ORDER BY part";
 const INSERT: &str =

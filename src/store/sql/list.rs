@@ -1,7 +1,7 @@
 //! Pages of documents. The database limits the bytes of a page before it reads a text.
 
 use super::SqlRepository;
-use super::chunked::{full_piece, joined_chunks, read_chunks};
+use super::chunked::{full_chunk, joined_chunks, read_chunks};
 use super::read::{ContributionRow, versions};
 use super::value::{Fields, Row, Sql, Statement, json_list, kind_of, unexpected};
 use crate::rm::class::{Attr, Cls};
@@ -55,7 +55,7 @@ macro_rules! contributions {
             page!(
                 concat!(
                     "SELECT c.id, octet_length(c.document) + iif(octet_length(c.document) < ",
-                    full_piece!(),
+                    full_chunk!(),
                     ", 0, coalesce((SELECT sum(octet_length(body)) FROM chunk WHERE owner = 'c/' || c.uid), 0)) AS size
                      FROM contribution c WHERE c.id > coalesce((SELECT id FROM contribution WHERE uid = ?2), 0) AND ",
                     $which,

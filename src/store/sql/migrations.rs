@@ -1,5 +1,5 @@
-//! The migrations of the databases as text, for hosts that apply them themselves. wrangler reads the
-//! same files for D1.
+//! The migrations of the databases as text, for hosts that apply them themselves. wrangler reads
+//! the same files for D1.
 
 /// The migrations of a database in their order: the name of the file, and its text.
 pub type Migrations = &'static [(&'static str, &'static str)];

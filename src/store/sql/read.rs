@@ -2,7 +2,7 @@
 
 use super::catalog::LoadedLayouts;
 use super::checksum::StoredDocument;
-use super::chunked::{ChunkedText, full_piece, joined_chunks, read_chunks};
+use super::chunked::{ChunkedText, full_chunk, joined_chunks, read_chunks};
 use super::value::{Fields, Row, Sql, Statement, json_list, kind_of, unexpected};
 use super::verified::StoredColumns;
 use super::{SqlRepository, tag};
@@ -61,7 +61,7 @@ pub(super) const EHR: &str = ehr!("ehr_id = ?1");
 const EHRS: &str =
     ehr!("id > coalesce((SELECT id FROM ehr WHERE ehr_id = ?1), 0) ORDER BY id LIMIT ?2");
 pub(super) const EHR_BY_SUBJECT: &str = ehr!("subject_id = ?1 AND subject_namespace = ?2");
-/// Longer than any document; JSON represents the number exactly.
+/// A limit above the size of every document, which JSON represents exactly.
 const ANY: u64 = 1 << 40;
 const LATEST: &str = version!(" AND v.successor IS NULL");
 const BY_UID: &str = version!(" AND v.number = ?4 AND v.system = ?5");
@@ -89,7 +89,7 @@ const CONTRIBUTION: &str = "SELECT c.uid, e.ehr_id, c.shapes, c.digest, c.docume
 const CONTRIBUTION_REST: &str = concat!(
     "SELECT owner, body FROM chunk WHERE owner = 'c/' || ?1
       AND (SELECT octet_length(document) >= ",
-    full_piece!(),
+    full_chunk!(),
     " FROM contribution WHERE uid = ?1) ORDER BY part"
 );
 
@@ -323,7 +323,7 @@ impl ContributionRow {
         })
     }
 
-    /// The owner of the chunks after the first.
+    /// Returns the owner of the chunks after the first.
     pub(super) fn owner(&self) -> String {
         format!("c/{}", self.uid)
     }

@@ -16,9 +16,9 @@ use std::collections::BTreeSet;
 /// The maximum number of versions that the transaction of a deletion searches for layouts in use.
 /// With more, later transactions search them in steps.
 const MAX_SEARCHED: u64 = 50_000;
-/// Versions, or contributions, that one step searches for layouts in use, and the maximum number of
-/// steps.
+/// Versions, or contributions, that one step searches for layouts in use.
 const STEP: u64 = 50_000;
+/// The maximum number of steps.
 const MAX_STEPS: u64 = 200;
 
 /// `?1` an ehr_id.
@@ -79,7 +79,7 @@ macro_rules! chunks_of_objects {
     };
 }
 
-/// Contributions to no other objects than these.
+/// Contributions whose versions belong to these objects only.
 macro_rules! contributions_of_objects {
     () => {
         concat!(
@@ -109,7 +109,7 @@ macro_rules! delete {
     };
 }
 
-/// Prevents that ids of removed versions are used again.
+/// Keeps the highest id of a version, so that ids of removed versions are never used again.
 const KEEP_LAST_VERSION: &str = "UPDATE meta SET value = max(value, (SELECT coalesce(max(id), 0) FROM version)) WHERE name = 'last_version'";
 
 /// `?3` the digest of the ehr_id. The other parameters are those of the condition.
@@ -307,8 +307,8 @@ impl<S: Sql> SqlRepository<S> {
         self.remove(batch).await.map(drop)
     }
 
-    /// Removes documents, then the layouts that they used alone. Returns whether the last statement
-    /// returned a row.
+    /// Removes documents, then the layouts that no other document uses. Returns whether the last
+    /// statement of `batch` returned a row.
     async fn remove(&self, mut batch: Vec<Statement>) -> Result<bool, StoreError> {
         let last = batch.len().saturating_sub(1);
         batch.extend(Purge::AT_ONCE.statements());
@@ -318,18 +318,19 @@ impl<S: Sql> SqlRepository<S> {
             Statement::new(IS_LARGE).bind(MAX_SEARCHED),
         ]);
         let answers = self.batch(batch).await;
-        // Also after an error, which may be one of the connection behind a removal.
+        // Cleared after an error too: the connection may have failed after the database removed the
+        // documents.
         self.catalog.verified.clear();
         let mut answers = answers?;
         let large = answers.last().and_then(Fields::of_only);
         let large = large.and_then(|mut fields| fields.flag());
         self.catalog.forget_ids();
-        // The segments with the removed documents are no longer live. Blobs that a failure leaves
-        // stay listed, and the next compaction deletes them.
+        // The segments with the removed documents are no longer live. After a failure, their blobs
+        // stay listed as garbage, and the next compaction deletes them.
         drop(self.collect_garbage(0).await);
         if large? {
-            // The documents are removed. Layouts that a failure leaves are removed by the next
-            // nightly maintenance.
+            // The documents are removed already. After a failure, the next nightly maintenance
+            // removes their layouts.
             drop(self.sweep().await);
         }
         Ok(!answers.behind(last)?.is_empty())

@@ -14,7 +14,7 @@ use super::SqlRepository;
 use super::catalog::MatchingProfiles;
 use super::checksum::StoredDocument;
 use super::read::known_texts;
-use super::segments::{Known, NamedEhrs, SegmentScan, Segments, is_joined};
+use super::segments::{KnownChanges, NamedEhrs, SegmentScan, Segments, is_joined};
 use super::value::{Fields, Row, Sql, Statement, json_list, unexpected};
 use crate::document::Batch;
 use crate::store::repository::{Sink, StoreError};
@@ -135,7 +135,8 @@ impl<S: Sql> SqlRepository<S> {
         Ok((read, bound))
     }
 
-    /// Scans the EHRs that the scan names, else all: by EHR if requested, else by document.
+    /// Scans the EHRs that the scan names, or else all EHRs. Reads segments where they serve the
+    /// scan, and rows otherwise.
     async fn send_many(&self, scan: &Scan, sink: Sink<'_>) -> Result<Snapshot, StoreError> {
         let segments = self.segments_for(scan, sink);
         let named = segments.as_ref().and_then(|_| NamedEhrs::of(scan));
@@ -144,7 +145,7 @@ impl<S: Sql> SqlRepository<S> {
             Statement::new(NEWEST),
             removed(scan),
         ];
-        let mut known = Known::default();
+        let mut known = KnownChanges::default();
         if let Some((segments, source)) = &segments {
             let statements;
             (statements, known) = segments.statements(*source);
@@ -216,7 +217,7 @@ impl<S: Sql> SqlRepository<S> {
                 None => return Ok(()),
             }
         }
-        // Without a segment, documents of named EHRs are found by EHR.
+        // If no segment was sent, the documents of named EHRs are read EHR by EHR.
         if after == 0 {
             rows.read_ids_of(None);
         }
@@ -225,8 +226,8 @@ impl<S: Sql> SqlRepository<S> {
         self.send_rows(rows, (after, end), sink).await.map(drop)
     }
 
-    /// Sends segments, and the rows that lie between them, in the order of their ids. Returns the
-    /// last id that was sent; `None` if no more are wanted.
+    /// Sends segments, and the rows between them, in the order of their ids. Returns the last id
+    /// that was sent, 0 if all must be sent as rows; `None` if the sink wants no more.
     async fn send_segments(
         &self,
         segments: &Segments,
@@ -234,12 +235,13 @@ impl<S: Sql> SqlRepository<S> {
         rows: &mut RowScan<'_>,
         sink: Sink<'_>,
     ) -> Result<Option<u64>, StoreError> {
-        let goes_on = segments.send(held, sink).await;
+        let wants_more = segments.send(held, sink).await;
         if let Some(covered) = held.covered() {
-            return Ok(goes_on.then_some(covered));
+            return Ok(wants_more.then_some(covered));
         }
-        // The first pass has loaded the parts. It sent no rows between the segments, so that it
-        // need not read these again for each part.
+        // There are rows between the segments. The first pass has loaded the parts of the segments,
+        // and the second one sends segments and rows in order. So these rows are read once, and not
+        // again after each loading of parts.
         if !sink.restart() {
             return Ok(None);
         }
@@ -252,15 +254,17 @@ impl<S: Sql> SqlRepository<S> {
             match segments.send_one(held, number, sink).await {
                 Some(true) => after = last,
                 Some(false) => return Ok(None),
-                // With the rows in between, the query needs a part that it did not need before.
+                // Because of the rows between the segments, the query needs a part that the first
+                // pass did not load: all is sent again as rows.
                 None => return Ok(sink.restart().then_some(0)),
             }
         }
         Ok(Some(after))
     }
 
-    /// Sends the rows with ids in a range, page by page; of named EHRs those with such places in
-    /// the list. Returns whether more are wanted.
+    /// Sends the rows with ids behind `after` and up to `end`, page by page. If named EHRs are read
+    /// one by one, both are positions in the list of these EHRs. Returns whether the sink wants
+    /// more.
     async fn send_rows(
         &self,
         rows: &mut RowScan<'_>,
@@ -269,8 +273,9 @@ impl<S: Sql> SqlRepository<S> {
     ) -> Result<bool, StoreError> {
         while after < end {
             let ahead = rows.ahead.take();
-            // A page that was read ahead ends where it was requested to end, whatever size of a
-            // page other rows have led to since: else rows would be sent twice, or not at all.
+            // A page that was read ahead ends at the id up to which it was requested. The size of
+            // pages may have changed since, and with another end, rows would be sent twice or not
+            // at all.
             let range_end = ahead.as_ref().map_or(after + rows.size.range, |a| a.until);
             let (range, page) = ((after, range_end.min(end)), ahead.map(|a| a.page));
             match self.send_range(rows, range, page, sink).await? {
@@ -282,7 +287,7 @@ impl<S: Sql> SqlRepository<S> {
     }
 
     /// Sends rows of a range; `first` is its first page, if it was read already. Returns the last
-    /// id that was sent; `None` if no more are wanted.
+    /// id that was sent; `None` if the sink wants no more.
     async fn send_range(
         &self,
         rows: &mut RowScan<'_>,
@@ -330,6 +335,7 @@ impl<S: Sql> SqlRepository<S> {
         Ok(Some(reached))
     }
 
+    /// Reads a page, after a pause if it is not the first page of the scan.
     async fn read_page(
         &self,
         rows: &mut RowScan<'_>,
@@ -437,8 +443,8 @@ impl<S: Sql> SqlRepository<S> {
     }
 }
 
-/// Restricts segments to the EHRs that a scan names, and its rows to those beside the segments.
-/// `None` if rows serve the scan better, or if the sink takes no segments of named EHRs.
+/// Restricts segments to the EHRs that a scan names, and its rows to those in no segment. `None` if
+/// reading rows costs less, or if the sink takes no segments of named EHRs.
 fn restricted(
     mut opened: SegmentScan,
     mut named: NamedEhrs<'_>,
@@ -460,7 +466,7 @@ fn is_by_ehr(scan: &Scan) -> bool {
     scan.ehrs.is_some() || scan.whole_ehrs || scan.empty_ehrs
 }
 
-/// The query of the pages of a scan that names no EHR.
+/// Returns the query of the pages of a scan that names no EHR.
 fn population_query(by_ehr: bool) -> &'static str {
     if by_ehr { BY_EHR } else { BY_PROFILE }
 }
@@ -503,8 +509,8 @@ impl<'s> RowScan<'s> {
         }
     }
 
-    /// Reads documents of named EHRs by ranges of the ids of versions, if they are given as a list,
-    /// else by EHR. Changes nothing for a scan that names none.
+    /// Makes a scan of named EHRs read its rows by ranges of ids of versions if `list` has the
+    /// EHRs, and EHR by EHR if not. Changes nothing for a scan that names no EHRs.
     fn read_ids_of(&mut self, list: Option<String>) {
         if self.scan.ehrs.is_some() {
             self.by_ehr = list.is_none();
@@ -514,7 +520,7 @@ impl<'s> RowScan<'s> {
         }
     }
 
-    /// The last id of the scan; of named EHRs that are found by EHR, their number.
+    /// Returns the last id of the scan; the number of named EHRs if they are read one by one.
     fn end(&self) -> u64 {
         match &self.scan.ehrs {
             Some(ehrs) if self.by_ehr => ehrs.len() as u64,
@@ -523,7 +529,7 @@ impl<'s> RowScan<'s> {
         }
     }
 
-    /// The named EHRs of a page, as a list.
+    /// Returns the named EHRs of a page as a list in JSON; `None` for a scan that names none.
     fn named(&self, after: u64, until: u64) -> Result<Option<String>, StoreError> {
         let Some(ehrs) = self.scan.ehrs.as_ref().filter(|_| self.by_ehr) else {
             return Ok(self.list.clone());

@@ -1,8 +1,8 @@
 //! Segments of a database: copies of its versions as columns, in a blob store.
 //!
 //! The table `segment` is the manifest. A population query reads the segments that follow one
-//! another from the first version on, and the rows of all later versions. The rows are the source of
-//! truth: if a segment is missing, damaged or written by another release, its rows are read.
+//! another from the first version on, and the rows of all later versions. The rows are the source
+//! of truth: if a segment is missing, damaged or written by another release, its rows are read.
 
 mod cache;
 mod compaction;
@@ -17,8 +17,8 @@ use crate::document::{Batch, absent_reads};
 use crate::store::repository::StoreError;
 use crate::store::scan::{Progress, Scan, Snapshot};
 use crate::store::sink::{BatchSink, Pause, ScanReads, Sink, send_among};
-pub(super) use cache::Known;
-use cache::{Cache, CachedSegment, Listed, News};
+pub(super) use cache::KnownChanges;
+use cache::{Cache, CachedSegment, Listed, NewChanges};
 pub use compaction::{Compaction, CompactionHost};
 use futures_util::stream::{self, StreamExt};
 pub(super) use joined::is_joined;
@@ -34,16 +34,17 @@ const MAX_KEPT: usize = 41_943_040;
 /// Bytes of parts that one query may load. A query that needs more reads rows.
 const MAX_LOADED: usize = 67_108_864;
 
-/// Failed readings of a segment after which it is written again. A new blob may be absent for a
-/// minute at other places.
+/// Failed reads of a segment after which it is written again. A store may not show a new blob to
+/// all places for a minute, so one failure is not enough.
 const MAX_MISSES: u32 = 64;
 
-/// Blobs that are read at a time.
+/// Blobs that are read concurrently.
 const BLOBS_AT_ONCE: usize = 6;
 
-/// The least and the most versions of a segment. Fewer are one page of rows. With more, the
-/// documents would not fit into the memory of a worker while they are encoded.
+/// The minimum number of versions of a segment: fewer are one page of rows.
 const MIN_VERSIONS: u64 = 512;
+/// The maximum number of versions of a segment: more would not fit into the memory of a worker
+/// while they are encoded.
 const MAX_VERSIONS: u64 = 32_768;
 
 /// The answer of a blob store; an error is a text for the log of the host.
@@ -51,17 +52,17 @@ pub type BlobFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, String>> + 'a
 
 /// A store of immutable blobs by key: KV, files, memory. It may be late or empty.
 pub trait Blobs {
-    /// Reads a blob; `None` where it is not there, or not yet.
+    /// Reads a blob; `None` if the store does not have it, or does not show it yet.
     fn get<'a>(&'a self, key: &'a str) -> BlobFuture<'a, Option<Vec<u8>>>;
 
     /// Stores a blob. A key is never stored twice.
     fn put<'a>(&'a self, key: &'a str, bytes: Vec<u8>) -> BlobFuture<'a, ()>;
 
-    /// Deletes a blob. One that is not there is deleted already.
+    /// Deletes a blob. Deleting an absent blob succeeds.
     fn delete<'a>(&'a self, key: &'a str) -> BlobFuture<'a, ()>;
 }
 
-/// The rows that segments are copies of.
+/// The rows of which segments are copies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Source {
     /// The versions of objects, by their ids.
@@ -80,33 +81,35 @@ pub struct Segments {
     misses: RefCell<BTreeMap<String, u32>>,
     /// Versions that were written since the last compaction.
     written: Cell<u64>,
-    /// The least and the most versions of a segment. Ids without a version count too.
+    /// The minimum and the maximum number of versions of a segment. Ids without a version count
+    /// too.
     sizes: (u64, u64),
-    /// The bytes of parts that stay loaded, and that one query may load.
+    /// The maximum bytes of parts that stay loaded, and of those that one query may load.
     memory: (usize, usize),
-    /// The ids that one statement lists at most.
+    /// The maximum number of ids that one statement lists.
     listed: u64,
-    /// The least number of EHRs that a scan names if it reads segments.
+    /// The minimum number of EHRs of a scan with named EHRs that reads segments.
     named: usize,
 }
 
 /// The live segments of versions, in order.
 const MANIFEST: &str =
     "SELECT first, last, state, versions, blob, memory FROM segment ORDER BY first";
-/// The live segments of EHRs, in order. Nothing of an EHR but whether it is queryable changes, so
-/// they are of every state.
+/// The live segments of EHRs, in order. Only `is_queryable` of an EHR changes, and an overlay has
+/// these changes. So the segments are valid in every state, and `state` is a number above all.
 const EHR_MANIFEST: &str = "SELECT first, last, 4503599627370496 AS state, ehrs, blob, memory FROM ehr_segment ORDER BY first";
-/// Versions that were superseded by a version after `?1` and up to `?2`, the first ones in the
-/// order of these. Where `?1` is 0, by one after the oldest state of a segment. Those without a
-/// segment are among them: one may be listed later that was written before.
+/// The first `?3` versions that were superseded by a version after `?1` and up to `?2`, in the
+/// order of the superseding versions. If `?1` is 0, those superseded after the oldest state of a
+/// segment. Versions in no segment are among them, because a segment with them may become live
+/// later.
 const SUPERSEDED: &str = "SELECT json_group_array(id) AS superseded, max(successor) AS last, count(*) AS found
     FROM (SELECT id, successor FROM version
       WHERE successor > CASE ?1 WHEN 0 THEN (SELECT coalesce(min(state), 9007199254740991) FROM segment) ELSE ?1 END
         AND successor <= ?2 ORDER BY successor LIMIT ?3)";
-/// EHRs that population queries do not read and that have ids after `?1`, and those of which that
-/// changed after the version `?2`. All that they do not read, unless there are `?3` physical
-/// deletions. The first `?4` with ids above `?5`, each as it was in the state with the newest version
-/// `?6`.
+/// Unqueryable EHRs with ids after `?1`, and EHRs whose `is_queryable` changed after the version
+/// `?2`. If the number of physical deletions is not `?3`, all unqueryable EHRs instead of those
+/// after `?1`. Returns the first `?4` EHRs with ids above `?5`, as queryable or not in the state
+/// with the newest version `?6`.
 const UNQUERYABLE: &str = "SELECT json_group_array(id) FILTER (WHERE NOT is_queryable) AS unqueryable,
       json_group_array(id) FILTER (WHERE is_queryable) AS queryable, max(id) AS last, count(*) AS found
     FROM (SELECT id, coalesce((SELECT q.is_queryable FROM queryable_before q WHERE q.ehr = id AND q.version > ?6
@@ -116,7 +119,7 @@ const UNQUERYABLE: &str = "SELECT json_group_array(id) FILTER (WHERE NOT is_quer
       UNION SELECT e.id, e.is_queryable FROM queryable_before q CROSS JOIN ehr e ON e.id = q.ehr WHERE q.version > ?2)
       WHERE id > ?5 ORDER BY id LIMIT ?4)";
 
-/// Ids that one statement lists at most: a value of D1 has at most 2 MB.
+/// The maximum number of ids that one statement lists: a value of D1 has at most 2 MB.
 const MAX_LISTED: u64 = 50_000;
 /// Above every id.
 const NO_BOUND: u64 = 1 << 52;
@@ -137,12 +140,13 @@ pub(super) struct SegmentScan {
 struct Opened {
     cached: Rc<CachedSegment>,
     batch: Rc<Batch>,
-    /// The numbers in the batch of the EHRs that the scan names, ascending; `None` if it names none.
+    /// The numbers in the batch of the EHRs that the scan names, ascending; `None` if it names
+    /// none.
     ehrs: Option<Vec<u32>>,
 }
 
 impl Opened {
-    /// The segment in the same state without any part, for one query alone; `None` if it is
+    /// Returns the segment in the same state without any part, for one query alone; `None` if it is
     /// damaged.
     fn without_parts(&self) -> Option<Opened> {
         let batch = self.cached.segment.without_parts(&self.batch).ok()?;
@@ -156,7 +160,7 @@ impl Opened {
     /// Sends the segment. Returns whether the sink wants more.
     async fn send(&self, sink: Sink<'_>) -> bool {
         match self.ehrs.as_deref() {
-            // No document of the segment belongs to an EHR that is named.
+            // No document of the segment belongs to a named EHR.
             Some([]) => true,
             ehrs => send_among(sink, &self.batch, ehrs).await,
         }
@@ -164,8 +168,8 @@ impl Opened {
 }
 
 impl Source {
-    /// The source of the segments that serve a scan: of EHRs alone, document by document, or by EHR.
-    /// A scan of one EHR, or of fewer than `named`, reads rows.
+    /// Returns the source of the segments that serve a scan; `None` if only rows serve it, such as
+    /// for a scan of fewer than `named` EHRs.
     fn of(scan: &Scan, named: usize) -> Option<Source> {
         if let Some(ehrs) = &scan.ehrs {
             return named::is_served(scan, ehrs.len(), named).then_some(Source::Versions);
@@ -181,7 +185,7 @@ impl Source {
         }
     }
 
-    /// The statement that lists the live segments.
+    /// Returns the statement that lists the live segments.
     fn manifest(self) -> &'static str {
         match self {
             Source::Versions => MANIFEST,
@@ -189,7 +193,7 @@ impl Source {
         }
     }
 
-    /// The newest id of its rows in a state.
+    /// Returns the newest id of the rows of this source in a state.
     fn newest(self, state: Snapshot) -> u64 {
         match self {
             Source::Versions => state.version,
@@ -199,18 +203,18 @@ impl Source {
 }
 
 impl SegmentScan {
-    /// The number of segments.
+    /// Returns the number of segments.
     pub fn len(&self) -> usize {
         self.segments.len()
     }
 
-    /// The first and the last id of a segment.
+    /// Returns the first and the last id of a segment.
     pub fn range(&self, number: usize) -> Option<(u64, u64)> {
         let cached = &self.segments.get(number)?.cached;
         Some((cached.first, cached.last))
     }
 
-    /// The newest id of the segments, if they hold all ids up to it.
+    /// Returns the last id of the segments if they hold all ids up to it; `None` if there is a gap.
     pub fn covered(&self) -> Option<u64> {
         let mut end = 0;
         for Opened { cached, .. } in &self.segments {
@@ -223,13 +227,14 @@ impl SegmentScan {
         Some(end)
     }
 
-    /// The number of ids that no segment holds, up to `newest`.
+    /// Returns the number of ids up to `newest` that no segment holds.
     fn missing(&self, newest: u64) -> u64 {
         let length = |opened: &Opened| opened.cached.last + 1 - opened.cached.first;
         newest.saturating_sub(self.segments.iter().map(length).sum())
     }
 
-    /// The parts that were wanted, by segment and by the value that holds them.
+    /// Returns the wanted parts, by the index of their segment and the number of the value that
+    /// holds them.
     fn wanted(&self) -> BTreeMap<(usize, u32), Vec<u32>> {
         let mut files: BTreeMap<(usize, u32), Vec<u32>> = BTreeMap::new();
         for (number, Opened { cached, batch, .. }) in self.segments.iter().enumerate() {
@@ -259,7 +264,7 @@ impl SegmentScan {
         self.segments.iter().map(bytes).sum()
     }
 
-    /// The bytes that parts take when they are loaded.
+    /// Returns the bytes of memory that parts need when they are loaded.
     fn bytes_of(&self, files: &BTreeMap<(usize, u32), Vec<u32>>) -> usize {
         let memory = |number: usize, part: u32| {
             let place = self.segments.get(number)?.cached.segment.place(part)?;
@@ -324,8 +329,8 @@ impl Segments {
         }
     }
 
-    /// Returns whether a compaction pays: many versions were written, or a query met many rows
-    /// after the last segment.
+    /// Returns whether a compaction pays: many versions were written, or a query had to read many
+    /// rows in no segment.
     pub fn is_due(&self) -> bool {
         self.is_due.get() || self.written.get() >= self.sizes.0
     }
@@ -354,7 +359,7 @@ impl Segments {
         self.written.set(0);
     }
 
-    /// The last id that the segments of the query before held, if they held all ids up to it.
+    /// Returns the last id that the segments of the last query held, if they held all ids up to it.
     pub(super) fn reach(&self, source: Source) -> Option<u64> {
         self.cache(source).borrow().reach
     }
@@ -366,8 +371,9 @@ impl Segments {
         }
     }
 
-    /// The statements whose rows [`SqlRepository::open_segments`] reads, and what their rows add to.
-    pub(super) fn statements(&self, source: Source) -> ([Statement; 3], Known) {
+    /// Returns the statements whose rows [`SqlRepository::open_segments`] reads, and the known
+    /// changes to which their rows add later ones.
+    pub(super) fn statements(&self, source: Source) -> ([Statement; 3], KnownChanges) {
         let known = self.cache(source).borrow().known();
         let seen = match source {
             Source::Versions => known.state.map_or(0, |state| state.version),
@@ -381,9 +387,9 @@ impl Segments {
         (statements, known)
     }
 
-    /// The statement that lists EHRs which population queries do not read, beyond those of a state
-    /// that is known, from an id on. They are those of the state of the scan, or of the present if
-    /// the statement itself reads that state.
+    /// Returns the statement that lists unqueryable EHRs with ids behind `after`, as far as the
+    /// `known` state does not have them. They are those of `state`; without a state, those of the
+    /// present.
     fn unqueryable(
         &self,
         known: Option<Snapshot>,
@@ -391,8 +397,9 @@ impl Segments {
         after: u64,
     ) -> Statement {
         let until = state.map_or(NO_BOUND, |state| state.version);
-        // No database has this number of deletions, so that all EHRs are listed if no state is
-        // known. Those that are queryable since that of the scan are only in the list of changes.
+        // Without a known state, all unqueryable EHRs are listed, because no database has
+        // `NO_BOUND` deletions. EHRs that became queryable after the state of the scan are found by
+        // their changes after `until`.
         let (ehr, version, removals) = known.map_or((0, until, NO_BOUND), |state| {
             (state.ehr, state.version, state.removals)
         });
@@ -401,6 +408,7 @@ impl Segments {
         bounds.bind(after).bind(until)
     }
 
+    /// Returns the statement that lists versions superseded after a version and up to another one.
     fn superseded(&self, after: u64, until: u64) -> Statement {
         let bounds = Statement::new(SUPERSEDED).bind(after).bind(until);
         bounds.bind(self.listed)
@@ -412,11 +420,12 @@ impl Segments {
         source: Source,
         state: Snapshot,
         listed: Vec<Listed>,
-        (known, news): (Known, News),
+        (known, news): (KnownChanges, NewChanges),
     ) -> SegmentScan {
         let cache = self.cache(source);
         let overlay = cache.borrow_mut().renew(known, state, &listed, news);
-        // The overlay lacks changes to a segment of an older state, so that its rows are read.
+        // The overlay lacks changes of segments that are older than it. Their rows are read
+        // instead.
         let known: Vec<&Listed> = listed.iter().filter(|l| overlay.knows(l)).collect();
         let blobs = BlobReads::default();
         let heads = stream::iter(known).map(|listed| self.head(cache, listed, &blobs));
@@ -426,7 +435,7 @@ impl Segments {
             let cached = cached?;
             // Another query may have read a newer state while this one waited for the heads.
             let keeps = cache.borrow().is_newest(&overlay);
-            let batch = self.readable(&cached.blob, cached.batch(&overlay, keeps).ok())?;
+            let batch = self.count_unreadable(&cached.blob, cached.batch(&overlay, keeps).ok())?;
             Some(Opened {
                 cached,
                 batch,
@@ -446,7 +455,8 @@ impl Segments {
         scan
     }
 
-    /// A segment with its head, from the cache or the store; `None` where it cannot be read.
+    /// Returns a segment with its head, from the cache or the store; `None` where it cannot be
+    /// read.
     async fn head(
         &self,
         cache: &RefCell<Cache>,
@@ -457,14 +467,14 @@ impl Segments {
             return Some(cached);
         }
         let read = self.blobs.get(&head_key(&listed.blob)).await;
-        let head = self.noted(&listed.blob, read)?;
+        let head = self.count_absent(&listed.blob, read)?;
         count_blob(reads, &head);
         let cached = cache.borrow_mut().add(listed, &head);
-        self.readable(&listed.blob, cached)
+        self.count_unreadable(&listed.blob, cached)
     }
 
-    /// The bytes of a blob. An absent one may come later.
-    fn noted(&self, blob: &str, read: Result<Option<Vec<u8>>, String>) -> Option<Vec<u8>> {
+    /// Returns the bytes of a blob, and counts an absent one: the store may show it later.
+    fn count_absent(&self, blob: &str, read: Result<Option<Vec<u8>>, String>) -> Option<Vec<u8>> {
         let bytes = read.ok()?;
         if bytes.is_none() {
             self.miss(blob, 1);
@@ -472,15 +482,17 @@ impl Segments {
         bytes
     }
 
-    /// The content of a blob. One that is damaged, or of another release, stays so.
-    fn readable<T>(&self, blob: &str, content: Option<T>) -> Option<T> {
+    /// Returns the content of a blob. Records a blob without readable content as lost: it is
+    /// damaged, or of another release, and stays so.
+    fn count_unreadable<T>(&self, blob: &str, content: Option<T>) -> Option<T> {
         if content.is_none() {
-            // This counts as the last try, as another one would find the same bytes.
+            // Another read would find the same bytes, so this one counts as the last.
             self.miss(blob, MAX_MISSES);
         }
         content
     }
 
+    /// Counts failed reads of a blob. A compaction is due once the blob counts as lost.
     fn miss(&self, blob: &str, times: u32) {
         let mut misses = self.misses.borrow_mut();
         let misses = misses.entry(blob.to_owned()).or_default();
@@ -497,33 +509,33 @@ impl Segments {
         lost.map(|(blob, _)| blob.clone()).collect()
     }
 
-    /// Sends the segments to a sink, and loads the parts that it needs; false when the sink wants
-    /// no more. On return the sink has seen no absent part.
+    /// Sends the segments to a sink, and loads the parts that it needs. Returns whether the sink
+    /// wants more. On return the sink has read no absent part.
     pub(super) async fn send(&self, scan: &mut SegmentScan, sink: Sink<'_>) -> bool {
         let mut is_alone = false;
         loop {
-            let mut complete = Complete::of(sink);
-            let mut goes_on = true;
+            let mut complete = CompletenessSink::of(sink);
+            let mut wants_more = true;
             for opened in &scan.segments {
-                goes_on = opened.send(&mut complete).await;
-                if !goes_on {
+                wants_more = opened.send(&mut complete).await;
+                if !wants_more {
                     break;
                 }
             }
             if complete.is_complete {
-                return goes_on;
+                return wants_more;
             }
             // Other queries of the same batch may have loaded all of them meanwhile.
             let files = scan.wanted();
             if self.has_room(scan, &files) {
                 self.load(scan, files).await;
             } else {
-                // First try without the parts that earlier queries loaded, then one segment at a
-                // time, and at last without segments, by rows.
+                // The first attempt drops the parts that earlier queries loaded. The second one
+                // sends the segments one by one. If that fails too, rows are read.
                 self.drop_parts(scan);
                 if std::mem::replace(&mut is_alone, true) {
                     match self.send_in_turn(scan, sink).await {
-                        Some(goes_on) => return goes_on,
+                        Some(wants_more) => return wants_more,
                         None => scan.segments.clear(),
                     }
                 }
@@ -560,16 +572,18 @@ impl Segments {
         Some(true)
     }
 
-    /// Sends a single segment, and loads the parts that the sink needs, in the state before it.
+    /// Sends a single segment, and loads the parts that the sink needs. After each loading, the
+    /// sink returns to its state before the segment. `None` if it cannot, or if its parts need too
+    /// much memory.
     async fn send_alone(&self, alone: &mut SegmentScan, sink: Sink<'_>) -> Option<bool> {
         if !sink.checkpoint() {
             return None;
         }
         loop {
-            let mut complete = Complete::of(sink);
-            let goes_on = alone.segments.first()?.send(&mut complete).await;
+            let mut complete = CompletenessSink::of(sink);
+            let wants_more = alone.segments.first()?.send(&mut complete).await;
             if complete.is_complete {
-                return Some(goes_on);
+                return Some(wants_more);
             }
             let files = alone.wanted();
             if !self.has_room(alone, &files) {
@@ -588,9 +602,9 @@ impl Segments {
         number: usize,
         sink: Sink<'_>,
     ) -> Option<bool> {
-        let mut complete = Complete::of(sink);
-        let goes_on = scan.segments.get(number)?.send(&mut complete).await;
-        complete.is_complete.then_some(goes_on)
+        let mut complete = CompletenessSink::of(sink);
+        let wants_more = scan.segments.get(number)?.send(&mut complete).await;
+        complete.is_complete.then_some(wants_more)
     }
 
     /// Returns whether these parts and those that are loaded fit into the memory of a query.
@@ -652,9 +666,9 @@ impl Segments {
     ) -> Option<()> {
         let Opened { cached, batch, .. } = opened;
         let read = self.blobs.get(&value_key(&cached.blob, value)).await;
-        let bytes = self.noted(&cached.blob, read)?;
+        let bytes = self.count_absent(&cached.blob, read)?;
         count_blob(reads, &bytes);
-        self.readable(&cached.blob, cached.load(batch, parts, &bytes).ok())
+        self.count_unreadable(&cached.blob, cached.load(batch, parts, &bytes).ok())
     }
 }
 
@@ -666,22 +680,22 @@ fn count_blob(reads: &BlobReads, blob: &[u8]) {
     reads.set((blobs + 1, bytes + blob.len() as u64));
 }
 
-/// A sink that records whether all parts were there that it read.
-struct Complete<'s> {
+/// A sink that records whether all parts were loaded that the inner sink has read.
+struct CompletenessSink<'s> {
     sink: Sink<'s>,
     is_complete: bool,
 }
 
-impl Complete<'_> {
-    fn of(sink: Sink<'_>) -> Complete<'_> {
-        Complete {
+impl CompletenessSink<'_> {
+    fn of(sink: Sink<'_>) -> CompletenessSink<'_> {
+        CompletenessSink {
             sink,
             is_complete: true,
         }
     }
 }
 
-impl BatchSink for Complete<'_> {
+impl BatchSink for CompletenessSink<'_> {
     fn take(&mut self, batch: &Batch) -> Progress {
         let before = absent_reads();
         let progress = self.sink.take(batch);
@@ -725,7 +739,7 @@ impl<S: Sql> SqlRepository<S> {
         segments: &Segments,
         source: Source,
         state: Snapshot,
-        ([manifest, superseded, unqueryable], known): ([Vec<Row>; 3], Known),
+        ([manifest, superseded, unqueryable], known): ([Vec<Row>; 3], KnownChanges),
     ) -> Result<SegmentScan, StoreError> {
         let listed = Listed::all(manifest)?;
         // The first page has no upper bound, as its batch reads the newest state. Later pages are
@@ -733,10 +747,10 @@ impl<S: Sql> SqlRepository<S> {
         let next = |last| segments.unqueryable(known.state, Some(state), last);
         let lists = self.read_lists(segments.listed, unqueryable, next);
         let [unqueryable, queryable] = lists.await?;
-        let mut news = News {
+        let mut news = NewChanges {
             unqueryable,
             queryable,
-            ..News::default()
+            ..NewChanges::default()
         };
         if source == Source::Versions {
             let next = |last| segments.superseded(last, state.version);
@@ -746,8 +760,8 @@ impl<S: Sql> SqlRepository<S> {
         Ok(segments.open(source, state, listed, (known, news)).await)
     }
 
-    /// Reads lists of ids of which one page was read. A row has the lists of a page, the number that
-    /// the next page begins after, and how many ids were found.
+    /// Reads the remaining pages of lists of ids. `rows` has the first page. The row of a page has
+    /// the lists, the id behind which the next page begins, and the number of ids that were found.
     async fn read_lists<const LISTS: usize>(
         &self,
         listed: u64,
@@ -760,7 +774,7 @@ impl<S: Sql> SqlRepository<S> {
             for list in &mut lists {
                 list.extend(fields.numbers()?);
             }
-            // The last one is NULL where the page is empty.
+            // The last id is NULL for an empty page.
             let (last, found) = (fields.optional_number()?, fields.number()?);
             let Some(last) = last.filter(|_| found >= listed) else {
                 return Ok(lists);
@@ -769,7 +783,8 @@ impl<S: Sql> SqlRepository<S> {
         }
     }
 
-    /// The segments that may serve a scan, and what they are copies of.
+    /// Returns the segments that may serve a scan, and their source. `None` if the sink cannot
+    /// restart.
     pub(super) fn segments_for(
         &self,
         scan: &Scan,

@@ -234,7 +234,7 @@ fn unanswered() -> StoreError {
 pub(super) struct Fields(std::vec::IntoIter<SqlValue>);
 
 impl Fields {
-    /// The fields of the only row of a statement that always has one.
+    /// Returns the fields of the only row of a statement that always has one.
     pub(super) fn of_only(rows: Vec<Row>) -> Result<Fields, StoreError> {
         let row = rows.into_iter().next().ok_or_else(unexpected)?;
         Ok(Fields::of(row))

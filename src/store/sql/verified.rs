@@ -17,7 +17,7 @@ use std::rc::Rc;
 const MAX_VERIFIED: usize = 2_000_000;
 /// The maximum bytes of the document of one of them. Longer ones are read again.
 const MAX_DOCUMENT: usize = 20_000;
-/// Bytes that an entry takes beside the row, about.
+/// The approximate bytes of an entry beside its row.
 const ENTRY: usize = 500;
 
 /// The row of a version as one text, as [`row_text`] makes it. Only the template and the document
@@ -75,10 +75,10 @@ impl StoredColumns {
 
 /// The verified versions that were used last, by uid.
 #[derive(Default)]
-pub(super) struct VerifiedVersions(RefCell<Cache<String, Known, MAX_VERIFIED>>);
+pub(super) struct VerifiedVersions(RefCell<Cache<String, KnownVersion, MAX_VERIFIED>>);
 
 /// A version with its EHR.
-struct Known {
+struct KnownVersion {
     ehr_id: String,
     version: VerifiedVersion,
 }
@@ -91,7 +91,7 @@ impl VerifiedVersions {
         if version.is_deletion() || version.template_id.as_ref().is_some_and(is_ambiguous) {
             return;
         }
-        let known = Known {
+        let known = KnownVersion {
             ehr_id: version.ehr_id.clone(),
             version: VerifiedVersion {
                 metadata: VersionMetadata {

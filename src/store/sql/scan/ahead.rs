@@ -1,8 +1,8 @@
 //! The first page of rows behind the segments, read together with the manifest.
 //!
-//! The query before has shown up to which id segments reach. A query requests the page behind that
-//! id in its first batch of statements, so that it needs no second round trip. The page is used
-//! only if the manifest confirms the id.
+//! The cache knows up to which id the segments reached in the last query. A query requests the page
+//! behind that id in its first batch of statements, so that it needs no second round trip. The page
+//! is used only if the manifest confirms the id.
 
 use super::{NO_BOUND, PageBounds, PageSize, ScanPage, is_by_ehr, page, population_query};
 use crate::store::repository::StoreError;
@@ -39,7 +39,8 @@ impl<'s> Ahead<'s> {
         })
     }
 
-    /// The statement that reads it. Its batch reads the newest state, so no version is too new.
+    /// Returns the statement that reads the page. Its batch reads the newest state, so no version
+    /// is too new.
     pub fn statement(&self) -> Statement {
         let size = self.size();
         let bounds = PageBounds::between(self.after, self.until());
@@ -48,7 +49,7 @@ impl<'s> Ahead<'s> {
         page(query, self.scan, &self.matching, &bounds, limits, None)
     }
 
-    /// The last id of the range of the page.
+    /// Returns the last id of the range of the page.
     fn until(&self) -> u64 {
         self.after + self.size().range
     }
@@ -66,8 +67,9 @@ impl<'s> Ahead<'s> {
         Ok(())
     }
 
-    /// The page, if it is the first one after an id with these profiles: the batch may have brought
-    /// new ones, and a compaction or a deletion may have changed the segments.
+    /// Returns the page if it is the first one after an id with these profiles; `None` if not. The
+    /// batch may have brought new profiles, and a compaction or a deletion may have changed the
+    /// segments.
     pub fn page(self, after: u64, matching: &MatchingProfiles) -> Option<PageAhead> {
         let is_same = self.after == after && self.matching.profiles == matching.profiles;
         let until = self.until();

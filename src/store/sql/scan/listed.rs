@@ -1,4 +1,5 @@
-//! Scans of listed documents: those that a join needs, after segments have shown which these are.
+//! Scans of listed documents: those that a join needs, as the evaluation of segments has found
+//! them.
 
 use super::{
     BatchBuilder, LISTED, NO_BOUND, PAGE_ROWS, PageBounds, PageSize, ScanPage, json_list, page,
@@ -9,12 +10,13 @@ use crate::store::sink::ScanReads;
 use crate::store::sql::SqlRepository;
 use crate::store::sql::value::Sql;
 
-/// Documents of a list from which it ends with the EHR. One EHR may have more.
+/// Documents after which a list ends with the present EHR. The documents of one EHR are never
+/// split, so a list may have more.
 const LIST: usize = 500;
 
 impl<S: Sql> SqlRepository<S> {
     /// Sends documents by their ordinals, given for each EHR, in batches of whole EHRs. Returns
-    /// whether more are wanted.
+    /// whether the sink wants more.
     pub(in crate::store::sql) async fn send_listed(
         &self,
         (scan, state): (&Scan, Snapshot),

@@ -13,8 +13,8 @@ pub(super) const PAGE_ROWS: u64 = 1000;
 /// The mean size of documents in bytes from which a population is read in smaller pages.
 const LONG_DOCUMENTS: u64 = 50_000;
 
-/// Bytes of such a page. A runtime of JavaScript releases texts of megabytes late, because it does
-/// not keep them where it collects often.
+/// Bytes of such a page. A JavaScript runtime releases texts of megabytes late, because they are
+/// not in the memory of short-lived objects, which it collects often.
 const SMALL_PAGE_BYTES: u64 = 524_288;
 
 /// Whether an EHR was queryable in the requested state.
@@ -160,8 +160,8 @@ impl PageSize {
         bytes: MAX_PAGE_BYTES,
     };
 
-    /// The size of the first page, which is a guess: an EHR has some tens of documents, and a quarter
-    /// of a range of ids may match.
+    /// Returns the size of the first page, which is a guess: an EHR has some tens of documents, and
+    /// a quarter of a range of ids may match.
     pub fn first(by_ehr: bool) -> PageSize {
         PageSize {
             range: if by_ehr { 16 } else { PAGE_ROWS },

@@ -12,9 +12,9 @@ pub(in crate::store::sql) const NEWEST: &str = "SELECT max((SELECT coalesce(max(
     (SELECT value FROM meta WHERE name = 'revision') AS revision";
 
 /// Whether a deletion after the first `?1` removed a version up to `?2`, or an EHR that was
-/// queryable in the state with the newest version `?2` and the newest EHR `?5` is not queryable now:
-/// of the EHRs with the digests `?3` and the ids `?4`, or of any if NULL. `?6`: whether unqueryable
-/// EHRs matter.
+/// queryable in the state with the newest version `?2` and the newest EHR `?5` is not queryable
+/// now: of the EHRs with the digests `?3` and the ids `?4`, or of any if NULL. `?6`: whether
+/// unqueryable EHRs matter.
 ///
 /// An EHR belongs to the state by its number or by a version, because both numbers come from a
 /// client.

@@ -8,7 +8,8 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::{Rc, Weak};
 
-/// The numbers of tables that segments use; those above are free for rows behind segments.
+/// The number of tables that segments may use. Higher numbers are those of tables of rows in no
+/// segment.
 pub(super) const TABLES: u32 = 1 << 30;
 
 /// A segment of the manifest.
@@ -72,29 +73,30 @@ impl Listed {
     }
 }
 
-/// The changes that no segment shows, up to one state of the repository.
+/// The changes since the segments were written, up to one state of the repository.
 #[derive(Default)]
 pub(super) struct Overlay {
     /// Versions that were superseded, ascending.
     superseded: Vec<u64>,
     /// EHRs that population queries do not read, ascending.
     unqueryable: Rc<[u64]>,
-    /// The overlay has nothing that was superseded by a version up to this one.
+    /// The overlay lacks versions that were superseded by a version up to this one.
     known_from: u64,
 }
 
-/// The changes since the state that a cache knew when a query began: ids in any order.
+/// The changes between the state that a cache knew when a query began, and the state of the query.
+/// The ids are in any order.
 #[derive(Default)]
-pub(super) struct News {
+pub(super) struct NewChanges {
     /// Versions that were superseded.
     pub superseded: Vec<u64>,
-    /// EHRs that population queries do not read: those that became so, or all of them.
+    /// Unqueryable EHRs: those that became so, or all of them.
     pub unqueryable: Vec<u64>,
-    /// EHRs that population queries read, and perhaps did not before.
+    /// EHRs that are queryable, and may have been unqueryable before.
     pub queryable: Vec<u64>,
 }
 
-impl News {
+impl NewChanges {
     fn is_empty(&self) -> bool {
         [&self.superseded, &self.unqueryable, &self.queryable]
             .into_iter()
@@ -104,7 +106,7 @@ impl News {
 
 impl Overlay {
     /// Creates an overlay of all changes since a version.
-    fn since(known_from: u64, news: News) -> Overlay {
+    fn since(known_from: u64, news: NewChanges) -> Overlay {
         Overlay {
             superseded: ascending(news.superseded),
             unqueryable: ascending(news.unqueryable).into(),
@@ -114,7 +116,7 @@ impl Overlay {
 
     /// Creates the overlay of a later state from this one and the changes between them.
     /// `has_all` means that the changes list all EHRs that population queries do not read.
-    fn with(&self, mut news: News, has_all: bool) -> Overlay {
+    fn with(&self, mut news: NewChanges, has_all: bool) -> Overlay {
         news.superseded.extend_from_slice(&self.superseded);
         if !has_all {
             let queryable = ascending(std::mem::take(&mut news.queryable));
@@ -140,10 +142,10 @@ fn ascending(mut ids: Vec<u64>) -> Vec<u64> {
 
 /// The changes that a cache knows when a query begins.
 ///
-/// The query adds the later ones to these, and not to those that the cache knows when the database
-/// has answered: another query may have learnt of a newer state meanwhile.
+/// The query adds later changes to these, and not to those that the cache knows when the database
+/// has answered: another query may have read a newer state meanwhile.
 #[derive(Clone, Default)]
-pub(in crate::store::sql) struct Known {
+pub(in crate::store::sql) struct KnownChanges {
     overlay: Rc<Overlay>,
     /// The state of the overlay; `None` if the next query reads everything again.
     pub state: Option<Snapshot>,
@@ -173,25 +175,26 @@ pub(super) struct Cache {
     segments: HashMap<String, Rc<CachedSegment>>,
     /// Batches that were forgotten while a query still reads them.
     forgotten: RefCell<Vec<Weak<Batch>>>,
-    known: Known,
-    /// The newest version of the state that the overlay is of.
+    known: KnownChanges,
+    /// The newest version in the state of the overlay.
     newest: u64,
     /// The last id that the segments of the last query held, if they held all ids up to it.
     pub reach: Option<u64>,
-    /// The number of the first table of the next segment: no two that are held share a number.
+    /// The number of the first table of the next segment. No two cached tables share a number.
     next_table: u32,
 }
 
 impl CachedSegment {
-    /// Returns the batch in the state of an overlay. Where `keeps`, later queries get it too.
+    /// Returns the batch in the state of an overlay. If `keeps` is true, later queries get it too.
     ///
-    /// A query keeps the batch that it got: others may bring the segment to a newer state while it
-    /// waits.
+    /// A query keeps the batch that it got, because others may replace the cached batch by one of a
+    /// newer state while it waits.
     ///
     /// # Errors
     /// If the head is damaged.
     pub fn batch(&self, overlay: &Overlay, keeps: bool) -> Result<Rc<Batch>, &'static str> {
-        // The overlay is of all segments, in ascending order: this part of it is of this segment.
+        // The overlay has the ids of all segments in ascending order. Those of this segment are
+        // adjacent.
         let from = overlay.superseded.partition_point(|id| *id < self.first);
         let to = overlay.superseded.partition_point(|id| *id <= self.last);
         let superseded = overlay.superseded.get(from..to).unwrap_or_default();
@@ -273,7 +276,7 @@ impl CachedSegment {
         before.map_or_else(Weak::new, |before| Rc::downgrade(&before.batch))
     }
 
-    /// The bytes of the loaded parts.
+    /// Returns the bytes of the loaded parts.
     fn late_bytes(&self) -> usize {
         let current = self.current.borrow();
         current
@@ -291,8 +294,8 @@ impl BatchInState {
 }
 
 impl Cache {
-    /// The changes that are known now.
-    pub fn known(&self) -> Known {
+    /// Returns the changes that are known now.
+    pub fn known(&self) -> KnownChanges {
         self.known.clone()
     }
 
@@ -301,10 +304,10 @@ impl Cache {
     /// another query has read a newer state.
     pub fn renew(
         &mut self,
-        known: Known,
+        known: KnownChanges,
         state: Snapshot,
         listed: &[Listed],
-        news: News,
+        news: NewChanges,
     ) -> Rc<Overlay> {
         let is_listed = |blob: &String| listed.iter().any(|listed| listed.blob == *blob);
         // A running query has its own reference to a segment that is dropped here.
@@ -328,7 +331,7 @@ impl Cache {
             // next query then requests everything again.
             let is_complete = oldest.is_some_and(|oldest| oldest >= overlay.known_from);
             self.newest = state.version;
-            self.known = Known {
+            self.known = KnownChanges {
                 overlay: Rc::clone(&overlay),
                 state: is_complete.then_some(state),
             };
@@ -363,8 +366,8 @@ impl Cache {
         Some(cached)
     }
 
-    /// Numbers the tables of a segment. After very many segments the numbers begin again; a union of
-    /// segments that share numbers then fails, and rows are read.
+    /// Numbers the tables of a segment. After very many segments the numbers begin again; a union
+    /// of segments that share numbers then fails, and rows are read.
     fn numbered(&mut self, segment: Segment) -> Segment {
         let tables = u32::try_from(segment.tables()).unwrap_or(TABLES);
         let first = match self.next_table.checked_add(tables) {
@@ -384,12 +387,12 @@ impl Cache {
         }
     }
 
-    /// Counts a batch, which is replaced by one without parts, while running queries read it.
+    /// Counts the memory of a replaced batch as long as running queries read it.
     pub fn forget(&self, batch: &Rc<Batch>) {
         self.forgotten.borrow_mut().push(Rc::downgrade(batch));
     }
 
-    /// The bytes of parts that were dropped, and that running queries still read.
+    /// Returns the bytes of parts that were dropped, and that running queries still read.
     pub fn forgotten_bytes(&self) -> usize {
         let mut forgotten = self.forgotten.borrow_mut();
         forgotten.retain(|batch| batch.strong_count() > 0);
@@ -402,8 +405,8 @@ impl Cache {
 mod tests {
     use super::*;
 
-    fn news(superseded: &[u64], unqueryable: &[u64], queryable: &[u64]) -> News {
-        News {
+    fn news(superseded: &[u64], unqueryable: &[u64], queryable: &[u64]) -> NewChanges {
+        NewChanges {
             superseded: superseded.to_vec(),
             unqueryable: unqueryable.to_vec(),
             queryable: queryable.to_vec(),
@@ -445,10 +448,10 @@ mod tests {
         }];
         let mut cache = Cache::default();
         let first = cache.renew(cache.known(), state(5, 0), &listed, news(&[], &[2], &[]));
-        let same = cache.renew(cache.known(), state(6, 0), &listed, News::default());
+        let same = cache.renew(cache.known(), state(6, 0), &listed, NewChanges::default());
         assert!(Rc::ptr_eq(&first, &same));
         // After a deletion the database lists everything, which is nothing here.
-        let last = cache.renew(cache.known(), state(7, 1), &listed, News::default());
+        let last = cache.renew(cache.known(), state(7, 1), &listed, NewChanges::default());
         assert!(last.unqueryable.is_empty());
     }
 }

@@ -1,10 +1,10 @@
 //! Compaction: writing segments of rows that no segment holds.
 //!
-//! A compaction reads the rows after the first segments that follow one another, and stores them
-//! as one segment. It may be stopped anywhere: the blobs of a segment are listed as garbage before
+//! A compaction reads the rows after the first segments that follow one another, and stores them as
+//! one segment. It may be stopped anywhere: the blobs of a segment are listed as garbage before
 //! they are stored, and are taken off that list in the transaction that makes the segment live. Of
-//! two compactions of the same rows one makes its segment live; a deletion that comes between makes
-//! the segment void.
+//! two concurrent compactions of the same rows, one makes its segment live. A deletion during a
+//! compaction makes the segment void.
 
 use super::{Segments, Source, head_key, value_key};
 use crate::document::{Batch, ObjectKind};
@@ -18,13 +18,13 @@ use crate::store::sql::value::{Fields, Sql, Statement, unexpected};
 /// Maximum bytes of memory while a segment is encoded, estimated. The segment then ends early.
 const MAX_BYTES: usize = 40 << 20;
 
-/// Segments of about one size that are merged.
+/// The number of segments of about one size that are merged.
 const FACTOR: usize = 8;
 
-/// Milliseconds within which a segment must be written.
+/// Milliseconds within which a segment must be written. Later, its blobs count as garbage.
 const LEASE: u64 = 600_000;
 
-/// Blobs of segments that one collection deletes at most.
+/// The maximum number of segments whose blobs one collection deletes.
 const MAX_COLLECTED: u64 = 100;
 
 const BEGIN: &str = "INSERT INTO segment_garbage VALUES (?1, ?2, ?3)";
@@ -76,7 +76,7 @@ macro_rules! publish {
 }
 
 impl Source {
-    /// The statement that removes the segments that a new one replaces.
+    /// Returns the statement that removes the segments that a new one replaces.
     fn replace(self) -> &'static str {
         match self {
             Source::Versions => replace!("segment", "state"),
@@ -84,7 +84,7 @@ impl Source {
         }
     }
 
-    /// The statement that makes a segment live.
+    /// Returns the statement that makes a segment live.
     fn publish(self) -> &'static str {
         match self {
             Source::Versions => publish!("segment", "state, versions", "?4, ?5"),
@@ -92,7 +92,7 @@ impl Source {
         }
     }
 
-    /// The scan of all rows that a segment of this source holds.
+    /// Returns the scan of all rows that a segment of this source holds.
     fn everything(self) -> Scan {
         let kinds = match self {
             Source::Versions => vec![
@@ -136,11 +136,11 @@ pub enum Compaction {
     Nothing,
     /// A segment was written; there may be rows for more.
     Written,
-    /// Another compaction or a deletion came between.
+    /// Another compaction or a deletion has changed the rows or segments meanwhile.
     Lost,
 }
 
-/// The ids of the rows of a segment to be.
+/// The ids of the rows of a segment that is to be written.
 #[derive(Debug, PartialEq)]
 pub(super) struct Range {
     pub first: u64,
@@ -148,12 +148,13 @@ pub(super) struct Range {
 }
 
 impl Range {
-    /// The next range to be written: rows that no segment holds, else segments to be merged.
+    /// Returns the next range to be written: rows that no segment holds, else segments to be
+    /// merged.
     fn of(listed: &[Listed], newest: u64, sizes: (u64, u64)) -> Option<Range> {
         Range::unwritten(listed, newest, sizes).or_else(|| Range::merged(listed, sizes))
     }
 
-    /// The first rows that no segment holds, if they are enough.
+    /// Returns the first rows that no segment holds, if they are enough.
     fn unwritten(listed: &[Listed], newest: u64, (least, most): (u64, u64)) -> Option<Range> {
         let (mut end, mut gap_end) = (0, newest);
         for listed in listed {
@@ -165,8 +166,8 @@ impl Range {
             end = listed.last;
         }
         let (first, most) = (end + 1, end + most);
-        // A gap is filled whatever its size: the segments behind it do not count as covered while
-        // it is there.
+        // A gap is filled whatever its size: until then, the ids behind it are not covered without
+        // gaps, which costs queries time.
         let is_gap = gap_end < newest;
         (gap_end >= first && (is_gap || gap_end - end >= least)).then_some(Range {
             first,
@@ -174,9 +175,9 @@ impl Range {
         })
     }
 
-    /// The range of [`FACTOR`] segments of about one size that follow one another, or of as many as
-    /// make a large one. There are never many small segments, and each version is rewritten a few
-    /// times only.
+    /// Returns the range of [`FACTOR`] segments of about one size that follow one another, or of as
+    /// many as make a large one. There are never many small segments, and each version is rewritten
+    /// a few times only.
     fn merged(listed: &[Listed], (least, most): (u64, u64)) -> Option<Range> {
         let mut tier = least;
         while tier < most {
@@ -187,8 +188,8 @@ impl Range {
                 let run = run_of(listed.get(at..).unwrap_or_default(), tier, most);
                 let (first, last) = (run.first()?.first, run.last()?.last);
                 let memory: u64 = run.iter().map(|segment| segment.memory).sum();
-                // Fewer than FACTOR segments are merged if they fill three quarters of a limit, as
-                // few others would fit.
+                // Fewer than FACTOR segments are merged if they fill three quarters of a limit,
+                // because few further ones would fit.
                 let fills = last + 1 - first > most / 4 * 3 || memory > MAX_BYTES as u64 / 4 * 3;
                 let is_large = run.len() > 1 && fills;
                 (run.len() >= FACTOR || is_large).then_some(Range { first, last })
@@ -201,8 +202,8 @@ impl Range {
     }
 }
 
-/// The first segments that follow one another, have fewer versions than `tier` each, and no more
-/// than `most` together.
+/// Returns the first segments that follow one another, have fewer versions than `tier` each, and no
+/// more than `most` together.
 fn run_of(listed: &[Listed], tier: u64, most: u64) -> &[Listed] {
     let (mut count, mut total, mut memory) = (0, 0, 0);
     let mut end = None;
@@ -223,12 +224,13 @@ fn run_of(listed: &[Listed], tier: u64, most: u64) -> &[Listed] {
     listed.get(..count).unwrap_or_default()
 }
 
-/// Counts the documents of a segment, without evaluating anything.
-struct Gathering<'p> {
+/// A sink that only passes the pauses of the host: the documents are gathered into a batch, and not
+/// evaluated.
+struct GatheringSink<'p> {
     pause: &'p dyn Fn() -> Pause,
 }
 
-impl BatchSink for Gathering<'_> {
+impl BatchSink for GatheringSink<'_> {
     fn take(&mut self, _: &Batch) -> Progress {
         Progress::More
     }
@@ -327,6 +329,10 @@ impl<S: Sql> SqlRepository<S> {
         Ok(())
     }
 
+    /// Writes the segment of a range in a state, and makes it live.
+    ///
+    /// # Errors
+    /// If the database or the blob store does not answer, or the batch cannot be encoded.
     pub(super) async fn write_segment(
         &self,
         segments: &Segments,
@@ -334,7 +340,7 @@ impl<S: Sql> SqlRepository<S> {
         (source, range, state): (Source, &Range, Snapshot),
         (now, pause): (u64, &dyn Fn() -> Pause),
     ) -> Result<Compaction, StoreError> {
-        let mut sink = Gathering { pause };
+        let mut sink = GatheringSink { pause };
         let bounds = (range.first - 1, range.last, state.version);
         let everything = source.everything();
         let into = (Batch::new(), MAX_BYTES);
@@ -354,7 +360,8 @@ impl<S: Sql> SqlRepository<S> {
         let files = encoded.values.len() as u64;
         let values: usize = encoded.values.iter().map(Vec::len).sum();
         let bytes = (values + encoded.head.len()) as u64;
-        // Whatever stops this compaction, the blobs are collected as garbage after the lease.
+        // The blobs are listed as garbage before they are stored. If anything stops this
+        // compaction, they are deleted after the lease.
         let begin = Statement::new(BEGIN).bind(blob).bind(files);
         self.rows(begin.bind(now + LEASE)).await?;
         segments.store(blob, encoded.head, encoded.values).await?;
@@ -372,7 +379,8 @@ impl<S: Sql> SqlRepository<S> {
         }
         if !is_live {
             self.rows(Statement::new(ABANDON).bind(blob)).await?;
-            // Whatever comes between shall not come again at once.
+            // The next compaction waits until it is due again, so that two instances do not hinder
+            // each other all the time.
             segments.rest();
         }
         self.collect_garbage(0).await?;

@@ -5,7 +5,7 @@
 //! query loads the parts that it reads, as any other.
 
 use super::cache::TABLES;
-use super::{Complete, SegmentScan, Segments};
+use super::{CompletenessSink, SegmentScan, Segments};
 use crate::document::{Batch, ObjectKind, UnionPart};
 use crate::store::repository::StoreError;
 use crate::store::scan::{Progress, Scan, Snapshot};
@@ -15,24 +15,25 @@ use crate::store::sql::scan::GatheredBatch;
 use crate::store::sql::value::Sql;
 use std::rc::Rc;
 
-/// The most versions behind the segments that are united with them. With more, rows are read.
+/// The maximum number of versions behind the segments that are united with them. With more, rows
+/// are read.
 const MAX_BEHIND: u64 = 16_384;
 
-/// Bytes of memory that the rows behind the segments may take.
+/// The maximum bytes of memory of the rows behind the segments.
 const MAX_BYTES: usize = 32 << 20;
 
-/// Steps of a run after which it ends if a part was absent. Twice as many after each loading, so that
-/// finding all parts costs at most about as much as the answer.
+/// Steps after which a run with an absent part ends. Each loading doubles them, so that finding all
+/// parts costs at most about as much as the answer.
 const STEPS: u32 = 4;
 
-/// The number of times that all parts are dropped for others. A join first reads one class expression
-/// after the other, so what it needs at once is less than what it needs in total.
+/// The maximum number of times that all parts are dropped to load others. A join evaluates one side
+/// after the other, so it needs fewer parts at once than in total.
 const MAX_DROPS: u32 = 4;
 
 /// Returns whether a scan joins documents of an EHR, and segments can serve it.
 ///
-/// Objects that follow from all versions of an EHR are made for all EHRs at once, from texts of each
-/// document, so those are read from rows.
+/// Derived objects ([`Scan::derived`]) are made from the texts of all versions of an EHR. They need
+/// rows, because segments would make them for all EHRs at once.
 pub(in crate::store::sql) fn is_joined(scan: &Scan) -> bool {
     let is_population = scan.ehrs.is_none() && !scan.unqueryable;
     is_population
@@ -42,16 +43,16 @@ pub(in crate::store::sql) fn is_joined(scan: &Scan) -> bool {
         && !scan.derived
 }
 
-/// The most documents that are read as rows for a join whose parts take too much memory. A row
-/// costs about 35 µs.
+/// The maximum number of documents that are read as rows for a join whose parts need too much
+/// memory. A row costs about 35 µs.
 const MAX_NEEDED: usize = 65_536;
 
 /// The outcome of sending a union.
 enum Sent {
-    /// All was sent, or no more is wanted.
+    /// All was sent, or the sink wants no more.
     All,
-    /// The parts of the join take too much memory. It needs these documents alone, given as ordinals
-    /// for each EHR.
+    /// The parts of the join need too much memory. The join needs only these documents, given as
+    /// ordinals for each EHR.
     Needs(Vec<Vec<u64>>),
 }
 
@@ -62,7 +63,8 @@ struct Behind {
 }
 
 impl SegmentScan {
-    /// Unites the segments with the rows behind them, with the EHRs up to a number.
+    /// Unites the segments with the rows behind them. The union has the EHRs with numbers up to
+    /// `newest`; `None` if it cannot be made.
     fn union(&self, behind: &Behind, newest: u64) -> Option<Batch> {
         let segments = self.segments.iter().map(|opened| UnionPart {
             batch: Rc::clone(&opened.batch),
@@ -79,7 +81,7 @@ impl SegmentScan {
 
 impl Segments {
     /// Sends the union of segments and rows, and loads the parts that the sink needs. `None` if a
-    /// part cannot be read or takes too much memory: rows are to be read.
+    /// part cannot be read or needs too much memory; rows are read then.
     async fn send_union(
         &self,
         scan: &mut SegmentScan,
@@ -98,7 +100,7 @@ impl Segments {
             if std::mem::replace(&mut is_join, needed.is_some()) {
                 return needed.map(Sent::Needs);
             }
-            // The union reads the parts that are dropped.
+            // The union holds the parts, so it is dropped before they are.
             drop(union);
             self.drop_parts(scan);
         }
@@ -137,7 +139,7 @@ impl Segments {
 
 /// Sends a batch. Ends after some steps if a part was absent. Returns whether no part was.
 async fn send_in_steps(sink: Sink<'_>, batch: &Batch, most: u32) -> bool {
-    let mut complete = Complete::of(sink);
+    let mut complete = CompletenessSink::of(sink);
     let mut steps = 0u32;
     while complete.take(batch) == Progress::Paused {
         steps = steps.saturating_add(1);
@@ -151,7 +153,7 @@ async fn send_in_steps(sink: Sink<'_>, batch: &Batch, most: u32) -> bool {
 
 impl<S: Sql> SqlRepository<S> {
     /// Sends segments, and the rows behind them, to a query that joins documents of an EHR. Returns
-    /// `None` if all was sent or no more is wanted, and 0 if rows are to be read instead.
+    /// `None` if all was sent or the sink wants no more, and 0 if rows must be sent instead.
     pub(in crate::store::sql) async fn send_joined(
         &self,
         segments: &Segments,

@@ -9,18 +9,19 @@ use crate::store::repository::StoreError;
 use crate::store::scan::{Scan, Snapshot};
 use crate::store::sql::value::{Fields, Row, Statement, json_list, unexpected};
 
-/// The least number of EHRs of a scan that reads segments. The rows of fewer are one page.
+/// The minimum number of named EHRs of a scan that reads segments. The rows of fewer are one page.
 pub(super) const MIN_EHRS: usize = 64;
 
-/// The most EHRs of a scan that reads segments: the database reads their ids from one text.
+/// The maximum number of named EHRs of a scan that reads segments: the database reads their ids
+/// from one text.
 const MAX_EHRS: usize = 10_000;
 
-/// The most EHRs of the repository for each EHR that a scan of segments names. A segment costs
-/// about 10 ns for each of its documents, whether its EHR is named or not, and a row 35 µs.
+/// The maximum number of EHRs of the repository for each named EHR of a scan that reads segments. A
+/// segment costs about 10 ns for each of its documents, also those of other EHRs, and a row 35 µs.
 const MAX_SHARE: u64 = 128;
 
-/// The most versions in no segment that a scan reads beside segments: it looks at all of them to
-/// find those of its EHRs.
+/// The maximum number of versions in no segment, if a scan reads segments: it searches all of them
+/// for those of its EHRs.
 const MAX_BEHIND: u64 = 16_384;
 
 /// `?1` the ids of EHRs. The number of each that exists, and its place in the list.
@@ -59,12 +60,12 @@ impl<'s> NamedEhrs<'s> {
         })
     }
 
-    /// The statement whose rows [`NamedEhrs::read`] reads.
+    /// Returns the statement whose rows [`NamedEhrs::read`] reads.
     pub fn statement(&self) -> Statement {
         Statement::new(NUMBERS).bind(self.list.as_str())
     }
 
-    /// Reads which EHRs exist.
+    /// Reads the numbers of the named EHRs that exist.
     ///
     /// # Errors
     /// If the row is not as expected.
@@ -76,7 +77,7 @@ impl<'s> NamedEhrs<'s> {
         is_paired.then_some(()).ok_or_else(unexpected)
     }
 
-    /// The ids of the EHRs that exist.
+    /// Returns the ids of the EHRs that exist.
     pub fn existing(&self) -> impl Iterator<Item = &'s str> {
         let ids = self.ids;
         let places = self.places.iter();
@@ -91,7 +92,8 @@ impl<'s> NamedEhrs<'s> {
 
     /// Restricts segments to these EHRs.
     pub fn restrict(&self, segments: &mut SegmentScan) {
-        // Numbers of EHRs are dense, and not many times more than those that are named.
+        // Numbers of EHRs are dense, and `NamedEhrs::prefers` limits them to `MAX_SHARE` for each
+        // named EHR. So the list of flags is short.
         let greatest = self.numbers.iter().max().copied().unwrap_or(0);
         let mut flags = vec![false; greatest as usize + 1];
         for number in &self.numbers {

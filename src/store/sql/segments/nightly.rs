@@ -1,5 +1,5 @@
-//! The work of a night on segments: those that are absent from the blob store, or whose versions
-//! were superseded to a large part, are written again.
+//! The nightly maintenance of segments. Segments that are absent from the blob store, and those
+//! with many superseded versions, are written again.
 //!
 //! Queries read rows in place of an absent segment, and the list of superseded versions beside each
 //! segment. Their results are the same, but they take longer.
@@ -22,7 +22,7 @@ const OUTDATED: &str = "SELECT s.first, s.last
     GROUP BY s.id HAVING 10 * count(*) > s.versions ORDER BY s.first LIMIT 1";
 
 impl<S: Sql> SqlRepository<S> {
-    /// Does the work of a night: passes the blob of each absent segment to `absent`, and writes
+    /// Does the nightly maintenance: passes the blob of each absent segment to `absent`, and writes
     /// absent, due and outdated segments. Begins none after `milliseconds` have passed, which apply
     /// to due and to outdated segments each.
     ///

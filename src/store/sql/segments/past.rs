@@ -10,8 +10,8 @@ use crate::store::repository::StoreError;
 use crate::store::scan::{Scan, Snapshot};
 use crate::store::sql::value::{Fields, Row, Statement};
 
-/// EHRs that population queries did not read in the state with the newest version `?1`; at most
-/// `?2`. An EHR was unqueryable then only if it is so now or changed since.
+/// The EHRs that were unqueryable in the state with the newest version `?1`; at most `?2`. Each of
+/// them is unqueryable now, or has changed since.
 const UNQUERYABLE: &str = "SELECT json_group_array(id) AS unqueryable FROM (SELECT e.id
     FROM (SELECT id FROM ehr WHERE NOT is_queryable UNION SELECT ehr FROM queryable_before WHERE version > ?1) c
       CROSS JOIN ehr e ON e.id = c.id
@@ -24,7 +24,7 @@ fn is_served(scan: &Scan, source: Source) -> bool {
 }
 
 impl Segments {
-    /// The statements whose rows [`Segments::in_past`] reads.
+    /// Returns the statements whose rows [`Segments::in_past`] reads.
     pub(in crate::store::sql) fn past_statements(&self, requested: Snapshot) -> [Statement; 2] {
         let unqueryable = Statement::new(UNQUERYABLE).bind(requested.version);
         [
