@@ -98,6 +98,11 @@ impl<R: Repository> Service<R> {
         answer.unwrap_or_else(|failure| failure.into_response(&request))
     }
 
+    /// Commits records in order. Adjacent records of one contribution are one change set.
+    ///
+    /// # Errors
+    /// That of the first record that cannot be loaded, with its line. The records before it are
+    /// stored.
     async fn load_records(
         &self,
         call: &Call<'_>,
@@ -222,6 +227,7 @@ impl<R: Repository> Service<R> {
         }
     }
 
+    /// Removes all versions of a definition. Returns the number of removed versions.
     async fn remove_versions(
         &self,
         call: &Call<'_>,
@@ -258,6 +264,8 @@ impl<R: Repository> Service<R> {
         Ok(usize::from(removed))
     }
 
+    /// Removes every version of a template that no stored version names. Returns the number of
+    /// removed versions.
     async fn remove_unused_templates(&self) -> Result<usize, Failure> {
         let mut removed = 0;
         for definition in self
@@ -284,6 +292,7 @@ impl<R: Repository> Service<R> {
         Ok(removed)
     }
 
+    /// Checks a record. Returns its change set, and the findings that do not reject it.
     async fn load_record(
         &self,
         call: &Call<'_>,

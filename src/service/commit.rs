@@ -602,6 +602,7 @@ pub(crate) fn class_name(kind: ObjectKind) -> &'static str {
     kind.class().name()
 }
 
+/// Returns the CONTRIBUTION of some changes as canonical JSON. `audit` is its audit as JSON.
 fn contribution_json(uid: &str, audit: &str, changes: &[Change]) -> String {
     let class = |change: &Change| {
         change

@@ -219,6 +219,11 @@ impl CommitMetadata {
         Ok(stated)
     }
 
+    /// Adds a part of a committal header: `key` of the header `group`. Parts of a committer are
+    /// added to `party`.
+    ///
+    /// # Errors
+    /// 400 for an unknown part or code, and for a second value of a part.
     fn take(
         &mut self,
         group: &str,

@@ -402,6 +402,8 @@ impl<R: Repository> Service<R> {
         }
     }
 
+    /// Returns the change that follows the latest version of an object; a deletion without
+    /// `content`.
     fn next_change(
         &self,
         call: &Call<'_>,
@@ -518,6 +520,11 @@ impl<R: Repository> Service<R> {
         }
     }
 
+    /// Returns the response to a committed change. No error after the commit reaches the client:
+    /// content that cannot be written is left out.
+    ///
+    /// # Errors
+    /// 500 for a commit without versions.
     async fn change_response(
         &self,
         call: &Call<'_>,

@@ -148,6 +148,8 @@ impl<R: Repository> Service<R> {
         Ok(Some(KnownTemplate { state, compiled }))
     }
 
+    /// Returns the latest of these versions of a template with its key, compiled. It is read and
+    /// compiled if the cache lacks it.
     async fn compiled(
         &self,
         call: Option<&Call<'_>>,

@@ -76,6 +76,7 @@ impl<R: Repository> Service<R> {
         self.show_ehr(call, &ehr).await
     }
 
+    /// Creates an EHR under an id, with the EHR_STATUS of the body or the default one.
     async fn create_ehr(&self, call: &Call<'_>, ehr_id: &str) -> Result<Response, Failure> {
         call.check_acceptable()?;
         let status = self.initial_status(call).await?;
@@ -113,6 +114,7 @@ impl<R: Repository> Service<R> {
         }))
     }
 
+    /// Returns the response with an EHR as a document.
     async fn show_ehr(&self, call: &Call<'_>, ehr: &Ehr) -> Result<Response, Failure> {
         let status = self
             .newest_of_kind(&ehr.ehr_id, ObjectKind::EhrStatus)

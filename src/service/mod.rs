@@ -514,6 +514,7 @@ impl<R: Repository> Service<R> {
         self.finish(request, Failure::of_gzip(error).into_response(request))
     }
 
+    /// Finds and admits the operation of a request, decodes its body, and performs the operation.
     async fn answer(
         &self,
         request: &Request,

@@ -223,6 +223,7 @@ impl QueryRequest {
         Ok(())
     }
 
+    /// Binds the members of a JSON object of names and values.
     fn bind_all(&mut self, object: &str) -> Result<(), Failure> {
         let all = members(object).map_err(|problem| {
             let place = problem.describe(object);

@@ -170,6 +170,7 @@ impl<R: Repository> Service<R> {
         self.respond(call, requested).await
     }
 
+    /// Runs a query and returns the response: 304, a page, or the first part of a long result.
     async fn respond(
         &self,
         call: &Call<'_>,
@@ -352,6 +353,7 @@ impl<R: Repository> Service<R> {
         }
     }
 
+    /// Returns the error of a run: 400 or 408 for a limit, 500 for a broken invariant.
     fn run_failure(&self, error: &QueryError) -> Failure {
         let seconds = self.config.limits.query_time / 1_000_000;
         match error {
@@ -454,6 +456,7 @@ impl<R: Repository> Service<R> {
         default_page
     }
 
+    /// Runs a prepared query over the documents of its state.
     async fn run(&self, call: &Call<'_>, prepared: PreparedQuery) -> Result<QueryResult, Failure> {
         let PreparedQuery {
             plan,

@@ -364,6 +364,7 @@ pub fn needs_permission(request: &Request) -> bool {
     matches!(find(request), Ok(RouteTarget::Operation(_)))
 }
 
+/// Finds the operation of a path below a mount.
 fn find_in_mount(dialect: Dialect, method: &str, rest: &str) -> Result<RouteTarget, Failure> {
     // Decoded after the split, so that `%2F` is part of a segment.
     let mut segments: Vec<String> = rest.split('/').skip(1).map(|s| decode(s, false)).collect();

@@ -98,6 +98,10 @@ fn known_language<'g>(tag: &str, guide: &'g Guide) -> Option<&'g str> {
     }
 }
 
+/// Returns the time zone of the parameter `zone`, if the request has it.
+///
+/// # Errors
+/// 400 for a zone that the host does not know.
 fn zone_of<'c, 'a: 'c>(call: &'c Call<'a>) -> Result<Option<Box<dyn Zone + 'c>>, Failure> {
     let Some(name) = call.request.query_value("zone") else {
         return Ok(None);
@@ -113,6 +117,10 @@ fn zone_of<'c, 'a: 'c>(call: &'c Call<'a>) -> Result<Option<Box<dyn Zone + 'c>>,
     }
 }
 
+/// Returns the time of the parameter `now`, or else that of the request.
+///
+/// # Errors
+/// 400 for a text that is no date-time.
 fn now_of(call: &Call<'_>, zone: Option<&dyn Zone>) -> Result<Moment, Failure> {
     let Some(text) = call.request.query_value("now") else {
         return Ok(Moment::from_millis(call.now / 1000, 0));

@@ -257,6 +257,7 @@ impl<R: Repository> Service<R> {
         Ok(read)
     }
 
+    /// Reads and checks a version of a record.
     async fn imported_version(
         &self,
         call: &Call<'_>,

@@ -191,6 +191,7 @@ impl<R: Repository> Service<R> {
         call.resource(root, None, &version.version_uid, &version.time_committed)
     }
 
+    /// Returns the response with a VERSIONED_OBJECT.
     async fn show_container(
         &self,
         call: &Call<'_>,
@@ -223,6 +224,7 @@ impl<R: Repository> Service<R> {
         )
     }
 
+    /// Returns the response with a REVISION_HISTORY.
     async fn show_history(
         &self,
         call: &Call<'_>,

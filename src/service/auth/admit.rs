@@ -65,6 +65,10 @@ impl<R: Repository> Service<R> {
     }
 }
 
+/// Checks the permission of a route, as far as the request line determines its subject.
+///
+/// # Errors
+/// 403, or 404 for an EHR that the caller must not know of.
 fn check_permission(found: &MatchedRoute, caller: &Caller) -> Result<(), Failure> {
     let (permission, subject) = (found.route.permission, subject(found));
     // The definition of a stored query may be readable although its execution is not allowed.

@@ -131,6 +131,7 @@ impl Authenticator {
         })
     }
 
+    /// Authenticates the caller by the first credentials that the request has.
     async fn authenticate_by_scheme<K: AuthenticationHost>(
         &self,
         request: &Request,

@@ -199,6 +199,8 @@ impl Caller {
         }
     }
 
+    /// Returns the scopes that grant a permission on a subject. A `user/` scope grants it only if
+    /// the roles of the person do too.
     fn granting<'a>(
         &'a self,
         permission: Permission,

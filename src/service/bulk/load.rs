@@ -147,6 +147,7 @@ impl<R: Repository> Service<R> {
         Ok(Response::new(200).with_body(NDJSON, load.lines.out))
     }
 
+    /// Reads, checks and queues a line, or adds the response to a line that cannot be committed.
     async fn add_sent<'a>(&self, call: &Call<'a>, load: &mut Load<'a>, line: SentLine<'a>) {
         call.templates.borrow_mut().forget_many();
         let uuids = load.uuids.as_ref();
@@ -275,6 +276,7 @@ impl<R: Repository> Service<R> {
         self.bulk_composition(call, &ehr_id, object_id, tree).await
     }
 
+    /// Returns the change set of a line with a contribution.
     async fn bulk_contribution(
         &self,
         call: &Call<'_>,
@@ -295,6 +297,7 @@ impl<R: Repository> Service<R> {
         self.change_set(call, &owner, sent).await
     }
 
+    /// Returns the change set of a line that creates an EHR. `null` is the default EHR_STATUS.
     async fn bulk_ehr(
         &self,
         call: &Call<'_>,
