@@ -76,6 +76,7 @@ impl State {
         };
     }
 
+    /// Applies a change set that was checked.
     fn commit(&mut self, commit: Commit) -> Result<(), StoreError> {
         if let Some(ehr) = commit.new_ehr {
             self.create(ehr);

@@ -75,6 +75,7 @@ impl State {
         )
     }
 
+    /// Checks that the templates and the predecessor of a commit are as its preconditions state.
     fn check_preconditions(&self, commit: &Commit) -> Result<(), StoreError> {
         if commit.needs_modifiable()
             && self
@@ -137,6 +138,8 @@ impl State {
         Ok(())
     }
 
+    /// Returns the latest version of an object, with the properties that its next version must
+    /// keep.
     fn head(&self, object_id: &str) -> Option<LatestVersion> {
         let newest = self.newest(object_id)?;
         let doc = self.batch.doc(newest)?;

@@ -240,6 +240,11 @@ impl State {
         }
     }
 
+    /// Returns the state as the head of a checkpoint has it. `batch` is the head of the batch; the
+    /// regions are those of the two indexes in the file.
+    ///
+    /// # Errors
+    /// [`StoreError::Failed`] if the documents of a contribution are not adjacent.
     fn stored(
         &self,
         batch: Vec<u8>,
@@ -291,6 +296,11 @@ impl State {
         })
     }
 
+    /// Returns the state of a checkpoint. Parts of the batch are read from the file at their first
+    /// use.
+    ///
+    /// # Errors
+    /// [`StoreError::Failed`] if the parts of the head contradict each other.
     fn restored(stored: StoredState, file: &Rc<PartFile>) -> Result<State, StoreError> {
         let batch =
             Batch::open(&stored.batch, file).map_err(|why| StoreError::Failed(why.to_owned()))?;

@@ -606,6 +606,7 @@ impl<'c> CommitStatements<'c> {
         }
     }
 
+    /// Adds the row of a contribution, with the preconditions of its commit.
     fn contribute(
         &mut self,
         commit: &'c Commit,
@@ -653,6 +654,8 @@ impl<'c> CommitStatements<'c> {
         Some(json_list(&states))
     }
 
+    /// Adds the row of a version, with its chunks and tags. Returns its stored columns if they are
+    /// kept.
     fn add_version(
         &mut self,
         commit: &'c Commit,
@@ -726,6 +729,7 @@ fn predecessor_cells(known: Option<&Predecessor>) -> Result<[Cell<'_>; 5], Store
     ])
 }
 
+/// Returns the cells of [`FLAG_EHR`] behind the id.
 fn flags(flags: &EhrFlags) -> [Cell<'_>; 4] {
     let (id, namespace) = flags
         .subject
@@ -740,6 +744,7 @@ fn flags(flags: &EhrFlags) -> [Cell<'_>; 4] {
     ]
 }
 
+/// Returns the statement [`NEXT_REVISION_OF`].
 fn next_revision_of(generation: Option<u64>) -> Statement {
     Statement::new(NEXT_REVISION_OF).bind(generation)
 }

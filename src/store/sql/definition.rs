@@ -69,6 +69,10 @@ const DELETE_CHUNKS: &str = "DELETE FROM chunk WHERE owner = ?4
     AND NOT EXISTS (SELECT 1 FROM definition WHERE kind = ?1 AND name = ?2 AND version = ?3)";
 
 impl<S: Sql> SqlRepository<S> {
+    /// Stores a new definition with its chunks in one transaction.
+    ///
+    /// # Errors
+    /// [`StoreError::DefinitionExists`] if another one has the same name and version.
     pub(super) async fn write_definition(
         &self,
         kind: DefinitionKind,
@@ -185,6 +189,10 @@ impl<S: Sql> SqlRepository<S> {
         Ok(Some(Definition { body, ..head }))
     }
 
+    /// Removes a definition with its chunks. Returns whether it existed.
+    ///
+    /// # Errors
+    /// [`StoreError::TemplateInUse`] for a template that a stored version names.
     pub(super) async fn remove_definition(
         &self,
         kind: DefinitionKind,

@@ -37,6 +37,11 @@ const TARGETS: u64 = 1000;
 type Cells = (String, String, Option<String>);
 
 impl<S: Sql> SqlRepository<S> {
+    /// Replaces the tags of a target, if they are the `expected` ones and its EHR allows the
+    /// change.
+    ///
+    /// # Errors
+    /// See [`Repository::set_tags`](crate::store::repository::Repository::set_tags).
     pub(super) async fn write_tags(
         &self,
         ehr_id: &str,

@@ -79,6 +79,7 @@ impl<S: Sql> SqlRepository<S> {
         Ok(())
     }
 
+    /// Writes the first outdated segment again, if there is one.
     async fn rewrite_outdated(
         &self,
         blob: &str,
