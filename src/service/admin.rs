@@ -92,7 +92,7 @@ impl<R: Repository> Service<R> {
                 )
                 .await
             }
-            Ok(_) => Err(Failure::not_found("nothing is loaded here")),
+            Ok(_) => Err(Failure::not_found("the path of the load has no operation")),
             Err(failure) => Err(failure),
         };
         answer.unwrap_or_else(|failure| failure.into_response(&request))
@@ -413,7 +413,7 @@ fn audit_of(
     let change = change.map_or(Ok(by_default), change_type)?;
     if (change == DELETED) != data.is_none() {
         return Err(Failure::bad_request(
-            "a deletion has no `data`, and every other change has",
+            "a deletion must have no `data`, and every other change must have it",
         ));
     }
     let mut audit = Audit::new(change);

@@ -515,7 +515,10 @@ mod tests {
             .iter()
             .filter(|permit| permit.renew(0).is_admitted())
             .count();
-        assert_eq!(admitted, 2, "memory for a long body is left to others");
+        assert_eq!(
+            admitted, 2,
+            "memory for a long body is left to other callers"
+        );
         let body = |bytes| admission.enter("bob", Work::Body(bytes), 0).unwrap();
         let long = body(BODIES + 1);
         assert!(
@@ -611,7 +614,7 @@ mod tests {
         alone.shrink(ROOM / 4);
         assert!(
             behind.renew(0).is_admitted(),
-            "an answer that is sent takes less"
+            "a response that is being sent needs less memory"
         );
         let second = room("ann", ROOM / 2);
         let small = room("ann", 1);

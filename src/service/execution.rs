@@ -324,7 +324,7 @@ impl<R: Repository> Service<R> {
         let stages = self.stages(call, guide_ids).await?;
         let mut ids: Vec<String> = ehr_ids.iter().map(|id| id.to_ascii_lowercase()).collect();
         let mut seen = HashSet::new();
-        // A repeated EHR is run once, at its first place.
+        // A repeated EHR is run once, at its first position.
         ids.retain(|id| seen.insert(id.clone()));
         ids.iter()
             .try_for_each(|id| record_access(call, &stages, id))?;

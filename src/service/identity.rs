@@ -133,7 +133,7 @@ pub(crate) fn check_deletable(kind: ObjectKind, follows: bool) -> Result<(), Fai
         return Ok(());
     }
     Err(Failure::bad_request(
-        "the version has no data: a first version and an EHR_STATUS have",
+        "the version has no data, which a first version and an EHR_STATUS must have",
     ))
 }
 

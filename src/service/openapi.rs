@@ -37,7 +37,7 @@ pub fn openapi() -> Value {
                 "access": { "type": "apiKey", "in": "header", "name": "Cf-Access-Jwt-Assertion" },
                 "basic": { "type": "http", "scheme": "basic", "description": "for development" },
             },
-            "responses": { "Error": { "description": "what is wrong, where, and what helps", "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Error" } } } } },
+            "responses": { "Error": { "description": "The problems of the request, each with its place and remedy.", "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Error" } } } } },
             "schemas": schema::schemas(),
         },
     })
@@ -55,7 +55,7 @@ fn paths() -> Map<String, Value> {
         }
     }
     let open = |summary: &str| json!({ "servers": [{ "url": "/" }], "get": { "summary": summary, "tags": ["service"], "security": [], "responses": { "200": { "description": "OK" } } } });
-    paths.insert(String::from("/health"), open("Is the service there?"));
+    paths.insert(String::from("/health"), open("Health check"));
     paths.insert(String::from("/rest/status"), open("Name and version"));
     paths
 }

@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(
             host("http://dev.example:8787", Auth::Open, &["dev.example"]),
             200,
-            "a host that is configured is meant"
+            "a configured host is known"
         );
         let behind = Config {
             auth: Auth::Open,

@@ -54,12 +54,12 @@ impl PageState {
     pub fn check(&self, ehr_id: Option<&str>, now: i64) -> Result<(), Failure> {
         if self.of != scope(ehr_id) {
             return Err(Failure::bad_request(
-                "`snapshot` comes from a query of other EHRs: a token serves the query that gave it",
+                "`snapshot` comes from a query of other EHRs: a token is valid for the query that returned it",
             ));
         }
         if self.now > now.saturating_add(SKEW) {
             return Err(Failure::bad_request(
-                "`snapshot` has a time to come: no result gave it, ask for the first page without it",
+                "`snapshot` has a time in the future, so no result returned it: request the first page without it",
             ));
         }
         Ok(())
@@ -72,7 +72,7 @@ impl PageState {
     pub fn parse(token: &str) -> Result<PageState, Failure> {
         let wrong = || {
             Failure::bad_request(
-                "`snapshot` is not a token that a result gave as `meta._snapshot`: ask for the first page without it",
+                "`snapshot` is not a token from `meta._snapshot` of a result: request the first page without it",
             )
         };
         let numbers = token

@@ -657,7 +657,7 @@ mod tests {
             assert_eq!(
                 (response.status, response.problem),
                 (status, None),
-                "what a client can change is not logged"
+                "an error that the client can mend is not logged"
             );
         }
     }

@@ -26,7 +26,7 @@ const MAX_RESOLVED: usize = 100;
 /// The maximum bytes of the stored documents that replace references in one response.
 const MAX_RESOLVED_BYTES: usize = 4_000_000;
 
-/// The documents that one answer has in the place of references so far.
+/// The documents that have replaced references of one response so far.
 #[derive(Default)]
 struct Taken {
     /// Bytes of the stored documents.

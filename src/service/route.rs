@@ -148,8 +148,7 @@ pub(crate) const ENDPOINTS: [&str; 7] = [
     "/admin",
 ];
 
-/// The prefix of administration in EHRbase, which clients may use in the place of that of the ITS
-/// mount.
+/// The prefix of administration in EHRbase, which clients may use instead of that of the ITS mount.
 const ADMIN: &str = "/rest/admin";
 
 /// Methods that HTTP defines; any other gets 501.

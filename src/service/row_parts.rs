@@ -45,7 +45,7 @@ impl RowParts {
     /// Returns the text of the response to the last request.
     ///
     /// # Errors
-    /// If the response is an error, and the format of the body has no place for it.
+    /// If the response is an error, and the format of the body cannot represent errors.
     pub fn text_of(&mut self, response: Response) -> Result<Vec<u8>, IncompleteBody> {
         let mut text = response.body;
         if response.status == 200 {

@@ -222,7 +222,7 @@ impl<R: Repository> Service<R> {
             Failure::new(
                 406,
                 format!(
-                    "the template `{id}` is not here, so its documents have no simplified form"
+                    "the template `{id}` is not stored, so its documents have no simplified form"
                 ),
             )
         })?;

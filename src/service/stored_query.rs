@@ -236,7 +236,9 @@ fn next_version(stored: &[Definition]) -> Result<String, Failure> {
     let patch = last.patch.checked_add(1).ok_or_else(|| {
         Failure::new(
             409,
-            format!("there is no version behind `{last}`: name one"),
+            format!(
+                "no version follows `{last}`, whose patch number is the greatest: state a version"
+            ),
         )
     })?;
     Ok(semver::Version::new(last.major, last.minor, patch).to_string())

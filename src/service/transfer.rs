@@ -693,7 +693,7 @@ impl ImportContext<'_> {
         let data = version.get(Attr::DATA);
         if data.is_some_and(|data| data.class() != class) {
             return Err(Failure::bad_request(
-                "the contribution gives a version another class than its data has",
+                "the contribution states another class of a version than its data have",
             ));
         }
         let named = version.text_along(&[Attr::CONTRIBUTION, Attr::ID, Attr::VALUE]);

@@ -132,11 +132,11 @@ impl fmt::Display for StoreError {
             StoreError::DirectoryExists => f.write_str("a directory already exists for this EHR"),
             StoreError::DefinitionExists => f.write_str("a definition with this name and version exists"),
             StoreError::TemplateInUse => f.write_str("stored compositions use this template: remove them first"),
-            StoreError::SnapshotGone => f.write_str("something that the snapshot shows was physically deleted, or an EHR of it is not queryable any more: ask for the first page again"),
-            StoreError::NoSuchSnapshot => f.write_str("the snapshot is not one of this repository: ask for the first page again"),
+            StoreError::SnapshotGone => f.write_str("data of the snapshot were physically deleted, or an EHR of it is not queryable any more: request the first page again"),
+            StoreError::NoSuchSnapshot => f.write_str("the snapshot is not one of this repository: request the first page again"),
             StoreError::Unavailable(why) => write!(f, "the storage is not available: {why}"),
             StoreError::Corrupt { uid, .. } => {
-                write!(f, "what is stored as {uid} is not what was committed: the database was altered, or is damaged")
+                write!(f, "the stored document {uid} differs from the committed one: the database was altered, or is damaged")
             }
             StoreError::Failed(why) => write!(f, "the storage failed: {why}"),
         }

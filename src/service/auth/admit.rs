@@ -609,7 +609,7 @@ mod tests {
         assert_eq!(
             (nowhere.status, &nowhere.object, &nowhere.ehr_id),
             (404, &None, &None),
-            "what was refused is not named"
+            "the record of a refused request does not name the object"
         );
         let auditor = Caller::with_roles("aud", "", &["audit"]);
         let page = host.send(
@@ -627,7 +627,7 @@ mod tests {
         assert_eq!(
             statuses,
             [204, 102],
-            "a reset is noted before and after, and spares the log"
+            "a reset is recorded before and after, and keeps the log"
         );
     }
 }

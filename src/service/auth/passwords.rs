@@ -258,7 +258,7 @@ mod tests {
         assert_eq!(
             sign_in(&cache, &host, WRONG, "evil", 60),
             401,
-            "a minute later it may be tried again"
+            "a minute later another attempt is allowed"
         );
     }
 

@@ -88,7 +88,7 @@ impl<R: Repository> Service<R> {
                 rows = result.write_piece(&format, rows, (start + PIECE, limit), &mut out);
             }
             if out.len().max(start.saturating_add(next)) > limit {
-                let remedy = "ask for fewer rows by `fetch`, or for paths instead of whole objects";
+                let remedy = "request fewer rows by `fetch`, or paths instead of whole objects";
                 return Err(Failure::bad_request(format!(
                     "the result is larger than {limit} bytes: {remedy}"
                 )));

@@ -100,7 +100,10 @@ impl<R: Repository> Service<R> {
         (state, is_last): (&TablePart, bool),
     ) -> Result<Vec<u8>, Failure> {
         let Progress::Written(mut writer) = state.take() else {
-            return Err(Failure::new(500, "a part of a table has no beginning"));
+            return Err(Failure::new(
+                500,
+                "a part of a table has no progress of the parts before it",
+            ));
         };
         let mut out = self.write_rows_of(call, wanted.answer, &mut writer).await?;
         if is_last {
@@ -150,7 +153,7 @@ impl<R: Repository> Service<R> {
         if bytes <= limit {
             return Ok(());
         }
-        let remedy = "ask for fewer rows by `fetch`, or for paths instead of whole objects";
+        let remedy = "request fewer rows by `fetch`, or paths instead of whole objects";
         Err(Failure::bad_request(format!(
             "the result is larger than {limit} bytes: {remedy}"
         )))

@@ -88,7 +88,7 @@ fn record_of(line: &str) -> Result<&str, Failure> {
     // The digest is of the raw text of the record, so any change of white space counts too.
     if digest.as_deref() != Some(&digest_of_text(record)) {
         return Err(Failure::bad_request(
-            "the record does not have the digest that the line gives: it was altered on its way",
+            "the digest of the line is not that of its record: the record was altered on its way",
         ));
     }
     Ok(record)

@@ -91,7 +91,7 @@ pub fn encode_statements(statements: &[Statement]) -> (String, Vec<&str>) {
 fn encode_value<'s>(value: &'s SqlValue, list: &mut String, long: &mut Vec<&'s str>) {
     match value {
         SqlValue::Text(text) if text.len() > LONG => {
-            // An empty list marks the place of a text that the host binds separately.
+            // An empty list marks the position of a text that the host binds separately.
             list.push_str("[]");
             long.push(text.as_str());
         }

@@ -24,7 +24,7 @@ const MAX_SHARE: u64 = 128;
 /// for those of its EHRs.
 const MAX_BEHIND: u64 = 16_384;
 
-/// `?1` the ids of EHRs. The number of each that exists, and its place in the list.
+/// Reads the number of each EHR of the list `?1` that exists, and its position in the list.
 const NUMBERS: &str = "SELECT json_group_array(e.id) AS numbers, json_group_array(s.key) AS places
     FROM json_each(?1) s CROSS JOIN ehr e WHERE e.ehr_id = s.value AND e.id > 0";
 
