@@ -299,7 +299,7 @@ impl<R: Repository> Service<R> {
             }
             let envelope = call.envelope(&change.audit).map_err(in_place)?;
             let mut envelope = envelope.version.clone();
-            name(
+            set_text_at(
                 &mut envelope,
                 &[Attr::CONTRIBUTION, Attr::ID, Attr::VALUE],
                 contribution_uid,
@@ -377,7 +377,7 @@ impl<R: Repository> Service<R> {
             .as_ref()
             .and_then(Tree::root)
             .filter(|root| root.class() == Cls::IMPORTED_VERSION);
-        name(&mut tree, &[Attr::UID, Attr::VALUE], &version_uid);
+        set_text_at(&mut tree, &[Attr::UID, Attr::VALUE], &version_uid);
         if let Some(preceding) = &preceding {
             name_version(&mut tree, Attr::PRECEDING_VERSION_UID, preceding);
         }
@@ -642,7 +642,7 @@ fn keep(tree: &mut Tree, sent: Option<&Tree>) {
 }
 
 /// Sets the text at a path of an envelope.
-fn name(tree: &mut Tree, path: &[Attr], text: &str) {
+fn set_text_at(tree: &mut Tree, path: &[Attr], text: &str) {
     let leaf = path
         .iter()
         .try_fold(tree.root(), |node, attr| node.map(|node| node.get(*attr)))
