@@ -480,7 +480,11 @@ impl<R: Repository> Service<R> {
     /// stored under the uids of the deleted versions since.
     #[cfg(feature = "server")]
     async fn is_complete(&self, ehr_id: &str, uid: &str, stored: &str) -> Result<bool, Failure> {
-        let versions = uids(stored).unwrap_or_default();
+        let damaged = || StoreError::Corrupt {
+            uid: uid.to_owned(),
+            ehr_id: ehr_id.to_owned(),
+        };
+        let versions = uids(stored).ok_or_else(|| Failure::of_store(damaged()))?;
         // A contribution without any version is removed.
         if versions.len() == 1 {
             return Ok(true);

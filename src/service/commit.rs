@@ -303,7 +303,7 @@ impl<R: Repository> Service<R> {
                 &mut envelope,
                 &[Attr::CONTRIBUTION, Attr::ID, Attr::VALUE],
                 contribution_uid,
-            );
+            )?;
             // Packing a long document takes many milliseconds without a pause.
             let turn = call.turn(change.size()).await?;
             let (version, tree) = self
@@ -377,7 +377,7 @@ impl<R: Repository> Service<R> {
             .as_ref()
             .and_then(Tree::root)
             .filter(|root| root.class() == Cls::IMPORTED_VERSION);
-        set_text_at(&mut tree, &[Attr::UID, Attr::VALUE], &version_uid);
+        set_text_at(&mut tree, &[Attr::UID, Attr::VALUE], &version_uid)?;
         if let Some(preceding) = &preceding {
             name_version(&mut tree, Attr::PRECEDING_VERSION_UID, preceding);
         }
@@ -642,15 +642,18 @@ fn keep(tree: &mut Tree, sent: Option<&Tree>) {
 }
 
 /// Sets the text at a path of an envelope.
-fn set_text_at(tree: &mut Tree, path: &[Attr], text: &str) {
+///
+/// # Errors
+/// An internal error if the envelope has no text there: a version would keep the text of another one.
+fn set_text_at(tree: &mut Tree, path: &[Attr], text: &str) -> Result<(), Failure> {
     let leaf = path
         .iter()
         .try_fold(tree.root(), |node, attr| node.map(|node| node.get(*attr)))
         .flatten()
         .map(NodeRef::id);
-    if let Some(leaf) = leaf {
-        tree.set_text(leaf, text);
-    }
+    let leaf = leaf.ok_or_else(|| Failure::new(500, "an envelope lacks a text"))?;
+    tree.set_text(leaf, text);
+    Ok(())
 }
 
 /// Returns the flags of an EHR_STATUS. A missing flag is true.

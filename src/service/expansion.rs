@@ -58,7 +58,8 @@ impl<R: Repository> Service<R> {
                 call.pause().await;
             }
         }
-        let codes = loaded.expanded.remove(url).unwrap_or_default();
+        let codes = loaded.expanded.remove(url);
+        let codes = codes.ok_or_else(|| Failure::new(500, "a value set was not expanded"))?;
         Ok(Some(match codes.len() > MAX_CODES {
             true => refused(format!("the value set has more than {MAX_CODES} codes")),
             false => Ok(codes),

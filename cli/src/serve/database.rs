@@ -12,13 +12,17 @@ use aqlite::service::{Config, Request, Response, Service};
 use aqlite::store::sql::{
     LOG_MIGRATIONS, LayoutCatalog, MIGRATIONS, Migrations, Segments, SqlRepository,
 };
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use tokio::runtime::{Builder, Runtime};
+
+/// The system of the first version, unless a version is of the system `?1`.
+const FIRST_OTHER_SYSTEM: &str = "SELECT system FROM version
+    WHERE NOT EXISTS (SELECT 1 FROM version WHERE system = ?1) ORDER BY id LIMIT 1";
 
 /// The paths of a repository.
 #[derive(Clone, Debug)]
@@ -108,6 +112,27 @@ impl Databases {
             memory: memory.clone(),
         };
         Ok((databases, [documents, accesses]))
+    }
+
+    /// Checks that a system id, which nobody chose, has created a version if there are any. Without
+    /// the variable SYSTEM_ID, a restarted server would go on with versions of another system.
+    ///
+    /// # Errors
+    /// If all versions are of other systems, or the database cannot be read.
+    pub fn check_default_system(&self, system_id: &str) -> anyhow::Result<()> {
+        let database = Sqlite::read_only(&self.files.database)?;
+        let first: Option<String> = database
+            .connection()
+            .query_row(FIRST_OTHER_SYSTEM, [system_id], |row| row.get(0))
+            .optional()?;
+        let Some(first) = first else {
+            return Ok(());
+        };
+        bail!(
+            "the versions in {} are of other systems, such as `{first}`, and SYSTEM_ID is not set: set SYSTEM_ID={first} \
+             to continue them, or SYSTEM_ID={system_id} to write versions of that system",
+            self.files.database.display()
+        )
     }
 
     /// Opens the connections of a thread.

@@ -89,6 +89,8 @@ const DOCUMENTATION: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/do
 pub struct Settings {
     /// Configuration of the service and of authentication.
     pub deployment: Deployment,
+    /// Whether the variable SYSTEM_ID is set.
+    pub names_system: bool,
     /// The base URL of a terminology server.
     pub terminology: Option<String>,
     /// The retention of the access log in days.
@@ -134,6 +136,7 @@ impl Options {
             ..read.config
         };
         Ok(Settings {
+            names_system: variables.text("SYSTEM_ID").is_some(),
             terminology: variables.text("TERMINOLOGY_URL"),
             retention: deployment::retention(&variables).map_err(anyhow::Error::msg)?,
             deployment: Deployment {

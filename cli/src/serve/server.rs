@@ -90,6 +90,9 @@ async fn serve(
     metrics: Arc<Metrics>,
     service: ServiceThreads,
 ) -> anyhow::Result<()> {
+    if !settings.names_system {
+        databases.check_default_system(&settings.deployment.config.system_id)?;
+    }
     let listener = TcpListener::bind(options.listen)
         .with_context(|| format!("cannot listen on {}", options.listen))?;
     let address = listener.local_addr()?;

@@ -186,7 +186,7 @@ impl<S: Sql> SqlRepository<S> {
         let head = head(&mut fields)?;
         let rest = joined_chunks(answers.next()?)?;
         let body = fields.text()? + rest.get(&owner).map_or("", String::as_str);
-        Ok(Some(Definition { body, ..head }))
+        whole(Definition { body, ..head }).map(Some)
     }
 
     /// Removes a definition with its chunks. Returns whether it existed.
@@ -225,6 +225,17 @@ impl<S: Sql> SqlRepository<S> {
     }
 }
 
+/// Returns a definition if its body has all its parts.
+fn whole(definition: Definition) -> Result<Definition, StoreError> {
+    if definition.body.len() == definition.bytes {
+        return Ok(definition);
+    }
+    Err(StoreError::Corrupt {
+        uid: definition.name,
+        ehr_id: String::new(),
+    })
+}
+
 /// Returns the definitions of rows, by name and SEMVER.
 fn listed(rows: Vec<Row>) -> Result<Vec<Definition>, StoreError> {
     let definition = |row: Row| {
@@ -232,14 +243,13 @@ fn listed(rows: Vec<Row>) -> Result<Vec<Definition>, StoreError> {
         let has_body = row.len() > HEAD;
         let mut fields = Fields::of(row);
         let head = head(&mut fields)?;
-        Ok(if has_body {
-            Definition {
+        match has_body {
+            true => whole(Definition {
                 body: fields.text()?,
                 ..head
-            }
-        } else {
-            head
-        })
+            }),
+            false => Ok(head),
+        }
     };
     let mut found = rows
         .into_iter()

@@ -467,6 +467,52 @@ fn backup_while_writing_is_whole_and_can_be_restored() {
 }
 
 #[test]
+fn server_without_a_system_id_continues_no_versions_of_another_system() {
+    let folder = Folder::new("system");
+    let with = |id| Server::start(&folder, &["--open"], &[("SYSTEM_ID", id)]);
+    let server = with("cdr.example.org");
+    server.create_ehr();
+    server.stop();
+    let refused = folder.run(&[
+        "serve",
+        "--db",
+        "test.db",
+        "--open",
+        "--listen",
+        "127.0.0.1:0",
+    ]);
+    assert!(!refused.status.success());
+    let said = said(&refused);
+    assert!(said.contains("set SYSTEM_ID=cdr.example.org"), "{said}");
+    let server = with("other.example.org");
+    server.create_ehr();
+    server.stop();
+}
+
+#[test]
+fn restore_refuses_the_logs_of_a_removed_database() {
+    let folder = Folder::new("leftover");
+    let server = Server::open(&folder);
+    server.create_ehr();
+    server.stop();
+    let output = folder.run(&["backup", "--db", "test.db", "copy"]);
+    assert!(output.status.success(), "{}", said(&output));
+    for end in ["-wal", "-shm", "-journal", ".access-log-wal"] {
+        let leftover = folder.0.join(format!("new.db{end}"));
+        std::fs::write(&leftover, "").unwrap();
+        let refused = folder.run(&["restore", "copy", "--db", "new.db"]);
+        let said = said(&refused);
+        assert!(
+            !refused.status.success() && said.contains("exists already"),
+            "{said}"
+        );
+        std::fs::remove_file(&leftover).unwrap();
+    }
+    let output = folder.run(&["restore", "copy", "--db", "new.db"]);
+    assert!(output.status.success(), "{}", said(&output));
+}
+
+#[test]
 fn figures_are_answered_at_their_own_address() {
     let folder = Folder::new("figures");
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
