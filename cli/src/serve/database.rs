@@ -114,8 +114,8 @@ impl Databases {
         Ok((databases, [documents, accesses]))
     }
 
-    /// Checks that a system id, which nobody chose, has created a version if there are any. Without
-    /// the variable SYSTEM_ID, a restarted server would go on with versions of another system.
+    /// Checks that the default system id has created a version if there are any. A server that is
+    /// restarted without the variable SYSTEM_ID would go on with versions of another system.
     ///
     /// # Errors
     /// If all versions are of other systems, or the database cannot be read.
