@@ -122,8 +122,7 @@ impl Pseudonyms {
     /// Returns the fingerprint of the key, which reveals nothing of it.
     pub fn fingerprint(&self) -> String {
         // This text has no prefix with a zero byte, so it is never the input of a pseudonym.
-        let hash = self.hash(b"aqlite lake key");
-        hex(hash.as_ref().get(..8).unwrap_or_default())
+        hex(&self.hash_prefix::<8>(b"aqlite lake key"))
     }
 
     /// Returns the pseudonym of an EHR: a UUID of version 8 (RFC 9562).
@@ -142,11 +141,7 @@ impl Pseudonyms {
     }
 
     fn uuid(&self, text: &str) -> Uuid {
-        let mut bytes = [0; 16];
-        let hash = self.hash(text.as_bytes());
-        for (byte, of_hash) in bytes.iter_mut().zip(hash.as_ref()) {
-            *byte = *of_hash;
-        }
+        let mut bytes = self.hash_prefix::<16>(text.as_bytes());
         // The first 8 is the version, the second one the variant of RFC 9562.
         for at in [6, 8] {
             if let Some(byte) = bytes.get_mut(at) {
@@ -159,12 +154,16 @@ impl Pseudonyms {
     /// Returns a keyed digest of a row. Without the key, it cannot be computed from a guess of the ids in
     /// the row, which the index of a lake must not reveal.
     pub fn digest(&self, row: &[u8]) -> u64 {
-        let mut bytes = [0; 8];
-        let hash = self.hash(row);
-        for (byte, of_hash) in bytes.iter_mut().zip(hash.as_ref()) {
+        u64::from_le_bytes(self.hash_prefix(row))
+    }
+
+    /// Returns the first bytes of the hash, at most 32.
+    fn hash_prefix<const N: usize>(&self, bytes: &[u8]) -> [u8; N] {
+        let mut prefix = [0; N];
+        for (byte, of_hash) in prefix.iter_mut().zip(self.hash(bytes).as_ref()) {
             *byte = *of_hash;
         }
-        u64::from_le_bytes(bytes)
+        prefix
     }
 
     fn hash(&self, bytes: &[u8]) -> hmac::Tag {
@@ -294,51 +293,18 @@ impl<'k> Identifiers<'k> {
         if self.former.is_empty() {
             return None;
         }
-        let find = |part: &str| self.former.find(self.key, part).is_some();
-        let whole = text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '?'));
-        if find(whole) {
-            return Some(whole.to_owned());
-        }
-        let ends = word_ends(text);
-        for (index, from) in ends.iter().enumerate() {
-            for to in ends.iter().skip(index + 1) {
-                let part = text.get(*from..*to).unwrap_or_default();
-                if part.len() > MAX_FORMER_BYTES {
-                    break;
-                }
-                if part.chars().count() >= MIN_WORD && find(part) {
-                    return Some(part.to_owned());
-                }
-            }
-        }
-        let uuids = (0..text.len()).filter_map(|at| uuid_at(text.as_bytes(), at));
-        let mut uuids = uuids.map(|(id, _)| id.hyphenated().to_string());
-        uuids.find(|id| find(id))
+        let is_id = |part: &str| self.former.find(self.key, part).is_some();
+        let is_too_long = |part: &str| part.len() > MAX_FORMER_BYTES;
+        let word = id_among_words(text, is_too_long, is_id);
+        word.or_else(|| uuid_in(text, |id| is_id(&id.hyphenated().to_string())))
     }
 
     fn present_in(&self, text: &str) -> Option<String> {
         let text = text.to_lowercase();
-        let whole = text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '?'));
-        if self.lower.contains(whole) {
-            return Some(whole.to_owned());
-        }
-        let ends = word_ends(&text);
-        for (index, from) in ends.iter().enumerate() {
-            for to in ends.iter().skip(index + 1) {
-                let part = text.get(*from..*to).unwrap_or_default();
-                let length = part.chars().count();
-                if length > self.longest {
-                    break;
-                }
-                if length >= MIN_WORD && self.lower.contains(part) {
-                    return Some(part.to_owned());
-                }
-            }
-        }
-        let is_uuid = |id: &Uuid| self.uuids.contains_key(&id.as_u128());
-        let mut found = (0..text.len()).filter_map(|at| uuid_at(text.as_bytes(), at));
-        let found = found.find(|(id, _)| is_uuid(id));
-        found.map(|(id, _)| id.hyphenated().to_string())
+        let is_id = |part: &str| self.lower.contains(part);
+        let is_too_long = |part: &str| part.chars().count() > self.longest;
+        let word = id_among_words(&text, is_too_long, is_id);
+        word.or_else(|| uuid_in(&text, |id| self.uuids.contains_key(&id.as_u128())))
     }
 }
 
@@ -539,6 +505,39 @@ fn derived_object(uid: &str) -> Option<Uuid> {
         .is_some_and(|(system, _)| system == SYSTEM);
     let id = Uuid::try_parse(object).ok().filter(|_| is_local)?;
     (id.get_version_num() == DERIVED_VERSION).then_some(id)
+}
+
+/// Returns a text, or a part between two word ends of it, that is an id. Longer parts than one that is
+/// too long are not tested.
+fn id_among_words(
+    text: &str,
+    is_too_long: impl Fn(&str) -> bool,
+    is_id: impl Fn(&str) -> bool,
+) -> Option<String> {
+    let whole = text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '?'));
+    if is_id(whole) {
+        return Some(whole.to_owned());
+    }
+    let ends = word_ends(text);
+    for (index, from) in ends.iter().enumerate() {
+        for to in ends.iter().skip(index + 1) {
+            let part = text.get(*from..*to).unwrap_or_default();
+            if is_too_long(part) {
+                break;
+            }
+            if part.chars().count() >= MIN_WORD && is_id(part) {
+                return Some(part.to_owned());
+            }
+        }
+    }
+    None
+}
+
+/// Returns a UUID of a text that is an id, in the usual form.
+fn uuid_in(text: &str, is_id: impl Fn(&Uuid) -> bool) -> Option<String> {
+    let mut found = (0..text.len()).filter_map(|at| uuid_at(text.as_bytes(), at));
+    let found = found.find(|(id, _)| is_id(id));
+    found.map(|(id, _)| id.hyphenated().to_string())
 }
 
 /// Returns the places of a text where a word may begin or end.
