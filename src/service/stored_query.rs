@@ -50,19 +50,18 @@ impl<R: Repository> Service<R> {
         // Another request may store the version between the checks and this change. A second check
         // then has the answer: the next version, or a precondition that does not hold any more.
         let may_repeat = call.optional_param(1).is_none() || has_preconditions(call.request);
-        for _ in 1..DEFINITION_ATTEMPTS {
+        let mut attempts = if may_repeat { DEFINITION_ATTEMPTS } else { 1 };
+        loop {
             self.check_version_to_store(call, &mut definition).await?;
+            attempts -= 1;
             match self.repository.define(KIND, definition.clone()).await {
-                Err(StoreError::DefinitionExists) if may_repeat => {}
+                Err(StoreError::DefinitionExists) if attempts > 0 => {}
                 outcome => {
                     outcome.map_err(Failure::of_store)?;
                     return Ok(stored(call, &definition));
                 }
             }
         }
-        self.check_version_to_store(call, &mut definition).await?;
-        self.define(KIND, &definition).await?;
-        Ok(stored(call, &definition))
     }
 
     /// Sets the version of a query to store, and checks the preconditions of the request.

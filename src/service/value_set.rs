@@ -23,9 +23,6 @@ const KIND: DefinitionKind = DefinitionKind::ValueSet;
 /// The maximum length of a URL.
 const MAX_URL: usize = 1000;
 
-/// Another request stored the revision that this one was about to store.
-struct AnotherRevision;
-
 impl<R: Repository> Service<R> {
     /// PUT /definition/valueset/{url}
     pub(super) async fn value_set_store(&self, call: &Call<'_>) -> Result<Response, Failure> {
@@ -36,28 +33,27 @@ impl<R: Repository> Service<R> {
             .map_err(|why| Failure::bad_request(format!("the value set cannot be used: {why}")))?;
         drop(turn);
         check_url(&url, &set)?;
-        for _ in 1..DEFINITION_ATTEMPTS {
-            let stored = self.store_value_set(call, &url, &set, text).await?;
-            if let Ok(response) = stored {
+        for _ in 0..DEFINITION_ATTEMPTS {
+            let response = self.store_value_set(call, &url, &set, text).await?;
+            if let Some(response) = response {
                 return Ok(response);
             }
         }
-        let stored = self.store_value_set(call, &url, &set, text).await?;
-        stored.map_err(|AnotherRevision| Failure::of_store(StoreError::DefinitionExists))
+        Err(Failure::of_store(StoreError::DefinitionExists))
     }
 
-    /// Stores a value set as the revision behind the latest one.
+    /// Stores a value set as the revision behind the latest one. Returns `None` if another request
+    /// stored a revision after the check of the preconditions, which must be checked again.
     ///
     /// # Errors
-    /// 412 for a precondition that does not hold. [`AnotherRevision`] if another request stored a
-    /// revision after the check of the preconditions, which must be checked again.
+    /// 412 for a precondition that does not hold.
     async fn store_value_set(
         &self,
         call: &Call<'_>,
         url: &str,
         set: &ValueSet,
         text: &str,
-    ) -> Result<Result<Response, AnotherRevision>, Failure> {
+    ) -> Result<Option<Response>, Failure> {
         let latest = self.latest_value_set(Some(call), url).await?;
         let etag = latest.as_ref().map(definition_etag);
         check_preconditions(call.request, etag.as_deref())?;
@@ -66,7 +62,7 @@ impl<R: Repository> Service<R> {
         };
         // A repeated upload makes no revision.
         if let Some(known) = latest.as_ref().filter(|known| known.body == text) {
-            return Ok(Ok(answer(Response::new(204), known)));
+            return Ok(Some(answer(Response::new(204), known)));
         }
         let definition = Definition {
             name: url.to_owned(),
@@ -79,7 +75,7 @@ impl<R: Repository> Service<R> {
             body: text.to_owned(),
         };
         match self.repository.define(KIND, definition.clone()).await {
-            Err(StoreError::DefinitionExists) => return Ok(Err(AnotherRevision)),
+            Err(StoreError::DefinitionExists) => return Ok(None),
             outcome => outcome.map_err(Failure::of_store)?,
         }
         let response = match latest {
@@ -87,7 +83,7 @@ impl<R: Repository> Service<R> {
             None => Response::new(201)
                 .with_header("Location", call.address(&["definition", "valueset", url])),
         };
-        Ok(Ok(answer(response, &definition)))
+        Ok(Some(answer(response, &definition)))
     }
 
     /// GET /definition/valueset
