@@ -442,20 +442,22 @@ fn pinned(node: &ast::NodePredicate) -> Option<Cls> {
 fn cost(predicate: &Predicate) -> u8 {
     match predicate {
         Predicate::NodeId(_) => 0,
-        Predicate::Compare(_, CompareOp::Eq | CompareOp::Ne, PredicateValue::Literal(literal)) => {
-            match literal {
-                Literal::Text(text) | Literal::Untyped(text)
-                    if Temporal::classify(text).is_some() =>
-                {
-                    2
-                }
-                _ => 1,
-            }
+        Predicate::Compare(_, CompareOp::Eq | CompareOp::Ne, PredicateValue::Literal(literal))
+            if !may_be_temporal(literal) =>
+        {
+            1
         }
         Predicate::Compare(..) => 2,
         Predicate::Regex(..) => 3,
         Predicate::And(terms) | Predicate::Or(terms) => {
             terms.iter().map(cost).max().unwrap_or_default()
         }
+    }
+}
+
+fn may_be_temporal(literal: &Literal) -> bool {
+    match literal {
+        Literal::Text(text) | Literal::Untyped(text) => Temporal::classify(text).is_some(),
+        Literal::Null | Literal::Boolean(_) | Literal::Number(_) => false,
     }
 }
