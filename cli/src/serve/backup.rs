@@ -4,7 +4,7 @@
 //! segments: they are copies of the documents, and the server that opens a restored repository
 //! writes them again.
 
-use super::database::Files;
+use super::database::{Files, beside};
 use super::system::sync_folder;
 use crate::progress;
 use anyhow::{Context, bail, ensure};
@@ -125,13 +125,9 @@ pub fn restore(options: &RestoreOptions) -> anyhow::Result<()> {
         ensure_absent(file)?;
     }
     // SQLite would replay the log of a database that was removed into the one that gets its name.
-    for (database, end) in [&files.database, &files.log]
-        .into_iter()
-        .flat_map(|database| SQLITE_FILES.map(|end| (database, end)))
-    {
-        let mut file = database.clone().into_os_string();
-        file.push(end);
-        ensure_absent(Path::new(&file))?;
+    for end in SQLITE_FILES {
+        ensure_absent(&beside(&files.database, end))?;
+        ensure_absent(&beside(&files.log, end))?;
     }
     let from = |name: &str| options.backup.join(name);
     let copies = [(from(LOG), &files.log), (from(DATABASE), &files.database)];

@@ -37,14 +37,17 @@ pub struct Files {
     lock: PathBuf,
 }
 
+/// Returns the path of a file whose name begins with that of a database.
+pub(super) fn beside(database: &Path, end: &str) -> PathBuf {
+    let mut name = database.as_os_str().to_owned();
+    name.push(end);
+    PathBuf::from(name)
+}
+
 impl Files {
     /// Returns the paths beside a database.
     pub fn beside(database: &Path) -> Files {
-        let with = |end: &str| {
-            let mut name = database.as_os_str().to_owned();
-            name.push(end);
-            PathBuf::from(name)
-        };
+        let with = |end| beside(database, end);
         Files {
             database: database.to_owned(),
             log: with(".access-log"),

@@ -193,10 +193,14 @@ fn data(compositions: usize) -> Folder {
     folder
 }
 
+/// Returns the arguments of a sync of the view to a place.
+fn arguments(to: &str) -> Vec<&str> {
+    let of_data = ["lake", "sync", "-d", "data", "--to", to];
+    [&of_data[..], &["--view", "names.aql"]].concat()
+}
+
 fn command(folder: &Folder, url: &str) -> Command {
-    let view = ["--view", "names.aql"];
-    let arguments = ["lake", "sync", "-d", "data", "--to", "s3://bucket/lake"];
-    let mut command = folder.command(&[&arguments[..], &view].concat());
+    let mut command = folder.command(&arguments("s3://bucket/lake"));
     command
         .env("AWS_ENDPOINT_URL", url)
         .env("AWS_ALLOW_HTTP", "true")
@@ -215,16 +219,7 @@ fn sync(folder: &Folder, url: &str) -> Ran {
 /// Checks that the lake has the rows of the data, and only files of the last sync.
 fn assert_is_whole(bucket: &Bucket, folder: &Folder) {
     bucket.copy(folder, "copy");
-    let ran = folder.run(&[
-        "lake",
-        "sync",
-        "-d",
-        "data",
-        "--to",
-        "fresh",
-        "--view",
-        "names.aql",
-    ]);
+    let ran = folder.run(&arguments("fresh"));
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     let fresh = latest(&folder.path().join("fresh"), "names");
     assert_eq!(latest(&folder.path().join("copy"), "names"), fresh);
@@ -291,16 +286,7 @@ fn syncs_of_a_bucket_at_once_leave_one_lake() {
 #[test]
 fn folder_that_another_process_has_locked_is_refused() {
     let folder = data(3);
-    let arguments = [
-        "lake",
-        "sync",
-        "-d",
-        "data",
-        "--to",
-        "lake",
-        "--view",
-        "names.aql",
-    ];
+    let arguments = arguments("lake");
     assert_eq!(folder.run(&arguments).code, Some(0));
     let lock = File::open(folder.path().join("lake/_aqlite/lock")).unwrap();
     lock.lock().unwrap();

@@ -12,8 +12,7 @@ const VIEW: &str = "SELECT c/name/value AS name, c/context/start_time/value AS a
 /// Runs a sync that must succeed, and returns its report.
 fn synced(folder: &Folder, data: &str, to: &str, more: &[&str]) -> String {
     let arguments = ["lake", "sync", "-d", data, "--to", to];
-    let output = folder.run(&[&arguments[..], more].concat());
-    assert!(output.status.success(), "{}", said(&output));
+    let output = folder.succeed(&[&arguments[..], more].concat());
     assert!(output.stderr.is_empty(), "{}", said(&output));
     String::from_utf8(output.stdout)
         .expect("UTF-8")
@@ -190,8 +189,7 @@ fn pseudonyms_and_removals_follow_a_database_and_a_server() {
     assert_eq!(answer.status, 204, "{}", text(&answer));
     for (data, to) in places {
         let arguments = ["lake", "sync", "-d", data, "--to", to];
-        let output = folder.run(&[&arguments[..], &names].concat());
-        assert!(output.status.success(), "{}", said(&output));
+        let output = folder.succeed(&[&arguments[..], &names].concat());
         assert!(said(&output).contains("--drop NAME"), "{}", said(&output));
         let lake = folder.0.join(to);
         assert_eq!(latest(&lake, "names"), latest(&lake, "other"));

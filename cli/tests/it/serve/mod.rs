@@ -446,8 +446,7 @@ fn backup_while_writing_is_whole_and_can_be_restored() {
         sleep(Duration::from_millis(300))
     });
     crash::load(&server, &sample, &after, || {
-        let output = folder.run(&["backup", "--db", "test.db", "copy"]);
-        assert!(output.status.success(), "{}", said(&output));
+        folder.succeed(&["backup", "--db", "test.db", "copy"]);
     });
     assert!(!before.lock().unwrap().is_empty());
     let refused = folder.run(&["backup", "--db", "test.db", "copy"]);
@@ -458,8 +457,7 @@ fn backup_while_writing_is_whole_and_can_be_restored() {
 
     let restored = Folder::new("restored");
     let copy = folder.0.join("copy");
-    let output = restored.run(&["restore", copy.to_str().unwrap(), "--db", "test.db"]);
-    assert!(output.status.success(), "{}", said(&output));
+    restored.succeed(&["restore", copy.to_str().unwrap(), "--db", "test.db"]);
     crash::assert_whole(&restored);
     let server = Server::open(&restored);
     crash::assert_held(&server, &before);
@@ -495,8 +493,7 @@ fn restore_refuses_the_logs_of_a_removed_database() {
     let server = Server::open(&folder);
     server.create_ehr();
     server.stop();
-    let output = folder.run(&["backup", "--db", "test.db", "copy"]);
-    assert!(output.status.success(), "{}", said(&output));
+    folder.succeed(&["backup", "--db", "test.db", "copy"]);
     for end in ["-wal", "-shm", "-journal", ".access-log-wal"] {
         let leftover = folder.0.join(format!("new.db{end}"));
         std::fs::write(&leftover, "").unwrap();
@@ -508,8 +505,7 @@ fn restore_refuses_the_logs_of_a_removed_database() {
         );
         std::fs::remove_file(&leftover).unwrap();
     }
-    let output = folder.run(&["restore", "copy", "--db", "new.db"]);
-    assert!(output.status.success(), "{}", said(&output));
+    folder.succeed(&["restore", "copy", "--db", "new.db"]);
 }
 
 #[test]

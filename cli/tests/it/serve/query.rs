@@ -18,8 +18,7 @@ const COUNT: &str = "SELECT COUNT(*) AS n FROM COMPOSITION c WHERE c/name/value 
 
 /// Returns the output of a query that succeeds.
 fn rows(folder: &Folder, arguments: &[&str]) -> String {
-    let output = folder.run(&[&["query"], arguments].concat());
-    assert!(output.status.success(), "{}", said(&output));
+    let output = folder.succeed(&[&["query"], arguments].concat());
     assert!(output.stderr.is_empty(), "{}", said(&output));
     String::from_utf8(output.stdout).expect("UTF-8")
 }
@@ -201,10 +200,9 @@ fn repository_explains_a_query() {
     }
     let url = format!("http://{}", server.authority);
     let outputs = |query: &str| {
-        let of = |data| folder.run(&["query", "-d", data, "--explain", query, "--param", "n=x"]);
-        [url.as_str(), "test.db"].map(of).map(|output| {
-            assert!(output.status.success(), "{}", said(&output));
-            said(&output)
+        [url.as_str(), "test.db"].map(|data| {
+            let arguments = ["query", "-d", data, "--explain", query, "--param", "n=x"];
+            said(&folder.succeed(&arguments))
         })
     };
     for explained in outputs("SELECT c/name/value FROM COMPOSITION c") {

@@ -39,9 +39,7 @@ fn loaded_lines_become_segments_and_more_rows_than_a_page_are_sent_in_parts() {
     let base = format!("http://{}/v1", server.authority);
     let load = |from: &str| {
         let arguments = ["load", "lines.ndjson", "--base", &base, "--from", from];
-        let output = folder.run(&arguments);
-        assert!(output.status.success(), "{}", said(&output));
-        said(&output)
+        said(&folder.succeed(&arguments))
     };
     assert!(load("1").starts_with("600 lines loaded, 0 were loaded before"));
     assert!(load("101").starts_with("0 lines loaded, 500 were loaded before"));

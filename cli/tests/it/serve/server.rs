@@ -1,6 +1,7 @@
 //! A server as a child process, with a folder of its own.
 
 use super::over_http;
+use super::said;
 use aqlite::samples::{Generator, templates};
 use aqlite::service::Response;
 use serde_json::{Value, json};
@@ -40,6 +41,13 @@ impl Folder {
     /// Runs a command of the program to its end.
     pub fn run(&self, arguments: &[&str]) -> Output {
         command(self).args(arguments).output().expect("the program")
+    }
+
+    /// Runs a command that must succeed.
+    pub fn succeed(&self, arguments: &[&str]) -> Output {
+        let output = self.run(arguments);
+        assert!(output.status.success(), "{}", said(&output));
+        output
     }
 }
 
