@@ -115,7 +115,7 @@ fn values_are_constrained_by_lists_intervals_patterns_and_tuples() {
     };
     let count = |n: &str| format!(r#"{{"_type":"DV_COUNT","magnitude":{n}}}"#);
     let of = |class: &str, value: &str| format!(r#"{{"_type":"{class}","value":"{value}"}}"#);
-    let cases: [(&str, &[String], &[String]); 15] = [
+    let cases: [(&str, &[String], &[String]); 18] = [
         (
             "DV_COUNT[id3] matches {magnitude matches {1, 3, 5}}",
             &[count("3")],
@@ -140,6 +140,21 @@ fn values_are_constrained_by_lists_intervals_patterns_and_tuples() {
             "DV_COUNT[id3] matches {magnitude matches {|10 +/-2|}}",
             &[count("8"), count("12")],
             &[count("13")],
+        ),
+        (
+            "DV_COUNT[id3] matches {magnitude matches {|9007199254740993 ±1|}}",
+            &[count("9007199254740992"), count("9007199254740994")],
+            &[count("9007199254740990")],
+        ),
+        (
+            "DV_QUANTITY[id3] matches {magnitude matches {|0.7 +/-0.1|}}",
+            &[quantity("0.6", "g"), quantity("0.8", "g")],
+            &[quantity("0.59", "g"), quantity("0.81", "g")],
+        ),
+        (
+            "DV_QUANTITY[id3] matches {magnitude matches {|-1.5e1 +/-1|}}",
+            &[quantity("-14", "g"), quantity("-16", "g")],
+            &[quantity("-13.9", "g"), quantity("15", "g")],
         ),
         (
             r#"DV_TEXT[id3] matches {value matches {"red", "gr\"een"}}"#,
@@ -292,6 +307,10 @@ fn invalid_text_is_rejected_with_position() {
             "TPL0202",
         ),
         (SIZE.replace("|1..9|", "|1..9").as_str(), "TPL0105"),
+        (
+            SIZE.replace("|1..9|", "|0e-4000000000 +/-0|").as_str(),
+            "TPL0105",
+        ),
         (
             SIZE.replace("cardinality matches {1..*}", "cardinality matches {many}")
                 .as_str(),

@@ -1,5 +1,7 @@
 //! Values and intervals of constraints on primitive types.
 
+use std::fmt;
+
 use super::*;
 
 /// One value of a constraint.
@@ -23,6 +25,50 @@ pub(super) struct Range {
     excludes_upper: bool,
 }
 
+/// The most decimals of a number with a spread. More digits do not fit into 128 bits.
+const MAX_SCALE: u32 = 38;
+
+/// The decimal number `digits × 10⁻ˢᶜᵃˡᵉ`.
+struct Decimal {
+    digits: i128,
+    scale: u32,
+}
+
+impl Decimal {
+    /// Reads a number like `-5`, `0.70` or `1.5e3`. `None` if it is none, or too long.
+    fn read(text: &str) -> Option<Decimal> {
+        let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let digits = format!("{whole}{fraction}").parse().ok()?;
+        let decimals = i64::try_from(fraction.len()).ok()?;
+        let scale = decimals.checked_sub(exponent.parse().ok()?)?;
+        if scale < 0 {
+            let whole = Decimal { digits, scale: 0 };
+            let digits = whole.digits_at(u32::try_from(scale.checked_neg()?).ok()?)?;
+            return Some(Decimal { digits, scale: 0 });
+        }
+        let scale = u32::try_from(scale).ok().filter(|s| *s <= MAX_SCALE)?;
+        Some(Decimal { digits, scale })
+    }
+
+    /// Returns the digits at a scale that is not less than that of the number.
+    fn digits_at(&self, scale: u32) -> Option<i128> {
+        let factor = 10_i128.checked_pow(scale.checked_sub(self.scale)?)?;
+        self.digits.checked_mul(factor)
+    }
+}
+
+impl fmt::Display for Decimal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scale = usize::try_from(self.scale).map_err(|_| fmt::Error)?;
+        let digits = format!("{:0>1$}", self.digits.unsigned_abs(), scale + 1);
+        let (whole, fraction) = digits.split_at(digits.len() - scale);
+        let sign = if self.digits < 0 { "-" } else { "" };
+        let point = if fraction.is_empty() { "" } else { "." };
+        write!(f, "{sign}{whole}{point}{fraction}")
+    }
+}
+
 /// Returns a limit of an interval; `None` if there is none, which is written `*`.
 fn limit(text: &str) -> Option<String> {
     let text = Some(text.trim()).filter(|t| !t.is_empty() && *t != "*");
@@ -39,16 +85,10 @@ impl Range {
         }
     }
 
-    /// Reads `5 +/-1`, `0..9`, `>0..<9`, `>=0` or `5`.
+    /// Reads `5 +/-1`, `5 ±1`, `0..9`, `>0..<9`, `>=0` or `5`.
     pub(super) fn read(text: &str) -> Option<Range> {
-        if let Some((middle, spread)) = text.split_once("+/-") {
-            let middle: f64 = middle.trim().parse().ok()?;
-            let spread: f64 = spread.trim().parse().ok()?;
-            return Some(Range {
-                lower: Some((middle - spread).to_string()),
-                upper: Some((middle + spread).to_string()),
-                ..Range::default()
-            });
+        if let Some((middle, spread)) = text.split_once("+/-").or_else(|| text.split_once('±')) {
+            return Range::around(middle.trim(), spread.trim());
         }
         if let Some((lower, upper)) = text.split_once("..") {
             let (lower, upper) = (lower.trim(), upper.trim());
@@ -66,6 +106,20 @@ impl Range {
                 upper: Some(one),
                 ..Range::default()
             })
+        })
+    }
+
+    /// Returns the interval from `middle - spread` to `middle + spread`. Doubles would move the
+    /// limits: 0.7 + 0.1 would be less than 0.8.
+    fn around(middle: &str, spread: &str) -> Option<Range> {
+        let (middle, spread) = (Decimal::read(middle)?, Decimal::read(spread)?);
+        let scale = middle.scale.max(spread.scale);
+        let (middle, spread) = (middle.digits_at(scale)?, spread.digits_at(scale)?);
+        let limit = |digits| Decimal { digits, scale }.to_string();
+        Some(Range {
+            lower: Some(limit(middle.checked_sub(spread)?)),
+            upper: Some(limit(middle.checked_add(spread)?)),
+            ..Range::default()
         })
     }
 
