@@ -18,6 +18,9 @@ pub struct Request {
     /// Scheme and authority that the client used, such as `http://127.0.0.1:8787`; empty for a call
     /// within a process.
     pub base_url: String,
+    /// The address of the client, as the host knows it; empty for a call within a process. A host
+    /// takes it from a header only if the client cannot set that header.
+    pub client_address: String,
     /// The part of a long result that is wanted: the [`Response::rest`] of the part before.
     pub part: Option<RowPart>,
 }
@@ -34,6 +37,7 @@ impl Request {
             headers: self.headers.clone(),
             body,
             base_url: self.base_url.clone(),
+            client_address: self.client_address.clone(),
             part: self.part.clone(),
         }
     }

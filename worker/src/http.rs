@@ -137,11 +137,14 @@ pub fn read(request: &web_sys::Request) -> Result<service::Request> {
     let (method, url, headers): (String, String, Vec<(String, String)>) =
         serde_json::from_str(&head(request))?;
     let (base_url, target) = url.split_at(end_of_origin(&url));
-    Ok(service::Request {
+    let mut head = service::Request {
         headers,
         base_url: base_url.to_owned(),
         ..service::Request::new(&method, target)
-    })
+    };
+    // Cloudflare sets this header, and replaces one that the client sent.
+    head.client_address = head.header("CF-Connecting-IP").unwrap_or_default().to_owned();
+    Ok(head)
 }
 
 /// Reads a body. Stops as soon as it exceeds `limit`, which the length then shows.

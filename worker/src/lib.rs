@@ -204,10 +204,7 @@ impl ActiveRequest {
         }
         self.key = match &self.caller {
             Ok(caller) => format!("{} {}", caller.issuer, caller.name),
-            Err(_) => {
-                let address = head.header("CF-Connecting-IP");
-                address.unwrap_or_default().to_owned()
-            }
+            Err(_) => head.client_address.clone(),
         };
     }
 

@@ -62,12 +62,13 @@ impl Gate {
         })
     }
 
-    /// Authenticates the caller of a request by its headers.
+    /// Authenticates the caller of a request by its headers and its address.
     pub async fn authenticate(&self, head: &Request) -> Authenticated {
         let (answer, answered) = oneshot::channel();
-        // Only the headers are sent to the thread, not the body.
+        // The body is not sent to the thread.
         let headers = Request {
             headers: head.headers.clone(),
+            client_address: head.client_address.clone(),
             ..Request::default()
         };
         let unanswered = |_| Err(Denied::busy());

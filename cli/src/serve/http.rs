@@ -2,7 +2,6 @@
 
 use super::metrics::{Metrics, route_class};
 use super::page;
-use super::request::ADDRESS;
 use super::thread::{Job, Pool, RequestJob};
 use aqlite::service;
 use axum::Router;
@@ -144,17 +143,20 @@ fn head(server: &Server, parts: &Parts, peer: SocketAddr) -> Option<service::Req
         ..service::Request::new(parts.method.as_str(), target)
     };
     head.headers = headers(&parts.headers);
-    let address = match server.is_behind_proxy {
-        true => forwarded(&parts.headers),
+    head.client_address = client_address(&parts.headers, peer, server.is_behind_proxy);
+    identify(&mut head);
+    Some(head)
+}
+
+/// Returns the address of a client: that of its connection, or the one that the proxy has added.
+fn client_address(headers: &HeaderMap, peer: SocketAddr, is_behind_proxy: bool) -> String {
+    let address = match is_behind_proxy {
+        true => forwarded(headers),
         false => None,
     };
     // A dual-stack socket shows IPv4 addresses as IPv6 (`::ffff:192.0.2.1`). One client must have
     // one address.
-    let address = address.unwrap_or_else(|| peer.ip().to_canonical().to_string());
-    // `headers` has removed this header of the client, so the value is trustworthy.
-    head.headers.push((ADDRESS.to_owned(), address));
-    identify(&mut head);
-    Some(head)
+    address.unwrap_or_else(|| peer.ip().to_canonical().to_string())
 }
 
 /// Gives a request an id, unless the client sent a valid one. An invalid id is replaced, so that log
@@ -168,12 +170,10 @@ fn identify(head: &mut service::Request) {
     }
 }
 
-/// Returns the headers of a request, without the one that only this server may set. Lines of one
-/// name are one list (RFC 9110, section 5.3).
+/// Returns the headers of a request. Lines of one name are one list (RFC 9110, section 5.3).
 fn headers(headers: &HeaderMap) -> Vec<(String, String)> {
-    let of_client = |name: &&HeaderName| !name.as_str().eq_ignore_ascii_case(ADDRESS);
     let mut all = Vec::with_capacity(headers.keys_len());
-    for name in headers.keys().filter(of_client) {
+    for name in headers.keys() {
         let lines = headers.get_all(name).iter().map(text);
         // A host is no list. The service refuses a second one.
         if *name == HOST {
@@ -257,11 +257,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn client_cannot_set_the_address_that_the_server_records() {
+    fn client_cannot_set_the_address_that_the_server_uses() {
         let mut sent = HeaderMap::new();
         sent.insert("cf-connecting-ip", HeaderValue::from_static("10.0.0.1"));
-        sent.insert("accept", HeaderValue::from_static("*/*"));
-        assert_eq!(headers(&sent), [("accept".to_owned(), "*/*".to_owned())]);
+        sent.insert(FORWARDED, HeaderValue::from_static("10.0.0.2, 10.0.0.3"));
+        let peer = SocketAddr::from(([192, 0, 2, 1], 443));
+        let address = |is_behind_proxy| client_address(&sent, peer, is_behind_proxy);
+        assert_eq!([false, true].map(address), ["192.0.2.1", "10.0.0.3"]);
     }
 
     #[test]

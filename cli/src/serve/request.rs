@@ -20,10 +20,6 @@ use tokio::sync::oneshot;
 use tokio::task::spawn_local;
 use tokio::time::timeout;
 
-/// The header by which the core knows the address of a caller. Clients cannot set it: the server
-/// replaces it.
-pub const ADDRESS: &str = "CF-Connecting-IP";
-
 /// Answers a request. It is executed to its end even if the client disconnects.
 pub async fn answer(thread: Rc<ServiceThread>, job: RequestJob) {
     let RequestJob {
@@ -380,6 +376,6 @@ fn no_credentials(thread: &ServiceThread) -> Denied {
 fn key(caller: &Authenticated, head: &service::Request) -> String {
     match caller {
         Ok(caller) => format!("{} {}", caller.issuer, caller.name),
-        Err(_) => head.header(ADDRESS).unwrap_or_default().to_owned(),
+        Err(_) => head.client_address.clone(),
     }
 }

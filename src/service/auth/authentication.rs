@@ -148,7 +148,7 @@ impl Authenticator {
         }
         match (&self.users, scheme(request, "Basic")) {
             (Some(users), Some(credentials)) => {
-                let address = request.header("CF-Connecting-IP").unwrap_or_default();
+                let address = request.client_address.as_str();
                 users
                     .authenticate(credentials, &cache.1, host, (address, now))
                     .await

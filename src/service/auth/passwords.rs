@@ -196,9 +196,11 @@ mod tests {
             issuers: Vec::new(),
             users: Some(users),
         };
-        let request = Request::new("GET", "/v1/ehr")
-            .with_header("Authorization", &format!("Basic {credentials}"));
-        let request = request.with_header("CF-Connecting-IP", address);
+        let request = Request {
+            client_address: address.to_owned(),
+            ..Request::new("GET", "/v1/ehr")
+        };
+        let request = request.with_header("Authorization", &format!("Basic {credentials}"));
         let recognised =
             now_or_never(authenticator.authenticate(&request, cache, host, now)).unwrap();
         recognised.map_or_else(|denied| denied.failure().status, |_| 200)
