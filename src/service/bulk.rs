@@ -20,6 +20,8 @@ use super::negotiate::is_ndjson;
 use super::stored_size::stored_limit;
 use super::templates::Facts;
 use super::time::iso;
+#[cfg(feature = "server")]
+use crate::rm::id::object_id_of;
 use crate::rm::json;
 use crate::store::canonical::object;
 #[cfg(feature = "server")]
@@ -490,8 +492,7 @@ impl<R: Repository> Service<R> {
             return Ok(true);
         }
         for version in &versions {
-            let object_id = version.split("::").next().unwrap_or_default();
-            let which = VersionSelector::Uid(version);
+            let (object_id, which) = (object_id_of(version), VersionSelector::Uid(version));
             let found = self.repository.version(ehr_id, object_id, which).await;
             let found = found.map_err(Failure::of_store)?;
             if found.is_none_or(|found| found.contribution != uid) {

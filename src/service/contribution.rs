@@ -267,10 +267,10 @@ impl<R: Repository> Service<R> {
         owner: &str,
         head: &VersionMetadata,
     ) -> Result<Option<Cls>, Failure> {
-        let object = head.version_uid.split("::").next().unwrap_or_default();
+        let which = VersionSelector::Uid(&head.version_uid);
         let version = self
             .repository
-            .version(owner, object, VersionSelector::Uid(&head.version_uid))
+            .version(owner, head.object_id(), which)
             .await
             .map_err(Failure::of_store)?;
         Ok(version.and_then(|version| {

@@ -21,6 +21,7 @@ use super::{Service, tag};
 use crate::diag::Finding;
 use crate::document::ObjectKind;
 use crate::rm::class::Attr;
+use crate::rm::id::object_id_of;
 use crate::rm::tree::{NodeRef, Tree};
 use crate::store::repository::{
     BoundedVersion, LargeVersion, Predecessor, Repository, VerifiedVersion, Version,
@@ -483,7 +484,7 @@ impl<R: Repository> Service<R> {
     ) -> Result<VersionMetadata, Failure> {
         let uid = match Target::parse(call.sub_param(0)) {
             Some(Target::Version(uid)) => uid,
-            None if !names_object(call.sub_param(0)) => return Err(missing(what)),
+            None if !is_uuid(object_id_of(call.sub_param(0))) => return Err(missing(what)),
             _ => {
                 return Err(Failure::bad_request(
                     "the path of a deletion names the latest version: `<uuid>::<system id>::<number>`",
@@ -614,11 +615,6 @@ fn not_latest(
     failure
         .header("ETag", format!("\"{uid}\""))
         .header("Location", address(call, owner.id(), what, uid))
-}
-
-/// Returns whether a text starts with the id of an object.
-fn names_object(text: &str) -> bool {
-    text.split("::").next().is_some_and(is_uuid)
 }
 
 /// Returns the first folder at a path of names, in the order of the document. Several folders of a

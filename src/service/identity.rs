@@ -9,6 +9,7 @@ use super::ids::{VersionUid, is_uuid};
 use super::versioned::uid_of;
 use crate::document::ObjectKind;
 use crate::rm::class::Attr;
+use crate::rm::id::object_id_of;
 use crate::rm::tree::NodeRef;
 
 /// The path of the code of a VERSION's lifecycle state.
@@ -174,11 +175,7 @@ pub(crate) fn check_object(
     object: &str,
     named_by: &str,
 ) -> Result<(), Failure> {
-    let is_own = |uid: &str| {
-        uid.split("::")
-            .next()
-            .is_some_and(|own| own.eq_ignore_ascii_case(object))
-    };
+    let is_own = |uid: &str| object_id_of(uid).eq_ignore_ascii_case(object);
     match uid_of(document) {
         Some(uid) if !uid.is_empty() && !is_own(uid) => {
             let class = document.class();

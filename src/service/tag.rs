@@ -17,6 +17,7 @@ use super::negotiate::{Return, choose};
 use super::owner::Owner;
 use super::validators::{check_preconditions, has_preconditions, not_modified, tags_etag};
 use crate::rm::class::Cls;
+use crate::rm::id::object_id_of;
 use crate::rm::json::{self, elements, members, quote_into};
 use crate::store::repository::{ItemTag, ListPage, Repository, StoreError, TagList};
 use aqlite_rm::order;
@@ -83,10 +84,10 @@ impl<R: Repository> Service<R> {
     ) -> Result<(), Failure> {
         let is_any_selected = |list: &&TagList| list.tags.iter().any(|tag| is_selected(call, tag));
         let lists: Vec<&TagList> = lists.iter().filter(is_any_selected).collect();
-        let objects = order::distinct(lists.iter().map(|list| object_of(&list.target)));
+        let objects = order::distinct(lists.iter().map(|list| object_id_of(&list.target)));
         let mut read = self.read_all_followed(call, owner, &objects).await?;
         for list in lists {
-            let object = object_of(&list.target);
+            let object = object_id_of(&list.target);
             let class = self.class_of_object(call, owner, object, &mut read).await?;
             for tag in list.tags.iter().filter(|tag| is_selected(call, tag)) {
                 shown.push_str(if shown.len() > 1 { "," } else { "" });
@@ -240,11 +241,6 @@ impl<R: Repository> Service<R> {
         }
         item
     }
-}
-
-/// Returns the object of a target, which is an object or a version.
-fn object_of(target: &str) -> &str {
-    target.split("::").next().unwrap_or_default()
 }
 
 /// Returns an OBJECT_REF as JSON. `class` is the class of the id, `referred` that of the object.

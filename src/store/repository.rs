@@ -9,6 +9,7 @@ pub use super::sink::{BatchSink, Pause, ScanReads, Sink};
 use super::scan::{Scan, Snapshot};
 use crate::document::{ObjectKind, Packed};
 use crate::rm::class::Cls;
+use crate::rm::id::object_id_of;
 use aqlite_rm::order;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -179,7 +180,7 @@ impl BoundedVersion {
 impl VersionMetadata {
     /// Returns VERSIONED_OBJECT.uid.value: the part of the version uid before `::`.
     pub fn object_id(&self) -> &str {
-        self.version_uid.split("::").next().unwrap_or_default()
+        object_id_of(&self.version_uid)
     }
 
     /// Returns the metadata of a version.

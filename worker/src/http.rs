@@ -143,7 +143,10 @@ pub fn read(request: &web_sys::Request) -> Result<service::Request> {
         ..service::Request::new(&method, target)
     };
     // Cloudflare sets this header, and replaces one that the client sent.
-    head.client_address = head.header("CF-Connecting-IP").unwrap_or_default().to_owned();
+    head.client_address = head
+        .header("CF-Connecting-IP")
+        .unwrap_or_default()
+        .to_owned();
     Ok(head)
 }
 

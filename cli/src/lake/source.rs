@@ -14,6 +14,7 @@ use crate::report;
 use crate::repository::{QueryText, Repository, RepositoryQuery, result_of};
 use crate::server_options::ServerOptions;
 use aqlite::aql::{self, Cell, Parameters, Plan, QueryOptions, ResultSet, Run};
+use aqlite::rm::id::object_id_of;
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -437,10 +438,9 @@ fn text(cell: Option<Cell<&str>>) -> Option<String> {
 
 /// Returns the id of the object and the number of a version, from its uid.
 pub fn object_and_version(uid: &str) -> (&str, u32) {
-    let object = uid.split("::").next().unwrap_or_default();
     let number = uid
         .rsplit("::")
         .next()
         .and_then(|number| number.parse().ok());
-    (object, number.unwrap_or(1))
+    (object_id_of(uid), number.unwrap_or(1))
 }

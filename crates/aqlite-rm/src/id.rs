@@ -53,6 +53,19 @@ impl ObjectVersionId {
     }
 }
 
+/// Returns the id of the object that the uid of a version names: the part before the first `::`. The
+/// id of an object names itself.
+///
+/// ```
+/// use aqlite_rm::id::object_id_of;
+///
+/// assert_eq!(object_id_of("a::example.org::2"), "a");
+/// assert_eq!(object_id_of("a"), "a");
+/// ```
+pub fn object_id_of(uid: &str) -> &str {
+    uid.split_once("::").map_or(uid, |(object, _)| object)
+}
+
 impl fmt::Display for ObjectVersionId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(

@@ -24,6 +24,7 @@ use super::pack::pack;
 use super::part_file::PartFile;
 use super::rule::NothingKnown;
 use aqlite_rm::class::{Attr, Cls};
+use aqlite_rm::id::object_id_of;
 use aqlite_rm::number;
 use aqlite_rm::tree::Kind;
 use derived::{DERIVED, Derived};
@@ -330,9 +331,8 @@ impl Batch {
     }
 
     fn object_in_uid(&self, version: Fragment) -> Option<&str> {
-        self.text_along(version, &[Attr::UID, Attr::VALUE])?
-            .split("::")
-            .next()
+        self.text_along(version, &[Attr::UID, Attr::VALUE])
+            .map(object_id_of)
     }
 
     /// Returns the text at the end of a path of single attributes from the root of a fragment.

@@ -5,6 +5,7 @@ use crate::answer::eval::node::Node;
 use crate::answer::eval::work::STEP;
 use crate::document::{Doc, ObjectKind};
 use aqlite_rm::class::Attr;
+use aqlite_rm::id::object_id_of;
 use hashbrown::HashMap;
 use std::ops::ControlFlow;
 
@@ -64,10 +65,8 @@ impl<'b> Binder<'_, 'b> {
             true
         });
         for id in items {
-            // The id may be that of a version, which has the id of the object before the first
-            // `::`.
-            let object = id.split("::").next().unwrap_or(id);
-            if let Some(documents) = self.compositions().get(object) {
+            // The id may be that of a version.
+            if let Some(documents) = self.compositions().get(object_id_of(id)) {
                 visit(documents)?;
             }
         }
