@@ -70,6 +70,11 @@ impl Failure {
         Failure::new(404, message)
     }
 
+    /// Creates the error for an EHR that does not exist, or that the caller must not learn of.
+    pub fn no_ehr() -> Failure {
+        Failure::of_store(StoreError::NoSuchEhr)
+    }
+
     /// Creates an error for something that may be available later.
     pub fn unavailable(message: impl Into<String>) -> Failure {
         Failure::new(503, message).header("Retry-After", "5")

@@ -13,7 +13,6 @@ use super::content::malformed;
 use super::error::{Failure, shortened};
 use super::http::Response;
 use super::negotiate::{choose, is_ndjson};
-use super::owner::no_ehr;
 use super::query::{EhrSelection, RowVisitor};
 use super::run_parameters::RunParameters;
 use crate::aql::{Parameters, RowValue, TerminologyError};
@@ -344,7 +343,7 @@ impl<R: Repository> Service<R> {
         }) {
             // Runs have the order of the EHRs that exist, so the first difference is a missing EHR.
             let whose = named(stages.first().map_or("", Stage::id), id);
-            return Err(no_ehr().within(&whose));
+            return Err(Failure::no_ehr().within(&whose));
         }
         let answers = stages.iter().zip(runs).zip(times);
         Ok(answers

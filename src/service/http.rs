@@ -2,6 +2,9 @@
 
 use super::error::{Failure, shortened};
 
+/// The largest number of items of a page of a list.
+pub(super) const MAX_PAGE: u64 = 1_000;
+
 /// An HTTP request.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Request {
@@ -102,6 +105,24 @@ impl Request {
             .iter()
             .find(|(k, _)| k == key)
             .map(|(_, v)| v.as_str())
+    }
+
+    /// Returns the number of items of a page that a query key requests, from 1 to [`MAX_PAGE`];
+    /// `otherwise` for a key that is absent or empty.
+    ///
+    /// # Errors
+    /// 400 for another value. Too large a page is rejected and not shortened, so that the client
+    /// notices.
+    pub(super) fn page_size(&self, key: &str, otherwise: u64) -> Result<u64, Failure> {
+        let text = self.query_value(key).unwrap_or_default();
+        match text.parse() {
+            Ok(size @ 1..=MAX_PAGE) => Ok(size),
+            _ if text.is_empty() => Ok(otherwise),
+            _ => Err(Failure::bad_request(format!(
+                "`{key}` is `{}`: expected a whole number from 1 to {MAX_PAGE}",
+                shortened(text)
+            ))),
+        }
     }
 
     /// Returns the truth value of a query key: `true` or `false` in any letter case. A key that is

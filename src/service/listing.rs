@@ -20,8 +20,6 @@ use crate::store::repository::{Extent, ListPage, Repository};
 
 /// The number of items of a page if the request does not choose one.
 const PAGE: u64 = 100;
-/// The largest number of items of a page.
-const MAX_PAGE: u64 = 1_000;
 /// The bytes of CONTRIBUTIONs after which a page ends.
 const PAGE_BYTES: usize = 5_000_000;
 
@@ -33,22 +31,9 @@ struct Page<'c> {
 
 impl<'c> Page<'c> {
     fn of(call: &Call<'c>) -> Result<Page<'c>, Failure> {
-        let parameter = |name| {
-            call.request
-                .query_value(name)
-                .filter(|value| !value.is_empty())
-        };
-        let fetch = match parameter("fetch").map(str::parse) {
-            None => PAGE,
-            // Too large a page is rejected and not shortened, so that the client notices.
-            Some(Ok(fetch @ 1..=MAX_PAGE)) => fetch,
-            Some(_) => {
-                return Err(Failure::bad_request(format!(
-                    "`fetch` is not a whole number from 1 to {MAX_PAGE}"
-                )));
-            }
-        };
-        match parameter("after") {
+        let fetch = call.request.page_size("fetch", PAGE)?;
+        let after = call.request.query_value("after");
+        match after.filter(|value| !value.is_empty()) {
             Some(after) if !is_uuid(after) => Err(Failure::bad_request(
                 "`after` is not the identifier of an item: take it from the `Link` of the page before",
             )),

@@ -4,6 +4,7 @@
 mod kinds;
 mod schema;
 
+use super::http::MAX_PAGE;
 use super::root::VERSION;
 use super::route::{Operation, Route, routes};
 use aqlite_rm::order;
@@ -111,7 +112,8 @@ fn is_required(route: &Route, name: &str) -> bool {
 /// Returns the schema of a query parameter or header.
 fn schema_of(name: &str) -> Value {
     match name {
-        "offset" | "fetch" | "first" | "limit" => json!({ "type": "integer", "minimum": 0 }),
+        "offset" | "fetch" | "first" => json!({ "type": "integer", "minimum": 0 }),
+        "limit" => json!({ "type": "integer", "minimum": 1, "maximum": MAX_PAGE }),
         "ehr_id" => json!({ "type": "string", "format": "uuid" }),
         "version_at_time" | "now" | "from" | "to" => {
             json!({ "type": "string", "description": "Extended ISO 8601 with its time zone." })

@@ -95,11 +95,6 @@ impl Owner {
     }
 }
 
-/// Returns the error for a request with an EHR that does not exist.
-pub(crate) fn no_ehr() -> Failure {
-    Failure::not_found("there is no EHR with this ehr_id")
-}
-
 impl<R: Repository> Service<R> {
     /// Returns the owner in the path; 404 if it does not exist.
     pub(crate) async fn owner(&self, call: &Call<'_>) -> Result<Owner, Failure> {
@@ -138,7 +133,7 @@ impl<R: Repository> Service<R> {
             .preconditions(&call.param(0).to_ascii_lowercase(), template)
             .await
             .map_err(Failure::of_store)?;
-        let owner = ehr.map(Owner::Ehr).ok_or_else(no_ehr)?;
+        let owner = ehr.map(Owner::Ehr).ok_or_else(Failure::no_ehr)?;
         let latest = self.latest_of(Some(call), template, &templates).await?;
         // The checks that follow find the template here and need no read of their own.
         call.templates.borrow_mut().insert(template, latest)?;
@@ -148,13 +143,13 @@ impl<R: Repository> Service<R> {
     /// Returns the EHR with an id; 404 if it does not exist, or if the id is invalid.
     pub(crate) async fn ehr_with_id(&self, ehr_id: &str) -> Result<Ehr, Failure> {
         if !is_uuid(ehr_id) {
-            return Err(no_ehr());
+            return Err(Failure::no_ehr());
         }
         self.repository
             .ehr(&ehr_id.to_ascii_lowercase())
             .await
             .map_err(Failure::of_store)?
-            .ok_or_else(no_ehr)
+            .ok_or_else(Failure::no_ehr)
     }
 
     /// Returns the object of a kind of which an EHR has at most one. After a deleted directory

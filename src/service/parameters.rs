@@ -103,7 +103,7 @@ impl QueryRequest {
             }
             // The same error as for an EHR that does not exist.
             Reach::One(own) if self.ehr.as_ref().is_some_and(|ehr| *ehr != own) => {
-                return Err(Failure::not_found("there is no EHR with this ehr_id"));
+                return Err(Failure::no_ehr());
             }
             Reach::One(own) => self.ehr = Some(own),
         }

@@ -22,7 +22,6 @@ use super::call::Call;
 use super::error::Failure;
 use super::execution::{Extent, Stage, record_access, unwritten, within_chain};
 use super::http::{Response, RowPart};
-use super::owner::no_ehr;
 use crate::gdl::output::line;
 use crate::rm::json;
 use crate::store::repository::Repository;
@@ -109,7 +108,7 @@ impl<R: Repository> Service<R> {
             }
             let answer = id.and_then(|id| match ran.parts.get(&id) {
                 Some(parts) => Ok(response_line(&id, parts)),
-                None => Err(no_ehr()),
+                None => Err(Failure::no_ehr()),
             });
             answers.add(line.number, answer);
             answers.pause(call).await;

@@ -60,9 +60,8 @@ use record::{
 };
 use std::collections::HashMap;
 
-/// Contributions of a page by default, and the maximum.
+/// Contributions of a page by default.
 const PAGE: u64 = 200;
-const MAX_PAGE: u64 = 1_000;
 /// Contributions that are written between two pauses.
 const TOGETHER: usize = 50;
 
@@ -434,12 +433,8 @@ struct PageRequest<'a> {
 impl<'a> PageRequest<'a> {
     fn read(request: &'a Request) -> Result<PageRequest<'a>, Failure> {
         let parameter = |name| request.query_value(name).filter(|v| !v.is_empty());
-        let limit = parameter("limit")
-            .map_or(Ok(PAGE), str::parse)
-            .map_err(|_| Failure::bad_request("`limit` is not a number"))?
-            .clamp(1, MAX_PAGE);
         Ok(PageRequest {
-            limit,
+            limit: request.page_size("limit", PAGE)?,
             after: After::read(parameter("after"))?,
             ehr_id: parameter("ehr_id").map(str::to_ascii_lowercase),
         })

@@ -266,7 +266,7 @@ impl Caller {
         match self.reach(permission, subject)? {
             Reach::One(own) if !own.eq_ignore_ascii_case(ehr) => {
                 // 404, not 403: a caller of one EHR must not learn which others exist.
-                Err(Failure::not_found("there is no EHR with this ehr_id"))
+                Err(Failure::no_ehr())
             }
             _ => Ok(()),
         }

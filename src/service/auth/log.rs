@@ -15,8 +15,6 @@ use serde_json::{Value, json};
 
 /// Records of a page by default.
 const PAGE: u64 = 100;
-/// The maximum records of a page.
-const MAX_PAGE: u64 = 1000;
 
 impl<R: Repository> Service<R> {
     pub(crate) fn keeps_log(&self) -> bool {
@@ -71,26 +69,15 @@ impl<R: Repository> Service<R> {
         super::super::negotiate::choose(call.request, &["application/json"])?;
         let text = |key: &str| call.request.query_value(key).filter(|v| !v.is_empty());
         let time = |key: &str| text(key).map(|value| time_of(key, value)).transpose();
-        let number = |key: &str, otherwise: u64| {
-            let read = |value: &str| {
-                value.parse().map_err(|_| {
-                    Failure::bad_request(format!("`{key}` is not a whole number from 0"))
-                })
-            };
-            text(key).map_or(Ok(otherwise), read)
-        };
-        let (from, to, limit) = (
-            time("from")?,
-            time("to")?,
-            number("fetch", PAGE)?.min(MAX_PAGE),
-        );
+        let (from, to) = (time("from")?, time("to")?);
+        let limit = call.request.page_size("fetch", PAGE)?;
         let ehr_id = text("ehr_id").map(str::to_ascii_lowercase);
         let filter = AccessFilter {
             from: from.as_deref(),
             to: to.as_deref(),
             ehr_id: ehr_id.as_deref(),
             who: text("who"),
-            after: number("after", 0)?,
+            after: text("after").map_or(Ok(0), position)?,
             limit,
         };
         // Writes the counts of the last minute first, so that the log is complete.
@@ -111,6 +98,12 @@ impl<R: Repository> Service<R> {
             json!({ "entries": entries, "next": next }),
         ))
     }
+}
+
+/// Reads `after`: the number of the last record that was read.
+fn position(text: &str) -> Result<u64, Failure> {
+    let number = text.parse();
+    number.map_err(|_| Failure::bad_request("`after` is not a whole number from 0"))
 }
 
 fn unwritten() -> Failure {
