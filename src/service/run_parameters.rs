@@ -8,7 +8,7 @@ use crate::gdl::{CompiledGuide, Guide, Options};
 
 /// The parameters of a run.
 pub(super) struct RunParameters<'c> {
-    /// The time of evaluation.
+    /// The time of evaluation, in the zone.
     pub now: Moment,
     zone: Option<Box<dyn Zone + 'c>>,
     /// The language of texts.
@@ -24,8 +24,8 @@ struct HostZone<'c, 'a> {
 }
 
 impl Zone for HostZone<'_, '_> {
-    fn offset(&self, millis: i64) -> i32 {
-        self.call.offset(self.name, millis).unwrap_or(0)
+    fn offset(&self, millis: i64) -> Option<i32> {
+        self.call.offset(self.name, millis)
     }
 }
 
@@ -120,19 +120,22 @@ fn zone_of<'c, 'a: 'c>(call: &'c Call<'a>) -> Result<Option<Box<dyn Zone + 'c>>,
 /// Returns the time of the parameter `now`, or else that of the request.
 ///
 /// # Errors
-/// 400 for a text that is no date-time.
+/// 400 for a text that is no date-time, and for a time at which the zone has no offset.
 fn now_of(call: &Call<'_>, zone: Option<&dyn Zone>) -> Result<Moment, Failure> {
-    let Some(text) = call.request.query_value("now") else {
-        return Ok(Moment::from_millis(call.now / 1000, 0));
-    };
-    let read = match zone {
-        Some(zone) => Moment::parse_in_zone(text, zone),
-        None => Moment::parse(text, 0),
+    let read = match (call.request.query_value("now"), zone) {
+        (None, _) => Some(Moment::from_millis(call.now / 1000, 0)),
+        (Some(text), Some(zone)) => Moment::parse_in_zone(text, zone),
+        (Some(text), None) => Moment::parse(text, 0),
     };
     let is_dated = |now: &Moment| now.precision != Precision::Time;
-    read.filter(is_dated).ok_or_else(|| {
+    let now = read.filter(is_dated).ok_or_else(|| {
         Failure::bad_request(
             "`now` is not a date-time: expected one such as `2024-02-29T12:00:00+01:00`",
         )
-    })
+    })?;
+    let without_offset = || {
+        Failure::bad_request("the zone has no offset known here at `now`: expected another time")
+    };
+    zone.map_or(Some(now), |zone| now.in_zone(zone))
+        .ok_or_else(without_offset)
 }

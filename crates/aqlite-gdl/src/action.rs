@@ -406,6 +406,12 @@ impl Machine<'_> {
         }
     }
 
+    /// Returns the date-time at a number of milliseconds since 1970; null where there is none.
+    fn moment(&self, millis: f64) -> Value {
+        let moment = integer(millis).and_then(|millis| self.input.clock.at(millis));
+        moment.map_or(Value::Null, Value::Moment)
+    }
+
     /// Returns the value after an assignment to `.value`, whose meaning depends on the class.
     fn with_value(
         &self,
@@ -414,9 +420,7 @@ impl Machine<'_> {
         is_quantity: bool,
     ) -> Result<Value, EvalError> {
         Ok(match (base, value) {
-            (_, Value::Millis(ms)) => {
-                integer(ms).map_or(Value::Null, |ms| Value::Moment(self.input.clock.at(ms)))
-            }
+            (_, Value::Millis(ms)) => self.moment(ms),
             (Value::Ordinal(o), Value::Number(n)) => Value::Ordinal(Arc::new(Ordinal {
                 value: integer(n).ok_or(EvalError::Range)?,
                 symbol: o.symbol.clone(),
@@ -457,9 +461,7 @@ impl Machine<'_> {
                 _ if is_quantity => Value::quantity(n, ""),
                 _ => Value::Number(n),
             },
-            Value::Millis(ms) => {
-                integer(ms).map_or(Value::Null, |ms| Value::Moment(self.input.clock.at(ms)))
-            }
+            Value::Millis(ms) => self.moment(ms),
             other => other,
         }
     }

@@ -218,7 +218,7 @@ fn moved_by_millis(moment: Moment, millis: f64) -> Result<Value> {
 fn instant(value: &Value, clock: Clock<'_>) -> Option<Moment> {
     match value {
         Value::Moment(m) => Some(*m),
-        Value::Millis(ms) => integer(*ms).map(|ms| clock.at(ms)),
+        Value::Millis(ms) => integer(*ms).and_then(|ms| clock.at(ms)),
         _ => None,
     }
 }

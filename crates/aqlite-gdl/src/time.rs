@@ -40,8 +40,9 @@ pub struct Moment {
 /// A time zone with changes of its offset, such as Europe/Stockholm. The host implements it,
 /// because the core contains no zone data.
 pub trait Zone {
-    /// Returns the offset in seconds east of UTC at a number of milliseconds since 1970.
-    fn offset(&self, millis: i64) -> i32;
+    /// Returns the offset in seconds east of UTC at a number of milliseconds since 1970; `None` at a
+    /// time that the host's data of the zone do not cover. A result at such a time is unknown.
+    fn offset(&self, millis: i64) -> Option<i32>;
 }
 
 /// The time of evaluation and the time zone of its calendar. A moment converts to a clock with a
@@ -66,26 +67,22 @@ impl From<Moment> for Clock<'_> {
 }
 
 impl<'a> Clock<'a> {
-    /// Creates a clock in a time zone.
+    /// Creates a clock in a time zone, in which `now` already is ([`Moment::in_zone`]).
     pub fn in_zone(now: Moment, zone: &'a dyn Zone) -> Clock<'a> {
-        let clock = Clock {
+        Clock {
             now,
             zone: Some(zone),
-        };
-        Clock {
-            now: clock.at(now.millis),
-            ..clock
         }
     }
 
-    /// Returns the date-time at a number of milliseconds since 1970.
-    pub(crate) fn at(self, millis: i64) -> Moment {
+    /// Returns the date-time at a number of milliseconds since 1970; `None` where the zone has no
+    /// offset.
+    pub(crate) fn at(self, millis: i64) -> Option<Moment> {
         let moment = Moment::from_millis(millis, self.now.offset);
-        self.zone.map_or(moment, |zone| Moment {
-            offset: zone.offset(millis),
-            zoned: true,
-            ..moment
-        })
+        match self.zone {
+            Some(zone) => moment.in_zone(zone),
+            None => Some(moment),
+        }
     }
 
     /// Returns the current date.
@@ -104,7 +101,7 @@ impl<'a> Clock<'a> {
             None => Some(moment),
             // An hour has a fixed length: the moment stays and its offset is looked up.
             Some(zone) if unit.is_some_and(TimeUnit::is_of_clock) => Some(Moment {
-                offset: zone.offset(moment.millis),
+                offset: zone.offset(moment.millis)?,
                 ..moment
             }),
             Some(zone) => moment.settled(zone),
@@ -197,17 +194,28 @@ impl Moment {
         // The offsets before and after a change that may be near. Zones change no more than once
         // within two days.
         let wall = reading.millis;
-        let [before, after] = [-DAY, DAY].map(|near| zone.offset(wall.saturating_add(near)));
+        let near = |millis: i64| zone.offset(wall.saturating_add(millis));
+        let (before, after) = (near(-DAY)?, near(DAY)?);
         let at = |offset: i32| wall.saturating_sub(i64::from(offset) * 1000);
-        let holds = |offset: i32| zone.offset(at(offset)) == offset;
+        let holds = |offset: i32| zone.offset(at(offset)) == Some(offset);
         let millis = at(match !holds(before) && holds(after) {
             true => after,
             false => before,
         });
         Some(Moment {
             millis,
-            offset: zone.offset(millis),
+            offset: zone.offset(millis)?,
             ..reading
+        })
+    }
+
+    /// Returns the date-time at the same time with the offset of a zone; `None` where the zone has
+    /// none.
+    pub fn in_zone(self, zone: &dyn Zone) -> Option<Moment> {
+        let offset = zone.offset(self.millis)?;
+        Some(Moment {
+            zoned: true,
+            ..Moment::from_millis(self.millis, offset)
         })
     }
 
@@ -241,8 +249,8 @@ impl Moment {
         let wall = self.millis.checked_add(i64::from(self.offset) * 1000)?;
         let at = |offset: i32| wall.checked_sub(i64::from(offset) * 1000);
         // Two steps: the offset at the old moment may differ from the offset at the new one.
-        let first = zone.offset(self.millis);
-        let offset = if zone.offset(at(first)?) == first {
+        let first = zone.offset(self.millis)?;
+        let offset = if zone.offset(at(first)?)? == first {
             first
         } else {
             // In a gap, the lesser offset yields the later moment.
@@ -251,7 +259,7 @@ impl Moment {
         let millis = at(offset)?;
         Some(Moment {
             millis,
-            offset: zone.offset(millis),
+            offset: zone.offset(millis)?,
             ..self
         })
     }
@@ -518,15 +526,31 @@ mod tests {
         assert!(usual("2019-08-12T09:18:59-02:30", 0).is_some());
     }
 
-    /// Central European time in 2025.
+    /// Central European time in 2025; no offset from 2026 on.
     struct Summer;
 
     impl Zone for Summer {
-        fn offset(&self, millis: i64) -> i32 {
+        fn offset(&self, millis: i64) -> Option<i32> {
             let is_summer = (at("2025-03-30T01:00:00Z").millis..at("2025-10-26T01:00:00Z").millis)
                 .contains(&millis);
-            if is_summer { 7200 } else { 3600 }
+            let is_covered = millis < at("2026-01-01T00:00:00Z").millis;
+            is_covered.then_some(if is_summer { 7200 } else { 3600 })
         }
+    }
+
+    fn summer_clock(now: &str) -> Clock<'static> {
+        Clock::in_zone(at(now).in_zone(&Summer).unwrap(), &Summer)
+    }
+
+    #[test]
+    fn time_without_an_offset_of_the_zone_is_unknown() {
+        let clock = summer_clock("2025-12-31T12:00:00Z");
+        for unit in [TimeUnit::Day, TimeUnit::Hour] {
+            assert_eq!(clock.plus(clock.now, 24.0, unit), None);
+        }
+        assert_eq!(clock.at(at("2026-01-01T00:00:00Z").millis), None);
+        assert_eq!(at("2026-01-01T00:00:00Z").in_zone(&Summer), None);
+        assert_eq!(Moment::parse_in_zone("2026-01-02T00:00:00", &Summer), None);
     }
 
     /// Now, amount, unit, sum. In spring, 02:30 does not exist; in autumn it occurs twice.
@@ -546,7 +570,7 @@ mod tests {
     #[test]
     fn days_keep_the_time_of_day_and_hours_their_length() {
         for (now, amount, unit, expected) in DAYS_AND_HOURS {
-            let clock = Clock::in_zone(at(now), &Summer);
+            let clock = summer_clock(now);
             assert_eq!(
                 clock
                     .plus(clock.now, amount, unit)
@@ -557,13 +581,13 @@ mod tests {
             );
         }
         assert_eq!(
-            Clock::in_zone(at("2025-06-01T23:00:00Z"), &Summer)
+            summer_clock("2025-06-01T23:00:00Z")
                 .today()
                 .map(|d| (d.text(), d.offset)),
             Some((String::from("2025-06-02"), 7200))
         );
         // A time of the data is shown in the offset that it names.
-        let clock = Clock::in_zone(at("2025-03-29T12:00:00Z"), &Summer);
+        let clock = summer_clock("2025-03-29T12:00:00Z");
         assert_eq!(
             clock.plus(at("2025-03-29T12:00:00+01:00"), 1.0, TimeUnit::Day),
             Some(at("2025-03-30T12:00:00+01:00"))
