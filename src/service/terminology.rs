@@ -358,13 +358,14 @@ impl<R: Repository> Service<R> {
         let mut sets = StoredSets::default();
         for about in all.ancestors() {
             work.spend(call, ANCESTOR_STEPS).await?;
-            let set = match about.is_set {
-                true => {
-                    self.stored_codes(call, about.ancestor, &mut sets, work)
-                        .await?
+            let mut set = None;
+            if about.is_set {
+                let codes = self.stored_codes(call, about.ancestor, &mut sets, work);
+                match codes.await? {
+                    Ok(codes) => set = codes,
+                    Err(error) => return Ok(Err(error)),
                 }
-                false => None,
-            };
+            }
             if set.is_none() && self.terminology.is_none() {
                 // Without a stored value set and a server, no question about this ancestor has an
                 // answer.
@@ -400,27 +401,31 @@ impl<R: Repository> Service<R> {
         Ok(Ok(answers))
     }
 
-    /// Returns the codes of a stored value set, which is expanded once.
+    /// Returns the codes of a stored value set, which is expanded once; `None` for one that is not
+    /// stored. The reason for which a stored one cannot be expanded ends the run: without its codes
+    /// the test would compare the codes as texts.
     async fn stored_codes(
         &self,
         call: &Call<'_>,
         url: &str,
         sets: &mut StoredSets,
         work: &mut GuideWork,
-    ) -> Result<Option<Rc<[Coding]>>, Failure> {
+    ) -> Result<Result<Option<Rc<[Coding]>>, TerminologyError>, Failure> {
         let url = canonical(url);
         if let Some(codes) = sets.get(&url) {
-            return Ok(codes.clone());
+            return Ok(Ok(codes.clone()));
         }
         work.spend(call, SET_STEPS).await?;
-        let expanded = self.expanded(Some(call), &url).await?;
-        let codes = expanded.and_then(Result::ok);
+        let codes = match self.expanded(Some(call), &url).await?.transpose() {
+            Ok(codes) => codes,
+            Err(error) => return Ok(Err(error)),
+        };
         // The codes are kept until all questions are answered.
         let kept = codes.as_deref().map_or(0, <[Coding]>::len);
         work.spend(call, CODE_STEPS.saturating_mul(kept as u64))
             .await?;
         sets.insert(url, codes.clone());
-        Ok(codes)
+        Ok(Ok(codes))
     }
 
     async fn answer_of(
