@@ -159,7 +159,7 @@ impl<R: Repository> Service<R> {
 
     /// DELETE /admin/ehr/{ehr_id}, DELETE /admin/ehr/all?ehr_id=…
     pub(super) async fn admin_delete_ehr(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        let ids = named_ehrs(call);
+        let ids = named_ehrs(call)?;
         if ids.is_empty() {
             return Err(Failure::bad_request(
                 "the parameter `ehr_id` is missing: name the EHRs to delete; POST /admin/reset removes everything",
@@ -186,8 +186,8 @@ impl<R: Repository> Service<R> {
         call: &Call<'_>,
         what: &Controlled,
     ) -> Result<Response, Failure> {
-        let ehr = self.ehr_with_id(call.param(0)).await?;
-        let object = match Target::parse(call.sub_param(0)).ok_or_else(|| missing(what))? {
+        let ehr = self.ehr_with_id(call.param(0)?).await?;
+        let object = match Target::parse(call.sub_param(0)?).ok_or_else(|| missing(what))? {
             Target::Object(object) => object,
             Target::Version(uid) => uid.object_id,
         };
@@ -210,7 +210,7 @@ impl<R: Repository> Service<R> {
         call: &Call<'_>,
         kind: DefinitionKind,
     ) -> Result<Response, Failure> {
-        let name = call.param(0);
+        let name = call.param(0)?;
         let is_all =
             kind == DefinitionKind::Template && name == ALL && call.optional_param(1).is_none();
         let removed = match call.optional_param(1) {
@@ -351,7 +351,7 @@ impl<R: Repository> Service<R> {
 /// repetitions. The value may be a list with commas. Other operations do not read the parameter.
 pub(super) fn ehrs_of_parameters(call: &Call<'_>) -> Vec<String> {
     let reads_parameter = match call.operation {
-        Operation::AdminDeleteEhr => call.param(0) == ALL,
+        Operation::AdminDeleteEhr => call.optional_param(0) == Some(ALL),
         Operation::Export => true,
         _ => false,
     };
@@ -366,11 +366,11 @@ pub(super) fn ehrs_of_parameters(call: &Call<'_>) -> Vec<String> {
 }
 
 /// Returns the EHRs that a deletion names.
-fn named_ehrs(call: &Call<'_>) -> Vec<String> {
-    match call.param(0) {
+fn named_ehrs(call: &Call<'_>) -> Result<Vec<String>, Failure> {
+    Ok(match call.param(0)? {
         ALL => ehrs_of_parameters(call),
         one => vec![one.to_ascii_lowercase()],
-    }
+    })
 }
 
 /// Adds the affected lines and the number of stored lines to an error of a load. Lines are

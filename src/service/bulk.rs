@@ -319,20 +319,26 @@ fn check_outcomes(commits: usize, outcomes: usize) -> Result<(), Failure> {
     let message = format!(
         "the storage returned {outcomes} outcomes of {commits} commits; read first whether the line was written"
     );
-    Err(Failure::new(500, message))
+    Err(Failure::broken(&message))
 }
 
-/// Returns the uids of the versions that a CONTRIBUTION lists.
-fn uids(document: &str) -> Option<Vec<String>> {
-    let value: Value = json::value(document).ok()?;
-    Some(
-        value
-            .get("versions")?
-            .as_array()?
-            .iter()
-            .filter_map(|v| Some(v.pointer("/id/value")?.as_str()?.to_owned()))
-            .collect(),
-    )
+/// Returns the uids of the versions that the stored CONTRIBUTION of a line lists.
+///
+/// # Errors
+/// 500 if it cannot be read.
+fn uids(sent: &PendingLine<'_>, stored: &str) -> Result<Vec<String>, Failure> {
+    let damaged = || StoreError::Corrupt {
+        uid: sent.uid.clone(),
+        ehr_id: sent.ehr_id.clone(),
+    };
+    listed_uids(stored).ok_or_else(|| Failure::of_store(damaged()))
+}
+
+/// Returns the uids of the versions that a CONTRIBUTION lists; `None` if one has no uid.
+fn listed_uids(contribution: &str) -> Option<Vec<String>> {
+    let value: Value = json::value(contribution).ok()?;
+    let uid = |version: &Value| Some(version.pointer("/id/value")?.as_str()?.to_owned());
+    value.get("versions")?.as_array()?.iter().map(uid).collect()
 }
 
 impl<R: Repository> Service<R> {
@@ -454,15 +460,14 @@ impl<R: Repository> Service<R> {
             LineIdentity::None => false,
             #[cfg(feature = "server")]
             LineIdentity::Key(key) => {
-                self.has_key(sent, key).await?
-                    && self.is_complete(&sent.ehr_id, &sent.uid, &stored).await?
+                self.has_key(sent, key).await? && self.is_complete(sent, &stored).await?
             }
             LineIdentity::Text => {
                 self.is_stored(&sent.ehr_id, &stored, sent.sent.text)
                     .await?
             }
         };
-        Ok(is_same.then(|| uids(&stored)).flatten())
+        is_same.then(|| uids(sent, &stored)).transpose()
     }
 
     /// Returns whether the stored contribution of a line was written under this key.
@@ -481,21 +486,20 @@ impl<R: Repository> Service<R> {
     /// leaves the contribution with the versions of other objects. Other content may have been
     /// stored under the uids of the deleted versions since.
     #[cfg(feature = "server")]
-    async fn is_complete(&self, ehr_id: &str, uid: &str, stored: &str) -> Result<bool, Failure> {
-        let damaged = || StoreError::Corrupt {
-            uid: uid.to_owned(),
-            ehr_id: ehr_id.to_owned(),
-        };
-        let versions = uids(stored).ok_or_else(|| Failure::of_store(damaged()))?;
+    async fn is_complete(&self, sent: &PendingLine<'_>, stored: &str) -> Result<bool, Failure> {
+        let versions = uids(sent, stored)?;
         // A contribution without any version is removed.
         if versions.len() == 1 {
             return Ok(true);
         }
         for version in &versions {
             let (object_id, which) = (object_id_of(version), VersionSelector::Uid(version));
-            let found = self.repository.version(ehr_id, object_id, which).await;
+            let found = self
+                .repository
+                .version(&sent.ehr_id, object_id, which)
+                .await;
             let found = found.map_err(Failure::of_store)?;
-            if found.is_none_or(|found| found.contribution != uid) {
+            if found.is_none_or(|found| found.contribution != sent.uid) {
                 return Ok(false);
             }
         }
@@ -558,7 +562,15 @@ fn check_blank_lines(text: &str) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::check_outcomes;
+    use super::{check_outcomes, listed_uids};
+
+    #[test]
+    fn contribution_with_a_version_without_uid_is_damaged() {
+        let list = |versions: &str| listed_uids(&format!(r#"{{"versions":[{versions}]}}"#));
+        let (known, empty) = (r#"{"id":{"value":"a::b::1"}}"#, r#"{"id":{}}"#);
+        assert_eq!(list(known), Some(vec![String::from("a::b::1")]));
+        assert_eq!(list(&format!("{known},{empty}")), None);
+    }
 
     #[test]
     fn missing_or_surplus_outcomes_are_an_internal_error() {

@@ -204,9 +204,12 @@ impl<'a> Call<'a> {
             .within(self.permission, Subject::from_name(template_id), ehr_id)
     }
 
-    /// Returns the parameter of the path at an index; an empty text if the path has fewer.
-    pub fn param(&self, index: usize) -> &str {
-        self.params.get(index).map_or("", String::as_str)
+    /// Returns the parameter of the path at an index.
+    ///
+    /// # Errors
+    /// 500 if the route of the operation has fewer.
+    pub fn param(&self, index: usize) -> Result<&str, Failure> {
+        self.optional_param(index).ok_or_else(missing_parameter)
     }
 
     /// Returns the parameter of the path at an index, or `None` if the path has fewer.
@@ -214,10 +217,12 @@ impl<'a> Call<'a> {
         self.params.get(index).map(String::as_str)
     }
 
-    /// Returns the parameter of the path at an index behind that of the owner; an empty text if the
-    /// path has fewer.
-    pub fn sub_param(&self, index: usize) -> &str {
-        self.optional_sub_param(index).unwrap_or_default()
+    /// Returns the parameter of the path at an index behind that of the owner.
+    ///
+    /// # Errors
+    /// 500 if the route of the operation has fewer.
+    pub fn sub_param(&self, index: usize) -> Result<&str, Failure> {
+        self.optional_sub_param(index).ok_or_else(missing_parameter)
     }
 
     /// Returns the parameter of the path at an index behind that of the owner, or `None` if the
@@ -519,6 +524,11 @@ impl<'a> Call<'a> {
             response
         }
     }
+}
+
+/// Returns the error for a parameter that the route of an operation does not have.
+fn missing_parameter() -> Failure {
+    Failure::broken("the route of an operation lacks a parameter of the path")
 }
 
 /// Adds the validators of a resource: its entity tag, and the time of its last change (ISO 8601).

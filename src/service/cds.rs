@@ -48,7 +48,7 @@ impl<R: Repository> Service<R> {
     /// POST /cds-services/{guide}
     pub(super) async fn cds_call(&self, call: &Call<'_>) -> Result<Response, Failure> {
         choose(call.request, &["application/json"])?;
-        let guide = self.guide(call.param(0)).await?;
+        let guide = self.guide(call.param(0)?).await?;
         let request = Invocation::read(call.text()?)?;
         let own = confined_to(call, &guide)?;
         let whose = match &own {

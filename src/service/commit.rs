@@ -7,7 +7,7 @@ use super::auth::{Action, Permission, Reach, Resource, Subject};
 use super::call::Call;
 use super::committal::Audit;
 use super::content::CheckedDocument;
-use super::error::Failure;
+use super::error::{Failure, root_of};
 use super::ids::VersionUid;
 use super::imported_form::wrapped;
 use super::members::{Members, in_member};
@@ -394,15 +394,14 @@ impl<R: Repository> Service<R> {
             }) => {
                 // A document has the uid of its version, as RM 1.0.4 recommends.
                 name_version(&mut data, Attr::UID, &version_uid);
-                if let (Some(root), Some(data)) = (tree.root().map(NodeRef::id), data.root()) {
-                    tree.put(root, Attr::DATA, data);
-                }
+                let root = root_of(&tree)?.id();
+                tree.put(root, Attr::DATA, root_of(&data)?);
                 (template_id, Some(known))
             }
             None => (None, None),
         };
-        if let (Some(sent), Some(envelope)) = (imported, tree.root()) {
-            tree = wrapped(envelope, sent, preceding.is_some());
+        if let Some(sent) = imported {
+            tree = wrapped(root_of(&tree)?, sent, preceding.is_some());
         }
         let packed = match known {
             Some(known) => self.packed(&tree, &*known)?,
@@ -651,7 +650,7 @@ fn set_text_at(tree: &mut Tree, path: &[Attr], text: &str) -> Result<(), Failure
         .try_fold(tree.root(), |node, attr| node.map(|node| node.get(*attr)))
         .flatten()
         .map(NodeRef::id);
-    let leaf = leaf.ok_or_else(|| Failure::new(500, "an envelope lacks a text"))?;
+    let leaf = leaf.ok_or_else(|| Failure::broken("an envelope lacks a text"))?;
     tree.set_text(leaf, text);
     Ok(())
 }

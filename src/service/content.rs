@@ -3,13 +3,13 @@
 use super::Service;
 use super::call::Call;
 use super::committal::{Audit, INCOMPLETE};
-use super::error::Failure;
+use super::error::{Failure, root_of};
 use super::negotiate::{Format, body_format};
 use crate::diag::{Finding, Severity};
 use crate::document::Texts;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::json;
-use crate::rm::tree::{NodeRef, Tree};
+use crate::rm::tree::Tree;
 use crate::rm::validate::{is_unreadable, validate};
 use crate::rm::xml;
 use crate::store::repository::Repository;
@@ -107,7 +107,7 @@ impl<R: Repository> Service<R> {
         let mut findings = {
             // The turn ends with this block, before the template is awaited.
             let _turn = call.turn(tree.size()).await?;
-            model_findings(&tree)
+            model_findings(&tree)?
         };
         let stored = match named_template(&tree) {
             Some(id) => self.template_of(call, id).await?,
@@ -115,7 +115,7 @@ impl<R: Repository> Service<R> {
         };
         if let Some(compiled) = stored {
             let _turn = call.turn(tree.size()).await?;
-            add_template_findings(&tree, &compiled.template, rigor, &mut findings);
+            add_template_findings(&tree, &compiled.template, rigor, &mut findings)?;
         }
         plain_document(call, tree, what, &findings)
     }
@@ -135,7 +135,7 @@ impl<R: Repository> Service<R> {
         // The turn ends with this block, before the template is awaited.
         if validates {
             let _turn = call.turn(tree.size()).await?;
-            findings = model_findings(&tree);
+            findings = model_findings(&tree)?;
         }
         let template_id = named_template(&tree).map(str::to_owned);
         let compiled = match &template_id {
@@ -149,7 +149,7 @@ impl<R: Repository> Service<R> {
         };
         if validates {
             let _turn = call.turn(tree.size()).await?;
-            add_template_findings(&tree, &compiled.template, rigor, &mut findings);
+            add_template_findings(&tree, &compiled.template, rigor, &mut findings)?;
         }
         Ok((
             CheckedDocument {
@@ -168,13 +168,14 @@ fn add_template_findings(
     template: &template::Template,
     rigor: Rigor,
     findings: &mut Vec<Finding>,
-) {
-    let Some(root) = tree.root() else { return };
+) -> Result<(), Failure> {
+    let root = root_of(tree)?;
     findings.extend(match rigor {
         Rigor::Complete => template::validate(root, template),
         Rigor::Draft => template::validate_draft(root, template),
     });
     template::label_findings(root, template, findings);
+    Ok(())
 }
 
 /// The rules of a template that a document must meet.
@@ -233,7 +234,7 @@ pub(crate) const COMPOSITION: &str = "composition";
 /// # Errors
 /// 400 for a document that an export could not carry.
 fn check_nesting(tree: &Tree, what: &str) -> Result<(), Failure> {
-    let depth = tree.root().map_or(0, NodeRef::depth);
+    let depth = root_of(tree)?.depth();
     if depth > MAX_NESTING {
         return Err(Failure::bad_request(format!(
             "the {what} is nested too deep: {depth} levels of objects and lists in JSON, of which {MAX_NESTING} are permitted"
@@ -252,7 +253,7 @@ pub(crate) fn check_model(
     what: &str,
 ) -> Result<CheckedDocument, Failure> {
     check_nesting(&tree, what)?;
-    let findings = model_findings(&tree);
+    let findings = model_findings(&tree)?;
     plain_document(call, tree, what, &findings)
 }
 
@@ -266,9 +267,7 @@ fn plain_document(
     what: &str,
     findings: &[Finding],
 ) -> Result<CheckedDocument, Failure> {
-    let is_party = tree
-        .root()
-        .is_some_and(|root| root.class().is_a(Cls::PARTY));
+    let is_party = root_of(&tree)?.class().is_a(Cls::PARTY);
     refuse_errors(call, what, findings).map_err(|failure| {
         if is_party {
             failure
@@ -284,8 +283,8 @@ fn plain_document(
 }
 
 /// Returns the findings of the Reference Model in a document.
-pub(crate) fn model_findings(tree: &Tree) -> Vec<Finding> {
-    tree.root().map(validate).unwrap_or_default()
+pub(crate) fn model_findings(tree: &Tree) -> Result<Vec<Finding>, Failure> {
+    root_of(tree).map(validate)
 }
 
 /// Rejects a document with errors: an unreadable date as malformed, a broken rule as invalid.

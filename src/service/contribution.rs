@@ -67,7 +67,7 @@ impl<R: Repository> Service<R> {
     /// GET /ehr/{ehr_id}/contribution/{uid}, GET /demographic/contribution/{uid}
     pub(super) async fn contribution_get(&self, call: &Call<'_>) -> Result<Response, Failure> {
         let owner = self.owner(call).await?;
-        let uid = call.sub_param(0).to_ascii_lowercase();
+        let uid = call.sub_param(0)?.to_ascii_lowercase();
         let missing = || Failure::not_found("there is no such contribution here");
         let stored = self
             .repository

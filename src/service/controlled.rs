@@ -84,7 +84,7 @@ impl<R: Repository> Service<R> {
         // The error is kept until the owner was checked: a missing EHR precedes a malformed body.
         let body = self.read_document(call, what, None).await;
         let owner = match facts {
-            Facts::Cached => Owner::unread(call),
+            Facts::Cached => Owner::unread(call)?,
             Facts::Stored => {
                 self.owner_with_preconditions(call, body.as_ref().ok())
                     .await?
@@ -124,7 +124,7 @@ impl<R: Repository> Service<R> {
         let owner = if call.demographic {
             String::new()
         } else {
-            call.param(0).to_ascii_lowercase()
+            call.param(0)?.to_ascii_lowercase()
         };
         let version = match self.read_addressed(call, &owner, what).await {
             Ok(BoundedVersion::Complete(version)) => version,
@@ -216,7 +216,7 @@ impl<R: Repository> Service<R> {
     ) -> Result<VersionMetadata, Failure> {
         let object = match what.single {
             true => self.object_of(owner.id(), what.kind).await?,
-            false if is_uuid(call.sub_param(0)) => Some(call.sub_param(0).to_ascii_lowercase()),
+            false if is_uuid(call.sub_param(0)?) => Some(call.sub_param(0)?.to_ascii_lowercase()),
             false => {
                 return Err(Failure::bad_request(
                     "the path of an update names the object without a version: send the version in If-Match",
@@ -412,8 +412,7 @@ impl<R: Repository> Service<R> {
         audit: Audit,
         content: Option<CheckedDocument>,
     ) -> Result<Change, Failure> {
-        let uid = VersionUid::read(&latest.version_uid, "the stored uid")?
-            .next(&self.config.system_id)?;
+        let uid = VersionUid::of_checked(&latest.version_uid)?.next(&self.config.system_id)?;
         let tags = tag::of_headers(call, &uid)?;
         call.follow_time(&latest.time_committed);
         Ok(Change {
@@ -482,9 +481,9 @@ impl<R: Repository> Service<R> {
         owner: &Owner,
         what: &Controlled,
     ) -> Result<VersionMetadata, Failure> {
-        let uid = match Target::parse(call.sub_param(0)) {
+        let uid = match Target::parse(call.sub_param(0)?) {
             Some(Target::Version(uid)) => uid,
-            None if !is_uuid(object_id_of(call.sub_param(0))) => return Err(missing(what)),
+            None if !is_uuid(object_id_of(call.sub_param(0)?)) => return Err(missing(what)),
             _ => {
                 return Err(Failure::bad_request(
                     "the path of a deletion names the latest version: `<uuid>::<system id>::<number>`",
@@ -532,7 +531,7 @@ impl<R: Repository> Service<R> {
         what: &Controlled,
         committed: &Committed,
     ) -> Result<Response, Failure> {
-        let nothing = || Failure::new(500, "the commit has no versions");
+        let nothing = || Failure::broken("the commit has no versions");
         let CommittedChange { uid, created, tags } =
             committed.first.as_ref().ok_or_else(nothing)?;
         let (owner, created) = (committed.ehr_id.as_str(), *created);
@@ -578,7 +577,7 @@ fn version_to_update(call: &Call<'_>, what: &Controlled) -> Result<VersionUid, F
     let mut named = versions_of_if_match(call)?.into_iter();
     match (named.next(), named.next()) {
         (Some(uid), None)
-            if what.single || call.sub_param(0).eq_ignore_ascii_case(&uid.object_id) =>
+            if what.single || call.sub_param(0)?.eq_ignore_ascii_case(&uid.object_id) =>
         {
             Ok(uid)
         }
@@ -592,7 +591,7 @@ fn version_to_delete(call: &Call<'_>, what: &Controlled) -> Result<VersionUid, F
     if what.single {
         return version_to_update(call, what);
     }
-    let uid = VersionUid::parse(call.sub_param(0)).ok_or_else(|| missing(what))?;
+    let uid = VersionUid::parse(call.sub_param(0)?).ok_or_else(|| missing(what))?;
     match IfMatch::from_headers(call.request) {
         Some(wanted) if !wanted.includes(&uid.to_string()) => Err(missing(what)),
         _ => Ok(uid),

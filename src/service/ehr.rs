@@ -5,7 +5,7 @@ use super::call::{Call, ChangedResource};
 use super::commit::ChangeSet;
 use super::committal::CREATION;
 use super::content::{CheckedDocument, Rigor, read_body, read_text};
-use super::error::Failure;
+use super::error::{Failure, root_of};
 use super::http::Response;
 use super::ids::{is_uuid, uuid_of};
 use super::negotiate::Format;
@@ -32,10 +32,10 @@ impl<R: Repository> Service<R> {
 
     /// PUT /ehr/{ehr_id}
     pub(super) async fn ehr_create_with_id(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        if !is_uuid(call.param(0)) {
+        if !is_uuid(call.param(0)?) {
             return Err(Failure::bad_request("the ehr_id in the path is not a UUID"));
         }
-        self.create_ehr(call, &call.param(0).to_ascii_lowercase())
+        self.create_ehr(call, &call.param(0)?.to_ascii_lowercase())
             .await
     }
 
@@ -72,7 +72,7 @@ impl<R: Repository> Service<R> {
 
     /// GET /ehr/{ehr_id}
     pub(super) async fn ehr_get(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        let ehr = self.ehr_with_id(call.param(0)).await?;
+        let ehr = self.ehr_with_id(call.param(0)?).await?;
         self.show_ehr(call, &ehr).await
     }
 
@@ -134,9 +134,7 @@ impl<R: Repository> Service<R> {
             compositions,
         };
         let tree = ehr_tree(ehr, &references)?;
-        let root = tree
-            .root()
-            .ok_or_else(|| Failure::new(500, "the EHR is empty"))?;
+        let root = root_of(&tree)?;
         let shown = self.resolved(call, &ehr.ehr_id, root).await?;
         // ITS-REST prescribes the ehr_id as entity tag, which remains when the content changes.
         let response = call.whole_resource(root, shown, &ehr.ehr_id, &ehr.time_created)?;

@@ -5,6 +5,7 @@ use super::dialect::Dialect;
 use super::gzip::{GzipError, MAX_RATIO};
 use crate::diag::{Diagnostic, Finding, LineIndex, Severity};
 use crate::gdl::{Exceeded, Limit};
+use crate::rm::tree::{NodeRef, Tree};
 use crate::store::repository::StoreError;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -78,6 +79,13 @@ impl Failure {
     /// Creates an error for something that may be available later.
     pub fn unavailable(message: impl Into<String>) -> Failure {
         Failure::new(503, message).header("Retry-After", "5")
+    }
+
+    /// Creates an error for a broken invariant of the service. `what` has no clinical value, because
+    /// the message is logged.
+    pub fn broken(what: &str) -> Failure {
+        let message = format!("an invariant of the service is broken: {what}");
+        Failure::with_code(500, message, "SVC0602")
     }
 
     /// Creates an error for something larger than a limit (bytes).
@@ -376,6 +384,15 @@ impl Failure {
     }
 }
 
+/// Returns the root of a document. Every reader makes one, so a check of it is never left out.
+///
+/// # Errors
+/// 500 for a document without a root.
+pub(crate) fn root_of(tree: &Tree) -> Result<NodeRef<'_>, Failure> {
+    let root = tree.root();
+    root.ok_or_else(|| Failure::broken("a document has no root"))
+}
+
 /// The code of a version with another archetype than its object.
 const OTHER_ARCHETYPE: &str = "SVC0205";
 /// The code of a version that is persistent, and its object is not, or the reverse.
@@ -509,6 +526,14 @@ mod tests {
         let response = failure.into_response(&super::super::Request::new("GET", "/v1"));
         let text = String::from_utf8_lossy(&response.body).into_owned();
         assert!(text.contains("and 3980 more") && text.contains("line 43, column 7: wrong"));
+    }
+
+    #[test]
+    fn document_without_a_root_is_an_internal_error() {
+        let failure = root_of(&Tree::default()).unwrap_err();
+        assert_eq!(failure.status, 500);
+        let response = failure.into_response(&super::super::Request::new("GET", "/v1"));
+        assert!(String::from_utf8_lossy(&response.body).contains("SVC0602"));
     }
 
     #[test]

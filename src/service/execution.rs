@@ -253,7 +253,7 @@ impl Chain {
 
 /// Returns the error for an EHR whose consumption is not counted, which breaks an invariant.
 fn uncounted() -> Failure {
-    Failure::new(500, "the consumption of the runs on an EHR is not counted")
+    Failure::broken("the consumption of the runs on an EHR is not counted")
 }
 
 /// Returns whether EHRs with this consumption are a piece.
@@ -274,8 +274,8 @@ impl<R: Repository> Service<R> {
         let answers = self
             .execute(
                 call,
-                &[call.param(1).to_owned()],
-                &[call.param(0).to_owned()],
+                &[call.param(1)?.to_owned()],
+                &[call.param(0)?.to_owned()],
             )
             .await?;
         written(&answers.first())
@@ -464,7 +464,7 @@ impl<R: Repository> Service<R> {
             )));
         }
         if is_incomplete {
-            return Err(Failure::new(500, "a row of the data belongs to no guide"));
+            return Err(Failure::broken("a row of the data belongs to no guide"));
         }
         let exists = |id: &&String| !missing.contains(*id);
         Ok(StageData {
@@ -583,7 +583,7 @@ impl<R: Repository> Service<R> {
 
 /// Returns the error for a result that cannot be written as JSON.
 pub(super) fn unwritten() -> Failure {
-    Failure::new(500, "the result cannot be written as JSON")
+    Failure::broken("a result cannot be written as JSON")
 }
 
 fn written(answer: &impl serde::Serialize) -> Result<Response, Failure> {

@@ -59,7 +59,7 @@ impl<R: Repository> Service<R> {
             }
         }
         let codes = loaded.expanded.remove(url);
-        let codes = codes.ok_or_else(|| Failure::new(500, "a value set was not expanded"))?;
+        let codes = codes.ok_or_else(|| Failure::broken("a value set was not expanded"))?;
         Ok(Some(match codes.len() > MAX_CODES {
             true => refused(format!("the value set has more than {MAX_CODES} codes")),
             false => Ok(codes),

@@ -65,7 +65,7 @@ impl<R: Repository> Service<R> {
 
     /// GET /definition/gdl/{id}: the text as sent.
     pub(super) async fn guide_get(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        let found = self.stored_guide(call.param(0)).await?;
+        let found = self.stored_guide(call.param(0)?).await?;
         // A guide is stored as JSON or as ODIN, and only JSON begins with a brace.
         let media_type = if found.body.trim_start().starts_with('{') {
             "application/json"

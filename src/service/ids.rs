@@ -47,6 +47,15 @@ impl VersionUid {
         VersionUid::parse(text).ok_or_else(|| Failure::bad_request(expected()))
     }
 
+    /// Parses a version uid that was checked before: one of the database or of an earlier step.
+    ///
+    /// # Errors
+    /// 500 for another text.
+    pub fn of_checked(text: &str) -> Result<VersionUid, Failure> {
+        let broken = || Failure::broken("a checked version uid has another form");
+        VersionUid::parse(text).ok_or_else(broken)
+    }
+
     /// Parses a version uid of a document that is stored as sent. It must have its stored form: the
     /// UUID in lower case.
     pub fn read_stored(text: &str, what: &str) -> Result<VersionUid, Failure> {

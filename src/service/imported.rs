@@ -15,7 +15,7 @@ use super::auth::{Action, Permission, Resource, Subject};
 use super::call::Call;
 use super::commit::Change;
 use super::committal::{CREATION, CommitMetadata, DELETED, MODIFICATION, check_parts, lifecycle};
-use super::content::{Rigor, read_part};
+use super::content::{Rigor, model_findings, read_part};
 use super::document_class::kind_of;
 use super::error::Failure;
 use super::followed::FollowedObjects;
@@ -31,7 +31,6 @@ use crate::diag::Severity;
 use crate::document::ObjectKind;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::tree::{NodeRef, Tree};
-use crate::rm::validate::validate;
 use crate::store::repository::{Repository, VersionSelector};
 use std::borrow::Cow;
 
@@ -258,7 +257,7 @@ fn check_item(item: NodeRef<'_>) -> Result<(), Failure> {
     if let Some(id) = bare.root().map(NodeRef::id) {
         bare.remove(id, Attr::DATA);
     }
-    let mut findings = bare.root().map(validate).unwrap_or_default();
+    let mut findings = model_findings(&bare)?;
     findings.retain(|finding| finding.severity == Severity::Error);
     if findings.is_empty() {
         return Ok(());

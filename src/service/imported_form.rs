@@ -1,5 +1,6 @@
 //! The stored and the standard form of an IMPORTED_VERSION: see `imported`.
 
+use super::error::{Failure, root_of};
 use crate::document::Packed;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::imported::{AROUND, standard_form};
@@ -64,12 +65,12 @@ pub(crate) fn stored_form(standard: NodeRef<'_>, follows: bool) -> Tree {
 }
 
 /// Returns the standard form of a stored version as canonical JSON.
-pub(crate) fn standard_json(packed: &Packed) -> String {
+///
+/// # Errors
+/// 500 for a document without a root.
+pub(crate) fn standard_json(packed: &Packed) -> Result<String, Failure> {
     if packed.class() != Cls::IMPORTED_VERSION {
-        return packed.to_json();
+        return Ok(packed.to_json());
     }
-    standard_form(packed.unpack())
-        .root()
-        .map(json::write)
-        .unwrap_or_default()
+    root_of(&standard_form(packed.unpack())).map(json::write)
 }

@@ -24,11 +24,14 @@ pub(crate) enum Owner {
 
 impl Owner {
     /// Creates the owner of a path without reading it. An ehr_id in the path is valid.
-    pub fn unread(call: &Call<'_>) -> Owner {
-        match call.demographic {
+    ///
+    /// # Errors
+    /// As [`Call::param`].
+    pub fn unread(call: &Call<'_>) -> Result<Owner, Failure> {
+        Ok(match call.demographic {
             true => Owner::Demographic,
-            false => Owner::Unread(call.param(0).to_ascii_lowercase()),
-        }
+            false => Owner::Unread(call.param(0)?.to_ascii_lowercase()),
+        })
     }
 
     /// Returns the ehr_id, which is empty for the demographic service.
@@ -101,14 +104,14 @@ impl<R: Repository> Service<R> {
         if call.demographic {
             Ok(Owner::Demographic)
         } else {
-            self.ehr_with_id(call.param(0)).await.map(Owner::Ehr)
+            self.ehr_with_id(call.param(0)?).await.map(Owner::Ehr)
         }
     }
 
     /// Returns the owner in the path, which is not read if cached facts suffice.
     pub(crate) async fn owner_from(&self, call: &Call<'_>, facts: Facts) -> Result<Owner, Failure> {
         match facts {
-            Facts::Cached => Ok(Owner::unread(call)),
+            Facts::Cached => Owner::unread(call),
             Facts::Stored => self.owner(call).await,
         }
     }
@@ -124,13 +127,13 @@ impl<R: Repository> Service<R> {
         let (Some(template), false, true) = (
             body.and_then(named_template),
             call.demographic,
-            is_uuid(call.param(0)),
+            call.optional_param(0).is_some_and(is_uuid),
         ) else {
             return self.owner(call).await;
         };
         let (ehr, templates) = self
             .repository
-            .preconditions(&call.param(0).to_ascii_lowercase(), template)
+            .preconditions(&call.param(0)?.to_ascii_lowercase(), template)
             .await
             .map_err(Failure::of_store)?;
         let owner = ehr.map(Owner::Ehr).ok_or_else(Failure::no_ehr)?;

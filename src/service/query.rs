@@ -102,7 +102,7 @@ impl<R: Repository> Service<R> {
     pub(super) async fn query_stored(&self, call: &Call<'_>) -> Result<Response, Failure> {
         let format = wanted_result(call.request)?;
         let stored = self
-            .stored_query(call.param(0), call.optional_param(1))
+            .stored_query(call.param(0)?, call.optional_param(1))
             .await?;
         let complete = call.optional_param(1).is_some_and(is_version);
         let plain = call.request.method != "POST"

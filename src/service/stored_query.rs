@@ -32,7 +32,7 @@ const MAX_VERSIONS: usize = 1_000;
 impl<R: Repository> Service<R> {
     /// PUT /query/{name}/{version}, PUT /definition/query/{name}[/{version}]
     pub(super) async fn query_store(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        let name = call.param(0);
+        let name = call.param(0)?;
         check_name(name)?;
         check_language(call)?;
         let text = query_text(call)?;
@@ -106,14 +106,16 @@ impl<R: Repository> Service<R> {
     /// GET /definition/query[/{prefix}]
     pub(super) async fn query_list(&self, call: &Call<'_>) -> Result<Response, Failure> {
         choose(call.request, &["application/json"])?;
-        let bytes = self.repository.definition_bytes(KIND, call.param(0));
+        // Without a prefix, all queries are listed.
+        let prefix = call.optional_param(0).unwrap_or_default();
+        let bytes = self.repository.definition_bytes(KIND, prefix);
         let bytes = bytes.await.map_err(Failure::of_store)?;
         // Lists that are too long are rejected below, and need no memory.
         call.room(if bytes > MAX_LISTED { 0 } else { bytes })
             .await?;
         let found = self
             .repository
-            .definition_bodies(KIND, call.param(0), MAX_LISTED)
+            .definition_bodies(KIND, prefix, MAX_LISTED)
             .await
             .map_err(Failure::of_store)?
             .ok_or_else(|| {
@@ -137,7 +139,7 @@ impl<R: Repository> Service<R> {
     pub(super) async fn query_detail(&self, call: &Call<'_>) -> Result<Response, Failure> {
         choose(call.request, &["application/json"])?;
         let found = self
-            .stored_query(call.param(0), call.optional_param(1))
+            .stored_query(call.param(0)?, call.optional_param(1))
             .await?;
         let body = Value::Object(detail(call.dialect, &found)).to_string();
         Ok(definition_response(

@@ -182,11 +182,8 @@ impl<R: Repository> Service<R> {
         owner.check_tags_modifiable(what.kind)?;
         let before = self.tags_on(&owner, &target).await?;
         check_preconditions(call.request, Some(&tags_etag(&before)))?;
-        let rest: Vec<ItemTag> = before
-            .iter()
-            .filter(|tag| tag.key != call.sub_param(1))
-            .cloned()
-            .collect();
+        let key = call.sub_param(1)?;
+        let rest: Vec<ItemTag> = before.iter().filter(|t| t.key != key).cloned().collect();
         if rest.len() == before.len() {
             return Err(Failure::not_found("there is no tag with this key"));
         }
@@ -202,7 +199,7 @@ impl<R: Repository> Service<R> {
     async fn tagged(&self, call: &Call<'_>, what: &Controlled) -> Result<(Owner, String), Failure> {
         let owner = self.owner(call).await?;
         let target =
-            Target::parse(call.sub_param(0)).ok_or_else(|| super::versioned::missing(what))?;
+            Target::parse(call.sub_param(0)?).ok_or_else(|| super::versioned::missing(what))?;
         let version = self.find_bounded(call, owner.id(), what, &target).await?;
         let uid = match target {
             // An object has tags of its own, which do not belong to any version.

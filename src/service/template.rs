@@ -4,7 +4,7 @@ use super::Service;
 use super::admission::{LARGE, Turn};
 use super::call::{Call, validated};
 use super::dialect::Dialect;
-use super::error::Failure;
+use super::error::{Failure, root_of};
 use super::http::Response;
 use super::ids::{check_addressable, is_version};
 use super::negotiate::{Form, Format, Return, choose};
@@ -131,7 +131,7 @@ impl<R: Repository> Service<R> {
             WEB_TEMPLATE => return self.template_web(call).await,
             _ => {}
         }
-        list(call, &self.versions_of(KIND, call.param(0)).await?)
+        list(call, &self.versions_of(KIND, call.param(0)?).await?)
     }
 
     /// GET /definition/template/{id}/{version}, GET
@@ -161,9 +161,7 @@ impl<R: Repository> Service<R> {
         drop(found);
         let template = &compiled.template;
         let tree = example_of(call, template, kind).await?;
-        let root = tree
-            .root()
-            .ok_or_else(|| Failure::new(500, "the example is empty"))?;
+        let root = root_of(&tree)?;
         match form {
             Form::Canonical(format) => self.canonical_example(call, root, format).await,
             Form::Simplified(shape, media_type) => {
@@ -219,7 +217,7 @@ impl<R: Repository> Service<R> {
     /// Returns the template that the path selects.
     async fn chosen(&self, call: &Call<'_>) -> Result<Definition, Failure> {
         let found = self
-            .select_definition(KIND, Some(call), call.param(0), call.optional_param(1))
+            .select_definition(KIND, Some(call), call.param(0)?, call.optional_param(1))
             .await?;
         let found = found.ok_or_else(|| Failure::not_found("there is no such template"))?;
         match wanted(call).is_some_and(|t| !t.eq_ignore_ascii_case(&found.format)) {

@@ -69,7 +69,7 @@ impl Templates {
         &self,
         ids: impl Iterator<Item = &'i str>,
     ) -> Result<Vec<TemplateState>, Failure> {
-        let unknown = || Failure::new(500, "the document was checked without its template");
+        let unknown = || Failure::broken("the document was checked without its template");
         let state = |id| {
             let known = self.by_id.get(id)?.as_ref()?;
             Some(known.state.clone())

@@ -32,7 +32,7 @@ use super::bulk::{NDJSON, SentLine, numbered};
 use super::call::Call;
 use super::commit::flags;
 use super::committal::{DELETED, lifecycle};
-use super::content::{read_text, refuse_errors, without_template};
+use super::content::{model_findings, read_text, refuse_errors, without_template};
 use super::document_class::kind_of;
 use super::error::Failure;
 use super::http::{Request, Response};
@@ -102,7 +102,7 @@ impl<R: Repository> Service<R> {
                 self.repository
                     .contributions(ehr_id, after.as_deref(), left, Extent::WithVersions);
             let ListPage { items, more } = read.await.map_err(Failure::of_store)?;
-            add_contributions(call, &items, out).await;
+            add_contributions(call, &items, out).await?;
             // The repository returns at most `left` items, so this does not underflow.
             left -= items.len() as u64;
             after = items.last().map(|c| c.uid.clone()).filter(|_| more);
@@ -206,7 +206,7 @@ impl<R: Repository> Service<R> {
             keeps_findings,
         };
         let versions = self.imported_versions(call, &context, parts).await?;
-        let parties = stated.parties(&versions);
+        let parties = stated.parties(&versions)?;
         let (new_ehr, status) = match last_status(&versions) {
             // A new EHR has the flags already. For an existing one, the commit updates them.
             Some(flags) if creates_ehr(&versions) => (Some(stated.new_ehr(&ehr_id, flags)), None),
@@ -309,7 +309,7 @@ impl<R: Repository> Service<R> {
                 .imported_composition(call, version, data, keeps_findings)
                 .await;
         }
-        let mut findings = version.root().map(validate).unwrap_or_default();
+        let mut findings = model_findings(version)?;
         place_in_sent(version, &mut findings);
         refuse_errors(call, "version", &findings)?;
         Ok((None, self.packed(version, &NothingKnown)?))
@@ -327,7 +327,7 @@ impl<R: Repository> Service<R> {
         let template_id = data.text_along(&path).map(str::to_owned);
         // The turn ends before the template is read, because reading waits for the database.
         let turn = call.turn(version.size()).await?;
-        let mut findings = version.root().map(validate).unwrap_or_default();
+        let mut findings = model_findings(version)?;
         drop(turn);
         let known = match &template_id {
             Some(id) => self.template_of(call, id).await?,
@@ -448,13 +448,18 @@ impl<'a> PageRequest<'a> {
 }
 
 /// Appends contributions to a page, with pauses for other requests.
-async fn add_contributions(call: &Call<'_>, contributions: &[Contribution], out: &mut String) {
+async fn add_contributions(
+    call: &Call<'_>,
+    contributions: &[Contribution],
+    out: &mut String,
+) -> Result<(), Failure> {
     for (number, contribution) in (1_usize..).zip(contributions) {
-        add_record(out, &contribution_record(contribution));
+        add_record(out, &contribution_record(contribution)?);
         if number.is_multiple_of(TOGETHER) {
             call.pause().await;
         }
     }
+    Ok(())
 }
 
 /// Returns whether an import accepts compositions with findings.
@@ -594,20 +599,25 @@ impl StatedContribution {
     }
 
     /// Returns the versions of parties with data. The class of data is the listed one.
-    fn parties(&self, versions: &[Version]) -> Vec<PartyVersion> {
+    ///
+    /// # Errors
+    /// 500 for a version that was not checked against the list.
+    fn parties(&self, versions: &[Version]) -> Result<Vec<PartyVersion>, Failure> {
         let parties = versions
             .iter()
             .enumerate()
             .filter(|(_, v)| v.kind == ObjectKind::Party && !v.is_deletion());
         let party = |(index, version): (usize, &Version)| {
-            Some(PartyVersion {
+            let class = self.classes.get(&version.version_uid).copied();
+            let preceding = version.preceding.as_deref();
+            Ok(PartyVersion {
                 index,
                 object_id: version.object_id.clone(),
-                preceding: version.preceding.as_deref().and_then(VersionUid::parse),
-                class: *self.classes.get(&version.version_uid)?,
+                preceding: preceding.map(VersionUid::of_checked).transpose()?,
+                class: class.ok_or_else(|| Failure::broken("a party is not listed"))?,
             })
         };
-        parties.filter_map(party).collect()
+        parties.map(party).collect()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::Service;
 use super::content::{model_findings, named_template, without_template};
+use super::error::{Failure, root_of};
 use crate::diag::Finding;
 use crate::rm::class::Cls;
 use crate::rm::{json, xml};
@@ -32,21 +33,20 @@ impl<R: Repository> Service<R> {
             Ok(tree) => tree,
             Err(findings) => return Ok(findings),
         };
-        let mut findings = model_findings(&tree);
+        let message = |failure: Failure| failure.into_fields().message;
+        let mut findings = model_findings(&tree).map_err(message)?;
         let named = template_id.or_else(|| named_template(&tree));
         let known = match named {
-            Some(id) => self
-                .template(None, id)
-                .await
-                .map_err(|failure| failure.into_fields().message)?,
+            Some(id) => self.template(None, id).await.map_err(message)?,
             None => None,
         };
-        match (known, tree.root()) {
-            (Some(known), Some(root)) => {
+        match known {
+            Some(known) => {
+                let root = root_of(&tree).map_err(message)?;
                 findings.extend(template::validate(root, &known.compiled.template));
                 template::label_findings(root, &known.compiled.template, &mut findings);
             }
-            _ => findings.insert(0, without_template(named)),
+            None => findings.insert(0, without_template(named)),
         }
         Ok(findings)
     }

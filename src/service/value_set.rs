@@ -26,7 +26,7 @@ const MAX_URL: usize = 1000;
 impl<R: Repository> Service<R> {
     /// PUT /definition/valueset/{url}
     pub(super) async fn value_set_store(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        let (url, text) = (canonical(call.param(0)), call.text()?);
+        let (url, text) = (canonical(call.param(0)?), call.text()?);
         call.room(text.len()).await?;
         let turn = call.turn_for_body().await?;
         let set = ValueSet::read(text)
@@ -112,7 +112,7 @@ impl<R: Repository> Service<R> {
     pub(super) async fn value_set_get(&self, call: &Call<'_>) -> Result<Response, Failure> {
         choose(call.request, &["application/json"])?;
         let found = self
-            .latest_value_set(Some(call), &canonical(call.param(0)))
+            .latest_value_set(Some(call), &canonical(call.param(0)?))
             .await?
             .ok_or_else(no_value_set)?;
         let (etag, body) = (definition_etag(&found), found.body.clone());
@@ -127,7 +127,7 @@ impl<R: Repository> Service<R> {
 
     /// DELETE /definition/valueset/{url}
     pub(super) async fn value_set_delete(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        let url = canonical(call.param(0));
+        let url = canonical(call.param(0)?);
         let revisions = self.versions_of(KIND, &url).await?;
         if revisions.is_empty() {
             return Err(no_value_set());

@@ -162,7 +162,7 @@ impl<R: Repository> Service<R> {
             return self.show_version(call, owner, what, &target).await;
         }
         let object = match (what.single, part) {
-            (false, _) => Some(call.sub_param(0).to_ascii_lowercase()),
+            (false, _) => Some(call.sub_param(0)?.to_ascii_lowercase()),
             (true, Part::AtTime) => self.object_at_time(call, owner, what.kind).await?,
             (true, _) => self.object_of(owner, what.kind).await?,
         };
@@ -346,9 +346,9 @@ impl<R: Repository> Service<R> {
 fn named_version(call: &Call<'_>, what: &Controlled) -> Result<VersionUid, Failure> {
     let (object, position) = match what.single {
         true => (None, 0),
-        false => (Some(call.sub_param(0).to_ascii_lowercase()), 1),
+        false => (Some(call.sub_param(0)?.to_ascii_lowercase()), 1),
     };
-    VersionUid::parse(call.sub_param(position))
+    VersionUid::parse(call.sub_param(position)?)
         .filter(|uid| object.is_none_or(|object| uid.object_id == object))
         .ok_or_else(|| missing(what))
 }

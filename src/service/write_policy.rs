@@ -64,6 +64,6 @@ impl<R: Repository> Service<R> {
 
 /// Returns whether the first attempt may succeed. A long body is not read twice.
 fn may_rely_on_caches(call: &Call<'_>) -> bool {
-    let has_owner = call.demographic || is_uuid(call.param(0));
+    let has_owner = call.demographic || call.optional_param(0).is_some_and(is_uuid);
     has_owner && call.request.body.len() < LARGE
 }

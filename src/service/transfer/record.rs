@@ -222,7 +222,10 @@ pub(super) fn definition_record(word: &str, found: &Definition) -> String {
 
 /// Encodes a contribution. Tags of an object belong to its first version in the contribution, those
 /// of a version to that version.
-pub(super) fn contribution_record(found: &Contribution) -> String {
+///
+/// # Errors
+/// 500 for a version without a root.
+pub(super) fn contribution_record(found: &Contribution) -> Result<String, Failure> {
     let mut out = String::from("{");
     if !found.ehr_id.is_empty() {
         out.push_str(&format!(r#""ehr_id":"{}","#, found.ehr_id));
@@ -232,7 +235,7 @@ pub(super) fn contribution_record(found: &Contribution) -> String {
     out.push_str(r#","versions":["#);
     for (index, version) in found.versions.iter().enumerate() {
         out.push_str(if index > 0 { "," } else { "" });
-        out.push_str(&standard_json(&version.packed));
+        out.push_str(&standard_json(&version.packed)?);
     }
     out.push(']');
     if let Some(tags) = tags_json(found) {
@@ -240,7 +243,7 @@ pub(super) fn contribution_record(found: &Contribution) -> String {
         out.push_str(&tags);
     }
     out.push('}');
-    out
+    Ok(out)
 }
 
 /// Encodes the tags of a contribution: pairs of a target and its tags. `None` if it has none.
