@@ -54,7 +54,7 @@ impl<R: Repository> Service<R> {
             clock: &|| call.clock(),
             until,
         };
-        let templates = self.lint_templates(Some(call)).await;
+        let templates = self.lint_templates(Some(call)).await?;
         let explanation = self
             .explanation(
                 q,

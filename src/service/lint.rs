@@ -3,6 +3,7 @@
 
 use super::Service;
 use super::call::Call;
+use super::error::Failure;
 use super::templates::Compiled;
 use super::trial::Host;
 use crate::aql::{
@@ -74,30 +75,41 @@ impl Removed {
 }
 
 impl<R: Repository> Service<R> {
-    /// Returns the templates that lint compares a query with: the latest version of each, or none
-    /// if they are too large or one cannot be read.
-    pub(super) async fn lint_templates(&self, call: Option<&Call<'_>>) -> LintTemplates {
-        self.latest_templates(call).await.unwrap_or_default()
-    }
-
     /// Returns the templates for [`Service::explanation`] and [`Service::diagnosis`].
-    pub async fn templates_of_lint(&self) -> LintTemplates {
-        self.lint_templates(None).await
+    ///
+    /// # Errors
+    /// A message if the repository fails.
+    pub async fn templates_of_lint(&self) -> Result<LintTemplates, String> {
+        let templates = self.lint_templates(None).await;
+        templates.map_err(|failure| failure.into_fields().message)
     }
 
-    async fn latest_templates(&self, call: Option<&Call<'_>>) -> Option<LintTemplates> {
-        let kind = DefinitionKind::Template;
-        let listed = self.repository.definitions(kind, "").await.ok()?;
+    /// Returns the templates that lint compares a query with: the latest version of each, or none
+    /// if they are too large, or one of an earlier release cannot be read.
+    ///
+    /// # Errors
+    /// If the repository fails.
+    pub(super) async fn lint_templates(
+        &self,
+        call: Option<&Call<'_>>,
+    ) -> Result<LintTemplates, Failure> {
+        let listed = self.repository.definitions(DefinitionKind::Template, "");
+        let listed = listed.await.map_err(Failure::of_store)?;
         // The list has the sizes of all versions, so that no body is read in vain.
         if listed.iter().map(|d| d.bytes).sum::<usize>() > LINT_TEMPLATES {
-            return None;
+            return Ok(LintTemplates::default());
         }
         let mut all = Vec::new();
         for name in order::distinct(listed.iter().map(|d| d.name.as_str())) {
-            let found = self.template(call, name).await.ok()??;
-            all.push(found.compiled);
+            match self.template(call, name).await {
+                Ok(Some(found)) => all.push(found.compiled),
+                // A template that was removed meanwhile.
+                Ok(None) => return Ok(LintTemplates::default()),
+                Err(failure) if failure.status < 500 => return Ok(LintTemplates::default()),
+                Err(failure) => return Err(failure),
+            }
         }
-        Some(LintTemplates(all))
+        Ok(LintTemplates(all))
     }
 
     /// Returns the problems of a text that is being written. Warnings that rows refute are dropped.

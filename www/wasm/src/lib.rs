@@ -24,8 +24,8 @@ use aqlite::rm::class::{Attr, Cls};
 use aqlite::rm::json as rm_json;
 use aqlite::samples::Generator;
 use aqlite::service::{
-    Answers, Auth, Config, Host, ReplayEnvironment, Request, Response, SampleLoading, Service,
-    diagnostics_json,
+    Answers, Auth, Config, Host, LintTemplates, ReplayEnvironment, Request, Response,
+    SampleLoading, Service, diagnostics_json,
 };
 use aqlite::store::memory::{CheckpointWork, Memory};
 use aqlite::store::ready::now_or_never;
@@ -420,9 +420,8 @@ impl Repository {
     /// A parameter cannot be read. Problems of the query are part of the explanation.
     pub fn explain(&self, q: &str, parameters: &str, now: &str) -> Result<String, JsValue> {
         let parameters = bound(parameters)?;
-        let answers = self.answers(q)?;
+        let (answers, templates) = (self.answers(q)?, self.templates()?);
         ready(Box::pin(async {
-            let templates = self.service.templates_of_lint().await;
             let host = Host::without_clock(now);
             self.service
                 .explanation(q, &parameters, None, &answers, &host, &templates)
@@ -438,8 +437,8 @@ impl Repository {
     ///
     /// The repository fails.
     pub fn diagnose(&self, q: &str, now: &str) -> Result<String, JsValue> {
+        let templates = self.templates()?;
         ready(Box::pin(async {
-            let templates = self.service.templates_of_lint().await;
             let found = self
                 .service
                 .diagnosis(q, &Host::without_clock(now), &templates)
@@ -582,6 +581,12 @@ impl Repository {
         let answers = ast.map(|ast| now_or_never(self.service.terminology_answers(&ast)));
         answers
             .unwrap_or_else(|| Ok(Ok(Answers::default())))
+            .map_err(error::of_wait)?
+            .map_err(error::of_store_message)
+    }
+
+    fn templates(&self) -> Result<LintTemplates, JsValue> {
+        now_or_never(self.service.templates_of_lint())
             .map_err(error::of_wait)?
             .map_err(error::of_store_message)
     }
