@@ -143,8 +143,8 @@ impl Part {
 }
 
 fn parts(compose: &Value, member: &str) -> Result<Vec<Part>, String> {
-    list(compose, member)
-        .iter()
+    let all = checked_list(compose, member).map_err(|why| format!("`compose` {why}"))?;
+    all.iter()
         .enumerate()
         .map(|(i, part)| read_part(part).map_err(|why| format!("`compose.{member}[{i}]` {why}")))
         .collect()
@@ -168,11 +168,9 @@ fn expanded_part(expansion: &Value) -> Result<Part, String> {
 
 fn read_part(part: &Value) -> Result<Part, String> {
     let system: Rc<str> = string(part, "system").into();
-    let imports = list(part, "valueSet")
-        .iter()
-        .filter_map(Value::as_str)
-        .map(canonical)
-        .collect::<Vec<String>>();
+    let url = |url: &Value| url.as_str().map(canonical);
+    let imports: Option<Vec<String>> = checked_list(part, "valueSet")?.iter().map(url).collect();
+    let imports = imports.ok_or_else(|| String::from("has a `valueSet` that is no URL"))?;
     if part.get("filter").is_some() {
         return Err(String::from(
             "has a `filter`, which only a terminology server can apply: list the concepts, or send the expansion",
@@ -188,7 +186,7 @@ fn read_part(part: &Value) -> Result<Part, String> {
     let concepts = part
         .get("concept")
         .map(|_| {
-            list(part, "concept")
+            checked_list(part, "concept")?
                 .iter()
                 .map(code)
                 .collect::<Result<Vec<Coding>, String>>()
@@ -319,6 +317,15 @@ fn string<'v>(value: &'v Value, member: &str) -> &'v str {
         .get(member)
         .and_then(Value::as_str)
         .unwrap_or_default()
+}
+
+/// Returns a list that a value set may have; empty where it is absent.
+fn checked_list<'v>(value: &'v Value, member: &str) -> Result<&'v [Value], String> {
+    match value.get(member) {
+        None => Ok(&[]),
+        Some(Value::Array(list)) => Ok(list),
+        Some(_) => Err(format!("has a `{member}` that is no list")),
+    }
 }
 
 fn list<'v>(value: &'v Value, member: &str) -> &'v [Value] {
