@@ -15,6 +15,7 @@ use super::gdl::KIND;
 use super::http::Response;
 use super::negotiate::choose;
 use super::query::{EhrSelection, RowVisitor};
+use super::validators::summary_of;
 use crate::aql::{Parameter, RowValue};
 use crate::gdl::CompiledGuide;
 use crate::gdl::cards::{cards, notes_card};
@@ -41,7 +42,7 @@ impl<R: Repository> Service<R> {
             .iter()
             .filter(|d| call.check_named_permission(&d.name).is_ok())
             .map(service)
-            .collect();
+            .collect::<Result<_, Failure>>()?;
         Ok(Response::json(200, json!({ "services": services })))
     }
 
@@ -131,8 +132,8 @@ impl<R: Repository> Service<R> {
 }
 
 /// Returns the description of a guide as a service.
-fn service(definition: &Definition) -> Value {
-    let summary: Value = json::value(&definition.summary).unwrap_or_default();
+fn service(definition: &Definition) -> Result<Value, Failure> {
+    let summary = summary_of(definition)?;
     let text = |name: &str| {
         summary
             .get(name)
@@ -140,13 +141,13 @@ fn service(definition: &Definition) -> Value {
             .filter(|t| !t.is_empty())
     };
     let title = text("concept").unwrap_or(&definition.name);
-    json!({
+    Ok(json!({
         "hook": HOOK,
         "id": definition.name,
         "title": title,
         "description": text("purpose").unwrap_or(title),
         "prefetch": { "patient": "Patient/{{context.patientId}}" },
-    })
+    }))
 }
 
 /// Returns the EHR to which the caller's permission for a guide is confined.

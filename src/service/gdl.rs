@@ -7,7 +7,7 @@ use super::http::Response;
 use super::ids::check_addressable;
 use super::negotiate::{Return, choose};
 use super::time::iso;
-use super::validators::{definition_etag, definition_response};
+use super::validators::{definition_etag, definition_response, summary_of};
 use crate::diag::{Diagnostic, LineIndex};
 use crate::gdl::guide::MAX_BYTES;
 use crate::gdl::{self, CompiledGuide};
@@ -42,7 +42,7 @@ impl<R: Repository> Service<R> {
         };
         let compiled = guide.compile();
         self.define(KIND, &definition).await?;
-        Ok(uploaded(call, &definition, &compiled))
+        uploaded(call, &definition, &compiled)
     }
 
     /// GET /definition/gdl
@@ -53,14 +53,12 @@ impl<R: Repository> Service<R> {
             .definitions(KIND, "")
             .await
             .map_err(Failure::of_store)?;
-        Ok(Response::json(
-            200,
-            found
-                .iter()
-                .filter(|d| call.check_named_permission(&d.name).is_ok())
-                .map(entry)
-                .collect::<Value>(),
-        ))
+        let entries = found
+            .iter()
+            .filter(|d| call.check_named_permission(&d.name).is_ok())
+            .map(entry)
+            .collect::<Result<Value, Failure>>()?;
+        Ok(Response::json(200, entries))
     }
 
     /// GET /definition/gdl/{id}: the text as sent.
@@ -135,10 +133,14 @@ fn format_of(guide: &gdl::Guide) -> &'static str {
 }
 
 /// Returns the response to an upload.
-fn uploaded(call: &Call<'_>, definition: &Definition, compiled: &CompiledGuide) -> Response {
+fn uploaded(
+    call: &Call<'_>,
+    definition: &Definition,
+    compiled: &CompiledGuide,
+) -> Result<Response, Failure> {
     let response = match call.prefer.returns {
         Return::Representation => {
-            let mut entry = entry(definition);
+            let mut entry = entry(definition)?;
             let index = LineIndex::new(&definition.body);
             let problems = compiled.problems.iter();
             let problems: Value = problems.map(|p| p.line_of(&index)).collect();
@@ -152,22 +154,22 @@ fn uploaded(call: &Call<'_>, definition: &Definition, compiled: &CompiledGuide) 
     };
     let path = call.address(&["definition", "gdl", &definition.name]);
     let response = validated(response, &definition_etag(definition), &definition.created);
-    call.preference_applied(response.with_header("Location", path))
+    Ok(call.preference_applied(response.with_header("Location", path)))
 }
 
 fn no_guide() -> Failure {
     Failure::not_found("there is no guide with this id")
 }
 
-fn entry(definition: &Definition) -> Value {
-    let summary: Value = json::value(&definition.summary).unwrap_or_default();
-    json!({
+fn entry(definition: &Definition) -> Result<Value, Failure> {
+    let summary = summary_of(definition)?;
+    Ok(json!({
         "guide_id": definition.name,
         "type": definition.format,
         "concept": summary.get("concept"),
         "language": summary.get("language"),
         "created_timestamp": definition.created,
-    })
+    }))
 }
 
 /// Returns the guide in a body: the member `gdl` of an object, else the body itself.

@@ -214,15 +214,19 @@ impl LineUuids {
 }
 
 /// Derives a UUID from another one. It has the same first 48 bits.
+///
+/// # Errors
+/// 500 for a text that is no UUID.
 #[cfg(feature = "server")]
-pub(crate) fn uuid_beside(uuid: &str) -> String {
-    let prefix = uuid::Uuid::try_parse(uuid).unwrap_or_default().into_bytes();
+pub(crate) fn uuid_beside(uuid: &str) -> Result<String, Failure> {
+    let broken = |_| Failure::broken("the id of a line is no UUID");
+    let prefix = uuid::Uuid::try_parse(uuid).map_err(broken)?.into_bytes();
     let mut bytes = digest_of_parts(&[uuid]);
     // Six bytes: the load and the number of the line, see `LineUuids`.
     for (byte, prefix) in bytes.iter_mut().zip(prefix).take(6) {
         *byte = prefix;
     }
-    custom_uuid(bytes)
+    Ok(custom_uuid(bytes))
 }
 
 fn digest_of_parts(parts: &[&str]) -> [u8; 16] {
@@ -277,10 +281,11 @@ mod tests {
         let others = [
             load.of_line(1, "other"),
             LineUuids::of(String::from("other")).of_line(1, "text"),
-            uuid_beside(&again),
+            uuid_beside(&again).unwrap(),
         ];
         assert!(others.iter().all(|other| *other != again && is_uuid(other)));
         assert_eq!(others[2].get(..13), again.get(..13));
+        assert_eq!(uuid_beside("x").map_err(|f| f.status), Err(500));
     }
 
     #[test]

@@ -227,12 +227,15 @@ fn stored(call: &Call<'_>, definition: &Definition) -> Response {
 }
 
 /// Returns the version behind the stored ones: the next patch of the highest one.
+///
+/// # Errors
+/// 409 behind the greatest number, 500 if a stored version has no number.
 fn next_version(stored: &[Definition]) -> Result<String, Failure> {
-    let last = select_version(stored.iter().map(|d| d.version.as_str()), None)
-        .and_then(|v| semver::Version::parse(v).ok());
-    let Some(last) = last else {
+    let Some(last) = select_version(stored.iter().map(|d| d.version.as_str()), None) else {
         return Ok(String::from("1.0.0"));
     };
+    let broken = |_| Failure::broken("the version of a stored query is no version");
+    let last = semver::Version::parse(last).map_err(broken)?;
     // A client may store the greatest number of 64 bits itself.
     let patch = last.patch.checked_add(1).ok_or_else(|| {
         Failure::new(

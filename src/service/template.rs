@@ -11,9 +11,8 @@ use super::negotiate::{Form, Format, Return, choose};
 use super::representation::Representation;
 use super::representation::body_of;
 use super::time::iso;
-use super::validators::{definition_etag, definition_response};
+use super::validators::{definition_etag, definition_response, summary_of};
 use crate::diag::Diagnostic;
-use crate::rm::json;
 use crate::rm::tree::{NodeRef, Tree};
 use crate::store::repository::{Definition, DefinitionKind, Repository};
 use crate::template::limits::{WEB_BYTES, example_excess, web_excess};
@@ -430,12 +429,12 @@ fn list(call: &Call<'_>, found: &[Definition]) -> Result<Response, Failure> {
                 && wanted.is_none_or(|t| d.format.eq_ignore_ascii_case(t))
         })
         .map(|d| entry(call.dialect, d))
-        .collect();
+        .collect::<Result<_, Failure>>()?;
     Ok(Response::json(200, Value::Array(entries)))
 }
 
-fn entry(dialect: Dialect, definition: &Definition) -> Value {
-    let summary: Value = json::value(&definition.summary).unwrap_or_default();
+fn entry(dialect: Dialect, definition: &Definition) -> Result<Value, Failure> {
+    let summary = summary_of(definition)?;
     let text = |key: &str| summary.get(key).and_then(Value::as_str).unwrap_or_default();
     let mut entry = json!({
         "type": definition.format,
@@ -457,5 +456,5 @@ fn entry(dialect: Dialect, definition: &Definition) -> Value {
     if let (Dialect::Its, Some(entry)) = (dialect, entry.as_object_mut()) {
         entry.shift_remove("type");
     }
-    entry
+    Ok(entry)
 }

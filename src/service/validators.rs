@@ -6,7 +6,9 @@ use super::error::Failure;
 use super::http::{Request, Response, encode};
 use super::negotiate::{IfMatch, none_match};
 use crate::document::short_digest;
+use crate::rm::json;
 use crate::store::repository::{Definition, ItemTag};
+use serde_json::Value;
 
 /// The number of times that a change of a definition is tried while other requests change it too.
 pub(super) const DEFINITION_ATTEMPTS: usize = 4;
@@ -21,6 +23,15 @@ pub(super) fn definition_etag(definition: &Definition) -> String {
         definition.version,
         short_digest(&definition.body)
     )
+}
+
+/// Returns the summary of a stored definition.
+///
+/// # Errors
+/// 500 if it is no JSON.
+pub(super) fn summary_of(definition: &Definition) -> Result<Value, Failure> {
+    let broken = |_| Failure::broken("the summary of a stored definition is no JSON");
+    json::value(&definition.summary).map_err(broken)
 }
 
 /// Returns the entity tag of the tags of one target.

@@ -13,9 +13,8 @@ use super::ids::check_addressable;
 use super::negotiate::choose;
 use super::time::iso;
 use super::validators::{
-    DEFINITION_ATTEMPTS, check_preconditions, definition_etag, definition_response,
+    DEFINITION_ATTEMPTS, check_preconditions, definition_etag, definition_response, summary_of,
 };
-use crate::rm::json;
 use crate::store::repository::{Definition, DefinitionKind, Repository, StoreError};
 use serde_json::{Value, json};
 
@@ -66,7 +65,7 @@ impl<R: Repository> Service<R> {
         }
         let definition = Definition {
             name: url.to_owned(),
-            version: format!("{}.0.0", next_revision(latest.as_ref())),
+            version: format!("{}.0.0", next_revision(latest.as_ref())?),
             format: String::from("fhir-valueset"),
             created: iso(call.now),
             storing_id: String::new(),
@@ -102,10 +101,11 @@ impl<R: Repository> Service<R> {
             }
             same
         });
-        Ok(Response::json(
-            200,
-            found.iter().map(entry).collect::<Value>(),
-        ))
+        let entries = found
+            .iter()
+            .map(entry)
+            .collect::<Result<Value, Failure>>()?;
+        Ok(Response::json(200, entries))
     }
 
     /// GET /definition/valueset/{url}: the resource as sent.
@@ -163,8 +163,9 @@ impl<R: Repository> Service<R> {
             Some(call) => call.turn(stored.body.len()).await?,
             None => Turn::default(),
         };
-        let set = ValueSet::read(&stored.body).map_err(|_| {
-            Failure::new(500, format!("the stored value set `{url}` cannot be read"))
+        let set = ValueSet::read(&stored.body).map_err(|why| {
+            let message = format!("the stored value set `{url}` cannot be read: {why}");
+            Failure::new(500, message)
         })?;
         Ok(Some(set))
     }
@@ -195,17 +196,59 @@ fn check_url(url: &str, set: &ValueSet) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the number of the revision after the latest one.
-fn next_revision(latest: Option<&Definition>) -> u64 {
-    let last = latest.and_then(|known| known.version.split('.').next()?.parse::<u64>().ok());
-    last.unwrap_or(0) + 1
+/// Returns the number of the revision after the latest one, from 1.
+///
+/// # Errors
+/// 500 if the latest one has no number: a lower number would leave it the latest.
+fn next_revision(latest: Option<&Definition>) -> Result<u64, Failure> {
+    let Some(latest) = latest else {
+        return Ok(1);
+    };
+    let next = semver::Version::parse(&latest.version)
+        .ok()
+        .and_then(|version| version.major.checked_add(1));
+    next.ok_or_else(|| Failure::broken("the revision of a value set has no successor"))
 }
 
 fn no_value_set() -> Failure {
     Failure::not_found("there is no value set with this address")
 }
 
-fn entry(definition: &Definition) -> Value {
-    let summary: Value = json::value(&definition.summary).unwrap_or_default();
-    json!({ "url": definition.name, "title": summary.get("title"), "revision": definition.version, "saved": definition.created })
+fn entry(definition: &Definition) -> Result<Value, Failure> {
+    let summary = summary_of(definition)?;
+    Ok(
+        json!({ "url": definition.name, "title": summary.get("title"), "revision": definition.version, "saved": definition.created }),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stored(version: &str, summary: &str) -> Definition {
+        Definition {
+            name: String::from("u:a"),
+            version: version.to_owned(),
+            format: String::from("fhir-valueset"),
+            created: String::new(),
+            storing_id: String::new(),
+            summary: summary.to_owned(),
+            bytes: 0,
+            body: String::new(),
+        }
+    }
+
+    #[test]
+    fn revision_that_is_no_version_has_no_successor() {
+        let next = |version| next_revision(Some(&stored(version, "{}"))).map_err(|f| f.status);
+        assert_eq!([next("1.0.0"), next("9.0.0")], [Ok(2), Ok(10)]);
+        assert_eq!([next("x"), next("")], [Err(500), Err(500)]);
+        assert_eq!(next_revision(None).map_err(|f| f.status), Ok(1));
+    }
+
+    #[test]
+    fn summary_that_is_no_json_is_an_internal_error() {
+        assert_eq!(entry(&stored("1.0.0", "")).map_err(|f| f.status), Err(500));
+        assert!(entry(&stored("1.0.0", r#"{"title":"a"}"#)).is_ok());
+    }
 }

@@ -227,7 +227,7 @@ impl<R: Repository> Service<R> {
         });
         // With a key, the ids of the line follow from it: a repeated line would write the same
         // object, which the database rejects.
-        let object_id = key.map_or_else(|| call.new_uuid(), |key| uuid_beside(key));
+        let object_id = key.map_or_else(|| Ok(call.new_uuid()), |key| uuid_beside(key))?;
         let mut set = self.bulk_change_set(call, line, object_id, load).await?;
         // The key becomes the uid of the contribution, unless the client chose one.
         set.contribution_uid = set.contribution_uid.or_else(|| key.cloned());

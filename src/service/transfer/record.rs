@@ -1,8 +1,8 @@
 //! The records of exports: reading and writing of a line.
 
 use super::super::content::malformed;
-use super::super::error::Failure;
-use super::super::ids::is_uuid;
+use super::super::error::{Failure, shortened};
+use super::super::ids::{is_uuid, is_version};
 use super::super::imported_form::standard_json;
 use super::super::tag;
 use super::super::time::instant;
@@ -124,7 +124,25 @@ impl DefinitionRecord {
             body: text("body")?,
         };
         instant("created", &definition.created)?;
+        check_version(kind, &definition.version)?;
+        if json::value(&definition.summary).is_err() {
+            return Err(Failure::bad_request(
+                "the `summary` of the definition is not JSON",
+            ));
+        }
         Ok(DefinitionRecord { kind, definition })
+    }
+}
+
+/// Checks the version of a definition whose next version is computed from it.
+fn check_version(kind: DefinitionKind, version: &str) -> Result<(), Failure> {
+    let has_successor = matches!(kind, DefinitionKind::Query | DefinitionKind::ValueSet);
+    match has_successor && !is_version(version) {
+        true => Err(Failure::bad_request(format!(
+            "the `version` of the definition is `{}`, expected three numbers such as `1.0.0`",
+            shortened(version)
+        ))),
+        false => Ok(()),
     }
 }
 
