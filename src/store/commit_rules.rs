@@ -182,13 +182,16 @@ pub(crate) fn check_form(commit: &Commit) -> Result<(), StoreError> {
 /// does not exist. The error reveals nothing about another EHR.
 pub(crate) fn check_sequence(
     versions: &[Version],
-    head: &dyn Fn(&str) -> Option<LatestVersion>,
+    head: &dyn Fn(&str) -> Result<Option<LatestVersion>, StoreError>,
 ) -> Result<(), StoreError> {
     let mut heads: HashMap<&str, LatestVersion> = HashMap::new();
     for version in versions {
         let object = version.object_id.as_str();
         // An earlier version of this change set is the head for the next one.
-        let latest = heads.remove(object).or_else(|| head(object));
+        let latest = match heads.remove(object) {
+            Some(latest) => Some(latest),
+            None => head(object)?,
+        };
         match (&latest, &version.preceding) {
             (None, None) => {}
             (Some(_), None) => return Err(StoreError::UidExists(version.version_uid.clone())),
@@ -218,15 +221,16 @@ pub(crate) fn check_sequence(
 /// A deletion has no data. The version after it is compared with the last version that has data.
 pub(crate) fn check_kind_and_properties(
     versions: &[Version],
-    head: &dyn Fn(&str) -> Option<LatestVersion>,
+    head: &dyn Fn(&str) -> Result<Option<LatestVersion>, StoreError>,
 ) -> Result<(), StoreError> {
     let mut heads: HashMap<&str, LatestVersion> = HashMap::new();
     for version in versions {
         let object = version.object_id.as_str();
-        let before = heads
-            .remove(object)
+        let before = match heads.remove(object) {
             // A new object has no head, so the lookup is saved.
-            .or_else(|| version.preceding.as_ref().and_then(|_| head(object)));
+            None if version.preceding.is_some() => head(object)?,
+            known => known,
+        };
         if let Some(before) = &before {
             if before.kind != version.kind {
                 return Err(StoreError::OtherKind {

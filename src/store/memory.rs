@@ -201,6 +201,11 @@ impl State {
             .find(object_id, |document| self.batch.object_id(document))
     }
 
+    fn object_id(&self, doc: &Doc) -> Result<String, StoreError> {
+        let id = self.batch.find_object_id(doc.document);
+        id.map(str::to_owned).ok_or_else(missing_document)
+    }
+
     /// Returns the versions of an object of an EHR, newest first, or none if the object belongs to
     /// another EHR.
     fn versions(&self, ehr_id: &str, object_id: &str) -> Result<Vec<u32>, StoreError> {
@@ -245,14 +250,25 @@ impl State {
         Some((number, self.contributions.get(number)?))
     }
 
+    /// Returns the uid of a contribution for the index of uids. The empty text of a contribution
+    /// without one equals no uid, so it is not found.
     fn uid_of(&self, contribution: u32) -> &str {
-        self.contributions
-            .get(contribution as usize)
-            .map_or("", |stored| stored.uid(&self.batch))
+        let stored = self.contributions.get(contribution as usize);
+        let uid = stored.and_then(|stored| stored.uid(&self.batch));
+        uid.unwrap_or_default()
     }
 
-    fn owner_id(&self, owner: u32) -> &str {
-        self.batch.ehr_id(owner).unwrap_or_default()
+    /// Returns the id of the EHR with this number in the batch, or the empty id of the owner of the
+    /// parties; `None` for any other number.
+    fn owner_id(&self, owner: u32) -> Option<&str> {
+        let of_parties = || self.in_batch("").filter(|parties| *parties == owner);
+        let id = self.batch.ehr_id(owner);
+        id.or_else(|| of_parties().map(|_| ""))
+    }
+
+    /// Returns the number of an EHR in the batch; an empty id is that of the owner of the parties.
+    fn in_batch(&self, ehr_id: &str) -> Option<u32> {
+        self.record(ehr_id).map(|record| record.in_batch)
     }
 
     /// Returns a version with its tags and those of its object.
@@ -280,7 +296,7 @@ impl State {
         Some(Version {
             ehr_id: explicit.ehr_id.clone(),
             kind: doc.row.kind,
-            object_id: self.batch.object_id(document).to_owned(),
+            object_id: self.batch.find_object_id(document)?.to_owned(),
             version_uid: explicit.version_uid.clone(),
             number: doc.row.number,
             preceding: explicit.preceding.clone(),
@@ -298,9 +314,9 @@ impl State {
         let doc = self.batch.doc(document)?;
         let text = |path| self.batch.text_along(doc.version, path).map(str::to_owned);
         Some(Version {
-            ehr_id: self.owner_id(doc.ehr).to_owned(),
+            ehr_id: self.owner_id(doc.ehr)?.to_owned(),
             kind: doc.row.kind,
-            object_id: self.batch.object_id(document).to_owned(),
+            object_id: self.batch.find_object_id(document)?.to_owned(),
             version_uid: text(UID)?,
             number: doc.row.number,
             preceding: text(PRECEDING),
@@ -330,7 +346,7 @@ impl State {
             .all(|(path, said)| text(path) == Some(said))
             && text(PRECEDING) == version.preceding.as_deref()
             && self.template_of(doc) == version.template_id.as_deref()
-            && self.owner_id(doc.ehr) == version.ehr_id
+            && self.owner_id(doc.ehr) == Some(&version.ehr_id)
     }
 
     fn template_of(&self, doc: Doc) -> Option<&str> {
@@ -355,13 +371,21 @@ fn missing_document() -> StoreError {
     broken("a document that the index names is not in the batch")
 }
 
+/// Returns the error for a number of an owner that is neither an EHR nor that of the parties.
+fn missing_owner() -> StoreError {
+    broken("the owner of a document is not in the batch")
+}
+
 /// Returns the error for a broken invariant of this repository.
 fn broken(what: &str) -> StoreError {
     StoreError::Failed(format!("an invariant of the repository is broken: {what}"))
 }
 
 /// Returns the row of a document of a batch, to add it to another batch.
-fn row_in(batch: &Batch, doc: &Doc) -> DocRow {
+///
+/// # Errors
+/// If the document has no object id.
+fn row_in(batch: &Batch, doc: &Doc) -> Result<DocRow, StoreError> {
     let DocState {
         kind,
         number,
@@ -369,14 +393,15 @@ fn row_in(batch: &Batch, doc: &Doc) -> DocRow {
         latest,
         deleted,
     } = doc.row;
-    DocRow {
+    let object_id = batch.find_object_id(doc.document);
+    Ok(DocRow {
         kind,
-        object_id: batch.object_id(doc.document).to_owned(),
+        object_id: object_id.ok_or_else(missing_document)?.to_owned(),
         number,
         ordinal,
         latest,
         deleted,
-    }
+    })
 }
 
 fn row_of(ehr: &Ehr) -> EhrRow {

@@ -107,7 +107,7 @@ impl State {
             own: None,
         };
         // Most contributions follow from their versions. Only others need a text of their own.
-        let is_derived = contribution.uid(&self.batch) == commit.contribution_uid
+        let is_derived = contribution.uid(&self.batch) == Some(&commit.contribution_uid)
             && contribution
                 .derived_document(&self.batch)
                 .is_some_and(|contribution| contribution == commit.contribution);
@@ -351,7 +351,8 @@ impl State {
         // With fewer versions, the derived document would differ from the committed one.
         let own = if stored.own.is_some() || left < before {
             let document = stored.document(old)?;
-            Some(Box::new((stored.uid(old).to_owned(), document)))
+            let uid = stored.uid(old).ok_or_else(missing_document)?;
+            Some(Box::new((uid.to_owned(), document)))
         } else {
             None
         };
@@ -373,8 +374,9 @@ impl State {
     ) -> Result<(), StoreError> {
         let doc = old.doc(document).ok_or_else(missing_document)?;
         let packed = old.packed(doc.version).ok_or_else(missing_document)?;
-        let before = self.newest(old.object_id(document));
-        let document = self.batch.add(owner, row_in(old, &doc), &packed);
+        let row = row_in(old, &doc)?;
+        let before = self.newest(&row.object_id);
+        let document = self.batch.add(owner, row, &packed);
         self.before.push(before);
         self.objects
             .put(document, |document| self.batch.object_id(document));

@@ -1,6 +1,6 @@
 //! The rules of a commit, checked before it is applied.
 
-use super::{State, UID};
+use super::{State, UID, missing_document, missing_owner};
 use crate::document::{Doc, ObjectKind};
 use crate::store::commit_rules::{self, KeptProperties, LatestVersion};
 use crate::store::repository::{
@@ -35,7 +35,7 @@ impl State {
     /// Checks that no object has the id of an EHR, and no EHR that of an object.
     fn check_ids(&self, commit: &Commit) -> Result<(), StoreError> {
         match &commit.new_ehr {
-            Some(ehr) if self.head(&ehr.ehr_id).is_some() => {
+            Some(ehr) if self.newest(&ehr.ehr_id).is_some() => {
                 Err(StoreError::UidExists(ehr.ehr_id.clone()))
             }
             _ => commit_rules::check_ids(commit, |id| self.ehr(id).is_some()),
@@ -88,14 +88,13 @@ impl State {
             templates,
             predecessor,
         } = &commit.preconditions;
-        let holds = templates.iter().all(|known| self.has_state(known))
-            && predecessor
-                .as_ref()
-                .is_none_or(|known| self.is_latest(&commit.ehr_id, known));
-        if holds {
-            Ok(())
-        } else {
-            Err(StoreError::PreconditionFailed)
+        let is_followed = match predecessor {
+            Some(known) => self.is_latest(&commit.ehr_id, known)?,
+            None => true,
+        };
+        match is_followed && templates.iter().all(|known| self.has_state(known)) {
+            true => Ok(()),
+            false => Err(StoreError::PreconditionFailed),
         }
     }
 
@@ -108,21 +107,21 @@ impl State {
 
     /// Returns whether a version is the latest of its object, which this EHR owns. Rows in memory
     /// are never altered, so no row is compared.
-    fn is_latest(&self, ehr_id: &str, known: &Predecessor) -> bool {
+    fn is_latest(&self, ehr_id: &str, known: &Predecessor) -> Result<bool, StoreError> {
         let Some((object, ..)) = commit_rules::split_uid(&known.version_uid) else {
-            return false;
+            return Ok(false);
         };
-        let Some(head) = self.head(object) else {
-            return false;
+        let Some(head) = self.head(object)? else {
+            return Ok(false);
         };
         let newest_of_kind = || {
             let of_kind = |doc: &Doc| doc.row.kind == head.kind;
             let newest = self.documents(ehr_id).filter(of_kind).last();
             newest.is_some_and(|doc| self.batch.object_id(doc.document) == object)
         };
-        head.version_uid == known.version_uid
+        Ok(head.version_uid == known.version_uid
             && head.ehr_id == ehr_id
-            && (!known.is_newest_of_kind || newest_of_kind())
+            && (!known.is_newest_of_kind || newest_of_kind()))
     }
 
     fn check_subject(
@@ -139,37 +138,42 @@ impl State {
     }
 
     /// Returns the latest version of an object, with the properties that its next version must
-    /// keep.
-    fn head(&self, object_id: &str) -> Option<LatestVersion> {
-        let newest = self.newest(object_id)?;
-        let doc = self.batch.doc(newest)?;
+    /// keep; `None` for an object that does not exist.
+    fn head(&self, object_id: &str) -> Result<Option<LatestVersion>, StoreError> {
+        let Some(newest) = self.newest(object_id) else {
+            return Ok(None);
+        };
+        let doc = self.batch.doc(newest).ok_or_else(missing_document)?;
         // The uid of a version may be stored beside it. Otherwise its document has it.
         let uid = self
             .explicit
             .get(&newest)
             .map(|version| version.version_uid.as_str())
             .or_else(|| self.batch.text_along(doc.version, UID));
-        let kept = self.last_with_data(newest).map(|doc| {
+        let kept = self.last_with_data(newest)?.map(|doc| {
             KeptProperties::read(doc.row.kind, self.named_template(doc), |path| {
                 self.batch.text_along(doc.version, path)
             })
         });
-        Some(LatestVersion {
-            ehr_id: self.owner_id(doc.ehr).to_owned(),
-            version_uid: uid?.to_owned(),
+        Ok(Some(LatestVersion {
+            ehr_id: self.owner_id(doc.ehr).ok_or_else(missing_owner)?.to_owned(),
+            version_uid: uid.ok_or_else(missing_document)?.to_owned(),
             kind: doc.row.kind,
             kept,
-        })
+        }))
     }
 
     /// Returns the newest version of an object that is no deletion, starting at its newest version.
-    fn last_with_data(&self, newest: u32) -> Option<Doc> {
-        let chain = std::iter::successors(Some(newest), |document| {
-            self.before.get(*document as usize).copied().flatten()
-        });
-        chain
-            .filter_map(|document| self.batch.doc(document))
-            .find(|doc| !doc.row.deleted)
+    fn last_with_data(&self, newest: u32) -> Result<Option<Doc>, StoreError> {
+        let mut document = Some(newest);
+        while let Some(number) = document {
+            let doc = self.batch.doc(number).ok_or_else(missing_document)?;
+            if !doc.row.deleted {
+                return Ok(Some(doc));
+            }
+            document = self.preceding(number)?;
+        }
+        Ok(None)
     }
 
     /// Returns the template that a version was committed with.

@@ -17,13 +17,14 @@ pub(super) struct StoredContribution {
 }
 
 impl StoredContribution {
-    pub(super) fn uid<'a>(&'a self, batch: &'a Batch) -> &'a str {
+    /// Returns its uid; `None` if it has none of its own, and none can be derived from its versions.
+    pub(super) fn uid<'a>(&'a self, batch: &'a Batch) -> Option<&'a str> {
         match &self.own {
-            Some(own) => &own.0,
-            None => batch
-                .doc(self.documents.0)
-                .and_then(|doc| batch.text_along(doc.version, CONTRIBUTION))
-                .unwrap_or_default(),
+            Some(own) => Some(&own.0),
+            None => {
+                let first = batch.doc(self.documents.0)?;
+                batch.text_along(first.version, CONTRIBUTION)
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! The repository interface over the state in memory. No operation waits.
 
 use super::index::StoredContribution;
-use super::{Memory, State};
+use super::{Memory, State, missing_document, missing_owner};
 use crate::document::{Doc, ObjectKind};
 use crate::store::by_name;
 use crate::store::journal::Change;
@@ -118,22 +118,22 @@ impl Repository for Memory {
     ) -> impl Future<Output = Result<ListPage<Contribution>, StoreError>> {
         self.completed(|| {
             let state = self.state.borrow();
+            let owner = ehr_id.map(|ehr_id| state.in_batch(ehr_id));
+            let is_wanted =
+                |stored: &StoredContribution| owner.is_none_or(|owner| owner == Some(stored.owner));
             let behind = match after {
                 // A contribution of another EHR gets the same error as one that does not exist.
                 Some(uid) => {
-                    let known = state.contribution(uid).filter(|(_, stored)| {
-                        ehr_id.is_none_or(|ehr_id| state.owner_id(stored.owner) == ehr_id)
-                    });
+                    let known = state.contribution(uid);
+                    let known = known.filter(|(_, stored)| is_wanted(stored));
                     known.ok_or(StoreError::NoSuchContribution)?.0 + 1
                 }
                 None => 0,
             };
             let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-            let stored = (0..).zip(&state.contributions).skip(behind);
-            let wanted = stored
-                .filter(|(_, c)| ehr_id.is_none_or(|ehr_id| state.owner_id(c.owner) == ehr_id))
-                .take(limit);
-            let whole = |(number, stored)| state.whole_contribution(number, stored, extent);
+            let stored = state.contributions.iter().skip(behind);
+            let wanted = stored.filter(|stored| is_wanted(stored)).take(limit);
+            let whole = |stored| state.whole_contribution(stored, extent);
             first_page(wanted.map(whole), limit, |contribution| {
                 let versions = contribution.versions.iter();
                 contribution.document.len() + versions.map(|v| v.packed.size()).sum::<usize>()
@@ -345,9 +345,7 @@ impl Repository for Memory {
                 .filter(is_first)
                 .skip(skip)
                 .take(take);
-            Ok(wanted
-                .map(|doc| state.batch.object_id(doc.document).to_owned())
-                .collect())
+            wanted.map(|doc| state.object_id(&doc)).collect()
         })
     }
 
@@ -367,7 +365,7 @@ impl Repository for Memory {
                 };
                 newest = if is_of_time { Some(doc) } else { newest };
             }
-            Ok(newest.map(|doc| state.batch.object_id(doc.document).to_owned()))
+            newest.map(|doc| state.object_id(&doc)).transpose()
         })
     }
 
@@ -380,7 +378,7 @@ impl Repository for Memory {
             let state = self.state.borrow();
             let found = state
                 .contribution(contribution_uid)
-                .filter(|(_, c)| state.owner_id(c.owner) == ehr_id);
+                .filter(|(_, c)| state.in_batch(ehr_id) == Some(c.owner));
             Ok(found.and_then(|_| state.idempotency.get(contribution_uid).cloned()))
         })
     }
@@ -394,7 +392,7 @@ impl Repository for Memory {
             let state = self.state.borrow();
             let found = state
                 .contribution(uid)
-                .filter(|(_, c)| state.owner_id(c.owner) == ehr_id);
+                .filter(|(_, c)| state.in_batch(ehr_id) == Some(c.owner));
             found.map(|(_, c)| c.document(&state.batch)).transpose()
         })
     }
@@ -579,7 +577,6 @@ impl Repository for Memory {
 impl State {
     fn whole_contribution(
         &self,
-        number: u32,
         stored: &StoredContribution,
         extent: Extent,
     ) -> Result<Contribution, StoreError> {
@@ -589,11 +586,32 @@ impl State {
                 .map(|document| self.version(document))
                 .collect::<Result<_, _>>()?,
         };
+        let owner = self.owner_id(stored.owner).ok_or_else(missing_owner)?;
+        let uid = stored.uid(&self.batch).ok_or_else(missing_document)?;
         Ok(Contribution {
-            ehr_id: self.owner_id(stored.owner).to_owned(),
-            uid: self.uid_of(number).to_owned(),
+            ehr_id: owner.to_owned(),
+            uid: uid.to_owned(),
             document: stored.document(&self.batch)?,
             versions,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contribution_without_an_owner_is_an_error() {
+        let state = State::default();
+        let own = Some(Box::new((String::from("uid"), String::from("{}"))));
+        let (owner, documents) = (7, (0, 0));
+        let stored = StoredContribution {
+            owner,
+            documents,
+            own,
+        };
+        let read = state.whole_contribution(&stored, Extent::WithoutVersions);
+        assert!(matches!(read, Err(StoreError::Failed(_))), "{read:?}");
     }
 }

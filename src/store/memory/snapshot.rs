@@ -96,7 +96,7 @@ impl State {
             let row = DocRow {
                 // True until a later version of the object supersedes it above.
                 latest: true,
-                ..row_in(&self.batch, &doc)
+                ..row_in(&self.batch, &doc)?
             };
             numbers.insert(doc.document, batch.add(owner, row, &packed));
         }
@@ -142,7 +142,7 @@ impl State {
                 .batch
                 .packed(doc.version)
                 .ok_or_else(missing_document)?;
-            batch.add(number, row_in(&self.batch, &doc), &packed);
+            batch.add(number, row_in(&self.batch, &doc)?, &packed);
         }
         Ok(batch)
     }

@@ -372,7 +372,7 @@ impl<S: Sql> SqlRepository<S> {
     async fn sequence_error(&self, commit: &Commit) -> Option<StoreError> {
         match self.latest_versions(&commit.versions).await {
             Ok(latest_versions) => {
-                let head = |object: &str| latest_versions.get(object).cloned();
+                let head = |object: &str| Ok(latest_versions.get(object).cloned());
                 commit_rules::check_sequence(&commit.versions, &head)
                     .and_then(|()| commit_rules::check_kind_and_properties(&commit.versions, &head))
                     .err()
