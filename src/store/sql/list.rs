@@ -270,7 +270,8 @@ fn found_of(rows: &[Row]) -> Result<u64, StoreError> {
     }
 }
 
-/// Returns object and number of the versions that a CONTRIBUTION lists.
+/// Returns object and number of the versions that a CONTRIBUTION lists. A reference of an imported
+/// one that is no uid of a version names no stored version.
 fn uids_of(document: &str) -> Result<Vec<(String, u64)>, StoreError> {
     let tree = json::read(document, Cls::CONTRIBUTION).map_err(|_| unexpected())?;
     let uid = |reference: NodeRef<'_>| {

@@ -47,7 +47,8 @@ const MIN_VERSIONS: u64 = 512;
 /// while they are encoded.
 const MAX_VERSIONS: u64 = 32_768;
 
-/// The answer of a blob store; an error is a text for the log of the host.
+/// The answer of a blob store. The store has logged an error; its text is for those who wait for a
+/// compaction. A scan reads the rows instead.
 pub type BlobFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, String>> + 'a>>;
 
 /// A store of immutable blobs by key: KV, files, memory. It may be late or empty.
@@ -475,7 +476,8 @@ impl Segments {
 
     /// Returns the bytes of a blob, and counts an absent one: the store may show it later.
     fn count_absent(&self, blob: &str, read: Result<Option<Vec<u8>>, String>) -> Option<Vec<u8>> {
-        let bytes = read.ok()?;
+        // A failed read says nothing about the blob, and the store has logged it.
+        let Ok(bytes) = read else { return None };
         if bytes.is_none() {
             self.miss(blob, 1);
         }
