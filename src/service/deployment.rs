@@ -76,8 +76,7 @@ pub fn read(variables: &Variables<'_>) -> Deployment {
     };
     let config = Config {
         system_id: variables.text("SYSTEM_ID").unwrap_or(checked.system_id),
-        log: checked.auth != Auth::Open || variables.text("ACCESS_LOG").as_deref() == Some("on"),
-        admin: variables.text("ADMIN").as_deref() == Some("true"),
+        // Other programs read a variable of this name too, so any other value is off.
         debug: variables.text("DEBUG").as_deref() == Some("true"),
         origins: variables.list("ORIGINS"),
         smart: smart(variables, &authenticator),
@@ -99,8 +98,11 @@ pub fn read(variables: &Variables<'_>) -> Deployment {
 fn checked(variables: &Variables<'_>) -> Result<(Config, Authenticator), String> {
     let (auth, authenticator) = access(variables)?;
     let dialects = [("better", Maker::Better), ("ehrbase", Maker::Ehrbase)];
+    let is_logged = variables.either("ACCESS_LOG", [("off", false), ("on", true)])?;
     let config = Config {
         auth,
+        log: auth != Auth::Open || is_logged,
+        admin: variables.either("ADMIN", [("false", false), ("true", true)])?,
         limits: limits(variables)?,
         exact_archetypes: variables
             .either("SPECIALISATION", [("subsume", false), ("exact", true)])?,
@@ -262,4 +264,38 @@ fn limits(variables: &Variables<'_>) -> Result<Limits, String> {
             waiting: variables.number("LIMIT_CONCURRENCY_WAITING", standard.concurrency.waiting)?,
         },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn switches_have_one_of_two_words() {
+        let problem = |name: &str, value: &str| {
+            let lookup = |variable: &str| match variable {
+                "AUTH" => Some(String::from("none")),
+                other => (other == name).then(|| value.to_owned()),
+            };
+            let deployment = read(&Variables::new(&lookup));
+            let Config { log, admin, .. } = deployment.config;
+            deployment.problem.map_or(Ok((log, admin)), Err)
+        };
+        assert_eq!(problem("ADMIN", "true"), Ok((false, true)));
+        assert_eq!(problem("ADMIN", "false"), Ok((false, false)));
+        assert_eq!(problem("ACCESS_LOG", "on"), Ok((true, false)));
+        let expected = [
+            (
+                "ADMIN",
+                "the variable ADMIN is `yes`, expected `false` or `true`",
+            ),
+            (
+                "ACCESS_LOG",
+                "the variable ACCESS_LOG is `yes`, expected `off` or `on`",
+            ),
+        ];
+        for (name, message) in expected {
+            assert_eq!(problem(name, "yes"), Err(String::from(message)));
+        }
+    }
 }
