@@ -530,7 +530,7 @@ mod tests {
 
     #[test]
     fn document_without_a_root_is_an_internal_error() {
-        let failure = root_of(&Tree::default()).unwrap_err();
+        let failure = root_of(&Tree::default()).map(|_| ()).unwrap_err();
         assert_eq!(failure.status, 500);
         let response = failure.into_response(&super::super::Request::new("GET", "/v1"));
         assert!(String::from_utf8_lossy(&response.body).contains("SVC0602"));

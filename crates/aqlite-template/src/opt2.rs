@@ -479,7 +479,11 @@ impl<'d> Opt2Reader<'d> {
         let (is_ordered, is_unique) = (says("is_ordered", " ordered"), says("is_unique", "unique"));
         let interval = match element {
             Some(c) => c.child("interval").and_then(|i| self.bounds(i)),
-            None => multiplicity(written.split(';').next().unwrap_or_default()),
+            None => self.written_multiplicity(
+                xml,
+                "cardinality",
+                written.split_once(';').map_or(written, |(count, _)| count),
+            ),
         };
         Some(Cardinality {
             interval: interval?,
@@ -499,11 +503,28 @@ impl<'d> Opt2Reader<'d> {
     fn multiplicity(&mut self, xml: Xml<'d>, name: &str) -> Option<Multiplicity> {
         let count = match xml.child(name) {
             Some(element) => self.bounds(element),
-            None => xml.attribute(name).and_then(multiplicity),
+            None => {
+                let written = xml.attribute(name).unwrap_or_default();
+                self.written_multiplicity(xml, name, written)
+            }
         };
         count
             .into_iter()
             .for_each(|count| self.gauge.count(xml, name, count));
+        count
+    }
+    /// Reads the text of a multiplicity. An empty one counts as absent, and an unreadable one is
+    /// reported.
+    fn written_multiplicity(
+        &mut self,
+        xml: Xml<'d>,
+        name: &str,
+        written: &str,
+    ) -> Option<Multiplicity> {
+        let count = multiplicity(written);
+        if count.is_none() && !written.trim().is_empty() {
+            self.unknown(xml, &format!("the {name} `{written}`"));
+        }
         count
     }
 }

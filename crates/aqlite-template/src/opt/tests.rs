@@ -103,6 +103,12 @@ fn identifying_elements_occur_exactly_once() {
             10,
         ),
         ("<upper>1000</upper>", "<upper>many</upper>", "TPL0302", 0),
+        (
+            r#"<children xsi:type="C_DV_QUANTITY">"#,
+            r#"<children xsi:type="C_DV_ORDINAL"><list><value>1</value></list>"#,
+            "TPL0302",
+            72,
+        ),
     ] {
         let text = SMALL.replacen(from, to, 1);
         assert_ne!(text, SMALL, "{from}");

@@ -105,10 +105,19 @@ impl OptReader<'_> {
     }
 
     fn ordinal(&mut self, item: Xml<'_>) -> Option<OrdinalItem> {
-        let symbol = item.child("symbol")?;
+        let Some((value, symbol)) = item.child("value").zip(item.child("symbol")) else {
+            let problem = Diagnostic::error(
+                "TPL0302",
+                item.span(),
+                "an ordinal of a list lacks `value` or `symbol`",
+            );
+            self.errors
+                .push(problem.with_help("write the number and its symbol"));
+            return None;
+        };
         let code = symbol.child("defining_code").unwrap_or(symbol);
         Some(OrdinalItem {
-            value: self.number(item.child("value")?)?,
+            value: self.number(value)?,
             terminology: code
                 .text_along(&["terminology_id", "value"])
                 .unwrap_or_default()

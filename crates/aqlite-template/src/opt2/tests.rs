@@ -221,3 +221,27 @@ fn text_that_is_not_a_template_is_rejected() {
         assert_eq!(Template::parse_opt2(text).unwrap_err()[0].code, expected);
     }
 }
+
+#[test]
+fn unreadable_multiplicity_is_reported() {
+    let warnings = |from: &str, to: &str| {
+        let text = SMALL.replacen(from, to, 1);
+        assert_ne!(text, SMALL, "{from}");
+        let template = Template::parse_opt2(&text).unwrap();
+        let messages = template.warnings.iter().map(|w| w.message.clone());
+        messages.collect::<Vec<_>>()
+    };
+    assert_eq!(
+        warnings(r#"occurrences="0..1""#, r#"occurrences="0..x""#),
+        ["the occurrences `0..x` is not understood: it is not checked"]
+    );
+    let (items, value) = (
+        r#"<attributes rm_attribute_name="value">"#,
+        r#"<attributes rm_attribute_name="value" cardinality="many; ordered">"#,
+    );
+    assert_eq!(
+        warnings(items, value),
+        ["the cardinality `many` is not understood: it is not checked"]
+    );
+    assert!(warnings(r#"occurrences="0..1""#, r#"occurrences="""#).is_empty());
+}
