@@ -9,7 +9,7 @@ use crate::answer::eval::{QueryError, Run};
 use crate::answer::query::{ClassExpr, Contains, Source};
 use crate::document::Batch;
 use aqlite_rm::class::Cls;
-use std::ops::Range;
+use std::rc::Rc;
 
 /// Returns whether a query only counts EHRs, without a path or a condition.
 fn counts_ehrs(run: &Run<'_>) -> bool {
@@ -24,8 +24,31 @@ fn counts_ehrs(run: &Run<'_>) -> bool {
         && !run.budget.plain
 }
 
-/// A walk through a range of the EHRs that the query reads.
-pub(super) struct EhrWalk(pub Range<u32>);
+/// A walk through the EHRs that the query reads.
+#[derive(Default)]
+pub(super) struct EhrWalk {
+    /// The numbers of the EHRs in the batch. `None` before the walk has begun: a walk that resumes
+    /// does not list them again.
+    ehrs: Option<Rc<[u32]>>,
+    /// The position of the next EHR in the list.
+    at: usize,
+}
+
+/// Returns the EHRs that the query reads: the named ones or all that are queryable, without those
+/// whose documents cannot be joined.
+fn listed(run: &Run<'_>, batch: &Batch) -> Rc<[u32]> {
+    let is_joinable = |ehr: &u32| {
+        let joinable = run.joinable.as_ref();
+        joinable.is_none_or(|joinable| joinable.has_ehr(*ehr))
+    };
+    match &run.ehrs {
+        Some(named) => named.iter().copied().filter(is_joinable).collect(),
+        None => {
+            let queryable = batch.ehrs().filter(|ehr| batch.is_queryable(*ehr));
+            queryable.filter(is_joinable).collect()
+        }
+    }
+}
 
 impl Strategy for EhrWalk {
     fn evaluate(
@@ -35,17 +58,9 @@ impl Strategy for EhrWalk {
         last_ehr: &LastEhr,
         tasks: &mut Tasks,
     ) -> Result<(), Halt> {
-        let EhrWalk(range) = *self;
+        let EhrWalk { ehrs, at: first } = *self;
         run.work.taken.note(ExecutionPath::Ehrs);
-        let queryable = || {
-            let ehrs = batch.ehrs();
-            ehrs.filter(|ehr| batch.is_queryable(*ehr)).collect()
-        };
-        let named = run.ehrs.clone();
-        let mut ehrs: Vec<u32> = named.map_or_else(queryable, |ehrs| ehrs.to_vec());
-        if let Some(joinable) = &run.joinable {
-            ehrs.retain(|ehr| joinable.has_ehr(*ehr));
-        }
+        let ehrs = ehrs.unwrap_or_else(|| listed(run, batch));
         if counts_ehrs(run) {
             let (view, count) = (View::new(batch), ehrs.len() as u64);
             run.work.taken.note(ExecutionPath::CountEhrs);
@@ -53,14 +68,15 @@ impl Strategy for EhrWalk {
             run.output.fold_count(&run.plan.query, view, count);
             return Ok(());
         }
-        for (at, ehr) in (0..).zip(ehrs).skip(range.start as usize) {
+        for (at, ehr) in ehrs.iter().copied().enumerate().skip(first) {
             if (run.stopped)() {
                 return Err(Halt::Failed(QueryError::Stopped));
             }
             let done = bind(run, batch, ehr, Parent::Ehr(ehr), last_ehr);
             if let Err(Halt::Paused) = done {
                 // The trail of the run is inside this EHR, so the rest begins with it.
-                tasks.push(Box::new(EhrWalk(at..range.end)));
+                let ehrs = Some(Rc::clone(&ehrs));
+                tasks.push(Box::new(EhrWalk { ehrs, at }));
             }
             done?;
         }

@@ -100,7 +100,7 @@ pub(super) fn tasks(run: &Run<'_>, batch: &Batch) -> Tasks {
         Choice::RowTemplates if !budget.plain && !batch.is_union() => {}
         // Without row templates, a plan with an anchor is evaluated like any other.
         _ if plan.single => return vec![Box::new(DocumentWalk(0..documents(plan, batch)))],
-        _ => return vec![Box::new(EhrWalk(0..u32::MAX))],
+        _ => return vec![Box::new(EhrWalk::default())],
     }
     let all = batch.len() as u32;
     let is_narrow = plan.scan().ehrs.is_some();
