@@ -2,7 +2,7 @@
 //! a document.
 
 use super::Request;
-use super::error::Failure;
+use super::error::{Failure, root_of};
 use crate::diag::{Finding, Severity};
 use crate::rm::class::{Attr, Cls};
 use crate::rm::json::{self, quote_into};
@@ -491,8 +491,7 @@ pub(crate) fn check_parts(node: NodeRef<'_>, what: &str, stored: &[Attr]) -> Res
 fn check_stated(stated: &Option<String>, class: Cls, attr: Attr) -> Result<(), Failure> {
     let Some(stated) = stated else { return Ok(()) };
     let tree = json::read(stated, class).map_err(|f| Failure::unreadable("audit", &f))?;
-    let findings = tree.root().map(|value| errors_below(attr, value));
-    match findings.unwrap_or_default() {
+    match errors_below(attr, root_of(&tree)?) {
         none if none.is_empty() => Ok(()),
         findings => Err(Failure::unreadable("audit", &findings)),
     }

@@ -133,8 +133,13 @@ impl<R: Repository> Service<R> {
         if call.prefer.stated && call.prefer.returns == Return::Minimal {
             return Ok(call.preference_applied(Response::json(200, Value::Object(body))));
         }
-        let Ok(response) = self.result_without_parameters(call, stored).await else {
-            return Ok(Response::json(200, Value::Object(body)));
+        let response = match self.result_without_parameters(call, stored).await {
+            Ok(response) => response,
+            // A query with parameters, for example.
+            Err(failure) if failure.status < 500 => {
+                return Ok(Response::json(200, Value::Object(body)));
+            }
+            Err(failure) => return Err(failure),
         };
         let mut text = Value::Object(std::mem::take(&mut body)).to_string();
         // The closing brace: the members of the result follow.
@@ -149,7 +154,8 @@ impl<R: Repository> Service<R> {
             let _ = write!(text, ",\"{key}\":{value}");
         }
         text.push('}');
-        let etag = response.header("ETag").unwrap_or_default().to_owned();
+        let etag = response.header("ETag");
+        let etag = etag.ok_or_else(|| Failure::broken("a result has no entity tag"))?;
         Ok(Response::new(200)
             .with_body("application/json", text)
             .with_header("ETag", etag))

@@ -10,7 +10,7 @@ use super::Service;
 use super::admission::LARGE;
 use super::auth::{Action, Permission, Resource, Subject};
 use super::call::Call;
-use super::error::Failure;
+use super::error::{Failure, root_of};
 use super::ids::Target;
 use super::negotiate::{Format, wanted_format};
 use super::representation::Representation;
@@ -119,7 +119,7 @@ impl<R: Repository> Service<R> {
         }
         let tree = found.packed.unpack();
         Ok(match complete {
-            true => standard_form(tree).root().map(json::write),
+            true => Some(json::write(root_of(&standard_form(tree))?)),
             false => tree
                 .root()
                 .and_then(|root| root.get(Attr::DATA))

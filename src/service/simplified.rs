@@ -214,9 +214,8 @@ impl<R: Repository> Service<R> {
         shape: Shape,
         media_type: &'static str,
     ) -> Result<Representation, Failure> {
-        let id = node
-            .text_along(&[Attr::ARCHETYPE_DETAILS, Attr::TEMPLATE_ID, Attr::VALUE])
-            .unwrap_or_default();
+        let id = node.text_along(&[Attr::ARCHETYPE_DETAILS, Attr::TEMPLATE_ID, Attr::VALUE]);
+        let id = id.ok_or_else(|| Failure::broken("a composition names no template"))?;
         let compiled = self.template_of(call, id).await?;
         let compiled = compiled.ok_or_else(|| {
             Failure::new(

@@ -407,3 +407,18 @@ fn alterations_of_documents_of_earlier_releases_are_detected() {
         }
     }
 }
+
+/// The address of a stored query answers its definition with its result.
+#[test]
+fn result_beside_the_definition_of_a_query_is_refused() {
+    let ward = Ward::new();
+    let mut host = Host::over(&ward.database);
+    let path = "/v1/query/org.example::names/1.0.0";
+    let q = r#"{"q":"SELECT c FROM EHR e CONTAINS COMPOSITION c"}"#;
+    let stored = host.send(Request::new("PUT", path).with_body("application/json", q));
+    assert_eq!(stored.status, 200, "{stored:?}");
+    let shown = |ward: &Ward| Host::over(&ward.database).send(Request::new("GET", path));
+    assert_eq!(shown(&ward).status, 200);
+    ward.alter(&format!("UPDATE version SET document = '[]' {SECOND}"));
+    assert_refused(&shown(&ward), EHR, "::2", "a stored query");
+}
