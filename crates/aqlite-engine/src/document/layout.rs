@@ -419,7 +419,10 @@ impl LayoutKey {
     }
 }
 
-fn kind_number(kind: Kind) -> u8 {
+/// Returns the number of a kind of leaves in keys of layouts and in heads of segments.
+///
+/// The numbers are stored, so they never change.
+pub(super) fn kind_number(kind: Kind) -> u8 {
     match kind {
         Kind::Number => 1,
         Kind::Boolean => 2,
@@ -427,7 +430,8 @@ fn kind_number(kind: Kind) -> u8 {
     }
 }
 
-fn kind_of(number: u8) -> Kind {
+/// Returns the kind of leaves with a number of [`kind_number`].
+pub(super) fn kind_of(number: u8) -> Kind {
     match number {
         1 => Kind::Number,
         2 => Kind::Boolean,

@@ -7,9 +7,8 @@ use crate::codec;
 use crate::document::batch::{Fragment, PresenceBitmap, RepeatedGroup, Structure};
 use crate::document::codec::{ByteReader, ByteWriter, Codec};
 use crate::document::column::{Column, MomentColumn, NO_MOMENT, NumberColumn, Page};
-use crate::document::layout::{Item, ItemKind, Layout};
+use crate::document::layout::{Item, ItemKind, Layout, kind_number, kind_of};
 use aqlite_rm::class::{Attr, Cls};
-use aqlite_rm::tree::Kind;
 use bitcode::{Decode, Encode};
 
 /// The invariant that does not hold if a stored part has lists of different lengths.
@@ -470,9 +469,9 @@ impl StoredLayout {
                 ItemKind::Object => StoredItemKind::Object,
                 ItemKind::List => StoredItemKind::List,
                 ItemKind::Constant(kind, start, len) => {
-                    StoredItemKind::Constant(number_of(kind), start, len)
+                    StoredItemKind::Constant(kind_number(kind), start, len)
                 }
-                ItemKind::Leaf(kind, leaf) => StoredItemKind::Leaf(number_of(kind), leaf),
+                ItemKind::Leaf(kind, leaf) => StoredItemKind::Leaf(kind_number(kind), leaf),
                 ItemKind::Group(group) => StoredItemKind::Group(group),
             },
             parent: item.parent,
@@ -558,22 +557,6 @@ fn number_item(
             ItemKind::Group(group)
         }
     })
-}
-
-fn number_of(kind: Kind) -> u8 {
-    match kind {
-        Kind::Number => 1,
-        Kind::Boolean => 2,
-        _ => 0,
-    }
-}
-
-fn kind_of(number: u8) -> Kind {
-    match number {
-        1 => Kind::Number,
-        2 => Kind::Boolean,
-        _ => Kind::Text,
-    }
 }
 
 // Checkpoints have the same structs in another encoding, which never changes.
