@@ -341,7 +341,11 @@ fn double(number: f64) -> Cell<String> {
 
 /// Returns the default order of a row from its position in a batch that starts at `start`.
 pub(super) fn order_at(start: u64, (place, order): (u32, u64)) -> Order {
-    (start.saturating_add(u64::from(place)), order, 0)
+    Order {
+        place: start.saturating_add(u64::from(place)),
+        then: order,
+        arrival: 0,
+    }
 }
 
 /// Returns the minimum of the numbers; infinity for an empty list.

@@ -44,8 +44,16 @@ pub(super) type Assignment = Vec<Node>;
 /// A callback that receives each complete assignment.
 pub(super) type Next<'n> = &'n mut dyn FnMut(&mut Assignment) -> ControlFlow<()>;
 
+/// The outcome of the predicate of a class expression for one EHR.
+#[derive(Clone, Copy)]
+pub(super) struct EhrOutcome {
+    variable: usize,
+    ehr: u32,
+    passes: bool,
+}
+
 /// The latest outcome of the predicate of an EHR class expression.
-pub(super) type LastEhr = Cell<Option<(usize, u32, bool)>>;
+pub(super) type LastEhr = Cell<Option<EhrOutcome>>;
 
 /// Binds variables in one EHR of a batch.
 pub(super) struct Binder<'p, 'b> {
@@ -376,14 +384,18 @@ impl<'p, 'b> Binder<'p, 'b> {
     /// Returns whether an EHR passes a predicate. The outcome is cached for the following documents
     /// of the same EHR.
     fn ehr_passes(&self, expr: &ClassExpr, predicate: &Predicate, node: Node) -> bool {
-        match self.last_ehr.get() {
-            Some((variable, ehr, passes)) if (variable, ehr) == (expr.variable, self.ehr) => passes,
-            _ => {
-                let passes = self.predicates().holds(predicate, node);
-                self.last_ehr.set(Some((expr.variable, self.ehr, passes)));
-                passes
-            }
+        let (variable, ehr) = (expr.variable, self.ehr);
+        let is_of = |last: &EhrOutcome| (last.variable, last.ehr) == (variable, ehr);
+        if let Some(last) = self.last_ehr.get().filter(is_of) {
+            return last.passes;
         }
+        let passes = self.predicates().holds(predicate, node);
+        self.last_ehr.set(Some(EhrOutcome {
+            variable,
+            ehr,
+            passes,
+        }));
+        passes
     }
 }
 

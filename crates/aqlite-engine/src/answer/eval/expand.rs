@@ -188,12 +188,21 @@ fn merge(row: &mut [Node], more: &[Node]) {
 #[derive(Default)]
 struct GroupPath {
     cells: Vec<ProjectedCell>,
-    /// The repeated group, the step whose instances its child rows are, and the paths alive before
-    /// that step.
-    group: Option<(u32, usize, PathSet)>,
+    group: Option<GroupStep>,
     /// The range of the cells that are removed if no child row results in a row: those of the steps
     /// between the repeated group and the next step that keeps its row.
     below: Option<Range<usize>>,
+}
+
+/// A step of a path into the child rows of a repeated group.
+#[derive(Clone, Copy)]
+struct GroupStep {
+    /// The number of the repeated group.
+    group: u32,
+    /// The step whose instances the child rows are.
+    step: usize,
+    /// The paths that are alive before the step.
+    alive: PathSet,
 }
 
 /// An evaluator that expands the paths of one plan over one batch.
@@ -380,7 +389,7 @@ impl<'p, 'b> Expander<'p, 'b> {
     fn group_expansion(self, trie: &Trie, node: Node) -> Option<GroupExpansion> {
         let mut group_path = GroupPath::default();
         let exists = self.descend(trie, 0, node, &self.alive(trie, node), &mut group_path)?;
-        let (group, step, alive) = group_path.group.filter(|_| exists)?;
+        let GroupStep { group, step, alive } = group_path.group.filter(|_| exists)?;
         // The root of a trie always keeps its row (`Mode::Left`), so the range is known. If it is
         // not, the fragments are walked.
         let below = group_path.below?;
@@ -416,7 +425,11 @@ impl<'p, 'b> Expander<'p, 'b> {
                 // The rows of a second repeated group would have to be multiplied.
                 Some(_) if known => return None,
                 Some(group) => {
-                    group_path.group = Some((group?, *kid, *alive));
+                    group_path.group = Some(GroupStep {
+                        group: group?,
+                        step: *kid,
+                        alive: *alive,
+                    });
                     true
                 }
                 None => match self.only(trie, *kid, node, alive)? {

@@ -48,9 +48,16 @@ const DUPLICATE_CELLS: usize = 1 << 16;
 const BEFORE_WINDOW: usize = 1024;
 const BEFORE_WINDOW_BYTES: usize = 1 << 20;
 
-/// The default order of a row: two keys, then the number of the row in order of arrival. The keys
-/// are 0 if rows arrive in order.
-pub(super) type Order = (u64, u64, u64);
+/// The default order of a row. Rows are compared by the fields in turn.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(super) struct Order {
+    /// The position of the row among all rows of the run; that of its first document in a join.
+    pub place: u64,
+    /// The order of rows with the same position; 0 if rows arrive in order.
+    pub then: u64,
+    /// The number of the row in order of arrival; 0 if the other fields decide.
+    pub arrival: u64,
+}
 
 /// The output of a run: collects rows and creates the result set.
 #[derive(Clone)]
@@ -369,9 +376,17 @@ impl Output {
             return self.ready.push(number);
         }
         self.taken += 1;
-        let order = order.map_or((self.taken, 0, 0), |(first, then)| {
-            (first, then, self.taken)
-        });
+        let order = match order {
+            None => Order {
+                place: self.taken,
+                ..Order::default()
+            },
+            Some((place, then)) => Order {
+                place,
+                then,
+                arrival: self.taken,
+            },
+        };
         self.push_row_in(evaluator, row, order);
     }
 

@@ -150,19 +150,28 @@ struct FragmentCollector<'a, 'b> {
     anchors: &'a Anchors<'a>,
     batch: &'b Batch,
     fragments: Vec<u64>,
-    /// For each class so far: whether an anchor can bind it, and whether it can contain such a
-    /// class.
-    classes: Vec<(Cls, bool, bool)>,
+    /// The classes of the fragments so far.
+    classes: Vec<FragmentClass>,
+}
+
+/// The relation of a class of fragments to the anchors.
+#[derive(Clone, Copy)]
+struct FragmentClass {
+    class: Cls,
+    /// Whether an anchor can bind an object of the class.
+    is_anchor: bool,
+    /// Whether an object of the class can contain one that an anchor can bind.
+    may_hold: bool,
 }
 
 impl FragmentCollector<'_, '_> {
     fn take(&mut self, fragment: Fragment, class: Cls) {
-        let (is_anchor, may_hold) = self.may_be(class);
-        if is_anchor {
+        let known = self.known(class);
+        if known.is_anchor {
             self.fragments
                 .push((u64::from(fragment.table) << 32) | u64::from(fragment.row));
         }
-        let Some(table) = self.batch.table(fragment.table).filter(|_| may_hold) else {
+        let Some(table) = self.batch.table(fragment.table).filter(|_| known.may_hold) else {
             return;
         };
         for child in (0..table.layout().groups().len() as u32)
@@ -176,18 +185,17 @@ impl FragmentCollector<'_, '_> {
         }
     }
 
-    fn may_be(&mut self, class: Cls) -> (bool, bool) {
-        if let Some((_, is_anchor, may_hold)) =
-            self.classes.iter().find(|(known, ..)| *known == class)
-        {
-            return (*is_anchor, *may_hold);
+    fn known(&mut self, class: Cls) -> FragmentClass {
+        if let Some(known) = self.classes.iter().find(|known| known.class == class) {
+            return *known;
         }
         let entries = &self.anchors.entries;
-        let found = (
-            entries.iter().any(|anchor| class.is_a(anchor.class)),
-            entries.iter().any(|anchor| class.may_contain(anchor.class)),
-        );
-        self.classes.push((class, found.0, found.1));
+        let found = FragmentClass {
+            class,
+            is_anchor: entries.iter().any(|anchor| class.is_a(anchor.class)),
+            may_hold: entries.iter().any(|anchor| class.may_contain(anchor.class)),
+        };
+        self.classes.push(found);
         found
     }
 }

@@ -92,12 +92,18 @@ impl From<QueryError> for Abort {
 /// The average units of work of a document above which a slice is split into smaller ones.
 const UNITS_OF_DOCUMENT: u64 = 1 << 14;
 
-/// Rows of one layout variant before conditions are tested.
-struct Ready<'b> {
-    number: u32,
-    variant: Rc<LayoutVariant>,
+/// Candidate rows of a table, with their parent rows.
+struct CandidateRows<'b> {
+    /// The number of the table.
+    table: u32,
     rows: Selection<'b>,
     over: ParentRows,
+}
+
+/// Rows of one layout variant before conditions are tested.
+struct Ready<'b> {
+    variant: Rc<LayoutVariant>,
+    candidates: CandidateRows<'b>,
 }
 
 /// The state of the search for the rows of one anchor.
@@ -414,10 +420,12 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             }
             (Expansion::Walk, Some(trie)) => walk(search, trie, &rows.rows())?,
             _ => search.ready.push(Ready {
-                number,
                 variant,
-                rows,
-                over: ParentRows::Nothing,
+                candidates: CandidateRows {
+                    table: number,
+                    rows,
+                    over: ParentRows::Nothing,
+                },
             }),
         }
         Ok(())
@@ -429,14 +437,8 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         search: &mut AnchorSearch<'_, 'p, 'b>,
         sink: &mut Sink<'_, 'b>,
     ) -> Result<(), Abort> {
-        for Ready {
-            number,
-            variant,
-            rows,
-            over,
-        } in std::mem::take(&mut search.ready)
-        {
-            self.emit_pieces(search, &variant, (number, rows, over), sink)?;
+        for ready in std::mem::take(&mut search.ready) {
+            self.emit_pieces(search, ready, sink)?;
         }
         for parents in std::mem::take(&mut search.childless) {
             self.emit_childless(search, parents, sink)?;
@@ -493,28 +495,34 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     fn emit_pieces(
         &self,
         search: &mut AnchorSearch<'_, 'p, 'b>,
-        variant: &LayoutVariant,
-        (number, rows, over): (u32, Selection<'b>, ParentRows),
+        ready: Ready<'b>,
         sink: &mut Sink<'_, 'b>,
     ) -> Result<(), Abort> {
-        let templates = variant
+        let candidates = ready.candidates;
+        let templates = ready
+            .variant
             .rows()
             .ok_or_else(|| broken("a layout variant has no rows"))?;
         // After a read of an absent part, the run only finds out which other parts it needs. The
         // first rows of a layout variant need the same parts as the others, except where conditions
         // differ.
         let probes = self.work.is_void() && !self.first_only;
-        if rows.len() <= BLOCK_ROWS && !probes {
-            return self.emit_templates(search, templates, (number, rows, over), sink);
+        if candidates.rows.len() <= BLOCK_ROWS && !probes {
+            return self.emit_templates(search, templates, candidates, sink);
         }
         let pieces = if probes {
-            rows.growing_pieces(BLOCK_ROWS)
+            candidates.rows.growing_pieces(BLOCK_ROWS)
         } else {
-            rows.pieces(BLOCK_ROWS)
+            candidates.rows.pieces(BLOCK_ROWS)
         };
         for rows in pieces {
             let before = absent_reads();
-            self.emit_templates(search, templates, (number, rows, over.clone()), sink)?;
+            let piece = CandidateRows {
+                table: candidates.table,
+                rows,
+                over: candidates.over.clone(),
+            };
+            self.emit_templates(search, templates, piece, sink)?;
             if absent_reads() != before && !self.first_only {
                 break;
             }
@@ -527,9 +535,14 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         &self,
         search: &mut AnchorSearch<'_, 'p, 'b>,
         templates: &[Cells],
-        (number, rows, over): (u32, Selection<'b>, ParentRows),
+        candidates: CandidateRows<'b>,
         sink: &mut Sink<'_, 'b>,
     ) -> Result<(), Abort> {
+        let CandidateRows {
+            table: number,
+            rows,
+            over,
+        } = candidates;
         // The last template takes the selection, which saves a copy in the common case of one.
         let Some((last, others)) = templates.split_last() else {
             return Ok(());
@@ -732,7 +745,7 @@ impl<'s, 'p, 'b> AnchorSearch<'s, 'p, 'b> {
                 .rows()
                 .is_some_and(|rows| rows.len() > MAX_UNCOUNTED_ROWS)
         });
-        let ready = ready.map(|ready| of(&ready.variant, ready.rows.len()));
+        let ready = ready.map(|ready| of(&ready.variant, ready.candidates.rows.len()));
         let children = self
             .steps
             .iter()
@@ -751,10 +764,12 @@ fn ready_children(children: TableVariants<'_>) -> impl Iterator<Item = Ready<'_>
         .variants
         .into_iter()
         .map(move |(variant, rows)| Ready {
-            number,
             variant,
-            rows,
-            over: ParentRows::Unused,
+            candidates: CandidateRows {
+                table: number,
+                rows,
+                over: ParentRows::Unused,
+            },
         })
 }
 

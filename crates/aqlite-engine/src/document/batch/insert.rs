@@ -1,7 +1,7 @@
 //! Insertion of packed documents into a batch: each fragment becomes a row of a table.
 
 use super::docs::{Doc, DocRow, DocState};
-use super::table::LayoutMapping;
+use super::table::{FragmentPlace, LayoutMapping};
 use super::{Batch, Fragment, Table, new_schema_id};
 use crate::document::layout::Layout;
 use crate::document::pack::{Packed, PackedFragment};
@@ -97,7 +97,7 @@ impl Batch {
         let number = mapping.table;
         let table = self.tables.get_mut((number - self.base) as usize);
         let texts = (0..fragment.leaves.len() as u32).map(|leaf| packed.leaf_text(fragment, leaf));
-        let at = (doc, place, parent);
+        let at = FragmentPlace { doc, place, parent };
         let row = table.and_then(|table| table.add(at, &mapping, texts, &groups, &mut self.words));
         let Some(row) = row else {
             self.broken = Some("a fragment does not fit the columns of its table");

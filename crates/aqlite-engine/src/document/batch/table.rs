@@ -70,6 +70,17 @@ pub(in crate::document) struct RepeatedGroup {
     pub rows: Vec<Fragment>,
 }
 
+/// The position of a fragment in its document.
+#[derive(Clone, Copy, Default)]
+pub(super) struct FragmentPlace {
+    /// The number of the document, or of the EHR; `u32::MAX` for a row that is hidden at once.
+    pub doc: u32,
+    /// The number of the fragment in document order, among all fragments of the batch.
+    pub place: u32,
+    /// The place of the parent row.
+    pub parent: u32,
+}
+
 /// The mapping of the items of a layout to the columns, groups and bitmaps of a table.
 #[derive(Debug)]
 pub(super) struct LayoutMapping {
@@ -244,7 +255,7 @@ impl Table {
     /// without a column would be lost.
     pub(super) fn add<'t>(
         &mut self,
-        (doc, place, parent_place): (u32, u32, u32),
+        at: FragmentPlace,
         mapping: &LayoutMapping,
         texts: impl ExactSizeIterator<Item = &'t str>,
         groups: &[Vec<Fragment>],
@@ -255,9 +266,9 @@ impl Table {
             return None;
         }
         let (row, structure) = (self.rows, self.structure.owned()?);
-        push(&mut structure.docs, doc);
-        push(&mut structure.places, place);
-        push(&mut structure.parent_places, parent_place);
+        push(&mut structure.docs, at.doc);
+        push(&mut structure.places, at.place);
+        push(&mut structure.parent_places, at.parent);
         // A row without a leaf pushes nothing to its column, because columns are dense.
         for (text, leaf) in texts.zip(&mapping.leaves) {
             let column = self.columns.get_mut(*leaf as usize);
@@ -283,7 +294,7 @@ impl Table {
                 .for_each(|presence| presence.set(row));
         }
         self.rows += 1;
-        if doc == u32::MAX {
+        if at.doc == u32::MAX {
             self.hide(row, true);
         }
         Some(row)
@@ -605,7 +616,7 @@ mod tests {
         let all = || (0..leaves as u32).collect::<Vec<_>>();
         let mut add = |mapping: super::LayoutMapping, texts: usize| {
             table.add(
-                (0, 0, 0),
+                super::FragmentPlace::default(),
                 &mapping,
                 vec!["1"; texts].into_iter(),
                 &[],

@@ -124,7 +124,11 @@ impl Batch {
             let ordinal = |document: u32| part.batch.docs.ordinal(document);
             let documents = part.batch.docs.len() as u32;
             let last = documents.checked_sub(1).and_then(ordinal);
-            (ordinal(0), last, documents)
+            PartRange {
+                first: ordinal(0),
+                last,
+                documents,
+            }
         });
         Some(Ranges {
             of_parts: ranges.collect(),
@@ -137,9 +141,19 @@ impl Batch {
 /// documents under the same numbers if their identities are equal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ranges {
-    /// For each batch the first and the last ordinal, and the number of documents.
-    of_parts: Vec<(Option<u64>, Option<u64>, u32)>,
+    of_parts: Vec<PartRange>,
     ehrs: usize,
+}
+
+/// The identity of the documents of one batch of a union.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct PartRange {
+    /// The ordinal of the first document; `None` if the batch has no documents.
+    first: Option<u64>,
+    /// The ordinal of the last document; `None` if the batch has no documents.
+    last: Option<u64>,
+    /// The number of documents.
+    documents: u32,
 }
 
 /// The numbers of EHRs in a union by their numbers in the repository, which are dense.

@@ -386,7 +386,7 @@ fn empty_group(query: &Query) -> Group {
     Group {
         cells,
         keys: query.order.iter().map(|_| SortKey::Null).collect(),
-        order: (0, 0, 0),
+        order: Order::default(),
         sums,
     }
 }

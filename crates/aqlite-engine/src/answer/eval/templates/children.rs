@@ -5,7 +5,7 @@ use super::super::anchor_scan::group_expansion;
 use super::super::block::{ParentCells, ParentRows};
 use super::super::expand::Start;
 use super::super::selection::Selection;
-use super::{Abort, AnchorSearch, ByTemplate, Sink, broken};
+use super::{Abort, AnchorSearch, ByTemplate, CandidateRows, Sink, broken};
 use crate::answer::plan::PathSet;
 use crate::answer::plan_cache::{GroupExpansion, LayoutVariant};
 use crate::answer::trie::Trie;
@@ -159,7 +159,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         }
         let parents = cells_of_parents(&std::mem::take(&mut search.parents))?;
         for ChildRows {
-            table: number,
+            table,
             variant,
             rows,
             of,
@@ -178,8 +178,12 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             let templates = variant
                 .rows()
                 .ok_or_else(|| broken("a layout variant of child rows has no rows"))?;
-            let rows = (number, Selection::Indices(rows), over);
-            self.emit_templates(search, templates, rows, sink)?;
+            let candidates = CandidateRows {
+                table,
+                rows: Selection::Indices(rows),
+                over,
+            };
+            self.emit_templates(search, templates, candidates, sink)?;
         }
         Ok(())
     }
