@@ -211,69 +211,43 @@ impl Builder {
     ///
     /// Returns `None` after reporting that the class is unknown or abstract.
     pub fn class_of(&mut self, declared: Cls, named: Option<&str>) -> Option<Cls> {
-        let Some(named) = named else {
-            if !declared.is_abstract() {
-                return Some(declared);
-            }
-            let what = if declared == Cls::ANY {
-                "the class is not known here".to_owned()
-            } else {
-                format!("`{declared}` is abstract")
-            };
-            let finding = Finding::error(
-                "RM0102",
-                self.here(),
-                format!("{what}: the object must name its class"),
-            )
-            .expected(declared.name());
-            self.report(finding);
-            return None;
-        };
         // The declared class needs no lookup in the class table.
-        if named == declared.name() && !declared.is_abstract() {
+        if named.is_none_or(|named| named == declared.name()) && !declared.is_abstract() {
             return Some(declared);
         }
-        let (base, parameter) = split_generic(named);
-        let Some(cls) = Cls::parse(base).filter(|c| !c.is_primitive() && *c != Cls::ANY) else {
-            let finding = Finding::error(
-                "RM0103",
-                self.here(),
-                format!("unknown class `{}`", shorten(named)),
-            )
-            .expected(declared.name());
-            self.report(finding);
-            return None;
+        let cls = match named {
+            Some(named) => concrete_class(split_generic(named).0, named),
+            None => Err(unnamed_class(declared)),
         };
-        if cls.is_abstract() {
-            let finding = Finding::error(
-                "RM0103",
-                self.here(),
-                format!("`{cls}` is abstract: no object can be of it"),
-            )
-            .expected(declared.name());
-            self.report(finding);
-            return None;
-        }
-        // The object is read nevertheless, so that findings below it are reported too.
-        if !cls.is_a(declared) {
-            let finding = Finding::error(
-                "RM0104",
-                self.here(),
-                "an object of this class cannot stand here",
-            )
-            .expected(declared.name())
-            .found(cls.name());
-            self.report(finding);
-        }
-        if parameter.is_some_and(|p| !fits_generic(cls, p)) {
-            let finding = Finding::error(
-                "RM0103",
-                self.here(),
-                format!("`{}` is not a class that `{cls}` can hold", shorten(named)),
-            );
-            self.report(finding);
-        }
+        let cls = match cls {
+            Ok(cls) => cls,
+            Err((code, message)) => {
+                let finding = Finding::error(code, self.here(), message).expected(declared.name());
+                self.report(finding);
+                return None;
+            }
+        };
+        self.check_class(declared, cls, named.unwrap_or_default());
         Some(cls)
+    }
+
+    /// Reports a class that cannot be at the current place. The object is read nevertheless, so
+    /// that findings below it are reported too.
+    fn check_class(&mut self, declared: Cls, cls: Cls, named: &str) {
+        if !cls.is_a(declared) {
+            let message = "an object of this class cannot stand here";
+            let finding = Finding::error("RM0104", self.here(), message)
+                .expected(declared.name())
+                .found(cls.name());
+            self.report(finding);
+        }
+        if split_generic(named)
+            .1
+            .is_some_and(|p| !fits_generic(cls, p))
+        {
+            let message = format!("`{}` is not a class that `{cls}` can hold", shorten(named));
+            self.report(Finding::error("RM0103", self.here(), message));
+        }
     }
 }
 
@@ -353,6 +327,34 @@ pub(super) fn described(primitive: Cls) -> &'static str {
         Cls::CHARACTER => "a character",
         _ => "a text",
     }
+}
+
+/// Finds the class with the name `base`, of which there can be objects. `named` is the complete
+/// name as sent.
+///
+/// # Errors
+/// The code and the message of the finding.
+fn concrete_class(base: &str, named: &str) -> Result<Cls, (&'static str, String)> {
+    match Cls::parse(base).filter(|c| !c.is_primitive() && *c != Cls::ANY) {
+        None => Err(("RM0103", format!("unknown class `{}`", shorten(named)))),
+        Some(cls) if cls.is_abstract() => Err((
+            "RM0103",
+            format!("`{cls}` is abstract: no object can be of it"),
+        )),
+        Some(cls) => Ok(cls),
+    }
+}
+
+/// Returns the code and the message of the finding about an object that names no class.
+fn unnamed_class(declared: Cls) -> (&'static str, String) {
+    let reason = match declared {
+        Cls::ANY => "the class is not known here".to_owned(),
+        _ => format!("`{declared}` is abstract"),
+    };
+    (
+        "RM0102",
+        format!("{reason}: the object must name its class"),
+    )
 }
 
 /// Splits `DV_INTERVAL<DV_DATE>` into `DV_INTERVAL` and `DV_DATE`.
