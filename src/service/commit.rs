@@ -50,6 +50,17 @@ pub(crate) struct Change {
     pub tags: Vec<TagList>,
 }
 
+/// The properties that all versions of a change set share.
+#[derive(Clone, Copy)]
+struct VersionOrigin<'a> {
+    ehr_id: &'a str,
+    contribution_uid: &'a str,
+    /// The time of the commit.
+    time: &'a str,
+    /// Whether the client sent a CONTRIBUTION, so that errors name the version.
+    is_contribution: bool,
+}
+
 /// Versions that are committed together.
 pub(crate) struct ChangeSet {
     /// Its EHR.
@@ -251,16 +262,16 @@ impl<R: Repository> Service<R> {
             .filter(|_| set.creates_ehr)
             .map(|status| self.new_ehr(&set.ehr_id, &time, status));
         let (object, outcome) = set.recorded(call, &contribution_uid);
-        let is_contribution = set.is_contribution;
         let (changes, ehr_id) = (set.changes, set.ehr_id);
         let mut size = StoredSize::new(call);
-        let (versions, trees) = self
-            .make_versions(
-                call,
-                (changes, is_contribution, &mut size),
-                (&ehr_id, &contribution_uid, &time),
-            )
-            .await?;
+        let origin = VersionOrigin {
+            ehr_id: &ehr_id,
+            contribution_uid: &contribution_uid,
+            time: &time,
+            is_contribution: set.is_contribution,
+        };
+        let made = self.make_versions(call, changes, origin, &mut size);
+        let (versions, trees) = made.await?;
         size.check(call, &contribution, &trees).await?;
         // Only a change set that can be committed is recorded by its commit.
         let is_recorded = cfg!(feature = "server") && self.config.log;
@@ -281,17 +292,19 @@ impl<R: Repository> Service<R> {
         Ok((commit, trees))
     }
 
-    /// Makes the versions of changes of an EHR, in their order, with their ORIGINAL_VERSIONs.
+    /// Makes the versions of changes of an EHR, in their order, with their ORIGINAL_VERSIONs. Adds
+    /// their sizes to `total`.
     async fn make_versions(
         &self,
         call: &Call<'_>,
-        (changes, is_contribution, total): (Vec<Change>, bool, &mut StoredSize),
-        (ehr_id, contribution_uid, time): (&str, &str, &str),
+        changes: Vec<Change>,
+        origin: VersionOrigin<'_>,
+        total: &mut StoredSize,
     ) -> Result<(Vec<Version>, Vec<Tree>), Failure> {
         let (mut versions, mut trees) = (Vec::new(), Vec::new());
         let mut unpaused = 0;
         for (index, change) in changes.into_iter().enumerate() {
-            let in_place = |failure| failure_of_change(is_contribution, index, failure);
+            let in_place = |failure| failure_of_change(origin.is_contribution, index, failure);
             unpaused += change.size() + VERSION;
             if unpaused > LARGE {
                 unpaused = 0;
@@ -302,12 +315,12 @@ impl<R: Repository> Service<R> {
             set_text_at(
                 &mut envelope,
                 &[Attr::CONTRIBUTION, Attr::ID, Attr::VALUE],
-                contribution_uid,
+                origin.contribution_uid,
             )?;
             // Packing a long document takes many milliseconds without a pause.
             let turn = call.turn(change.size()).await?;
             let (version, tree) = self
-                .version_of(ehr_id, contribution_uid, time, envelope, change)
+                .version_of(origin, envelope, change)
                 .map_err(in_place)?;
             // Other requests run between two documents of a contribution.
             drop(turn);
@@ -357,9 +370,7 @@ impl<R: Repository> Service<R> {
     /// same tree.
     fn version_of(
         &self,
-        ehr_id: &str,
-        contribution: &str,
-        time: &str,
+        origin: VersionOrigin<'_>,
         mut tree: Tree,
         change: Change,
     ) -> Result<(Version, Tree), Failure> {
@@ -382,26 +393,18 @@ impl<R: Repository> Service<R> {
             name_version(&mut tree, Attr::PRECEDING_VERSION_UID, preceding);
         }
         keep(&mut tree, extra.as_ref());
-        let (template_id, known) = match content {
-            Some(CheckedDocument {
-                template_id, known, ..
-            // The data of an imported version stay in its item.
-            }) if imported.is_some() => (template_id, Some(known)),
-            Some(CheckedDocument {
-                tree: mut data,
-                template_id,
-                known,
-            }) => {
-                // A document has the uid of its version, as RM 1.0.4 recommends.
-                name_version(&mut data, Attr::UID, &version_uid);
-                let root = root_of(&tree)?.id();
-                tree.put(root, Attr::DATA, root_of(&data)?);
-                (template_id, Some(known))
-            }
-            None => (None, None),
+        let (data, template_id, known) = match content {
+            Some(document) => (
+                Some(document.tree),
+                document.template_id,
+                Some(document.known),
+            ),
+            None => (None, None, None),
         };
-        if let Some(sent) = imported {
-            tree = wrapped(root_of(&tree)?, sent, preceding.is_some());
+        match imported {
+            // The data of an imported version stay in its item.
+            Some(sent) => tree = wrapped(root_of(&tree)?, sent, preceding.is_some()),
+            None => put_data(&mut tree, data, &version_uid)?,
         }
         let packed = match known {
             Some(known) => self.packed(&tree, &*known)?,
@@ -409,14 +412,14 @@ impl<R: Repository> Service<R> {
             None => self.packed(&tree, &NothingKnown)?,
         };
         let version = Version {
-            ehr_id: ehr_id.to_owned(),
+            ehr_id: origin.ehr_id.to_owned(),
             kind,
             object_id: uid.object_id,
             version_uid,
             number: uid.number,
             preceding,
-            contribution: contribution.to_owned(),
-            time_committed: time.to_owned(),
+            contribution: origin.contribution_uid.to_owned(),
+            time_committed: origin.time.to_owned(),
             lifecycle: audit.lifecycle.code.to_owned(),
             template_id,
             packed,
@@ -638,6 +641,18 @@ fn keep(tree: &mut Tree, sent: Option<&Tree>) {
             tree.put(root, attr, value);
         }
     }
+}
+
+/// Puts a document into its version. A document has the uid of its version, as RM 1.0.4 recommends.
+///
+/// # Errors
+/// An internal error if the document or the version has no root.
+fn put_data(tree: &mut Tree, data: Option<Tree>, version_uid: &str) -> Result<(), Failure> {
+    let Some(mut data) = data else { return Ok(()) };
+    name_version(&mut data, Attr::UID, version_uid);
+    let root = root_of(tree)?.id();
+    tree.put(root, Attr::DATA, root_of(&data)?);
+    Ok(())
 }
 
 /// Sets the text at a path of an envelope.

@@ -274,19 +274,7 @@ fn check_transfer_coding(request: &Request) -> Result<(), Failure> {
 pub(crate) fn find(request: &Request) -> Result<RouteTarget, Failure> {
     check_authority(request)?;
     check_transfer_coding(request)?;
-    if !METHODS.contains(&request.method.as_str()) {
-        let sent: String = request.method.chars().take(20).collect();
-        let meant = sent.to_ascii_uppercase();
-        let remedy = match METHODS.contains(&meant.as_str()) {
-            // The names of methods are case-sensitive (RFC 9110, section 9.1).
-            true => format!(": send `{meant}`"),
-            false => String::new(),
-        };
-        return Err(Failure::new(
-            501,
-            format!("the method `{sent}` is not implemented{remedy}"),
-        ));
-    }
+    check_method(&request.method)?;
     // The host drops the body of a response to HEAD.
     let method = match request.method.as_str() {
         "HEAD" => "GET",
@@ -298,44 +286,69 @@ pub(crate) fn find(request: &Request) -> Result<RouteTarget, Failure> {
     };
     // Some clients append a slash.
     let path = path.trim_end_matches('/');
-    let single = match path {
-        "/health" | "/status" | "/rest/status" => Some(RouteTarget::Health),
-        "/.well-known/smart-configuration" => Some(RouteTarget::Smart),
-        _ => None,
-    };
-    if let Some(target) = single {
-        return match method {
-            "GET" => Ok(target),
-            "OPTIONS" => Ok(RouteTarget::Options {
-                dialect: None,
-                allow: READ_ONLY.to_owned(),
-            }),
-            _ => Err(not_allowed(method, READ_ONLY)),
-        };
-    }
-    let whole_server = |dialect| {
-        Ok(RouteTarget::Options {
-            dialect,
-            allow: every_method(),
-        })
-    };
     match mount_of(path) {
         Some((dialect, rest)) => find_in_mount(dialect, method, rest),
+        None => find_outside_mounts(method, path),
+    }
+}
+
+/// Checks that a method is one that any resource has.
+///
+/// # Errors
+/// 501 for any other.
+fn check_method(method: &str) -> Result<(), Failure> {
+    if METHODS.contains(&method) {
+        return Ok(());
+    }
+    let sent: String = method.chars().take(20).collect();
+    let meant = sent.to_ascii_uppercase();
+    let remedy = match METHODS.contains(&meant.as_str()) {
+        // The names of methods are case-sensitive (RFC 9110, section 9.1).
+        true => format!(": send `{meant}`"),
+        false => String::new(),
+    };
+    Err(Failure::new(
+        501,
+        format!("the method `{sent}` is not implemented{remedy}"),
+    ))
+}
+
+/// Finds the resource of a path that is below no mount.
+fn find_outside_mounts(method: &str, path: &str) -> Result<RouteTarget, Failure> {
+    let read = match path {
+        "/health" | "/status" | "/rest/status" => Some(RouteTarget::Health),
+        "/.well-known/smart-configuration" => Some(RouteTarget::Smart),
         // The host has the OpenAPI document, and answers requests that read it.
-        None if path == OPENAPI && method == "OPTIONS" => Ok(RouteTarget::Options {
+        OPENAPI if method != "GET" => None,
+        _ => return find_server(method, path),
+    };
+    match (method, read) {
+        ("GET", Some(target)) => Ok(target),
+        ("OPTIONS", _) => Ok(RouteTarget::Options {
             dialect: None,
             allow: READ_ONLY.to_owned(),
         }),
-        None if path == OPENAPI && method != "GET" => Err(not_allowed(method, READ_ONLY)),
-        // The server as a whole (RFC 9110, section 9.3.7).
-        None if path == "*" && method == "OPTIONS" => whole_server(None),
-        None if path.is_empty() && method == "OPTIONS" => whole_server(Some(Dialect::V1)),
-        None => Err(Failure::not_found(format!(
-            "there is no such resource; the service answers below {} and {}",
-            Dialect::V1.mount(),
-            Dialect::Its.mount()
-        ))),
+        _ => Err(not_allowed(method, READ_ONLY)),
     }
+}
+
+/// Finds the server as a whole (RFC 9110, section 9.3.7).
+fn find_server(method: &str, path: &str) -> Result<RouteTarget, Failure> {
+    let dialect = match path {
+        "*" if method == "OPTIONS" => None,
+        "" if method == "OPTIONS" => Some(Dialect::V1),
+        _ => {
+            return Err(Failure::not_found(format!(
+                "there is no such resource; the service answers below {} and {}",
+                Dialect::V1.mount(),
+                Dialect::Its.mount()
+            )));
+        }
+    };
+    Ok(RouteTarget::Options {
+        dialect,
+        allow: every_method(),
+    })
 }
 
 /// Returns the mount of a path, and the path below it.
