@@ -123,8 +123,19 @@ impl LatestVersion {
     }
 }
 
-/// Splits a version uid into object id, creating system and number.
-pub(crate) fn split_uid(uid: &str) -> Option<(&str, &str, u32)> {
+/// The parts of a version uid.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct UidParts<'u> {
+    /// The id of the object.
+    pub object: &'u str,
+    /// The creating system.
+    pub system: &'u str,
+    /// The number of the version.
+    pub number: u32,
+}
+
+/// Splits a version uid into its parts; `None` if it is no canonical version uid.
+pub(crate) fn split_uid(uid: &str) -> Option<UidParts<'_>> {
     let mut parts = uid.split("::");
     let (object, system, number) = (parts.next()?, parts.next()?, parts.next()?);
     let canonical = !object.is_empty()
@@ -132,7 +143,11 @@ pub(crate) fn split_uid(uid: &str) -> Option<(&str, &str, u32)> {
         && !number.starts_with('0')
         && number.bytes().all(|b| b.is_ascii_digit());
     (canonical && parts.next().is_none()).then_some(())?;
-    Some((object, system, number.parse().ok()?))
+    Some(UidParts {
+        object,
+        system,
+        number: number.parse().ok()?,
+    })
 }
 
 /// Joins the parts that [`split_uid`] returns.
@@ -156,11 +171,11 @@ pub(crate) fn check_form(commit: &Commit) -> Result<(), StoreError> {
         (&version.ehr_id, &version.contribution) == (&commit.ehr_id, &commit.contribution_uid)
             // Parties, and only they, belong to no EHR.
             && commit.ehr_id.is_empty() == (version.kind == ObjectKind::Party)
-            && own.is_some_and(|(object, _, number)| {
-                object == version.object_id && number == version.number
+            && own.is_some_and(|own| {
+                own.object == version.object_id && own.number == version.number
             })
-            && before.is_none_or(|p| {
-                p.is_some_and(|(o, _, n)| o == version.object_id && n < version.number)
+            && before.is_none_or(|before| {
+                before.is_some_and(|p| p.object == version.object_id && p.number < version.number)
             })
     };
     if foreign_ehr
@@ -312,7 +327,12 @@ mod tests {
 
     #[test]
     fn version_uids_split_into_three_parts() {
-        assert_eq!(split_uid("a::b.c::12"), Some(("a", "b.c", 12)));
+        let parts = UidParts {
+            object: "a",
+            system: "b.c",
+            number: 12,
+        };
+        assert_eq!(split_uid("a::b.c::12"), Some(parts));
         for wrong in [
             "a::b",
             "a::b::0",

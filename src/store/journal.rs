@@ -316,8 +316,7 @@ impl Journal {
                 .optional()?
                 .unwrap_or_else(|| commit.time_committed.clone()),
         );
-        let (object_id, _, number) =
-            split_uid(&version_uid).ok_or_else(|| broken("the uid of a version is none"))?;
+        let uid = split_uid(&version_uid).ok_or_else(|| broken("the uid of a version is none"))?;
         let layout_of = |number: u64| self.numbered.get(usize::try_from(number).ok()?).cloned();
         let packed = Packed::from_text(
             &fields.text()?,
@@ -327,8 +326,8 @@ impl Journal {
         Ok(Version {
             ehr_id: commit.ehr_id.clone(),
             kind,
-            object_id: object_id.to_owned(),
-            number,
+            object_id: uid.object.to_owned(),
+            number: uid.number,
             preceding,
             contribution: commit.contribution_uid.clone(),
             time_committed,

@@ -108,16 +108,16 @@ impl State {
     /// Returns whether a version is the latest of its object, which this EHR owns. Rows in memory
     /// are never altered, so no row is compared.
     fn is_latest(&self, ehr_id: &str, known: &Predecessor) -> Result<bool, StoreError> {
-        let Some((object, ..)) = commit_rules::split_uid(&known.version_uid) else {
+        let Some(uid) = commit_rules::split_uid(&known.version_uid) else {
             return Ok(false);
         };
-        let Some(head) = self.head(object)? else {
+        let Some(head) = self.head(uid.object)? else {
             return Ok(false);
         };
         let newest_of_kind = || {
             let of_kind = |doc: &Doc| doc.row.kind == head.kind;
             let newest = self.documents(ehr_id).filter(of_kind).last();
-            newest.is_some_and(|doc| self.batch.object_id(doc.document) == object)
+            newest.is_some_and(|doc| self.batch.object_id(doc.document) == uid.object)
         };
         Ok(head.version_uid == known.version_uid
             && head.ehr_id == ehr_id

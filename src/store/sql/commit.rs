@@ -1,7 +1,7 @@
 //! Commits: a change set is one batch, and constraints of the database guard it.
 
 use super::SqlRepository;
-use super::catalog::{EncodedDocument, ProfileBuilder};
+use super::catalog::{EncodedDocument, LayoutCatalog, ProfileBuilder};
 use super::chunked::ChunkedText;
 use super::read::{EHR, known_texts};
 use super::rows::{Cell, CollectedRows, Insert, InsertedRows, RowCells, RowForm, RowText};
@@ -221,6 +221,22 @@ impl<S: Sql> SqlRepository<S> {
         }
     }
 
+    /// Returns the ids of the profiles of versions, in order. `layouts` are the layouts of each.
+    async fn profiles_of<'v>(
+        &self,
+        versions: impl Iterator<Item = &'v Version>,
+        layouts: &[Vec<Arc<Layout>>],
+    ) -> Result<Vec<u64>, StoreError> {
+        let mut profiler = ProfileBuilder::default();
+        let positions: Vec<usize> = versions
+            .zip(layouts)
+            .map(|(version, layouts)| profiler.add(version.kind, layouts))
+            .collect();
+        let ids = self.intern_profiles(profiler.profiles()).await?;
+        let profiles = positions.iter().map(|at| ids.get(*at).copied());
+        profiles.collect::<Option<_>>().ok_or_else(unexpected)
+    }
+
     /// Returns the statements of change sets, in order, and the stored columns of each version of a
     /// single one.
     async fn statements(
@@ -228,44 +244,31 @@ impl<S: Sql> SqlRepository<S> {
         commits: &[Commit],
     ) -> Result<(Vec<Statement>, Vec<Option<StoredColumns>>), StoreError> {
         commits.iter().try_for_each(commit_rules::check_form)?;
-        let contributions: Vec<Option<Packed>> = commits
+        let contributions: Vec<PackedContribution> = commits
             .iter()
-            .map(|c| self.catalog.pack_contribution(&c.contribution))
-            .collect();
-        let layouts_of_contributions: Vec<Vec<Arc<Layout>>> = contributions
-            .iter()
-            .map(|c| c.as_ref().map(Packed::layouts).unwrap_or_default())
+            .map(|commit| PackedContribution::of(&self.catalog, commit))
             .collect();
         let versions = || commits.iter().flat_map(|c| &c.versions);
         let layouts: Vec<Vec<Arc<Layout>>> = versions().map(|v| v.packed.layouts()).collect();
+        let of_contributions = contributions.iter().flat_map(|c| &c.layouts);
         let interned = self
-            .intern_layouts(layouts.iter().chain(&layouts_of_contributions).flatten())
+            .intern_layouts(layouts.iter().flatten().chain(of_contributions))
             .await?;
-        let mut profiler = ProfileBuilder::default();
-        let positions: Vec<usize> = versions()
-            .zip(&layouts)
-            .map(|(v, layouts)| profiler.add(v.kind, layouts))
-            .collect();
-        let ids = self.intern_profiles(profiler.profiles()).await?;
-        let profiles = positions.iter().map(|at| ids.get(*at).copied());
-        let profiles: Option<Vec<u64>> = profiles.collect();
-        let mut of_version = layouts.iter().zip(profiles.ok_or_else(unexpected)?);
+        let profiles = self.profiles_of(versions(), &layouts).await?;
+        let mut of_version = layouts.iter().zip(profiles);
         let mut statements = CommitStatements::new(match S::REPEATS {
             true => RowForm::Repeated,
             false => RowForm::List,
         });
         statements.keeps_columns = commits.len() == 1;
         let mut columns = Vec::new();
-        for (commit, (contribution, layouts)) in commits
-            .iter()
-            .zip(contributions.into_iter().zip(&layouts_of_contributions))
-        {
+        for (commit, contribution) in commits.iter().zip(contributions) {
             // EHR, contribution, versions, flags: each row refers to those before it, and the
             // versions are written under the flags that held before.
             statements.create_ehr(commit);
             let (owner, known) = (commit.ehr_id.as_str(), [commit.contribution_uid.as_str()]);
-            let contribution = match contribution {
-                Some(packed) => interned.pack(&packed, layouts, owner, &known)?,
+            let contribution = match contribution.packed {
+                Some(packed) => interned.pack(&packed, &contribution.layouts, owner, &known)?,
                 None => EncodedDocument::plain(&commit.contribution, owner, &known),
             };
             statements.contribute(commit, contribution)?;
@@ -440,6 +443,21 @@ pub(super) struct PreparedBatch {
     columns: Vec<Option<StoredColumns>>,
 }
 
+/// A contribution before its layouts have ids.
+struct PackedContribution {
+    /// `None` if the contribution is stored as plain text.
+    packed: Option<Packed>,
+    layouts: Vec<Arc<Layout>>,
+}
+
+impl PackedContribution {
+    fn of(catalog: &LayoutCatalog, commit: &Commit) -> PackedContribution {
+        let packed = catalog.pack_contribution(&commit.contribution);
+        let layouts = packed.as_ref().map(Packed::layouts).unwrap_or_default();
+        PackedContribution { packed, layouts }
+    }
+}
+
 /// The statements of change sets. Rows of one table share a statement until another statement
 /// between them could read or change them.
 struct CommitStatements<'c> {
@@ -507,14 +525,18 @@ impl PendingVersions {
             if let Some(followed) = self.rows.get_mut(last) {
                 followed.successor = Some(position - last);
             }
-        } else if let Some((object, system, number)) = version
+        } else if let Some(followed) = version
             .preceding
             .as_deref()
             .and_then(commit_rules::split_uid)
         {
-            let number = u64::from(number);
+            let number = u64::from(followed.number);
             follows_stored = Some(number);
-            let cells = [object.into(), number.into(), system.into()];
+            let cells = [
+                followed.object.into(),
+                number.into(),
+                followed.system.into(),
+            ];
             let position = Cell::Number(position as u64);
             self.superseded.push(RowText::of(&cells).with(&[position]));
         }
@@ -654,6 +676,17 @@ impl<'c> CommitStatements<'c> {
         Some(json_list(&states))
     }
 
+    /// Replaces the tags of a version and of its object, behind its row.
+    fn add_tags(&mut self, commit: &Commit, version: &Version) {
+        if version.tags.is_empty() {
+            return;
+        }
+        self.flush();
+        let lists = version.tags.iter();
+        self.batch
+            .extend(lists.flat_map(|list| replace(&commit.ehr_id, list)));
+    }
+
     /// Adds the row of a version, with its chunks and tags. Returns its stored columns if they are
     /// kept.
     fn add_version(
@@ -667,8 +700,7 @@ impl<'c> CommitStatements<'c> {
             self.flush();
         }
         self.owners.insert(&commit.ehr_id);
-        let (_, system, number) =
-            commit_rules::split_uid(&version.version_uid).ok_or_else(unexpected)?;
+        let uid = commit_rules::split_uid(&version.version_uid).ok_or_else(unexpected)?;
         let document = ChunkedText::split(encoded.text);
         let kept = match version.is_deletion() {
             true => KeptProperties::default(),
@@ -681,8 +713,8 @@ impl<'c> CommitStatements<'c> {
             Cell::from(&version.object_id),
             version.preceding.as_ref().into(),
             version.kind.number().into(),
-            u64::from(number).into(),
-            system.into(),
+            u64::from(uid.number).into(),
+            uid.system.into(),
             Cell::from(&commit.contribution_uid),
             Cell::from(&version.time_committed),
             Cell::from(&version.lifecycle),
@@ -696,15 +728,7 @@ impl<'c> CommitStatements<'c> {
             kept.is_persistent.map(u64::from).into(),
         ];
         self.versions.push(version, RowCells::of(self.form, &cells));
-        if !version.tags.is_empty() {
-            self.flush();
-            self.batch.extend(
-                version
-                    .tags
-                    .iter()
-                    .flat_map(|list| replace(&commit.ehr_id, list)),
-            );
-        }
+        self.add_tags(commit, version);
         let layouts = encoded.layouts.unwrap_or_default();
         let (checksum, chunks) = (&encoded.checksum, document.chunk_count());
         let columns = || StoredColumns::of(&layouts, checksum, &document.first, chunks);
@@ -718,12 +742,11 @@ fn predecessor_cells(known: Option<&Predecessor>) -> Result<[Cell<'_>; 5], Store
     let Some(known) = known else {
         return Ok([Cell::Null; 5]);
     };
-    let (object, system, number) =
-        commit_rules::split_uid(&known.version_uid).ok_or_else(unexpected)?;
+    let uid = commit_rules::split_uid(&known.version_uid).ok_or_else(unexpected)?;
     Ok([
-        object.into(),
-        u64::from(number).into(),
-        system.into(),
+        uid.object.into(),
+        u64::from(uid.number).into(),
+        uid.system.into(),
         known.row.as_deref().into(),
         known.is_newest_of_kind.into(),
     ])

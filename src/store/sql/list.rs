@@ -275,8 +275,8 @@ fn found_of(rows: &[Row]) -> Result<u64, StoreError> {
 fn uids_of(document: &str) -> Result<Vec<(String, u64)>, StoreError> {
     let tree = json::read(document, Cls::CONTRIBUTION).map_err(|_| unexpected())?;
     let uid = |reference: NodeRef<'_>| {
-        let (object, _, number) = split_uid(reference.text_along(&[Attr::ID, Attr::VALUE])?)?;
-        Some((object.to_owned(), u64::from(number)))
+        let uid = split_uid(reference.text_along(&[Attr::ID, Attr::VALUE])?)?;
+        Some((uid.object.to_owned(), u64::from(uid.number)))
     };
     let root = tree.root().ok_or_else(unexpected)?;
     Ok(root.values(Attr::VERSIONS).filter_map(uid).collect())

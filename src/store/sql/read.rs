@@ -99,7 +99,7 @@ pub(super) fn known_texts<'a>(version_uid: &'a str, time_committed: &'a str) -> 
     [
         version_uid,
         time_committed,
-        split_uid(version_uid).map_or("", |(_, system, _)| system),
+        split_uid(version_uid).map_or("", |uid| uid.system),
     ]
 }
 
@@ -174,8 +174,8 @@ impl<S: Sql> SqlRepository<S> {
             VersionSelector::Latest => query(LATEST),
             VersionSelector::At(time) => query(AT).bind(time),
             VersionSelector::Uid(uid) => match split_uid(uid) {
-                Some((object, system, number)) if object == object_id => {
-                    query(BY_UID).bind(u64::from(number)).bind(system)
+                Some(uid) if uid.object == object_id => {
+                    query(BY_UID).bind(u64::from(uid.number)).bind(uid.system)
                 }
                 _ => return Ok(None),
             },
