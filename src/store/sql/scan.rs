@@ -11,23 +11,23 @@ mod rows;
 mod state;
 
 use super::SqlRepository;
-use super::catalog::MatchingProfiles;
+use super::catalog::{LoadedLayouts, MatchingProfiles};
 use super::checksum::StoredDocument;
 use super::read::known_texts;
-use super::segments::{KnownChanges, NamedEhrs, SegmentScan, Segments, is_joined};
-use super::value::{Fields, Row, Sql, Statement, json_list, unexpected};
+use super::segments::{KnownChanges, NamedEhrs, SegmentScan, Segments, Source, is_joined};
+use super::value::{Answers, Fields, Row, Sql, Statement, json_list, unexpected};
 use crate::document::Batch;
 use crate::store::repository::{Sink, StoreError};
 use crate::store::scan::{Scan, Snapshot};
 use crate::store::sink::{ScanReads, send};
 use ahead::{Ahead, PageAhead};
-pub(super) use gather::GatheredBatch;
+pub(super) use gather::{GatherBounds, GatheredBatch};
 use page::{
     BY_EHR, BY_PROFILE, LISTED, NEW_OF_EHRS, OF_EHR, OF_EHRS, PAGE_ROWS, PageBounds, PageSize, page,
 };
 use rows::{DocumentRow, ScanPage, ScanRow};
+use state::{EhrState, NTH_OF_EHR, newest_of_ehr, removed, state_of, state_of_ehr};
 pub(super) use state::{NEWEST, newest_of};
-use state::{NTH_OF_EHR, newest_of_ehr, removed, state_of, state_of_ehr};
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
@@ -47,6 +47,28 @@ struct BatchBuilder {
     numbers: HashMap<u64, u32>,
 }
 
+impl BatchBuilder {
+    /// Returns an estimate of the bytes of memory of the batch and of rows while they are added.
+    fn bytes_with(&self, rows: &[ScanRow]) -> usize {
+        let read: u64 = rows.iter().map(|row| row.size).sum();
+        let bytes = MEMORY_PER_BYTE.saturating_mul(read);
+        let held = (self.batch.bytes() as u64).saturating_add(bytes);
+        usize::try_from(held).unwrap_or(usize::MAX)
+    }
+}
+
+/// The reads of segments in the first batch of a scan.
+struct SegmentReads<'s> {
+    segments: Rc<Segments>,
+    source: Source,
+    /// The changes to which the rows of the batch add later ones.
+    known: KnownChanges,
+    /// The EHRs that the scan names.
+    named: Option<NamedEhrs<'s>>,
+    /// The first page of rows behind the segments.
+    ahead: Option<Ahead<'s>>,
+}
+
 impl<S: Sql> SqlRepository<S> {
     pub(super) async fn send(&self, scan: &Scan, sink: Sink<'_>) -> Result<Snapshot, StoreError> {
         match scan.ehr() {
@@ -63,103 +85,95 @@ impl<S: Sql> SqlRepository<S> {
         ehr_id: &str,
         sink: Sink<'_>,
     ) -> Result<Snapshot, StoreError> {
-        let (mut state, mut newest) = (None, NO_BOUND);
+        let mut known = None;
         if let Some(requested) = scan.snapshot {
-            let (read, bound) = self.state_of_snapshot(scan, ehr_id, requested).await?;
+            let requested = self.state_of_snapshot(scan, ehr_id, requested).await?;
             // The snapshot was taken before the EHR existed.
-            if read.version == 0 {
-                return Ok(read);
+            if requested.state.version == 0 {
+                return Ok(requested.state);
             }
-            (state, newest) = (Some(read), bound);
+            known = Some(requested);
         }
-        let mut page_bounds = PageBounds {
-            after: 0,
-            until: NO_BOUND,
-            open: (0, 0),
-        };
+        let mut page_bounds = PageBounds::between(0, NO_BOUND);
         let mut builder = BatchBuilder::default();
         loop {
-            // Again for each page: the page before may have brought new profiles.
-            let matching = self.catalog.matching(scan);
-            let bounds = (newest, &PageSize::ALL);
-            let page = page(OF_EHR, scan, &matching, &page_bounds, bounds, Some(ehr_id));
-            let mut batch = vec![self.catalog.read_new_profiles()];
-            if state.is_none() {
-                batch.push(newest_of_ehr(ehr_id));
-            }
-            batch.push(page);
-            let mut answers = self.batch(batch).await?;
-            self.catalog.add_new_profiles(answers.next()?)?;
-            let read = if let Some(state) = state {
-                state
-            } else {
-                let (read, bound) = state_of_ehr(scan, answers.next()?)?;
-                newest = bound;
-                read
-            };
-            state = Some(read);
-            let page = ScanPage::of(answers.next()?, PAGE_ROWS)?;
-            page.check(&page_bounds, false)?;
+            let read = self.read_page_of_ehr(scan, ehr_id, &page_bounds, known);
+            let (of_ehr, page) = read.await?;
+            known = Some(of_ehr);
             let (is_cut, open) = (page.is_cut, page_bounds.open.0);
             if let Some((ehr, version)) = page.end() {
                 page_bounds.after = version;
                 page_bounds.open = (ehr, version);
             }
             if !self.take(&mut builder, page, scan, open, sink).await? || !is_cut {
-                return Ok(read);
+                return Ok(of_ehr.state);
             }
             sink.pause().await;
         }
     }
 
-    /// Returns the state of one EHR in a snapshot, and the newest version in it.
+    /// Reads a page of one EHR, and its state if that is not known.
+    async fn read_page_of_ehr(
+        &self,
+        scan: &Scan,
+        ehr_id: &str,
+        page_bounds: &PageBounds,
+        known: Option<EhrState>,
+    ) -> Result<(EhrState, ScanPage), StoreError> {
+        // Again for each page: the page before may have brought new profiles.
+        let matching = self.catalog.matching(scan);
+        let newest = known.map_or(NO_BOUND, |known| known.newest);
+        let bounds = (newest, &PageSize::ALL);
+        let page = page(OF_EHR, scan, &matching, page_bounds, bounds, Some(ehr_id));
+        let mut batch = vec![self.catalog.read_new_profiles()];
+        if known.is_none() {
+            batch.push(newest_of_ehr(ehr_id));
+        }
+        batch.push(page);
+        let mut answers = self.batch(batch).await?;
+        self.catalog.add_new_profiles(answers.next()?)?;
+        let of_ehr = match known {
+            Some(known) => known,
+            None => state_of_ehr(scan, answers.next()?)?,
+        };
+        let page = ScanPage::of(answers.next()?, PAGE_ROWS)?;
+        page.check(page_bounds, false)?;
+        Ok((of_ehr, page))
+    }
+
+    /// Returns the state of one EHR in a snapshot.
     async fn state_of_snapshot(
         &self,
         scan: &Scan,
         ehr_id: &str,
         requested: Snapshot,
-    ) -> Result<(Snapshot, u64), StoreError> {
+    ) -> Result<EhrState, StoreError> {
         let nth = Statement::new(NTH_OF_EHR)
             .bind(ehr_id)
             .bind(requested.version);
         let mut answers = self.batch(vec![newest_of_ehr(ehr_id), nth]).await?;
-        let (read, _) = state_of_ehr(scan, answers.next()?)?;
-        if read.version == 0 {
-            return Ok((read, NO_BOUND));
+        let EhrState { state, .. } = state_of_ehr(scan, answers.next()?)?;
+        if state.version == 0 {
+            let newest = NO_BOUND;
+            return Ok(EhrState { state, newest });
         }
         let mut fields = Fields::of_only(answers.next()?)?;
-        let (bound, is_withdrawn) = (fields.number()?, fields.flag()?);
+        let (newest, is_withdrawn) = (fields.number()?, fields.flag()?);
         if is_withdrawn && !scan.unqueryable {
             return Err(StoreError::SnapshotGone);
         }
-        Ok((read, bound))
+        Ok(EhrState { state, newest })
     }
 
     /// Scans the EHRs that the scan names, or else all EHRs. Reads segments where they serve the
     /// scan, and rows otherwise.
     async fn send_many(&self, scan: &Scan, sink: Sink<'_>) -> Result<Snapshot, StoreError> {
-        let segments = self.segments_for(scan, sink);
-        let named = segments.as_ref().and_then(|_| NamedEhrs::of(scan));
         let mut batch = vec![
             self.catalog.read_new_profiles(),
             Statement::new(NEWEST),
             removed(scan),
         ];
-        let mut known = KnownChanges::default();
-        if let Some((segments, source)) = &segments {
-            let statements;
-            (statements, known) = segments.statements(*source);
-            batch.extend(statements);
-            let past = scan
-                .snapshot
-                .map(|requested| segments.past_statements(requested));
-            batch.extend(past.into_iter().flatten());
-        }
-        batch.extend(named.as_ref().map(NamedEhrs::statement));
-        let paged = segments.as_ref().filter(|_| !is_joined(scan));
-        let reach = paged.and_then(|(s, source)| s.reach(*source));
-        let mut ahead = reach.and_then(|after| Ahead::of(scan, self.catalog.matching(scan), after));
-        batch.extend(ahead.as_ref().map(Ahead::statement));
+        let reads = self.segment_reads(scan, &mut batch, sink);
         let mut answers = self.batch(batch).await?;
         self.catalog.add_new_profiles(answers.next()?)?;
         let newest = newest_of(answers.next()?)?;
@@ -169,29 +183,79 @@ impl<S: Sql> SqlRepository<S> {
             return Ok(state);
         }
         let mut rows = RowScan::of(scan, matching, state);
-        let mut held = None;
-        if let Some((segments, source)) = segments {
-            let of_segments = [answers.next()?, answers.next()?, answers.next()?];
-            let opened = self.open_segments(&segments, source, newest, (of_segments, known));
-            let mut opened = opened.await?;
-            if scan.snapshot.is_some() {
-                let changes = [answers.next()?, answers.next()?];
-                if state != newest {
-                    segments.in_past(&mut opened, (scan, state), changes)?;
-                }
-            }
-            let opened = match named {
-                None => Some(opened),
-                Some(named) => restricted(opened, named, answers.next()?, &mut rows, sink)?,
-            };
-            if let Some(ahead) = &mut ahead {
-                ahead.read(answers.next()?)?;
-            }
-            held = opened.map(|opened| (segments, opened));
+        let (mut held, mut ahead) = (None, None);
+        if let Some(reads) = reads {
+            let opening = self.open_first(reads, answers, newest, &mut rows, sink);
+            (held, ahead) = opening.await?;
         }
         self.send_opened(held, &mut rows, ahead, sink).await?;
         sink.observe(&rows.reads);
         Ok(state)
+    }
+
+    /// Adds the statements that read the segments of a scan to its first batch; `None` if no
+    /// segments serve the scan.
+    fn segment_reads<'s>(
+        &self,
+        scan: &'s Scan,
+        batch: &mut Vec<Statement>,
+        sink: Sink<'_>,
+    ) -> Option<SegmentReads<'s>> {
+        let (segments, source) = self.segments_for(scan, sink)?;
+        let (statements, known) = segments.statements(source);
+        batch.extend(statements);
+        let past = scan
+            .snapshot
+            .map(|requested| segments.past_statements(requested));
+        batch.extend(past.into_iter().flatten());
+        let named = NamedEhrs::of(scan);
+        batch.extend(named.as_ref().map(NamedEhrs::statement));
+        let reach = segments.reach(source).filter(|_| !is_joined(scan));
+        let ahead = reach.and_then(|after| Ahead::of(scan, self.catalog.matching(scan), after));
+        batch.extend(ahead.as_ref().map(Ahead::statement));
+        Some(SegmentReads {
+            segments,
+            source,
+            known,
+            named,
+            ahead,
+        })
+    }
+
+    /// Opens the segments of a scan by the answers to its first batch. Returns no segments if rows
+    /// are read instead. Returns the page that was read ahead, too.
+    async fn open_first<'s>(
+        &self,
+        reads: SegmentReads<'s>,
+        mut answers: Answers,
+        newest: Snapshot,
+        rows: &mut RowScan<'_>,
+        sink: Sink<'_>,
+    ) -> Result<(Option<(Rc<Segments>, SegmentScan)>, Option<Ahead<'s>>), StoreError> {
+        let SegmentReads {
+            segments,
+            source,
+            known,
+            named,
+            mut ahead,
+        } = reads;
+        let of_segments = [answers.next()?, answers.next()?, answers.next()?];
+        let opened = self.open_segments(&segments, source, newest, (of_segments, known));
+        let mut opened = opened.await?;
+        if rows.scan.snapshot.is_some() {
+            let changes = [answers.next()?, answers.next()?];
+            if rows.state != newest {
+                segments.in_past(&mut opened, (rows.scan, rows.state), changes)?;
+            }
+        }
+        let opened = match named {
+            None => Some(opened),
+            Some(named) => restricted(opened, named, answers.next()?, rows, sink)?,
+        };
+        if let Some(ahead) = &mut ahead {
+            ahead.read(answers.next()?)?;
+        }
+        Ok((opened.map(|opened| (segments, opened)), ahead))
     }
 
     /// Sends segments, if there are any, and the rows behind them.
@@ -398,10 +462,7 @@ impl<S: Sql> SqlRepository<S> {
         if rows.is_empty() {
             return Ok(true);
         }
-        let read: u64 = rows.iter().map(|row| row.size).sum();
-        let held =
-            (builder.batch.bytes() as u64).saturating_add(MEMORY_PER_BYTE.saturating_mul(read));
-        if !sink.admit(usize::try_from(held).unwrap_or(usize::MAX)) {
+        if !sink.admit(builder.bytes_with(&rows)) {
             return Ok(false);
         }
         let docs = || rows.iter().filter_map(|row| row.doc.as_ref());
@@ -418,22 +479,14 @@ impl<S: Sql> SqlRepository<S> {
             }
             let BatchBuilder { batch, numbers } = &mut *builder;
             let number = *numbers.entry(ehr).or_insert_with(|| batch.add_ehr(row));
-            let Some(doc) = doc else { continue };
-            let uid = doc.uid();
-            let mut text = doc.text;
+            let Some(mut doc) = doc else { continue };
             if doc.chunks > 0 {
                 // If chunks are missing, the checksum of the document does not match.
-                text.push_str(&rest.remove(&format!("v/{uid}")).unwrap_or_default());
+                let chunks = rest.remove(&format!("v/{}", doc.uid()));
+                doc.text.push_str(&chunks.unwrap_or_default());
             }
-            unpacked += text.len() as u64;
-            let owner = batch.ehr_id(number);
-            let stored = StoredDocument {
-                owner: owner.ok_or_else(unexpected)?,
-                known: &known_texts(&uid, &doc.time_committed),
-                text: &text,
-            };
-            let packed = layouts.unpack(stored, &doc.layouts, Some(&doc.checksum))?;
-            batch.add(number, doc.row, &packed);
+            unpacked += doc.text.len() as u64;
+            add_document(batch, number, doc, &layouts)?;
             if unpacked >= PAUSE_BYTES {
                 unpacked = 0;
                 sink.pause().await;
@@ -441,6 +494,24 @@ impl<S: Sql> SqlRepository<S> {
         }
         Ok(true)
     }
+}
+
+/// Unpacks a document and adds it to the batch that has its EHR under a number.
+fn add_document(
+    batch: &mut Batch,
+    ehr: u32,
+    doc: DocumentRow,
+    layouts: &LoadedLayouts,
+) -> Result<(), StoreError> {
+    let uid = doc.uid();
+    let stored = StoredDocument {
+        owner: batch.ehr_id(ehr).ok_or_else(unexpected)?,
+        known: &known_texts(&uid, &doc.time_committed),
+        text: &doc.text,
+    };
+    let packed = layouts.unpack(stored, &doc.layouts, Some(&doc.checksum))?;
+    batch.add(ehr, doc.row, &packed);
+    Ok(())
 }
 
 /// Restricts segments to the EHRs that a scan names, and its rows to those in no segment. `None` if

@@ -7,6 +7,7 @@
 mod cache;
 mod compaction;
 mod joined;
+mod load;
 mod named;
 mod nightly;
 mod past;
@@ -24,7 +25,7 @@ use futures_util::stream::{self, StreamExt};
 pub(super) use joined::is_joined;
 pub(super) use named::NamedEhrs;
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::rc::Rc;
 
@@ -78,7 +79,7 @@ pub struct Segments {
     versions: RefCell<Cache>,
     ehrs: RefCell<Cache>,
     is_due: Cell<bool>,
-    /// The number of failed reads of each blob.
+    /// The number of failed reads of each segment, by its id.
     misses: RefCell<BTreeMap<String, u32>>,
     /// Versions that were written since the last compaction.
     written: Cell<u64>,
@@ -234,23 +235,6 @@ impl SegmentScan {
         newest.saturating_sub(self.segments.iter().map(length).sum())
     }
 
-    /// Returns the wanted parts, by the index of their segment and the number of the value that
-    /// holds them.
-    fn wanted(&self) -> BTreeMap<(usize, u32), Vec<u32>> {
-        let mut files: BTreeMap<(usize, u32), Vec<u32>> = BTreeMap::new();
-        for (number, Opened { cached, batch, .. }) in self.segments.iter().enumerate() {
-            for part in batch.wanted() {
-                let value = cached
-                    .segment
-                    .place(part)
-                    // No value has this number, so that loading the part fails and rows are read.
-                    .map_or(u32::MAX, |place| place.value);
-                files.entry((number, value)).or_default().push(part);
-            }
-        }
-        files
-    }
-
     /// Adds the counts of segments and bytes that were read.
     pub fn count(&self, reads: &mut ScanReads) {
         let read = self.segments.len();
@@ -263,20 +247,6 @@ impl SegmentScan {
     fn loaded_bytes(&self) -> usize {
         let bytes = |opened: &Opened| opened.batch.late_bytes();
         self.segments.iter().map(bytes).sum()
-    }
-
-    /// Returns the bytes of memory that parts need when they are loaded.
-    fn bytes_of(&self, files: &BTreeMap<(usize, u32), Vec<u32>>) -> usize {
-        let memory = |number: usize, part: u32| {
-            let place = self.segments.get(number)?.cached.segment.place(part)?;
-            Some(place.memory as usize)
-        };
-        let parts = files
-            .iter()
-            .flat_map(|((number, _), parts)| parts.iter().map(move |part| (*number, *part)));
-        parts
-            .filter_map(|(number, part)| memory(number, part))
-            .fold(0, usize::saturating_add)
     }
 }
 
@@ -436,7 +406,7 @@ impl Segments {
             let cached = cached?;
             // Another query may have read a newer state while this one waited for the heads.
             let keeps = cache.borrow().is_newest(&overlay);
-            let batch = self.count_unreadable(&cached.blob, cached.batch(&overlay, keeps).ok())?;
+            let batch = self.count_unreadable(&cached.id, cached.batch(&overlay, keeps).ok())?;
             Some(Opened {
                 cached,
                 batch,
@@ -464,51 +434,52 @@ impl Segments {
         listed: &Listed,
         reads: &BlobReads,
     ) -> Option<Rc<CachedSegment>> {
-        if let Some(cached) = cache.borrow().segment(&listed.blob) {
+        if let Some(cached) = cache.borrow().segment(&listed.id) {
             return Some(cached);
         }
-        let read = self.blobs.get(&head_key(&listed.blob)).await;
-        let head = self.count_absent(&listed.blob, read)?;
+        let read = self.blobs.get(&head_key(&listed.id)).await;
+        let head = self.count_absent(&listed.id, read)?;
         count_blob(reads, &head);
         let cached = cache.borrow_mut().add(listed, &head);
-        self.count_unreadable(&listed.blob, cached)
+        self.count_unreadable(&listed.id, cached)
     }
 
-    /// Returns the bytes of a blob, and counts an absent one: the store may show it later.
-    fn count_absent(&self, blob: &str, read: Result<Option<Vec<u8>>, String>) -> Option<Vec<u8>> {
+    /// Returns the bytes of a blob of a segment, and counts an absent one: the store may show it
+    /// later.
+    fn count_absent(&self, id: &str, read: Result<Option<Vec<u8>>, String>) -> Option<Vec<u8>> {
         // A failed read says nothing about the blob, and the store has logged it.
         let Ok(bytes) = read else { return None };
         if bytes.is_none() {
-            self.miss(blob, 1);
+            self.miss(id, 1);
         }
         bytes
     }
 
-    /// Returns the content of a blob. Records a blob without readable content as lost: it is
-    /// damaged, or of another release, and stays so.
-    fn count_unreadable<T>(&self, blob: &str, content: Option<T>) -> Option<T> {
+    /// Returns the content of a blob of a segment. Records a segment without readable content as
+    /// lost: it is damaged, or of another release, and stays so.
+    fn count_unreadable<T>(&self, id: &str, content: Option<T>) -> Option<T> {
         if content.is_none() {
             // Another read would find the same bytes, so this one counts as the last.
-            self.miss(blob, MAX_MISSES);
+            self.miss(id, MAX_MISSES);
         }
         content
     }
 
-    /// Counts failed reads of a blob. A compaction is due once the blob counts as lost.
-    fn miss(&self, blob: &str, times: u32) {
+    /// Counts failed reads of a segment. A compaction is due once the segment counts as lost.
+    fn miss(&self, id: &str, times: u32) {
         let mut misses = self.misses.borrow_mut();
-        let misses = misses.entry(blob.to_owned()).or_default();
+        let misses = misses.entry(id.to_owned()).or_default();
         *misses = misses.saturating_add(times);
         if *misses >= MAX_MISSES {
             self.is_due.set(true);
         }
     }
 
-    /// Returns the blobs of segments that cannot be read.
+    /// Returns the ids of segments that cannot be read.
     pub fn lost(&self) -> Vec<String> {
         let misses = self.misses.borrow();
         let lost = misses.iter().filter(|(_, misses)| **misses >= MAX_MISSES);
-        lost.map(|(blob, _)| blob.clone()).collect()
+        lost.map(|(id, _)| id.clone()).collect()
     }
 
     /// Sends the segments to a sink, and loads the parts that it needs. Returns whether the sink
@@ -528,9 +499,9 @@ impl Segments {
                 return wants_more;
             }
             // Other queries of the same batch may have loaded all of them meanwhile.
-            let files = scan.wanted();
-            if self.has_room(scan, &files) {
-                self.load(scan, files).await;
+            let wanted = scan.wanted();
+            if self.has_room(scan, &wanted) {
+                self.load(scan, wanted).await;
             } else {
                 // The first attempt drops the parts that earlier queries loaded. The second one
                 // sends the segments one by one. If that fails too, rows are read.
@@ -587,11 +558,11 @@ impl Segments {
             if complete.is_complete {
                 return Some(wants_more);
             }
-            let files = alone.wanted();
-            if !self.has_room(alone, &files) {
+            let wanted = alone.wanted();
+            if !self.has_room(alone, &wanted) {
                 return None;
             }
-            self.load(alone, files).await;
+            self.load(alone, wanted).await;
             sink.roll_back();
         }
     }
@@ -609,13 +580,6 @@ impl Segments {
         complete.is_complete.then_some(wants_more)
     }
 
-    /// Returns whether these parts and those that are loaded fit into the memory of a query.
-    fn has_room(&self, scan: &SegmentScan, files: &BTreeMap<(usize, u32), Vec<u32>>) -> bool {
-        let other = self.cache(scan.source).borrow().forgotten_bytes();
-        let need = scan.loaded_bytes().saturating_add(scan.bytes_of(files));
-        need.saturating_add(other) <= self.memory.1
-    }
-
     /// Drops the parts of segments, which earlier queries may have loaded. A segment that cannot be
     /// read without them is left out.
     fn drop_parts(&self, scan: &mut SegmentScan) {
@@ -626,51 +590,6 @@ impl Segments {
             cache.forget(&std::mem::replace(&mut opened.batch, bare));
             true
         });
-    }
-
-    /// Loads parts. Instead of a segment whose parts cannot be read, rows are read.
-    async fn load(&self, scan: &mut SegmentScan, files: BTreeMap<(usize, u32), Vec<u32>>) {
-        let all = &scan.segments;
-        let blobs = Cell::new(scan.blobs);
-        let reads = &blobs;
-        let read = |((number, value), parts): ((usize, u32), Vec<u32>)| async move {
-            let loaded = match all.get(number) {
-                Some(opened) => self.load_value(opened, value, &parts, reads).await,
-                None => None,
-            };
-            loaded.is_none().then_some(number)
-        };
-        let outcomes = stream::iter(files)
-            .map(read)
-            .buffer_unordered(BLOBS_AT_ONCE);
-        let lost: BTreeSet<usize> = outcomes.filter_map(std::future::ready).collect().await;
-        scan.blobs = blobs.get();
-        if scan.keeps {
-            // The batch of later queries may be another one, of a newer state.
-            for Opened { cached, batch, .. } in &scan.segments {
-                cached.keep_parts(batch);
-            }
-        }
-        let mut number = 0;
-        scan.segments.retain(|_| {
-            number += 1;
-            !lost.contains(&(number - 1))
-        });
-    }
-
-    /// Loads parts of a segment from the value that holds them; `None` if it cannot be read.
-    async fn load_value(
-        &self,
-        opened: &Opened,
-        value: u32,
-        parts: &[u32],
-        reads: &BlobReads,
-    ) -> Option<()> {
-        let Opened { cached, batch, .. } = opened;
-        let read = self.blobs.get(&value_key(&cached.blob, value)).await;
-        let bytes = self.count_absent(&cached.blob, read)?;
-        count_blob(reads, &bytes);
-        self.count_unreadable(&cached.blob, cached.load(batch, parts, &bytes).ok())
     }
 }
 
@@ -717,12 +636,14 @@ impl BatchSink for CompletenessSink<'_> {
     }
 }
 
-fn head_key(blob: &str) -> String {
-    format!("segment/{blob}/head")
+/// Returns the key of the blob with the head of a segment.
+fn head_key(id: &str) -> String {
+    format!("segment/{id}/head")
 }
 
-fn value_key(blob: &str, number: u32) -> String {
-    format!("segment/{blob}/{number}")
+/// Returns the key of a value of a segment.
+fn value_key(id: &str, number: u32) -> String {
+    format!("segment/{id}/{number}")
 }
 
 impl<S: Sql> SqlRepository<S> {

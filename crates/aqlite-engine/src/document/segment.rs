@@ -1,4 +1,4 @@
-//! Segments: immutable files that hold the documents of a range of commits as columns.
+//! Segments: immutable copies of the documents of a range of commits as columns.
 //!
 //! A segment is an encoded [`Batch`]. Its *head* describes layouts, documents and the positions of
 //! all other *parts*: the structure of a table, a column, a page of texts. The parts are stored in

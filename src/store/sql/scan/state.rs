@@ -67,16 +67,24 @@ pub(super) fn newest_of_ehr(ehr_id: &str) -> Statement {
         .bind(short_digest(ehr_id))
 }
 
-/// Returns the state of one EHR that a scan reads, and the newest version of the EHR, from the rows
-/// of [`NEWEST_OF_EHR`].
-pub(super) fn state_of_ehr(scan: &Scan, rows: Vec<Row>) -> Result<(Snapshot, u64), StoreError> {
+/// The state of one EHR that a scan reads.
+#[derive(Clone, Copy)]
+pub(super) struct EhrState {
+    pub state: Snapshot,
+    /// The id of the newest version of the EHR in this state; [`NO_BOUND`] if it has none.
+    pub newest: u64,
+}
+
+/// Returns the state of one EHR that a scan reads, from the rows of [`NEWEST_OF_EHR`].
+pub(super) fn state_of_ehr(scan: &Scan, rows: Vec<Row>) -> Result<EhrState, StoreError> {
     let mut fields = Fields::of_only(rows)?;
-    let newest = Snapshot::of_ehr(fields.number()?, fields.number()?);
-    let bound = fields.number()?;
+    let present = Snapshot::of_ehr(fields.number()?, fields.number()?);
+    let newest = fields.number()?;
     let removed = scan
         .snapshot
-        .is_some_and(|requested| requested.version > 0 && requested.removals < newest.removals);
-    Ok((state_to_read(scan.snapshot, newest, removed)?, bound))
+        .is_some_and(|requested| requested.version > 0 && requested.removals < present.removals);
+    let state = state_to_read(scan.snapshot, present, removed)?;
+    Ok(EhrState { state, newest })
 }
 
 /// Returns the newest state from the rows of [`NEWEST`].

@@ -19,7 +19,8 @@ pub(super) struct Listed {
     pub state: u64,
     /// The number of its documents, or of its EHRs.
     pub rows: u64,
-    pub blob: String,
+    /// The segment id, which the keys of its blobs have.
+    pub id: String,
     /// The bytes of memory that it took while it was written.
     pub memory: u64,
 }
@@ -67,7 +68,7 @@ impl Listed {
             last: fields.number()?,
             state: fields.number()?,
             rows: fields.number()?,
-            blob: fields.text()?,
+            id: fields.text()?,
             memory: fields.number()?,
         })
     }
@@ -155,7 +156,7 @@ pub(in crate::store::sql) struct KnownChanges {
 pub(in crate::store::sql) struct CachedSegment {
     pub first: u64,
     pub last: u64,
-    pub blob: String,
+    pub id: String,
     pub segment: Segment,
     /// Absent until a query reads the segment.
     current: RefCell<Option<BatchInState>>,
@@ -309,9 +310,9 @@ impl Cache {
         listed: &[Listed],
         news: NewChanges,
     ) -> Rc<Overlay> {
-        let is_listed = |blob: &String| listed.iter().any(|listed| listed.blob == *blob);
+        let is_listed = |id: &String| listed.iter().any(|listed| listed.id == *id);
         // A running query has its own reference to a segment that is dropped here.
-        self.segments.retain(|blob, _| is_listed(blob));
+        self.segments.retain(|id, _| is_listed(id));
         let oldest = listed.iter().map(|listed| listed.state).min();
         let overlay = match known.state {
             None => Rc::new(Overlay::since(oldest.unwrap_or(0), news)),
@@ -345,8 +346,8 @@ impl Cache {
     }
 
     /// Returns a segment whose head was read.
-    pub fn segment(&self, blob: &str) -> Option<Rc<CachedSegment>> {
-        self.segments.get(blob).map(Rc::clone)
+    pub fn segment(&self, id: &str) -> Option<Rc<CachedSegment>> {
+        self.segments.get(id).map(Rc::clone)
     }
 
     /// Adds a segment whose head was read. Returns `None` if the head is damaged, or has other
@@ -357,12 +358,11 @@ impl Cache {
         let cached = Rc::new(CachedSegment {
             first: listed.first,
             last: listed.last,
-            blob: listed.blob.clone(),
+            id: listed.id.clone(),
             segment,
             current: RefCell::default(),
         });
-        self.segments
-            .insert(listed.blob.clone(), Rc::clone(&cached));
+        self.segments.insert(listed.id.clone(), Rc::clone(&cached));
         Some(cached)
     }
 
@@ -443,7 +443,7 @@ mod tests {
             last: 5,
             state: 5,
             rows: 5,
-            blob: String::from("a"),
+            id: String::from("a"),
             memory: 1,
         }];
         let mut cache = Cache::default();

@@ -11,7 +11,7 @@ use crate::document::{Batch, ObjectKind};
 use crate::store::repository::{BatchSink, Pause, StoreError};
 use crate::store::scan::{Progress, Scan, Snapshot};
 use crate::store::sql::SqlRepository;
-use crate::store::sql::scan::{GatheredBatch, NEWEST, newest_of};
+use crate::store::sql::scan::{GatherBounds, GatheredBatch, NEWEST, newest_of};
 use crate::store::sql::segments::cache::Listed;
 use crate::store::sql::value::{Fields, Sql, Statement, unexpected};
 
@@ -28,10 +28,10 @@ const LEASE: u64 = 600_000;
 const MAX_COLLECTED: u64 = 100;
 
 const BEGIN: &str = "INSERT INTO segment_garbage VALUES (?1, ?2, ?3)";
-/// `?1` blob, `?2` first, `?3` last, `?4` state, `?5` rows, `?6` files, `?7` removals, `?8` bytes,
-/// `?9` memory.
-/// Nothing is done if the blob is not listed any more, if something was removed meanwhile, or if a
-/// live segment lies across an end of the new one.
+/// `?1` segment id, `?2` first, `?3` last, `?4` state, `?5` rows, `?6` values, `?7` removals, `?8`
+/// bytes, `?9` memory.
+/// Nothing is done if the segment is not listed any more, if something was removed meanwhile, or if
+/// a live segment lies across an end of the new one.
 macro_rules! if_publishable {
     ($table:literal) => {
         concat!(
@@ -224,6 +224,26 @@ fn run_of(listed: &[Listed], tier: u64, most: u64) -> &[Listed] {
     listed.get(..count).unwrap_or_default()
 }
 
+/// The rows of a segment that is to be written.
+pub(super) struct SegmentRows {
+    pub source: Source,
+    pub range: Range,
+    /// The state of which the segment is a copy.
+    pub state: Snapshot,
+}
+
+/// The sizes of a segment, for the manifest.
+struct SegmentSizes {
+    /// The last id of its rows.
+    end: u64,
+    rows: u64,
+    /// The number of its values.
+    values: u64,
+    bytes: u64,
+    /// The bytes of memory that writing it took.
+    memory: u64,
+}
+
 /// A sink that only passes the pauses of the host: the documents are gathered into a batch, and not
 /// evaluated.
 struct GatheringSink<'p> {
@@ -242,7 +262,7 @@ impl BatchSink for GatheringSink<'_> {
 
 /// The host of a compaction.
 pub struct CompactionHost<'h> {
-    /// Creates an identifier of a blob.
+    /// Creates the id of a new segment, which the keys of its blobs have.
     pub blob: &'h dyn Fn() -> String,
     /// The time in milliseconds since 1970.
     pub now: &'h dyn Fn() -> u64,
@@ -281,14 +301,14 @@ impl<S: Sql> SqlRepository<S> {
         Fields::of_only(self.rows(Statement::new(WAITING)).await?)?.number()
     }
 
-    /// Writes one segment, if rows are waiting for it. `blob` is a new identifier, `now` in
+    /// Writes one segment, if rows are waiting for it. `id` is a new segment id, `now` in
     /// milliseconds since 1970; `pause` lets other requests run.
     ///
     /// # Errors
     /// If the database or the blob store does not answer. What was stored is garbage then.
     pub async fn compact(
         &self,
-        blob: &str,
+        id: &str,
         now: u64,
         pause: &dyn Fn() -> Pause,
     ) -> Result<Compaction, StoreError> {
@@ -309,10 +329,12 @@ impl<S: Sql> SqlRepository<S> {
             let listed = Listed::all(answers.next()?)?;
             let newest = source.newest(state);
             if let Some(range) = Range::of(&listed, newest, segments.sizes) {
-                let range = (source, &range, state);
-                return self
-                    .write_segment(segments, blob, range, (now, pause))
-                    .await;
+                let rows = SegmentRows {
+                    source,
+                    range,
+                    state,
+                };
+                return self.write_segment(segments, id, &rows, (now, pause)).await;
             }
         }
         segments.rest();
@@ -321,28 +343,32 @@ impl<S: Sql> SqlRepository<S> {
 
     /// Takes segments that cannot be read off the manifest, so that they are written again.
     async fn drop_lost(&self, segments: &Segments) -> Result<(), StoreError> {
-        for blob in segments.lost() {
-            let drops = DROP.map(|sql| Statement::new(sql).bind(blob.as_str()));
+        for id in segments.lost() {
+            let drops = DROP.map(|sql| Statement::new(sql).bind(id.as_str()));
             self.batch(drops.to_vec()).await?;
-            segments.misses.borrow_mut().remove(&blob);
+            segments.misses.borrow_mut().remove(&id);
         }
         Ok(())
     }
 
-    /// Writes the segment of a range in a state, and makes it live.
+    /// Writes the segment of rows, and makes it live.
     ///
     /// # Errors
     /// If the database or the blob store does not answer, or the batch cannot be encoded.
     pub(super) async fn write_segment(
         &self,
         segments: &Segments,
-        blob: &str,
-        (source, range, state): (Source, &Range, Snapshot),
+        id: &str,
+        rows: &SegmentRows,
         (now, pause): (u64, &dyn Fn() -> Pause),
     ) -> Result<Compaction, StoreError> {
         let mut sink = GatheringSink { pause };
-        let bounds = (range.first - 1, range.last, state.version);
-        let everything = source.everything();
+        let bounds = GatherBounds {
+            after: rows.range.first - 1,
+            until: rows.range.last,
+            newest: rows.state.version,
+        };
+        let everything = rows.source.everything();
         let into = (Batch::new(), MAX_BYTES);
         let gathered = self.gather(&everything, bounds, into, &mut sink).await?;
         let GatheredBatch {
@@ -350,45 +376,66 @@ impl<S: Sql> SqlRepository<S> {
         } = gathered.ok_or_else(unexpected)?;
         let encoded = batch.to_segment(&ehrs);
         let encoded = encoded.map_err(|what| StoreError::Failed(what.to_owned()))?;
-        let rows = match source {
+        let count = match rows.source {
             Source::Versions => batch.len(),
             Source::Ehrs => ehrs.len(),
         };
         let memory = batch.encoding_bytes() as u64;
         // The encoded segment is a second copy, and storing it waits for the blob store.
         drop(batch);
-        let files = encoded.values.len() as u64;
-        let values: usize = encoded.values.iter().map(Vec::len).sum();
-        let bytes = (values + encoded.head.len()) as u64;
+        let bytes: usize = encoded.values.iter().map(Vec::len).sum();
+        let sizes = SegmentSizes {
+            end,
+            rows: count as u64,
+            values: encoded.values.len() as u64,
+            bytes: (bytes + encoded.head.len()) as u64,
+            memory,
+        };
         // The blobs are listed as garbage before they are stored. If anything stops this
         // compaction, they are deleted after the lease.
-        let begin = Statement::new(BEGIN).bind(blob).bind(files);
+        let begin = Statement::new(BEGIN).bind(id).bind(sizes.values);
         self.rows(begin.bind(now + LEASE)).await?;
-        segments.store(blob, encoded.head, encoded.values).await?;
+        segments.store(id, encoded.head, encoded.values).await?;
+        let outcome = self.publish(segments, id, rows, &sizes).await?;
+        self.collect_garbage(0).await?;
+        Ok(outcome)
+    }
+
+    /// Makes a stored segment live. Does nothing if another compaction or a deletion has changed
+    /// its rows meanwhile.
+    async fn publish(
+        &self,
+        segments: &Segments,
+        id: &str,
+        rows: &SegmentRows,
+        sizes: &SegmentSizes,
+    ) -> Result<Compaction, StoreError> {
+        let SegmentRows {
+            source,
+            range,
+            state,
+        } = rows;
         let publish = |sql: &'static str| {
-            let ends = Statement::new(sql).bind(blob).bind(range.first).bind(end);
-            let sizes = ends.bind(state.version).bind(rows as u64).bind(files);
-            sizes.bind(state.removals).bind(bytes).bind(memory)
+            let ends = Statement::new(sql).bind(id).bind(range.first);
+            let ends = ends.bind(sizes.end).bind(state.version);
+            let sized = ends.bind(sizes.rows).bind(sizes.values);
+            let sized = sized.bind(state.removals).bind(sizes.bytes);
+            sized.bind(sizes.memory)
         };
-        let finish = Statement::new(END).bind(blob);
+        let finish = Statement::new(END).bind(id);
         let batch = vec![publish(source.replace()), publish(source.publish()), finish];
         let mut answers = self.batch(batch).await?;
-        let is_live = !answers.behind(1)?.is_empty();
-        if is_live && source == Source::Versions {
-            segments.count_compacted(rows as u64);
-        }
-        if !is_live {
-            self.rows(Statement::new(ABANDON).bind(blob)).await?;
+        if answers.behind(1)?.is_empty() {
+            self.rows(Statement::new(ABANDON).bind(id)).await?;
             // The next compaction waits until it is due again, so that two instances do not hinder
             // each other all the time.
             segments.rest();
+            return Ok(Compaction::Lost);
         }
-        self.collect_garbage(0).await?;
-        Ok(if is_live {
-            Compaction::Written
-        } else {
-            Compaction::Lost
-        })
+        if *source == Source::Versions {
+            segments.count_compacted(sizes.rows);
+        }
+        Ok(Compaction::Written)
     }
 
     /// Deletes the blobs of segments that are no longer live.
@@ -402,35 +449,29 @@ impl<S: Sql> SqlRepository<S> {
         let garbage = Statement::new(GARBAGE).bind(now).bind(MAX_COLLECTED);
         for row in self.rows(garbage).await? {
             let mut fields = Fields::of(row);
-            let (blob, files) = (fields.text()?, fields.number()?);
-            segments.delete(&blob, files).await?;
-            self.rows(Statement::new(COLLECT).bind(blob.as_str()))
-                .await?;
+            let (id, values) = (fields.text()?, fields.number()?);
+            segments.delete(&id, values).await?;
+            self.rows(Statement::new(COLLECT).bind(id.as_str())).await?;
         }
         Ok(())
     }
 }
 
 impl Segments {
-    async fn store(
-        &self,
-        blob: &str,
-        head: Vec<u8>,
-        values: Vec<Vec<u8>>,
-    ) -> Result<(), StoreError> {
+    async fn store(&self, id: &str, head: Vec<u8>, values: Vec<Vec<u8>>) -> Result<(), StoreError> {
         for (number, value) in (0..).zip(values) {
-            let put = self.blobs.put(&value_key(blob, number), value).await;
+            let put = self.blobs.put(&value_key(id, number), value).await;
             put.map_err(StoreError::Unavailable)?;
         }
-        let put = self.blobs.put(&head_key(blob), head).await;
+        let put = self.blobs.put(&head_key(id), head).await;
         put.map_err(StoreError::Unavailable)
     }
 
-    /// Deletes the blobs of a segment.
-    async fn delete(&self, blob: &str, files: u64) -> Result<(), StoreError> {
-        let numbers = 0..u32::try_from(files).unwrap_or(u32::MAX);
-        let values = numbers.map(|number| value_key(blob, number));
-        for key in std::iter::once(head_key(blob)).chain(values) {
+    /// Deletes the blobs of a segment: its head, and this number of values.
+    async fn delete(&self, id: &str, values: u64) -> Result<(), StoreError> {
+        let numbers = 0..u32::try_from(values).unwrap_or(u32::MAX);
+        let values = numbers.map(|number| value_key(id, number));
+        for key in std::iter::once(head_key(id)).chain(values) {
             let deleted = self.blobs.delete(&key).await;
             deleted.map_err(StoreError::Unavailable)?;
         }
@@ -451,7 +492,7 @@ mod tests {
                 last: *last,
                 state: *last,
                 rows: *last + 1 - *first,
-                blob: String::new(),
+                id: String::new(),
                 memory: 1,
             })
             .collect();
@@ -492,7 +533,7 @@ mod tests {
                     last: number * 600 + 600,
                     state: 0,
                     rows: 600,
-                    blob: String::new(),
+                    id: String::new(),
                     memory: memory as u64,
                 })
                 .collect()

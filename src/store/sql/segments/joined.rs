@@ -11,7 +11,7 @@ use crate::store::repository::StoreError;
 use crate::store::scan::{Progress, Scan, Snapshot};
 use crate::store::sink::{BatchSink, ScanReads, Sink};
 use crate::store::sql::SqlRepository;
-use crate::store::sql::scan::GatheredBatch;
+use crate::store::sql::scan::{GatherBounds, GatheredBatch};
 use crate::store::sql::value::Sql;
 use std::rc::Rc;
 
@@ -117,19 +117,19 @@ impl Segments {
     ) -> Option<bool> {
         let mut steps = STEPS;
         loop {
-            let mut files = scan.wanted();
-            if files.is_empty() {
+            let mut wanted = scan.wanted();
+            if wanted.is_empty() {
                 if send_in_steps(sink, union, steps).await || !sink.restart() {
                     return Some(true);
                 }
                 steps = steps.saturating_mul(2);
-                files = scan.wanted();
+                wanted = scan.wanted();
             }
-            if !self.has_room(scan, &files) {
+            if !self.has_room(scan, &wanted) {
                 return Some(false);
             }
             let segments = scan.len();
-            self.load(scan, files).await;
+            self.load(scan, wanted).await;
             if scan.len() < segments {
                 return None;
             }
@@ -167,7 +167,11 @@ impl<S: Sql> SqlRepository<S> {
             opened_segments.segments.clear();
             return Ok(Some(0));
         };
-        let bounds = (covered, state.version, state.version);
+        let bounds = GatherBounds {
+            after: covered,
+            until: state.version,
+            newest: state.version,
+        };
         let (wider, into) = (
             scan_behind(scan),
             (Batch::with_first_table(TABLES), MAX_BYTES),

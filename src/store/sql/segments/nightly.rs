@@ -4,7 +4,7 @@
 //! Queries read rows in place of an absent segment, and the list of superseded versions beside each
 //! segment. Their results are the same, but they take longer.
 
-use super::compaction::{Compaction, CompactionHost};
+use super::compaction::{Compaction, CompactionHost, Range, SegmentRows};
 use super::{BLOBS_AT_ONCE, MAX_MISSES, Segments, Source, head_key};
 use crate::store::repository::StoreError;
 use crate::store::sql::SqlRepository;
@@ -22,7 +22,7 @@ const OUTDATED: &str = "SELECT s.first, s.last
     GROUP BY s.id HAVING 10 * count(*) > s.versions ORDER BY s.first LIMIT 1";
 
 impl<S: Sql> SqlRepository<S> {
-    /// Does the nightly maintenance: passes the blob of each absent segment to `absent`, and writes
+    /// Does the nightly maintenance: passes the id of each absent segment to `absent`, and writes
     /// absent, due and outdated segments. Begins none after `milliseconds` have passed, which apply
     /// to due and to outdated segments each.
     ///
@@ -35,13 +35,13 @@ impl<S: Sql> SqlRepository<S> {
         absent: impl Fn(&str),
     ) -> Result<(), StoreError> {
         let lost = self.find_lost_segments().await?;
-        lost.iter().for_each(|blob| absent(blob));
+        lost.iter().for_each(|id| absent(id));
         self.compact_for(milliseconds, host).await?;
         self.rewrite_outdated_for(milliseconds, host).await
     }
 
     /// Finds the segments whose heads are absent from the blob store. The next compaction of this
-    /// repository writes them again. Returns the identifiers of their blobs.
+    /// repository writes them again. Returns their ids.
     ///
     /// A store may show a blob only a minute after it was stored, so a segment of the last minute
     /// may be among them. It is written once more then.
@@ -71,8 +71,8 @@ impl<S: Sql> SqlRepository<S> {
     ) -> Result<(), StoreError> {
         let end = (host.now)().saturating_add(milliseconds);
         while (host.now)() < end {
-            let (blob, now) = ((host.blob)(), (host.now)());
-            if self.rewrite_outdated(&blob, now, host).await? != Compaction::Written {
+            let (id, now) = ((host.blob)(), (host.now)());
+            if self.rewrite_outdated(&id, now, host).await? != Compaction::Written {
                 break;
             }
         }
@@ -82,7 +82,7 @@ impl<S: Sql> SqlRepository<S> {
     /// Writes the first outdated segment again, if there is one.
     async fn rewrite_outdated(
         &self,
-        blob: &str,
+        id: &str,
         now: u64,
         host: &CompactionHost<'_>,
     ) -> Result<Compaction, StoreError> {
@@ -101,12 +101,15 @@ impl<S: Sql> SqlRepository<S> {
             return Ok(Compaction::Nothing);
         };
         let mut fields = Fields::of(row);
-        let range = super::compaction::Range {
-            first: fields.number()?,
-            last: fields.number()?,
+        let rows = SegmentRows {
+            source: Source::Versions,
+            range: Range {
+                first: fields.number()?,
+                last: fields.number()?,
+            },
+            state,
         };
-        let range = (Source::Versions, &range, state);
-        self.write_segment(segments, blob, range, (now, host.pause))
+        self.write_segment(segments, id, &rows, (now, host.pause))
             .await
     }
 }
@@ -115,13 +118,13 @@ impl Segments {
     /// Records each segment whose head is absent as lost.
     async fn check_heads(&self, listed: &[Listed]) -> Result<(), StoreError> {
         let heads = stream::iter(listed).map(|listed| async move {
-            let head = self.blobs.get(&head_key(&listed.blob)).await;
+            let head = self.blobs.get(&head_key(&listed.id)).await;
             (listed, head)
         });
         let mut heads = std::pin::pin!(heads.buffer_unordered(BLOBS_AT_ONCE));
         while let Some((listed, head)) = heads.next().await {
             if head.map_err(StoreError::Unavailable)?.is_none() {
-                self.miss(&listed.blob, MAX_MISSES);
+                self.miss(&listed.id, MAX_MISSES);
             }
         }
         Ok(())
