@@ -71,13 +71,7 @@ thread_local! {
 #[event(fetch)]
 async fn fetch(request: web_sys::Request, env: Env, context: Context) -> Result<web_sys::Response> {
     let started = Date::now().as_millis();
-    let mut head = http::read(&request)?;
-    // An invalid id of the client is replaced, so that log and response agree.
-    if head.id().is_empty() {
-        head.headers
-            .retain(|(name, _)| !name.eq_ignore_ascii_case("X-Request-Id"));
-        head = head.with_header("X-Request-Id", &Runtime.new_uuid());
-    }
+    let mut head = with_id(http::read(&request)?);
     let state = state(&env)?;
     let has_body = request.body().is_some();
     let limit = service::body_limit(&head, state.service.config().limits.body);
@@ -110,7 +104,7 @@ async fn fetch(request: web_sys::Request, env: Env, context: Context) -> Result<
             }
         },
     };
-    let answer = match http::body(request, &mut head, limit).await {
+    let response = match http::body(request, &mut head, limit).await {
         Ok(body) => {
             head.body = body;
             active.answer(&head).await
@@ -119,16 +113,34 @@ async fn fetch(request: web_sys::Request, env: Env, context: Context) -> Result<
             active.log_response(&head, active.state.service.unreadable(&head, error))
         }
     };
-    if answer.rest.is_some() {
-        return row_stream::send(active, head, answer);
+    if response.rest.is_some() {
+        return row_stream::send(active, head, response);
     }
-    let room = active.room.take().filter(|_| answer.body.len() >= LARGE);
-    let Some(room) = room else {
-        return http::write(answer);
-    };
-    // The memory of a long response is held until the client has received it.
-    room.shrink(answer.body.len());
-    let (response, sent) = http::write_observed(answer)?;
+    match active.room.take().filter(|_| response.body.len() >= LARGE) {
+        Some(room) => write_long(response, room, &context),
+        None => http::write(response),
+    }
+}
+
+/// Returns a request with a new id if that of the client is absent or invalid, so that log and
+/// response agree.
+fn with_id(mut head: service::Request) -> service::Request {
+    if !head.id().is_empty() {
+        return head;
+    }
+    head.headers
+        .retain(|(name, _)| !name.eq_ignore_ascii_case("X-Request-Id"));
+    head.with_header("X-Request-Id", &Runtime.new_uuid())
+}
+
+/// Writes a long response, and holds its memory until the client has received it.
+fn write_long(
+    response: service::Response,
+    room: Permit,
+    context: &Context,
+) -> Result<web_sys::Response> {
+    room.shrink(response.body.len());
+    let (written, sent) = http::write_observed(response)?;
     let sending = memory::Sending::begin();
     context.wait_until(async move {
         let late = Delay::from(service::SEND_TIME);
@@ -136,7 +148,7 @@ async fn fetch(request: web_sys::Request, env: Env, context: Context) -> Result<
         select(sent, late).await;
         drop((room, sending));
     });
-    Ok(response)
+    Ok(written)
 }
 
 /// A request in progress.
