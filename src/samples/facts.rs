@@ -1,7 +1,7 @@
 //! The facts of a sample composition. They are drawn before any JSON is written.
 
 use super::random::Random;
-use crate::rm::time;
+use crate::rm::time::{self, CalendarDate};
 
 /// A decimal number in its spelling: `units / 10^scale`, with additional zeros at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -309,7 +309,7 @@ impl Moment {
 
     pub(super) fn floor(self) -> i64 {
         let local = self.seconds + self.zone.unwrap_or(0) * 60;
-        let (year, month, _) = date_of(local.div_euclid(86_400));
+        let CalendarDate { year, month, .. } = date_of(local.div_euclid(86_400));
         match self.detail {
             Detail::Year => unix_day(year, 1, 1) * 86_400,
             Detail::Month => unix_day(year, month, 1) * 86_400,
@@ -322,7 +322,7 @@ impl Moment {
     pub(super) fn write(self, out: &mut String) {
         use std::fmt::Write;
         let local = self.seconds + self.zone.unwrap_or(0) * 60;
-        let (year, month, day) = date_of(local.div_euclid(86_400));
+        let CalendarDate { year, month, day } = date_of(local.div_euclid(86_400));
         let second = local.rem_euclid(86_400);
         let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
         let _ = match self.detail {
@@ -375,7 +375,7 @@ impl Moment {
 
 pub(super) const UNIX_DAYS: i64 = 719_162;
 
-pub(super) fn date_of(unix_days: i64) -> (i64, i64, i64) {
+pub(super) fn date_of(unix_days: i64) -> CalendarDate {
     time::date_after(unix_days + UNIX_DAYS)
 }
 

@@ -2,7 +2,9 @@
 
 use super::error::Failure;
 use super::http::Request;
-use crate::rm::time::{Parts, Temporal, TemporalKind, date_after, format_utc, from_unix_millis};
+use crate::rm::time::{
+    CalendarDate, Parts, Temporal, TemporalKind, date_after, format_utc, from_unix_millis,
+};
 
 const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 const MONTHS: [&str; 12] = [
@@ -35,7 +37,7 @@ fn written(micros: i64) -> String {
 pub(crate) fn http_date(iso: &str) -> Option<String> {
     let micros = Temporal::parse(TemporalKind::DateTime, iso)?.earliest;
     let days = micros.div_euclid(86_400_000_000);
-    let (year, month, day) = date_after(days);
+    let CalendarDate { year, month, day } = date_after(days);
     let name = |names: &[&'static str], at: i64| names.get(usize::try_from(at).ok()?).copied();
     let (weekday, month) = (name(&DAYS, days.rem_euclid(7))?, name(&MONTHS, month - 1)?);
     let clock = written(micros);

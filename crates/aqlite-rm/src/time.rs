@@ -9,7 +9,7 @@ mod calendar;
 mod cursor;
 
 use super::class::Cls;
-pub use calendar::{date_after, days_before, days_in_month};
+pub use calendar::{CalendarDate, date_after, days_before, days_in_month};
 use cursor::Cursor;
 use std::cmp::Ordering;
 
@@ -252,16 +252,19 @@ impl Temporal {
         let mut out = [b' '; 19];
         match self.axis() {
             Axis::Calendar => {
-                let (year, month, day) = date_after(begin.div_euclid(DAY));
+                let CalendarDate { year, month, day } = date_after(begin.div_euclid(DAY));
                 let parts = [
-                    (year, 4, b'-'),
-                    (month, 2, b'-'),
-                    (day, 2, b'T'),
-                    (clock / HOUR, 2, b':'),
+                    TimePart::new(year, 4, b'-'),
+                    TimePart::new(month, 2, b'-'),
+                    TimePart::new(day, 2, b'T'),
+                    TimePart::new(clock / HOUR, 2, b':'),
                 ];
                 write_parts(&parts, clock % HOUR, &mut out);
             }
-            _ => write_parts(&[(begin / HOUR, 2, b':')], begin % HOUR, &mut out),
+            _ => {
+                let hours = TimePart::new(begin / HOUR, 2, b':');
+                write_parts(&[hours], begin % HOUR, &mut out);
+            }
         }
         out
     }
@@ -459,12 +462,28 @@ fn is_one_form(date: &[u8], time: &[u8]) -> bool {
     }
 }
 
-/// Writes numbers of a fixed count of digits, each with its separator, then minutes and seconds of
-/// the hour.
-fn write_parts(parts: &[(i64, u32, u8)], of_hour: i64, out: &mut [u8; 19]) {
+/// A number of a time with a fixed count of digits, and the separator behind it.
+struct TimePart {
+    number: i64,
+    digits: u32,
+    separator: u8,
+}
+
+impl TimePart {
+    fn new(number: i64, digits: u32, separator: u8) -> TimePart {
+        TimePart {
+            number,
+            digits,
+            separator,
+        }
+    }
+}
+
+/// Writes parts of a time, then minutes and seconds of the hour.
+fn write_parts(parts: &[TimePart], of_hour: i64, out: &mut [u8; 19]) {
     let minutes = [
-        (of_hour / MINUTE, 2, b':'),
-        (of_hour % MINUTE / SECOND, 2, b' '),
+        TimePart::new(of_hour / MINUTE, 2, b':'),
+        TimePart::new(of_hour % MINUTE / SECOND, 2, b' '),
     ];
     let digits = |number: i64, width: u32| {
         (0..width)
@@ -475,7 +494,7 @@ fn write_parts(parts: &[(i64, u32, u8)], of_hour: i64, out: &mut [u8; 19]) {
     let bytes = parts
         .iter()
         .chain(&minutes)
-        .flat_map(|(number, width, mark)| digits(*number, *width).chain([*mark]));
+        .flat_map(|part| digits(part.number, part.digits).chain([part.separator]));
     out.iter_mut().zip(bytes).for_each(|(to, byte)| *to = byte);
 }
 
@@ -484,7 +503,7 @@ fn write_parts(parts: &[(i64, u32, u8)], of_hour: i64, out: &mut [u8; 19]) {
 /// Milliseconds or microseconds are written only if they are not zero.
 pub fn format_utc(micros: i64) -> String {
     let (days, clock) = (micros.div_euclid(DAY), micros.rem_euclid(DAY));
-    let (year, month, day) = date_after(days);
+    let CalendarDate { year, month, day } = date_after(days);
     let (hour, minute, second) = (clock / HOUR, clock % HOUR / MINUTE, clock % MINUTE / SECOND);
     let fraction = match clock % SECOND {
         0 => String::new(),
@@ -686,7 +705,7 @@ mod tests {
         assert_eq!(days_before(1, 1, 1), 0);
         assert_eq!(days_before(1970, 1, 1), 719_162);
         for days in (0..3_652_059).step_by(13) {
-            let (year, month, day) = date_after(days);
+            let CalendarDate { year, month, day } = date_after(days);
             assert_eq!(days_before(year, month, day), days);
             assert!((1..=days_in_month(year, month)).contains(&day));
         }

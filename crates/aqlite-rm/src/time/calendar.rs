@@ -15,8 +15,19 @@ pub fn days_before(year: i64, month: i64, day: i64) -> i64 {
     365 * year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + of_year - 306
 }
 
-/// Returns year, month and day of the date `days` days after 0001-01-01.
-pub fn date_after(days: i64) -> (i64, i64, i64) {
+/// A date of the proleptic Gregorian calendar.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CalendarDate {
+    /// The year; 0 is the year before year 1.
+    pub year: i64,
+    /// The month, from 1.
+    pub month: i64,
+    /// The day of the month, from 1.
+    pub day: i64,
+}
+
+/// Returns the date `days` days after 0001-01-01.
+pub fn date_after(days: i64) -> CalendarDate {
     let days = days + 306;
     // The Gregorian calendar repeats after 400 years, which have 146,097 days.
     let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
@@ -26,11 +37,11 @@ pub fn date_after(days: i64) -> (i64, i64, i64) {
     let month = (5 * of_year + 2) / 153;
     let day = of_year - (153 * month + 2) / 5 + 1;
     let year = year + era * 400;
-    if month < 10 {
-        (year, month + 3, day)
-    } else {
-        (year + 1, month - 9, day)
-    }
+    let (year, month) = match month < 10 {
+        true => (year, month + 3),
+        false => (year + 1, month - 9),
+    };
+    CalendarDate { year, month, day }
 }
 
 /// Returns the number of days of a month.

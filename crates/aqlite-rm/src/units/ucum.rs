@@ -91,12 +91,12 @@ pub(super) fn conversion(from: &str, to: &str) -> Option<Conversion> {
         return None;
     }
     let ratio = a.factor.times(b.factor.inverse()?)?;
-    let (numerator, denominator, power) = ratio.rounded();
+    let ratio = ratio.rounded();
     Some(Conversion {
         zero: kelvins(from).unwrap_or_default(),
-        numerator,
-        denominator,
-        power,
+        numerator: ratio.numerator,
+        denominator: ratio.denominator,
+        power: ratio.power,
         zero_of_result: kelvins(to).unwrap_or_default(),
     })
 }
@@ -148,22 +148,33 @@ impl Factor {
     /// Returns the fraction and a power of ten as doubles. The power joins the fraction while it
     /// fits, so that a product has one rounding for each of its two operations.
     #[allow(clippy::cast_precision_loss)]
-    fn rounded(self) -> (f64, f64, f64) {
+    fn rounded(self) -> RoundedFactor {
         let power = 10_u128.checked_pow(self.exponent.unsigned_abs());
         let grown = |n: u128| power.and_then(|power| n.checked_mul(power));
         let whole = match self.exponent >= 0 {
             true => grown(self.numerator).map(|n| (n, self.denominator)),
             false => grown(self.denominator).map(|d| (self.numerator, d)),
         };
-        match whole {
-            Some((numerator, denominator)) => (numerator as f64, denominator as f64, 1.0),
+        let ((numerator, denominator), power) = match whole {
+            Some(whole) => (whole, 1.0),
             None => (
-                self.numerator as f64,
-                self.denominator as f64,
+                (self.numerator, self.denominator),
                 10_f64.powi(self.exponent),
             ),
+        };
+        RoundedFactor {
+            numerator: numerator as f64,
+            denominator: denominator as f64,
+            power,
         }
     }
+}
+
+/// A factor as doubles: a fraction, and a power of ten.
+struct RoundedFactor {
+    numerator: f64,
+    denominator: f64,
+    power: f64,
 }
 
 fn common_divisor(mut a: u128, mut b: u128) -> u128 {
