@@ -12,7 +12,7 @@ mod writer;
 pub use generate::{CompositionSample, EhrSample, Generator};
 pub use lines::{bulk_composition_line, bulk_ehr_line, composition_line, ehr_line, ehr_status};
 pub use queries::{QuerySample, queries};
-pub use truth::{Leaf, Pressure, Q1, Q2, Q3, Q4, Q5, Q6, Truth};
+pub use truth::{Leaf, Pressure, PressureWithPulse, Q1, Q2, Q3, Q4, Q5, Q6, Truth};
 
 /// A template file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -24,6 +24,19 @@ pub struct Truth {
     pub value: Leaf,
 }
 
+/// A row of the result of [`Q6`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct PressureWithPulse {
+    /// The index of the EHR.
+    pub ehr: usize,
+    /// The time of the composition, as spelled.
+    pub time: String,
+    /// The systolic pressure.
+    pub systolic: f64,
+    /// The rate of the pulse.
+    pub pulse: f64,
+}
+
 /// A value in the truth table.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Leaf {
@@ -211,9 +224,18 @@ FROM EHR e CONTAINS COMPOSITION c CONTAINS (OBSERVATION o[openEHR-EHR-OBSERVATIO
 WHERE o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude >= 160 \
 AND p/data[at0002]/events[at0003]/data[at0001]/items[at0004]/value/magnitude >= 100";
 
-/// A blood pressure: index of the EHR, time as spelled, systolic and diastolic magnitude (any unit)
-/// if they are present.
-pub type Pressure = (usize, String, Option<f64>, Option<f64>);
+/// A blood pressure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pressure {
+    /// The index of the EHR.
+    pub ehr: usize,
+    /// The time of the event, as spelled.
+    pub time: String,
+    /// The systolic magnitude, in any unit; `None` if it is absent.
+    pub systolic: Option<f64>,
+    /// The diastolic magnitude, in any unit; `None` if it is absent.
+    pub diastolic: Option<f64>,
+}
 
 impl Generator {
     /// Returns the result of [`Q1`].
@@ -229,7 +251,7 @@ impl Generator {
     pub fn systolic_from_140(&self) -> Vec<Pressure> {
         let all = self.visible().flat_map(|facts| pressures(&facts));
         all.map(|(_, pressure)| pressure)
-            .filter(|p| p.2.is_some_and(|systolic| systolic >= 140.0))
+            .filter(|p| p.systolic.is_some_and(|systolic| systolic >= 140.0))
             .collect()
     }
 
@@ -246,7 +268,7 @@ impl Generator {
         let all: Vec<f64> = self
             .visible()
             .flat_map(|facts| pressures(&facts))
-            .filter_map(|(_, p)| p.2)
+            .filter_map(|(_, p)| p.systolic)
             .collect();
         let count = f64::from(u32::try_from(all.len()).unwrap_or_default());
         let highest = all.iter().copied().reduce(f64::max)?;
@@ -265,9 +287,8 @@ impl Generator {
             .collect()
     }
 
-    /// Returns the result of [`Q6`], in the order of commit: index of the EHR, time, systolic,
-    /// pulse.
-    pub fn pressure_160_with_pulse_100(&self) -> Vec<(usize, String, f64, f64)> {
+    /// Returns the result of [`Q6`], in the order of commit.
+    pub fn pressure_160_with_pulse_100(&self) -> Vec<PressureWithPulse> {
         let mut rows = Vec::new();
         for facts in self.visible() {
             let rates: Vec<f64> = entries(&facts)
@@ -278,14 +299,19 @@ impl Generator {
                 .collect();
             for systolic in pressures(&facts)
                 .into_iter()
-                .filter_map(|(_, p)| p.2)
+                .filter_map(|(_, p)| p.systolic)
                 .filter(|s| *s >= 160.0)
             {
                 rows.extend(
                     rates
                         .iter()
                         .filter(|r| **r >= 100.0)
-                        .map(|rate| (facts.ehr, facts.start.text(), systolic, *rate)),
+                        .map(|rate| PressureWithPulse {
+                            ehr: facts.ehr,
+                            time: facts.start.text(),
+                            systolic,
+                            pulse: *rate,
+                        }),
                 );
             }
         }
@@ -318,12 +344,12 @@ fn pressures(facts: &Facts) -> Vec<(i64, Pressure)> {
         .map(|e| {
             (
                 e.time.micros(),
-                (
-                    facts.ehr,
-                    e.time.text(),
-                    quantity(e, "at0004"),
-                    quantity(e, "at0005"),
-                ),
+                Pressure {
+                    ehr: facts.ehr,
+                    time: e.time.text(),
+                    systolic: quantity(e, "at0004"),
+                    diastolic: quantity(e, "at0005"),
+                },
             )
         })
         .collect()
@@ -364,10 +390,10 @@ mod tests {
         let (mean, highest) = generator.mean_and_highest_systolic().unwrap();
         assert!((115.0..130.0).contains(&mean), "{mean}");
         assert_eq!(
-            high.iter().filter_map(|p| p.2).reduce(f64::max),
+            high.iter().filter_map(|p| p.systolic).reduce(f64::max),
             Some(highest)
         );
-        let sixty = high.iter().filter(|p| p.2 >= Some(160.0)).count();
+        let sixty = high.iter().filter(|p| p.systolic >= Some(160.0)).count();
         assert!((1..=2000 * 1234 / 100_000).contains(&sixty), "{sixty}");
         assert!(generator.with_body_temperature() > 300);
         let last = generator.last_20_compositions(0);

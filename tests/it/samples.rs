@@ -390,7 +390,7 @@ fn six_questions_have_the_answers_of_the_truth_table() {
     for ehr in 0..generator.ehrs() {
         let latest = generator
             .latest_blood_pressure(ehr)
-            .map(|p| vec![p.1.into(), number(p.2), number(p.3)]);
+            .map(|p| vec![p.time.into(), number(p.systolic), number(p.diastolic)]);
         same(&ask(Q1, &id(ehr)), &Vec::from_iter(latest));
         let last: Vec<Vec<Value>> = generator
             .last_20_compositions(ehr)
@@ -399,10 +399,14 @@ fn six_questions_have_the_answers_of_the_truth_table() {
             .collect();
         same(&ask(Q5, &id(ehr)), &last);
     }
-    let high = generator
-        .systolic_from_140()
-        .into_iter()
-        .map(|p| vec![id(p.0).into(), p.1.into(), number(p.2), number(p.3)]);
+    let high = generator.systolic_from_140().into_iter().map(|p| {
+        vec![
+            id(p.ehr).into(),
+            p.time.into(),
+            number(p.systolic),
+            number(p.diastolic),
+        ]
+    });
     same(&ask(Q2, ""), &high.collect::<Vec<_>>());
     same(
         &ask(Q3, ""),
@@ -413,7 +417,14 @@ fn six_questions_have_the_answers_of_the_truth_table() {
     let both = generator
         .pressure_160_with_pulse_100()
         .into_iter()
-        .map(|(ehr, time, s, p)| vec![id(ehr).into(), time.into(), s.into(), p.into()]);
+        .map(|row| {
+            vec![
+                id(row.ehr).into(),
+                row.time.into(),
+                row.systolic.into(),
+                row.pulse.into(),
+            ]
+        });
     same(&ask(Q6, ""), &both.collect::<Vec<_>>());
 }
 
