@@ -2,7 +2,7 @@
 //! findings.
 
 use super::class::{Attr, AttrDef, Cls};
-use super::tree::{NodeId, Tree};
+use super::tree::{Kind, NodeId, Tree};
 use crate::diag::Finding;
 use std::fmt::Write;
 
@@ -326,6 +326,15 @@ pub(super) fn described(primitive: Cls) -> &'static str {
         Cls::OCTETS => "a base64 text",
         Cls::CHARACTER => "a character",
         _ => "a text",
+    }
+}
+
+/// Returns the words of a finding for a leaf of a wrong kind.
+pub(super) fn described_leaf(kind: Kind, text: &str) -> String {
+    match kind {
+        Kind::Number => format!("the number {}", shorten(text)),
+        Kind::Boolean => format!("the boolean {text}"),
+        _ => "a text".to_owned(),
     }
 }
 

@@ -4,7 +4,7 @@
 //! not prescribe the digits). [`Scanner`] is the tokenizer on its own, for other formats that are
 //! JSON.
 
-use super::build::{Builder, Limits, Members, Step, described, shorten};
+use super::build::{Builder, Limits, Members, Step, described, described_leaf};
 use super::class::{Attr, AttrDef, Cls};
 use super::scan::Token;
 use super::tree::{Kind, NodeId, NodeRef, Tree};
@@ -193,12 +193,10 @@ impl<'a> Reader<'a> {
         // A value of a wrong kind is reported and skipped, so that the findings after it are
         // complete.
         if !declared.is_primitive() || matches!(found, Some(b'{' | b'[')) {
-            let expected = if declared.is_primitive() {
-                described(declared)
-            } else {
-                "an object"
-            };
-            return self.refuse(expected);
+            return self.refuse(match declared.is_primitive() {
+                true => described(declared),
+                false => "an object",
+            });
         }
         let (kind, text) = match self.scan.next_token()? {
             Token::String(text) => (Kind::Text, text),
@@ -220,11 +218,7 @@ impl<'a> Reader<'a> {
                 .tree
                 .push_leaf(parent, attr, declared, kind, &text);
         } else {
-            let found = match kind {
-                Kind::Number => format!("the number {}", shorten(&text)),
-                Kind::Boolean => format!("the boolean {text}"),
-                _ => "a text".to_owned(),
-            };
+            let found = described_leaf(kind, &text);
             self.build.wrong_kind(described(declared), found);
         }
         Ok(())

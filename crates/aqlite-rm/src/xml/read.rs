@@ -252,51 +252,7 @@ impl Document<'_> {
                 .wrong_kind("a text", format!("an element `{}`", shorten(name)));
             return Ok(None);
         };
-        // The v1 schema spells this attribute differently from the model.
-        let name = if name == "work_flow_id" {
-            Attr::WORKFLOW_ID.name()
-        } else {
-            name
-        };
-        let Some((position, def)) = members.find(name) else {
-            self.build.unknown_attribute(members.cls, name);
-            return Ok(None);
-        };
-        let first = members.take(position);
-        if first {
-            members.place(position);
-        }
-        if !def.card.is_list() {
-            if !first {
-                self.build.duplicate(name);
-                return Ok(None);
-            }
-            self.build.path.push(Step::Attr(def.attr));
-            return Ok(Some(Place {
-                parent: Some(members.id),
-                attr: Some(def.attr),
-                ty: def.ty,
-            }));
-        }
-        if first {
-            lists.push(List {
-                position,
-                id: self.build.tree.push_list(members.id, def.attr, def.ty),
-                len: 0,
-            });
-        }
-        let Some(list) = lists.iter_mut().find(|l| l.position == position) else {
-            return Ok(None);
-        };
-        self.build
-            .path
-            .extend([Step::Attr(def.attr), Step::Index(list.len)]);
-        list.len += 1;
-        Ok(Some(Place {
-            parent: Some(list.id),
-            attr: Some(def.attr),
-            ty: def.ty,
-        }))
+        Ok(place_in_object(&mut self.build, members, lists, name))
     }
 
     /// Returns the destination of the root element.
@@ -496,6 +452,61 @@ const ENTITIES: [(&str, char); 5] = [
     ("apos", '\''),
     ("quot", '"'),
 ];
+
+/// Returns the destination of an element in an open object and updates the path. Returns `None`
+/// after reporting that the object has no such attribute, or has it already.
+fn place_in_object(
+    build: &mut Builder,
+    members: &mut Members,
+    lists: &mut Vec<List>,
+    name: &str,
+) -> Option<Place> {
+    // The v1 schema spells this attribute differently from the model.
+    let name = if name == "work_flow_id" {
+        Attr::WORKFLOW_ID.name()
+    } else {
+        name
+    };
+    let Some((position, def)) = members.find(name) else {
+        build.unknown_attribute(members.cls, name);
+        return None;
+    };
+    let first = members.take(position);
+    if first {
+        members.place(position);
+    }
+    if !def.card.is_list() {
+        if !first {
+            build.duplicate(name);
+            return None;
+        }
+        build.path.push(Step::Attr(def.attr));
+        return Some(Place {
+            parent: Some(members.id),
+            attr: Some(def.attr),
+            ty: def.ty,
+        });
+    }
+    if first {
+        lists.push(List {
+            position,
+            id: build.tree.push_list(members.id, def.attr, def.ty),
+            len: 0,
+        });
+    }
+    let Some(list) = lists.iter_mut().find(|l| l.position == position) else {
+        return None;
+    };
+    build
+        .path
+        .extend([Step::Attr(def.attr), Step::Index(list.len)]);
+    list.len += 1;
+    Some(Place {
+        parent: Some(list.id),
+        attr: Some(def.attr),
+        ty: def.ty,
+    })
+}
 
 fn boolean(text: &str) -> Option<&'static str> {
     match text {
