@@ -152,14 +152,25 @@ fn text(place: &Place<'_>, owner: Cls, attr: Attr) -> String {
     text.to_owned()
 }
 
+/// Candidate texts of durations.
+const DURATIONS: [&str; 9] = [
+    "PT1H", "P1D", "P1W", "P1M", "P1Y", "PT1M", "PT1S", "P0D", "PT0S",
+];
+
+/// Splits a pattern of a temporal kind into the rule of the date and the rule of the time.
+fn rules(kind: TemporalKind, pattern: &str) -> (&str, &str) {
+    let pattern = pattern.split_once('/').map_or(pattern, |(first, _)| first);
+    match pattern.split_once(['T', ' ']) {
+        Some((day, clock)) => (day, clock),
+        None if kind == TemporalKind::Time => ("", pattern),
+        None => (pattern, ""),
+    }
+}
+
 /// Returns candidate texts of a temporal kind for `now`, those that match the pattern first.
 pub(super) fn times(kind: TemporalKind, now: &str, pattern: Option<&str>) -> Vec<String> {
     if kind == TemporalKind::Duration {
-        return [
-            "PT1H", "P1D", "P1W", "P1M", "P1Y", "PT1M", "PT1S", "P0D", "PT0S",
-        ]
-        .map(str::to_owned)
-        .to_vec();
+        return DURATIONS.map(str::to_owned).to_vec();
     }
     let (day, clock) = now.split_once('T').unwrap_or((now, "00:00:00Z"));
     let zone = clock
@@ -168,14 +179,7 @@ pub(super) fn times(kind: TemporalKind, now: &str, pattern: Option<&str>) -> Vec
         .unwrap_or_default();
     // The first eight characters are hours, minutes and seconds.
     let clock = clock.get(..8).unwrap_or("00:00:00");
-    let pattern = pattern
-        .map(|p| p.split_once('/').map_or(p, |(p, _)| p))
-        .unwrap_or_default();
-    let (day_rule, clock_rule) = match pattern.split_once(['T', ' ']) {
-        Some((day, clock)) => (day, clock),
-        None if kind == TemporalKind::Time => ("", pattern),
-        None => (pattern, ""),
-    };
+    let (day_rule, clock_rule) = rules(kind, pattern.unwrap_or_default());
     let date = allowed(day, day_rule, '-');
     let time = allowed(clock, split_zone(clock_rule).0, ':');
     // A fraction may follow the seconds only.

@@ -153,7 +153,7 @@ fn is_node(web: Option<&WebNode>, attr: Attr) -> bool {
 /// Returns the suffixes of a class that the table of suffixes does not have.
 fn special_suffixes(class: Cls) -> Vec<&'static str> {
     match class {
-        Cls::DV_DURATION => DURATION_FIELDS.map(|(name, ..)| name).to_vec(),
+        Cls::DV_DURATION => DURATION_FIELDS.map(|field| field.name).to_vec(),
         Cls::INSTRUCTION_DETAILS => FOLLOWED.to_vec(),
         Cls::PARTICIPATION => [&OF_PARTICIPATION[..], &OF_PARTY].concat(),
         class if class.is_a(Cls::PARTY_PROXY) => OF_PARTY.to_vec(),

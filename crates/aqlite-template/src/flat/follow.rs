@@ -32,6 +32,23 @@ struct Instruction<'r, 'a> {
 }
 
 impl<'r, 'a> Instructions<'r, 'a> {
+    /// Returns the INSTRUCTION that these references name. `None` if one of them names none, or if
+    /// they name different ones. Without any reference, the first INSTRUCTION is meant.
+    fn find(
+        &self,
+        key: Option<&str>,
+        uid: Option<&str>,
+        index: Option<usize>,
+    ) -> Option<&Instruction<'r, 'a>> {
+        let by_key = key.map(|key| self.keys.get(key).copied());
+        let by_uid = uid.map(|uid| self.uids.get(uid).copied());
+        let mut named = [by_key, by_uid, index.map(Some)].into_iter().flatten();
+        let first = named.next().unwrap_or(Some(0))?;
+        // A reference that was given but found nothing is `None` here, so that it is reported.
+        let is_one = named.all(|other| other == Some(first));
+        self.all.get(first).filter(|_| is_one)
+    }
+
     fn collect(&mut self, web: &'r WebNode, form: &'r KeyTree<'a>, path: &str, key: &str) {
         for kid in web
             .children
@@ -86,21 +103,8 @@ impl<'r> DocumentReader<'r, '_> {
             found.collect(&self.web.tree, self.body, "", "");
             Rc::new(found)
         }));
-        let by_key = key.map(|key| known.keys.get(&plain(key, &self.web.tree.id)).copied());
-        let by_uid = uid.map(|uid| known.uids.get(uid).copied());
-        // A reference that was given but found nothing is `None` in this list, so that it is
-        // reported.
-        let ways: Vec<Option<usize>> = [by_key, by_uid, index.map(Some)]
-            .into_iter()
-            .flatten()
-            .collect();
-        let meant = ways
-            .first()
-            .copied()
-            // Without any reference, the first INSTRUCTION is meant.
-            .unwrap_or(Some(0))
-            .filter(|first| ways.iter().all(|way| *way == Some(*first)));
-        let Some(instruction) = meant.and_then(|at| known.all.get(at)) else {
+        let key = key.map(|key| plain(key, &self.web.tree.id));
+        let Some(instruction) = known.find(key.as_deref(), uid, index) else {
             return self.refuse_here(
                 "FLT0104",
                 "`|wt_path`, `|instruction_uid` and `|instruction_index` mean no INSTRUCTION of this document, or not the same",

@@ -22,16 +22,35 @@ const PROPORTIONS: [&str; 5] = [
     "integer_fraction",
 ];
 
-/// The fields of a duration in the order of its text: name, letter, whether it follows the `T`. A form
-/// with a pattern has the same order.
-pub(crate) const DURATION_FIELDS: [(&str, char, bool); 7] = [
-    ("year", 'Y', false),
-    ("month", 'M', false),
-    ("week", 'W', false),
-    ("day", 'D', false),
-    ("hour", 'H', true),
-    ("minute", 'M', true),
-    ("second", 'S', true),
+/// A field of a duration.
+#[derive(Clone, Copy)]
+pub(crate) struct DurationField {
+    pub name: &'static str,
+    /// The letter behind its number.
+    pub letter: char,
+    /// Whether it follows the `T`.
+    pub is_clock: bool,
+}
+
+impl DurationField {
+    const fn new(name: &'static str, letter: char, is_clock: bool) -> DurationField {
+        DurationField {
+            name,
+            letter,
+            is_clock,
+        }
+    }
+}
+
+/// The fields of a duration in the order of its text. A form with a pattern has the same order.
+pub(crate) const DURATION_FIELDS: [DurationField; 7] = [
+    DurationField::new("year", 'Y', false),
+    DurationField::new("month", 'M', false),
+    DurationField::new("week", 'W', false),
+    DurationField::new("day", 'D', false),
+    DurationField::new("hour", 'H', true),
+    DurationField::new("minute", 'M', true),
+    DurationField::new("second", 'S', true),
 ];
 
 /// The order of the fields of a duration without a pattern: the day precedes the week.
@@ -514,7 +533,7 @@ impl InputWriter<'_, '_> {
             if pattern.is_none_or(|p| permits(p, field)) {
                 let part = |parts: &DurationParts| duration_part(parts, index);
                 let limits = (part(&least), part(&most));
-                self.part_of_duration(field.0, limits, proposed.as_ref().map(part));
+                self.part_of_duration(field.name, limits, proposed.as_ref().map(part));
             }
         }
     }
@@ -602,11 +621,11 @@ fn duration_part(parts: &DurationParts, index: usize) -> i64 {
     all.get(index).copied().flatten().unwrap_or(0)
 }
 
-/// Returns whether the pattern of a duration permits a field of [`DURATION_FIELDS`].
-fn permits(pattern: &str, (_, letter, is_clock): &(&str, char, bool)) -> bool {
+/// Returns whether the pattern of a duration permits a field.
+fn permits(pattern: &str, field: &DurationField) -> bool {
     let (days, clock) = pattern.split_once('T').unwrap_or((pattern, ""));
-    let part = if *is_clock { clock } else { days };
-    part.contains(*letter)
+    let part = if field.is_clock { clock } else { days };
+    part.contains(field.letter)
 }
 
 /// Returns the leaf at a path, unless it is empty.

@@ -9,7 +9,7 @@ use aqlite_rm::class::Attr;
 
 /// Returns whether a suffix names a part of a duration.
 pub(super) fn is_duration_part(suffix: &str) -> bool {
-    DURATION_FIELDS.iter().any(|(name, ..)| *name == suffix)
+    DURATION_FIELDS.iter().any(|field| field.name == suffix)
 }
 
 impl<'r> DocumentReader<'r, '_> {
@@ -19,18 +19,18 @@ impl<'r> DocumentReader<'r, '_> {
             return self.refuse_parts_of_duration(form);
         }
         let (mut text, mut is_clock) = (String::from("P"), false);
-        for (name, letter, behind) in DURATION_FIELDS {
-            let Some(value) = form.value(name) else {
+        for field in DURATION_FIELDS {
+            let Some(value) = form.value(field.name) else {
                 continue;
             };
-            let Some(number) = part_of_duration(name, value.text()) else {
-                return self.refuse_part_of_duration(name, value.text());
+            let Some(number) = part_of_duration(field.name, value.text()) else {
+                return self.refuse_part_of_duration(field.name, value.text());
             };
-            if behind && !std::mem::replace(&mut is_clock, true) {
+            if field.is_clock && !std::mem::replace(&mut is_clock, true) {
                 text.push('T');
             }
             text.push_str(number);
-            text.push(letter);
+            text.push(field.letter);
         }
         if text.len() > 1 {
             draft.put(Attr::VALUE, Draft::text(text));
@@ -48,10 +48,8 @@ impl<'r> DocumentReader<'r, '_> {
 
     /// Reports a part of a duration that is given besides the whole.
     fn refuse_parts_of_duration(&mut self, form: &KeyTree<'_>) {
-        if let Some((name, ..)) = DURATION_FIELDS
-            .iter()
-            .find(|(name, ..)| form.value(name).is_some())
-        {
+        let mut names = DURATION_FIELDS.iter().map(|field| field.name);
+        if let Some(name) = names.find(|name| form.value(name).is_some()) {
             let message =
                 format!("`|{name}` is given besides the whole duration: remove one of them");
             self.refuse_here("FLT0107", message, &[]);
