@@ -4,6 +4,7 @@ use super::compile::Attribute;
 use super::expr::ast::{Function, Operator};
 use super::time::{Clock, Moment, TimeUnit};
 use super::value::{Coded, Quantity, Value, grouped, integer, real};
+use chrono::{Datelike, NaiveDate};
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;
@@ -405,8 +406,11 @@ pub(crate) fn extreme(max: bool, a: &Value, b: &Value, clock: Clock<'_>) -> Resu
 pub(crate) fn attribute(value: &Value, attribute: Attribute) -> Result<Value> {
     use Attribute as A;
     // `.year`, `.month` and `.day` use the calendar of the offset of the moment.
-    let moment = |f: fn((i32, u32, u32)) -> f64| match value {
-        Value::Moment(m) => m.ymd().map(|d| Value::Number(f(d))).ok_or(EvalError::Range),
+    let moment = |f: fn(NaiveDate) -> f64| match value {
+        Value::Moment(m) => m
+            .local_date()
+            .map(|d| Value::Number(f(d)))
+            .ok_or(EvalError::Range),
         _ => Err(EvalError::Types),
     };
     Ok(match (attribute, value) {
@@ -441,9 +445,9 @@ pub(crate) fn attribute(value: &Value, attribute: Attribute) -> Result<Value> {
         (A::Numerator, Value::Proportion(p)) => Value::Number(p.numerator),
         (A::Denominator, Value::Proportion(p)) => Value::Number(p.denominator),
         (A::Type, Value::Proportion(p)) => Value::Number(real(p.kind)),
-        (A::Year, _) => moment(|(y, _, _)| f64::from(y))?,
-        (A::Month, _) => moment(|(_, m, _)| f64::from(m))?,
-        (A::Day, _) => moment(|(_, _, d)| f64::from(d))?,
+        (A::Year, _) => moment(|date| f64::from(date.year()))?,
+        (A::Month, _) => moment(|date| f64::from(date.month()))?,
+        (A::Day, _) => moment(|date| f64::from(date.day()))?,
         (A::String, v) => Value::text(&shown(v)),
         _ => return Err(EvalError::Types),
     })

@@ -134,10 +134,17 @@ fn declared(element: &Element) -> Option<Control> {
     })
 }
 
+/// An operation on a variable and a literal.
+struct LiteralOperation<'g> {
+    variable: &'g Variable,
+    operator: Operator,
+    value: &'g Value,
+}
+
 /// The uses of variables in the statements of a guide.
 struct Uses<'g> {
     variables: Vec<&'g Variable>,
-    pairs: Vec<(&'g Variable, Operator, &'g Value)>,
+    operations: Vec<LiteralOperation<'g>>,
     /// Variables that are added to or subtracted from the current time.
     dated: Vec<&'g str>,
 }
@@ -146,12 +153,18 @@ impl<'g> Uses<'g> {
     fn collect(guide: &'g Guide) -> Uses<'g> {
         let mut uses = Uses {
             variables: Vec::new(),
-            pairs: Vec::new(),
+            operations: Vec::new(),
             dated: Vec::new(),
         };
         guide.each_expr(&mut |expr| {
             expr.variables(&mut |v| uses.variables.push(v));
-            expr.pairs(&mut |v, operator, value| uses.pairs.push((v, operator, value)));
+            expr.pairs(&mut |variable, operator, value| {
+                uses.operations.push(LiteralOperation {
+                    variable,
+                    operator,
+                    value,
+                });
+            });
             expr.walk(&mut |inner| uses.dates(inner));
         });
         uses
@@ -168,12 +181,14 @@ impl<'g> Uses<'g> {
         }
     }
 
+    /// Returns the operations on a variable and a literal.
+    fn of_variable(&self, code: &str) -> impl Iterator<Item = &LiteralOperation<'g>> {
+        let all = self.operations.iter();
+        all.filter(move |found| found.variable.code == code)
+    }
+
     fn values_of(&self, code: &str) -> Vec<&'g Value> {
-        self.pairs
-            .iter()
-            .filter(|(v, ..)| v.code == code)
-            .map(|(_, _, value)| *value)
-            .collect()
+        self.of_variable(code).map(|found| found.value).collect()
     }
 
     fn reads(&self, code: &str, attributes: &[&str]) -> bool {
@@ -220,18 +235,17 @@ impl<'g> Uses<'g> {
     fn adds_period(&self, code: &str) -> bool {
         let is_period =
             |v: &Value| matches!(v, Value::Quantity(q) if TimeUnit::parse(&q.unit).is_some());
-        self.pairs.iter().any(|(v, operator, value)| {
-            v.code == code
-                && matches!(operator, Operator::Plus | Operator::Minus)
-                && is_period(value)
+        self.of_variable(code).any(|found| {
+            matches!(found.operator, Operator::Plus | Operator::Minus) && is_period(found.value)
         })
     }
 
     fn units(&self, element: &Element, values: &[&Value]) -> Vec<String> {
-        let own = self.pairs.iter().filter(|(v, ..)| v.code == element.id);
-        let of_pairs = own.filter_map(|(v, _, value)| match (v.attribute.as_deref(), value) {
-            (Some("unit" | "units"), Value::Text(unit)) => Some(unit.to_string()),
-            _ => None,
+        let compared = self.of_variable(&element.id).filter_map(|found| {
+            match (found.variable.attribute.as_deref(), found.value) {
+                (Some("unit" | "units"), Value::Text(unit)) => Some(unit.to_string()),
+                _ => None,
+            }
         });
         let of_values = values.iter().filter_map(|v| match v {
             Value::Quantity(q) => Some(q.unit.to_string()),
@@ -240,7 +254,7 @@ impl<'g> Uses<'g> {
         // The declared units come first, so that they are the first choice in the form.
         let declared = element.units.iter().cloned();
         let mut units: Vec<String> = Vec::new();
-        for unit in declared.chain(of_pairs).chain(of_values) {
+        for unit in declared.chain(compared).chain(of_values) {
             if !units.contains(&unit) {
                 units.push(unit);
             }
@@ -260,10 +274,10 @@ fn options(
     let mut found: Vec<Value> = element.allowed_values.iter().map(|v| literal(v)).collect();
     // The codes of the binding are complete. Those of the rules are used only without them.
     if found.is_empty() {
-        let bound = uses.pairs.iter().filter(|(v, o, _)| {
-            v.code == element.id && matches!(o, Operator::IsA | Operator::IsNotA)
-        });
-        found.extend(bound.flat_map(|(_, _, term)| bound_codes(guide, term, language)));
+        let bound = uses
+            .of_variable(&element.id)
+            .filter(|found| matches!(found.operator, Operator::IsA | Operator::IsNotA));
+        found.extend(bound.flat_map(|term| bound_codes(guide, term.value, language)));
         let is_choice = |v: &Value| matches!(v, Value::Ordinal(_)) || is_code(v);
         let compared = values.iter().filter(|v| is_choice(v));
         found.extend(compared.map(|v| (*v).clone()));

@@ -57,18 +57,29 @@ impl Machine<'_> {
         binding: usize,
         next_pause: Option<NextPause<'_>>,
     ) -> Vec<usize> {
-        let instances = self.input.instances_of(binding);
         let Some(plan) = self.guide.bindings.get(binding) else {
             self.budget.broken("a selection has no binding");
             return Vec::new();
         };
         let predicates = plan.predicates.as_slice();
+        let kept = self.filter_instances(binding, predicates, next_pause).await;
+        self.best_instances(binding, predicates, kept)
+    }
+
+    /// Returns the indexes of the instances of a binding that pass all predicates about one
+    /// instance.
+    async fn filter_instances(
+        &self,
+        binding: usize,
+        predicates: &[Predicate],
+        next_pause: Option<NextPause<'_>>,
+    ) -> Vec<usize> {
         // The notes of one instance are gathered apart, because another predicate may make them
         // irrelevant.
         let earlier = self.notes.take();
         let mut relevant = Vec::new();
         let mut kept: Vec<usize> = Vec::new();
-        for (i, instance) in instances.iter().enumerate() {
+        for (i, instance) in self.input.instances_of(binding).iter().enumerate() {
             if let Some(next_pause) = next_pause {
                 self.pause_if_due(next_pause).await;
             }
@@ -78,6 +89,17 @@ impl Machine<'_> {
         }
         self.notes.replace(earlier);
         relevant.into_iter().for_each(|note| self.keep_note(note));
+        kept
+    }
+
+    /// Reduces the indexes of instances by the predicates that choose the best instance, in order.
+    fn best_instances(
+        &self,
+        binding: usize,
+        predicates: &[Predicate],
+        mut kept: Vec<usize>,
+    ) -> Vec<usize> {
+        let instances = self.input.instances_of(binding);
         for predicate in predicates {
             let Predicate::Best {
                 max,

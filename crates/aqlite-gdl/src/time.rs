@@ -264,15 +264,15 @@ impl Moment {
         })
     }
 
-    /// Returns year, month and day in the offset of the moment.
-    pub fn ymd(self) -> Option<(i32, u32, u32)> {
-        self.local().map(|l| (l.year(), l.month(), l.day()))
+    /// Returns the date in the offset of the moment.
+    pub(crate) fn local_date(self) -> Option<NaiveDate> {
+        self.local().map(|local| local.date())
     }
 
     /// Returns whether ISO 8601 can write the year with four digits.
     pub(crate) fn is_in_calendar(self) -> bool {
-        self.ymd()
-            .is_some_and(|(year, ..)| (0..=9999).contains(&year))
+        self.local_date()
+            .is_some_and(|date| (0..=9999).contains(&date.year()))
     }
 
     /// Adds the whole part of `amount` calendar units: 31 January plus one month is the last of
