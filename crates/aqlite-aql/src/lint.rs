@@ -333,6 +333,17 @@ impl<'a> Linter<'a> {
         Some(states)
     }
 
+    /// Returns whether no template has an archetype, neither at a place nor elsewhere. `found` are
+    /// the states of the nodes at the place.
+    fn is_unknown(&self, class: Cls, id: &str, found: &[State<'a>]) -> bool {
+        // Only entries and sections are always described by templates. Structures and clusters
+        // also occur where templates constrain nothing, as in FEEDER_AUDIT.
+        let is_described = found.is_empty() || class.is_a(Cls::CONTENT_ITEM);
+        let is_open = is_described && found.iter().all(|s| s.node().is_none());
+        is_open && place::below(&place::roots(self.templates), id).is_empty()
+    }
+
+    /// Follows a step of a path. Returns its ends; `None` if there are none, or too many.
     fn step(
         &mut self,
         scope: usize,
@@ -366,12 +377,7 @@ impl<'a> Linter<'a> {
             .filter_map(|state| state.selected(name.id, class))
             .collect();
         if let Some(class) = class {
-            // Only entries and sections are always described by templates. Structures and clusters
-            // also occur where templates constrain nothing, as in FEEDER_AUDIT.
-            let is_described = found.is_empty() || class.is_a(Cls::CONTENT_ITEM);
-            let is_open = is_described && found.iter().all(|s| s.node().is_none());
-            let everywhere = || place::below(&place::roots(self.templates), name.id);
-            if scope.is_inside && is_open && may_search && everywhere().is_empty() {
+            if scope.is_inside && may_search && self.is_unknown(class, name.id, &found) {
                 let contrary = until();
                 self.unknown_archetype(name, contrary);
                 return Some(vec![State::open(Classes::single(class))]);

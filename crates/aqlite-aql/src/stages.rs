@@ -232,34 +232,39 @@ fn of_class(class: &ClassExpr) -> Vec<Prefix> {
         let label = label.unwrap_or_default().to_owned();
         out.push(prefix(StageKind::Predicate, &bracketed, label, span));
     }
-    let Some(contains) = &class.contains else {
-        return out;
-    };
+    if let Some(contains) = &class.contains {
+        out.extend(of_contains(&bracketed, contains));
+    }
+    out
+}
+
+/// Returns the parts of the containment of a class expression. `class` is the expression without
+/// it.
+fn of_contains(class: &ClassExpr, contains: &Contains) -> Vec<Prefix> {
     let with = |inner: Containment| {
         Containment::Class(Box::new(ClassExpr {
             contains: Some(Contains {
                 inner,
                 ..contains.clone()
             }),
-            ..bracketed.clone()
+            ..class.clone()
         }))
     };
     if contains.negated {
-        out.push(Prefix {
+        return vec![Prefix {
             from: with(contains.inner.clone()),
             kind: StageKind::Contains,
             label: format!("NOT CONTAINS {}", head(&contains.inner)),
             span: contains.at.0,
-        });
-        return out;
+        }];
     }
-    for inner in prefixes(&contains.inner) {
-        out.push(Prefix {
+    let inner = prefixes(&contains.inner).into_iter();
+    inner
+        .map(|inner| Prefix {
             from: with(inner.from),
             ..inner
-        });
-    }
-    out
+        })
+        .collect()
 }
 
 fn written(class: &ClassExpr) -> String {

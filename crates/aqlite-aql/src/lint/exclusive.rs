@@ -83,55 +83,41 @@ impl<'a> Linter<'a> {
 
     /// Returns the path of a condition, and the values that the condition compares it with.
     fn bound(&self, condition: &'a ast::Condition) -> Option<Bound<'a>> {
-        let (path, op, values, end) = match condition {
+        let (path, bound) = match condition {
             ast::Condition::Compare(compare) => {
                 let ast::Expr::Path(path) = &compare.left else {
                     return None;
                 };
-                let value = self.literal(&compare.right)?;
-                (
-                    path,
-                    compare.op,
-                    vec![value],
-                    print::expr_span(&compare.right),
-                )
+                let end = print::expr_span(&compare.right);
+                let bound = Bound {
+                    path: print::path(path),
+                    condition,
+                    op: compare.op,
+                    values: vec![self.literal(&compare.right)?],
+                    span: Span::new(path.span().start, end.end),
+                    right: Some(end),
+                };
+                (path, bound)
             }
             ast::Condition::Matches(path, ast::MatchesOperand::List(items)) => {
-                let literal = |item: &ast::MatchesItem| match item {
-                    ast::MatchesItem::Literal(literal) => Some(literal.clone()),
-                    _ => None,
-                };
-                let literals: Vec<ast::Literal> =
-                    items.iter().map(literal).collect::<Option<_>>()?;
+                let literals = literals(items)?;
                 let end = literals.last()?.at.0;
-                let values = literals.iter().take(COMPARED + 1).map(value_of).collect();
-                (
-                    path,
-                    CompareOp::Eq,
-                    values,
-                    Span::new(end.start, end.end + 1),
-                )
+                let bound = Bound {
+                    path: print::path(path),
+                    condition,
+                    op: CompareOp::Eq,
+                    values: literals.iter().take(COMPARED + 1).map(value_of).collect(),
+                    span: Span::new(path.span().start, end.end + 1),
+                    right: None,
+                };
+                (path, bound)
             }
             _ => return None,
         };
-        // A version uid also equals its short forms.
-        let mut names = path
-            .steps
-            .iter()
-            .rev()
-            .map(|step| step.attribute.text.as_str());
-        let is_uid = names.next() == Some("value") && names.next() == Some("uid");
         let is_usual = |v: &Literal| !matches!(v, Literal::Null | Literal::Untyped(_));
-        let is_read = !is_uid && values.len() <= COMPARED && values.iter().all(is_usual);
-        let right = matches!(condition, ast::Condition::Compare(_)).then_some(end);
-        is_read.then(|| Bound {
-            path: print::path(path),
-            condition,
-            op,
-            values,
-            span: Span::new(path.span().start, end.end),
-            right,
-        })
+        let is_read = bound.values.len() <= COMPARED && bound.values.iter().all(is_usual);
+        // A version uid also equals its short forms.
+        (is_read && !is_uid(path)).then_some(bound)
     }
 
     /// Adds the probable meaning of a pair.
@@ -311,4 +297,20 @@ fn is_lower(op: CompareOp) -> Option<bool> {
         CompareOp::Lt | CompareOp::Le => Some(false),
         CompareOp::Eq | CompareOp::Ne => None,
     }
+}
+
+/// Returns the items of `matches` if all are literals.
+fn literals(items: &[ast::MatchesItem]) -> Option<Vec<ast::Literal>> {
+    let literal = |item: &ast::MatchesItem| match item {
+        ast::MatchesItem::Literal(literal) => Some(literal.clone()),
+        _ => None,
+    };
+    items.iter().map(literal).collect()
+}
+
+/// Returns whether a path ends with `uid/value`.
+fn is_uid(path: &ast::Path) -> bool {
+    let mut names = path.steps.iter().rev();
+    let mut is_next = |name| names.next().is_some_and(|step| step.attribute.text == name);
+    is_next("value") && is_next("uid")
 }

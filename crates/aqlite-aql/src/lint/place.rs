@@ -120,37 +120,46 @@ impl<'t> State<'t> {
         let Some(classes) = self.classes.step(attr) else {
             return Vec::new();
         };
-        let node = match (&self.place, attr) {
+        let state = match (&self.place, attr) {
             (Place::Symbol(list), Attr::CODE_STRING) => {
-                return vec![self.listed(classes, list.iter().map(|item| &item.code))];
+                self.listed(classes, list.iter().map(|item| &item.code))
             }
-            (Place::Symbol(list), Attr::DEFINING_CODE) => {
-                return vec![self.with(classes, Place::Symbol(list))];
-            }
+            (Place::Symbol(list), Attr::DEFINING_CODE) => self.with(classes, Place::Symbol(list)),
             (Place::Symbol(list), Attr::TERMINOLOGY_ID) => {
                 let terminologies = list.iter().map(|item| item.terminology.as_str());
-                return vec![self.of_terminologies(classes, terminologies.collect())];
+                self.of_terminologies(classes, terminologies.collect())
             }
             (Place::Terminologies(texts), Attr::VALUE) => {
-                return vec![self.with(classes, Place::Listed(texts.clone()))];
+                self.with(classes, Place::Listed(texts.clone()))
             }
-            (Place::Node(node), _) => node,
-            _ => return vec![self.with(classes, Place::Open)],
+            (Place::Node(node), _) => return self.step_of_node(attr, classes, node),
+            _ => self.with(classes, Place::Open),
         };
-        match (&node.constraint, attr) {
+        vec![state]
+    }
+
+    /// Returns the alternatives behind an attribute of a node.
+    fn step_of_node(&self, attr: Attr, classes: Classes, node: &'t Node) -> Vec<State<'t>> {
+        let state = match (&node.constraint, attr) {
             (Constraint::Quantity { list, .. }, Attr::UNITS) if !list.is_empty() => {
-                vec![self.listed(classes, list.iter().map(|item| &item.units))]
+                self.listed(classes, list.iter().map(|item| &item.units))
             }
             (Constraint::Ordinal { list }, Attr::SYMBOL) if !list.is_empty() => {
-                vec![self.with(classes, Place::Symbol(list))]
+                self.with(classes, Place::Symbol(list))
             }
             (
                 Constraint::Code {
-                    codes, open: false, ..
+                    terminology,
+                    codes,
+                    open: false,
                 },
                 Attr::CODE_STRING,
-            ) if !codes.is_empty() => {
-                vec![self.listed(classes, codes.iter())]
+            ) if !codes.is_empty() || !matches!(terminology.as_str(), "" | "local") => {
+                if codes.is_empty() {
+                    self.with(classes, Place::External(terminology))
+                } else {
+                    self.listed(classes, codes.iter())
+                }
             }
             (
                 Constraint::Code {
@@ -159,21 +168,12 @@ impl<'t> State<'t> {
                     ..
                 },
                 Attr::TERMINOLOGY_ID,
-            ) => vec![self.of_terminologies(classes, vec![terminology.as_str()])],
-            (
-                Constraint::Code {
-                    terminology,
-                    codes,
-                    open: false,
-                },
-                Attr::CODE_STRING,
-            ) if codes.is_empty() && !matches!(terminology.as_str(), "" | "local") => {
-                vec![self.with(classes, Place::External(terminology))]
-            }
+            ) => self.of_terminologies(classes, vec![terminology.as_str()]),
             // A runtime name may differ from that of the template.
-            (_, Attr::NAME) => vec![self.with(classes, Place::Open)],
-            _ => self.children(attr, classes, node),
-        }
+            (_, Attr::NAME) => self.with(classes, Place::Open),
+            _ => return self.children(attr, classes, node),
+        };
+        vec![state]
     }
 
     fn children(&self, attr: Attr, classes: Classes, node: &'t Node) -> Vec<State<'t>> {
