@@ -408,14 +408,7 @@ impl Output {
     ) {
         let query = &evaluator.plan.query;
         if let Some(documents) = &mut self.documents {
-            let shown = query.select.first().map(|column| &column.value);
-            let object = shown.map(|shown| node_of(evaluator.view, shown, row));
-            if !object.is_some_and(|object| documents.mark(evaluator.view, object)) {
-                evaluator
-                    .view
-                    .note_broken("a row of a document has no document");
-            }
-            return;
+            return documents.mark_row(evaluator, row);
         }
         let made = if self.wanted(evaluator.plan).is_some() {
             0
@@ -425,22 +418,11 @@ impl Output {
         evaluator
             .view
             .count(CELL / 2 * (made + 2 * query.order.len()) as u64);
-        let (view, mut held) = (evaluator.view, 0);
-        if !query.order.is_empty() {
-            held = self.bytes();
-        }
-        let keys = query.order.iter().map(move |k| {
-            // Every row must have all its keys, so NULL replaces the keys that are not made.
-            if view.is_over() {
-                return SortKey::Null;
-            }
-            let key = order_key(evaluator, &k.key, row);
-            held += key.text_bytes();
-            match view.has_room(held) {
-                true => key,
-                false => SortKey::Null,
-            }
-        });
+        let held = match query.order.is_empty() {
+            true => 0,
+            false => self.bytes(),
+        };
+        let keys = order_keys(evaluator, row, held);
         if self.grouped {
             return self.add_to_group(evaluator, row, keys.collect(), order);
         }
@@ -719,6 +701,27 @@ pub(super) fn compare_out(keys: &[SortKey], query: &Query, a: &OutRow, b: &OutRo
     let of = |row: &OutRow| nth(keys, row.keys, query.order.len()).unwrap_or_default();
     let all = || compare_rows(of(a), of(b), &query.order).then(a.order.cmp(&b.order));
     a.lead.cmp(&b.lead).then_with(all)
+}
+
+/// Makes the keys of a row for ORDER BY. `held` is the number of bytes that the output holds.
+fn order_keys<'p: 'b, 'b>(
+    evaluator: ConditionEvaluator<'p, 'b>,
+    row: &[Node],
+    mut held: usize,
+) -> impl Iterator<Item = SortKey> {
+    let view = evaluator.view;
+    evaluator.plan.query.order.iter().map(move |by| {
+        // Every row must have all its keys, so NULL replaces the keys that are not made.
+        if view.is_over() {
+            return SortKey::Null;
+        }
+        let key = order_key(evaluator, &by.key, row);
+        held += key.text_bytes();
+        match view.has_room(held) {
+            true => key,
+            false => SortKey::Null,
+        }
+    })
 }
 
 /// Returns the number of rows that a top-k query holds before it removes those behind the first

@@ -7,6 +7,8 @@
 //! [`JoinSide`]: crate::answer::semi_join::JoinSide
 
 use super::Run;
+use super::cells::node_of;
+use super::condition::ConditionEvaluator;
 use super::execution_path::ExecutionPath;
 use super::node::{Node, View};
 use super::output::Output;
@@ -32,9 +34,19 @@ impl DocumentSet {
         }
     }
 
+    /// Adds the document of a row of a query. The first column of the query is an object of the
+    /// document.
+    pub fn mark_row<'p: 'b, 'b>(&mut self, evaluator: ConditionEvaluator<'p, 'b>, row: &[Node]) {
+        let (view, shown) = (evaluator.view, evaluator.plan.query.select.first());
+        let object = shown.map(|shown| node_of(view, &shown.value, row));
+        if !object.is_some_and(|object| self.mark(view, object)) {
+            view.note_broken("a row of a document has no document");
+        }
+    }
+
     /// Adds the document of a node of the batch that is read. Returns false if the node has no
     /// document.
-    pub fn mark(&mut self, view: View<'_>, node: Node) -> bool {
+    fn mark(&mut self, view: View<'_>, node: Node) -> bool {
         let own = view.batch.owner_of(node.fragment);
         let Some(document) = own.and_then(|own| self.first.checked_add(own)) else {
             return false;
