@@ -65,8 +65,7 @@ struct StoredEhr {
 struct StoredTags {
     target: String,
     ehr_id: String,
-    /// Key, path and value.
-    tags: Vec<(String, Option<String>, Option<String>)>,
+    tags: Vec<ItemTag>,
 }
 
 struct StoredDefinition {
@@ -124,6 +123,7 @@ codec!(StoredTags {
     ehr_id,
     tags
 });
+codec!(ItemTag { key, path, value });
 codec!(StoredDefinition {
     kind,
     name,
@@ -446,19 +446,16 @@ fn stored_ehr(entry: &EhrEntry) -> StoredEhr {
 }
 
 fn stored_tags(target: &str, ehr_id: &str, tags: &[ItemTag]) -> StoredTags {
-    let tag = |tag: &ItemTag| (tag.key.clone(), tag.path.clone(), tag.value.clone());
     StoredTags {
         target: target.to_owned(),
         ehr_id: ehr_id.to_owned(),
-        tags: tags.iter().map(tag).collect(),
+        tags: tags.to_vec(),
     }
 }
 
 impl StoredTags {
     fn entry(self) -> (String, (String, Vec<ItemTag>)) {
-        let tag = |(key, path, value)| ItemTag { key, path, value };
-        let tags = self.tags.into_iter().map(tag).collect();
-        (self.target, (self.ehr_id, tags))
+        (self.target, (self.ehr_id, self.tags))
     }
 }
 

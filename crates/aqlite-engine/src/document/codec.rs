@@ -273,18 +273,6 @@ impl<A: Codec, B: Codec> Codec for (A, B) {
     }
 }
 
-impl<A: Codec, B: Codec, C: Codec> Codec for (A, B, C) {
-    fn write(&self, out: &mut ByteWriter) {
-        self.0.write(out);
-        self.1.write(out);
-        self.2.write(out);
-    }
-
-    fn read(from: &mut ByteReader<'_>) -> Option<(A, B, C)> {
-        Some((A::read(from)?, B::read(from)?, C::read(from)?))
-    }
-}
-
 impl<T: Codec, const LENGTH: usize> Codec for [T; LENGTH] {
     fn write(&self, out: &mut ByteWriter) {
         self.iter().for_each(|item| item.write(out));
