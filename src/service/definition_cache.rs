@@ -32,15 +32,24 @@ pub(crate) struct DefinitionCache {
     latest: RefCell<BTreeMap<String, (TemplateState, Key)>>,
 }
 
-type Key = (String, String, String, String);
+/// The identity of a stored definition.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Key {
+    name: String,
+    version: String,
+    created: String,
+    storing_id: String,
+}
 
-fn key(definition: &Definition) -> Key {
-    (
-        definition.name.clone(),
-        definition.version.clone(),
-        definition.created.clone(),
-        definition.storing_id.clone(),
-    )
+impl Key {
+    fn of(definition: &Definition) -> Key {
+        Key {
+            name: definition.name.clone(),
+            version: definition.version.clone(),
+            created: definition.created.clone(),
+            storing_id: definition.storing_id.clone(),
+        }
+    }
 }
 
 impl Compiled {
@@ -78,7 +87,7 @@ impl DefinitionCache {
 
     /// Returns a guide, compiled.
     pub fn guide(&self, stored: &Definition) -> Result<Rc<CompiledGuide>, Failure> {
-        let key = key(stored);
+        let key = Key::of(stored);
         let cached = self.guides.borrow_mut().get(&key);
         if let Some(cached) = cached {
             return Ok(cached);
@@ -160,7 +169,7 @@ impl<R: Repository> Service<R> {
         let Some(latest) = stored.iter().find(|d| Some(d.version.as_str()) == version) else {
             return Ok(None);
         };
-        let key = key(latest);
+        let key = Key::of(latest);
         if let Some(cached) = self.cached_template(&key) {
             return Ok(Some((key, cached)));
         }
@@ -192,7 +201,7 @@ impl<R: Repository> Service<R> {
         call: Option<&Call<'_>>,
         stored: &Definition,
     ) -> Result<Rc<Compiled>, Failure> {
-        let key = key(stored);
+        let key = Key::of(stored);
         // Another request may have compiled the template while this one waited for its turn.
         if let Some(call) = call {
             drop(call.turn(stored.body.len()).await?);

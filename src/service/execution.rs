@@ -223,6 +223,24 @@ struct Chain {
 }
 
 impl Chain {
+    /// Returns the state of a chain before its first stage, without queries. `bytes` is the limit of
+    /// the results, and `ehrs` the number of EHRs.
+    fn begin(extent: Extent, started: i64, bytes: usize, ehrs: usize) -> Chain {
+        Chain {
+            extent,
+            started,
+            reports_queries: false,
+            query_time: 0.0,
+            limits: Limits {
+                bytes,
+                steps: STEPS,
+                ..Limits::default()
+            },
+            spent: vec![Spent::default(); ehrs],
+            earlier: vec![Vec::new(); ehrs],
+        }
+    }
+
     /// Returns the limits of the next run on an EHR, given by its index.
     ///
     /// # Errors
@@ -235,6 +253,13 @@ impl Chain {
                 .limits
                 .without(*self.spent.get(ehr).ok_or_else(uncounted)?),
         })
+    }
+
+    /// Keeps the outputs of the runs of a stage for the guides after it.
+    fn keep_outputs(&mut self, runs: &[EhrRun]) {
+        for (earlier, run) in self.earlier.iter_mut().zip(runs) {
+            earlier.extend(run.run.outputs.iter().cloned());
+        }
     }
 
     /// Counts a run on an EHR, given by its index. Returns the consumption of all its runs.
@@ -383,18 +408,10 @@ impl<R: Repository> Service<R> {
         let data = self.read_stages(call, stages, ids).await?;
         let queries = (data.queries * data.ehrs.len()).max(1);
         let mut chain = Chain {
-            extent,
-            started,
             reports_queries,
             // One scan answers all queries, so each gets an equal share of its time.
             query_time: millis(call.clock() - started) / queries as f64,
-            limits: Limits {
-                bytes: self.config.limits.result,
-                steps: STEPS,
-                ..Limits::default()
-            },
-            spent: vec![Spent::default(); data.ehrs.len()],
-            earlier: vec![Vec::new(); data.ehrs.len()],
+            ..Chain::begin(extent, started, self.config.limits.result, data.ehrs.len())
         };
         let mut results = GuideResults {
             stages: Vec::with_capacity(stages.len()),
@@ -408,11 +425,7 @@ impl<R: Repository> Service<R> {
                 .await?;
             // The last stage has no reader, so its outputs are not copied.
             if results.stages.len() + 1 < stages.len() {
-                chain
-                    .earlier
-                    .iter_mut()
-                    .zip(&runs)
-                    .for_each(|(earlier, run)| earlier.extend(run.run.outputs.iter().cloned()));
+                chain.keep_outputs(&runs);
             }
             let now = call.clock();
             results.times.push(millis(now - begun));
@@ -725,21 +738,15 @@ impl<'c> Stage<'c> {
         let mut reports = Vec::with_capacity(queries.len());
         for (query, selected) in queries.iter().zip(selected) {
             let instances = input.instances.get(query.binding);
-            let instance = match selected {
-                // An index that is not found must not read as a binding without instances.
-                Some(at) => match instances.and_then(|list| list.get(at)) {
-                    Some(instance) => Some(instance),
-                    None => return Err(self.failed(query, Limit::Broken(NO_INSTANCE), 0)),
-                },
-                None => None,
-            };
-            let value = query.values_of(instance);
-            spent.bytes += ANSWER_FRAME
-                + query.aql.len()
-                + value
-                    .iter()
-                    .map(|(name, v)| ANSWER_FRAME + name.len() + v.size())
-                    .sum::<usize>();
+            let instance = selected.map(|at| instances.and_then(|list| list.get(at)));
+            // An index that is not found must not read as a binding without instances.
+            if matches!(instance, Some(None)) {
+                return Err(self.failed(query, Limit::Broken(NO_INSTANCE), 0));
+            }
+            let value = query.values_of(instance.flatten());
+            let sizes = value.iter().map(|(name, v)| name.len() + v.size());
+            let size: usize = sizes.map(|size| ANSWER_FRAME + size).sum();
+            spent.bytes += ANSWER_FRAME + query.aql.len() + size;
             if spent.bytes > options.limits.bytes {
                 let most = u64::try_from(options.limits.bytes).unwrap_or(u64::MAX);
                 return Err(self.failed(query, Limit::Bytes, most));

@@ -67,14 +67,7 @@ impl Users {
         from: (&str, i64),
     ) -> Result<Caller, Denied> {
         let refused = || Denied::password();
-        // Basic credentials are base64 with padding; the decoder reads base64url without it.
-        let plain = credentials
-            .trim_end_matches('=')
-            .replace('+', "-")
-            .replace('/', "_");
-        let text = base64url(&plain)
-            .and_then(|bytes| String::from_utf8(bytes).ok())
-            .ok_or_else(refused)?;
+        let text = decoded(credentials).ok_or_else(refused)?;
         let (name, password) = text.split_once(':').ok_or_else(refused)?;
         let listed = self.0.iter().find(|user| user.name == name);
         // For an unknown name a listed user's salt is used, so that the time reveals no names.
@@ -245,4 +238,14 @@ pub(super) mod tests {
             assert!(!ask(wrong), "{wrong}");
         }
     }
+}
+
+/// Decodes the credentials of HTTP Basic, `name:password` in base64; `None` if they are not.
+fn decoded(credentials: &str) -> Option<String> {
+    // Basic credentials are base64 with padding; the decoder reads base64url without it.
+    let plain = credentials
+        .trim_end_matches('=')
+        .replace('+', "-")
+        .replace('/', "_");
+    String::from_utf8(base64url(&plain)?).ok()
 }
