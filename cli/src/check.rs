@@ -90,25 +90,32 @@ pub fn run(options: &Options) -> Result<Outcome, Failure> {
         }
     }
     progress.finish();
-    match options.format {
-        Format::Text if std::io::stdout().is_terminal() => {
-            let files = listed.len();
-            writeln!(
-                out,
-                "{files} {} checked",
-                if files == 1 { "file" } else { "files" }
-            )?;
-        }
-        Format::Text => {}
-        Format::Json => writeln!(out, "{:#}", sarif::list(&problems))?,
-        Format::Sarif => writeln!(out, "{:#}", sarif::log(&problems))?,
-    }
+    write_end(options.format, listed.len(), &problems, &mut out)?;
     out.flush()?;
     Ok(if is_wrong {
         Outcome::Findings
     } else {
         Outcome::Success
     })
+}
+
+/// Writes the end of the output: the number of files on a terminal, or all problems in a format for
+/// programs.
+fn write_end(
+    format: Format,
+    files: usize,
+    problems: &[Problem],
+    out: &mut impl Write,
+) -> std::io::Result<()> {
+    match format {
+        Format::Text if std::io::stdout().is_terminal() => {
+            let noun = if files == 1 { "file" } else { "files" };
+            writeln!(out, "{files} {noun} checked")
+        }
+        Format::Text => Ok(()),
+        Format::Json => writeln!(out, "{:#}", sarif::list(problems)),
+        Format::Sarif => writeln!(out, "{:#}", sarif::log(problems)),
+    }
 }
 
 /// Writes problems with the lines of their sources.

@@ -1,6 +1,7 @@
 //! The command `query`: rows from files, a server or a database.
 
 use crate::columnar::{self, TimesForm};
+use crate::data::answer::Answer;
 use crate::data::catalog::FileProblem;
 use crate::data::{DataOptions, DataSet, files};
 use crate::lint::Lint;
@@ -362,6 +363,16 @@ pub fn explain(text: &str, parameters: &Parameters, data: &DataSet) -> Result<()
             }
         }
     }
+    write_run(&answer, data, &mut out)?;
+    writeln!(out, "  {:.1} ms", started.elapsed().as_secs_f64() * 1000.0)?;
+    if answer.result.is_empty() {
+        lint.write_removed(&explanation, &mut out)?;
+    }
+    Ok(())
+}
+
+/// Writes what a run read, and its consumption.
+fn write_run(answer: &Answer, data: &DataSet, out: &mut impl Write) -> std::io::Result<()> {
     let catalog = &data.catalog;
     writeln!(out, "run")?;
     writeln!(out, "  reads {}", answer.source.description())?;
@@ -372,21 +383,11 @@ pub fn explain(text: &str, parameters: &Parameters, data: &DataSet) -> Result<()
         catalog.ehrs.len(),
         catalog.segments.len()
     )?;
-    let source = if data.is_cached {
-        "an index file"
-    } else {
-        "files"
+    let source = match data.is_cached {
+        true => "an index file",
+        false => "files",
     };
     writeln!(out, "  segments of {source}")?;
-    writeln!(
-        out,
-        "  {} rows, {} units of work",
-        answer.result.len(),
-        answer.work
-    )?;
-    writeln!(out, "  {:.1} ms", started.elapsed().as_secs_f64() * 1000.0)?;
-    if answer.result.is_empty() {
-        lint.write_removed(&explanation, &mut out)?;
-    }
-    Ok(())
+    let rows = answer.result.len();
+    writeln!(out, "  {rows} rows, {} units of work", answer.work)
 }

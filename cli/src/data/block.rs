@@ -13,6 +13,7 @@ use aqlite::document::{
 };
 use aqlite::rm::class::Attr;
 use aqlite::rm::time;
+use aqlite::rm::tree::Tree;
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::ops::Range;
@@ -285,21 +286,9 @@ impl<'b> Builder<'b> {
         let (ordinal, committed) = at;
         let ehr = self.ehr(owner, ordinal);
         if kind == ObjectKind::EhrStatus {
-            let queryable = tree
-                .root()
-                .and_then(|root| root.text_at(Attr::IS_QUERYABLE));
-            if let Some(facts) = self.ehrs.get_mut(ehr) {
-                // A missing or malformed flag counts as true, as in the default status.
-                facts.is_queryable = queryable != Some("false");
-                facts.has_status = true;
-            }
+            self.set_status(ehr, &tree);
         }
-        let template = tree
-            .root()
-            .and_then(|root| {
-                root.text_along(&[Attr::ARCHETYPE_DETAILS, Attr::TEMPLATE_ID, Attr::VALUE])
-            })
-            .and_then(|id| self.shared.templates.get(id));
+        let template = template_id(&tree).and_then(|id| self.shared.templates.get(id));
         let known: &dyn Known = match template {
             Some(found) => &found.known,
             None => &NothingKnown,
@@ -328,6 +317,17 @@ impl<'b> Builder<'b> {
             deleted,
         };
         self.batch.add(ehr as u32, row, &packed);
+    }
+
+    /// Sets the flags of an EHR by its EHR_STATUS.
+    fn set_status(&mut self, ehr: usize, status: &Tree) {
+        let root = status.root();
+        let queryable = root.and_then(|root| root.text_at(Attr::IS_QUERYABLE));
+        if let Some(facts) = self.ehrs.get_mut(ehr) {
+            // A missing or malformed flag counts as true, as in the default status.
+            facts.is_queryable = queryable != Some("false");
+            facts.has_status = true;
+        }
     }
 
     /// Returns the number of an EHR in the block, which is the number in the batch.
@@ -380,4 +380,10 @@ impl<'b> Builder<'b> {
             message,
         });
     }
+}
+
+/// Returns the id of the template of a document.
+fn template_id(document: &Tree) -> Option<&str> {
+    let path = [Attr::ARCHETYPE_DETAILS, Attr::TEMPLATE_ID, Attr::VALUE];
+    document.root()?.text_along(&path)
 }
