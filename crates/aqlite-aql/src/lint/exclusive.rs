@@ -214,15 +214,7 @@ fn admits(bound: &Bound<'_>, value: &Literal) -> Option<bool> {
         if kind_of(value) != kind_of(other) {
             return Some(false);
         }
-        let order = order_of(value, other)?;
-        Some(match bound.op {
-            CompareOp::Eq => order.is_eq(),
-            CompareOp::Ne => order.is_ne(),
-            CompareOp::Lt => order.is_lt(),
-            CompareOp::Le => order.is_le(),
-            CompareOp::Gt => order.is_gt(),
-            CompareOp::Ge => order.is_ge(),
-        })
+        Some(bound.op.holds(order_of(value, other)?))
     };
     let mut any = Some(false);
     for other in &bound.values {

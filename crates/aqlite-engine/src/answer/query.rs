@@ -10,6 +10,7 @@ pub use super::functions::{
 };
 pub use super::members::{List, Members, ShortUid};
 use aqlite_rm::class::{Attr, Cls};
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 /// A whole query that can be planned.
@@ -360,6 +361,19 @@ impl CompareOp {
             CompareOp::Le => "<=",
             CompareOp::Gt => ">",
             CompareOp::Ge => ">=",
+        }
+    }
+
+    /// Returns whether values in this order satisfy the operator.
+    #[must_use]
+    pub fn holds(self, order: Ordering) -> bool {
+        match self {
+            CompareOp::Eq => order.is_eq(),
+            CompareOp::Ne => order.is_ne(),
+            CompareOp::Lt => order.is_lt(),
+            CompareOp::Le => order.is_le(),
+            CompareOp::Gt => order.is_gt(),
+            CompareOp::Ge => order.is_ge(),
         }
     }
 }

@@ -7,7 +7,6 @@ use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::exact::Exact;
 use aqlite_rm::time::{Temporal, TemporalKind};
 use std::borrow::Cow;
-use std::cmp::Ordering;
 
 /// The value of an expression for one row.
 #[derive(Clone, Debug, PartialEq)]
@@ -203,13 +202,13 @@ pub(super) fn compare(left: &Value<'_>, op: CompareOp, right: &Value<'_>) -> Opt
         | (_, Value::Null | Value::Object | Value::TextObject(_)) => None,
         (Value::Untyped(text), other) => compare(&typed(text, other), op, other),
         (other, Value::Untyped(text)) => compare(other, op, &typed(text, other)),
-        (Value::Number(a), Value::Number(b)) => a.partial_cmp(b).map(|o| holds(op, o)),
-        (Value::Boolean(a), Value::Boolean(b)) if equality => Some(holds(op, a.cmp(b))),
+        (Value::Number(a), Value::Number(b)) => a.partial_cmp(b).map(|order| op.holds(order)),
+        (Value::Boolean(a), Value::Boolean(b)) if equality => Some(op.holds(a.cmp(b))),
         // Texts of different lengths differ, and no byte of them is read.
         (Value::Text(a), Value::Text(b)) if equality && a.len() != b.len() => {
             Some(op == CompareOp::Ne)
         }
-        (Value::Text(a), Value::Text(b)) => Some(holds(op, a.as_ref().cmp(b.as_ref()))),
+        (Value::Text(a), Value::Text(b)) => Some(op.holds(a.as_ref().cmp(b.as_ref()))),
         _ => compare_temporal(left, op, right),
     }
 }
@@ -223,7 +222,7 @@ fn compare_temporal(left: &Value<'_>, op: CompareOp, right: &Value<'_>) -> Optio
         (Some(x), Some(y)) if x.axis() == y.axis() => match op {
             CompareOp::Eq => x.same(y),
             CompareOp::Ne => x.same(y).map(|same| !same),
-            _ => x.floor_order(y).map(|order| holds(op, order)),
+            _ => x.floor_order(y).map(|order| op.holds(order)),
         },
         // Values of two axes, such as a date and a duration, have no order.
         (Some(_), Some(_)) => None,
@@ -232,7 +231,7 @@ fn compare_temporal(left: &Value<'_>, op: CompareOp, right: &Value<'_>) -> Optio
         {
             None
         }
-        _ => Some(holds(op, a.cmp(b))),
+        _ => Some(op.holds(a.cmp(b))),
     }
 }
 
@@ -242,18 +241,6 @@ fn typed<'a>(text: &'a str, other: &Value<'_>) -> Value<'a> {
         Value::Number(_) => Exact::parse(text.trim()).map_or(Value::Null, Value::Number),
         Value::Boolean(_) => text.trim().parse().map_or(Value::Null, Value::Boolean),
         _ => Value::Text(text.into()),
-    }
-}
-
-/// Returns whether an ordering satisfies an operator.
-pub(super) fn holds(op: CompareOp, order: Ordering) -> bool {
-    match op {
-        CompareOp::Eq => order.is_eq(),
-        CompareOp::Ne => order.is_ne(),
-        CompareOp::Lt => order.is_lt(),
-        CompareOp::Le => order.is_le(),
-        CompareOp::Gt => order.is_gt(),
-        CompareOp::Ge => order.is_ge(),
     }
 }
 

@@ -253,7 +253,8 @@ fn push_reference(tree: &mut Tree, parent: NodeId, attr: Option<Attr>, id: &str,
     tree.close(reference);
 }
 
-fn push_value(tree: &mut Tree, parent: NodeId, attr: Attr, class: Cls, text: &str) {
+/// Adds an object with a `value` as an attribute of another one.
+pub(super) fn push_value(tree: &mut Tree, parent: NodeId, attr: Attr, class: Cls, text: &str) {
     let object = tree.push_object(Some(parent), Some(attr), class);
     tree.push_leaf(
         Some(object),

@@ -1,7 +1,8 @@
 //! The metadata of an EHR, and the EHR object that queries read.
 
+use super::derived::push_value;
 use aqlite_rm::class::{Attr, Cls};
-use aqlite_rm::tree::{Kind, Tree};
+use aqlite_rm::tree::Tree;
 
 /// The metadata of an EHR in a batch.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -26,14 +27,7 @@ pub(super) fn ehr_tree(ehr: &EhrRow) -> Tree {
         (Attr::TIME_CREATED, Cls::DV_DATE_TIME, &ehr.time_created),
     ];
     for (attr, class, text) in members {
-        let object = tree.push_object(Some(root), Some(attr), class);
-        tree.push_leaf(
-            Some(object),
-            Some(Attr::VALUE),
-            Cls::STRING,
-            Kind::Text,
-            text,
-        );
+        push_value(&mut tree, root, attr, class, text);
     }
     tree.close(root);
     tree
