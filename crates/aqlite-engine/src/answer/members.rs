@@ -97,10 +97,20 @@ struct Moments {
     axes: Vec<Axis>,
 }
 
-type TemporalKey = (i64, i64, i64);
+/// The identity of a temporal value: equal values have equal keys.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct TemporalKey {
+    earliest: i64,
+    latest: i64,
+    finer: i64,
+}
 
 fn key(temporal: Temporal) -> TemporalKey {
-    (temporal.earliest, temporal.latest, temporal.finer)
+    TemporalKey {
+        earliest: temporal.earliest,
+        latest: temporal.latest,
+        finer: temporal.finer,
+    }
 }
 
 impl Members {
