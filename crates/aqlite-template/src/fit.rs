@@ -314,19 +314,24 @@ impl<'t> Siblings<'t> {
         let rank = |candidate: &Candidate<'_>| -> Option<Rank> {
             let names = self.names(candidate.index)?;
             let is_named_so = names.allow(name);
-            (is_named_so || is_only || !names.is_named()).then_some((
-                !names.listed.iter().any(|n| is_listed_as(n, name.full)),
-                !is_named_so,
-                !candidate.lacks_some(),
-            ))
+            (is_named_so || is_only || !names.is_named()).then(|| Rank {
+                has_other_full_name: !names.listed.iter().any(|n| is_listed_as(n, name.full)),
+                has_other_name: !is_named_so,
+                has_enough: !candidate.lacks_some(),
+            })
         };
         nodes.iter().filter_map(|c| Some((rank(c)?, c))).collect()
     }
 }
 
-/// The rank of a constraint, smallest first: different full name, different name, enough objects
-/// already.
-type Rank = (bool, bool, bool);
+/// The rank of a constraint, smallest first. Ranks are compared by the fields in turn.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    has_other_full_name: bool,
+    has_other_name: bool,
+    /// Whether enough objects were assigned to the constraint already.
+    has_enough: bool,
+}
 
 struct Candidate<'t> {
     index: usize,
