@@ -268,12 +268,7 @@ impl<R: Repository> Service<R> {
     /// removed versions.
     async fn remove_unused_templates(&self) -> Result<usize, Failure> {
         let mut removed = 0;
-        for definition in self
-            .repository
-            .definitions(DefinitionKind::Template, "")
-            .await
-            .map_err(Failure::of_store)?
-        {
+        for definition in self.all_definitions(DefinitionKind::Template).await? {
             match self
                 .repository
                 .undefine(

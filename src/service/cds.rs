@@ -33,11 +33,7 @@ impl<R: Repository> Service<R> {
     /// GET /cds-services
     pub(super) async fn cds_discovery(&self, call: &Call<'_>) -> Result<Response, Failure> {
         choose(call.request, &["application/json"])?;
-        let found = self
-            .repository
-            .definitions(KIND, "")
-            .await
-            .map_err(Failure::of_store)?;
+        let found = self.all_definitions(KIND).await?;
         let services: Vec<Value> = found
             .iter()
             .filter(|d| call.check_named_permission(&d.name).is_ok())

@@ -244,6 +244,15 @@ impl<R: Repository> Service<R> {
             .map_err(Failure::of_store)
     }
 
+    /// Returns all definitions of a kind without their bodies.
+    pub(crate) async fn all_definitions(
+        &self,
+        kind: DefinitionKind,
+    ) -> Result<Vec<Definition>, Failure> {
+        let found = self.repository.definitions(kind, "").await;
+        found.map_err(Failure::of_store)
+    }
+
     /// Stores a definition.
     pub(crate) async fn define(
         &self,

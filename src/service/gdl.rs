@@ -48,11 +48,7 @@ impl<R: Repository> Service<R> {
     /// GET /definition/gdl
     pub(super) async fn guide_list(&self, call: &Call<'_>) -> Result<Response, Failure> {
         choose(call.request, &["application/json"])?;
-        let found = self
-            .repository
-            .definitions(KIND, "")
-            .await
-            .map_err(Failure::of_store)?;
+        let found = self.all_definitions(KIND).await?;
         let entries = found
             .iter()
             .filter(|d| call.check_named_permission(&d.name).is_ok())

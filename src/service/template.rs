@@ -107,11 +107,7 @@ impl<R: Repository> Service<R> {
     /// GET /definition/template, GET /definition/template/{adl1.4|adl2}
     pub(super) async fn template_list(&self, call: &Call<'_>) -> Result<Response, Failure> {
         choose(call.request, &["application/json"])?;
-        let found = self
-            .repository
-            .definitions(KIND, "")
-            .await
-            .map_err(Failure::of_store)?;
+        let found = self.all_definitions(KIND).await?;
         list(call, &found)
     }
 

@@ -216,12 +216,8 @@ impl<R: Repository> Service<R> {
             quoted(&first.time_committed),
         );
         let tree = own(&text, Cls::VERSIONED_OBJECT)?;
-        call.resource(
-            tree.root().ok_or_else(|| missing(what))?,
-            None,
-            object_id,
-            &last.time_committed,
-        )
+        let root = tree.root().ok_or_else(|| missing(what))?;
+        call.resource(root, None, object_id, &last.time_committed)
     }
 
     /// Returns the response with a REVISION_HISTORY.
@@ -244,16 +240,10 @@ impl<R: Repository> Service<R> {
         call.room(read.min(MAX_HISTORY.max(largest))).await?;
         let items = self.history_items(call, owner, object_id).await?;
         let _turn = call.turn(items.len()).await?;
-        let tree = own(
-            &format!(r#"{{"_type":"REVISION_HISTORY","items":[{items}]}}"#),
-            Cls::REVISION_HISTORY,
-        )?;
-        call.resource(
-            tree.root().ok_or_else(|| missing(what))?,
-            None,
-            &last.version_uid,
-            &last.time_committed,
-        )
+        let text = format!(r#"{{"_type":"REVISION_HISTORY","items":[{items}]}}"#);
+        let tree = own(&text, Cls::REVISION_HISTORY)?;
+        let root = tree.root().ok_or_else(|| missing(what))?;
+        call.resource(root, None, &last.version_uid, &last.time_committed)
     }
 
     /// Returns the items of a REVISION_HISTORY. The versions are read in pages, and only their
