@@ -33,9 +33,6 @@ const LISTS: &str = "SELECT t.target, t.key, t.path, t.value, p.found FROM (SELE
 /// Maximum targets of a page.
 const TARGETS: u64 = 1000;
 
-/// Key, path and value in JSON.
-type Cells = (String, String, Option<String>);
-
 impl<S: Sql> SqlRepository<S> {
     /// Replaces the tags of a target, if they are the `expected` ones and its EHR allows the
     /// change.
@@ -112,8 +109,8 @@ fn lists_of(rows: Vec<Row>) -> Result<(Vec<TagList>, u64), StoreError> {
         let is_counted = row.len() > 4;
         let mut fields = Fields::of(row);
         let target = fields.text()?;
-        let cells = (fields.text()?, fields.text()?, fields.optional_text()?);
-        add(&mut lists, target, cells);
+        let tag = tag_of(fields.text()?, fields.text()?, fields.optional_text()?);
+        lists.entry(target).or_insert_with(Vec::new).push(tag);
         if is_counted {
             found = fields.number()?;
         }
@@ -148,18 +145,19 @@ pub(super) fn of_json(text: Option<&str>) -> Result<Vec<TagList>, StoreError> {
         .map_err(|_| unexpected())?;
     let mut lists = BTreeMap::new();
     for (target, key, path, value) in rows {
-        add(&mut lists, target, (key, path, value));
+        let tags = lists.entry(target).or_insert_with(Vec::new);
+        tags.push(tag_of(key, path, value));
     }
     Ok(in_order(lists))
 }
 
-fn add(lists: &mut BTreeMap<String, Vec<ItemTag>>, target: String, (key, path, value): Cells) {
-    let tag = ItemTag {
+/// Returns a tag as stored: an empty path is that of a tag without one.
+fn tag_of(key: String, path: String, value: Option<String>) -> ItemTag {
+    ItemTag {
         key,
         path: Some(path).filter(|p| !p.is_empty()),
         value,
-    };
-    lists.entry(target).or_default().push(tag);
+    }
 }
 
 fn in_order(lists: BTreeMap<String, Vec<ItemTag>>) -> Vec<TagList> {
