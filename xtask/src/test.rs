@@ -242,22 +242,32 @@ fn hosts(report: &mut Report, packages: &Step, chromium: &Step) {
         Ok(command("node", &["tests/e2e/size.mjs"]))
     });
     report.node_tests(&[
-        ("worker in workerd", "tests/e2e", &[&worker, &page, &sample]),
-        (
-            "page in Chromium",
-            "tests/web",
-            &[&worker, &page, &sample, &site, chromium],
-        ),
-        (
-            "package in Node, Chromium, workerd and bundlers",
-            "tests/package",
-            &[&package, &bundlers, chromium],
-        ),
+        Suite {
+            name: "worker in workerd",
+            folder: "tests/e2e",
+            needs: &[&worker, &page, &sample],
+        },
+        Suite {
+            name: "page in Chromium",
+            folder: "tests/web",
+            needs: &[&worker, &page, &sample, &site, chromium],
+        },
+        Suite {
+            name: "package in Node, Chromium, workerd and bundlers",
+            folder: "tests/package",
+            needs: &[&package, &bundlers, chromium],
+        },
     ]);
 }
 
-/// The name of a step, its folder of tests in JavaScript, and the steps that it needs.
-type Suite<'s> = (&'static str, &'static str, &'s [&'s Step]);
+/// A suite of tests in JavaScript.
+struct Suite<'s> {
+    /// The name of its step.
+    name: &'static str,
+    folder: &'static str,
+    /// The steps that it needs.
+    needs: &'s [&'s Step],
+}
 
 fn heading(name: &str) {
     println!("\n==== {name}");
@@ -315,10 +325,10 @@ impl Report {
     /// failed. Many tests wait for a browser or a server, and those of another suite run meanwhile.
     fn node_tests(&mut self, suites: &[Suite<'_>]) {
         let mut folders = Vec::new();
-        for (name, folder, needs) in suites {
-            if self.can_run(name, needs) {
-                println!("{name}: {folder}");
-                folders.push(*folder);
+        for suite in suites {
+            if self.can_run(suite.name, suite.needs) {
+                println!("{}: {}", suite.name, suite.folder);
+                folders.push(suite.folder);
             }
         }
         if !folders.is_empty() {
