@@ -219,7 +219,9 @@ fn a_guide_runs_on_generated_records() {
             let run = run(&guide, &instances, "2030-01-01T00:00:00Z");
             fired += run.fired.len();
             if sample.id == "Sample_blood_pressure_category.v1" {
-                let expected = generator.latest_blood_pressure(ehr).and_then(|p| p.2);
+                let expected = generator
+                    .latest_blood_pressure(ehr)
+                    .and_then(|p| p.systolic);
                 assert_eq!(
                     run.value(&guide, "gt0003").and_then(Value::number),
                     expected,
