@@ -539,3 +539,34 @@ pub(super) fn validated(response: Response, uid: &str, time: &str) -> Response {
         None => response,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::replay::ReplayEnvironment;
+    use super::super::route::{RouteTarget, find};
+    use super::*;
+
+    #[test]
+    fn parameter_that_the_route_lacks_is_an_internal_error() {
+        let request = Request::new("GET", "/v1/ehr/a");
+        let Ok(RouteTarget::Operation(found)) = find(&request) else {
+            panic!("the path has an operation")
+        };
+        let (config, trail) = (Config::default(), AccessTrail::default());
+        let caller = Caller::with_roles("a", "", &[]);
+        let mut environment = ReplayEnvironment::new(0.0, "");
+        let incoming = IncomingRequest {
+            request: &request,
+            config: &config,
+            trail: &trail,
+            now: 0,
+        };
+        let call = Call::new(incoming, found, &caller, &mut environment);
+        let read = |text: Result<&str, Failure>| text.map(str::to_owned).map_err(|f| f.status);
+        assert_eq!(read(call.param(0)), Ok(String::from("a")));
+        assert_eq!(
+            [read(call.param(1)), read(call.sub_param(0))],
+            [Err(500), Err(500)]
+        );
+    }
+}

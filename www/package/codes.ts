@@ -139,6 +139,7 @@ export type DiagnosticCode =
   | "SVC0301"
   | "SVC0302"
   | "SVC0601"
+  | "SVC0602"
   | "TPL0101"
   | "TPL0102"
   | "TPL0103"
