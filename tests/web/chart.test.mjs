@@ -187,6 +187,13 @@ for (const width of WIDTHS) {
       await page.getByRole("checkbox", { name: "diastolic" }).check();
       await expect(page.locator(".chart-measures input:checked")).toHaveCount(1);
       await expect(page.locator("#chart-words")).toHaveText(/^diastolic/);
+      // The values of a bar are shown while the pointer is on it.
+      const legend = page.locator(".chart-frame .u-legend");
+      await page.mouse.move(0, 0);
+      await expect(legend).toBeHidden();
+      await page.locator(".chart-frame .u-over").hover();
+      await expect(legend).toHaveText(/diastolic.*\d.*rows.*\d/s);
+      await expect(legend).toBeVisible();
     }, width));
 
   test(`a chart is saved as a picture and as numbers: ${width}`, () =>
