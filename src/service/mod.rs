@@ -168,6 +168,9 @@ use query_memory::QueryMemory;
 use route::{Operation, RouteTarget};
 use std::pin::Pin;
 
+/// A check of the storage, which resolves to its problem.
+pub type StorageCheck = Pin<Box<dyn Future<Output = Option<String>>>>;
+
 /// Clock, random identifiers, time zones and pauses, which the host provides. The core itself is
 /// pure.
 pub trait Environment {
@@ -216,6 +219,12 @@ pub trait Environment {
     /// pages only.
     fn sends_parts(&self) -> bool {
         false
+    }
+
+    /// Checks that the storage answers, and returns the problem, for the log, if it does not. A
+    /// host that does not check its storage has no problem to report.
+    fn storage_problem(&mut self) -> StorageCheck {
+        Box::pin(std::future::ready(None))
     }
 
     /// Returns the offset from UTC in seconds of a zone of the IANA database, such as
@@ -523,7 +532,10 @@ impl<R: Repository> Service<R> {
         environment: &mut dyn Environment,
     ) -> Result<Response, Failure> {
         let matched = match route::find(request)? {
-            RouteTarget::Health => return Ok(root::health()),
+            RouteTarget::Health => {
+                let problem = environment.storage_problem().await;
+                return Ok(root::health(request, problem));
+            }
             RouteTarget::Smart => return self.smart(request),
             RouteTarget::Options { dialect, allow } => {
                 return Ok(self.options(request, dialect, &allow));

@@ -55,7 +55,7 @@ fn paths() -> Map<String, Value> {
             methods.insert(route.method.to_ascii_lowercase(), operation(route));
         }
     }
-    let open = |summary: &str| json!({ "servers": [{ "url": "/" }], "get": { "summary": summary, "tags": ["service"], "security": [], "responses": { "200": { "description": "OK" } } } });
+    let open = |summary: &str| json!({ "servers": [{ "url": "/" }], "get": { "summary": summary, "tags": ["service"], "security": [], "responses": { "200": { "description": "OK" }, "503": { "$ref": "#/components/responses/Error" } } } });
     paths.insert(String::from("/health"), open("Health check"));
     paths.insert(String::from("/rest/status"), open("Name and version"));
     paths

@@ -17,12 +17,20 @@ const SCOPES: [&str; 3] = ["composition-*.cruds", "template-*.cruds", "aql-*.cru
 /// Seconds for which a browser may cache a preflight response.
 const PREFLIGHT_AGE: &str = "3600";
 
-/// Returns the response to a health check.
-pub(crate) fn health() -> Response {
-    Response::json(
-        200,
-        json!({ "status": "UP", "solution": "aqlite", "version": VERSION }),
-    )
+/// Returns the response to a health check, given the problem of the storage. Everybody may read the
+/// response, so the problem is in the log only: it may name a path of the machine.
+pub(crate) fn health(request: &Request, problem: Option<String>) -> Response {
+    const MESSAGE: &str = "the database does not answer: the log of the server has the reason";
+    match problem {
+        None => Response::json(
+            200,
+            json!({ "status": "UP", "solution": "aqlite", "version": VERSION }),
+        ),
+        Some(problem) => Response {
+            problem: Some(problem),
+            ..Failure::unavailable(MESSAGE).into_response(request)
+        },
+    }
 }
 
 /// Returns the name of the service in results.

@@ -138,6 +138,11 @@ impl Databases {
         )
     }
 
+    /// Returns the paths of the repository.
+    pub fn files(&self) -> &Files {
+        &self.files
+    }
+
     /// Opens the connections of a thread.
     ///
     /// # Errors

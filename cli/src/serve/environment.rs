@@ -3,7 +3,7 @@
 use super::parts::PartOrder;
 use super::thread::ServiceThread;
 use aqlite::service::{
-    EarlierCommits, Environment, Pause, Permit, RoomFuture, Turn, TurnFuture, Work,
+    EarlierCommits, Environment, Pause, Permit, RoomFuture, StorageCheck, Turn, TurnFuture, Work,
 };
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -106,6 +106,10 @@ impl Environment for RequestEnvironment {
             room.replace(permit);
             is_free
         })
+    }
+
+    fn storage_problem(&mut self) -> StorageCheck {
+        Box::pin(self.thread.health.clone().problem())
     }
 
     fn offset(&mut self, zone: &str, millis: i64) -> Option<i32> {

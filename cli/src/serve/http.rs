@@ -1,8 +1,9 @@
 //! The HTTP server: connections, conversion of requests and responses, dispatch to service threads.
 
+use super::database::Files;
 use super::metrics::{Metrics, route_class};
-use super::page;
 use super::thread::{Job, Pool, RequestJob};
+use super::{page, storage};
 use aqlite::service;
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
@@ -18,6 +19,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::oneshot;
+use tokio::task::spawn_blocking;
 
 /// The header of proxies that lists the addresses through which a request came.
 const FORWARDED: &str = "X-Forwarded-For";
@@ -43,18 +45,28 @@ pub fn routes(server: Server) -> Router {
     Router::new().fallback(handle).with_state(server)
 }
 
-/// Returns the routes of the figures.
-pub fn metrics_routes(metrics: Arc<Metrics>) -> Router {
-    Router::new()
-        .route("/metrics", get(figures))
-        .with_state(metrics)
+/// The data of the handler of the figures.
+#[derive(Clone)]
+pub struct Figures {
+    /// The figures that are counted.
+    pub metrics: Arc<Metrics>,
+    /// The files whose sizes are read for each answer.
+    pub files: Files,
 }
 
-async fn figures(State(metrics): State<Arc<Metrics>>) -> Response {
+/// Returns the routes of the figures.
+pub fn metrics_routes(figures: Figures) -> Router {
+    Router::new()
+        .route("/metrics", get(answer_figures))
+        .with_state(figures)
+}
+
+async fn answer_figures(State(Figures { metrics, files }): State<Figures>) -> Response {
     const TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    match metrics.text() {
-        Ok(text) => ([("Content-Type", TYPE)], text).into_response(),
-        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    // A folder of many segments on a slow disk must not delay requests.
+    match spawn_blocking(move || metrics.text(&storage::measure(&files))).await {
+        Ok(Ok(text)) => ([("Content-Type", TYPE)], text).into_response(),
+        _ => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
 }
 

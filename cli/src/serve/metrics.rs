@@ -1,5 +1,6 @@
 //! The figures of `/metrics`, in the text format of OpenMetrics that Prometheus reads.
 
+use super::storage::StorageSizes;
 use prometheus_client::encoding::{EncodeLabelSet, text::encode};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -22,6 +23,15 @@ struct Route {
     route: &'static str,
 }
 
+/// The label of a size: a file, or all files of segments.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StoredFile {
+    file: &'static str,
+}
+
+/// A number of bytes.
+type Bytes = Gauge<u64, AtomicU64>;
+
 /// The figures of a server.
 pub struct Metrics {
     registry: Registry,
@@ -33,7 +43,9 @@ pub struct Metrics {
     groups: Counter,
     group_seconds: Histogram,
     segments: Counter,
-    memory: Gauge<u64, AtomicU64>,
+    memory: Bytes,
+    stored: Family<StoredFile, Bytes>,
+    free: Bytes,
 }
 
 /// Returns a histogram of times from 0.1 ms to 26 s.
@@ -55,9 +67,12 @@ impl Metrics {
             groups: Counter::default(),
             group_seconds: seconds(),
             segments: Counter::default(),
-            memory: Gauge::default(),
+            memory: Bytes::default(),
+            stored: Family::default(),
+            free: Bytes::default(),
         };
         metrics.register();
+        metrics.register_sizes();
         metrics
     }
 
@@ -99,10 +114,24 @@ impl Metrics {
             "Compactions that ended without an error",
             self.segments.clone(),
         );
+    }
+
+    fn register_sizes(&mut self) {
+        let registry = &mut self.registry;
         registry.register(
             "resident_memory_bytes",
-            "Memory of the process; 0 where the system does not tell it",
+            "Memory of the process; 0 where the system does not report it",
             self.memory.clone(),
+        );
+        registry.register(
+            "storage_bytes",
+            "Sizes of the databases, their write-ahead logs, and all segments",
+            self.stored.clone(),
+        );
+        registry.register(
+            "disk_free_bytes",
+            "Free space of the disk of the database; 0 where the system does not report it",
+            self.free.clone(),
         );
     }
 
@@ -141,21 +170,41 @@ impl Metrics {
         self.commits.get()
     }
 
+    /// Returns the number of groups of batches.
+    #[cfg(test)]
+    pub fn groups(&self) -> u64 {
+        self.groups.get()
+    }
+
     /// Records a compaction.
     pub fn record_compaction(&self) {
         self.segments.inc();
     }
 
-    /// Returns all figures as text.
+    /// Returns all figures as text, with the sizes of the files as they are now.
     ///
     /// # Errors
     /// If a figure cannot be written.
-    pub fn text(&self) -> Result<String, std::fmt::Error> {
+    pub fn text(&self, sizes: &StorageSizes) -> Result<String, std::fmt::Error> {
         // Read on demand: the other figures are counted as they occur.
         self.memory.set(resident_bytes().unwrap_or_default());
+        self.record_sizes(sizes);
         let mut text = String::new();
         encode(&mut text, &self.registry)?;
         Ok(text)
+    }
+
+    fn record_sizes(&self, sizes: &StorageSizes) {
+        for (file, bytes) in [
+            ("database", sizes.database),
+            ("database_wal", sizes.database_wal),
+            ("access_log", sizes.access_log),
+            ("access_log_wal", sizes.access_log_wal),
+            ("segments", sizes.segments),
+        ] {
+            self.stored.get_or_create(&StoredFile { file }).set(bytes);
+        }
+        self.free.set(sizes.free);
     }
 }
 
@@ -211,13 +260,23 @@ mod tests {
             metrics.record_answer(route_class(path), status, Duration::from_millis(3));
         }
         metrics.record_group(3, Duration::from_millis(1));
-        let text = metrics.text().unwrap();
+        let sizes = StorageSizes {
+            database: 4_096,
+            database_wal: 0,
+            access_log: 8_192,
+            access_log_wal: 0,
+            segments: 256_000,
+            free: 1_000_000,
+        };
+        let text = metrics.text(&sizes).unwrap();
         for class in ["2xx", "429", "4xx", "503", "5xx"] {
             let figure = format!("aqlite_requests_total{{route=\"ehr\",status=\"{class}\"}} 1");
             assert!(text.contains(&figure), "{class}: {text}");
         }
         assert!(text.contains("aqlite_write_batches_total 3"));
         assert!(text.contains("aqlite_write_groups_total 1"));
+        assert!(text.contains("aqlite_storage_bytes{file=\"segments\"} 256000"));
+        assert!(text.contains("aqlite_disk_free_bytes 1000000"));
         assert!(!text.contains("7d44b88c"));
     }
 }

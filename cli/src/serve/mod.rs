@@ -13,8 +13,8 @@
 //! | requests → service threads | `thread` |
 //! | authentication, admission, body, answer | `auth`, `request`, `body`, `parts`, `environment` |
 //! | other servers | `fetch`, `terminology` |
-//! | log lines, figures | `log`, `metrics` |
-//! | signals, folders | `system` |
+//! | log lines, figures, health | `log`, `metrics`, `storage`, `health` |
+//! | signals, folders, free space | `system` |
 //! | copies of a repository; loads | `backup`, `load`, `http_client` |
 //!
 //! # Threads
@@ -31,6 +31,7 @@ mod connection;
 pub mod database;
 mod environment;
 mod fetch;
+mod health;
 mod http;
 mod http_client;
 pub mod load;
@@ -45,6 +46,7 @@ mod request;
 mod sample;
 mod server;
 pub mod sqlite;
+mod storage;
 mod system;
 mod terminology;
 mod thread;

@@ -3,7 +3,8 @@
 use super::auth::Gate;
 use super::connection::Bounded;
 use super::database::{Databases, Files};
-use super::http::{self, Server};
+use super::health::HealthCheck;
+use super::http::{self, Figures, Server};
 use super::memory::Memory;
 use super::metrics::Metrics;
 use super::options::{Options, Settings};
@@ -116,6 +117,7 @@ async fn serve(
         config,
         gate,
         terminology: settings.terminology,
+        health: HealthCheck::new(databases.files().clone()),
         databases,
         metrics: Arc::clone(&metrics),
         memory: service.memory,
@@ -123,6 +125,7 @@ async fn serve(
     let (pool, threads) = Pool::start(service.threads, &setup)?;
     let (stop, stopped) = watch::channel(false);
     let (databases, metrics) = (setup.databases, setup.metrics);
+    let files = databases.files().clone();
     let maintenance =
         maintenance::start(databases, Arc::clone(&metrics), settings.retention, stopped)?;
     let server = Server {
@@ -136,7 +139,7 @@ async fn serve(
         is_behind_proxy: options.behind_proxy,
     };
     if let Some(address) = options.metrics {
-        serve_metrics(address, metrics).await?;
+        serve_metrics(address, Figures { metrics, files }).await?;
     }
     // Before the address is printed: a manager that reads it may stop the server at once.
     let signals = StopSignals::new()?;
@@ -173,12 +176,12 @@ fn greet(server: &Server, address: SocketAddr, auth: Auth) {
     }
 }
 
-async fn serve_metrics(address: SocketAddr, metrics: Arc<Metrics>) -> anyhow::Result<()> {
+async fn serve_metrics(address: SocketAddr, figures: Figures) -> anyhow::Result<()> {
     let listener = tokio::net::TcpListener::bind(address)
         .await
         .with_context(|| format!("cannot listen on {address}"))?;
     println!("metrics on http://{}/metrics", listener.local_addr()?);
-    let routes = http::metrics_routes(metrics);
+    let routes = http::metrics_routes(figures);
     tokio::spawn(async move {
         if let Err(error) = axum::serve(listener, routes).await {
             log::problem("metrics", &error);

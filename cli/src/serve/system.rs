@@ -1,4 +1,4 @@
-//! Differences of operating systems: signals, and folders on the disk.
+//! Differences of operating systems: signals, folders and free space on the disk.
 
 use std::io;
 use std::path::Path;
@@ -91,4 +91,18 @@ pub fn sync_folder(folder: &Path) -> io::Result<()> {
 #[cfg(not(unix))]
 pub fn sync_folder(_: &Path) -> io::Result<()> {
     Ok(())
+}
+
+/// Returns the free bytes of the disk of a folder for users that are not root; `None` if the system
+/// does not report them.
+#[cfg(unix)]
+pub fn free_bytes(folder: &Path) -> Option<u64> {
+    let disk = rustix::fs::statvfs(folder).ok()?;
+    Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+/// Returns `None`: the program reads the free space of Unix only.
+#[cfg(not(unix))]
+pub fn free_bytes(_: &Path) -> Option<u64> {
+    None
 }

@@ -4,6 +4,7 @@
 use super::auth::Gate;
 use super::database::{Connections, Databases};
 use super::environment;
+use super::health::HealthCheck;
 use super::memory::Memory;
 use super::metrics::Metrics;
 use super::parts::PartJob;
@@ -40,6 +41,8 @@ pub struct Setup {
     pub terminology: Option<String>,
     /// The databases.
     pub databases: Databases,
+    /// The health check of the databases.
+    pub health: HealthCheck,
     /// The figures.
     pub metrics: Arc<Metrics>,
     /// The memory of the server.
@@ -226,6 +229,8 @@ pub struct ServiceThread {
     pub service: Service<SqlRepository<Sqlite>>,
     /// The authentication; `None` if no caller is authenticated.
     pub gate: Option<Gate>,
+    /// The health check of the databases.
+    pub health: HealthCheck,
     /// The figures.
     pub metrics: Arc<Metrics>,
     /// All service threads, which share the parts of long bodies.
@@ -251,6 +256,7 @@ impl ServiceThread {
         Ok(ServiceThread {
             service,
             gate: setup.gate,
+            health: setup.health,
             metrics: setup.metrics,
             peers,
             load_parts: setup.memory.load_parts,

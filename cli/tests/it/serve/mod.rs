@@ -15,6 +15,7 @@ mod smoke;
 mod transfer;
 
 use super::program::corpus;
+use aqlite::service::Response;
 use server::{Folder, ITS, PROGRAM, Server, compositions, text};
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -131,6 +132,36 @@ fn service_is_closed_by_default() {
     assert_eq!(server.send("GET", "/health", "").status, 200);
     assert_eq!(server.send("OPTIONS", "/v1/", "").status, 200);
     server.stop();
+}
+
+#[test]
+fn health_reports_a_database_that_cannot_be_read() {
+    let folder = Folder::new("health");
+    let server = Server::open(&folder);
+    assert_eq!(server.send("GET", "/health", "").status, 200);
+    let (file, moved) = (folder.database(), folder.0.join("moved.db"));
+    std::fs::rename(&file, &moved).unwrap();
+    let answer = health_within(&server, 503);
+    assert!(text(&answer).contains("the database does not answer"));
+    assert!(!text(&answer).contains("test.db"), "{}", text(&answer));
+    std::fs::rename(&moved, &file).unwrap();
+    health_within(&server, 200);
+    server.stop();
+    let log = std::fs::read_to_string(folder.0.join("log")).unwrap();
+    assert!(log.contains("test.db: unable to open"), "{log}");
+}
+
+/// Requests the health of a server until it has a status. A success counts for a second.
+fn health_within(server: &Server, status: u16) -> Response {
+    let until = Instant::now() + Duration::from_secs(20);
+    loop {
+        let answer = server.send("GET", "/health", "");
+        if answer.status == status {
+            return answer;
+        }
+        assert!(Instant::now() < until, "{}", text(&answer));
+        sleep(Duration::from_millis(100));
+    }
 }
 
 #[test]
@@ -508,6 +539,13 @@ fn restore_refuses_the_logs_of_a_removed_database() {
     folder.succeed(&["restore", "copy", "--db", "new.db"]);
 }
 
+/// Returns the value of a figure of `/metrics`.
+fn figure(figures: &str, name: &str) -> u64 {
+    let value = figures.lines().find_map(|line| line.strip_prefix(name));
+    let value = value.unwrap_or_else(|| panic!("no {name}: {figures}"));
+    value.trim().parse().expect("a number")
+}
+
 #[test]
 fn figures_are_answered_at_their_own_address() {
     let folder = Folder::new("figures");
@@ -523,6 +561,12 @@ fn figures_are_answered_at_their_own_address() {
         "{figures}"
     );
     assert!(!figures.contains(&ehr_id));
+    for file in ["database", "database_wal", "access_log", "access_log_wal"] {
+        let name = format!("aqlite_storage_bytes{{file=\"{file}\"}}");
+        assert!(figure(&figures, &name) > 0, "{file}: {figures}");
+    }
+    assert!(figure(&figures, "aqlite_disk_free_bytes") > 0, "{figures}");
+    assert!(figures.contains(r#"aqlite_storage_bytes{file="segments"} "#));
     // The table of the documentation has the names that Prometheus stores.
     let name = |line: &str| match line.strip_prefix("# TYPE ")?.split_once(' ')? {
         (name, "counter") => Some(format!("{name}_total")),
