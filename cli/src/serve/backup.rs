@@ -5,7 +5,8 @@
 //! writes them again.
 
 use super::database::{Files, beside};
-use super::system::sync_folder;
+use super::storage::folder_of;
+use super::system::{give, other_owner, sync_folder};
 use crate::progress;
 use anyhow::{Context, bail, ensure};
 use clap::Args;
@@ -41,7 +42,9 @@ Examples:
   Copy a repository into a new folder, also while it is served:
     aqlite backup --db /var/lib/aqlite/aqlite.db /backup/2026-11-23
 
-A backup has the documents and the access log, checked by SQLite. Encrypt it: it holds health data.";
+A backup has the documents and the access log, checked by SQLite. Encrypt it: it holds health data.
+
+Exit code: 0 for a complete backup, 1 for an error, 2 for wrong usage, 130 for Ctrl-C.";
 
 /// The arguments of `aqlite backup`.
 #[derive(Args)]
@@ -61,7 +64,10 @@ Examples:
     aqlite restore /backup/2026-11-23 --db restored.db
     aqlite query -d restored.db 'SELECT COUNT(*) AS n FROM EHR e'
 
-The database must not exist yet. The server that opens it writes the segments again.";
+The database must not exist yet. The server that opens it writes the segments again. Root gives the files to the \
+owner of their folder, so that a server of that user can open them.
+
+Exit code: 0 for a complete repository, 1 for an error, 2 for wrong usage, 130 for Ctrl-C.";
 
 /// The arguments of `aqlite restore`.
 #[derive(Args)]
@@ -121,14 +127,9 @@ fn copy_all(files: &Files, folder: &Path) -> anyhow::Result<()> {
 pub fn restore(options: &RestoreOptions) -> anyhow::Result<()> {
     let files = Files::beside(&options.db);
     let _lock = files.lock()?;
-    for file in [&files.database, &files.log, &files.segments] {
-        ensure_absent(file)?;
-    }
-    // SQLite would replay the log of a database that was removed into the one that gets its name.
-    for end in SQLITE_FILES {
-        ensure_absent(&beside(&files.database, end))?;
-        ensure_absent(&beside(&files.log, end))?;
-    }
+    // Before an error can end the restore: the file of the lock remains.
+    give_to_owner_of_folder(&files, &[&files.lock]);
+    ensure_all_absent(&files)?;
     let from = |name: &str| options.backup.join(name);
     let copies = [(from(LOG), &files.log), (from(DATABASE), &files.database)];
     for (from, _) in &copies {
@@ -151,11 +152,44 @@ pub fn restore(options: &RestoreOptions) -> anyhow::Result<()> {
         fs::rename(unfinished(to), to).with_context(|| format!("{}", to.display()))?;
         sync_folder_of(to)?;
     }
+    give_to_owner_of_folder(&files, &[&files.log, &files.database]);
     println!(
         "{}: {}",
         files.database.display(),
         contents(&files.database)?
     );
+    Ok(())
+}
+
+/// Gives created files to the owner of their folder, if root runs the program. Prints the command
+/// to run if the file system refuses that.
+fn give_to_owner_of_folder(files: &Files, created: &[&Path]) {
+    let folder = folder_of(&files.database);
+    let Some(owner) = other_owner(folder) else {
+        return;
+    };
+    for file in created {
+        if let Err(error) = give(file, owner) {
+            let (folder, database) = (folder.display(), files.database.display());
+            eprintln!(
+                "warning: {} belongs to root ({error}): run `chown --reference={folder} {database}*` before the server starts",
+                file.display()
+            );
+            return;
+        }
+    }
+}
+
+/// Checks that a repository does not exist, nor a part of it.
+fn ensure_all_absent(files: &Files) -> anyhow::Result<()> {
+    for file in [&files.database, &files.log, &files.segments] {
+        ensure_absent(file)?;
+    }
+    // SQLite would replay the log of a database that was removed into the one that gets its name.
+    for end in SQLITE_FILES {
+        ensure_absent(&beside(&files.database, end))?;
+        ensure_absent(&beside(&files.log, end))?;
+    }
     Ok(())
 }
 
@@ -254,8 +288,7 @@ fn finish(path: &Path) -> anyhow::Result<()> {
 }
 
 fn sync_folder_of(path: &Path) -> anyhow::Result<()> {
-    let folder = path.parent().filter(|f| !f.as_os_str().is_empty());
-    Ok(sync_folder(folder.unwrap_or(Path::new(".")))?)
+    Ok(sync_folder(folder_of(path))?)
 }
 
 /// Returns the content of a database as numbers.

@@ -7,13 +7,14 @@ use super::memory::Memory;
 use super::metrics::Metrics;
 use super::sqlite::Sqlite;
 use super::writer::Writer;
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 use aqlite::service::{Config, Request, Response, Service};
 use aqlite::store::sql::{
     LOG_MIGRATIONS, LayoutCatalog, MIGRATIONS, Migrations, Segments, SqlRepository,
 };
 use rusqlite::{Connection, OptionalExtension};
 use std::fs::{File, OpenOptions, TryLockError};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -34,7 +35,7 @@ pub struct Files {
     /// The folder of segments.
     pub segments: PathBuf,
     /// The file that the serving process locks.
-    lock: PathBuf,
+    pub lock: PathBuf,
 }
 
 /// Returns the path of a file whose name begins with that of a database.
@@ -69,7 +70,12 @@ impl Files {
             // lock.
             .truncate(false)
             .open(&self.lock)
-            .with_context(|| format!("{shown}"))?;
+            .map_err(|error| match error.kind() {
+                ErrorKind::PermissionDenied => {
+                    anyhow!("{shown}: {error}: give the files of the repository to this user")
+                }
+                _ => anyhow!("{shown}: {error}"),
+            })?;
         match file.try_lock() {
             Ok(()) => Ok(file),
             Err(TryLockError::WouldBlock) => bail!(

@@ -14,7 +14,7 @@
 //! | authentication, admission, body, answer | `auth`, `request`, `body`, `parts`, `environment` |
 //! | other servers | `fetch`, `terminology` |
 //! | log lines, figures, health | `log`, `metrics`, `storage`, `health` |
-//! | signals, folders, free space | `system` |
+//! | signals, folders, owners of files | `system` |
 //! | copies of a repository; loads | `backup`, `load`, `http_client` |
 //!
 //! # Threads

@@ -8,7 +8,8 @@ use super::http::{self, Figures, Server};
 use super::memory::Memory;
 use super::metrics::Metrics;
 use super::options::{Options, Settings};
-use super::system::{Hangups, StopSignals};
+use super::storage::folder_of;
+use super::system::{Hangups, StopSignals, other_owner};
 use super::thread::{Pool, Setup};
 use super::{log, maintenance, page, sample};
 use anyhow::{Context, anyhow};
@@ -54,6 +55,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     // Fails only if a provider is installed already, which is then used.
     drop(rustls::crypto::ring::default_provider().install_default());
     let files = Files::beside(&options.db);
+    warn_root(&files);
     let lock = files.lock()?;
     let metrics = Arc::new(Metrics::new());
     let cores = available_parallelism().map_or(1, usize::from);
@@ -70,6 +72,18 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     writers.into_iter().for_each(join);
     drop(lock);
     served
+}
+
+/// Warns if root serves a repository in the folder of another user.
+fn warn_root(files: &Files) {
+    let folder = folder_of(&files.database);
+    if let Some(owner) = other_owner(folder) {
+        let (user, folder) = (owner.user, folder.display());
+        println!(
+            "warning: root serves files in a folder of user {user}, who cannot open those that it creates: run `chown -R \
+             --reference={folder} {folder}`, and serve them as that user"
+        );
+    }
 }
 
 fn join(thread: JoinHandle<()>) {

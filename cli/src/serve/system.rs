@@ -1,4 +1,4 @@
-//! Differences of operating systems: signals, folders and free space on the disk.
+//! Differences of operating systems: signals, folders on the disk, owners of files.
 
 use std::io;
 use std::path::Path;
@@ -105,4 +105,50 @@ pub fn free_bytes(folder: &Path) -> Option<u64> {
 #[cfg(not(unix))]
 pub fn free_bytes(_: &Path) -> Option<u64> {
     None
+}
+
+/// A user and a group of the system.
+#[cfg_attr(not(unix), allow(dead_code, reason = "only Unix has them"))]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Owner {
+    /// The number of the user.
+    pub user: u32,
+    group: u32,
+}
+
+/// Returns the owner of a folder if root runs this process and another user owns the folder. That
+/// user cannot open the files that this process creates there.
+#[cfg(unix)]
+pub fn other_owner(folder: &Path) -> Option<Owner> {
+    use std::os::unix::fs::MetadataExt;
+    let folder = std::fs::metadata(folder).ok()?;
+    let is_root = rustix::process::geteuid().is_root();
+    (is_root && folder.uid() != 0).then(|| Owner {
+        user: folder.uid(),
+        group: folder.gid(),
+    })
+}
+
+/// Returns `None`: files of other systems inherit the rights of their folder.
+#[cfg(not(unix))]
+pub fn other_owner(_: &Path) -> Option<Owner> {
+    None
+}
+
+/// Changes the owner of a file.
+///
+/// # Errors
+/// If the file system has no owners, or the file does not exist.
+#[cfg(unix)]
+pub fn give(file: &Path, to: Owner) -> io::Result<()> {
+    std::os::unix::fs::chown(file, Some(to.user), Some(to.group))
+}
+
+/// Does nothing: [`other_owner`] returns none here.
+///
+/// # Errors
+/// Never.
+#[cfg(not(unix))]
+pub fn give(_: &Path, _: Owner) -> io::Result<()> {
+    Ok(())
 }

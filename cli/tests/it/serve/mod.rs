@@ -546,6 +546,39 @@ fn figure(figures: &str, name: &str) -> u64 {
     value.trim().parse().expect("a number")
 }
 
+/// Root restores a repository for the user of the service, who owns its folder.
+#[cfg(unix)]
+#[test]
+fn restored_files_belong_to_the_owner_of_their_folder() {
+    use std::os::unix::fs::{MetadataExt, chown};
+    const SERVICE: u32 = 12_345;
+    let folder = Folder::new("owner");
+    if std::fs::metadata(&folder.0).unwrap().uid() != 0 {
+        // Only root creates files for others.
+        return;
+    }
+    Server::open(&folder).stop();
+    folder.succeed(&["backup", "--db", "test.db", "copy"]);
+    let service = folder.0.join("service");
+    std::fs::create_dir(&service).unwrap();
+    chown(&service, Some(SERVICE), Some(SERVICE)).unwrap();
+    folder.succeed(&["restore", "copy", "--db", "service/test.db"]);
+    let owners: Vec<(u32, u32)> = std::fs::read_dir(&service)
+        .unwrap()
+        .map(|entry| entry.unwrap().metadata().unwrap())
+        .map(|file| (file.uid(), file.gid()))
+        .collect();
+    // The databases of documents and of the access log, and the lock.
+    assert_eq!(owners, [(SERVICE, SERVICE); 3]);
+    // A server of root warns before it listens, which it cannot at an occupied port.
+    let occupied = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = occupied.local_addr().unwrap().to_string();
+    let arguments = ["serve", "--open", "--db", "service/test.db", "--listen"];
+    let refused = folder.run(&[&arguments[..], &[&address]].concat());
+    let said = said(&refused);
+    assert!(said.contains("in a folder of user 12345"), "{said}");
+}
+
 #[test]
 fn figures_are_answered_at_their_own_address() {
     let folder = Folder::new("figures");
