@@ -77,7 +77,7 @@ async function compact() {
   try {
     await guarded(aqlite.compact);
   } catch (error) {
-    console.error(JSON.stringify({ level: "error", problem: String(error).slice(0, 500) }));
+    console.error(JSON.stringify({ level: "ERROR", problem: String(error).slice(0, 500) }));
   } finally {
     compacting = false;
   }
@@ -89,7 +89,7 @@ function failed(request, error) {
   const id = /^[\w.-]{1,64}$/.test(sent) ? sent : crypto.randomUUID();
   console.error(
     JSON.stringify({
-      level: "error",
+      level: "ERROR",
       request_id: id,
       method: request.method,
       status: 500,

@@ -51,10 +51,10 @@ async function refused(answer) {
   );
   const id = answer.headers.get("x-request-id");
   assert.match(id, /^[0-9a-f-]{36}$/);
-  await server.says(new RegExp(`\\{"level":"error".*${id}`));
+  await server.says(new RegExp(`\\{"level":"ERROR".*${id}`));
   const line = server.log
     .split("\n")
-    .find((one) => one.includes('"level":"error"') && one.includes(id));
+    .find((one) => one.includes('"level":"ERROR"') && one.includes(id));
   assert.ok(line.includes(uid) && !line.includes(MARK) && !line.includes(ehrId), line);
 }
 

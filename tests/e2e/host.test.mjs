@@ -295,7 +295,7 @@ test("the scheduled event refreshes the statistics of the database", async () =>
   try {
     const answer = await bare.send("GET", "/cdn-cgi/handler/scheduled?cron=17+3+*+*+*");
     assert.equal(answer.status, 200, answer.text);
-    await bare.says(/\{"level":"info","about":"maintenance"\}/);
+    await bare.says(/\{"level":"INFO","about":"maintenance"\}/);
   } finally {
     await bare.stop();
   }

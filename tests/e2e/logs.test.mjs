@@ -201,6 +201,6 @@ test("every request has its line, with the id of its answer", () => {
     assert.equal(told.get(id)?.status, status, `${id} ${status}`);
   }
   const failed = told.get(ids.at(-1)[0]);
-  assert.deepEqual([failed.level, failed.operation], ["error", "POST ehr/{ehr_id}/composition"]);
+  assert.deepEqual([failed.level, failed.operation], ["ERROR", "POST ehr/{ehr_id}/composition"]);
   assert.match(failed.problem, /no such table/);
 });

@@ -117,7 +117,7 @@ test("the nightly event removes entries older than LOG_RETENTION_DAYS", async ()
     assert.equal((await listed("older")).length, 1);
     const answer = await retained.send("GET", "/cdn-cgi/handler/scheduled?cron=17+3+*+*+*");
     assert.equal(answer.status, 200, answer.text);
-    await retained.says(/\{"level":"info","about":"maintenance"\}/);
+    await retained.says(/\{"level":"INFO","about":"maintenance"\}/);
     assert.deepEqual(await listed("older"), []);
     assert.ok((await listed("ann")).some((entry) => entry.operation === "PUT ehr/{ehr_id}"));
   } finally {

@@ -10,9 +10,9 @@ use worker::{console_error, console_log};
 pub fn log_request(request: &Request, response: &Response, millis: u64) {
     // The status 501 means that the operation is not implemented, not that the service failed.
     let level = if response.status >= 500 && response.status != 501 {
-        "error"
+        "ERROR"
     } else {
-        "info"
+        "INFO"
     };
     let line = json!({
         "level": level,
@@ -23,7 +23,7 @@ pub fn log_request(request: &Request, response: &Response, millis: u64) {
         "ms": millis,
         "problem": response.problem,
     });
-    if level == "error" {
+    if level == "ERROR" {
         console_error!("{line}")
     } else {
         console_log!("{line}")
@@ -32,12 +32,12 @@ pub fn log_request(request: &Request, response: &Response, millis: u64) {
 
 /// Logs an action without a request.
 pub fn log_action(about: &str) {
-    let line = json!({ "level": "info", "about": about });
+    let line = json!({ "level": "INFO", "about": about });
     console_log!("{line}");
 }
 
 /// Logs a problem that does not belong to one request, or does not change its response.
 pub fn log_problem(about: &str, problem: &dyn Display) {
-    let line = json!({ "level": "error", "about": about, "problem": problem.to_string() });
+    let line = json!({ "level": "ERROR", "about": about, "problem": problem.to_string() });
     console_error!("{line}");
 }
