@@ -1,5 +1,6 @@
 //! Runs an external corpus: `cargo test --test conformance -- [SUITE…] [--corpus DIR] [--via
-//! ITS_BASE_URL|memory|sqlite|segments]`.
+//! ITS_BASE_URL|memory|sqlite|segments] [--yes]`. The suites of the service remove everything in
+//! the repository at an address; without `--yes` it must be empty.
 //!
 //! A suite is a function from the corpus to its cases. To add one, write a module with `pub fn
 //! run(corpus: &Corpus) -> Vec<Case>`, and add a line to [`SUITES`]. `Case::check(id, || …)` turns
@@ -77,6 +78,7 @@ mod tables;
 
 use corpus::Corpus;
 use report::Case;
+use server::Server;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -131,6 +133,12 @@ fn main() -> ExitCode {
         }
     };
     if let Some(address) = &corpus.via {
+        if !options.may_remove
+            && let Err(message) = Server::check_empty(address)
+        {
+            eprintln!("{message}");
+            return ExitCode::FAILURE;
+        }
         println!("suites of the service run against {address}");
     }
     let wanted = SUITES
@@ -207,6 +215,8 @@ struct Options {
     suites: Vec<String>,
     corpus: Option<String>,
     via: Option<String>,
+    /// Whether the content of the repository at `via` may be removed.
+    may_remove: bool,
 }
 
 impl Options {
@@ -222,6 +232,7 @@ impl Options {
             match arg.as_str() {
                 "--corpus" => options.corpus = args.next(),
                 "--via" => options.via = args.next(),
+                "--yes" => options.may_remove = true,
                 flag if flag.starts_with('-') => {}
                 _ => options.suites.push(arg),
             }

@@ -13,6 +13,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// The mount of the ITS dialect.
 const MOUNT: &str = "/rest/openehr/v1";
 
+/// The repositories of services in this process.
+const IN_PROCESS: [&str; 3] = ["memory", "segments", "sqlite"];
+
+/// The last record of an export, which is the only one of an empty repository.
+const END_OF_EXPORT: &str = "\"record\":{\"end\":true}";
+
 /// A server with administration enabled.
 pub enum Server {
     /// A service in this process.
@@ -27,6 +33,13 @@ pub enum Server {
 }
 
 type Handler = dyn Fn(&Request) -> Result<Response, String>;
+
+/// Returns the error for a server that refuses an operation of administration.
+fn not_administered(status: u16) -> String {
+    format!(
+        "the server cannot be emptied ({status}): start it with `ADMIN=true`, and `aqlite serve` with `--open`"
+    )
+}
 
 fn config(system_id: &str) -> Config {
     Config {
@@ -62,12 +75,38 @@ fn local<R: Repository + 'static>(repository: R, system_id: &str) -> Server {
 impl Server {
     /// Returns an empty server. A remote one is emptied.
     pub fn empty(via: &str, system_id: &str) -> Result<Server, String> {
-        let base = match via {
+        match via {
             "memory" => return Ok(local(Memory::new(), system_id)),
             "segments" => return Ok(segmented(system_id)),
             "sqlite" => return Ok(local(Sqlite::in_memory().repository(), system_id)),
-            base => base,
-        };
+            _ => {}
+        }
+        let server = Server::remote(via)?;
+        match server.send("POST", "/admin/reset", &[], "")?.status {
+            204 => Ok(server),
+            status => Err(not_administered(status)),
+        }
+    }
+
+    /// Checks that the suites may empty a remote server: its repository is empty, as its export
+    /// shows.
+    pub fn check_empty(via: &str) -> Result<(), String> {
+        if IN_PROCESS.contains(&via) {
+            return Ok(());
+        }
+        let export = Server::remote(via)?.send("GET", "/admin/export?limit=1", &[], "")?;
+        let page = String::from_utf8_lossy(&export.body);
+        match export.status {
+            200 if page.lines().count() == 1 && page.contains(END_OF_EXPORT) => Ok(()),
+            200 => Err(format!(
+                "the repository at {via} has content, and the suites remove all of it: add `--yes` if it may be lost"
+            )),
+            status => Err(not_administered(status)),
+        }
+    }
+
+    /// Returns the server at an address.
+    fn remote(base: &str) -> Result<Server, String> {
         let rest = base
             .trim_end_matches('/')
             .strip_prefix("http://")
@@ -80,16 +119,10 @@ impl Server {
         } else {
             format!("{authority}:80")
         };
-        let server = Server::Remote {
+        Ok(Server::Remote {
             authority,
             mount: format!("/{mount}"),
-        };
-        match server.send("POST", "/admin/reset", &[], "")?.status {
-            204 => Ok(server),
-            status => Err(format!(
-                "the server cannot be emptied ({status}): start it with --admin"
-            )),
-        }
+        })
     }
 
     /// Returns the system id in the uids that a server assigns. One EHR is created for that.

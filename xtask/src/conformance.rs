@@ -1,4 +1,4 @@
-//! `cargo xtask conformance [rm|aql|gdl] [--corpus DIR] [--via URL]`: tests the core with an
+//! `cargo xtask conformance [rm|aql|gdl] [--corpus DIR] [--via URL [--yes]]`: tests the core with an
 //! external corpus.
 
 use std::process::Command;
@@ -7,7 +7,7 @@ use crate::options::Options;
 use crate::{process, readme};
 
 pub fn run(args: &[String]) -> Result<(), String> {
-    let options = Options::read(args, &["corpus", "via"], &["readme"])?;
+    let options = Options::read(args, &["corpus", "via"], &["readme", "yes"])?;
     let area_of = |suite: &str| suite.split('.').next().unwrap_or_default().to_owned();
     if let Some(other) = options
         .words
@@ -29,6 +29,9 @@ pub fn run(args: &[String]) -> Result<(), String> {
     };
     if let Some(base) = options.given("via") {
         tests.args(["--via", base]);
+    }
+    if options.has("yes") {
+        tests.arg("--yes");
     }
     let (lines, outcome) =
         process::run_keeping(&mut tests, |line| line.starts_with("conformance "));

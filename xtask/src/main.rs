@@ -45,8 +45,9 @@ const TASKS: &[Task] = &[
     Task { name: "test", usage: "test [--quick]\n      Runs every test. --quick: only those that need neither wasm nor a browser.", run: test::run },
     Task {
         name: "conformance",
-        usage: "conformance [rm|aql|gdl] [--corpus DIR] [--via ITS_BASE_URL] [--readme]
-      Runs an external corpus against the core, or over HTTP against `serve --no-sample --admin`, whose data it removes.
+        usage: "conformance [rm|aql|gdl] [--corpus DIR] [--via ITS_BASE_URL [--yes]] [--readme]
+      Runs an external corpus against the core, or over HTTP against `serve --no-sample --admin`, whose data it removes:
+      without --yes it refuses a repository that is not empty.
       --readme writes the figures into README.md.",
         run: conformance::run,
     },
