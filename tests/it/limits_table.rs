@@ -2,7 +2,7 @@
 //! worker, and the constants of the code.
 
 use aqlite::service::Limits;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// A row of the table: `| limit | variable or constant | default | unit | over it | enforced in |`.
@@ -179,6 +179,108 @@ fn every_default_in_the_table_is_that_of_the_code() {
                 .is_file(),
             "{} does not exist",
             row.file
+        );
+    }
+}
+
+/// The files that name the statuses of limits which other files check: those have errors of their
+/// own. The first prefix of a path counts. Other files name the statuses of their limits themselves.
+const STATUSES_OF: [(&str, &str); 19] = [
+    ("src/service/admission.rs", "src/service/auth/caller.rs"),
+    ("src/service/auth/", "src/service/auth/caller.rs"),
+    ("src/service/call.rs", "src/service/mod.rs"),
+    ("src/service/expansion.rs", "src/service/terminology.rs"),
+    ("src/service/gzip.rs", "src/service/error.rs"),
+    ("src/service/query.rs", "src/service/error.rs"),
+    ("crates/aqlite-aql/", "src/service/query.rs"),
+    ("crates/aqlite-engine/", "src/service/query.rs"),
+    ("crates/aqlite-gdl/", "src/service/gdl.rs"),
+    ("crates/aqlite-rm/", "src/service/error.rs"),
+    ("crates/aqlite-template/", "src/service/template.rs"),
+    ("cli/src/serve/auth.rs", "src/service/auth/caller.rs"),
+    ("cli/src/serve/body.rs", "src/service/error.rs"),
+    ("cli/src/serve/health.rs", "src/service/error.rs"),
+    (
+        "cli/src/serve/terminology.rs",
+        "src/service/query/checks.rs",
+    ),
+    ("cli/src/serve/thread.rs", "cli/src/serve/http.rs"),
+    ("cli/src/serve/writer.rs", "src/service/error.rs"),
+    ("worker/src/terminology.rs", "src/service/query/checks.rs"),
+    ("worker/src/", "src/service/error.rs"),
+];
+
+/// The status of limits that hyper checks.
+const OF_HYPER: u16 = 431;
+
+/// Returns the statuses of a cell such as `waits, 429`.
+fn numbers(cell: &str) -> BTreeSet<u16> {
+    let words = cell.split(|c: char| !c.is_ascii_digit());
+    words.filter_map(|word| word.parse().ok()).collect()
+}
+
+/// Returns the statuses of errors that a source text creates, by the forms in which they are
+/// written.
+fn created_statuses(text: &str) -> BTreeSet<u16> {
+    const NAMED: [(&str, u16); 6] = [
+        ("::bad_request(", 400),
+        ("Failure::too_large(", 413),
+        ("too_long_line(", 413),
+        ("result_too_large(", 422),
+        ("SERVICE_UNAVAILABLE", 503),
+        ("unavailable(", 503),
+    ];
+    const WRITTEN: [&str; 5] = ["::new(", "status: ", "in_text(", "with_findings(", "=> "];
+    let named = NAMED.iter().filter(|(form, _)| text.contains(form));
+    let mut found: BTreeSet<u16> = named.map(|(_, status)| *status).collect();
+    for form in WRITTEN {
+        let numbers = text.split(form).skip(1);
+        found.extend(numbers.filter_map(|rest| rest.trim_start().get(..3)?.parse::<u16>().ok()));
+    }
+    found.retain(|status| *status >= 400);
+    found
+}
+
+/// Returns the code of a file without its unit tests, function by function.
+fn functions(file: &str) -> Vec<String> {
+    let text = read(file);
+    let code = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+    let mut functions = vec![String::new()];
+    for line in code.lines() {
+        if line.contains("fn ") && !line.trim_start().starts_with("//") {
+            functions.push(String::new());
+        }
+        let last = functions.last_mut().expect("at least one");
+        last.push_str(line);
+        last.push('\n');
+    }
+    functions
+}
+
+/// The function that uses a constant creates the error, or the file that [`STATUSES_OF`] names.
+#[test]
+fn every_status_in_the_table_is_that_of_an_error_of_the_code() {
+    for row in rows() {
+        let mut statuses = numbers(&row.status);
+        statuses.remove(&OF_HYPER);
+        let uses = |code: &&String| row.names.iter().any(|name| code.contains(name.as_str()));
+        let functions = functions(&row.file);
+        let checking: String = functions.iter().skip(1).filter(uses).cloned().collect();
+        let mut created = created_statuses(&checking);
+        if created.is_empty() {
+            let named = STATUSES_OF
+                .iter()
+                .find(|(file, _)| row.file.starts_with(file));
+            created = created_statuses(&functions.concat());
+            created.extend(created_statuses(&read(
+                named.map_or(&row.file, |(_, file)| file),
+            )));
+        }
+        assert!(
+            statuses.is_subset(&created),
+            "the row `{}` has {}, and the code creates {created:?}",
+            row.limit,
+            row.status
         );
     }
 }
