@@ -22,7 +22,9 @@ Examples:
   Convert a folder to canonical XML:
     aqlite convert compositions --to xml -o xml
 
-The content of the input decides its format. FLAT and STRUCTURED need the template.";
+The content of the input decides its format. FLAT and STRUCTURED need the template.
+
+Exit code: 0 if all documents are converted, 1 for documents with errors, 2 for wrong usage.";
 
 /// The options of the command.
 #[derive(Args)]

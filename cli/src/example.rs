@@ -16,7 +16,9 @@ Examples:
     aqlite example vital_signs.opt
 
   Write the smallest valid composition as FLAT:
-    aqlite example vital_signs.opt --kind minimal --to flat";
+    aqlite example vital_signs.opt --kind minimal --to flat
+
+Exit code: 0 for an example, 1 for errors in the template, 2 for wrong usage.";
 
 /// The options of the command.
 #[derive(Args)]
@@ -34,7 +36,7 @@ pub struct Options {
     /// The dialect of FLAT and STRUCTURED
     #[arg(long, value_enum, default_value_t = Dialect::Better)]
     dialect: Dialect,
-    /// The language of names and texts of codes
+    /// The language of names and texts of codes; by default that of the template
     #[arg(long, value_name = "LANGUAGE")]
     language: Option<String>,
     /// The time of the example, ISO 8601; by default the present

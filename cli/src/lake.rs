@@ -50,11 +50,11 @@ Examples:
     openssl rand -hex 32 > key
     aqlite lake sync -d aqlite.db --to lake --view pressures=pressures.aql --pseudonyms key
 
-Each view has a folder: Parquet files in `data`, a table of Apache Iceberg in `metadata`. The columns `ehr_id`,
-`object_id`, `version`, `time_committed`, `deleted` and `sync` precede those of the query. The present rows of an
+Each view has a folder: Parquet files in `data`, a table of Apache Iceberg in `metadata`. The columns `ehr_id`, \
+`object_id`, `version`, `time_committed`, `deleted` and `sync` precede those of the query. The present rows of an \
 object are those of its last sync, unless they say that it is deleted.
 
-One sync writes to a lake at a time, and another one ends with an error. The lock of a killed sync of a bucket
+One sync writes to a lake at a time, and another one ends with an error. The lock of a killed sync of a bucket \
 expires after 60 seconds.
 
 Exit code: 0 if the lake is up to date, 1 for errors in data or queries, 2 for wrong usage, 130 for Ctrl-C.";

@@ -30,9 +30,20 @@ use progress::Interrupted;
 use serve::{backup, load};
 use std::process::ExitCode;
 
+/// The examples of the help.
+const EXAMPLES: &str = "\
+Examples:
+  Try out a repository with sample data, on http://127.0.0.1:8080:
+    aqlite serve --open --sample
+
+  Count the compositions in the files of a folder, without a server:
+    aqlite query -d data 'SELECT COUNT(*) AS n FROM COMPOSITION c'
+
+`aqlite COMMAND --help` has the options of a command with examples.";
+
 /// The arguments of the program.
 #[derive(Parser)]
-#[command(name = "aqlite", version, about, arg_required_else_help = true)]
+#[command(name = "aqlite", version, about, arg_required_else_help = true, after_help = EXAMPLES)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,

@@ -39,10 +39,10 @@ Examples:
   Read documents from the standard input:
     aqlite convert visit.xml --to json | aqlite query -d - 'SELECT c/name/value FROM COMPOSITION c'
 
-The content of DATA decides what it is: compositions as canonical JSON or XML, FLAT, STRUCTURED or lines of
+The content of DATA decides what it is: compositions as canonical JSON or XML, FLAT, STRUCTURED or lines of \
 JSON (.ndjson, .jsonl), and operational templates. A folder is read with the folders in it.
 
-The first folder below DATA is the EHR of a file; --ehr-from file makes each file an EHR, and
+The first folder below DATA is the EHR of a file; --ehr-from file makes each file an EHR, and \
 --ehr-map names EHRs or subjects. Lines of JSON name their EHR as `ehr_id`.
 
 Exit code: 0 for an answer, 1 for errors in data or query, 2 for wrong usage.";
@@ -59,12 +59,12 @@ pub struct Options {
     /// A file with the query; - for the standard input
     #[arg(short, long, value_name = "FILE", conflicts_with = "aql")]
     file: Option<PathBuf>,
-    /// The name of a query that is stored in the repository of -d, with a version or without
+    /// The name of a query that is stored in the repository of -d; NAME/VERSION selects a version
     #[arg(long, value_name = "NAME", conflicts_with_all = ["aql", "file", "explain"])]
     stored: Option<String>,
     #[command(flatten)]
     server: ServerOptions,
-    /// The file for the rows
+    /// The file for the rows; by default the standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// The format of the rows; without it that of the ending of FILE, a table on a terminal, or CSV

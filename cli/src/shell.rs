@@ -31,8 +31,10 @@ Examples:
   Run the statements of a file:
     aqlite shell -d data < queries.aql
 
-Enter runs a complete query, and adds a line to an incomplete one; Alt-Enter always adds a line. A
-semicolon or an empty line ends a query in any case. `.help` lists the commands of the shell.";
+Enter runs a complete query, and adds a line to an incomplete one; Alt-Enter always adds a line. A \
+semicolon or an empty line ends a query in any case. `.help` lists the commands of the shell.
+
+Exit code of a file: 0 if all its statements are answered, 1 for errors in data or statements, 2 for wrong usage.";
 
 /// The options of the command.
 #[derive(Args)]
@@ -42,10 +44,10 @@ pub struct Options {
     data: DataOptions,
     #[command(flatten)]
     server: ServerOptions,
-    /// The format of rows
+    /// The format of rows; by default a table on a terminal, otherwise CSV
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// The file of earlier input
+    /// The file of earlier input; by default in the data folder of the user
     #[arg(long, value_name = "FILE", env = "AQLITE_HISTORY")]
     history: Option<PathBuf>,
     /// The language of clinical names

@@ -47,27 +47,34 @@ pub struct Options {
 enum Form {
     /// One line for each node: name, class, occurrences, constraints, path
     #[command(after_help = TREE_EXAMPLES)]
-    Tree(TemplateFile),
+    Tree(NamedTemplate),
     /// The web template as JSON
     #[command(after_help = WEB_EXAMPLES)]
     Web(TemplateFile),
     /// The AQL paths of data values, with class and name, separated by tabs
     #[command(after_help = PATHS_EXAMPLES)]
-    Paths(TemplateFile),
+    Paths(NamedTemplate),
 }
 
-/// A template, and the language of its names.
+/// A template.
 #[derive(Args)]
 struct TemplateFile {
     /// The file of the template: OPT 1.4 or ADL 2
     #[arg(value_name = "FILE")]
     file: PathBuf,
+}
+
+/// A template, and the language of its names. A web template has the names of all languages.
+#[derive(Args)]
+struct NamedTemplate {
+    #[command(flatten)]
+    template: TemplateFile,
     /// The language of names; by default that of the template
     #[arg(long, value_name = "LANGUAGE")]
     language: Option<String>,
 }
 
-impl TemplateFile {
+impl NamedTemplate {
     fn describe(&self, template: &Template) -> Description {
         let language = self.language.as_deref().unwrap_or(&template.language);
         describe(template, language)
@@ -79,15 +86,18 @@ impl TemplateFile {
 /// # Errors
 /// If the template cannot be read, or the output cannot be written.
 pub fn run(options: &Options) -> Result<Outcome, Failure> {
-    let (Form::Tree(file) | Form::Web(file) | Form::Paths(file)) = &options.form;
+    let file = match &options.form {
+        Form::Tree(named) | Form::Paths(named) => &named.template,
+        Form::Web(file) => file,
+    };
     let Some(template) = read_template(&file.file)? else {
         return Ok(Outcome::Findings);
     };
     let mut out = std::io::stdout().lock();
     match &options.form {
-        Form::Tree(_) => write!(out, "{}", file.describe(&template))?,
+        Form::Tree(named) => write!(out, "{}", named.describe(&template))?,
         Form::Web(_) => writeln!(out, "{}", WebTemplate::of(&template).to_json(&template))?,
-        Form::Paths(_) => write_paths(&file.describe(&template), "", &mut out)?,
+        Form::Paths(named) => write_paths(&named.describe(&template), "", &mut out)?,
     }
     out.flush()?;
     Ok(Outcome::Success)

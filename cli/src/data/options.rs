@@ -23,7 +23,7 @@ pub struct DataOptions {
     /// Read all files, and keep no index of them
     #[arg(long)]
     pub no_cache: bool,
-    /// The folder of the index files
+    /// The folder of the index files; by default in the cache folder of the user
     #[arg(long, value_name = "DIR", env = "AQLITE_CACHE_DIR")]
     pub cache_dir: Option<PathBuf>,
 }

@@ -19,7 +19,9 @@ Examples:
     aqlite guide explain score.gdl2.json --input gt0003=80,kg --input gt0004=1.8,m
 
   Show it for the data of an EHR:
-    aqlite guide explain score.gdl2.json -d data --ehr p1";
+    aqlite guide explain score.gdl2.json -d data --ehr p1
+
+Exit code: 0 for a run, 1 for errors in the guide or the data, 2 for wrong usage.";
 
 /// The options of `guide explain`.
 #[derive(Args)]
@@ -60,6 +62,10 @@ fn read_input(text: &str) -> Result<(String, String), String> {
 /// # Errors
 /// If the guide or the data cannot be read, or the run exceeds a limit.
 pub fn run(options: &Options) -> Result<Outcome, Failure> {
+    if options.ehr.is_none() && !options.data.data.is_empty() {
+        let problem = "`-d` needs `--ehr`: name the EHR on whose data the guide runs";
+        return Err(Failure::Usage(String::from(problem)));
+    }
     let Some(guide) = read(&options.guide)? else {
         return Ok(Outcome::Findings);
     };

@@ -44,7 +44,7 @@ Examples:
     aqlite load compositions.ndjson --base https://cdr.example.org --token $TOKEN
     aqlite load compositions.ndjson --base https://cdr.example.org --token $TOKEN --from 20001
 
-Each line has `ehr_id` and one of `composition`, `ehr_status` and `contribution`. A load may be repeated: nothing is
+Each line has `ehr_id` and one of `composition`, `ehr_status` and `contribution`. A load may be repeated: nothing is \
 loaded twice under one key.
 
 Exit code: 0 if all lines are loaded, 1 for refused lines or a broken load, 2 for wrong usage, 130 for Ctrl-C.";
@@ -53,7 +53,7 @@ Exit code: 0 if all lines are loaded, 1 for refused lines or a broken load, 2 fo
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct LoadOptions {
-    /// The file: newline-delimited JSON as `POST ehr/bulk` takes it
+    /// The file: newline-delimited JSON as `POST ehr/bulk` accepts it
     file: PathBuf,
     /// The mount of the server; a URL without a path gets /v1
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080/v1")]

@@ -29,6 +29,13 @@ fn guide_runs_on_each_ehr() {
 }
 
 #[test]
+fn explanation_on_data_needs_an_ehr() {
+    let ran = sample().run(&["guide", "explain", SCORE, "-d", "data"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.out);
+    assert!(ran.err.contains("`-d` needs `--ehr`"), "{}", ran.err);
+}
+
+#[test]
 fn explanation_names_rules_conditions_and_values() {
     let ran = sample().run(&["guide", "explain", SCORE, "--input", "gt0003=30,/min"]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
