@@ -376,12 +376,14 @@ impl<'a> Linter<'a> {
             .iter()
             .filter_map(|state| state.selected(name.id, class))
             .collect();
-        if let Some(class) = class {
-            if scope.is_inside && may_search && self.is_unknown(class, name.id, &found) {
-                let contrary = until();
-                self.unknown_archetype(name, contrary);
-                return Some(vec![State::open(Classes::single(class))]);
-            }
+        if let Some(class) = class
+            && scope.is_inside
+            && may_search
+            && self.is_unknown(class, name.id, &found)
+        {
+            let contrary = until();
+            self.unknown_archetype(name, contrary);
+            return Some(vec![State::open(Classes::single(class))]);
         }
         if found.is_empty() {
             let contrary = until();

@@ -153,6 +153,16 @@ impl User {
     }
 }
 
+/// Decodes the credentials of HTTP Basic, `name:password` in base64; `None` if they are not.
+fn decoded(credentials: &str) -> Option<String> {
+    // Basic credentials are base64 with padding; the decoder reads base64url without it.
+    let plain = credentials
+        .trim_end_matches('=')
+        .replace('+', "-")
+        .replace('/', "_");
+    String::from_utf8(base64url(&plain)?).ok()
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
@@ -238,14 +248,4 @@ pub(super) mod tests {
             assert!(!ask(wrong), "{wrong}");
         }
     }
-}
-
-/// Decodes the credentials of HTTP Basic, `name:password` in base64; `None` if they are not.
-fn decoded(credentials: &str) -> Option<String> {
-    // Basic credentials are base64 with padding; the decoder reads base64url without it.
-    let plain = credentials
-        .trim_end_matches('=')
-        .replace('+', "-")
-        .replace('/', "_");
-    String::from_utf8(base64url(&plain)?).ok()
 }

@@ -494,9 +494,7 @@ fn place_in_object(
             len: 0,
         });
     }
-    let Some(list) = lists.iter_mut().find(|l| l.position == position) else {
-        return None;
-    };
+    let list = lists.iter_mut().find(|l| l.position == position)?;
     build
         .path
         .extend([Step::Attr(def.attr), Step::Index(list.len)]);
