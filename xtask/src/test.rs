@@ -109,8 +109,8 @@ fn mutants(action: &str, options: &[&str]) -> Command {
     cargo(&[&[action, "--quiet"], &manifest[..], &target, options].concat())
 }
 
-/// Runs unit tests, the integration binary, documentation examples and the corpus with the
-/// optimization of releases. Returns the step of the npm packages.
+/// Runs unit tests, the integration binary, documentation examples and the corpus in the profile
+/// `checked`. Returns the step of the npm packages.
 fn native(report: &mut Report, corpus: &[String]) -> Step {
     report.step(
         "native tests",
