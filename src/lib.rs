@@ -60,10 +60,12 @@ struct Readme;
 #[doc = include_str!("../docs/reference-model.md")]
 struct ReferenceModel;
 
-/// The examples of docs/guides.md, likewise.
+/// The examples of docs/guides.md, likewise. Blocks with `file=` are files of its commands.
 #[cfg(doctest)]
+#[allow(rustdoc::invalid_codeblock_attributes)]
 #[doc = include_str!("../docs/guides.md")]
 struct Guides;
+
 /// The example of docs/simplified-formats.md, likewise.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/simplified-formats.md")]
