@@ -385,7 +385,7 @@ describe("leftovers", () => {
             version: "1.0.0",
             format: "AQL",
             created,
-            summary: "",
+            summary: "{}",
             body: long(word),
           }),
         ]);
