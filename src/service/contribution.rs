@@ -7,7 +7,7 @@ use super::commit::{Change, ChangeSet, KEPT, VERSION, class_name};
 use super::committal::{Audit, CREATION, CommitMetadata, DELETED, MODIFICATION, check_parts};
 use super::content::{CheckedDocument, Rigor, read_part};
 use super::document_class::kind_of;
-use super::error::Failure;
+use super::error::{Failure, root_of};
 use super::followed::FollowedObjects;
 use super::http::Response;
 use super::identity::{check_following_uids, given_member_id};
@@ -68,15 +68,14 @@ impl<R: Repository> Service<R> {
     pub(super) async fn contribution_get(&self, call: &Call<'_>) -> Result<Response, Failure> {
         let owner = self.owner(call).await?;
         let uid = call.sub_param(0)?.to_ascii_lowercase();
-        let missing = || Failure::not_found("there is no such contribution here");
         let stored = self
             .repository
             .contribution(owner.id(), &uid)
             .await
             .map_err(Failure::of_store)?
-            .ok_or_else(missing)?;
+            .ok_or_else(|| Failure::not_found("there is no such contribution here"))?;
         let tree = own(&stored, Cls::CONTRIBUTION)?;
-        let root = tree.root().ok_or_else(missing)?;
+        let root = root_of(&tree)?;
         let time = root.text_along(&[Attr::AUDIT, Attr::TIME_COMMITTED, Attr::VALUE]);
         let damaged = || StoreError::Corrupt {
             uid: uid.clone(),

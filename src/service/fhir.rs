@@ -328,11 +328,9 @@ fn checked_list<'v>(value: &'v Value, member: &str) -> Result<&'v [Value], Strin
     }
 }
 
+/// Returns a list of a response; a value of another type counts as absent.
 fn list<'v>(value: &'v Value, member: &str) -> &'v [Value] {
-    value
-        .get(member)
-        .and_then(Value::as_array)
-        .map_or(&[], Vec::as_slice)
+    checked_list(value, member).unwrap_or_default()
 }
 
 #[cfg(test)]

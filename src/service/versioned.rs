@@ -4,7 +4,7 @@ use super::Service;
 use super::admission::LARGE;
 use super::call::Call;
 use super::document_class::Controlled;
-use super::error::Failure;
+use super::error::{Failure, root_of};
 use super::http::Response;
 use super::ids::{Target, VersionUid};
 use super::owner::Owner;
@@ -187,7 +187,7 @@ impl<R: Repository> Service<R> {
         let version = self.find_version(call, owner, what, target).await?;
         let _turn = call.turn(version.packed.json_size()).await?;
         let tree = standard_form(version.packed.unpack());
-        let root = tree.root().ok_or_else(|| missing(what))?;
+        let root = root_of(&tree)?;
         call.resource(root, None, &version.version_uid, &version.time_committed)
     }
 
@@ -216,7 +216,7 @@ impl<R: Repository> Service<R> {
             quoted(&first.time_committed),
         );
         let tree = own(&text, Cls::VERSIONED_OBJECT)?;
-        let root = tree.root().ok_or_else(|| missing(what))?;
+        let root = root_of(&tree)?;
         call.resource(root, None, object_id, &last.time_committed)
     }
 
@@ -242,7 +242,7 @@ impl<R: Repository> Service<R> {
         let _turn = call.turn(items.len()).await?;
         let text = format!(r#"{{"_type":"REVISION_HISTORY","items":[{items}]}}"#);
         let tree = own(&text, Cls::REVISION_HISTORY)?;
-        let root = tree.root().ok_or_else(|| missing(what))?;
+        let root = root_of(&tree)?;
         call.resource(root, None, &last.version_uid, &last.time_committed)
     }
 

@@ -5,7 +5,7 @@
 //! writes them again.
 
 use super::database::{Files, beside};
-use super::storage::folder_of;
+use super::storage::{WAL, folder_of};
 use super::system::{give, other_owner, sync_folder};
 use crate::progress;
 use anyhow::{Context, bail, ensure};
@@ -30,7 +30,7 @@ const DATABASE: &str = "aqlite.db";
 const LOG: &str = "access-log.db";
 
 /// The ends of the names of the files that SQLite keeps beside an open database.
-const SQLITE_FILES: [&str; 3] = ["-wal", "-shm", "-journal"];
+const SQLITE_FILES: [&str; 3] = [WAL, "-shm", "-journal"];
 
 /// Removes the segments of a copy from its manifest.
 const WITHOUT_SEGMENTS: &str =

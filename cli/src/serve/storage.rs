@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 /// The end of the name of a write-ahead log.
-const WAL: &str = "-wal";
+pub const WAL: &str = "-wal";
 
 /// The sizes of the files of a repository in bytes. An absent file has none.
 pub struct StorageSizes {
