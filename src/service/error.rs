@@ -401,7 +401,7 @@ const OTHER_PERSISTENCE: &str = "SVC0206";
 /// The maximum number of problems of a text in `errors`.
 const MAX_ERRORS: usize = 1_000;
 
-/// The maximum number of problems that the message of an error repeats; `errors` has all of them.
+/// The maximum number of problems that the message of an error repeats; `errors` has more of them.
 const MAX_LISTED: usize = 20;
 
 /// Joins problems for a message, and counts those above [`MAX_LISTED`].

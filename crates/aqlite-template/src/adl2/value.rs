@@ -99,14 +99,7 @@ impl Range {
                 excludes_upper: upper.starts_with('<'),
             });
         }
-        Range::one_sided(text).or_else(|| {
-            let one = limit(text)?;
-            Some(Range {
-                lower: Some(one.clone()),
-                upper: Some(one),
-                ..Range::default()
-            })
-        })
+        Range::one_sided(text).or_else(|| Some(Range::single(&limit(text)?)))
     }
 
     /// Returns the interval from `middle - spread` to `middle + spread`. Doubles would move the

@@ -1,4 +1,5 @@
-//! The strategy for queries whose rows join documents of one EHR: walks EHRs one by one.
+//! The strategy for queries whose rows are EHRs or join documents of one EHR: walks EHRs one by one,
+//! or only counts them.
 
 use super::walk::bind;
 use super::{Halt, Strategy, Tasks};
