@@ -176,35 +176,17 @@ impl Failure {
     }
 
     fn with_findings(status: u16, message: String, findings: &[Finding]) -> Failure {
-        let errors: Vec<String> = findings
-            .iter()
-            .filter(|f| f.severity == Severity::Error)
-            .map(Finding::one_line)
-            .collect();
-        let message = if errors.is_empty() {
-            message
-        } else {
-            format!("{message}: {}", listed(&errors))
-        };
+        let errors = findings.iter().filter(|f| f.severity == Severity::Error);
+        let message = with_listed(message, errors.map(Finding::one_line));
         Failure::new(status, message).with_errors(findings.iter().map(of_finding).collect())
     }
 
     /// Creates an error for a text with problems, each with its position.
     pub fn in_text(status: u16, what: &str, source: &str, diagnostics: &[Diagnostic]) -> Failure {
         let index = LineIndex::new(source);
-        let errors = || diagnostics.iter().filter(|d| d.severity == Severity::Error);
-        let shown: Vec<String> = errors()
-            .take(MAX_LISTED)
-            .map(|d| d.line_of(&index))
-            .collect();
-        let message = match (
-            shown.join(", "),
-            errors().count().saturating_sub(MAX_LISTED),
-        ) {
-            (shown, _) if shown.is_empty() => format!("the {what} has errors"),
-            (shown, 0) => format!("the {what} has errors: {shown}"),
-            (shown, more) => format!("the {what} has errors: {shown}, and {more} more"),
-        };
+        let errors = diagnostics.iter().filter(|d| d.severity == Severity::Error);
+        let lines = errors.map(|d| d.line_of(&index));
+        let message = with_listed(format!("the {what} has errors"), lines);
         // A text of megabytes may have a problem at each of its tokens.
         let listed = diagnostics.iter().take(MAX_ERRORS);
         Failure::new(status, message)
@@ -404,14 +386,14 @@ const MAX_ERRORS: usize = 1_000;
 /// The maximum number of problems that the message of an error repeats; `errors` has more of them.
 const MAX_LISTED: usize = 20;
 
-/// Joins problems for a message, and counts those above [`MAX_LISTED`].
-fn listed(problems: &[String]) -> String {
-    let (shown, rest) = problems.split_at(problems.len().min(MAX_LISTED));
+/// Appends problems to a message, and the number of those above [`MAX_LISTED`].
+fn with_listed(message: String, mut problems: impl Iterator<Item = String>) -> String {
+    let shown: Vec<String> = problems.by_ref().take(MAX_LISTED).collect();
     let shown = shown.join(", ");
-    if rest.is_empty() {
-        shown
-    } else {
-        format!("{shown}, and {} more", rest.len())
+    match problems.count() {
+        _ if shown.is_empty() => message,
+        0 => format!("{message}: {shown}"),
+        more => format!("{message}: {shown}, and {more} more"),
     }
 }
 
@@ -459,10 +441,15 @@ fn of_finding(finding: &Finding) -> Value {
             item.insert(key.into(), text.as_str().into());
         }
     }
-    if finding.severity == Severity::Warning {
+    mark_warning(&mut item, finding.severity);
+    Value::Object(item)
+}
+
+/// Marks a problem that is no error. The first error determines the code of a response.
+fn mark_warning(item: &mut Map<String, Value>, severity: Severity) {
+    if severity == Severity::Warning {
         item.insert("_severity".into(), "warning".into());
     }
-    Value::Object(item)
 }
 
 fn of_diagnostic(diagnostic: &Diagnostic, index: &LineIndex<'_>) -> Value {
@@ -473,6 +460,7 @@ fn of_diagnostic(diagnostic: &Diagnostic, index: &LineIndex<'_>) -> Value {
     if let Some(help) = &diagnostic.help {
         item.insert("_help".into(), help.as_str().into());
     }
+    mark_warning(&mut item, diagnostic.severity);
     Value::Object(item)
 }
 
@@ -526,6 +514,17 @@ mod tests {
         let response = failure.into_response(&super::super::Request::new("GET", "/v1"));
         let text = String::from_utf8_lossy(&response.body).into_owned();
         assert!(text.contains("and 3980 more") && text.contains("line 43, column 7: wrong"));
+    }
+
+    #[test]
+    fn leading_warning_does_not_supply_the_code() {
+        let mut warning = Diagnostic::error("AQL0001", Span::new(0, 1), "unusual");
+        warning.severity = Severity::Warning;
+        let error = Diagnostic::error("AQL0101", Span::new(0, 1), "wrong");
+        let failure = Failure::in_text(400, "query", "x", &[warning, error]);
+        assert_eq!(failure.errors[0]["_severity"], "warning");
+        let response = failure.into_response(&super::super::Request::new("GET", "/v1"));
+        assert_eq!(response.code.as_deref(), Some("AQL0101"));
     }
 
     #[test]

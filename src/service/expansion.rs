@@ -26,7 +26,8 @@ type Expansion = Result<Rc<[Coding]>, TerminologyError>;
 /// The value sets of one request.
 #[derive(Default)]
 struct Loaded {
-    /// In the order in which they were read.
+    /// In the order in which they were read, by canonical URL. One with two versions is there
+    /// twice.
     sets: Vec<(String, ValueSet)>,
     /// The codes of the expanded ones, by URL.
     expanded: HashMap<String, Rc<[Coding]>>,
@@ -35,8 +36,8 @@ struct Loaded {
 }
 
 impl<R: Repository> Service<R> {
-    /// Returns the codes of the stored value set with this URL, with those of its imports, which
-    /// are stored or on the server. `None` if it is not stored.
+    /// Returns the codes of the stored value set with this canonical URL, with those of its imports,
+    /// which are stored or on the server. `None` if it is not stored.
     pub(super) async fn expanded(
         &self,
         call: Option<&Call<'_>>,

@@ -24,6 +24,8 @@ pub(crate) struct Coding {
 pub(crate) struct ValueSet {
     /// `url`; empty if the resource has none.
     pub url: String,
+    /// `version`; empty if the resource has none.
+    pub version: String,
     /// `title`, else `name`.
     pub title: String,
     /// `expansion`, else `compose.include`: a code is a member if one part contains it.
@@ -35,7 +37,10 @@ pub(crate) struct ValueSet {
 /// A part of a value set: the intersection of its concepts and all of its imports.
 #[derive(Clone, PartialEq, Debug)]
 struct Part {
+    /// The system of all codes of the part. Empty if the part restricts no system.
+    system: Rc<str>,
     concepts: Option<Vec<Coding>>,
+    /// Canonical URLs, with their versions.
     imports: Vec<String>,
 }
 
@@ -74,6 +79,7 @@ impl ValueSet {
             .unwrap_or_default();
         Ok(ValueSet {
             url: string(&resource, "url").to_owned(),
+            version: string(&resource, "version").to_owned(),
             title: title.to_owned(),
             include,
             exclude,
@@ -134,6 +140,9 @@ impl Part {
             .chain(self.imports.iter().map(|url| imported(url)));
         // The first set determines the order of the codes.
         let mut common: Vec<&Coding> = sets.next().unwrap_or_default().iter().collect();
+        if !self.system.is_empty() {
+            common.retain(|coding| coding.system == self.system);
+        }
         for set in sets {
             let set: HashSet<&Coding> = set.iter().collect();
             common.retain(|coding| set.contains(coding));
@@ -155,20 +164,21 @@ fn expanded_part(expansion: &Value) -> Result<Part, String> {
     let page = Page::of(expansion, "expansion")?;
     if page.is_partial() {
         return Err(format!(
-            "`expansion` holds {} of {} codes: send all of them",
-            page.codes.len(),
+            "`expansion` holds {} of {} concepts: send all of them",
+            page.concepts,
             page.total.unwrap_or(0)
         ));
     }
     Ok(Part {
+        system: "".into(),
         concepts: Some(page.codes),
         imports: Vec::new(),
     })
 }
 
 fn read_part(part: &Value) -> Result<Part, String> {
-    let system: Rc<str> = string(part, "system").into();
-    let url = |url: &Value| url.as_str().map(canonical);
+    let system: Rc<str> = checked_text(part, "system")?.into();
+    let url = |url: &Value| url.as_str().map(str::to_owned);
     let imports: Option<Vec<String>> = checked_list(part, "valueSet")?.iter().map(url).collect();
     let imports = imports.ok_or_else(|| String::from("has a `valueSet` that is no URL"))?;
     if part.get("filter").is_some() {
@@ -196,13 +206,45 @@ fn read_part(part: &Value) -> Result<Part, String> {
         (None, true) => Err(format!(
             "takes all of `{system}`, which only a terminology server can expand: list the concepts"
         )),
-        _ => Ok(Part { concepts, imports }),
+        _ => Ok(Part {
+            system,
+            concepts,
+            imports,
+        }),
     }
 }
 
-/// Returns a canonical URL without its version.
-pub(crate) fn canonical(url: &str) -> String {
-    url.split('|').next().unwrap_or(url).to_owned()
+/// The parts of a canonical URL (FHIR, References, `canonical`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Canonical<'u> {
+    /// The URL.
+    pub url: &'u str,
+    /// The version after the last `|`; `None` for any version.
+    pub version: Option<&'u str>,
+}
+
+impl<'u> Canonical<'u> {
+    /// Reads `url` or `url|version`. The terms in an expression of SNOMED CT also stand between
+    /// `|`; what follows the last of them is empty or has spaces, so it is no version.
+    pub fn read(text: &'u str) -> Canonical<'u> {
+        match text.rsplit_once('|') {
+            Some((url, version)) if !version.is_empty() && !version.contains(' ') => Canonical {
+                url,
+                version: Some(version),
+            },
+            _ => Canonical {
+                url: text,
+                version: None,
+            },
+        }
+    }
+
+    /// Returns whether a value set stored under the URL has the version. A value set that does not
+    /// state its version has each.
+    pub fn fits(&self, set: &ValueSet) -> bool {
+        let fits = |version| set.version.is_empty() || set.version == version;
+        self.version.is_none_or(fits)
+    }
 }
 
 /// A page of an expansion.
@@ -210,8 +252,13 @@ pub(crate) fn canonical(url: &str) -> String {
 pub(crate) struct Page {
     /// Its codes.
     pub codes: Vec<Coding>,
-    /// The total number of codes, if the server reports it.
+    /// The number of its concepts, including those that only group others. `total` and `offset`
+    /// count them too (FHIR, ValueSet.expansion.total).
+    pub concepts: usize,
+    /// The total number of concepts, if the server reports it.
     pub total: Option<usize>,
+    /// The number of concepts before the page, if the server reports it.
+    pub offset: Option<usize>,
 }
 
 impl Page {
@@ -229,37 +276,62 @@ impl Page {
     }
 
     fn of(expansion: &Value, place: &str) -> Result<Page, String> {
-        let mut codes = Vec::new();
-        collect(expansion, MAX_DEPTH, &mut codes)
-            .ok_or_else(|| format!("{place} nests deeper than {MAX_DEPTH}"))?;
-        let total = expansion
-            .get("total")
-            .and_then(Value::as_u64)
-            .and_then(|n| usize::try_from(n).ok());
-        Ok(Page { codes, total })
+        let count = |member: &str| {
+            let number = expansion.get(member).and_then(Value::as_u64);
+            number.and_then(|n| usize::try_from(n).ok())
+        };
+        let mut page = Page {
+            codes: Vec::new(),
+            concepts: 0,
+            total: count("total"),
+            offset: count("offset"),
+        };
+        page.collect(expansion, MAX_DEPTH)
+            .map_err(|why| format!("{place} {why}"))?;
+        Ok(page)
+    }
+
+    /// Checks that this page follows `codes`, which are those of the first `offset` concepts.
+    /// A wrong or missing page would silently remove members.
+    pub fn check_follows(&self, codes: &[Coding], offset: usize) -> Result<(), String> {
+        let repeats = !codes.is_empty() && !self.codes.is_empty() && codes.ends_with(&self.codes);
+        if repeats || self.offset.is_some_and(|own| own != offset) {
+            return Err(format!(
+                "it sends another page than that from concept {offset}"
+            ));
+        }
+        match self.total {
+            Some(total) if self.concepts == 0 && offset < total => {
+                Err(format!("it sends {offset} of {total} concepts"))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn is_partial(&self) -> bool {
-        self.total.is_some_and(|total| total > self.codes.len())
+        self.total.is_some_and(|total| total > self.concepts)
     }
-}
 
-/// Appends the codes below `contains`, without those that only group others.
-fn collect(from: &Value, depth: usize, codes: &mut Vec<Coding>) -> Option<()> {
-    for entry in list(from, "contains") {
-        // An abstract entry cannot be selected by a user (FHIR,
-        // ValueSet.expansion.contains.abstract).
-        let groups = entry.get("abstract").and_then(Value::as_bool) == Some(true);
-        let code = string(entry, "code");
-        if !groups && !code.is_empty() {
-            codes.push(Coding {
-                system: string(entry, "system").into(),
-                code: code.into(),
-            });
+    /// Appends the codes below `contains`, without those that only group others.
+    fn collect(&mut self, from: &Value, depth: usize) -> Result<(), String> {
+        for entry in checked_list(from, "contains")? {
+            self.concepts += 1;
+            // An abstract entry cannot be selected by a user (FHIR,
+            // ValueSet.expansion.contains.abstract).
+            let groups = entry.get("abstract").and_then(Value::as_bool) == Some(true);
+            let code = checked_text(entry, "code")?;
+            if !groups && !code.is_empty() {
+                self.codes.push(Coding {
+                    system: checked_text(entry, "system")?.into(),
+                    code: code.into(),
+                });
+            }
+            let depth = depth.checked_sub(1);
+            let depth = depth.ok_or_else(|| format!("nests deeper than {MAX_DEPTH}"))?;
+            self.collect(entry, depth)?;
         }
-        collect(entry, depth.checked_sub(1)?, codes)?;
+        Ok(())
     }
-    Some(())
 }
 
 /// Reads the Parameters of a response to `$validate-code`, `$subsumes`, `$lookup` or `$translate`.
@@ -272,12 +344,16 @@ pub(crate) fn answer(operation: &str, text: &str) -> Result<TerminologyAnswer, T
         "validate" => named("result")
             .and_then(|p| p.get("valueBoolean")?.as_bool())
             .map(TerminologyAnswer::Truth),
-        "subsumes" => named("outcome").map(|p| {
-            TerminologyAnswer::Truth(matches!(string(p, "valueCode"), "equivalent" | "subsumes"))
-        }),
-        "lookup" => {
-            named("display").map(|p| TerminologyAnswer::Text(string(p, "valueString").to_owned()))
-        }
+        "subsumes" => named("outcome")
+            .and_then(|p| match string(p, "valueCode") {
+                "equivalent" | "subsumes" => Some(true),
+                "subsumed-by" | "not-subsumed" => Some(false),
+                _ => None,
+            })
+            .map(TerminologyAnswer::Truth),
+        "lookup" => named("display")
+            .and_then(|p| p.get("valueString")?.as_str())
+            .map(|text| TerminologyAnswer::Text(text.to_owned())),
         _ => named("result")
             .map(|_| TerminologyAnswer::Codes(all.iter().filter_map(target).collect())),
     };
@@ -317,6 +393,15 @@ fn string<'v>(value: &'v Value, member: &str) -> &'v str {
         .get(member)
         .and_then(Value::as_str)
         .unwrap_or_default()
+}
+
+/// Returns a text that a value set may have; empty where it is absent.
+fn checked_text<'v>(value: &'v Value, member: &str) -> Result<&'v str, String> {
+    match value.get(member) {
+        None => Ok(""),
+        Some(Value::String(text)) => Ok(text),
+        Some(_) => Err(format!("has a `{member}` that is no text")),
+    }
 }
 
 /// Returns a list that a value set may have; empty where it is absent.
@@ -378,15 +463,45 @@ mod tests {
     }
 
     #[test]
+    fn system_restricts_the_imported_codes() {
+        let set = |part: &str| {
+            format!(r#"{{"resourceType":"ValueSet","compose":{{"include":[{part}]}}}}"#)
+        };
+        let imported = |system: &str| {
+            codes(&set(&format!(
+                r#"{{"system":"{system}","valueSet":["u:b"]}}"#
+            )))
+            .unwrap()
+        };
+        assert_eq!(imported("s"), ["b"]);
+        assert_eq!(imported("t"), [""; 0]);
+        assert!(codes(&set(r#"{"system":5,"valueSet":["u:b"]}"#)).is_err());
+    }
+
+    #[test]
+    fn canonical_url_has_its_version_behind_the_last_bar() {
+        let parts = |text| {
+            let canonical = Canonical::read(text);
+            (canonical.url, canonical.version)
+        };
+        assert_eq!(parts("http://x/a"), ("http://x/a", None));
+        assert_eq!(parts("http://x/a|2.0"), ("http://x/a", Some("2.0")));
+        let term = "http://snomed.info/sct?fhir_vs=ecl/<<1 |Finding|";
+        assert_eq!(parts(term), (term, None));
+    }
+
+    #[test]
     fn nested_expansion_is_read_and_partial_one_refused() {
-        let nested = r#"{"resourceType":"ValueSet","compose":{"include":[{"system":"s","filter":[]}]},"expansion":{"total":2,"contains":[
+        let nested = r#"{"resourceType":"ValueSet","compose":{"include":[{"system":"s","filter":[]}]},"expansion":{"total":3,"contains":[
             {"abstract":true,"code":"group","contains":[{"code":"a","contains":[{"code":"b"}]}]}]}}"#;
         assert_eq!(codes(nested).unwrap(), ["a", "b"]);
         assert!(
-            codes(&nested.replace("\"total\":2", "\"total\":7"))
+            codes(&nested.replace("\"total\":3", "\"total\":7"))
                 .unwrap_err()
-                .contains("2 of 7")
+                .contains("3 of 7")
         );
+        let no_list = r#"{"resourceType":"ValueSet","expansion":{"contains":{"code":"a"}}}"#;
+        assert!(codes(no_list).unwrap_err().contains("no list"));
     }
 
     #[test]
@@ -433,6 +548,17 @@ mod tests {
             assert_eq!(
                 answer("subsumes", &text),
                 Ok(TerminologyAnswer::Truth(truth))
+            );
+        }
+        for (operation, parameter) in [
+            ("subsumes", r#"{"name":"outcome","valueCode":"perhaps"}"#),
+            ("subsumes", r#"{"name":"outcome"}"#),
+            ("lookup", r#"{"name":"display"}"#),
+        ] {
+            let outcome = answer(operation, &parameters(parameter));
+            assert!(
+                matches!(outcome, Err(TerminologyError::Failed(_))),
+                "{parameter}"
             );
         }
         let matched = r#"{"name":"result","valueBoolean":true},{"name":"match","part":[{"name":"equivalence","valueCode":"equal"},{"name":"concept","valueCoding":{"code":"x"}}]}"#;

@@ -4,6 +4,7 @@ use super::error::Failure;
 #[cfg(feature = "server")]
 use crate::document::sha256;
 use crate::document::sha256_of;
+use crate::store::commit_rules::split_uid;
 
 /// VERSION.uid.value as its three parts: `object_id::system_id::number`.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -20,19 +21,11 @@ impl VersionUid {
     /// Parses a version uid. Returns `None` unless it has three parts, of which the first is a UUID
     /// and the last a number from 1.
     pub fn parse(text: &str) -> Option<VersionUid> {
-        let mut parts = text.split("::");
-        let (object_id, system_id, number) = (parts.next()?, parts.next()?, parts.next()?);
-        let number = number
-            .parse()
-            .ok()
-            // `01` and `+1` would be second spellings of the same version.
-            .filter(|n| *n > 0 && !number.starts_with(['0', '+']))?;
-        (parts.next().is_none() && is_uuid(object_id) && !system_id.is_empty()).then(|| {
-            VersionUid {
-                object_id: object_id.to_ascii_lowercase(),
-                system_id: system_id.to_owned(),
-                number,
-            }
+        let parts = split_uid(text)?;
+        is_uuid(parts.object).then(|| VersionUid {
+            object_id: parts.object.to_ascii_lowercase(),
+            system_id: parts.system.to_owned(),
+            number: parts.number,
         })
     }
 
@@ -143,7 +136,7 @@ impl Target {
 
 /// The maximum bytes of the id of a template, a guide or a value set, which is part of addresses
 /// and headers.
-const MAX_ID: usize = 1_000;
+pub(crate) const MAX_ID: usize = 1_000;
 
 /// Checks that a name in a body can be part of the path of a URL.
 ///

@@ -21,7 +21,7 @@ use super::Service;
 use super::call::Call;
 use super::error::Failure;
 use super::execution::GuideWork;
-use super::fhir::{self, Coding, Page, canonical};
+use super::fhir::{self, Canonical, Coding, Page};
 use super::http::{decode, encode_value};
 use crate::aql::ast::Query;
 use crate::aql::{
@@ -129,7 +129,7 @@ pub(super) fn refused<T>(why: impl Into<String>) -> Result<T, TerminologyError> 
 /// A terminology request in FHIR terms.
 pub(super) struct TerminologyRequest {
     operation: String,
-    /// The URL of its value set.
+    /// The canonical URL of its value set.
     url: Option<String>,
     /// Whether a FHIR server may know it.
     of_fhir: bool,
@@ -163,7 +163,7 @@ impl TerminologyRequest {
         let url = parameters
             .iter()
             .find(|(key, _)| key == "url")
-            .map(|(_, url)| canonical(url));
+            .map(|(_, url)| url.clone());
         TerminologyRequest {
             operation: operation.to_owned(),
             url,
@@ -214,18 +214,21 @@ impl TerminologyRequest {
                 self.operation
             ));
         }
-        // The operations of a code system name the system `url`.
-        let key = |key: &str| {
-            if path == "CodeSystem/$validate-code" && key == "system" {
-                String::from("url")
-            } else {
-                key.to_owned()
+        let own = self.parameters.iter().flat_map(|(key, value)| {
+            let (key, value) = (key.as_str(), value.as_str());
+            let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+            match (path, key) {
+                // The operations of a code system name the system `url`.
+                ("CodeSystem/$validate-code", "system") => vec![pair("url", value)],
+                ("ValueSet/$expand" | "ValueSet/$validate-code", "url") => {
+                    let canonical = Canonical::read(value);
+                    let version = canonical.version.map(|v| pair("valueSetVersion", v));
+                    let url = pair("url", canonical.url);
+                    [url].into_iter().chain(version).collect()
+                }
+                _ => vec![pair(key, value)],
             }
-        };
-        let own = self
-            .parameters
-            .iter()
-            .map(|(k, value)| (key(k), value.clone()));
+        });
         let more = more
             .iter()
             .filter(|(k, _)| !has(k))
@@ -411,12 +414,11 @@ impl<R: Repository> Service<R> {
         sets: &mut StoredSets,
         work: &mut GuideWork,
     ) -> Result<Result<Option<Rc<[Coding]>>, TerminologyError>, Failure> {
-        let url = canonical(url);
-        if let Some(codes) = sets.get(&url) {
+        if let Some(codes) = sets.get(url) {
             return Ok(Ok(codes.clone()));
         }
         work.spend(call, SET_STEPS).await?;
-        let codes = match self.expanded(Some(call), &url).await?.transpose() {
+        let codes = match self.expanded(Some(call), url).await?.transpose() {
             Ok(codes) => codes,
             Err(error) => return Ok(Err(error)),
         };
@@ -424,7 +426,7 @@ impl<R: Repository> Service<R> {
         let kept = codes.as_deref().map_or(0, <[Coding]>::len);
         work.spend(call, CODE_STEPS.saturating_mul(kept as u64))
             .await?;
-        sets.insert(url, codes.clone());
+        sets.insert(url.to_owned(), codes.clone());
         Ok(Ok(codes))
     }
 
@@ -469,27 +471,24 @@ impl<R: Repository> Service<R> {
         question: &TerminologyRequest,
     ) -> Result<Vec<Coding>, TerminologyError> {
         let mut codes: Vec<Coding> = Vec::new();
+        let mut offset = 0;
         loop {
-            let (count, offset) = (
-                ("count", PAGE.to_string()),
-                ("offset", codes.len().to_string()),
-            );
-            let address = if codes.is_empty() {
-                question.address(&[count])?
-            } else {
-                question.address(&[count, offset])?
-            };
-            let page =
-                Page::read(&self.fetch(&address).await?).map_err(TerminologyError::Failed)?;
-            let (read, total) = (page.codes.len(), page.total);
+            let more = [("count", PAGE.to_string()), ("offset", offset.to_string())];
+            // The first page needs no offset.
+            let more = if offset == 0 { &more[..1] } else { &more };
+            let text = self.fetch(&question.address(more)?).await?;
+            let page = Page::read(&text).map_err(TerminologyError::Failed)?;
+            page.check_follows(&codes, offset)
+                .map_err(TerminologyError::Failed)?;
+            offset += page.concepts;
             codes.extend(page.codes);
             // The announced total stops a large expansion on its first page.
-            if codes.len().max(total.unwrap_or(0)) > MAX_CODES {
+            if offset.max(page.total.unwrap_or(0)) > MAX_CODES {
                 return refused(format!("the value set has more than {MAX_CODES} codes"));
             }
             // A server without paging returns all codes at once, with no total, or with the same
             // total.
-            if read == 0 || total.is_none_or(|total| codes.len() >= total) {
+            if page.concepts == 0 || page.total.is_none_or(|total| offset >= total) {
                 return Ok(codes);
             }
         }
@@ -527,7 +526,7 @@ impl<R: Repository> Service<R> {
     }
 }
 
-/// The codes of value sets by URL; `None` for a URL that no stored value set has.
+/// The codes of value sets by canonical URL; `None` for one that no stored value set has.
 type StoredSets = HashMap<String, Option<Rc<[Coding]>>>;
 
 /// Returns the steps of a question about a value set of `codes` codes, which are compared in turn.

@@ -7,9 +7,9 @@ use super::Service;
 use super::admission::Turn;
 use super::call::{Call, validated};
 use super::error::Failure;
-use super::fhir::{ValueSet, canonical};
+use super::fhir::{Canonical, ValueSet};
 use super::http::Response;
-use super::ids::check_addressable;
+use super::ids::{MAX_ID, check_addressable};
 use super::negotiate::choose;
 use super::time::iso;
 use super::validators::{
@@ -19,21 +19,19 @@ use crate::store::repository::{Definition, DefinitionKind, Repository, StoreErro
 use serde_json::{Value, json};
 
 const KIND: DefinitionKind = DefinitionKind::ValueSet;
-/// The maximum length of a URL.
-const MAX_URL: usize = 1000;
 
 impl<R: Repository> Service<R> {
     /// PUT /definition/valueset/{url}
     pub(super) async fn value_set_store(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        let (url, text) = (canonical(call.param(0)?), call.text()?);
+        let (url, text) = (url_of(call)?, call.text()?);
         call.room(text.len()).await?;
         let turn = call.turn_for_body().await?;
         let set = ValueSet::read(text)
             .map_err(|why| Failure::bad_request(format!("the value set cannot be used: {why}")))?;
         drop(turn);
-        check_url(&url, &set)?;
+        check_url(url, &set)?;
         for _ in 0..DEFINITION_ATTEMPTS {
-            let response = self.store_value_set(call, &url, &set, text).await?;
+            let response = self.store_value_set(call, url, &set, text).await?;
             if let Some(response) = response {
                 return Ok(response);
             }
@@ -112,7 +110,7 @@ impl<R: Repository> Service<R> {
     pub(super) async fn value_set_get(&self, call: &Call<'_>) -> Result<Response, Failure> {
         choose(call.request, &["application/json"])?;
         let found = self
-            .latest_value_set(Some(call), &canonical(call.param(0)?))
+            .latest_value_set(Some(call), url_of(call)?)
             .await?
             .ok_or_else(no_value_set)?;
         let (etag, body) = (definition_etag(&found), found.body.clone());
@@ -127,36 +125,33 @@ impl<R: Repository> Service<R> {
 
     /// DELETE /definition/valueset/{url}
     pub(super) async fn value_set_delete(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        let url = canonical(call.param(0)?);
-        let revisions = self.versions_of(KIND, &url).await?;
-        if revisions.is_empty() {
-            return Err(no_value_set());
-        }
-        check_preconditions(
-            call.request,
-            self.latest_value_set(Some(call), &url)
-                .await?
-                .as_ref()
-                .map(definition_etag)
-                .as_deref(),
-        )?;
+        let url = url_of(call)?;
+        let latest = self.latest_value_set(Some(call), url).await?;
+        let latest = latest.ok_or_else(no_value_set)?;
+        check_preconditions(call.request, Some(&definition_etag(&latest)))?;
+        // A later revision, which another request stores meanwhile, stays.
+        let later = |a: &Definition| number_of(a) > number_of(&latest);
+        let mut revisions = self.versions_of(KIND, url).await?;
+        revisions.retain(|revision| !later(revision));
         // The newest one is removed last, because it stays in use until then.
         for revision in &revisions {
             self.repository
-                .undefine(KIND, &url, &revision.version)
+                .undefine(KIND, url, &revision.version)
                 .await
                 .map_err(Failure::of_store)?;
         }
         Ok(Response::new(204))
     }
 
-    /// Returns the stored value set with this URL.
+    /// Returns the stored value set with this canonical URL. `None` if none is stored, or one of
+    /// another version.
     pub(crate) async fn stored_value_set(
         &self,
         call: Option<&Call<'_>>,
         url: &str,
     ) -> Result<Option<ValueSet>, Failure> {
-        let Some(stored) = self.latest_value_set(call, url).await? else {
+        let canonical = Canonical::read(url);
+        let Some(stored) = self.latest_value_set(call, canonical.url).await? else {
             return Ok(None);
         };
         let _turn = match call {
@@ -167,7 +162,7 @@ impl<R: Repository> Service<R> {
             let message = format!("the stored value set `{url}` cannot be read: {why}");
             Failure::new(500, message)
         })?;
-        Ok(Some(set))
+        Ok(Some(set).filter(|set| canonical.fits(set)))
     }
 
     async fn latest_value_set(
@@ -179,15 +174,20 @@ impl<R: Repository> Service<R> {
     }
 }
 
+/// Returns the URL of the path, without a version.
+fn url_of<'c>(call: &'c Call<'_>) -> Result<&'c str, Failure> {
+    Ok(Canonical::read(call.param(0)?).url)
+}
+
 /// Checks the URL under which a value set is stored.
 fn check_url(url: &str, set: &ValueSet) -> Result<(), Failure> {
-    if url.trim().is_empty() || url.len() > MAX_URL {
+    if url.trim().is_empty() || url.len() > MAX_ID {
         return Err(Failure::bad_request(format!(
-            "the address of a value set has 1 to {MAX_URL} bytes"
+            "the address of a value set has 1 to {MAX_ID} bytes"
         )));
     }
     check_addressable("value set", url)?;
-    if !set.url.is_empty() && canonical(&set.url) != url {
+    if !set.url.is_empty() && Canonical::read(&set.url).url != url {
         return Err(Failure::bad_request(format!(
             "the value set calls itself `{}`, but the path calls it `{url}`",
             set.url
@@ -204,10 +204,14 @@ fn next_revision(latest: Option<&Definition>) -> Result<u64, Failure> {
     let Some(latest) = latest else {
         return Ok(1);
     };
-    let next = semver::Version::parse(&latest.version)
-        .ok()
-        .and_then(|version| version.major.checked_add(1));
+    let next = number_of(latest).and_then(|number| number.checked_add(1));
     next.ok_or_else(|| Failure::broken("the revision of a value set has no successor"))
+}
+
+/// Returns the number of a revision; `None` if its version is none.
+fn number_of(revision: &Definition) -> Option<u64> {
+    let version = semver::Version::parse(&revision.version);
+    version.ok().map(|version| version.major)
 }
 
 fn no_value_set() -> Failure {

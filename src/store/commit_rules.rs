@@ -139,6 +139,7 @@ pub(crate) fn split_uid(uid: &str) -> Option<UidParts<'_>> {
     let mut parts = uid.split("::");
     let (object, system, number) = (parts.next()?, parts.next()?, parts.next()?);
     let canonical = !object.is_empty()
+        && !system.is_empty()
         // A leading zero would let two texts name the same version.
         && !number.starts_with('0')
         && number.bytes().all(|b| b.is_ascii_digit());
@@ -340,6 +341,7 @@ mod tests {
             "a::b::+1",
             "a::b::1::2",
             "::b::1",
+            "a::::1",
             "a::b::1.1.1",
         ] {
             assert_eq!(split_uid(wrong), None, "{wrong}");

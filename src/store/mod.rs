@@ -3,7 +3,7 @@
 
 pub(crate) mod cache;
 pub(crate) mod canonical;
-mod commit_rules;
+pub(crate) mod commit_rules;
 mod error;
 mod journal;
 pub mod log;

@@ -94,6 +94,57 @@ fn an_expansion_is_read_to_its_end() {
 }
 
 #[test]
+fn pages_are_counted_by_their_concepts() {
+    let page = |inner: &str| {
+        reply(
+            200,
+            &format!(r#"{{"resourceType":"ValueSet","expansion":{{"total":3,{inner}}}}}"#),
+        )
+    };
+    let pages = move |address: &str| match address.contains("offset=2") {
+        true => page(r#""offset":2,"contains":[{"code":"aqlite.local"}]"#),
+        false => page(r#""contains":[{"code":"group","abstract":true},{"code":"other"}]"#),
+    };
+    let (response, asked) = ask(EXPAND, pages);
+    assert!(
+        String::from_utf8_lossy(&response.body).contains("\"rows\":[[1]]"),
+        "{response:?}"
+    );
+    assert_eq!(asked.len(), 2);
+}
+
+#[test]
+fn expansion_with_a_wrong_or_missing_page_has_no_answer() {
+    for inner in [
+        r#""offset":0,"contains":[{"code":"aqlite.local"}]"#,
+        r#""contains":[{"code":"aqlite.local"}]"#,
+        r#""contains":[]"#,
+    ] {
+        let body = format!(r#"{{"resourceType":"ValueSet","expansion":{{"total":3,{inner}}}}}"#);
+        let (response, _) = ask(EXPAND, move |_| reply(200, &body));
+        let text = String::from_utf8_lossy(&response.body).into_owned();
+        assert_eq!(response.status, 502, "{inner}: {text}");
+        assert!(text.contains("AQL0505"), "{inner}: {text}");
+    }
+}
+
+#[test]
+fn version_of_a_canonical_url_is_a_parameter_of_its_own() {
+    let query = EXPAND.replace("url=http://x/a", "url=http://x/a|2.0");
+    let (response, asked) = ask(&query, |_| {
+        reply(
+            200,
+            r#"{"resourceType":"ValueSet","expansion":{"contains":[{"code":"x"}]}}"#,
+        )
+    });
+    assert_eq!(response.status, 200);
+    assert_eq!(
+        asked,
+        ["ValueSet/$expand?url=http%3A%2F%2Fx%2Fa&valueSetVersion=2.0&count=10000"]
+    );
+}
+
+#[test]
 fn an_empty_value_set_has_no_members() {
     let (response, asked) = ask(EXPAND, |_| {
         reply(

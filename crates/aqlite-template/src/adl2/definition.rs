@@ -1,6 +1,6 @@
 //! cADL: objects, attributes and slots of the section `definition`.
 
-use super::value::{Range, Value};
+use super::value::{Range, Value, common_kind};
 use super::*;
 
 /// The beginning of an object.
@@ -21,15 +21,6 @@ fn target(text: &str) -> IResult<&str, &str> {
 fn scalar(text: &str) -> IResult<&str, &str> {
     take_while1(|c: char| !matches!(c, ',' | ';' | '}' | '|' | '{' | '"') && !c.is_whitespace())
         .parse(text)
-}
-
-/// Returns the kind of the values of a list, of which the last one has the kind `own`.
-fn common_kind(before: Option<&'static str>, own: &'static str) -> &'static str {
-    match (before, own) {
-        (Some("C_REAL"), "C_INTEGER") | (Some("C_INTEGER"), "C_REAL") => "C_REAL",
-        (Some(before), own) if before != own => "several kinds of values",
-        _ => own,
-    }
 }
 
 /// Returns the keyword of a multiplicity of an attribute.

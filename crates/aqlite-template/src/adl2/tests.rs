@@ -115,7 +115,7 @@ fn values_are_constrained_by_lists_intervals_patterns_and_tuples() {
     };
     let count = |n: &str| format!(r#"{{"_type":"DV_COUNT","magnitude":{n}}}"#);
     let of = |class: &str, value: &str| format!(r#"{{"_type":"{class}","value":"{value}"}}"#);
-    let cases: [(&str, &[String], &[String]); 18] = [
+    let cases: [(&str, &[String], &[String]); 20] = [
         (
             "DV_COUNT[id3] matches {magnitude matches {1, 3, 5}}",
             &[count("3")],
@@ -145,6 +145,16 @@ fn values_are_constrained_by_lists_intervals_patterns_and_tuples() {
             "DV_COUNT[id3] matches {magnitude matches {|9007199254740993 ±1|}}",
             &[count("9007199254740992"), count("9007199254740994")],
             &[count("9007199254740990")],
+        ),
+        (
+            "DV_QUANTITY[id3] matches {magnitude matches {|0..9.5|}}",
+            &[quantity("9.5", "g"), quantity("0.5", "g")],
+            &[quantity("9.6", "g")],
+        ),
+        (
+            "DV_QUANTITY[id3] matches {magnitude matches {|0..9|}}",
+            &[quantity("9", "g"), quantity("0.5", "g")],
+            &[quantity("9.5", "g")],
         ),
         (
             "DV_QUANTITY[id3] matches {magnitude matches {|0.7 +/-0.1|}}",

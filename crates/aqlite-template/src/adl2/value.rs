@@ -142,11 +142,13 @@ impl Value {
             Value::Text(_) => "C_STRING",
             Value::Code(_) => "C_TERMINOLOGY_CODE",
             Value::Scalar(text) => kind_of(text),
-            Value::Interval { range, .. } => range
-                .lower
-                .as_deref()
-                .or(range.upper.as_deref())
-                .map_or("an empty interval", kind_of),
+            // `0..9.5` is an interval of reals, although its lower limit alone is an integer.
+            Value::Interval { range, .. } => [&range.lower, &range.upper]
+                .into_iter()
+                .flatten()
+                .map(|limit| kind_of(limit))
+                .fold(None, |kind, own| Some(common_kind(kind, own)))
+                .unwrap_or("an empty interval"),
         }
     }
 
@@ -213,7 +215,16 @@ pub(super) fn is_pattern(text: &str) -> bool {
         && text.chars().all(|c| "PYMWDTHSymdhsX?-:.,/Z+±".contains(c))
 }
 
-pub(super) fn kind_of(text: &str) -> &'static str {
+/// Returns the kind of the values of a list, of which the last one has the kind `own`.
+pub(super) fn common_kind(before: Option<&'static str>, own: &'static str) -> &'static str {
+    match (before, own) {
+        (Some("C_REAL"), "C_INTEGER") | (Some("C_INTEGER"), "C_REAL") => "C_REAL",
+        (Some(before), own) if before != own => "several kinds of values",
+        _ => own,
+    }
+}
+
+fn kind_of(text: &str) -> &'static str {
     let digits = text.trim_start_matches(['-', '+']);
     match text {
         "True" | "False" | "true" | "false" => "C_BOOLEAN",
