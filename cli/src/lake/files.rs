@@ -181,11 +181,11 @@ impl<'w> FileWriter<'w> {
         file.parts.push(rest);
         self.written += 1;
         let SyncContext { view, sync, .. } = self.context;
-        let name = names::DATA.name(&view.name, &[sync, self.written]);
+        let name = names::DATA.name(&view.name, [sync, self.written]);
         let stored = self.context.storage.write_parts(&name, file.parts)?;
         let mut stored = DataFile::new(stored, file.rows);
         if let Some(filter) = file.tokens.and_then(|mut tokens| tokens.take()) {
-            let name = names::TOKENS.name(&view.name, &[sync, self.written]);
+            let name = names::TOKENS.name(&view.name, [sync, self.written]);
             let checksum = filter.checksum();
             self.context.storage.write(&name, filter.into_bytes())?;
             stored.tokens = Some(CheckedFile { name, checksum });

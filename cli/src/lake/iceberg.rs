@@ -88,7 +88,7 @@ pub fn write(
     let metadata = metadata(storage, change.view, &state, &schema);
     let text = serde_json::to_vec_pretty(&metadata);
     let text = text.map_err(|error| Failure::Data(error.to_string()))?;
-    storage.write(&names::METADATA.name(change.view, &[state.version]), text)?;
+    storage.write(&names::METADATA.name(change.view, [state.version]), text)?;
     Ok(state)
 }
 
@@ -98,7 +98,7 @@ pub fn write(
 /// If the file that names them cannot be written.
 pub fn publish(storage: &Storage, view: &str, state: &ViewState) -> Result<(), Failure> {
     let (name, version) = (
-        names::HINT.name(view, &[]),
+        names::HINT.name(view, []),
         state.iceberg.version.to_string(),
     );
     if version == "0" || storage.read(&name)?.as_deref() == Some(version.as_bytes()) {
@@ -124,7 +124,7 @@ fn write_manifest(
     ];
     let entries = files.iter().map(|file| entry(storage, change.sync, file));
     let bytes = avro(ENTRIES, &properties, entries)?;
-    let name = names::MANIFEST.name(change.view, &[change.sync]);
+    let name = names::MANIFEST.name(change.view, [change.sync]);
     let written = storage.write(&name, bytes)?;
     Ok(Manifest {
         name,
@@ -195,7 +195,7 @@ fn write_list(
         ("sequence-number", change.sync.to_string()),
     ];
     let bytes = avro(MANIFESTS, &properties, rows)?;
-    let name = names::LIST.name(change.view, &[change.sync]);
+    let name = names::LIST.name(change.view, [change.sync]);
     storage.write(&name, bytes)?;
     Ok(name)
 }

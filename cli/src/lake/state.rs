@@ -215,7 +215,7 @@ impl LakeState {
     /// If they cannot be written.
     pub fn write_issued(&mut self, storage: &Storage, issued: &Issued) -> Result<(), Failure> {
         let number = self.issued.as_ref().map_or(1, |before| before.number + 1);
-        let (name, bytes) = (names::ISSUED.name("", &[number]), issued.bytes());
+        let (name, bytes) = (names::ISSUED.name("", [number]), issued.bytes());
         let checksum = checksum(&bytes);
         storage.write(&name, bytes)?;
         self.issued = Some(IssuedFile {
@@ -321,8 +321,8 @@ impl ViewState {
         all.extend(iceberg.snapshots.iter().map(|one| one.list.clone()));
         // A dataset without rows, written anew, has no table yet.
         if iceberg.version > 0 {
-            all.push(names::METADATA.name(view, &[iceberg.version]));
-            all.push(names::HINT.name(view, &[]));
+            all.push(names::METADATA.name(view, [iceberg.version]));
+            all.push(names::HINT.name(view, []));
         }
         all
     }

@@ -375,7 +375,7 @@ impl ViewSync<'_> {
 
     fn write_objects(&self, state: &mut ViewState, objects: &Objects) -> Result<(), Failure> {
         let bytes = objects.bytes();
-        let name = names::INDEX.name(&self.view.name, &[state.sync]);
+        let name = names::INDEX.name(&self.view.name, [state.sync]);
         let checksum = checksum(&bytes);
         self.storage.write(&name, bytes)?;
         state.objects = Some(CheckedFile { name, checksum });
