@@ -3,7 +3,7 @@
 use super::scan::{ArchetypeGroup, Scan};
 use crate::document::{Item, ItemKind, Layout, ObjectKind};
 use crate::rm::class::Attr;
-use crate::rm::id::ArchetypeId;
+use crate::rm::id::archetype_id_subsumes;
 
 /// Returns the archetype ids of a layout, or `None` if its documents may have others as leaf
 /// values.
@@ -29,7 +29,7 @@ pub(crate) fn may_match(scan: &Scan, kind: ObjectKind, archetypes: Option<&[Stri
             group
                 .0
                 .iter()
-                .any(|requested| held.iter().any(|data| subsumes(requested, data)))
+                .any(|requested| held.iter().any(|data| is_one(requested, data)))
         })
     };
     scan.kinds.contains(&kind)
@@ -37,9 +37,8 @@ pub(crate) fn may_match(scan: &Scan, kind: ObjectKind, archetypes: Option<&[Stri
         && (kind != ObjectKind::Composition || scan.archetypes.iter().all(holds))
 }
 
-fn subsumes(requested: &str, data: &str) -> bool {
-    let special = || Some(ArchetypeId::parse(requested)?.subsumes(ArchetypeId::parse(data)?));
-    requested == data || special().unwrap_or(false)
+fn is_one(requested: &str, data: &str) -> bool {
+    requested == data || archetype_id_subsumes(requested, data)
 }
 
 #[cfg(test)]

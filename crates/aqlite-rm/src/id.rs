@@ -184,6 +184,26 @@ impl<'a> ArchetypeId<'a> {
     }
 }
 
+/// Returns whether `asked` and `data` are archetype ids, and `data` is the same archetype or a
+/// specialization of it (see [`ArchetypeId::subsumes`]).
+///
+/// ```
+/// use aqlite_rm::id::archetype_id_subsumes;
+///
+/// let asked = "openEHR-EHR-OBSERVATION.laboratory_test.v1";
+/// assert!(archetype_id_subsumes(asked, "openEHR-EHR-OBSERVATION.laboratory_test-cbc.v1.0.2"));
+/// assert!(!archetype_id_subsumes(asked, "openEHR-EHR-OBSERVATION.laboratory_test.v2"));
+/// ```
+pub fn archetype_id_subsumes(asked: &str, data: &str) -> bool {
+    // The id of a specialization begins with entity and concept of its parent, which end before a
+    // `.v`. Most other ids differ in them, and a comparison takes a tenth of the time of parsing.
+    let front = asked.find(".v").and_then(|end| asked.get(..end));
+    front.is_some_and(|front| data.starts_with(front))
+        && ArchetypeId::parse(asked)
+            .zip(ArchetypeId::parse(data))
+            .is_some_and(|(asked, data)| asked.subsumes(data))
+}
+
 /// Returns whether a text has the form of an archetype id.
 pub fn is_archetype_id(text: &str) -> bool {
     ArchetypeId::parse(text).is_some()
@@ -302,11 +322,14 @@ mod tests {
     #[test]
     fn subsumption_requires_equal_class_and_major_version() {
         let subsumes = |query: &str, data: &str| {
-            let parse = |id: &str| format!("openEHR-EHR-OBSERVATION.{id}");
-            let (query, data) = (parse(query), parse(data));
-            ArchetypeId::parse(&query)
-                .unwrap()
-                .subsumes(ArchetypeId::parse(&data).unwrap())
+            let id = |id: &str| format!("openEHR-EHR-OBSERVATION.{id}");
+            let (query, data) = (id(query), id(data));
+            assert!(is_archetype_id(&query) && is_archetype_id(&data));
+            let is_parent = archetype_id_subsumes(&query, &data);
+            let of = |id: &str| format!("org.vendor::{id}");
+            assert_eq!(archetype_id_subsumes(&of(&query), &of(&data)), is_parent);
+            assert!(!archetype_id_subsumes(&of(&query), &data));
+            is_parent
         };
         for data in [
             "laboratory_test.v1",

@@ -4,7 +4,7 @@
 //! by `/`, each with an optional predicate of node id, name or position (counted from 1).
 
 use super::class::Attr;
-use super::id::{ArchetypeId, is_node_code, node_code_subsumes};
+use super::id::{archetype_id_subsumes, is_node_code, node_code_subsumes};
 use super::tree::{Kind, NodeRef};
 use crate::diag::{Diagnostic, Span};
 use std::fmt;
@@ -53,11 +53,13 @@ impl Specialization {
         if asked == data {
             return true;
         }
-        match (self, ArchetypeId::parse(asked)) {
-            (Specialization::Exact, _) => false,
-            (_, Some(asked)) => ArchetypeId::parse(data).is_some_and(|data| asked.subsumes(data)),
+        match self {
+            Specialization::Exact => false,
             // A text that is neither an archetype id nor a node code matches only itself.
-            (_, None) => is_node_code(asked) && node_code_subsumes(asked, data),
+            Specialization::Subsume => {
+                archetype_id_subsumes(asked, data)
+                    || is_node_code(asked) && node_code_subsumes(asked, data)
+            }
         }
     }
 }

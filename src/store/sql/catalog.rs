@@ -15,7 +15,7 @@ use crate::rm::class::Cls;
 use crate::rm::json;
 use crate::store::prune;
 use crate::store::repository::StoreError;
-use crate::store::scan::Scan;
+use crate::store::scan::{ArchetypeGroup, Scan};
 use aqlite_rm::order;
 use hashbrown::HashMap;
 use std::cell::RefCell;
@@ -55,6 +55,8 @@ pub struct LayoutCatalog {
     /// The pattern of the CONTRIBUTION that was packed last. The next ones often have the same
     /// pattern.
     last: RefCell<Option<JsonPattern>>,
+    /// The profiles of the last scan.
+    last_matching: RefCell<Option<LastMatching>>,
     /// Versions that were written or read last.
     pub(super) verified: VerifiedVersions,
 }
@@ -87,7 +89,16 @@ pub(super) struct Profile {
     archetypes: Option<Vec<String>>,
 }
 
+/// The profiles of the last scan. A scan needs them several times, and the same query is often
+/// repeated.
+struct LastMatching {
+    kinds: Vec<ObjectKind>,
+    archetypes: Vec<ArchetypeGroup>,
+    matching: MatchingProfiles,
+}
+
 /// The profiles of the documents of a scan.
+#[derive(Clone)]
 pub(super) struct MatchingProfiles {
     /// Their ids.
     pub(super) profiles: Vec<u64>,
@@ -247,6 +258,7 @@ impl LayoutCatalog {
             max_bytes: bytes,
             read: RefCell::default(),
             last: RefCell::default(),
+            last_matching: RefCell::default(),
             verified: VerifiedVersions::default(),
         }
     }
@@ -269,16 +281,23 @@ impl LayoutCatalog {
     /// Returns the known profiles that can contribute rows to a scan.
     pub(super) fn matching(&self, scan: &Scan) -> MatchingProfiles {
         let known = self.read.borrow();
-        // Commits of this instance may have added profiles above `complete_to`. Others below those
-        // ids may still be unread.
-        let known_profiles = known.profiles.range(..=known.complete_to);
-        let fitting = known_profiles.filter(|(_, profile)| {
-            prune::may_match(scan, profile.kind, profile.archetypes.as_deref())
-        });
-        MatchingProfiles {
-            profiles: fitting.map(|(id, _)| *id).collect(),
-            known_to: known.complete_to,
+        let mut last = self.last_matching.borrow_mut();
+        let is_same = |last: &&LastMatching| {
+            // Profiles up to this id are complete, and never change.
+            last.matching.known_to == known.complete_to
+                && last.kinds == scan.kinds
+                && last.archetypes == scan.archetypes
+        };
+        if let Some(last) = last.as_ref().filter(is_same) {
+            return last.matching.clone();
         }
+        let matching = known.matching(scan);
+        *last = Some(LastMatching {
+            kinds: scan.kinds.clone(),
+            archetypes: scan.archetypes.clone(),
+            matching: matching.clone(),
+        });
+        matching
     }
 
     /// Packs a CONTRIBUTION. Returns `None` if unpacking would return another text.
@@ -338,6 +357,19 @@ pub(super) fn generation_of() -> Statement {
 }
 
 impl KnownLayouts {
+    fn matching(&self, scan: &Scan) -> MatchingProfiles {
+        // Commits of this instance may have added profiles above `complete_to`. Others below those
+        // ids may still be unread.
+        let known_profiles = self.profiles.range(..=self.complete_to);
+        let fitting = known_profiles.filter(|(_, profile)| {
+            prune::may_match(scan, profile.kind, profile.archetypes.as_deref())
+        });
+        MatchingProfiles {
+            profiles: fitting.map(|(id, _)| *id).collect(),
+            known_to: self.complete_to,
+        }
+    }
+
     /// Reads the rows of [`generation_of`], and forgets ids of another generation. Returns whether
     /// ids of the same batch may be used for writing.
     fn learn(&mut self, rows: Vec<Row>) -> Result<bool, StoreError> {

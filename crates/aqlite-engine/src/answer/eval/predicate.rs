@@ -8,7 +8,7 @@ use crate::answer::plan::Plan;
 use crate::answer::query::{CompareOp, Predicate, PredicateValue, Step};
 use crate::document::{ItemKind, Layout};
 use aqlite_rm::class::Attr;
-use aqlite_rm::id::{ArchetypeId, node_code_subsumes};
+use aqlite_rm::id::{archetype_id_subsumes, node_code_subsumes};
 use aqlite_rm::pattern::Pattern;
 
 /// An evaluator of the predicates of one plan over nodes of one batch.
@@ -104,26 +104,12 @@ impl<'p, 'b> PredicateEvaluator<'p, 'b> {
 /// Returns whether an archetype or node code equals the wanted one or, unless `exact`, specializes
 /// it.
 pub(super) fn matches_node_id(wanted: &str, text: &str, exact: bool) -> bool {
-    if wanted == text {
-        return true;
+    if wanted == text || exact {
+        return wanted == text;
     }
-    if exact {
-        return false;
-    }
-    match wanted.split_once('.') {
-        Some((entity, rest))
-            if wanted.starts_with(|c: char| c.is_ascii_alphabetic()) && entity.contains('-') =>
-        {
-            // A specialization begins with the entity and the concept, which has no dots. Most other
-            // archetypes differ in them, and two ids cost more to parse than this prefix to compare.
-            let concept = rest.find('.').unwrap_or(rest.len());
-            wanted
-                .get(..entity.len() + 1 + concept)
-                .is_some_and(|prefix| text.starts_with(prefix))
-                && ArchetypeId::parse(wanted)
-                    .zip(ArchetypeId::parse(text))
-                    .is_some_and(|(w, t)| w.subsumes(t))
-        }
-        _ => node_code_subsumes(wanted, text),
+    // Archetype ids have hyphens, node codes have none.
+    match wanted.contains('-') {
+        true => archetype_id_subsumes(wanted, text),
+        false => node_code_subsumes(wanted, text),
     }
 }
