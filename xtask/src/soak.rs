@@ -3,7 +3,7 @@
 use crate::options::Options;
 use crate::process::{cargo, command, corpus, output_of, root, run};
 use crate::test::TABLES;
-use crate::{bundle, conformance, sample, tools};
+use crate::{bench, bundle, conformance, sample, tools};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -13,7 +13,7 @@ const LIMITS: [&str; 3] = ["-timeout=10", "-rss_limit_mb=2048", "-malloc_limit_m
 /// A part of the soak that is not a fuzz target: its name and its function.
 type Other = (&'static str, fn(&Options) -> Result<(), String>);
 
-const OTHERS: [Other; 11] = [
+const OTHERS: [Other; 12] = [
     ("samples", samples),
     ("kill", kill),
     ("serve", serve),
@@ -25,6 +25,7 @@ const OTHERS: [Other; 11] = [
     ("tables", tables),
     ("lake", lake),
     ("bundlers", bundlers),
+    ("benches", benches),
 ];
 
 /// The folders in which code is mutated.
@@ -129,6 +130,15 @@ fn attack(_: &Options) -> Result<(), String> {
     run(command("node", &["--test", "--test-concurrency=1"])
         .args(files)
         .env("AQLITE_ATTACK", "long"))
+}
+
+/// Runs the benchmarks of the worker and the page on a few compositions. Their figures mean
+/// nothing; the programs must find what they measure.
+fn benches(_: &Options) -> Result<(), String> {
+    for part in ["--worker", "--page"] {
+        bench::run_task(&[part, "--compositions", "5000"].map(String::from))?;
+    }
+    Ok(())
 }
 
 /// Runs the whole sequence of requests of an unmodified client library.
