@@ -75,3 +75,39 @@ fn read(path: &Path) -> Result<(), String> {
     };
     read().map_err(|error: rusqlite::Error| format!("{}: {error}", path.display()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rusqlite::Connection;
+
+    fn database(path: &Path) {
+        let connection = Connection::open(path).unwrap();
+        let table = "CREATE TABLE migration (name TEXT); INSERT INTO migration VALUES ('a')";
+        connection.execute_batch(table).unwrap();
+    }
+
+    #[tokio::test]
+    async fn absent_file_is_a_problem_until_it_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = Files::beside(&folder.path().join("a.db"));
+        database(&files.database);
+        let check = HealthCheck::new(files.clone());
+        let problem = check.clone().problem().await.unwrap();
+        assert!(problem.contains("a.db.access-log"), "{problem}");
+        database(&files.log);
+        assert_eq!(check.problem().await, None);
+    }
+
+    #[tokio::test]
+    async fn check_that_succeeded_counts_for_a_moment() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = Files::beside(&folder.path().join("a.db"));
+        let check = HealthCheck::new(files);
+        let succeeded = |at: Instant| *check.succeeded.try_lock().unwrap() = Some(at);
+        succeeded(Instant::now());
+        assert_eq!(check.clone().problem().await, None);
+        succeeded(Instant::now().checked_sub(FRESH).unwrap());
+        assert!(check.clone().problem().await.is_some());
+    }
+}

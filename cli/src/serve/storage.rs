@@ -53,3 +53,34 @@ fn size_of_all(folder: &Path) -> u64 {
         .map(|entry| entry.metadata().map_or(0, |file| file.len()))
         .sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_those_of_the_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = Files::beside(&folder.path().join("a.db"));
+        fs::create_dir(&files.segments).unwrap();
+        for (path, bytes) in [
+            (files.database.clone(), 5),
+            (beside(&files.database, WAL), 7),
+            (files.log.clone(), 11),
+            (files.segments.join("1"), 13),
+            (files.segments.join("2"), 17),
+        ] {
+            fs::write(path, vec![0; bytes]).unwrap();
+        }
+        let sizes = measure(&files);
+        assert_eq!((sizes.database, sizes.database_wal), (5, 7));
+        assert_eq!((sizes.access_log, sizes.access_log_wal), (11, 0));
+        assert_eq!(sizes.segments, 30);
+    }
+
+    #[test]
+    fn folder_of_a_bare_name_is_the_present_one() {
+        assert_eq!(folder_of(Path::new("a.db")), Path::new("."));
+        assert_eq!(folder_of(Path::new("b/a.db")), Path::new("b"));
+    }
+}
