@@ -220,16 +220,20 @@ export async function row(page, number) {
   return page.locator(`[role=gridcell][data-row="${number}"]`).allTextContents();
 }
 
+/** Returns the address of the page's worker. */
+export function workerOf(page) {
+  return page
+    .workers()
+    .find((worker) => /worker\.\w+\.js$/.test(worker.url()))
+    .url();
+}
+
 /**
  * Starts a second worker with the protocol of the page: `call(name, argument)`. `call.cancelled`
  * ends the call at its first progress, `call.text` reads a Blob, `call.after` waits for a number of
  * answers, `call.kill` ends the worker.
  */
-export async function caller(page) {
-  const url = page
-    .workers()
-    .find((worker) => /worker\.\w+\.js$/.test(worker.url()))
-    .url();
+export async function caller(page, url = workerOf(page)) {
   const number = await page.evaluate((url) => {
     const all = (window.tested ??= []);
     const worker = new Worker(url);

@@ -7,13 +7,19 @@ import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { test } from "node:test";
 import { freshState, root, start } from "../e2e/server.mjs";
-import { browse, caller, offlineReady, open, ready } from "./page.mjs";
+import { browse, caller, offlineReady, open, ready, workerOf } from "./page.mjs";
 
 const LIMIT = { timeout: 1_500_000 };
 /** The prefix of the mounts of this browser's own repository. */
 const LOCAL = "/local";
 
-/** Starts a worker that may administer, with its page, ready for offline use. */
+/** A file of the page without a script. The page itself would draw its data after each write. */
+const QUIET = "THIRD_PARTY_NOTICES.txt";
+
+/**
+ * Starts a worker that may administer, and opens a file of its page that the Service Worker controls.
+ * `use` has a function that starts the page's worker there.
+ */
 async function housed(name, use) {
   const server = await start(freshState(name), { AUTH: "none", ADMIN: "true" });
   const browser = await browse();
@@ -21,7 +27,10 @@ async function housed(name, use) {
     const page = await open(browser, `http://127.0.0.1:${server.port}/`);
     await ready(page);
     await offlineReady(page);
-    await use(page, server);
+    const worker = workerOf(page);
+    await page.addInitScript(SCRIPT);
+    await page.goto(new URL(QUIET, page.url()).href);
+    await use(page, server, () => caller(page, worker));
   } finally {
     await browser.close();
     await server.stop();
@@ -34,33 +43,107 @@ async function onlySet(call, name) {
   for (const { id, current } of await call("sets")) if (!current) await call("removeSet", id);
 }
 
+/* Functions that run in the page, so that a scenario needs one call of the debugger. */
+
+/** Sends a request. */
+async function sendInPage({ method, path, headers, body }) {
+  const response = await fetch(path, {
+    method,
+    headers,
+    body: ["GET", "HEAD"].includes(method) ? undefined : body,
+  });
+  const compared = [
+    "content-type",
+    "etag",
+    "location",
+    "last-modified",
+    "allow",
+    "preference-applied",
+    "openehr-uri",
+  ];
+  return {
+    status: response.status,
+    headers: Object.fromEntries(compared.map((name) => [name, response.headers.get(name)])),
+    body: await response.text(),
+    by: response.headers.get("aqlite-answered-by"),
+  };
+}
+
+/** Returns the media type that fits a body if a case states none. */
+function usualType(name, body) {
+  if (name.endsWith(".ndjson")) return "application/x-ndjson";
+  const first = body.trimStart()[0];
+  return first === "<"
+    ? "application/xml"
+    : "{[".includes(first)
+      ? "application/json"
+      : "text/plain";
+}
+
+/** Returns the request of a step. `fill` replaces the names of values. */
+function requestOf(step, prefix, fill) {
+  const [head, ...lines] = fill(step.head).trimEnd().split("\n");
+  const [method, ...path] = head.split(" ");
+  // `%{3 ab}` is `ababab`.
+  const body = fill(step.body).replace(/%\{(\d+) ([^}]*)\}/g, (_, number, unit) =>
+    unit.repeat(Number(number)),
+  );
+  const headers = Object.fromEntries(
+    lines.map((line) => [
+      line.slice(0, line.indexOf(":")),
+      line.slice(line.indexOf(":") + 1).trim(),
+    ]),
+  );
+  const type = Object.keys(headers).find((name) => name.toLowerCase() === "content-type");
+  if (type === undefined && body !== "") headers["Content-Type"] = usualType(step.source, body);
+  else if (headers[type] === "none") delete headers[type];
+  return { method, path: prefix + path.join(" "), headers, body: body === "" ? undefined : body };
+}
+
+/** Stores a part of an answer for later steps. */
+function keep(kept, line, { headers, body }) {
+  const [name, source] = line.split(" := ");
+  const [from, end = "\n"] = source.split(" until ");
+  const pointed = () =>
+    from
+      .split("/")
+      .slice(1)
+      .reduce((value, key) => value?.[key], JSON.parse(body));
+  const value =
+    from === "body"
+      ? body.trimEnd()
+      : from.startsWith("/")
+        ? pointed()
+        : headers[from.toLowerCase()];
+  kept[name.trim()] = String(value ?? "")
+    .replaceAll('"', "")
+    .split(end)[0];
+}
+
+/** Runs the steps of a scenario. `kept` has the values that requests can name. */
+async function playInPage({ steps, prefix, kept }) {
+  const fill = (text) =>
+    Object.entries(kept).reduce((text, [name, value]) => text.replaceAll(`{${name}}`, value), text);
+  const played = [];
+  for (const step of steps) {
+    const request = requestOf(step, prefix, fill);
+    const answer = await sendInPage(request);
+    for (const line of step.keeps) keep(kept, line, answer);
+    played.push({ request, answer });
+  }
+  return played;
+}
+
+/** The functions above as a script of the page, which names those that the test calls. */
+const SCRIPT = `${[sendInPage, usualType, requestOf, keep, playInPage].join("\n")}
+Object.assign(globalThis, { sendInPage, playInPage });`;
+
 /** Sends requests from the page, one after another. */
 function ask(page, requests) {
   return page.evaluate(async (requests) => {
-    const answers = [];
-    for (const { method, path, headers, body } of requests) {
-      const response = await fetch(path, {
-        method,
-        headers,
-        body: ["GET", "HEAD"].includes(method) ? undefined : body,
-      });
-      const kept = [
-        "content-type",
-        "etag",
-        "location",
-        "last-modified",
-        "allow",
-        "preference-applied",
-        "openehr-uri",
-      ];
-      answers.push({
-        status: response.status,
-        headers: Object.fromEntries(kept.map((name) => [name, response.headers.get(name)])),
-        body: await response.text(),
-        by: response.headers.get("aqlite-answered-by"),
-      });
-    }
-    return answers;
+    const played = [];
+    for (const request of requests) played.push({ request, answer: await sendInPage(request) });
+    return played;
   }, requests);
 }
 
@@ -95,12 +178,15 @@ function withoutLocal(answer) {
     .replaceAll(`${LOCAL}/rest/openehr/v1`, "/rest/openehr/v1");
 }
 
-function differences(name, requests, there, here) {
+/** Compares the answers of both hosts. */
+function differences(name, there, here) {
   const found = [];
-  for (const [at, { method, path, body }] of requests.entries()) {
-    assert.equal(there[at].by, null, `${name}: ${method} ${path} was not answered by the server`);
-    assert.equal(here[at].by, "service-worker", `${name}: ${method} ${path}`);
-    const [wanted, got] = [comparable(there[at]), withoutLocal(comparable(here[at]))];
+  for (const [at, { request, answer }] of there.entries()) {
+    const { method, path, body } = request;
+    const other = here[at].answer;
+    assert.equal(answer.by, null, `${name}: ${method} ${path} was not answered by the server`);
+    assert.equal(other.by, "service-worker", `${name}: ${method} ${path}`);
+    const [wanted, got] = [comparable(answer), withoutLocal(comparable(other))];
     if (wanted !== got)
       found.push(
         `${name}: ${method} ${path} ${String(body ?? "").slice(0, 200)}\n  worker:         ${around(wanted, got)}\n  service worker: ${around(got, wanted)}`,
@@ -150,7 +236,7 @@ function scenarios() {
       !/^> \w+ \/(admin|ehr\/bulk|\/\/)|^> OPTIONS \/?$|^> BREW|@large|@deep|@blank-lines|\ufffd|^Origin: /m.test(
         text,
       ) &&
-      steps(text).every(({ asked }) => isSendable(asked.split("\n\n", 1)[0])),
+      steps(text).every(({ head }) => isSendable(head)),
   );
 }
 
@@ -159,19 +245,18 @@ function isSendable(head) {
   return [...head].every((character) => character.codePointAt(0) < 128);
 }
 
+/** Returns the steps of a scenario: head and body of a request, and the values that are kept. */
 function steps(text) {
   return text
     .split("\n> ")
     .slice(1)
     .map((step) => {
       const [asked, expected = ""] = step.split("\n< ");
-      return { asked, keeps: expected.split("\n").filter((line) => line.includes(" := ")) };
+      const [head, ...rest] = asked.split("\n\n");
+      const source = rest.join("\n\n").trim();
+      const keeps = expected.split("\n").filter((line) => line.includes(" := "));
+      return { head, source, body: bodyOf(source), keeps };
     });
-}
-
-/** Expands each `%{3 ab}` of a text: `ababab`. */
-function repeated(text) {
-  return text.replace(/%\{(\d+) ([^}]*)\}/g, (_, number, unit) => unit.repeat(Number(number)));
 }
 
 /** Returns as many FOLDERs inside one another as `@folders 60` says. */
@@ -181,89 +266,30 @@ function nestedFolders(count) {
   return `${`${folder},"folders":[`.repeat(count - 1)}${folder}}${"]}".repeat(count - 1)}`;
 }
 
-function bodyOf(text, fill) {
+/** Returns a body with the files that it names. */
+function bodyOf(text) {
   if (text.startsWith("@folders ")) return nestedFolders(Number(text.slice("@folders ".length)));
   if (text.startsWith("@")) {
     const [file, change = ""] = text.slice(1).split(" with ");
     const whole = readFileSync(join(folder, file.trim()), "utf8");
     const [from, to] = change.split(" => ");
-    return fill(to === undefined ? whole : whole.replaceAll(from, to));
+    return to === undefined ? whole : whole.replaceAll(from, to);
   }
-  return text.replace(/<<(.*?)>>/g, (_, file) => bodyOf(`@${file}`, fill));
-}
-
-/** Returns the media type that fits a body if a case states none. */
-function usualType(name, body) {
-  if (name.endsWith(".ndjson")) return "application/x-ndjson";
-  const first = body.trimStart()[0];
-  return first === "<"
-    ? "application/xml"
-    : "{[".includes(first)
-      ? "application/json"
-      : "text/plain";
-}
-
-function requestOf(asked, prefix, fill) {
-  const filled = fill(asked);
-  const cut = filled.indexOf("\n\n");
-  const [head, ...lines] = (cut < 0 ? filled : filled.slice(0, cut)).trimEnd().split("\n");
-  const [method, ...path] = head.split(" ");
-  const source = cut < 0 ? "" : filled.slice(cut + 2).trim();
-  const body = repeated(bodyOf(source, fill));
-  const headers = Object.fromEntries(
-    lines.map((line) => [
-      line.slice(0, line.indexOf(":")),
-      line.slice(line.indexOf(":") + 1).trim(),
-    ]),
-  );
-  const type = Object.keys(headers).find((name) => name.toLowerCase() === "content-type");
-  if (type === undefined && body !== "") headers["Content-Type"] = usualType(source, body);
-  else if (headers[type] === "none") delete headers[type];
-  return { method, path: prefix + path.join(" "), headers, body: body === "" ? undefined : body };
-}
-
-/** Stores a part of an answer for later steps. */
-function keep(kept, line, { headers, body }) {
-  const [name, source] = line.split(" := ");
-  const [from, end = "\n"] = source.split(" until ");
-  const pointed = () =>
-    from
-      .split("/")
-      .slice(1)
-      .reduce((value, key) => value?.[key], JSON.parse(body));
-  const value =
-    from === "body"
-      ? body.trimEnd()
-      : from.startsWith("/")
-        ? pointed()
-        : headers[from.toLowerCase()];
-  kept[name.trim()] = String(value ?? "")
-    .replaceAll('"', "")
-    .split(end)[0];
+  return text.replace(/<<(.*?)>>/g, (_, file) => bodyOf(`@${file}`));
 }
 
 /**
  * Runs a scenario at a host ("" for the worker, LOCAL for the module). Returns requests and
  * answers.
  */
-async function play(page, text, mount, host) {
+function play(page, text, mount, host) {
   const prefix = host + (mount === "v1" ? "/v1" : "/rest/openehr/v1");
   const kept = { ehr: EHR, base: new URL(page.url()).origin + prefix };
-  const fill = (text) =>
-    Object.entries(kept).reduce((text, [name, value]) => text.replaceAll(`{${name}}`, value), text);
-  const [requests, answers] = [[], []];
-  for (const { asked, keeps } of steps(text)) {
-    const request = requestOf(asked, prefix, fill);
-    const [answer] = await ask(page, [request]);
-    for (const line of keeps) keep(kept, line, answer);
-    requests.push(request);
-    answers.push(answer);
-  }
-  return { requests, answers };
+  return page.evaluate((scenario) => playInPage(scenario), { steps: steps(text), prefix, kept });
 }
 
 test("the cases of the REST interface get the same answers", LIMIT, () =>
-  housed("same-rest", async (page, server) => {
+  housed("same-rest", async (page, server, startWorker) => {
     const played = scenarios().flatMap(({ name, text }) =>
       ["v1", "its"]
         .filter((mount) => !text.split("\n").includes(mount === "v1" ? "mount: its" : "mount: v1"))
@@ -274,14 +300,14 @@ test("the cases of the REST interface get the same answers", LIMIT, () =>
       one.there = await play(page, one.text, one.mount, "");
     }
     await server.stop();
-    const call = await caller(page);
+    const call = await startWorker();
     const found = [];
     let compared = 0;
     for (const { name, text, mount, there } of played) {
       await onlySet(call, name);
       const here = await play(page, text, mount, LOCAL);
-      compared += here.requests.length;
-      found.push(...differences(name, there.requests, there.answers, here.answers));
+      compared += here.length;
+      found.push(...differences(name, there, here));
     }
     const servers = await ask(
       page,
@@ -296,7 +322,7 @@ test("the cases of the REST interface get the same answers", LIMIT, () =>
       })),
     );
     assert.deepEqual(
-      servers.map(({ status }) => status),
+      servers.map(({ answer }) => answer.status),
       [501, 501],
       "the module leaves out the operations of servers",
     );
@@ -399,7 +425,7 @@ test(
     skip: existsSync(join(corpus, "aql/cases.json")) ? false : `there is no corpus at ${corpus}`,
   },
   () =>
-    housed("same-aql", async (page, server) => {
+    housed("same-aql", async (page, server, startWorker) => {
       const { cases } = JSON.parse(data("cases.json"));
       const { setups } = JSON.parse(data("setups.json"));
       const played = setups
@@ -418,7 +444,7 @@ test(
         one.there = await ask(page, one.requests);
       }
       await server.stop();
-      const call = await caller(page);
+      const call = await startWorker();
       const found = [];
       let rows = 0;
       for (const { id, requests, exported, there } of played) {
@@ -429,11 +455,11 @@ test(
           requests.map((request) => ({ ...request, path: LOCAL + request.path })),
         );
         rows += here.reduce(
-          (sum, { body }) =>
+          (sum, { answer: { body } }) =>
             sum + (body.startsWith("{") ? (JSON.parse(body).rows?.length ?? 0) : 0),
           0,
         );
-        found.push(...differences(id, requests, there, here));
+        found.push(...differences(id, there, here));
       }
       const compared = played.reduce((sum, { requests }) => sum + requests.length, 0);
       console.log(`# ${played.length} set-ups, ${compared} requests, ${rows} rows`);
