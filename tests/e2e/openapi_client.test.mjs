@@ -15,6 +15,7 @@ const Q =
 const OPTIONS = [
   "--strict",
   "--noEmit",
+  "--skipDefaultLibCheck",
   "--exactOptionalPropertyTypes",
   "false",
   "--target",

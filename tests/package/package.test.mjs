@@ -131,6 +131,7 @@ export const answer: Response = await repository.fetch(new Request("https://exam
     const compilerOptions = {
       noEmit: true,
       strict: true,
+      skipDefaultLibCheck: true,
       exactOptionalPropertyTypes: true,
       target: "es2022",
       lib,
