@@ -1,7 +1,7 @@
 // The query builder: ticks in the tree of templates build a query.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { accessible, answered, browse, expect, row, served, visit, write } from "./page.mjs";
+import { answered, browse, expect, inspect, row, served, visit, write } from "./page.mjs";
 
 const PRESSURE = "openEHR-EHR-OBSERVATION.blood_pressure.v2";
 const PULSE = "openEHR-EHR-OBSERVATION.pulse.v2";
@@ -26,8 +26,8 @@ after(async () => {
   await server?.stop();
 });
 
-const build = (use, width, more) =>
-  visit(browser, server.address, use, { viewport: { width, height: 900 }, ...more });
+const build = (use, width) =>
+  visit(browser, server.address, use, { viewport: { width, height: 900 } });
 
 const node = (page, name) => page.getByRole("treeitem", { name });
 const box = (line) => line.locator(".builder-box");
@@ -195,22 +195,15 @@ for (const width of [390, 1440]) {
       await expect(page.locator("#build")).toHaveAttribute("aria-expanded", "false");
     }, width));
 
-  for (const scheme of ["light", "dark"])
-    test(`axe finds nothing and nothing overflows: ${scheme}, ${width}`, () =>
-      build(
-        async (page) => {
-          await begin(page);
-          await box(node(page, /^Systolic/).first()).click();
-          await expect(node(page, /^Systolic/).first()).toHaveAttribute("aria-checked", "true");
-          await page.locator("#run").click();
-          await answered(page);
-          await accessible(page, "builder");
-          const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-          assert.ok(wide <= 0, `${wide} px too wide`);
-        },
-        width,
-        { colorScheme: scheme },
-      ));
+  test(`axe finds nothing and nothing overflows: ${width}`, () =>
+    build(async (page) => {
+      await begin(page);
+      await box(node(page, /^Systolic/).first()).click();
+      await expect(node(page, /^Systolic/).first()).toHaveAttribute("aria-checked", "true");
+      await page.locator("#run").click();
+      await answered(page);
+      await inspect(page, "builder");
+    }, width));
 }
 
 test("a double click and a drag insert the path with the variable of the query", () =>

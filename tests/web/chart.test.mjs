@@ -3,8 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
-import { accessible, browse, expect, run, served, visit } from "./page.mjs";
+import { browse, expect, inspect, run, served, visit } from "./page.mjs";
 
 const NODE = "o/data[at0001]/events[at0006]/data[at0003]/items";
 const FROM =
@@ -45,7 +44,7 @@ function countSegments() {
   };
 }
 
-function onChart(use, width, options = {}) {
+function onChart(use, width) {
   return visit(
     browser,
     server.address,
@@ -53,7 +52,7 @@ function onChart(use, width, options = {}) {
       await page.evaluate(countSegments);
       await use(page);
     },
-    { viewport: { width, height: 900 }, acceptDownloads: true, ...options },
+    { viewport: { width, height: 900 }, acceptDownloads: true },
   );
 }
 
@@ -214,22 +213,11 @@ for (const width of WIDTHS) {
       assert.match(lines[1], /^20\d\d-[^,]*,[0-9a-f-]{36},P\d+,[\d.]+,[\d.]*$/);
     }, width));
 
-  for (const colorScheme of ["light", "dark"])
-    test(`the chart fits the screen and is accessible: ${width}, ${colorScheme}`, () =>
-      onChart(
-        async (page) => {
-          await drawn(page, `SELECT ${TIME}, ${SYSTOLIC}, ${DIASTOLIC} ${FROM} ${IN_MMHG}`);
-          await page.locator(".chart-frame").focus();
-          await page.keyboard.press("ArrowRight");
-          await accessible(page, "chart");
-          assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
-          if (process.env.SHOTS)
-            await page.screenshot({
-              path: join(process.env.SHOTS, `chart-${width}-${colorScheme}.png`),
-              fullPage: true,
-            });
-        },
-        width,
-        { colorScheme },
-      ));
+  test(`the chart fits the screen and is accessible: ${width}`, () =>
+    onChart(async (page) => {
+      await drawn(page, `SELECT ${TIME}, ${SYSTOLIC}, ${DIASTOLIC} ${FROM} ${IN_MMHG}`);
+      await page.locator(".chart-frame").focus();
+      await page.keyboard.press("ArrowRight");
+      await inspect(page, "chart");
+    }, width));
 }

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { readFile } from "node:fs/promises";
-import { accessible, browse, expect, ready, served, settled, visit } from "./page.mjs";
+import { browse, expect, inspect, ready, served, settled, visit } from "./page.mjs";
 
 const ID = "Sample_blood_pressure_category.v1";
 const SAMPLE = await readFile(
@@ -403,28 +403,15 @@ test_cases:
     assert.ok(actions <= 15, `${actions} actions`);
   }));
 
-for (const scheme of ["light", "dark"])
-  for (const [name, viewport] of [
-    ["wide", { width: 1440, height: 900 }],
-    ["phone", { width: 390, height: 844 }],
-  ])
-    test(`axe finds nothing and nothing overflows in the editor: ${scheme}, ${name}`, () =>
-      inEditor(
-        async (page) => {
-          await replaceText(page, WRONG);
-          await expect(status(page)).toHaveText(/error/);
-          await page.locator("#guide-form").getByLabel("Systolic", { exact: true }).fill("150");
-          await page.locator("#guide-form-outcome .summary").waitFor();
-          if (process.env.SHOTS)
-            await page.screenshot({
-              path: `${process.env.SHOTS}/guide-edit-${scheme}-${name}.png`,
-              fullPage: true,
-            });
-          assert.ok(
-            await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth),
-            "wider than the screen",
-          );
-          await accessible(page, "edit");
-        },
-        { colorScheme: scheme, viewport },
-      ));
+for (const width of [390, 1440])
+  test(`axe finds nothing and nothing overflows in the editor: ${width}`, () =>
+    inEditor(
+      async (page) => {
+        await replaceText(page, WRONG);
+        await expect(status(page)).toHaveText(/error/);
+        await page.locator("#guide-form").getByLabel("Systolic", { exact: true }).fill("150");
+        await page.locator("#guide-form-outcome .summary").waitFor();
+        await inspect(page, "guide-edit");
+      },
+      { viewport: { width, height: 844 } },
+    ));

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { mkdir, readFile, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
+import { join } from "node:path";
 import { chromium } from "playwright";
 import { expect as retried } from "playwright/test";
 import { fileURLToPath } from "node:url";
@@ -136,11 +137,17 @@ export function trap(worker) {
   });
 }
 
+/** The rules of axe that are checked: all of these tags, or those that depend on colors. */
+const RULES = {
+  all: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+  colors: { type: "rule", values: ["color-contrast", "link-in-text-block"] },
+};
+
 /**
  * Checks accessibility: axe finds nothing in the visible page. The policy of the page allows no
- * foreign script, so axe is loaded by the debugger.
+ * foreign script, so axe is loaded by the debugger, once for each document.
  */
-export async function accessible(page, view) {
+export async function accessible(page, view, rules = RULES.all) {
   // Waits for busy elements, which are pale, and for transitions: the contrast of both is not final.
   await expect(page.locator("[aria-busy=true]")).toHaveCount(0);
   await page.waitForFunction(() =>
@@ -148,14 +155,41 @@ export async function accessible(page, view) {
       .getAnimations()
       .every((animation) => animation.effect?.getComputedTiming().iterations === Infinity),
   );
-  await page.evaluate(axe);
-  const rules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
-  const { violations } = await page.evaluate((runOnly) => globalThis.axe.run({ runOnly }), rules);
+  if (await page.evaluate(() => !globalThis.axe)) await page.evaluate(axe);
+  const violations = await page.evaluate(async (runOnly) => {
+    const { violations } = await globalThis.axe.run(document, {
+      runOnly,
+      resultTypes: ["violations"],
+    });
+    return violations;
+  }, rules);
   const found = violations.map(
     ({ id, nodes }) =>
       `${view}: ${id} ${nodes.map((node) => `${node.target.join(" ")} ${node.html}`).join("\n")}`,
   );
   assert.deepEqual(found, []);
+}
+
+/**
+ * Checks the visible page in both color schemes: nothing is wider than the screen, and axe finds
+ * nothing. Only rules about colors are repeated in the second scheme. With SHOTS=FOLDER, a picture
+ * of each scheme is saved there. `page` must have the light scheme.
+ */
+export async function inspect(page, view) {
+  await expect
+    .poll(() => page.evaluate(() => document.documentElement.scrollWidth - innerWidth), view)
+    .toBeLessThanOrEqual(0);
+  for (const [colorScheme, rules] of [
+    ["light", RULES.all],
+    ["dark", RULES.colors],
+  ]) {
+    await page.emulateMedia({ colorScheme });
+    await accessible(page, `${view}, ${colorScheme}`, rules);
+    const name = `${view}-${page.viewportSize().width}-${colorScheme}.png`;
+    if (process.env.SHOTS)
+      await page.screenshot({ path: join(process.env.SHOTS, name), fullPage: true });
+  }
+  await page.emulateMedia({ colorScheme: "light" });
 }
 
 /** Returns the server of BASE_URL. Without it, the built page is served by a plain file server. */
