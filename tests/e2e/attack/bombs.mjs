@@ -872,12 +872,12 @@ export const bombs = [
       await post(
         host,
         "/ehr/bulk",
-        many(20_000, () => JSON.stringify({ ehr_id: crypto.randomUUID(), ehr_status: null })).join(
-          "\n",
-        ),
+        many(sized(10_000, 20_000), () =>
+          JSON.stringify({ ehr_id: crypto.randomUUID(), ehr_status: null }),
+        ).join("\n"),
         { type: "application/x-ndjson" },
       ),
-      await post(host, "/ehr/bulk", many(200_000, () => "{}").join("\n"), {
+      await post(host, "/ehr/bulk", many(sized(100_000, 200_000), () => "{}").join("\n"), {
         type: "application/x-ndjson",
       }),
     ],
@@ -892,7 +892,7 @@ export const bombs = [
           post(
             host,
             "/ehr/bulk",
-            many(3_000, () =>
+            many(sized(1_500, 3_000), () =>
               JSON.stringify({ ehr_id: crypto.randomUUID(), ehr_status: null }),
             ).join("\n"),
             { type: "application/x-ndjson" },

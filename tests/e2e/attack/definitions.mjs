@@ -112,7 +112,7 @@ export const definitions = [
     },
     attack: async (host) => {
       const id = "large.long.v1";
-      const times = sized(12, 30);
+      const times = sized(6, 30);
       return [
         ...(await together(times, () => ofTemplate(host, id, "/webtemplate"))),
         ...(await together(times, () => ofTemplate(host, id, "/example?format=FLAT"))),

@@ -28,7 +28,7 @@ export const CALM = {
   // An instance that grew by less than 72 MiB is not replaced. The rest is garbage that V8 has not
   // collected yet.
   kept: STRICT ? 150_000_000 : 250_000_000,
-  release: Number(process.env.AQLITE_ATTACK_PATIENCE ?? 60_000),
+  giveBack: Number(process.env.AQLITE_ATTACK_PATIENCE ?? 60_000),
 };
 
 /** The longest time that a single request may take, in milliseconds. */

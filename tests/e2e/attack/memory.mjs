@@ -124,7 +124,7 @@ export const memory = [
     variables: { LIMIT_QUERY_MS: "60000" },
     prepare: async (host) => {
       await storeTemplate(host);
-      await loadLongNames(host, 600, 300_000);
+      await loadLongNames(host, sized(300, 600), 300_000);
       return () =>
         inWaves(sized(1, 4), 32, () =>
           host.send("POST", `${V1}/query/aql`, {

@@ -6,6 +6,8 @@ import { composition, newEhr, template, uidOf } from "./host.mjs";
 
 const sized = (short, long) => (LONG ? long : short);
 const together = (count, send) => Promise.all(many(count, send));
+/** The number of concurrent reads of large objects. Each takes several times the size of its object. */
+const READS = sized(12, 32);
 const query = (host, q, more = {}) =>
   host.send("POST", `${V1}/query/aql`, { body: JSON.stringify({ q, ...more }), keep: 1_000 });
 
@@ -104,7 +106,7 @@ export const sizes = [
     title: `${title} of a document of nine megabytes`,
     prepare: withDocument,
     attack: (host, { path, uid }) =>
-      together(32, () =>
+      together(READS, () =>
         host.send(method, path, {
           headers: has ? { "if-none-match": `"${uid}"` } : headers,
           keep: 1_000,
@@ -112,9 +114,9 @@ export const sizes = [
       ),
     expected: [200, 304, 429],
     holds: (answers) => {
-      const least = method === "HEAD" || has ? 32 : 1;
+      const least = method === "HEAD" || has ? READS : 1;
       const given = answers.filter((answer) => answer.status !== 429).length;
-      assert.ok(given >= least, `${given} of 32 are answered`);
+      assert.ok(given >= least, `${given} of ${READS} are answered`);
       if (has) assert.ok(answers.every((answer) => answer.status === 304));
     },
   })),
@@ -123,7 +125,7 @@ export const sizes = [
     title: "32 clients that go away while they read nine megabytes",
     prepare: withDocument,
     attack: async (host, { path }) => {
-      await together(32, () => host.send("GET", path, { patience: 700 }).catch(() => {}));
+      await together(READS, () => host.send("GET", path, { patience: 700 }).catch(() => {}));
       await new Promise((resolve) => setTimeout(resolve, 3_000));
       return [await host.send("GET", path, { keep: 1_000 })];
     },
@@ -246,10 +248,10 @@ export const sizes = [
       const { pathname } = new URL(made.headers.location);
       return [
         made,
-        ...(await together(32, () =>
+        ...(await together(READS, () =>
           host.send("GET", pathname, { headers: { prefer: "resolve_refs" }, keep: 1_000 }),
         )),
-        ...(await together(8, () =>
+        ...(await together(sized(4, 8), () =>
           host.send("GET", `${ITS}/ehr/${ehrId}/contribution?fetch=1000`, { keep: 1_000 }),
         )),
       ];
@@ -286,12 +288,12 @@ export const sizes = [
       return { ehrId, object };
     }),
     attack: async (host, { ehrId, object }) => [
-      ...(await together(32, () =>
+      ...(await together(READS, () =>
         host.send("GET", `${ITS}/ehr/${ehrId}/versioned_composition/${object}/revision_history`, {
           keep: 1_000,
         }),
       )),
-      ...(await together(8, () =>
+      ...(await together(sized(4, 8), () =>
         host.send("GET", `${V1}/admin/export?ehr_id=${ehrId}&limit=1000`, { keep: 1_000 }),
       )),
     ],
