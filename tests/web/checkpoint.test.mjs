@@ -77,8 +77,8 @@ async function reloaded(page) {
   return caller(page);
 }
 
-/** Generates enough patients for a checkpoint. Returns the content of the data set. */
-const generated = (call) => call("generate", { ehrs: 300, compositions: 3000, seed: 5 });
+/** Generates more patients than those of a first visit. Returns the content of the data set. */
+const generated = (call) => call("generate", { ehrs: 60, compositions: 600, seed: 5 });
 
 /** Creates a set with these data as one write of the user, which is so long that it is compacted. */
 async function imported(call) {
