@@ -9,9 +9,11 @@ use std::thread::available_parallelism;
 use crate::process::{PACKAGES, PACKAGES_VARIABLE, command, root};
 use crate::tools::find_browser;
 
-/// The reporter that writes the duration of each file, and the file that it writes.
-const REPORTER: &str = "./tests/durations.mjs";
+/// The program that runs the files in a given order, and the durations that it writes.
+const RUNNER: &str = "tests/run.mjs";
 const DURATIONS: &str = "target/node-tests/durations.json";
+/// The durations of earlier runs, in the form of [`DURATIONS`]. They give the order on a fresh clone.
+const COMMITTED: &str = "tests/durations.json";
 
 /// Returns the command that runs all test files of the folders.
 pub fn command_of(folders: &[&str]) -> Result<Command, String> {
@@ -25,11 +27,8 @@ pub fn command_of(folders: &[&str]) -> Result<Command, String> {
     let durations = root().join(DURATIONS);
     let folder = durations.parent().unwrap_or(&durations);
     fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    let mut node = command("node", &["--test"]);
-    node.arg(format!("--test-concurrency={count}"))
-        .args(["--test-reporter=tap", "--test-reporter-destination=stdout"])
-        .arg(format!("--test-reporter={REPORTER}"))
-        .arg(format!("--test-reporter-destination={DURATIONS}"))
+    let mut node = command("node", &[RUNNER, "--durations", DURATIONS]);
+    node.arg(format!("--concurrency={count}"))
         .args(files)
         .env(PACKAGES_VARIABLE, PACKAGES.join(" "));
     if let Some(found) = find_browser() {
@@ -51,9 +50,16 @@ fn test_files(folder: &str) -> Result<Vec<String>, String> {
     Ok(files)
 }
 
-/// Returns the milliseconds of each file in the last run. Empty before the first one.
+/// Returns the milliseconds of each file in the last run. A file that has not run here yet has
+/// those of the sources.
 fn durations() -> BTreeMap<String, f64> {
-    let text = fs::read_to_string(root().join(DURATIONS)).unwrap_or_default();
+    let mut all = durations_in(COMMITTED);
+    all.extend(durations_in(DURATIONS));
+    all
+}
+
+fn durations_in(file: &str) -> BTreeMap<String, f64> {
+    let text = fs::read_to_string(root().join(file)).unwrap_or_default();
     serde_json::from_str(&text).unwrap_or_default()
 }
 
@@ -66,7 +72,9 @@ fn longest_first(files: &mut [String], durations: &BTreeMap<String, f64>) {
 
 #[cfg(test)]
 mod tests {
-    use super::longest_first;
+    use super::{COMMITTED, RUNNER, durations_in, longest_first};
+    use crate::process::{command, root};
+    use std::fs;
 
     #[test]
     fn longest_file_is_first_and_unknown_ones_before_it() {
@@ -75,5 +83,39 @@ mod tests {
         let durations = durations.map(|(name, time)| (name.to_owned(), time));
         longest_first(&mut files, &durations.into());
         assert_eq!(files, ["b", "c", "d", "a"]);
+    }
+
+    #[test]
+    fn files_run_in_the_given_order() {
+        let folder = root().join("target/node-tests/order");
+        fs::create_dir_all(&folder).unwrap();
+        for name in ["a", "b"] {
+            let text =
+                format!("import {{ test }} from 'node:test';\ntest('{name}', () => {{}});\n");
+            fs::write(folder.join(name).with_extension("test.mjs"), text).unwrap();
+        }
+        let written = "target/node-tests/order/durations.json";
+        let files = ["b", "a"].map(|name| format!("target/node-tests/order/{name}.test.mjs"));
+        let arguments = [RUNNER, "--concurrency=1", "--durations", written];
+        let run = command("node", &arguments).args(&files).output().unwrap();
+        let text = String::from_utf8_lossy(&run.stdout);
+        assert!(run.status.success(), "{text}");
+        let at = |name: &str| text.find(&format!("# Subtest: {name}")).unwrap();
+        assert!(at("b") < at("a"), "{text}");
+        assert_eq!(durations_in(written).len(), 2);
+    }
+
+    #[test]
+    fn committed_durations_name_existing_files() {
+        let durations = durations_in(COMMITTED);
+        assert!(!durations.is_empty(), "{COMMITTED} has no durations");
+        let missing: Vec<_> = durations
+            .keys()
+            .filter(|name| !root().join(name).is_file())
+            .collect();
+        assert!(
+            missing.is_empty(),
+            "{COMMITTED} names no files: {missing:?}"
+        );
     }
 }
