@@ -122,7 +122,7 @@ export const sizes = [
   })),
   {
     item: "sizes",
-    title: "32 clients that go away while they read nine megabytes",
+    title: "clients that go away while they read nine megabytes",
     prepare: withDocument,
     attack: async (host, { path }) => {
       await together(READS, () => host.send("GET", path, { patience: 700 }).catch(() => {}));
