@@ -131,14 +131,18 @@ impl<R: Repository> Service<R> {
         Ok(Response::json(200, Value::Object(body)))
     }
 
-    /// Adds the headers of every response: caches must not store it, and pages of allowed origins
-    /// may read it. One entity tag names all representations of a version, so `Vary` lists the
+    /// Adds the headers of every response: caches must not store it, browsers must not run it as a
+    /// page, and pages of allowed origins may read it. A template is returned as it was sent, so its
+    /// XML may have scripts, which would act for whoever opens its address. One entity tag names all representations of a version, so `Vary` lists the
     /// headers that select one (RFC 9110, section 12.5.5).
     pub(super) fn finish(&self, request: &Request, mut response: Response) -> Response {
         if request.method == "HEAD" {
             response.body.clear();
         }
-        response = response.with_header("Cache-Control", "no-store");
+        response = response
+            .with_header("Cache-Control", "no-store")
+            .with_header("Content-Security-Policy", "default-src 'none'; sandbox")
+            .with_header("X-Content-Type-Options", "nosniff");
         if !request.id().is_empty() {
             response = response.with_header("X-Request-Id", request.id());
         }
