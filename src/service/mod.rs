@@ -546,6 +546,7 @@ impl<R: Repository> Service<R> {
         trail.set_route(request, &matched, now);
         // Before decompression: only admitted callers may cause that work.
         let caller = self.admit(request, &matched, caller, trail)?;
+        caller.check_time(now / 1_000_000)?;
         let expanded = self.decompressed(request)?;
         let request = expanded.as_ref().unwrap_or(request);
         let converted = self.in_utf8(request)?;

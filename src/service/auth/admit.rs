@@ -281,6 +281,22 @@ mod tests {
     }
 
     #[test]
+    fn caller_whose_token_has_expired_meanwhile_is_refused() {
+        let mut host = Host::new();
+        let mut writer = Caller::with_roles("w", "https://id", &["write"]);
+        for (until, status) in [(i64::MAX, 201), (0, 401)] {
+            writer.until = Some(until);
+            let line = format!(r#"{{"ehr_id":"{}","ehr_status":null}}"#, host.1.new_uuid());
+            let part =
+                Request::new("POST", "/v1/ehr/bulk").with_body("application/x-ndjson", &line);
+            let answer = now_or_never(host.0.serve(&part, Ok(&writer), &mut host.1)).unwrap();
+            let text = String::from_utf8_lossy(&answer.body);
+            assert_eq!(text.contains(r#""status":201"#), status == 201, "{text}");
+            assert_eq!(answer.status == 401, status == 401, "{text}");
+        }
+    }
+
+    #[test]
     fn addresses_in_responses_begin_as_that_of_the_request() {
         let mut host = Host::new();
         let writer = Caller::with_roles("w", "", &["write"]);

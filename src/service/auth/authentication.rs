@@ -183,7 +183,7 @@ impl Issuer {
     ) -> Result<Caller, Denied> {
         let token = Token::read(text)?;
         // The claims are checked first: it is cheap, and no foreign token triggers a fetch of keys.
-        token.check(&self.name, &self.audience, now)?;
+        let until = token.check(&self.name, &self.audience, now)?;
         let key = cache.key(&self.keys, &token, host, now).await?;
         if !host
             .verify(
@@ -196,7 +196,9 @@ impl Issuer {
         {
             return Err(Denied::token("its signature is wrong"));
         }
-        self.caller(&token.claims)
+        let mut caller = self.caller(&token.claims)?;
+        caller.until = Some(until);
+        Ok(caller)
     }
 
     /// Creates the caller from the claims of a valid token.

@@ -72,6 +72,17 @@ pub(crate) enum Compartment {
     System,
 }
 
+impl Compartment {
+    fn from_word(word: &str) -> Option<Compartment> {
+        match word {
+            "patient" => Some(Compartment::Patient),
+            "user" => Some(Compartment::User),
+            "system" => Some(Compartment::System),
+            _ => None,
+        }
+    }
+}
+
 /// A granted permission: acts on objects of a resource in some EHRs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Scope {
@@ -155,13 +166,8 @@ impl Scope {
         let (named, acts) = rest.rsplit_once('.')?;
         // The first hyphen: patterns may have more.
         let (word, pattern) = named.split_once('-')?;
-        let compartment = match compartment {
-            "patient" => Compartment::Patient,
-            "user" => Compartment::User,
-            "system" => Compartment::System,
-            _ => return None,
-        };
-        let resource = RESOURCES.iter().find(|(w, _)| *w == word)?.1;
+        let compartment = Compartment::from_word(compartment)?;
+        let resource = resource_of(word)?;
         // A scope with an unknown letter grants nothing, rather than its known part.
         let known = !acts.is_empty() && acts.chars().all(|c| "cruds".contains(c));
         (known && !pattern.is_empty()).then(|| Scope {
@@ -197,6 +203,22 @@ impl Scope {
             Resource::Import | Resource::Admin | Resource::Log
         )
     }
+}
+
+fn resource_of(word: &str) -> Option<Resource> {
+    RESOURCES.iter().find(|(w, _)| *w == word).map(|(_, r)| *r)
+}
+
+/// Returns whether a list of scopes restricts its token to them: one names a resource of openEHR. A
+/// malformed one, such as `user/composition-*.rx`, grants nothing and restricts too.
+pub(crate) fn restricts(list: &str) -> bool {
+    list.split_ascii_whitespace().any(|scope| {
+        let Some((compartment, rest)) = scope.split_once('/') else {
+            return false;
+        };
+        let word = rest.split(['-', '.']).next().unwrap_or_default();
+        Compartment::from_word(compartment).is_some() && resource_of(word).is_some()
+    })
 }
 
 /// Parses the scopes of a list separated by blanks.
@@ -271,6 +293,24 @@ mod tests {
             Scope::parse("user/party-*.r").unwrap().allows(parties)
                 && !Scope::parse("patient/party-*.r").unwrap().allows(parties)
         );
+    }
+
+    #[test]
+    fn malformed_scopes_of_openehr_restrict_and_others_do_not() {
+        for (list, expected) in [
+            ("openid patient/composition-*.rs", true),
+            ("patient/composition-*.rx", true),
+            ("user/composition.read", true),
+            ("system/admin-*.cruds", true),
+            (
+                "openid launch/patient user/Observation.rs patient/*.rs",
+                false,
+            ),
+            ("composition-*.rs", false),
+            ("", false),
+        ] {
+            assert_eq!(restricts(list), expected, "{list}");
+        }
     }
 
     #[test]

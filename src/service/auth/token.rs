@@ -109,8 +109,8 @@ impl<'t> Token<'t> {
     }
 
     /// Checks that the token is from this issuer, for this audience, and valid now (seconds since
-    /// 1970).
-    pub fn check(&self, issuer: &str, audience: &str, now: i64) -> Result<(), Denied> {
+    /// 1970). Returns the time until which it is accepted.
+    pub fn check(&self, issuer: &str, audience: &str, now: i64) -> Result<i64, Denied> {
         let time = |name: &str| {
             self.claims
                 .get(name)
@@ -121,14 +121,12 @@ impl<'t> Token<'t> {
         }
         match (time("exp"), time("nbf")) {
             _ if !self.is_for(audience) => Err(Denied::token("it is for another audience")),
-            (Some(Some(until)), _) if until.saturating_add(SKEW) <= now => {
-                Err(Denied::token("it has expired"))
-            }
+            (Some(Some(until)), _) if until.saturating_add(SKEW) <= now => Err(Denied::expired()),
             (_, Some(Some(from))) if from.saturating_sub(SKEW) > now => {
                 Err(Denied::token("it is not valid yet"))
             }
             // `exp` is required. A token without an end would be valid forever.
-            (Some(Some(_)), None | Some(Some(_))) => Ok(()),
+            (Some(Some(until)), None | Some(Some(_))) => Ok(until.saturating_add(SKEW)),
             _ => Err(Denied::token("it does not say until when it is valid")),
         }
     }
