@@ -14,9 +14,10 @@
 //! reads the text until the response is sent. A text that needs more than all of it is processed
 //! alone.
 //!
-//! Permits are returned when the [`Permit`] is dropped. A host may lose a request without dropping
-//! it (a runtime that forgets the work of a client that disconnected). A permit that was not used
-//! for [`LEASE`] counts as returned.
+//! Permits are returned when the [`Permit`] is dropped. A worker may lose a request without dropping
+//! it (a runtime that forgets the work of a client that disconnected). There, a permit that was not
+//! used for [`LEASE`] counts as returned. A process drops the work of every request, so its permits
+//! have no lease: a slow client keeps its own.
 
 use super::Request;
 use super::route::{Operation, RouteTarget, find};
@@ -206,11 +207,7 @@ pub(super) struct Rooms(SharedQueue);
 impl Rooms {
     /// Creates memory of `bytes` bytes.
     pub fn new(bytes: usize) -> Rooms {
-        let queue = Queue {
-            room: bytes,
-            ..Queue::default()
-        };
-        Rooms(SharedQueue(Arc::new(Mutex::new(queue))))
+        Rooms(SharedQueue::without_lease(bytes))
     }
 }
 
@@ -218,6 +215,16 @@ impl Rooms {
 struct SharedQueue(Arc<Mutex<Queue>>);
 
 impl SharedQueue {
+    /// Creates the queue of a process, with `room` bytes of memory for long texts.
+    fn without_lease(room: usize) -> SharedQueue {
+        let queue = Queue {
+            room,
+            lease: i64::MAX,
+            ..Queue::default()
+        };
+        SharedQueue(Arc::new(Mutex::new(queue)))
+    }
+
     fn lock(&self) -> MutexGuard<'_, Queue> {
         // A panic ends the process, or its thread with the requests that have permits. The entries
         // are consistent at any time, so a poisoned lock is used.
@@ -228,6 +235,8 @@ impl SharedQueue {
 struct Queue {
     /// Bytes of memory for long texts.
     room: usize,
+    /// Microseconds after which a permit that was not used counts as returned.
+    lease: i64,
     next: u64,
     /// In the order of arrival.
     entries: Vec<Entry>,
@@ -237,6 +246,7 @@ impl Default for Queue {
     fn default() -> Queue {
         Queue {
             room: ROOM,
+            lease: LEASE,
             next: 0,
             entries: Vec::new(),
         }
@@ -264,14 +274,17 @@ impl Admission {
     /// Creates admission control with these limits.
     #[must_use]
     pub fn new(bounds: Concurrency) -> Admission {
-        Admission::with_rooms(bounds, Rooms::default())
+        Admission {
+            bounds,
+            ..Admission::default()
+        }
     }
 
-    /// Creates admission control of a host that shares its memory with others.
+    /// Creates admission control of a host in a process, which shares its memory with others.
     pub(super) fn with_rooms(bounds: Concurrency, rooms: Rooms) -> Admission {
         Admission {
             bounds,
-            queue: SharedQueue::default(),
+            queue: SharedQueue::without_lease(0),
             rooms,
         }
     }
@@ -314,7 +327,9 @@ impl Queue {
     /// Removes the entries whose lease has expired at a time (microseconds).
     fn remove_expired(&mut self, now: i64) {
         let lease = |entry: &Entry| match entry.work {
-            Work::Request | Work::Heavy | Work::Body(_) | Work::Room(_) if entry.admitted => LEASE,
+            Work::Request | Work::Heavy | Work::Body(_) | Work::Room(_) if entry.admitted => {
+                self.lease
+            }
             // A waiting request is polled many times a second, and a turn is held for milliseconds,
             // so a silence of seconds means that the request was lost.
             _ => WAITING_LEASE,
@@ -708,6 +723,17 @@ mod tests {
                 heavy,
                 "{method} {path}"
             );
+        }
+    }
+
+    #[test]
+    fn permits_in_a_process_have_no_lease() {
+        let admission = Admission::with_rooms(BOUNDS, Rooms::new(10));
+        for work in [Work::Request, Work::Body(BODIES), Work::Room(5)] {
+            let held: Vec<_> = (0..2).map(|_| admission.enter("ann", work, 0)).collect();
+            let later = admission.enter("ann", work, 10 * LEASE).unwrap();
+            assert!(!later.renew(10 * LEASE).is_admitted(), "{work:?}");
+            drop(held);
         }
     }
 }

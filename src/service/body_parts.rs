@@ -66,6 +66,12 @@ impl BodyParts {
             && (held < self.size || (held <= self.limit && self.lines == 0))
     }
 
+    /// Returns whether a line of more than `bytes` bytes has arrived in part only.
+    #[must_use]
+    pub fn awaits_line_above(&self, bytes: usize) -> bool {
+        !self.ended && self.lines == 0 && self.buffer.len() - self.at > bytes
+    }
+
     /// Returns whether all of the body was passed on.
     #[must_use]
     pub fn is_done(&self) -> bool {

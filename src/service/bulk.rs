@@ -17,6 +17,7 @@ use super::error::Failure;
 use super::http::Request;
 use super::members::Members;
 use super::negotiate::is_ndjson;
+use super::route::needs_permission;
 use super::stored_size::stored_limit;
 use super::templates::Facts;
 use super::time::iso;
@@ -109,9 +110,13 @@ const RECORD: usize = 1_000_000;
 
 /// Returns the maximum bytes of the body of a request, or of each line if the body is read in
 /// parts. `body` is the maximum of all bodies but imports, whose lines are records of an export.
+///
+/// A request that needs no permission, such as `OPTIONS`, is answered by its headers. Its body has
+/// the maximum 0, so that strangers cannot fill the memory with bodies.
 #[must_use]
 pub fn body_limit(request: &Request, body: usize) -> usize {
     match lines_of(request) {
+        _ if !needs_permission(request) => 0,
         Some(BodyLines::Records) => stored_limit(body).saturating_add(RECORD),
         _ => body,
     }

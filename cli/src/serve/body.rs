@@ -9,9 +9,9 @@ use tokio::time::{Instant, timeout, timeout_at};
 /// The longest time between two pieces of a body.
 const IDLE: Duration = Duration::from_secs(30);
 
-/// The longest time of a body that is read as a whole. A load of lines has no such bound, because
-/// it may be of any length.
-const WHOLE: Duration = Duration::from_secs(300);
+/// The longest time of a body that is read as a whole, and of the rest of a long line. A load of
+/// lines has no such bound, because it may be of any length.
+pub const WHOLE: Duration = Duration::from_secs(300);
 
 /// The time that the server waits for [`PACE_BYTES`] of a body, at most. A load holds the permit of
 /// its request, so it must not last forever.
@@ -23,6 +23,13 @@ const PACE_BYTES: usize = 10_000;
 
 /// A body that cannot be read completely: an error of gzip, or a broken or idle connection.
 pub struct Unread(pub GzipError);
+
+impl Unread {
+    /// Returns the error of a body whose time is over, which counts as a broken connection.
+    pub fn late() -> Unread {
+        Unread(GzipError::Malformed)
+    }
+}
 
 impl From<GzipError> for Unread {
     fn from(error: GzipError) -> Unread {
@@ -126,8 +133,7 @@ impl IncomingBody {
             Ok(())
         };
         let read = timeout_at(end, read).await;
-        // The time is over, which counts as a broken connection.
-        let read = read.unwrap_or(Err(Unread(GzipError::Malformed)));
+        let read = read.unwrap_or(Err(Unread::late()));
         // Also after an error: the connection stays usable only if the body was read.
         self.pass(limit).await;
         read.map(|()| body)

@@ -1,5 +1,6 @@
-//! The number of connections, the time of their first bytes, and their options.
+//! The number of connections, the time of their first bytes and of their writes, and their options.
 
+use aqlite::service::SEND_TIME;
 use axum_server::accept::Accept;
 use std::io;
 use std::pin::Pin;
@@ -25,6 +26,8 @@ pub struct Bounded<A> {
     free: Arc<Semaphore>,
     /// The time from the connection to the bytes that show its protocol.
     opening_time: Duration,
+    /// The time in which a client must take bytes that wait for it.
+    stall_time: Duration,
 }
 
 impl<A> Bounded<A> {
@@ -34,6 +37,7 @@ impl<A> Bounded<A> {
             inner,
             free: Arc::new(Semaphore::new(CONNECTIONS)),
             opening_time,
+            stall_time: SEND_TIME,
         }
     }
 }
@@ -52,7 +56,7 @@ where
         // Without it, a small part of an answer waits for the acknowledgement of the one before.
         let set = stream.set_nodelay(true);
         let accepted = self.inner.accept(stream, service);
-        let opening = Opening::new(self.opening_time);
+        let (opening, stall_time) = (Opening::new(self.opening_time), self.stall_time);
         Box::pin(async move {
             // An error makes axum-server close the connection without an answer.
             let permit = permit.map_err(|_| io::Error::other("too many connections"))?;
@@ -61,6 +65,8 @@ where
             let stream = Counted {
                 stream,
                 opening: Some(opening),
+                stall_time,
+                stalled: None,
                 _permit: permit,
             };
             Ok((stream, service))
@@ -108,7 +114,30 @@ pub struct Counted<S> {
     stream: S,
     /// `None` once the protocol is known: then reads have no deadline here.
     opening: Option<Opening>,
+    /// The time in which the client must take bytes that wait for it.
+    stall_time: Duration,
+    /// The end of this time; `None` if no bytes wait.
+    stalled: Option<Pin<Box<Sleep>>>,
     _permit: OwnedSemaphorePermit,
+}
+
+impl<S> Counted<S> {
+    /// Fails if writes make no progress for too long: a client that stops reading would keep its
+    /// connection, and the answer on it, forever.
+    fn watch<T>(
+        &mut self,
+        written: Poll<io::Result<T>>,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.stalled = None;
+            return written;
+        }
+        let time = self.stall_time;
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(time)));
+        let late = stalled.as_mut().poll(context);
+        late.map(|()| Err(io::ErrorKind::TimedOut.into()))
+    }
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
@@ -141,7 +170,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.watch(written, context)
     }
 
     fn poll_write_vectored(
@@ -149,7 +179,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
         context: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
+        self.watch(written, context)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -157,7 +188,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
+        let flushed = Pin::new(&mut self.stream).poll_flush(context);
+        self.watch(flushed, context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -223,30 +223,6 @@ pub fn response(mut response: service::Response) -> Response {
     response_with(response, body)
 }
 
-/// A body with a channel that closes when the body was sent or cannot be.
-struct SentBody {
-    body: Vec<u8>,
-    _sending: oneshot::Sender<Infallible>,
-}
-
-impl AsRef<[u8]> for SentBody {
-    fn as_ref(&self) -> &[u8] {
-        &self.body
-    }
-}
-
-/// Converts a response. `sending` is dropped when its body was sent or cannot be.
-pub fn response_held(
-    mut response: service::Response,
-    sending: oneshot::Sender<Infallible>,
-) -> Response {
-    let held = SentBody {
-        body: std::mem::take(&mut response.body),
-        _sending: sending,
-    };
-    response_with(response, Body::from(Bytes::from_owner(held)))
-}
-
 /// Converts status and headers of a response, with another body.
 pub fn response_with(from: service::Response, body: Body) -> Response {
     let mut response = Response::new(body);

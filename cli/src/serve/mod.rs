@@ -11,7 +11,7 @@
 //! | memory for each thread, and for all | `memory` |
 //! | connections → requests; the page | `server`, `connection`, `http`, `page` |
 //! | requests → service threads | `thread` |
-//! | authentication, admission, body, answer | `auth`, `request`, `body`, `parts`, `environment` |
+//! | authentication, admission, body, answer | `auth`, `request`, `body`, `parts`, `sending`, `environment` |
 //! | other servers | `fetch`, `terminology` |
 //! | log lines, figures, health | `log`, `metrics`, `storage`, `health` |
 //! | signals, folders, owners of files | `system` |
@@ -44,6 +44,7 @@ mod page;
 mod parts;
 mod request;
 mod sample;
+mod sending;
 mod server;
 pub mod sqlite;
 mod storage;

@@ -6,37 +6,34 @@
 //! answered in their order. One task of the request reads the body and sends its parts to the
 //! threads; another one sends the answers.
 
-use super::body::{IncomingBody, Unread};
+use super::body::{IncomingBody, Unread, WHOLE};
 use super::environment::now;
 use super::http;
 use super::request::{ActiveRequest, SharedRequest};
+use super::sending::{AnswerSender, answer_body};
 use super::thread::{Job, ServiceThread};
 use aqlite::service::auth::Denied;
-use aqlite::service::{self, AHEAD, BodyParts, DISCARD_TIME, IncompleteBody, RowParts};
-use axum::body::{Body, Bytes};
+use aqlite::service::{
+    self, AHEAD, BodyParts, DISCARD_TIME, HEAVY, IncompleteBody, Permit, RowParts,
+};
+use axum::body::Body;
 use axum::response::Response;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, spawn_local, yield_now};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
-/// A piece of a body, or the reason why the body ends incomplete.
-type SentText = Result<Bytes, IncompleteBody>;
-
-/// Returns a response whose body begins with that of `first`, and the sender of the rest. One part
-/// waits while the next one is made.
-fn streamed(first: service::Response) -> (Response, mpsc::Sender<SentText>, Bytes) {
-    // The capacity limits the memory: a slow client stops the computation of further parts.
-    let (sender, mut receiver) = mpsc::channel(1);
-    let begun = Bytes::from(first.body);
+/// Returns a response whose body begins with that of `first`, and the sender of the rest.
+fn streamed(first: service::Response) -> (Response, AnswerSender, Vec<u8>) {
+    // A slow client stops the computation of further parts.
+    let (body, sender) = answer_body(None);
     let head = service::Response {
         body: Vec::new(),
         ..first
     };
-    let stream = futures_util::stream::poll_fn(move |context| receiver.poll_recv(context));
-    let response = http::response_with(head, Body::from_stream(stream));
-    (response, sender, begun)
+    let response = http::response_with(head, Body::new(body));
+    (response, sender, first.body)
 }
 
 /// Sends the first part of a result and all that follow it.
@@ -48,19 +45,22 @@ pub fn send_rows(
     let mut parts = RowParts::new(request, &mut first);
     let (response, sender, begun) = streamed(first);
     spawn_local(async move {
-        let mut text = Ok(begun);
-        while sender.send(text).await.is_ok() {
+        let mut text = begun;
+        while sender.send(text).await {
             // Waiting requests have their turn between two parts.
             yield_now().await;
             let Some(request) = parts.next_request() else {
-                return;
+                sender.sent().await;
+                // Counted before the client receives the end.
+                return drop(active);
             };
             let answer = active.answer(request).await;
             match parts.text_of(answer) {
-                Ok(next) => text = Ok(Bytes::from(next)),
-                // An error of the body ends the connection, so that the client does not take what it
-                // has for the whole.
-                Err(incomplete) => return drop(sender.send(Err(incomplete)).await),
+                Ok(next) => text = next,
+                Err(IncompleteBody) => {
+                    sender.sent().await;
+                    return sender.fail();
+                }
             }
         }
     });
@@ -164,20 +164,23 @@ pub async fn answer(
     let (response, sender, begun) = streamed(response);
     spawn_local(async move {
         let mut text = begun;
-        while sender.send(Ok(text)).await.is_ok() {
+        while sender.send(text).await {
             let Some((mut answer, request)) = next_answer(&active, &head, next, &mut sent).await
             else {
+                sender.sent().await;
                 // Counted before the client receives the end.
                 return drop(active);
             };
             next = answer.take_next_request(&request);
-            text = Bytes::from(answer.body);
+            text = answer.body;
             // A part that is rejected as a whole ends the load. The lines before it have their
             // responses.
             if answer.status != 200 {
-                drop(sender.send(Ok(text)).await);
-                drop(sender.send(Ok(Bytes::from_static(b"\n"))).await);
-                return end(sent, &mut reader).await;
+                text.push(b'\n');
+                sender.send(text).await;
+                end(sent, &mut reader).await;
+                sender.sent().await;
+                return;
             }
         }
     });
@@ -261,19 +264,57 @@ impl Reader {
     async fn next(&mut self) -> Option<Result<service::Request, service::Response>> {
         // Waiting requests run, even if the next part has already arrived.
         yield_now().await;
+        if let Err(response) = self.fill().await {
+            self.parts.end();
+            return Some(Err(response));
+        }
+        self.parts.next(&self.head).map(Ok)
+    }
+
+    /// Reads the bytes of the next part. A line that is long takes the memory of a long body
+    /// meanwhile, and has its time.
+    async fn fill(&mut self) -> Result<(), service::Response> {
+        let (mut long, mut until) = (None, None);
         while self.parts.is_short() {
+            if long.is_none() && self.parts.awaits_line_above(HEAVY) {
+                long = Some(self.permit_of_line().await?);
+                until = Some(Instant::now() + WHOLE);
+            }
             // Each step appends about `AHEAD` bytes.
             let full = self.parts.buffer().len().saturating_add(AHEAD);
-            match self.body.next(self.parts.buffer(), full).await {
+            let step = self.body.next(self.parts.buffer(), full);
+            let read = match until {
+                None => step.await,
+                Some(until) => timeout_at(until, step).await.unwrap_or(Err(Unread::late())),
+            };
+            match read {
                 Ok(goes_on) => self.parts.record_arrival(goes_on),
                 Err(Unread(error)) => {
-                    self.parts.end();
                     let response = self.active.thread.service.unreadable(&self.head, error);
-                    return Some(Err(self.active.record(&self.head, response)));
+                    return Err(self.active.record(&self.head, response));
                 }
             }
         }
-        self.parts.next(&self.head).map(Ok)
+        self.active.thread.return_permit(long);
+        Ok(())
+    }
+
+    /// Returns the memory for a long line.
+    ///
+    /// # Errors
+    /// The response if none is free in time.
+    async fn permit_of_line(&self) -> Result<Permit, service::Response> {
+        let limit =
+            service::body_limit(&self.head, self.active.thread.service.config().limits.body);
+        let permit = self.active.permit_of_bytes(limit).await;
+        permit.ok_or_else(|| {
+            let denied = self
+                .active
+                .thread
+                .service
+                .refuse(&self.head, &Denied::busy());
+            self.active.record(&self.head, denied)
+        })
     }
 
     /// Sends a part to a service thread. Heavy permits are requested in the order of the parts, so

@@ -7,18 +7,21 @@ use super::http;
 use super::log;
 use super::metrics::route_class;
 use super::parts::{self, PartOrder};
+use super::sending::answer_body;
 use super::thread::{RequestJob, ServiceThread};
 use aqlite::service::auth::Denied;
-use aqlite::service::{self, Auth, BodyParts, Environment, LARGE, Permit, SEND_TIME, Work};
+use aqlite::service::{self, Auth, BodyParts, Environment, LARGE, Permit, Work};
+use axum::body::Body;
 use axum::response::Response;
 use std::cell::Cell;
-use std::convert::Infallible;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Instant;
-use tokio::sync::oneshot;
+use std::time::{Duration, Instant};
 use tokio::task::spawn_local;
 use tokio::time::timeout;
+
+/// The time that a long response waits for memory in which it is sent.
+const SEND_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Answers a request. It is executed to its end even if the client disconnects.
 pub async fn answer(thread: Rc<ServiceThread>, job: RequestJob) {
@@ -183,18 +186,26 @@ impl ActiveRequest {
             return parts::send_rows(self, request, answer);
         }
         let room = self.room.take().filter(|_| answer.body.len() >= LARGE);
-        let Some(room) = room else {
-            return http::response(answer);
-        };
-        // The memory of a long response is held until the client has received it.
-        room.shrink(answer.body.len());
-        let (sending, sent) = oneshot::channel::<Infallible>();
+        match room {
+            Some(room) => self.send_long(answer, room).await,
+            None => http::response(answer),
+        }
+    }
+
+    /// Returns a long response. Its memory is held until the client has received it, or has stopped
+    /// reading.
+    async fn send_long(&self, mut answer: service::Response, room: Permit) -> Response {
+        let text = std::mem::take(&mut answer.body);
+        room.shrink(text.len());
+        let (body, sender) = answer_body(Some(text.len() as u64));
+        // The first part needs no client that reads.
+        sender.send(text).await;
         let thread = Rc::clone(&self.thread);
         spawn_local(async move {
-            drop(timeout(SEND_TIME, sent).await);
+            sender.sent().await;
             thread.return_permit(Some(room));
         });
-        http::response_held(answer, sending)
+        http::response_with(answer, Body::new(body))
     }
 
     /// Reads the body, and answers the request at once or part by part.
@@ -239,8 +250,15 @@ impl ActiveRequest {
 
     /// Waits for memory for the body of the request. `limit` is the longest body.
     async fn body_permit(&self, head: &service::Request, limit: usize) -> Option<Permit> {
-        let work = Work::Body(service::body_memory(head, limit));
-        self.thread.permit(&self.key, work, false).await
+        self.permit_of_bytes(service::body_memory(head, limit))
+            .await
+    }
+
+    /// Waits for memory for bytes of the body of the request.
+    pub async fn permit_of_bytes(&self, bytes: usize) -> Option<Permit> {
+        self.thread
+            .permit(&self.key, Work::Body(bytes), false)
+            .await
     }
 
     /// Returns this request for a service thread that answers a part of it.
@@ -300,14 +318,33 @@ impl ActiveRequest {
         request: &service::Request,
         part: Option<Rc<PartOrder>>,
     ) -> service::Response {
+        let is_part = part.is_some();
         let mut environment = self.environment(request, part);
         let service = &self.thread.service;
-        let response = service
+        let mut response = service
             .serve(request, self.caller.as_ref().as_ref(), &mut environment)
             .await;
+        if !is_part && !self.has_room_to_send(&response).await {
+            response = service.refuse(request, &Denied::busy());
+        }
         self.renew();
         self.thread.replace_lost_segments().await;
         self.record(request, response)
+    }
+
+    /// Waits for memory for a long response, which is held until its client has received it: a
+    /// client that reads slowly, or not at all, must not fill the memory with results. Returns
+    /// false if there is none in time. The heavy permit of the request bounds the waiting responses.
+    async fn has_room_to_send(&self, response: &service::Response) -> bool {
+        let bytes = response.body.len();
+        if bytes < LARGE || self.room.borrow().is_some() {
+            return true;
+        }
+        let permit = self.thread.permit(&self.key, Work::Room(bytes), false);
+        let permit = timeout(SEND_PATIENCE, permit).await.ok().flatten();
+        let is_free = permit.is_some();
+        self.room.replace(permit);
+        is_free
     }
 
     /// Returns the environment of the service for this request, or for a part of it. The memory of

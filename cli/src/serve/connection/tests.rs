@@ -44,6 +44,24 @@ async fn connection_over_the_bound_is_refused_until_another_is_closed() {
     assert!(connect().await.1.is_ok());
 }
 
+#[tokio::test]
+async fn connection_whose_client_stops_reading_is_closed() {
+    let acceptor = Bounded {
+        stall_time: OPENING,
+        ..Bounded::new(DefaultAcceptor::new(), OPENING)
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let client = TcpStream::connect(address).await.unwrap();
+    let (stream, _) = listener.accept().await.unwrap();
+    let (mut accepted, ()) = acceptor.accept(stream, ()).await.unwrap();
+    // More than the buffers of the system hold.
+    let written = timeout(PATIENCE, accepted.write_all(&vec![b' '; 100_000_000]));
+    let error = written.await.expect("an end").expect_err("a late client");
+    assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    drop(client);
+}
+
 /// Returns the request body as soon as it has arrived, and answers slower than [`OPENING`].
 fn routes() -> Router {
     let slow = |body: Body| async {

@@ -129,3 +129,79 @@ fn answers_of_guides_on_lines_are_never_in_memory_as_a_whole() {
     assert!(peak < 128 + BESIDE, "{peak} MB");
     server.stop();
 }
+
+/// Stores one composition with a long text, and returns the request of a query whose result has
+/// this text ten times.
+fn long_result(server: &Server, bytes: usize) -> String {
+    server.store_templates();
+    let ehr_id = server.create_ehr();
+    let text = compositions(1).remove(0);
+    let mut composition: Value = serde_json::from_str(&text).expect("JSON");
+    composition["composer"]["name"] = json!("x".repeat(bytes));
+    let path = format!("{ITS}/ehr/{ehr_id}/composition");
+    let stored = server.send("POST", &path, &composition.to_string());
+    assert_eq!(stored.status, 201, "{}", super::text(&stored));
+    let columns: Vec<String> = (0..10)
+        .map(|at| format!("c/composer/name AS n{at}"))
+        .collect();
+    let q = format!("SELECT {} FROM COMPOSITION c", columns.join(", "));
+    let body = json!({ "q": q }).to_string();
+    format!(
+        "POST {ITS}/query/aql HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn clients_that_do_not_read_their_results_take_no_more_memory() {
+    let folder = Folder::new("unread-results");
+    let server = Server::start(&folder, &["--open", "--memory", "128M"], &[]);
+    let request = long_result(&server, 2_000_000);
+    let mut unread = Vec::new();
+    // Each result has 20 MB, of which a connection takes a few.
+    let refused = (0..16).find(|_| {
+        let mut stream = TcpStream::connect(&server.authority).expect("a connection");
+        stream.write_all(request.as_bytes()).expect("a request");
+        let mut status = [0; 12];
+        stream.read_exact(&mut status).expect("a status");
+        unread.push(stream);
+        &status[9..] == b"429"
+    });
+    let peak = server.peak_memory() / 1_000_000;
+    assert!(refused.is_some(), "all results are in memory: {peak} MB");
+    assert!(peak < 128 + BESIDE, "{peak} MB");
+    drop(unread);
+    assert_eq!(server.count("SELECT COUNT(*) AS n FROM COMPOSITION c"), 1);
+    server.stop();
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn bodies_of_strangers_are_not_kept() {
+    let folder = Folder::new("bodies-of-strangers");
+    let server = Server::start(&folder, &["--memory", "128M"], &[]);
+    let requests = ["GET /health", "OPTIONS /v1/ehr", "POST /v1/ehr"];
+    let streams: Vec<TcpStream> = (0..300)
+        .map(|at| {
+            let mut stream = TcpStream::connect(&server.authority).expect("a connection");
+            let head = format!(
+                "{} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n",
+                requests[at % requests.len()]
+            );
+            stream.write_all(head.as_bytes()).expect("a head");
+            // The last bytes do not arrive, so the body cannot end.
+            stream.write_all(&vec![b' '; 990_000]).expect("a body");
+            stream
+        })
+        .collect();
+    for (at, mut stream) in streams.into_iter().enumerate() {
+        let mut status = [0; 12];
+        stream.read_exact(&mut status).expect("a status");
+        let expected = ["200", "200", "401"][at % requests.len()];
+        assert_eq!(&status[9..], expected.as_bytes(), "{at}");
+    }
+    let peak = server.peak_memory() / 1_000_000;
+    assert!(peak < BESIDE, "{peak} MB");
+    server.stop();
+}
