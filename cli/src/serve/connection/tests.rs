@@ -56,7 +56,8 @@ async fn connection_whose_client_stops_reading_is_closed() {
     let (stream, _) = listener.accept().await.unwrap();
     let (mut accepted, ()) = acceptor.accept(stream, ()).await.unwrap();
     // More than the buffers of the system hold.
-    let written = timeout(PATIENCE, accepted.write_all(&vec![b' '; 100_000_000]));
+    let bytes = vec![b' '; 100_000_000];
+    let written = timeout(PATIENCE, accepted.write_all(&bytes));
     let error = written.await.expect("an end").expect_err("a late client");
     assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     drop(client);
