@@ -287,8 +287,7 @@ mod tests {
         for (until, status) in [(i64::MAX, 201), (0, 401)] {
             writer.until = Some(until);
             let line = format!(r#"{{"ehr_id":"{}","ehr_status":null}}"#, host.1.new_uuid());
-            let part =
-                Request::new("POST", "/v1/ehr/bulk").with_body("application/x-ndjson", line);
+            let part = Request::new("POST", "/v1/ehr/bulk").with_body("application/x-ndjson", line);
             let answer = now_or_never(host.0.serve(&part, Ok(&writer), &mut host.1)).unwrap();
             let text = String::from_utf8_lossy(&answer.body);
             assert_eq!(text.contains(r#""status":201"#), status == 201, "{text}");
