@@ -142,7 +142,7 @@ pub use lint::LintTemplates;
 pub use negotiate::is_compressed;
 pub use openapi::openapi;
 pub use replay::ReplayEnvironment;
-pub use route::{needs_permission, operation};
+pub use route::{needs_permission, only_reads, operation};
 pub use row_parts::{IncompleteBody, RowParts};
 pub use sample_loading::SampleLoading;
 pub use shared_memory::SharedMemory;

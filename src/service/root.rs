@@ -133,8 +133,9 @@ impl<R: Repository> Service<R> {
 
     /// Adds the headers of every response: caches must not store it, browsers must not run it as a
     /// page, and pages of allowed origins may read it. A template is returned as it was sent, so its
-    /// XML may have scripts, which would act for whoever opens its address. One entity tag names all representations of a version, so `Vary` lists the
-    /// headers that select one (RFC 9110, section 12.5.5).
+    /// XML may have scripts, which would act for the user who opens its address. One entity tag
+    /// names all representations of a version, so `Vary` lists the headers that select one (RFC
+    /// 9110, section 12.5.5).
     pub(super) fn finish(&self, request: &Request, mut response: Response) -> Response {
         if request.method == "HEAD" {
             response.body.clear();

@@ -376,6 +376,17 @@ pub fn needs_permission(request: &Request) -> bool {
     matches!(find(request), Ok(RouteTarget::Operation(_)))
 }
 
+/// Returns whether the operation of a request changes nothing. A host may replace its response by an
+/// error: that of another operation reports a change that is done.
+pub fn only_reads(request: &Request) -> bool {
+    match find(request) {
+        Ok(RouteTarget::Operation(found)) => {
+            matches!(found.route.permission.act, Action::Read | Action::Search)
+        }
+        _ => false,
+    }
+}
+
 /// Finds the operation of a path below a mount.
 fn find_in_mount(dialect: Dialect, method: &str, rest: &str) -> Result<RouteTarget, Failure> {
     // Decoded after the split, so that `%2F` is part of a segment.

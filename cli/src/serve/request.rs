@@ -324,7 +324,9 @@ impl ActiveRequest {
         let mut response = service
             .serve(request, self.caller.as_ref().as_ref(), &mut environment)
             .await;
-        if !is_part && !self.has_room_to_send(&response).await {
+        // A change that is done is reported, however little memory is free.
+        let may_refuse = !is_part && service::only_reads(request);
+        if may_refuse && !self.has_room_to_send(&response).await {
             response = service.refuse(request, &Denied::busy());
         }
         self.renew();

@@ -234,3 +234,28 @@ fn every_route_can_be_reached() {
         );
     }
 }
+
+#[test]
+fn operations_that_change_data_do_not_only_read() {
+    let reads = |method: &str, path: &str| only_reads(&Request::new(method, path));
+    for (method, path) in [
+        ("GET", "/v1/ehr/1/composition/2"),
+        ("POST", "/v1/query/aql"),
+        ("POST", "/v1/gdl/query?guide_id=a"),
+        ("GET", "/v1/admin/export"),
+    ] {
+        assert!(reads(method, path), "{method} {path}");
+    }
+    for (method, path) in [
+        ("POST", "/v1/ehr/1/composition"),
+        ("PUT", "/v1/ehr/1/composition/2"),
+        ("DELETE", "/v1/ehr/1/composition/2"),
+        ("POST", "/v1/ehr/1/contribution"),
+        ("POST", "/v1/ehr/bulk"),
+        ("POST", "/v1/admin/import"),
+        ("PUT", "/v1/definition/query/a::b/1.0.0"),
+        ("GET", "/v1/nothing"),
+    ] {
+        assert!(!reads(method, path), "{method} {path}");
+    }
+}
