@@ -275,14 +275,26 @@ impl<R: Repository> Service<R> {
         pattern: Option<&str>,
     ) -> Result<Option<Definition>, Failure> {
         let stored = self.versions_of(kind, name).await?;
-        let Some(version) = select_version(stored.iter().map(|d| d.version.as_str()), pattern)
-        else {
+        self.select_among(kind, call, &stored, pattern).await
+    }
+
+    /// Returns the one of these listed definitions of one name that a version selects, with its
+    /// body, like [`Service::select_definition`].
+    pub(crate) async fn select_among(
+        &self,
+        kind: DefinitionKind,
+        call: Option<&Call<'_>>,
+        listed: &[Definition],
+        pattern: Option<&str>,
+    ) -> Result<Option<Definition>, Failure> {
+        let versions = listed.iter().map(|d| d.version.as_str());
+        let version = select_version(versions, pattern);
+        let Some(found) = version.and_then(|v| listed.iter().find(|d| d.version == v)) else {
             return Ok(None);
         };
-        let bytes = stored.iter().find(|d| d.version == version);
-        if let (Some(call), Some(Definition { bytes, .. })) = (call, bytes) {
-            call.room(*bytes).await?;
+        if let Some(call) = call {
+            call.room(found.bytes).await?;
         }
-        self.definition(kind, name, version).await
+        self.definition(kind, &found.name, &found.version).await
     }
 }

@@ -136,7 +136,7 @@ impl Target {
 
 /// The maximum bytes of the id of a template, a guide or a value set, which is part of addresses
 /// and headers.
-pub(crate) const MAX_ID: usize = 1_000;
+const MAX_ID: usize = 1_000;
 
 /// Checks that a name in a body can be part of the path of a URL.
 ///

@@ -9,7 +9,7 @@ use super::call::{Call, validated};
 use super::error::Failure;
 use super::fhir::{Canonical, ValueSet};
 use super::http::Response;
-use super::ids::{MAX_ID, check_addressable};
+use super::ids::check_addressable;
 use super::negotiate::choose;
 use super::time::iso;
 use super::validators::{
@@ -126,13 +126,13 @@ impl<R: Repository> Service<R> {
     /// DELETE /definition/valueset/{url}
     pub(super) async fn value_set_delete(&self, call: &Call<'_>) -> Result<Response, Failure> {
         let url = url_of(call)?;
-        let latest = self.latest_value_set(Some(call), url).await?;
+        // A later revision, which another request stores meanwhile, stays.
+        let revisions = self.versions_of(KIND, url).await?;
+        let latest = self
+            .select_among(KIND, Some(call), &revisions, None)
+            .await?;
         let latest = latest.ok_or_else(no_value_set)?;
         check_preconditions(call.request, Some(&definition_etag(&latest)))?;
-        // A later revision, which another request stores meanwhile, stays.
-        let later = |a: &Definition| number_of(a) > number_of(&latest);
-        let mut revisions = self.versions_of(KIND, url).await?;
-        revisions.retain(|revision| !later(revision));
         // The newest one is removed last, because it stays in use until then.
         for revision in &revisions {
             self.repository
@@ -181,10 +181,10 @@ fn url_of<'c>(call: &'c Call<'_>) -> Result<&'c str, Failure> {
 
 /// Checks the URL under which a value set is stored.
 fn check_url(url: &str, set: &ValueSet) -> Result<(), Failure> {
-    if url.trim().is_empty() || url.len() > MAX_ID {
-        return Err(Failure::bad_request(format!(
-            "the address of a value set has 1 to {MAX_ID} bytes"
-        )));
+    if url.trim().is_empty() {
+        return Err(Failure::bad_request(
+            "the URL of a value set is blank: name it as its canonical URL",
+        ));
     }
     check_addressable("value set", url)?;
     if !set.url.is_empty() && Canonical::read(&set.url).url != url {
@@ -204,14 +204,10 @@ fn next_revision(latest: Option<&Definition>) -> Result<u64, Failure> {
     let Some(latest) = latest else {
         return Ok(1);
     };
-    let next = number_of(latest).and_then(|number| number.checked_add(1));
+    let next = semver::Version::parse(&latest.version)
+        .ok()
+        .and_then(|version| version.major.checked_add(1));
     next.ok_or_else(|| Failure::broken("the revision of a value set has no successor"))
-}
-
-/// Returns the number of a revision; `None` if its version is none.
-fn number_of(revision: &Definition) -> Option<u64> {
-    let version = semver::Version::parse(&revision.version);
-    version.ok().map(|version| version.major)
 }
 
 fn no_value_set() -> Failure {

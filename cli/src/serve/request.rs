@@ -324,9 +324,7 @@ impl ActiveRequest {
         let mut response = service
             .serve(request, self.caller.as_ref().as_ref(), &mut environment)
             .await;
-        // A change that is done is reported, however little memory is free.
-        let may_refuse = !is_part && service::only_reads(request);
-        if may_refuse && !self.has_room_to_send(&response).await {
+        if !is_part && !self.has_room_to_send(request, &response).await {
             response = service.refuse(request, &Denied::busy());
         }
         self.renew();
@@ -337,9 +335,17 @@ impl ActiveRequest {
     /// Waits for memory for a long response, which is held until its client has received it: a
     /// client that reads slowly, or not at all, must not fill the memory with results. Returns
     /// false if there is none in time. The heavy permit of the request bounds the waiting responses.
-    async fn has_room_to_send(&self, response: &service::Response) -> bool {
+    async fn has_room_to_send(
+        &self,
+        request: &service::Request,
+        response: &service::Response,
+    ) -> bool {
         let bytes = response.body.len();
         if bytes < LARGE || self.room.borrow().is_some() {
+            return true;
+        }
+        // A change that is done is reported, however little memory is free.
+        if !service::only_reads(request) {
             return true;
         }
         let permit = self.thread.permit(&self.key, Work::Room(bytes), false);

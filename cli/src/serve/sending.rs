@@ -131,8 +131,8 @@ impl AnswerSender {
         true
     }
 
-    /// Ends the body as an incomplete one: the connection ends, so that the client does not take
-    /// what it has for the whole.
+    /// Ends the body as incomplete: the connection is closed, so the client cannot mistake the
+    /// received part for a complete body.
     pub fn fail(&self) {
         self.shared.lock().end(SendProgress::Incomplete);
     }
