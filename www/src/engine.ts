@@ -1,16 +1,17 @@
 // The connection of the page with its worker: calls, errors, and the replacement of a worker that
 // failed.
-import type {
-  Calls,
-  Cancel,
-  Contents,
-  Diagnostic,
-  Failure,
-  Misplaced,
-  Progress,
-  Reply,
-  Request,
-  Server,
+import {
+  EARLY,
+  type Calls,
+  type Cancel,
+  type Contents,
+  type Diagnostic,
+  type Failure,
+  type Misplaced,
+  type Progress,
+  type Reply,
+  type Request,
+  type Server,
 } from "./protocol";
 import { faultText, type FaultText } from "./fault";
 
@@ -50,11 +51,11 @@ export interface Follow {
  * Returns the worker that `early.ts` started, unless that worker has failed. In this case the page
  * starts another worker, which reports the reason.
  */
-function startedEarly(): Worker | undefined {
+function startedEarly(): EarlyWorker | undefined {
   const early = window.earlyWorker;
   delete window.earlyWorker;
   if (early?.failed) early.worker.terminate();
-  return early?.failed ? undefined : early?.worker;
+  return early?.failed ? undefined : early;
 }
 
 /** The events of the engine for the page. */
@@ -67,6 +68,11 @@ export interface Listener {
   changed(): void;
 }
 
+/** Whether a query is this text without parameters, from its first row. */
+function isPlain({ q, parameters, from }: Calls["query"]["argument"], text: string): boolean {
+  return q === text && from === null && Object.keys(parameters).length === 0;
+}
+
 /** Returns a failure that the page itself reports. */
 function failed(key: "engineDown" | "stopped" | "workerFailed"): Failure {
   return { message: key, keys: [], diagnostics: [], fault: { key, values: {} }, fatal: false };
@@ -76,7 +82,9 @@ function failed(key: "engineDown" | "stopped" | "workerFailed"): Failure {
 export class Engine {
   #worker: Worker | undefined;
   #waiting = new Map<number, Waiting>();
-  #last = 0;
+  #last = EARLY;
+  /** The query that `early.ts` asked, with its replies, until the page asks its first query. */
+  #early: { q: string; replies: Reply[] } | null = null;
   #crashes = 0;
   #server: Server | null = null;
   readonly #url: string;
@@ -99,7 +107,9 @@ export class Engine {
         reject(new EngineError(failed("engineDown")));
         return;
       }
-      const id = (this.#last += 1);
+      const early = call === "query" ? this.#takeEarly() : null;
+      const isAsked = early !== null && isPlain(argument as Calls["query"]["argument"], early.q);
+      const id = isAsked ? EARLY : (this.#last += 1);
       this.#waiting.set(id, {
         resolve: resolve as (value: unknown) => void,
         reject,
@@ -108,8 +118,16 @@ export class Engine {
       follow?.signal?.addEventListener("abort", () =>
         this.#worker?.postMessage({ cancel: id } satisfies Cancel),
       );
-      this.#worker.postMessage({ id, call, argument } satisfies Request);
+      if (!isAsked) this.#worker.postMessage({ id, call, argument } satisfies Request);
+      // If the page asked another query, nobody waits for these replies.
+      for (const reply of early?.replies ?? []) this.#answer(reply);
     });
+  }
+
+  #takeEarly(): { q: string; replies: Reply[] } | null {
+    const early = this.#early;
+    this.#early = null;
+    return early;
   }
 
   /**
@@ -128,7 +146,10 @@ export class Engine {
   }
 
   #start(): void {
-    const worker = startedEarly() ?? new Worker(this.#url, { name: "aqlite" });
+    const early = startedEarly();
+    const worker = early?.worker ?? new Worker(this.#url, { name: "aqlite" });
+    const asked = early?.asked ?? null;
+    this.#early = asked === null ? null : { q: asked, replies: [] };
     worker.onmessage = (event: MessageEvent<Reply>) => this.#answer(event.data);
     worker.onerror = (event) => {
       event.preventDefault();
@@ -143,9 +164,14 @@ export class Engine {
     // The new worker uses the server of its predecessor, even if the server does not answer: the data
     // of this browser must never answer in place of a server. Later calls then fail with the reason.
     if (this.#server) void this.call("resume", this.#server).catch(() => undefined);
+    for (const reply of early?.replies ?? []) this.#answer(reply);
   }
 
   #answer(reply: Reply): void {
+    if (reply.id === EARLY && this.#early !== null) {
+      this.#early.replies.push(reply);
+      return;
+    }
     const waiting = this.#waiting.get(reply.id);
     if ("changed" in reply) {
       this.#listener.changed();

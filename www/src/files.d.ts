@@ -2,6 +2,10 @@
 interface EarlyWorker {
   worker: Worker;
   failed: boolean;
+  /** The text of the query that it was asked under the id `EARLY`; `null` without one. */
+  asked: string | null;
+  /** The messages of the worker until the code of the page listens. */
+  replies: import("./protocol").Reply[];
 }
 
 interface Window {

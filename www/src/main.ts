@@ -8,12 +8,13 @@ import { Engine, EngineError } from "./engine";
 import { GuideView } from "./guide";
 import { History } from "./history";
 import { examples, type Example } from "./examples";
+import { firstQuery, keepFirstQuery, linked } from "./first-query";
 import type { Diagnostic, PageStart } from "./protocol";
 import { readLabels, setLabels } from "./labels";
 import { prepareOffline } from "./offline";
 import { PatientView } from "./patients";
 import { Queries } from "./queries";
-import { remember, remembered } from "./remember";
+import { remember } from "./remember";
 import { ResultView, type ParameterizedQuery } from "./results";
 import { SourceChoice } from "./source";
 import { TemplateView } from "./templates";
@@ -116,14 +117,6 @@ const views = new Views({
 /** The prefix of the names of parameter values in a link. */
 const VALUE = "value.";
 
-/**
- * Reads the fragment of a link: the query and the form of its result. A link never contains data. It
- * contains the values of parameters only if the user chose so, because they may concern a person.
- */
-function linked(): URLSearchParams {
-  return new URLSearchParams(location.hash.slice(1));
-}
-
 function link(): string {
   const values = Object.entries(chosenValues()).map(([name, text]) => [VALUE + name, text]);
   const form = results.form === "table" ? {} : { as: results.form };
@@ -151,11 +144,6 @@ function enterValues(values: Record<string, string>): void {
   results.compare();
 }
 
-/** Returns the query of a link, or of this tab before a reload. */
-function firstQuery(): string | null {
-  return linked().get("q") ?? remembered("sessionStorage", "aqlite-query");
-}
-
 /** Draws parameters and result after the choice of another tab, and runs its query again if needed. */
 function showQuery(values: Record<string, string>, hasRun: boolean): void {
   // An answer to a query of the former tab may still arrive. The new number makes the page ignore it.
@@ -176,7 +164,7 @@ function showQuery(values: Record<string, string>, hasRun: boolean): void {
 
 /** Stores the queries for the next load of this tab of the browser. */
 function keepQuery(): void {
-  remember("sessionStorage", "aqlite-query", editor.text);
+  keepFirstQuery(editor.text);
   queries.keep();
 }
 
@@ -449,7 +437,8 @@ async function answered(asked: ParameterizedQuery, from: PageStart | null): Prom
   const start = performance.now();
   try {
     const answer = await engine.call("query", { ...asked, from });
-    const total = performance.now() - start;
+    // The answer to a query that was asked early may be here before the page asks.
+    const total = Math.max(performance.now() - start, answer.milliseconds);
     // Some servers do not report that they cut a result. If it has exactly the default number of
     // rows, the page warns that there may be more.
     const cut =

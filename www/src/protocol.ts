@@ -332,6 +332,9 @@ export interface Cancel {
   cancel: number;
 }
 
+/** The id of the query that the worker gets before the code of the page is loaded. */
+export const EARLY = 1;
+
 /** A call to the worker. */
 export interface Request {
   id: number;

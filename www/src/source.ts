@@ -1,8 +1,8 @@
 // The source of answers: the data of this browser, the server of this page, or a named server.
 import { byId, focusIfLost, h } from "./dom";
 import type { Engine } from "./engine";
+import { keepServer, keptServer } from "./kept-server";
 import type { Contents, Server } from "./protocol";
-import { forget, remember, remembered } from "./remember";
 import { texts } from "./texts";
 import { reasonOf } from "./fault";
 
@@ -12,29 +12,6 @@ const OWN = "own";
 const NAMED = "named";
 /** The choice that opens the dialog. */
 const OTHER = "other";
-
-/** The key of the selected server in the storage of this tab of the browser. */
-const KEPT = "aqlite-source";
-
-/** A selected server as it is stored for a reload. Its token is never stored. */
-interface KeptServer {
-  base: string;
-  isOwn: boolean;
-  /** Whether requests to the server had a token. The user must enter the token again. */
-  hadToken: boolean;
-}
-
-/** Returns the server that was selected before a reload; `null` for this browser. */
-function keptServer(): KeptServer | null {
-  try {
-    const text = remembered("sessionStorage", KEPT) ?? "null";
-    const found = JSON.parse(text) as Partial<KeptServer> | null;
-    if (typeof found?.base !== "string") return null;
-    return { base: found.base, isOwn: found.isOwn === true, hadToken: found.hadToken === true };
-  } catch {
-    return null;
-  }
-}
 
 /** The functions of the page that the choice calls. */
 export interface SourceHost {
@@ -110,11 +87,10 @@ export class SourceChoice {
   /** Stores the selected server for a reload of this tab of the browser. */
   #keep(): void {
     const server = this.#server(this.#chosen);
-    if (server === null) return forget("sessionStorage", KEPT);
+    if (server === null) return keepServer(null);
     const isOwn = this.#chosen === OWN;
     const hadToken = server.authorization !== null;
-    const kept: KeptServer = { base: server.base, isOwn, hadToken };
-    remember("sessionStorage", KEPT, JSON.stringify(kept));
+    keepServer({ base: server.base, isOwn, hadToken });
   }
 
   /**
