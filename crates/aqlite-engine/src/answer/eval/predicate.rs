@@ -8,7 +8,7 @@ use crate::answer::plan::Plan;
 use crate::answer::query::{CompareOp, Predicate, PredicateValue, Step};
 use crate::document::{ItemKind, Layout};
 use aqlite_rm::class::Attr;
-use aqlite_rm::id::{archetype_id_subsumes, node_code_subsumes};
+use aqlite_rm::path::Specialization;
 use aqlite_rm::pattern::Pattern;
 
 /// An evaluator of the predicates of one plan over nodes of one batch.
@@ -104,12 +104,9 @@ impl<'p, 'b> PredicateEvaluator<'p, 'b> {
 /// Returns whether an archetype or node code equals the wanted one or, unless `exact`, specializes
 /// it.
 pub(super) fn matches_node_id(wanted: &str, text: &str, exact: bool) -> bool {
-    if wanted == text || exact {
-        return wanted == text;
-    }
-    // Archetype ids have hyphens, node codes have none.
-    match wanted.contains('-') {
-        true => archetype_id_subsumes(wanted, text),
-        false => node_code_subsumes(wanted, text),
-    }
+    let specialization = match exact {
+        true => Specialization::Exact,
+        false => Specialization::Subsume,
+    };
+    specialization.matches(wanted, text)
 }
