@@ -73,14 +73,13 @@ impl ValueSet {
         if include.is_empty() {
             return Err(String::from("`compose.include` is missing or empty"));
         }
-        let title = [string(&resource, "title"), string(&resource, "name")]
-            .into_iter()
-            .find(|t| !t.is_empty())
-            .unwrap_or_default();
+        let text =
+            |member| checked_text(&resource, member).map_err(|why| format!("the value set {why}"));
+        let (title, name) = (text("title")?, text("name")?);
         Ok(ValueSet {
-            url: string(&resource, "url").to_owned(),
-            version: string(&resource, "version").to_owned(),
-            title: title.to_owned(),
+            url: text("url")?.to_owned(),
+            version: text("version")?.to_owned(),
+            title: if title.is_empty() { name } else { title }.to_owned(),
             include,
             exclude,
         })
@@ -476,6 +475,21 @@ mod tests {
         assert_eq!(imported("s"), ["b"]);
         assert_eq!(imported("t"), [""; 0]);
         assert!(codes(&set(r#"{"system":5,"valueSet":["u:b"]}"#)).is_err());
+    }
+
+    #[test]
+    fn metadata_of_another_type_is_refused() {
+        for member in ["url", "version", "title", "name"] {
+            let part = r#"{"system":"s","concept":[{"code":"a"}]}"#;
+            let set = format!(
+                r#"{{"resourceType":"ValueSet","{member}":2,"compose":{{"include":[{part}]}}}}"#
+            );
+            let why = codes(&set).unwrap_err();
+            assert_eq!(
+                why,
+                format!("the value set has a `{member}` that is no text")
+            );
+        }
     }
 
     #[test]
