@@ -12,6 +12,7 @@ mod fill;
 mod follow;
 mod form;
 mod keys;
+mod only;
 mod party;
 mod print;
 mod read;

@@ -373,7 +373,7 @@ impl<'r> DocumentReader<'r, '_> {
         }
     }
 
-    fn complete_quantity(&mut self, draft: &mut Draft<'r>, web: Option<&'r WebNode>) {
+    pub(super) fn complete_quantity(&mut self, draft: &mut Draft<'r>, web: Option<&'r WebNode>) {
         let list = units_of(web);
         if draft.get(Attr::MAGNITUDE).is_none() {
             let message = "the magnitude is missing: give `|magnitude`";

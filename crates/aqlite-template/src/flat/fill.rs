@@ -2,10 +2,11 @@
 
 use super::complete::{code_in, put_code};
 use super::form::{EMPTY_TREE, KeyTree, SegmentInstance};
+use super::only::only_duration;
 use super::party::mode;
 use super::read::{DocumentReader, attr_of, concrete_class};
 use crate::draft::Draft;
-use crate::tree::{Constraint, Node};
+use crate::tree::Constraint;
 use crate::web::{Step, WebNode};
 use aqlite_rm::class::{Attr, Card, Cls};
 use aqlite_rm::order;
@@ -95,31 +96,6 @@ impl<'r> DocumentReader<'r, '_> {
         }
         for member in draft.members_mut(step.attr) {
             self.fill_levels(member, rest);
-        }
-    }
-
-    /// Returns the value of a node, if the template permits exactly one.
-    fn only_value(&self, kid: &'r WebNode) -> Option<Draft<'r>> {
-        match kid.class {
-            Cls::DV_CODED_TEXT => {
-                let (terminology, [code]) = kid.codes()? else {
-                    return None;
-                };
-                let label = self.label(Some(kid), terminology, code)?;
-                let mut value = Draft::object(Cls::DV_CODED_TEXT);
-                let code = code.as_str().into();
-                put_code(&mut value, terminology.into(), code, Some(label));
-                Some(value)
-            }
-            Cls::DV_TEXT => {
-                let only = kid.constraints_at(&["value"]).find_map(only_text)?;
-                Some(Draft::holding(Cls::DV_TEXT, Attr::VALUE, only))
-            }
-            Cls::DV_BOOLEAN => {
-                let only = kid.constraints_at(&["value"]).find_map(only_boolean)?;
-                Some(Draft::object(Cls::DV_BOOLEAN).with(Attr::VALUE, Draft::boolean(only)))
-            }
-            _ => None,
         }
     }
 
@@ -605,19 +581,6 @@ fn is_required_value(kid: &WebNode) -> bool {
     is_value && kid.occurrences.lower > 0 && levels.all(|s| s.occurrences.lower > 0)
 }
 
-/// Returns the text that a constraint permits, if it is the only one.
-fn only_text(node: &Node) -> Option<&str> {
-    match &node.constraint {
-        Constraint::Text {
-            list, open: false, ..
-        } => match list.as_slice() {
-            [only] => Some(only),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
 /// Returns the code of the state that all alternatives of a transition lead to, if it is the only
 /// one.
 fn only_state(transition: &WebNode) -> Option<&str> {
@@ -628,17 +591,6 @@ fn only_state(transition: &WebNode) -> Option<&str> {
     states
         .all(|states| matches!(states.as_slice(), [state] if state == only))
         .then_some(only.as_str())
-}
-
-/// Returns the boolean that a constraint permits, if it is the only one.
-fn only_boolean(node: &Node) -> Option<bool> {
-    match node.constraint {
-        Constraint::Boolean {
-            true_valid,
-            false_valid,
-        } if true_valid != false_valid => Some(true_valid),
-        _ => None,
-    }
 }
 
 /// Returns the class of the subject of an entry.
@@ -691,17 +643,6 @@ fn default<'d>(draft: &mut Draft<'d>, attr: Attr, make: impl FnOnce() -> Draft<'
     if draft.get(attr).is_none() {
         draft.put(attr, make());
     }
-}
-
-/// Returns the duration, if the template permits exactly one.
-fn only_duration(kid: &WebNode) -> Option<&str> {
-    kid.constraints_at(&["value"])
-        .find_map(|n| match &n.constraint {
-            Constraint::Temporal {
-                range: Some(range), ..
-            } if range.lower == range.upper => range.lower.as_deref(),
-            _ => None,
-        })
 }
 
 /// Creates a coded text of the openEHR terminology.

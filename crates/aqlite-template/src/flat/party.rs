@@ -24,14 +24,18 @@ impl<'r> DocumentReader<'r, '_> {
         }
     }
 
-    /// Creates the performer of a participation from the suffixes of the participation itself.
+    /// Creates the performer of a participation from the suffixes of the participation itself. Without
+    /// any, it is the subject of the record: the Reference Model requires a performer.
     fn new_performer(&mut self, form: &'r KeyTree<'_>) -> Draft<'r> {
         let relationship = ["relationship", "_relationship"]
             .into_iter()
             .find_map(|name| self.only_instance(name, form.instances(name)));
+        let is_given = form.values.iter().any(|given| is_party(&given.suffix))
+            || !form.instances("_identifier").is_empty();
         let mut performer = Draft::object(match relationship {
             Some(_) => Cls::PARTY_RELATED,
-            None => Cls::PARTY_IDENTIFIED,
+            None if is_given => Cls::PARTY_IDENTIFIED,
+            None => return Draft::object(Cls::PARTY_SELF),
         });
         for given in form.values.iter().filter(|given| is_party(&given.suffix)) {
             let text = given.value.text();

@@ -84,7 +84,11 @@ impl<'r> DocumentReader<'r, '_> {
     }
 
     /// Completes number, code and text of an ordinal or a scale by the item of the template.
-    pub(super) fn complete_ordinal(&mut self, draft: &mut Draft<'r>, web: Option<&'r WebNode>) {
+    pub(in crate::flat) fn complete_ordinal(
+        &mut self,
+        draft: &mut Draft<'r>,
+        web: Option<&'r WebNode>,
+    ) {
         let code = draft.copy_along(SYMBOL_CODE);
         let text = draft.copy_along(&[Attr::SYMBOL, Attr::VALUE]);
         let terminology = draft.copy_along(SYMBOL_TERMINOLOGY);

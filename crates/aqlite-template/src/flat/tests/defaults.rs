@@ -158,3 +158,134 @@ fn the_only_width_of_an_event_is_completed() {
         assert_eq!(event["width"]["value"], "PT1H", "{key}");
     }
 }
+
+/// The limits of a range that contains one value.
+const ONE: &str = "<lower_included>true</lower_included><upper_included>true</upper_included>\
+    <lower_unbounded>false</lower_unbounded><upper_unbounded>false</upper_unbounded>";
+
+/// Constraints that permit one value, and that value as canonical JSON.
+fn only_values() -> Vec<(String, Value)> {
+    let typed = |class: &str, kind: &str, content: &str| {
+        format!(
+            "<children xsi:type=\"{kind}\"><rm_type_name>{class}</rm_type_name><node_id/>{content}</children>"
+        )
+    };
+    let primitive = |class: &str, attribute: &str, kind: &str, item: &str| {
+        let item = format!("<item xsi:type=\"{kind}\">{item}</item>");
+        let leaf = typed(kind, "C_PRIMITIVE_OBJECT", &item);
+        let attribute = format!(
+            "<attributes xsi:type=\"C_SINGLE_ATTRIBUTE\"><rm_attribute_name>{attribute}</rm_attribute_name>{leaf}</attributes>"
+        );
+        typed(class, "C_COMPLEX_OBJECT", &attribute)
+    };
+    let symbol = "<value>2</value><symbol><value>much</value><defining_code><terminology_id><value>local</value>\
+        </terminology_id><code_string>at0006</code_string></defining_code></symbol>";
+    let range =
+        |limit: &str| format!("<range>{ONE}<lower>{limit}</lower><upper>{limit}</upper></range>");
+    vec![
+        (
+            primitive(
+                "DV_COUNT",
+                "magnitude",
+                "C_INTEGER",
+                &range("9007199254740993"),
+            ),
+            json!({ "_type": "DV_COUNT", "magnitude": 9_007_199_254_740_993_i64 }),
+        ),
+        (
+            primitive("DV_COUNT", "magnitude", "C_INTEGER", "<list>3</list>"),
+            json!({ "_type": "DV_COUNT", "magnitude": 3 }),
+        ),
+        (
+            primitive("DV_DURATION", "value", "C_DURATION", &range("PT5M")),
+            json!({ "_type": "DV_DURATION", "value": "PT5M" }),
+        ),
+        (
+            typed(
+                "DV_ORDINAL",
+                "C_DV_ORDINAL",
+                &format!("<list>{symbol}</list>"),
+            ),
+            json!({ "_type": "DV_ORDINAL", "value": 2, "symbol": { "_type": "DV_CODED_TEXT", "value": "Much",
+                "defining_code": { "_type": "CODE_PHRASE", "code_string": "at0006",
+                    "terminology_id": { "_type": "TERMINOLOGY_ID", "value": "local" } } } }),
+        ),
+        (
+            typed(
+                "DV_QUANTITY",
+                "C_DV_QUANTITY",
+                &format!(
+                    "<list><magnitude>{ONE}<lower>50.5</lower><upper>50.5</upper></magnitude><units>kg</units></list>"
+                ),
+            ),
+            json!({ "_type": "DV_QUANTITY", "magnitude": 50.5, "units": "kg" }),
+        ),
+    ]
+}
+
+/// The template with a second mandatory ELEMENT whose value has this constraint.
+fn with_second(constraint: &str) -> String {
+    let element = format!(
+        "<children xsi:type=\"C_COMPLEX_OBJECT\"><rm_type_name>ELEMENT</rm_type_name>\
+        <occurrences>{ONE}<lower>1</lower><upper>1</upper></occurrences><node_id>at0005</node_id>\
+        <attributes xsi:type=\"C_SINGLE_ATTRIBUTE\"><rm_attribute_name>value</rm_attribute_name>{constraint}\
+        </attributes></children><cardinality>"
+    );
+    let terms = [("at0005", "Second"), ("at0006", "Much")].map(|(code, text)| {
+        format!(
+            "<term_definitions code=\"{code}\"><items id=\"text\">{text}</items></term_definitions>"
+        )
+    });
+    let first = "<term_definitions code=\"at0004\">";
+    let text = SMALL.replacen("<cardinality>", &element, 1);
+    text.replacen(first, &format!("{}{first}", terms.concat()), 1)
+}
+
+#[test]
+fn the_only_value_of_a_mandatory_leaf_is_completed() {
+    let second = |constraint: &str, members: Value| {
+        let (template, web) = parse_both(&with_second(constraint));
+        let tree = read(&flat(&members), Shape::Flat, &template, &web, NOW)
+            .unwrap_or_else(|f| panic!("{constraint}: {f:?}"));
+        assert_round_trip(&tree, &template, &web);
+        let value = "/content/0/data/events/0/data/items/1/value";
+        canonical(&tree).pointer(value).cloned()
+    };
+    for (constraint, expected) in only_values() {
+        let found = second(&constraint, json!({ "|magnitude": 70 }));
+        assert_eq!(found, Some(expected), "{constraint}");
+        for wider in [
+            constraint
+                .replacen("<upper>", "<upper>1", 1)
+                .replacen("1PT5M", "PT6M", 1),
+            constraint.replacen("upper_included>true", "upper_included>false", 1),
+            constraint.replacen("<list>3</list>", "<list>3</list><list>4</list>", 1),
+        ] {
+            if wider != constraint {
+                let found = second(&wider, json!({ "|magnitude": 70 }));
+                assert_eq!(found, None, "{wider}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_participation_without_a_performer_is_of_the_subject() {
+    let (template, web) = parse_both(SMALL);
+    let entry = "encounter/body_weight/_other_participation:0";
+    for (key, value, expected) in [
+        ("|function", "patient", "PARTY_SELF"),
+        ("|mode", "teleconference", "PARTY_SELF"),
+        ("|name", "Berg", "PARTY_IDENTIFIED"),
+        ("|identifiers_id:0", "7", "PARTY_IDENTIFIED"),
+        ("/_identifier:0|id", "7", "PARTY_IDENTIFIED"),
+        ("/relationship|code", "10", "PARTY_RELATED"),
+    ] {
+        let members = json!({ "|magnitude": 70, format!("{entry}{key}"): value });
+        let tree = read(&flat(&members), Shape::Flat, &template, &web, NOW)
+            .unwrap_or_else(|f| panic!("{key}: {f:?}"));
+        let participation = canonical(&tree)["content"][0]["other_participations"][0].take();
+        assert_eq!(participation["performer"]["_type"], expected, "{key}");
+        assert_round_trip(&tree, &template, &web);
+    }
+}
