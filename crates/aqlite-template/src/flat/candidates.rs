@@ -2,7 +2,7 @@
 
 use super::follow::FOLLOWED;
 use super::read::{DocumentReader, attr_of};
-use super::write::has_plain_segment;
+use super::write::{Maker, has_plain_segment};
 use super::{shown, suffix};
 use crate::web::{DURATION_FIELDS, WebNode};
 use aqlite_rm::class::{Attr, AttrDef, Cls};
@@ -130,15 +130,15 @@ fn keys_of(class: Cls, web: Option<&WebNode>) -> Vec<String> {
         let has_other_key =
             |attr: Attr| is_of_template(attr) || is_leaf(attr) || is_node(web, attr);
         let attributes = class.attrs().iter().filter(|def| !has_other_key(def.attr));
-        keys.extend(attributes.map(|def| segment_of(class, def)));
+        keys.extend(attributes.map(|def| segment_of(class, def, web)));
     }
     keys
 }
 
 /// Returns the segment of an attribute as the writer spells it.
-fn segment_of(class: Cls, def: &AttrDef) -> String {
+fn segment_of(class: Cls, def: &AttrDef, web: Option<&WebNode>) -> String {
     let segment = suffix::segment(def.attr, def.card.is_list());
-    match has_plain_segment(class, def.attr) {
+    match has_plain_segment(class, def.attr, web, Maker::Better) {
         true => bare(&segment).to_owned(),
         false => segment,
     }

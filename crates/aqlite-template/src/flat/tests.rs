@@ -8,6 +8,7 @@ use aqlite_rm::json;
 use serde_json::{Value, json};
 
 mod defaults;
+mod dialects;
 mod errors;
 mod matching;
 mod names;

@@ -71,6 +71,12 @@ const PLAIN: [Cls; 7] = [
     Cls::ISM_TRANSITION,
 ];
 
+/// The other attributes whose segments have no underscore.
+const PLAIN_ATTRIBUTES: [Attr; 3] = [Attr::RELATIONSHIP, Attr::EXPIRY_TIME, Attr::NARRATIVE];
+
+/// The attributes of which EHRbase has nodes, also where the template does not constrain them.
+const NODES_OF_EHRBASE: [Attr; 3] = [Attr::CONTEXT, Attr::START_TIME, Attr::SETTING];
+
 /// Removes the indexes that are 0 from a key.
 fn without_first(key: &str) -> String {
     key.replace(":0/", "/").trim_end_matches(":0").to_owned()
@@ -259,7 +265,7 @@ impl<'w, 'd> Writer<'w, 'd> {
         // Attributes before nodes, nodes before what no node matched: each step marks its objects
         // as done.
         for (attr, child) in attributes(node).filter(|(attr, _)| !has_node(*attr)) {
-            self.write_attribute(node.class(), attr, child, path);
+            self.write_attribute(node.class(), attr, child, path, Some(web));
         }
         for kid in &web.children {
             self.write_node(web, kid, node, path);
@@ -338,7 +344,7 @@ impl<'w, 'd> Writer<'w, 'd> {
             if child.class().is_a(Cls::LOCATABLE) {
                 self.write_unmatched(attr, child, path);
             } else {
-                self.write_attribute(class, attr, child, path);
+                self.write_attribute(class, attr, child, path, None);
             }
         }
         self.write_levels(&level.below, object, path);
@@ -477,7 +483,7 @@ impl<'w, 'd> Writer<'w, 'd> {
         let is_aside = |a: &Attr| !IDENTITY.contains(a) && *a != Attr::VALUE;
         for child in element.children() {
             if let Some(attr) = child.attr().filter(is_aside) {
-                self.write_attribute(Cls::ELEMENT, attr, child, path);
+                self.write_attribute(Cls::ELEMENT, attr, child, path, None);
             }
         }
         let Some(value) = value else { return };
@@ -584,12 +590,19 @@ impl<'w, 'd> Writer<'w, 'd> {
     }
 
     /// Writes an attribute of the Reference Model that is not a node.
-    fn write_attribute(&mut self, owner: Cls, attr: Attr, child: NodeRef<'d>, path: &str) {
+    fn write_attribute(
+        &mut self,
+        owner: Cls,
+        attr: Attr,
+        child: NodeRef<'d>,
+        path: &str,
+        web: Option<&WebNode>,
+    ) {
         let is_list = child.kind() == Kind::List;
         let is_picture = attr == Attr::ORIGINAL_CONTENT && child.class() == Cls::DV_MULTIMEDIA;
         let path = if is_picture {
             format!("{path}/original_content_multimedia")
-        } else if has_plain_segment(owner, attr) {
+        } else if has_plain_segment(owner, attr, web, self.maker) {
             let segment = suffix::segment(attr, is_list);
             format!("{path}/{}", segment.trim_start_matches('_'))
         } else {
@@ -618,14 +631,23 @@ fn is_locatable(attr: Attr) -> bool {
     matches!(attr, Attr::UID | Attr::LINKS | Attr::FEEDER_AUDIT)
 }
 
-/// Returns whether the segment of an attribute has no underscore, as those of nodes.
-pub(super) fn has_plain_segment(owner: Cls, attr: Attr) -> bool {
+/// Returns whether the segment of an attribute has no underscore, as those of nodes. `web` is the
+/// node that has the attribute.
+pub(super) fn has_plain_segment(
+    owner: Cls,
+    attr: Attr,
+    web: Option<&WebNode>,
+    maker: Maker,
+) -> bool {
     let is_plain = PLAIN.iter().any(|c| owner.is_a(*c))
         && attr != Attr::REASON
         && !IDENTITY.contains(&attr)
         && !is_locatable(attr);
-    let is_always = [Attr::RELATIONSHIP, Attr::EXPIRY_TIME, Attr::NARRATIVE].contains(&attr);
-    is_plain || is_always
+    // The segment of a node takes precedence, such as that of a SECTION with the name "Context".
+    let is_free = || web.is_none_or(|web| web.child(attr.name()).is_none());
+    let is_named = PLAIN_ATTRIBUTES.contains(&attr)
+        || maker == Maker::Ehrbase && NODES_OF_EHRBASE.contains(&attr);
+    is_plain || is_named && is_free()
 }
 
 /// Returns the path of an object that is no node; `index` is its index in a list.

@@ -56,10 +56,11 @@ impl<'w, 'd> Writer<'w, 'd> {
     /// Returns the name of a suffix in the dialect of the reader.
     fn suffix_name(&self, node: NodeRef<'_>, name: &'static str) -> &'static str {
         match (name, self.maker) {
-            ("", _) if node.class() == Cls::DV_TEXT && node.children().count() > 1 => "value",
+            ("", Maker::Better) if is_text_with_parts(node) => "value",
             ("unit_system", Maker::Ehrbase) => "units_system",
             ("unit_display_name", Maker::Ehrbase) => "units_display_name",
             ("", Maker::Ehrbase) if node.class() == Cls::DV_IDENTIFIER => "id",
+            ("", Maker::Ehrbase) if node.attr() == Some(Attr::WF_DEFINITION) => "value",
             (name, _) => name,
         }
     }
@@ -109,7 +110,7 @@ impl<'w, 'd> Writer<'w, 'd> {
                         || !self.is_long(child))
             });
             if !is_written_above && !inline.contains(&attr) {
-                self.write_attribute(class, attr, child, path);
+                self.write_attribute(class, attr, child, path, web);
             }
         }
     }
@@ -179,7 +180,7 @@ impl<'w, 'd> Writer<'w, 'd> {
                 .any(|s| s.path.first() == Some(&attr))
                 || attr == Attr::IDENTIFIERS && are_plain;
             if !is_written_above {
-                self.write_attribute(performer.class(), attr, child, path);
+                self.write_attribute(performer.class(), attr, child, path, None);
             }
         }
         for (number, identifier) in identifiers.into_iter().enumerate().filter(|_| are_plain) {
@@ -207,6 +208,11 @@ impl<'w, 'd> Writer<'w, 'd> {
             );
         }
     }
+}
+
+/// Returns whether an object is a text with more than its value, such as mappings.
+fn is_text_with_parts(node: NodeRef<'_>) -> bool {
+    node.class() == Cls::DV_TEXT && node.children().count() > 1
 }
 
 /// Returns the node for an attribute of an object that has no suffixes for what is in it, such as a
