@@ -145,9 +145,7 @@ impl<'f, 'a> Context<'f, 'a> {
                 })
                 .unwrap_or_default()
         };
-        Some(of(key))
-            .filter(|found| !found.is_empty())
-            .unwrap_or_else(|| of(&format!("_{key}")))
+        order::distinct(of(key).into_iter().chain(of(&format!("_{key}"))))
     }
 
     /// Returns the indexes of the participations: those of their names and ids.

@@ -225,11 +225,11 @@ impl<'r> DocumentReader<'r, '_> {
     }
 
     fn add_links(&mut self, draft: &mut Draft<'r>) {
-        if draft.get(Attr::LINKS).is_some() || self.context.part("link", 0).is_none() {
+        if draft.get(Attr::LINKS).is_some() {
             return;
         }
         let indexes = self.context.indexes("link");
-        if !self.may_copy("ctx/link", indexes.len()) {
+        if indexes.is_empty() || !self.may_copy("ctx/link", indexes.len()) {
             return;
         }
         for index in indexes {

@@ -289,3 +289,30 @@ fn a_participation_without_a_performer_is_of_the_subject() {
         assert_round_trip(&tree, &template, &web);
     }
 }
+
+#[test]
+fn links_and_participations_of_the_context_may_have_any_indexes() {
+    let (template, web) = parse_both(SMALL);
+    let members = json!({ "|magnitude": 70,
+        "ctx/link:17|type": "a", "ctx/link:17|meaning": "a", "ctx/link:17|target": "ehr://a",
+        "ctx/_link:99|type": "b", "ctx/_link:99|meaning": "b", "ctx/_link:99|target": "ehr://b",
+        "ctx/participation_name:3": "Berg", "ctx/_participation_name:5": "Lund" });
+    let tree = read(&flat(&members), Shape::Flat, &template, &web, NOW)
+        .unwrap_or_else(|f| panic!("{f:?}"));
+    let document = canonical(&tree);
+    let texts = |list: &Value, pointer: &str| -> Vec<Value> {
+        let all = list.as_array().into_iter().flatten();
+        all.map(|one| one.pointer(pointer).cloned().unwrap_or_default())
+            .collect()
+    };
+    let entry = &document["content"][0];
+    for links in [&document["links"], &entry["links"]] {
+        assert_eq!(texts(links, "/type/value"), ["a", "b"]);
+    }
+    for list in [
+        &document["context"]["participations"],
+        &entry["other_participations"],
+    ] {
+        assert_eq!(texts(list, "/performer/name"), ["Berg", "Lund"]);
+    }
+}
