@@ -2,7 +2,7 @@
 
 use super::complete::{code_in, put_code};
 use super::form::{EMPTY_TREE, KeyTree, SegmentInstance};
-use super::only::only_duration;
+use super::only::{only_code, only_duration};
 use super::party::mode;
 use super::read::{DocumentReader, attr_of, concrete_class};
 use crate::draft::Draft;
@@ -467,13 +467,7 @@ impl<'r> DocumentReader<'r, '_> {
             .children
             .iter()
             .find(|k| attr_of(k) == Attr::CATEGORY);
-        let only = kid.and_then(|k| {
-            if let (_, [only]) = k.codes()? {
-                Some(only.as_str())
-            } else {
-                None
-            }
-        });
+        let only = kid.and_then(only_code).map(|(_, code)| code);
         let asked = self
             .context
             .text("category")

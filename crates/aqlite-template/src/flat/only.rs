@@ -37,13 +37,10 @@ impl<'r> DocumentReader<'r, '_> {
     }
 
     fn only_coded_text(&self, kid: &'r WebNode) -> Option<Draft<'r>> {
-        let (terminology, [code]) = kid.codes()? else {
-            return None;
-        };
+        let (terminology, code) = only_code(kid)?;
         let label = self.label(Some(kid), terminology, code)?;
         let mut value = Draft::object(Cls::DV_CODED_TEXT);
-        let code = code.as_str().into();
-        put_code(&mut value, terminology.into(), code, Some(label));
+        put_code(&mut value, terminology.into(), code.into(), Some(label));
         Some(value)
     }
 
@@ -95,6 +92,27 @@ fn only_node<'w>(kid: &'w WebNode, attribute: &str) -> Option<&'w Node> {
     let path = [attribute];
     let mut nodes = kid.constraints_at(&path);
     nodes.next().filter(|_| nodes.next().is_none())
+}
+
+/// Returns the terminology and the code that the template permits, if it is the only one.
+pub(super) fn only_code(kid: &WebNode) -> Option<(&str, &str)> {
+    let own = kid.value.as_deref().into_iter();
+    let own = own.filter(|node| matches!(node.constraint, Constraint::Code { .. }));
+    let path = ["defining_code"];
+    let mut nodes = own.chain(kid.constraints_at(&path));
+    // A second constraint is an alternative, with other codes.
+    let node = nodes.next().filter(|_| nodes.next().is_none())?;
+    match &node.constraint {
+        Constraint::Code {
+            terminology,
+            codes,
+            open: false,
+        } => match codes.as_slice() {
+            [code] => Some((terminology, code)),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// Returns the text that a constraint permits, if it is the only one.

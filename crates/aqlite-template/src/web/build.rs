@@ -7,6 +7,7 @@ use crate::tree::{Attribute, Constraint, Multiplicity, Node, Template};
 use aqlite_rm::class::{Attr, AttrDef, Card, Cls};
 use aqlite_rm::order;
 use std::cell::Cell;
+use std::collections::{HashMap, HashSet};
 
 const ONCE: Multiplicity = Multiplicity {
     lower: 1,
@@ -168,7 +169,7 @@ impl<'t> WebBuilder<'t> {
             class_text: node.class_text.clone(),
             occurrences: node.occurrences,
             steps: vec![step],
-            value: Some(Box::new(node.clone())).filter(|_| is_value(class)),
+            value: is_value(class).then(|| Box::new(with_united_codes(node))),
             ..bare(class)
         };
         if !class.is_a(Cls::DATA_VALUE) || class == Cls::DV_INTERVAL {
@@ -493,6 +494,63 @@ fn merge_text(element: &mut WebNode) {
     let mut kept = element.children.swap_remove(kept);
     kept.has_other = true;
     element.children = vec![kept];
+}
+
+/// Returns a copy of the constraint of a value in which alternative lists of codes of one terminology
+/// are one list, because the field of a code has one list.
+fn with_united_codes(node: &Node) -> Node {
+    let mut united = node.clone();
+    let attributes = united.attributes.iter_mut();
+    for attribute in attributes.filter(|a| a.attr == Some(Attr::DEFINING_CODE)) {
+        if attribute.children.len() > 1 {
+            attribute.children = united_codes(std::mem::take(&mut attribute.children));
+        }
+    }
+    united
+}
+
+fn united_codes(alternatives: Vec<Node>) -> Vec<Node> {
+    let mut kept: Vec<Node> = Vec::new();
+    let mut of_terminology: HashMap<String, usize> = HashMap::new();
+    for node in alternatives {
+        let Constraint::Code { terminology, .. } = &node.constraint else {
+            kept.push(node);
+            continue;
+        };
+        let at = *of_terminology
+            .entry(terminology.clone())
+            .or_insert(kept.len());
+        match kept.get_mut(at) {
+            Some(first) => add_codes(first, node),
+            None => kept.push(node),
+        }
+    }
+    for node in &mut kept {
+        if let Constraint::Code { codes, .. } = &mut node.constraint {
+            let mut seen = HashSet::new();
+            codes.retain(|code| seen.insert(code.clone()));
+        }
+    }
+    kept
+}
+
+/// Adds the codes of an alternative of the same terminology. An empty list permits every code.
+fn add_codes(first: &mut Node, other: Node) {
+    if let (
+        Constraint::Code { codes, open, .. },
+        Constraint::Code {
+            codes: more,
+            open: is_open,
+            ..
+        },
+    ) = (&mut first.constraint, other.constraint)
+    {
+        match codes.is_empty() || more.is_empty() {
+            true => codes.clear(),
+            false => codes.extend(more),
+        }
+        *open |= is_open;
+    }
 }
 
 fn coded_first(children: &mut [WebNode]) {

@@ -223,6 +223,58 @@ fn only_values() -> Vec<(String, Value)> {
     ]
 }
 
+/// The constraint of a coded text on codes, each of which is an alternative.
+fn coded(codes: &[&str]) -> String {
+    let code = |code: &&str| {
+        format!(
+            "<children xsi:type=\"C_CODE_PHRASE\"><rm_type_name>CODE_PHRASE</rm_type_name><node_id/>\
+            <terminology_id><value>local</value></terminology_id><code_list>{code}</code_list></children>"
+        )
+    };
+    let codes: String = codes.iter().map(code).collect();
+    format!(
+        "<children xsi:type=\"C_COMPLEX_OBJECT\"><rm_type_name>DV_CODED_TEXT</rm_type_name><node_id/>\
+        <attributes xsi:type=\"C_SINGLE_ATTRIBUTE\"><rm_attribute_name>defining_code</rm_attribute_name>{codes}\
+        </attributes></children>"
+    )
+}
+
+#[test]
+fn a_code_with_an_alternative_is_not_completed() {
+    for (codes, expected) in [
+        (&["at0006"][..], Some(json!("at0006"))),
+        (&["at0006", "at0005"], None),
+    ] {
+        let (template, web) = parse_both(&with_second(&coded(codes)));
+        let members = flat(&json!({ "|magnitude": 70 }));
+        let tree = read(&members, Shape::Flat, &template, &web, NOW).unwrap();
+        let code = "/content/0/data/events/0/data/items/1/value/defining_code/code_string";
+        assert_eq!(
+            canonical(&tree).pointer(code).cloned(),
+            expected,
+            "{codes:?}"
+        );
+    }
+}
+
+#[test]
+fn codes_of_all_alternatives_are_codes_of_the_node() {
+    let (template, web) = parse_both(&with_second(&coded(&["at0006", "at0005"])));
+    let second = AT.replace("/weight", "/second");
+    // The text alone is enough: it is that of the second alternative.
+    for (key, value) in [("|value", "Second"), ("|code", "at0005"), ("", "at0005")] {
+        let members = json!({ "|magnitude": 70, format!("{second}{key}"): value });
+        let tree = read(&flat(&members), Shape::Flat, &template, &web, NOW)
+            .unwrap_or_else(|f| panic!("{key}: {f:?}"));
+        assert_round_trip(&tree, &template, &web);
+        let found = canonical(&tree)["content"][0]["data"]["events"][0].take();
+        let code = &found["data"]["items"][1]["value"]["defining_code"]["code_string"];
+        assert_eq!(code, "at0005", "{key}");
+    }
+    let listed = web.to_json(&template);
+    assert!(listed.contains(r#""value":"at0006""#) && listed.contains(r#""value":"at0005""#));
+}
+
 /// The template with a second mandatory ELEMENT whose value has this constraint.
 fn with_second(constraint: &str) -> String {
     let element = format!(
