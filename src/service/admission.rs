@@ -14,6 +14,10 @@
 //! reads the text until the response is sent. A text that needs more than all of it is processed
 //! alone.
 //!
+//! A request that waits for a foreign server, such as a terminology server, holds no heavy permit
+//! meanwhile: a slow server delays only those who need it. It holds a permit of its own for the
+//! wait ([`Work::ForeignWait`]), until it has a heavy permit again.
+//!
 //! Permits are returned when the [`Permit`] is dropped. A worker may lose a request without dropping
 //! it (a runtime that forgets the work of a client that disconnected). There, a permit that was not
 //! used for [`LEASE`] counts as returned. A process drops the work of every request, so its permits
@@ -32,6 +36,11 @@ pub const HEAVY: usize = 1_000_000;
 /// Bytes of long bodies in memory for each heavy permit: one body of the default maximum length, or
 /// several shorter ones.
 const BODIES: usize = 10_000_000;
+
+/// Requests that wait for a foreign server, and as many that wait until they may. It is small,
+/// because each of them keeps the answers that it has received before, and no heavy permit bounds
+/// these.
+const MAX_FOREIGN_WAITS: usize = 8;
 
 /// Default bytes of memory for the long texts of all requests together, and for everything made of
 /// them.
@@ -80,6 +89,8 @@ pub enum Work {
     Body(usize),
     /// Work that does not pause.
     Turn,
+    /// The wait for a response of a foreign server, without a heavy permit.
+    ForeignWait,
     /// Bytes of memory, until the response is sent.
     Room(usize),
 }
@@ -123,6 +134,10 @@ pub type TurnFuture = Pin<Box<dyn Future<Output = Option<Turn>>>>;
 
 /// A future of room; false if no room was free in time.
 pub type RoomFuture = Pin<Box<dyn Future<Output = bool>>>;
+
+/// A future of the begin or the end of a wait for a foreign server; false if no permit was free in
+/// time.
+pub type WaitFuture = Pin<Box<dyn Future<Output = bool>>>;
 
 /// Returns the bytes of memory for processing a long body: its copies, its tree and its stored
 /// form. 0 for a body that is not heavy.
@@ -197,6 +212,8 @@ pub fn is_heavy(request: &Request) -> bool {
 pub struct Admission {
     bounds: Concurrency,
     queue: SharedQueue,
+    /// The waits for foreign servers, whose queue must not fill that of other requests.
+    foreign_waits: SharedQueue,
     rooms: Rooms,
 }
 
@@ -285,6 +302,7 @@ impl Admission {
         Admission {
             bounds,
             queue: SharedQueue::without_lease(0),
+            foreign_waits: SharedQueue::without_lease(0),
             rooms,
         }
     }
@@ -293,9 +311,10 @@ impl Admission {
     /// may have to wait: [`Permit::renew`] it until [`Permit::is_admitted`].
     #[must_use]
     pub fn enter(&self, caller: &str, work: Work, now: i64) -> Option<Permit> {
-        let queue = match work {
-            Work::Room(_) => &self.rooms.0,
-            _ => &self.queue,
+        let (queue, most_waiting) = match work {
+            Work::Room(_) => (&self.rooms.0, self.bounds.waiting),
+            Work::ForeignWait => (&self.foreign_waits, MAX_FOREIGN_WAITS),
+            _ => (&self.queue, self.bounds.waiting),
         };
         let mut list = queue.lock();
         list.remove_expired(now);
@@ -303,7 +322,7 @@ impl Admission {
         list.promote(self.bounds);
         let ahead = list.entries.len();
         let waits = !list.has_permit(self.bounds, caller, work, ahead);
-        if waits && !list.may_wait(self.bounds.waiting, caller) {
+        if waits && !list.may_wait(most_waiting, caller) {
             return None;
         }
         let number = list.next;
@@ -327,7 +346,9 @@ impl Queue {
     /// Removes the entries whose lease has expired at a time (microseconds).
     fn remove_expired(&mut self, now: i64) {
         let lease = |entry: &Entry| match entry.work {
-            Work::Request | Work::Heavy | Work::Body(_) | Work::Room(_) if entry.admitted => {
+            Work::Request | Work::Heavy | Work::Body(_) | Work::Room(_) | Work::ForeignWait
+                if entry.admitted =>
+            {
                 self.lease
             }
             // A waiting request is polled many times a second, and a turn is held for milliseconds,
@@ -355,6 +376,8 @@ impl Queue {
             Work::Request => own < bounds.caller.max(1),
             Work::Turn | Work::Room(_) => held().next().is_none(),
             Work::Heavy => fits(held().count(), own, bounds.heavy),
+            // Half is left to other callers, who may need another response of the server.
+            Work::ForeignWait => held().count() < MAX_FOREIGN_WAITS && own < MAX_FOREIGN_WAITS / 2,
             // A slow sender holds no heavy permit, which is taken after the last byte.
             Work::Body(bytes) => self.has_memory_for_body(bounds, caller, bytes),
         }
@@ -591,6 +614,31 @@ mod tests {
                 .is_admitted(),
             "a single permit may go to any caller"
         );
+    }
+
+    #[test]
+    fn waits_for_a_foreign_server_have_permits_and_a_queue_of_their_own() {
+        let admission = Admission::new(BOUNDS);
+        let enter = |caller| admission.enter(caller, Work::ForeignWait, 0);
+        let waits = |caller| -> Vec<Permit> { (0..20).filter_map(|_| enter(caller)).collect() };
+        let (ann, bob) = (waits("ann"), waits("bob"));
+        let admitted = |permits: &[Permit]| {
+            let is_admitted = |permit: &&Permit| permit.renew(0).is_admitted();
+            (permits.len(), permits.iter().filter(is_admitted).count())
+        };
+        let half = MAX_FOREIGN_WAITS / 2;
+        assert_eq!(
+            [admitted(&ann), admitted(&bob)],
+            [(2 * half, half), (2 * half, half)],
+            "one caller has half of the permits, and half of the queue"
+        );
+        assert!(enter("eve").is_none(), "the queue is full");
+        for work in [Work::Request, Work::Heavy] {
+            let eve = admission.enter("eve", work, 0).unwrap();
+            assert!(eve.renew(0).is_admitted(), "other work is not delayed");
+        }
+        drop(ann);
+        assert!(enter("eve").unwrap().renew(0).is_admitted());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The context of one request: operation, caller, environment, and the construction of its
 //! response.
 
-use super::admission::{COPIES, LARGE, Turn};
+use super::admission::{COPIES, LARGE, Turn, Work};
 use super::auth::{AccessTrail, Caller, Denied, Permission, Resource, Subject};
 use super::committal::{Audit, Code, CommitMetadata};
 use super::dialect::Dialect;
@@ -296,10 +296,26 @@ impl<'a> Call<'a> {
             .environment
             .borrow_mut()
             .room(bytes.saturating_mul(COPIES));
-        match room.await {
-            true => Ok(()),
-            false => Err(Denied::busy().failure()),
-        }
+        permitted(room.await)
+    }
+
+    /// Returns the heavy permit before a wait for a foreign server, and waits for the permission to
+    /// wait for it.
+    ///
+    /// # Errors
+    /// 429 if too many requests wait for foreign servers.
+    pub async fn begin_wait(&self) -> Result<(), Failure> {
+        let wait = self.environment.borrow_mut().exchange(Work::ForeignWait);
+        permitted(wait.await)
+    }
+
+    /// Waits for a heavy permit after a wait for a foreign server.
+    ///
+    /// # Errors
+    /// 429 if none was free in time.
+    pub async fn end_wait(&self) -> Result<(), Failure> {
+        let wait = self.environment.borrow_mut().exchange(Work::Heavy);
+        permitted(wait.await)
     }
 
     /// Waits for a turn for work on the body, like [`Call::turn`].
@@ -537,6 +553,14 @@ pub(super) fn validated(response: Response, uid: &str, time: &str) -> Response {
     match super::time::http_date(time) {
         Some(date) => response.with_header("Last-Modified", date),
         None => response,
+    }
+}
+
+/// Returns an error of status 429 unless admission control permits the work.
+fn permitted(is_permitted: bool) -> Result<(), Failure> {
+    match is_permitted {
+        true => Ok(()),
+        false => Err(Denied::busy().failure()),
     }
 }
 

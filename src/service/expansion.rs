@@ -7,7 +7,7 @@ use super::Service;
 use super::call::Call;
 use super::error::Failure;
 use super::fhir::{Coding, ValueSet};
-use super::terminology::{MAX_CODES, TerminologyRequest, refused};
+use super::terminology::{MAX_CODES, TerminologyRequest, refused, separated};
 use crate::aql::TerminologyError;
 use crate::store::repository::Repository;
 use std::collections::HashMap;
@@ -92,7 +92,7 @@ impl<R: Repository> Service<R> {
             }
             let added = match self.stored_value_set(call, &url).await? {
                 Some(inner) => loaded.add(&url, inner, &mut open),
-                None => match self.expand(&TerminologyRequest::of_import(&url)).await {
+                None => match self.expand_import(call, &url).await? {
                     // The terminology server has expanded the imports of this value set itself.
                     Ok(codes) => loaded.count(codes.len()).map(|()| {
                         loaded.expanded.insert(url, codes.into());
@@ -108,6 +108,15 @@ impl<R: Repository> Service<R> {
             }
         }
         Ok(Ok(()))
+    }
+
+    /// Requests the codes of an imported value set from the server.
+    async fn expand_import(
+        &self,
+        call: Option<&Call<'_>>,
+        url: &str,
+    ) -> Result<Result<Vec<Coding>, TerminologyError>, Failure> {
+        separated(self.expand(call, &TerminologyRequest::of_import(url)).await)
     }
 }
 

@@ -129,8 +129,8 @@ mod write_policy;
 
 pub use admin::Loaded;
 pub use admission::{
-    Admission, Concurrency, HEAVY, LARGE, LEASE, Permit, RoomFuture, Turn, TurnFuture, Work,
-    body_memory, is_heavy, may_be_large, room_of_body,
+    Admission, Concurrency, HEAVY, LARGE, LEASE, Permit, RoomFuture, Turn, TurnFuture, WaitFuture,
+    Work, body_memory, is_heavy, may_be_large, room_of_body,
 };
 pub use body_parts::{AHEAD, BodyParts, DISCARD_TIME, DISCARDED, EXPANDED, SEND_TIME};
 pub use bulk::{LoadSizes, body_limit, may_have_rest, part_size};
@@ -199,6 +199,15 @@ pub trait Environment {
     /// A host whose requests do not share their memory has nothing to wait for.
     fn room(&mut self, bytes: usize) -> RoomFuture {
         let _ = bytes;
+        Box::pin(std::future::ready(true))
+    }
+
+    /// Waits for a permit for other work in the place of the present one: [`Work::ForeignWait`] for
+    /// the wait for a foreign server, [`Work::Heavy`] after it. A heavy permit is returned before
+    /// that, the permit of the wait when the request has a heavy one again. A host without admission
+    /// control has nothing to wait for.
+    fn exchange(&mut self, work: Work) -> WaitFuture {
+        let _ = work;
         Box::pin(std::future::ready(true))
     }
 

@@ -56,6 +56,16 @@ const PAGE: usize = 10_000;
 
 /// A terminology server that the host can reach.
 pub trait TerminologyServer {
+    /// Returns the body of a response with status 200 that the host has cached. A host without a
+    /// cache has none.
+    fn cached<'a>(
+        &'a self,
+        address: &'a str,
+    ) -> Pin<Box<dyn Future<Output = Option<String>> + 'a>> {
+        let _ = address;
+        Box::pin(std::future::ready(None))
+    }
+
     /// GETs a URL below the base of the server, such as `ValueSet/$expand?url=…`, as
     /// `application/fhir+json`.
     ///
@@ -95,6 +105,37 @@ impl std::fmt::Display for Unreachable {
 }
 
 impl std::error::Error for Unreachable {}
+
+/// The reason for which a request to a terminology server has no answer.
+pub(super) enum Unanswered {
+    /// An answer to the question, which a query or a guide reports at its place.
+    Terminology(TerminologyError),
+    /// An error that ends the request of the caller.
+    Request(Failure),
+}
+
+impl From<TerminologyError> for Unanswered {
+    fn from(error: TerminologyError) -> Unanswered {
+        Unanswered::Terminology(error)
+    }
+}
+
+impl From<Failure> for Unanswered {
+    fn from(failure: Failure) -> Unanswered {
+        Unanswered::Request(failure)
+    }
+}
+
+/// Separates the error of a terminology, which is an answer, from an error of the request.
+pub(super) fn separated<T>(
+    outcome: Result<T, Unanswered>,
+) -> Result<Result<T, TerminologyError>, Failure> {
+    match outcome {
+        Ok(answer) => Ok(Ok(answer)),
+        Err(Unanswered::Terminology(error)) => Ok(Err(error)),
+        Err(Unanswered::Request(failure)) => Err(failure),
+    }
+}
 
 /// The answers to all terminology requests of a query.
 #[derive(Default)]
@@ -390,7 +431,7 @@ impl<R: Repository> Service<R> {
                     }
                     None => {
                         requests += 1;
-                        self.ask_server(&question).await
+                        separated(self.ask_server(Some(call), &question).await)?
                     }
                 };
                 match answer {
@@ -445,38 +486,38 @@ impl<R: Repository> Service<R> {
                 _ => TerminologyAnswer::Truth(question.is_among(&codes)),
             }));
         }
-        Ok(self.ask_server(question).await)
+        separated(self.ask_server(call, question).await)
     }
 
     async fn ask_server(
         &self,
+        call: Option<&Call<'_>>,
         question: &TerminologyRequest,
-    ) -> Result<TerminologyAnswer, TerminologyError> {
+    ) -> Result<TerminologyAnswer, Unanswered> {
         if !question.of_fhir {
-            return Err(absent());
+            return Err(absent().into());
         }
         if question.operation == "expand" {
-            let codes = self.expand(question).await?;
+            let codes = self.expand(call, question).await?;
             return Ok(TerminologyAnswer::Codes(codes_of(&codes)));
         }
-        fhir::answer(
-            &question.operation,
-            &self.fetch(&question.address(&[])?).await?,
-        )
+        let text = self.fetch(call, &question.address(&[])?).await?;
+        Ok(fhir::answer(&question.operation, &text)?)
     }
 
     /// Requests all pages of an expansion.
     pub(super) async fn expand(
         &self,
+        call: Option<&Call<'_>>,
         question: &TerminologyRequest,
-    ) -> Result<Vec<Coding>, TerminologyError> {
+    ) -> Result<Vec<Coding>, Unanswered> {
         let mut codes: Vec<Coding> = Vec::new();
         let mut offset = 0;
         loop {
             let more = [("count", PAGE.to_string()), ("offset", offset.to_string())];
             // The first page needs no offset.
             let more = if offset == 0 { &more[..1] } else { &more };
-            let text = self.fetch(&question.address(more)?).await?;
+            let text = self.fetch(call, &question.address(more)?).await?;
             let page = Page::read(&text).map_err(TerminologyError::Failed)?;
             page.check_follows(&codes, offset)
                 .map_err(TerminologyError::Failed)?;
@@ -484,7 +525,8 @@ impl<R: Repository> Service<R> {
             codes.extend(page.codes);
             // The announced total stops a large expansion on its first page.
             if offset.max(page.total.unwrap_or(0)) > MAX_CODES {
-                return refused(format!("the value set has more than {MAX_CODES} codes"));
+                let why = format!("the value set has more than {MAX_CODES} codes");
+                return Err(TerminologyError::Refused(why).into());
             }
             // A server without paging returns all codes at once, with no total, or with the same
             // total.
@@ -496,33 +538,50 @@ impl<R: Repository> Service<R> {
 
     /// A host without the feature `server` has no terminology server.
     #[cfg(not(feature = "server"))]
-    async fn fetch(&self, _address: &str) -> Result<String, TerminologyError> {
-        Err(absent())
+    async fn fetch(&self, _call: Option<&Call<'_>>, _address: &str) -> Result<String, Unanswered> {
+        Err(absent().into())
     }
 
+    /// Requests a resource. Admission control counts the wait for the server apart from heavy work.
     #[cfg(feature = "server")]
-    async fn fetch(&self, address: &str) -> Result<String, TerminologyError> {
+    async fn fetch(&self, call: Option<&Call<'_>>, address: &str) -> Result<String, Unanswered> {
         let server = self.terminology.as_ref().ok_or_else(absent)?;
-        match server.get(address).await {
-            Ok(TerminologyResponse { status: 200, body }) => Ok(body),
-            Ok(TerminologyResponse {
-                status: status @ 400..=499,
-                body,
-                // These statuses concern this service or the moment, not the query.
-            }) if !matches!(status, 401 | 403 | 408 | 429) => refused(
-                fhir::outcome(&body)
-                    .unwrap_or_else(|| format!("the terminology server answers {status}")),
-            ),
-            Ok(TerminologyResponse { status, .. }) => Err(TerminologyError::Failed(format!(
-                "the terminology server answers {status}; try again later"
-            ))),
-            Err(Unreachable::Late) => Err(TerminologyError::Late(String::from(
-                "the terminology server did not answer in time; try again later",
-            ))),
-            Err(Unreachable::Failed(why)) => Err(TerminologyError::Failed(format!(
-                "the terminology server cannot be reached: {why}"
-            ))),
+        if let Some(body) = server.cached(address).await {
+            return Ok(body);
         }
+        if let Some(call) = call {
+            call.begin_wait().await?;
+        }
+        let response = server.get(address).await;
+        if let Some(call) = call {
+            call.end_wait().await?;
+        }
+        Ok(body_of(response)?)
+    }
+}
+
+/// Returns the body of a response of a terminology server.
+#[cfg(feature = "server")]
+fn body_of(response: Result<TerminologyResponse, Unreachable>) -> Result<String, TerminologyError> {
+    match response {
+        Ok(TerminologyResponse { status: 200, body }) => Ok(body),
+        Ok(TerminologyResponse {
+            status: status @ 400..=499,
+            body,
+            // These statuses concern this service or the moment, not the query.
+        }) if !matches!(status, 401 | 403 | 408 | 429) => refused(
+            fhir::outcome(&body)
+                .unwrap_or_else(|| format!("the terminology server answers {status}")),
+        ),
+        Ok(TerminologyResponse { status, .. }) => Err(TerminologyError::Failed(format!(
+            "the terminology server answers {status}; try again later"
+        ))),
+        Err(Unreachable::Late) => Err(TerminologyError::Late(String::from(
+            "the terminology server did not answer in time; try again later",
+        ))),
+        Err(Unreachable::Failed(why)) => Err(TerminologyError::Failed(format!(
+            "the terminology server cannot be reached: {why}"
+        ))),
     }
 }
 

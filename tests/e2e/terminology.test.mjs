@@ -200,3 +200,20 @@ test("stored value sets take precedence over the server and survive a restart", 
   assert.equal((await server.send("DELETE", path)).status, 204);
   assert.equal((await server.send("GET", path)).status, 404);
 });
+
+test("requests that wait for a silent server do not delay other queries", async () => {
+  behaviour = "silent";
+  const waiting = Array.from({ length: 6 }, (_, code) =>
+    ask(
+      `SELECT e FROM EHR e WHERE ${call("validate", `system=${SNOMED}&code=silent${code}`)} = true`,
+    ),
+  );
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  const started = Date.now();
+  const got = await ask("SELECT COUNT(*) FROM EHR e");
+  assert.equal(got.status, 200, got.text);
+  assert.ok(Date.now() - started < 2_000, `the query took ${Date.now() - started} ms`);
+  for (const { status, text } of await Promise.all(waiting))
+    assert.match(String(status), /^(429|504)$/, text);
+  behaviour = "well";
+});

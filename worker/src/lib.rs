@@ -20,7 +20,7 @@ use aqlite::service::auth::{Authenticator, Caller, Denied, KeyCache};
 use aqlite::service::deployment::{self, Deployment, Variables};
 use aqlite::service::{
     self, Admission, Auth, BodyParts, Environment, LARGE, Pause, Permit, RoomFuture, Service, Turn,
-    TurnFuture, Work,
+    TurnFuture, WaitFuture, Work,
 };
 use aqlite::store::sql::{LayoutCatalog, Segments, SqlRepository};
 use cached::CachedDefinitions;
@@ -52,6 +52,9 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// The room of a request (see the glossary), if it has any. It is released when the response is sent.
 type RoomSlot = Rc<RefCell<Option<Permit>>>;
+
+/// The heavy permit of a request, or the permit of its wait for a foreign server, if it has any.
+type HeavySlot = Rc<RefCell<Option<Permit>>>;
 
 /// The state of this isolate: the service with its caches, for all hosts.
 struct IsolateState {
@@ -242,11 +245,13 @@ impl ActiveRequest {
             false => Ok(None),
         };
         let response = match permit {
-            Ok(_permit) => {
-                self.state
-                    .service
-                    .serve(request, self.caller.as_ref(), &mut host)
-                    .await
+            Ok(permit) => {
+                host.heavy.replace(permit);
+                let service = &self.state.service;
+                let response = service.serve(request, self.caller.as_ref(), &mut host);
+                let response = response.await;
+                host.heavy.take();
+                response
             }
             Err(denied) => self.state.service.refuse(request, &denied),
         };
@@ -269,6 +274,7 @@ impl ActiveRequest {
             key,
             room,
             body,
+            heavy: HeavySlot::default(),
         }
     }
 
@@ -419,6 +425,7 @@ struct Host {
     room: RoomSlot,
     /// The bytes of memory for the body of the request. They are part of any room that is requested.
     body: usize,
+    heavy: HeavySlot,
 }
 
 impl Environment for Host {
@@ -464,6 +471,17 @@ impl Environment for Host {
             let is_free = permit.is_some();
             room.replace(permit);
             is_free
+        })
+    }
+
+    fn exchange(&mut self, work: Work) -> WaitFuture {
+        let (state, key) = (Rc::clone(&self.state), self.key.clone());
+        let (heavy, is_heavy) = (Rc::clone(&self.heavy), work == Work::Heavy);
+        Box::pin(async move {
+            heavy.borrow_mut().take_if(|_| !is_heavy);
+            let permit = state.permit(&key, work, is_heavy).await;
+            heavy.replace(permit);
+            heavy.borrow().is_some()
         })
     }
 

@@ -40,10 +40,7 @@ impl FhirServer {
     }
 
     async fn ask(&self, address: &str) -> Result<TerminologyResponse, Unreachable> {
-        let url = format!("{}/{address}", self.base);
-        if let Some(body) = self.kept(&url).await {
-            return Ok(TerminologyResponse { status: 200, body });
-        }
+        let url = self.url(address);
         let controller = AbortController::default();
         let (answer, late) = (fetch(&url, controller.signal()), Delay::from(PATIENCE));
         pin_mut!(answer, late);
@@ -60,6 +57,10 @@ impl FhirServer {
             self.keep(&url, &reply.body).await;
         }
         Ok(reply)
+    }
+
+    fn url(&self, address: &str) -> String {
+        format!("{}/{address}", self.base)
     }
 
     async fn kept(&self, url: &str) -> Option<String> {
@@ -90,6 +91,13 @@ impl FhirServer {
 }
 
 impl TerminologyServer for FhirServer {
+    fn cached<'a>(
+        &'a self,
+        address: &'a str,
+    ) -> Pin<Box<dyn Future<Output = Option<String>> + 'a>> {
+        Box::pin(async move { self.kept(&self.url(address)).await })
+    }
+
     fn get<'a>(
         &'a self,
         address: &'a str,

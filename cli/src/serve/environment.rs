@@ -3,7 +3,8 @@
 use super::parts::PartOrder;
 use super::thread::ServiceThread;
 use aqlite::service::{
-    EarlierCommits, Environment, Pause, Permit, RoomFuture, StorageCheck, Turn, TurnFuture, Work,
+    EarlierCommits, Environment, Pause, Permit, RoomFuture, StorageCheck, Turn, TurnFuture,
+    WaitFuture, Work,
 };
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -13,6 +14,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The room of a request in memory, if it has any; returned when its response is sent.
 pub type RoomSlot = Rc<RefCell<Option<Permit>>>;
+
+/// The heavy permit of a request, or the permit of its wait for a foreign server, if it has any.
+pub type HeavySlot = Rc<RefCell<Option<Permit>>>;
 
 /// The machine: its clock, its random numbers, the zones of the program.
 pub struct Machine;
@@ -53,6 +57,8 @@ pub struct RequestEnvironment {
     pub room: RoomSlot,
     /// Bytes of memory for the body of the request, which any other room adds to.
     pub body: usize,
+    /// The heavy permit of the request.
+    pub heavy: HeavySlot,
     /// The position of the request in a longer body, if it is a part of one.
     pub part: Option<Rc<PartOrder>>,
 }
@@ -105,6 +111,19 @@ impl Environment for RequestEnvironment {
             let is_free = permit.is_some();
             room.replace(permit);
             is_free
+        })
+    }
+
+    fn exchange(&mut self, work: Work) -> WaitFuture {
+        let (thread, key) = (Rc::clone(&self.thread), self.key.clone());
+        let (heavy, is_heavy) = (Rc::clone(&self.heavy), work == Work::Heavy);
+        Box::pin(async move {
+            let returned = heavy.borrow_mut().take_if(|_| !is_heavy);
+            thread.return_permit(returned);
+            // With the longer patience for heavy work: the request is in progress.
+            let permit = thread.permit(&key, work, is_heavy).await;
+            thread.return_permit(heavy.replace(permit));
+            heavy.borrow().is_some()
         })
     }
 

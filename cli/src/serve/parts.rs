@@ -7,7 +7,7 @@
 //! threads; another one sends the answers.
 
 use super::body::{IncomingBody, Unread, WHOLE};
-use super::environment::now;
+use super::environment::{HeavySlot, now};
 use super::http;
 use super::request::{ActiveRequest, SharedRequest};
 use super::sending::{AnswerSender, answer_body};
@@ -112,7 +112,7 @@ impl PartJob {
         });
         let active = self.request.activate(thread);
         let response = active
-            .answer_part(&self.part, Some(Rc::clone(&order)))
+            .answer_part(&self.part, Some(Rc::clone(&order)), HeavySlot::default())
             .await;
         // Also if nothing was committed: the next part follows all those before it.
         let goes_on = order.is_next().await && response.status == 200;

@@ -2,7 +2,7 @@
 
 use super::auth::Authenticated;
 use super::body::{IncomingBody, Unread};
-use super::environment::{self, Machine, RequestEnvironment, RoomSlot};
+use super::environment::{self, HeavySlot, Machine, RequestEnvironment, RoomSlot};
 use super::http;
 use super::log;
 use super::metrics::route_class;
@@ -276,17 +276,17 @@ impl ActiveRequest {
         // A request that is answered in parts may still hold the room of its last part.
         self.room.take();
         // Room for a long body before it is parsed.
-        let mut environment = self.environment(request, None);
+        let mut environment = self.environment(request, None, HeavySlot::default());
         if environment.body > 0 && service::is_heavy(request) && !environment.room(0).await {
             let denied = self.thread.service.refuse(request, &Denied::busy());
             return self.record(request, denied);
         }
         let heavy = match self.heavy_permit(request).await {
-            Ok(heavy) => heavy,
+            Ok(heavy) => HeavySlot::new(heavy.into()),
             Err(denied) => return denied,
         };
-        let response = self.answer_part(request, None).await;
-        self.thread.return_permit(heavy);
+        let response = self.answer_part(request, None, Rc::clone(&heavy)).await;
+        self.thread.return_permit(heavy.take());
         response
     }
 
@@ -312,14 +312,15 @@ impl ActiveRequest {
     }
 
     /// Responds to the request, or to a part of it. Its heavy permit is that of the caller of this
-    /// function.
+    /// function; `heavy` has it if the request may return it before.
     pub async fn answer_part(
         &self,
         request: &service::Request,
         part: Option<Rc<PartOrder>>,
+        heavy: HeavySlot,
     ) -> service::Response {
         let is_part = part.is_some();
-        let mut environment = self.environment(request, part);
+        let mut environment = self.environment(request, part, heavy);
         let service = &self.thread.service;
         let mut response = service
             .serve(request, self.caller.as_ref().as_ref(), &mut environment)
@@ -361,6 +362,7 @@ impl ActiveRequest {
         &self,
         request: &service::Request,
         part: Option<Rc<PartOrder>>,
+        heavy: HeavySlot,
     ) -> RequestEnvironment {
         let body = match part {
             None => service::room_of_body(request.body.len()),
@@ -371,6 +373,7 @@ impl ActiveRequest {
             key: self.key.clone(),
             room: Rc::clone(&self.room),
             body,
+            heavy,
             part,
         }
     }

@@ -33,10 +33,7 @@ impl FhirServer {
     }
 
     async fn ask(&self, address: &str) -> Result<TerminologyResponse, Unreachable> {
-        let url = format!("{}/{address}", self.base);
-        if let Some(body) = self.cached(&url) {
-            return Ok(TerminologyResponse { status: 200, body });
-        }
+        let url = self.url(address);
         let started = Instant::now();
         let answer = fetch::get(&url, "application/fhir+json", PATIENCE, LONGEST).await;
         let answer = answer.map_err(|error| match started.elapsed() < PATIENCE {
@@ -53,7 +50,11 @@ impl FhirServer {
         })
     }
 
-    fn cached(&self, url: &str) -> Option<String> {
+    fn url(&self, address: &str) -> String {
+        format!("{}/{address}", self.base)
+    }
+
+    fn kept(&self, url: &str) -> Option<String> {
         let responses = self.responses.borrow();
         let found = responses.get(url).filter(|(at, _)| at.elapsed() < KEPT);
         found.map(|(_, body)| body.clone())
@@ -73,6 +74,13 @@ impl FhirServer {
 }
 
 impl TerminologyServer for FhirServer {
+    fn cached<'a>(
+        &'a self,
+        address: &'a str,
+    ) -> Pin<Box<dyn Future<Output = Option<String>> + 'a>> {
+        Box::pin(std::future::ready(self.kept(&self.url(address))))
+    }
+
     fn get<'a>(
         &'a self,
         address: &'a str,
