@@ -1,6 +1,7 @@
 //! Stored queries: store, list, show. The module `query` executes them.
 
 use super::Service;
+use super::auth::Denied;
 use super::call::{Call, validated};
 use super::content::malformed;
 use super::dialect::Dialect;
@@ -49,19 +50,26 @@ impl<R: Repository> Service<R> {
         };
         // Another request may store the version between the checks and this change. A second check
         // then has the answer: the next version, or a precondition that does not hold any more.
-        let may_repeat = call.optional_param(1).is_none() || has_preconditions(call.request);
-        let mut attempts = if may_repeat { DEFINITION_ATTEMPTS } else { 1 };
-        loop {
+        let is_version_named = call.optional_param(1).is_some();
+        let attempts = match is_version_named {
+            true => 1 + usize::from(has_preconditions(call.request)),
+            false => DEFINITION_ATTEMPTS,
+        };
+        for _ in 0..attempts {
             self.check_version_to_store(call, &mut definition).await?;
-            attempts -= 1;
             match self.repository.define(KIND, definition.clone()).await {
-                Err(StoreError::DefinitionExists) if attempts > 0 => {}
+                Err(StoreError::DefinitionExists) => {}
                 outcome => {
                     outcome.map_err(Failure::of_store)?;
                     return Ok(stored(call, &definition));
                 }
             }
         }
+        Err(match is_version_named {
+            true => Failure::of_store(StoreError::DefinitionExists),
+            // The client named no version, so none of them is in conflict with its request.
+            false => Denied::busy().failure(),
+        })
     }
 
     /// Sets the version of a query to store, and checks the preconditions of the request.

@@ -11,7 +11,10 @@ use crate::store::repository::{Definition, ItemTag};
 use serde_json::Value;
 
 /// The number of times that a change of a definition is tried while other requests change it too.
-pub(super) const DEFINITION_ATTEMPTS: usize = 4;
+///
+/// Each failed attempt is the success of another request. The number is twice that of the requests
+/// which one caller has in flight, so only many callers together can exceed it.
+pub(super) const DEFINITION_ATTEMPTS: usize = 64;
 
 /// Returns the entity tag of a definition: name, version and a digest of its text.
 ///

@@ -5,6 +5,7 @@
 
 use super::Service;
 use super::admission::Turn;
+use super::auth::Denied;
 use super::call::{Call, validated};
 use super::error::Failure;
 use super::fhir::{Canonical, ValueSet};
@@ -36,7 +37,8 @@ impl<R: Repository> Service<R> {
                 return Ok(response);
             }
         }
-        Err(Failure::of_store(StoreError::DefinitionExists))
+        // The client named no revision, so none of them is in conflict with its request.
+        Err(Denied::busy().failure())
     }
 
     /// Stores a value set as the revision behind the latest one. Returns `None` if another request

@@ -232,3 +232,34 @@ test("nothing is committed after a lock, however many clients write while it is 
   }
   assert.ok(outcomes.get(409) > 0 && outcomes.get(201) > 0, JSON.stringify([...outcomes]));
 });
+
+test("parallel definitions without a version get consecutive versions", async () => {
+  const names = Array.from({ length: 24 }, (_, index) => `1.0.${index}`);
+  const path = `${ITS}/definition/query/org.example::parallel`;
+  const stored = await Promise.all(
+    names.map((_, index) =>
+      server.send("PUT", path, {
+        body: `SELECT e/ehr_id/value AS a${index} FROM EHR e`,
+        type: "text/plain",
+      }),
+    ),
+  );
+  for (const { status, text } of stored) assert.equal(status, 200, text);
+  const versions = stored.map(({ headers }) => headers.get("location").split("/").at(-1));
+  const inOrder = (list) => list.toSorted((a, b) => a.split(".")[2] - b.split(".")[2]);
+  assert.deepEqual(inOrder(versions), names);
+  const url = "http://example.org/fhir/ValueSet/parallel";
+  const sets = await Promise.all(
+    names.map((code) =>
+      server.send("PUT", `${V1}/definition/valueset/${encodeURIComponent(url)}`, {
+        body: JSON.stringify({
+          resourceType: "ValueSet",
+          url,
+          compose: { include: [{ system: "s", concept: [{ code }] }] },
+        }),
+      }),
+    ),
+  );
+  const statuses = sets.map(({ status }) => status).sort();
+  assert.deepEqual(statuses, [201, ...names.slice(1).map(() => 204)]);
+});
