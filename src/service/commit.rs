@@ -8,7 +8,7 @@ use super::call::Call;
 use super::committal::Audit;
 use super::content::CheckedDocument;
 use super::error::{Failure, root_of};
-use super::ids::VersionUid;
+use super::ids::{VersionUid, check_subject};
 use super::imported_form::wrapped;
 use super::members::{Members, in_member};
 use super::named_uids::name_version;
@@ -257,6 +257,7 @@ impl<R: Repository> Service<R> {
             &set.changes,
         );
         let status = set.last_status();
+        check_subject(status.as_ref().and_then(|flags| flags.subject.as_ref()))?;
         let new_ehr = status
             .clone()
             .filter(|_| set.creates_ehr)

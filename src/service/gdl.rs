@@ -7,7 +7,7 @@ use super::http::Response;
 use super::ids::check_addressable;
 use super::negotiate::{Return, choose};
 use super::time::iso;
-use super::validators::{definition_etag, definition_response, summary_of};
+use super::validators::{definition_etag, definition_response, listed_text, summary_of};
 use crate::diag::{Diagnostic, LineIndex};
 use crate::gdl::guide::MAX_BYTES;
 use crate::gdl::{self, CompiledGuide};
@@ -89,20 +89,13 @@ impl<R: Repository> Service<R> {
     }
 }
 
-/// The maximum number of characters of a text of a guide in lists, which have the texts of all
-/// guides.
-const MAX_SUMMARY: usize = 2_000;
-
 /// Returns the data of a guide for lists, which do not read its text.
 fn summary(guide: &gdl::Guide) -> String {
     let language = guide.original_language.as_str();
-    let short = |text: &str| match text.char_indices().nth(MAX_SUMMARY) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text.to_owned(),
-    };
-    let purpose = guide.details_in(language).map(|d| short(d.purpose.trim()));
-    let concept = guide.term(&guide.concept, language).map(short);
-    json!({ "concept": concept, "language": short(language), "purpose": purpose }).to_string()
+    let details = guide.details_in(language);
+    let purpose = details.map(|d| listed_text(d.purpose.trim()));
+    let concept = guide.term(&guide.concept, language).map(listed_text);
+    json!({ "concept": concept, "language": listed_text(language), "purpose": purpose }).to_string()
 }
 
 /// Reads a guide that can be stored. Other problems of a guide do not prevent its storage: they are

@@ -138,6 +138,23 @@ impl Target {
 /// and headers.
 const MAX_ID: usize = 1_000;
 
+/// The maximum bytes of the id, and of the namespace, of the subject of an EHR. Lists of EHRs read
+/// those of all their EHRs at once.
+const MAX_SUBJECT: usize = 1_000;
+
+/// Checks the length of the subject of an EHR: id and namespace.
+pub(crate) fn check_subject(subject: Option<&(String, String)>) -> Result<(), Failure> {
+    let Some((id, namespace)) = subject else {
+        return Ok(());
+    };
+    match id.len().max(namespace.len()) > MAX_SUBJECT {
+        true => Err(Failure::bad_request(format!(
+            "the id or the namespace in `subject/external_ref` of the EHR_STATUS has more than {MAX_SUBJECT} bytes; refer to the subject by a shorter one"
+        ))),
+        false => Ok(()),
+    }
+}
+
 /// Checks that a name in a body can be part of the path of a URL.
 ///
 /// Clients remove a segment `.` or `..` from a path before they send it, percent-encoded or not

@@ -11,7 +11,7 @@ use super::negotiate::{Form, Format, Return, choose};
 use super::representation::Representation;
 use super::representation::body_of;
 use super::time::iso;
-use super::validators::{definition_etag, definition_response, summary_of};
+use super::validators::{definition_etag, definition_response, listed_text, summary_of};
 use crate::diag::Diagnostic;
 use crate::rm::tree::{NodeRef, Tree};
 use crate::store::repository::{Definition, DefinitionKind, Repository};
@@ -72,7 +72,7 @@ impl<R: Repository> Service<R> {
             format: format.to_owned(),
             created: iso(call.now),
             storing_id: String::new(),
-            summary: json!({ "concept": template.concept, "archetype_id": template.archetype_id, "opaque": template.is_opaque }).to_string(),
+            summary: json!({ "concept": listed_text(&template.concept), "archetype_id": listed_text(&template.archetype_id), "opaque": template.is_opaque }).to_string(),
             bytes: 0,
             body: String::from_utf8_lossy(&call.request.body).into_owned(),
         };

@@ -37,7 +37,7 @@ use super::document_class::kind_of;
 use super::error::Failure;
 use super::http::{Request, Response};
 use super::identity::{LIFECYCLE_CODE, check_data_uid, check_deletable, preceding_uid};
-use super::ids::{VersionUid, is_uuid};
+use super::ids::{VersionUid, check_subject, is_uuid};
 use super::imported::read_version;
 use super::imported_form::stored_form;
 use super::members::{Members, in_member};
@@ -207,7 +207,9 @@ impl<R: Repository> Service<R> {
         };
         let versions = self.imported_versions(call, &context, parts).await?;
         let parties = stated.parties(&versions)?;
-        let (new_ehr, status) = match last_status(&versions) {
+        let status = last_status(&versions);
+        check_subject(status.as_ref().and_then(|flags| flags.subject.as_ref()))?;
+        let (new_ehr, status) = match status {
             // A new EHR has the flags already. For an existing one, the commit updates them.
             Some(flags) if creates_ehr(&versions) => (Some(stated.new_ehr(&ehr_id, flags)), None),
             status => (None, status),

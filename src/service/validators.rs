@@ -28,6 +28,18 @@ pub(super) fn definition_etag(definition: &Definition) -> String {
     )
 }
 
+/// The maximum number of characters of a text of a definition in lists, which have such texts of
+/// all definitions.
+const MAX_SUMMARY: usize = 2_000;
+
+/// Returns a text of a definition for lists. A longer one is cut, and ends with `…`.
+pub(super) fn listed_text(text: &str) -> String {
+    match text.char_indices().nth(MAX_SUMMARY) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
 /// Returns the summary of a stored definition.
 ///
 /// # Errors

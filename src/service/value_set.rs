@@ -14,7 +14,8 @@ use super::ids::check_addressable;
 use super::negotiate::choose;
 use super::time::iso;
 use super::validators::{
-    DEFINITION_ATTEMPTS, check_preconditions, definition_etag, definition_response, summary_of,
+    DEFINITION_ATTEMPTS, check_preconditions, definition_etag, definition_response, listed_text,
+    summary_of,
 };
 use crate::store::repository::{Definition, DefinitionKind, Repository, StoreError};
 use serde_json::{Value, json};
@@ -69,7 +70,7 @@ impl<R: Repository> Service<R> {
             format: String::from("fhir-valueset"),
             created: iso(call.now),
             storing_id: String::new(),
-            summary: json!({ "title": set.title }).to_string(),
+            summary: json!({ "title": listed_text(&set.title) }).to_string(),
             bytes: 0,
             body: text.to_owned(),
         };

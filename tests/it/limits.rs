@@ -441,3 +441,61 @@ fn committed_change_is_no_error_if_its_content_cannot_be_returned() {
     let read = send(&Request::new("GET", &format!("/v1/{path}")));
     assert_eq!(read.status, 200, "{read:?}");
 }
+
+fn send(service: &Service<Memory>, method: &str, path: &str, body: String) -> Response {
+    let request = Request {
+        body: body.into_bytes(),
+        ..Request::new(method, path).with_header("Content-Type", "application/json")
+    };
+    now_or_never(service.handle(&request, &mut Ticks::new())).unwrap()
+}
+
+#[test]
+fn long_title_of_a_value_set_is_cut_in_lists() {
+    let service = service(SMALL, Limits::default());
+    let title = "é".repeat(5_000);
+    let set = format!(
+        r#"{{"resourceType":"ValueSet","url":"u:a","title":"{title}","compose":{{"include":[{{"system":"s","concept":[{{"code":"a"}}]}}]}}}}"#
+    );
+    let path = "/v1/definition/valueset";
+    let stored = send(&service, "PUT", &format!("{path}/u%3Aa"), set.clone());
+    assert_eq!(stored.status, 201);
+    let list = get(&service, path, "application/json");
+    let text = String::from_utf8(list.body).unwrap();
+    assert!(text.contains(&format!("{}…", "é".repeat(2_000))), "{text}");
+    let one = get(&service, &format!("{path}/u%3Aa"), "application/json");
+    assert_eq!(one.body, set.into_bytes(), "the resource is as sent");
+}
+
+#[test]
+fn long_subject_of_an_ehr_is_refused_in_every_way_of_writing() {
+    let service = service(SMALL, Limits::default());
+    let status = |id: &str, namespace: &str| {
+        format!(
+            r#"{{"_type":"EHR_STATUS","archetype_node_id":"openEHR-EHR-EHR_STATUS.generic.v1","name":{{"_type":"DV_TEXT","value":"s"}},"subject":{{"_type":"PARTY_SELF","external_ref":{{"_type":"PARTY_REF","namespace":"{namespace}","type":"PERSON","id":{{"_type":"GENERIC_ID","value":"{id}","scheme":"s"}}}}}},"is_queryable":true,"is_modifiable":true}}"#
+        )
+    };
+    let path = format!("/v1/ehr/{EHR}");
+    let (fits, long) = ("i".repeat(1_000), "i".repeat(1_001));
+    for (id, namespace) in [(&*long, "n"), ("i", &*long)] {
+        let refused = send(&service, "PUT", &path, status(id, namespace));
+        let text = String::from_utf8_lossy(&refused.body);
+        assert_eq!(refused.status, 400, "{text}");
+        assert!(text.contains("subject/external_ref"), "{text}");
+        let line = format!(
+            r#"{{"ehr_id":"{EHR}","ehr_status":{}}}"#,
+            status(id, namespace)
+        );
+        let bulk = Request {
+            body: line.into_bytes(),
+            ..Request::new("POST", "/v1/ehr/bulk")
+                .with_header("Content-Type", "application/x-ndjson")
+        };
+        let bulk = now_or_never(service.handle(&bulk, &mut Ticks::new())).unwrap();
+        let text = String::from_utf8_lossy(&bulk.body);
+        assert!(text.contains("400"), "{text}");
+    }
+    assert_eq!(get(&service, &path, "application/json").status, 404);
+    let stored = send(&service, "PUT", &path, status(&fits, &fits));
+    assert_eq!(stored.status, 201);
+}

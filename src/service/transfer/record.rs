@@ -6,6 +6,7 @@ use super::super::ids::{is_uuid, is_version};
 use super::super::imported_form::standard_json;
 use super::super::tag;
 use super::super::time::instant;
+use super::super::validators::listed_text;
 use crate::document::digest_of_text;
 use crate::rm::json::{self, elements, members, quote_into};
 use crate::store::repository::{
@@ -113,25 +114,38 @@ impl DefinitionRecord {
                 .ok_or_else(|| Failure::bad_request(format!("`{name}` is missing")))
         };
         let kind = kind_named(&text("definition")?)?;
+        let summary = listed_summary(&text("summary")?)?;
         let definition = Definition {
             name: text("name")?,
             version: text("version")?,
             format: text("format")?,
             created: text("created")?,
             storing_id: String::new(),
-            summary: text("summary")?,
+            summary,
             bytes: 0,
             body: text("body")?,
         };
         instant("created", &definition.created)?;
         check_version(kind, &definition.version)?;
-        if json::value(&definition.summary).is_err() {
-            return Err(Failure::bad_request(
-                "the `summary` of the definition is not JSON",
-            ));
-        }
         Ok(DefinitionRecord { kind, definition })
     }
+}
+
+/// Returns the summary of a definition with texts of the length that lists permit. An earlier release
+/// may have exported longer ones.
+fn listed_summary(summary: &str) -> Result<String, Failure> {
+    let refused = || Failure::bad_request("the `summary` of the definition is not JSON");
+    let mut summary = json::value(summary).map_err(|_| refused())?;
+    for text in summary
+        .as_object_mut()
+        .into_iter()
+        .flat_map(serde_json::Map::values_mut)
+    {
+        if let Value::String(text) = text {
+            *text = listed_text(text);
+        }
+    }
+    Ok(summary.to_string())
 }
 
 /// Checks the version of a definition whose next version is computed from it.
