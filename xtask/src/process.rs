@@ -46,12 +46,13 @@ pub fn command(program: impl AsRef<std::ffi::OsStr>, args: &[&str]) -> Command {
     command
 }
 
-/// Returns a command of the cargo that runs this program.
+/// Returns a command of the cargo that runs this program. It writes into `target`, from where the
+/// next steps read, also if the user's cargo writes into another folder.
 pub fn cargo(args: &[&str]) -> Command {
-    command(
-        std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()),
-        args,
-    )
+    let program = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let mut cargo = command(program, args);
+    cargo.env("CARGO_TARGET_DIR", root().join("target"));
+    cargo
 }
 
 /// The packages of all tests in the profile `checked`. Cargo unites the features of dependencies over
