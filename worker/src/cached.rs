@@ -25,6 +25,9 @@ const MIN_BODY: usize = 20_000;
 const KEPT: u64 = 7 * 24 * 3600;
 /// The maximum number of keys that a reset deletes; the others expire.
 const MAX_DELETED: usize = 50;
+/// The maximum number of listed definitions that an instance remembers. Beyond it, the instance
+/// forgets them, and remembers those of later lists.
+const MAX_REMEMBERED: usize = 10_000;
 /// The longest key of KV.
 const MAX_KEY_BYTES: usize = 512;
 
@@ -32,7 +35,7 @@ const MAX_KEY_BYTES: usize = 512;
 pub struct CachedDefinitions<R> {
     inner: R,
     kv: KvStore,
-    /// Definitions as last listed, without bodies.
+    /// Definitions as last listed, without bodies: those whose bodies may be in KV.
     listed: RefCell<HashMap<(DefinitionKind, String, String), Definition>>,
 }
 
@@ -47,10 +50,19 @@ impl<R> CachedDefinitions<R> {
     }
 
     fn list(&self, kind: Kind, found: &[Definition]) {
-        let named = found
-            .iter()
-            .map(|d| ((kind, d.name.clone(), d.version.clone()), d.clone()));
-        self.listed.borrow_mut().extend(named);
+        let mut listed = self.listed.borrow_mut();
+        for found in found {
+            let key = (kind, found.name.clone(), found.version.clone());
+            if found.bytes < MIN_BODY {
+                // A longer body that was stored before under this version is outdated.
+                listed.remove(&key);
+                continue;
+            }
+            if listed.len() >= MAX_REMEMBERED {
+                listed.clear();
+            }
+            listed.insert(key, found.clone());
+        }
     }
 
     /// Deletes keys from KV. Failures are ignored, because these keys are never read again.
@@ -151,8 +163,6 @@ impl<R: Repository> Repository for CachedDefinitions<R> {
             .listed
             .borrow()
             .get(&(kind, name.to_owned(), version.to_owned()))
-            // Shorter bodies are not in KV.
-            .filter(|listed| listed.bytes >= MIN_BODY)
             .cloned();
         let key = listed.as_ref().and_then(|listed| key(kind, listed));
         let (Some(listed), Some(key)) = (listed, key) else {
