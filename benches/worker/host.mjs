@@ -153,7 +153,8 @@ export async function* compositions(skip, seen) {
   let number = 0;
   for await (const line of lines("compositions.ndjson")) {
     if (number++ < skip) continue;
-    seen(line.slice(11, 47));
+    // A copy: a slice would keep the whole part of the file from which the line was read.
+    seen(Buffer.from(line.slice(11, 47)).toString());
     yield line.replace(/"uid":"[^"]*","template_id":"[^"]*",/, "");
   }
 }
