@@ -13,6 +13,9 @@ use std::vec::IntoIter;
 /// The number of cells in the rows or groups of one piece, which takes some milliseconds.
 const PIECE_CELLS: usize = 1 << 15;
 
+/// The units of work of one piece.
+const PIECE: u64 = CELL * PIECE_CELLS as u64;
+
 /// Returns the number of rows of a piece, if each has `cells` cells.
 fn rows_of_piece(cells: usize) -> usize {
     // A piece has at least 8 rows, so wide rows make progress too.
@@ -84,6 +87,24 @@ impl Output {
     /// # Errors
     /// If the identities of the rows exceed the limit of memory, or the work exceeds the budget.
     pub fn close(&mut self, plan: &Plan, budget: &Budget, work: &Work) -> Result<bool, QueryError> {
+        // A pause takes a millisecond in a worker, so there is none between the short steps of a
+        // small result.
+        let end = work.spent().saturating_add(PIECE);
+        while self.close_step(plan, budget, work)? {
+            if work.spent() >= end {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Makes a step, which does a piece of work at most. Returns false if nothing remains.
+    fn close_step(
+        &mut self,
+        plan: &Plan,
+        budget: &Budget,
+        work: &Work,
+    ) -> Result<bool, QueryError> {
         let query = &plan.query;
         work.check()?;
         let state = std::mem::replace(&mut self.closing.state, State::Done);
