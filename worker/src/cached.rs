@@ -53,15 +53,14 @@ impl<R> CachedDefinitions<R> {
         let mut listed = self.listed.borrow_mut();
         for found in found {
             let key = (kind, found.name.clone(), found.version.clone());
-            if found.bytes < MIN_BODY {
-                // A longer body that was stored before under this version is outdated.
-                listed.remove(&key);
-                continue;
-            }
             if listed.len() >= MAX_REMEMBERED {
                 listed.clear();
             }
-            listed.insert(key, found.clone());
+            match found.bytes >= MIN_BODY {
+                true => listed.insert(key, found.clone()),
+                // A longer body that was stored before under this version is outdated.
+                false => listed.remove(&key),
+            };
         }
     }
 
@@ -159,11 +158,8 @@ impl<R: Repository> Repository for CachedDefinitions<R> {
         name: &str,
         version: &str,
     ) -> Outcome<Option<Definition>> {
-        let listed = self
-            .listed
-            .borrow()
-            .get(&(kind, name.to_owned(), version.to_owned()))
-            .cloned();
+        let named = (kind, name.to_owned(), version.to_owned());
+        let listed = self.listed.borrow().get(&named).cloned();
         let key = listed.as_ref().and_then(|listed| key(kind, listed));
         let (Some(listed), Some(key)) = (listed, key) else {
             // Without a list, this instance does not know the storing id.

@@ -247,14 +247,12 @@ impl ActiveRequest {
         let response = match permit {
             Ok(permit) => {
                 host.heavy.replace(permit);
-                let service = &self.state.service;
-                let response = service.serve(request, self.caller.as_ref(), &mut host);
-                let response = response.await;
-                host.heavy.take();
-                response
+                let (service, caller) = (&self.state.service, self.caller.as_ref());
+                service.serve(request, caller, &mut host).await
             }
             Err(denied) => self.state.service.refuse(request, &denied),
         };
+        host.heavy.take();
         if Date::now().as_millis().saturating_sub(self.started) > LONG {
             pause::turn().await;
         }
