@@ -56,15 +56,22 @@ async function until(page, id, isAsExpected) {
 const checkpoints = (names) => names.filter((name) => name.endsWith(".checkpoint"));
 const journals = (names) => names.filter((name) => name.endsWith(".log"));
 
-/** Changes one byte in the middle of a file. */
+/** Changes every 500th byte of a file, once its writer has closed it. */
 const damage = (page, id, name) =>
   page.evaluate(
     async ({ id, name }) => {
       const root = await (await navigator.storage.getDirectory()).getDirectoryHandle("aqlite");
       const handle = await (await root.getDirectoryHandle(id)).getFileHandle(name);
+      const open = () => handle.createWritable();
+      const isOpen = (error) => error.name === "NoModificationAllowedError";
+      let stream;
+      for (let at = 0; stream === undefined; at += 1)
+        stream = await open().catch((error) => {
+          if (!isOpen(error) || at === 100) throw error;
+          return new Promise((resolve) => setTimeout(resolve, 100));
+        });
       const bytes = new Uint8Array(await (await handle.getFile()).arrayBuffer());
       for (let at = 0; at < bytes.length; at += 500) bytes[at] ^= 1;
-      const stream = await handle.createWritable();
       await stream.write(bytes);
       await stream.close();
     },
