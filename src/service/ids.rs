@@ -149,7 +149,7 @@ pub(crate) fn check_subject(subject: Option<&(String, String)>) -> Result<(), Fa
     };
     match id.len().max(namespace.len()) > MAX_SUBJECT {
         true => Err(Failure::bad_request(format!(
-            "the id or the namespace in `subject/external_ref` of the EHR_STATUS has more than {MAX_SUBJECT} bytes; refer to the subject by a shorter one"
+            "`subject/external_ref` of the EHR_STATUS has an id or a namespace of more than {MAX_SUBJECT} bytes: refer to the subject by a shorter one"
         ))),
         false => Ok(()),
     }
