@@ -304,6 +304,7 @@ impl<'a> Call<'a> {
     ///
     /// # Errors
     /// 429 if too many requests wait for foreign servers.
+    #[cfg(feature = "server")]
     pub async fn begin_wait(&self) -> Result<(), Failure> {
         let wait = self.environment.borrow_mut().exchange(Work::ForeignWait);
         permitted(wait.await)
@@ -313,6 +314,7 @@ impl<'a> Call<'a> {
     ///
     /// # Errors
     /// 429 if none was free in time.
+    #[cfg(feature = "server")]
     pub async fn end_wait(&self) -> Result<(), Failure> {
         let wait = self.environment.borrow_mut().exchange(Work::Heavy);
         permitted(wait.await)

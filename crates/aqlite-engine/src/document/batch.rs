@@ -14,8 +14,8 @@ pub use docs::{Doc, DocRow, DocState, ObjectKind};
 pub(super) use docs::{Docs, DocumentFlags, DocumentFragments};
 pub use ehr::EhrRow;
 pub use presence::{Bitmap, PresenceBitmap};
+pub(super) use table::{ChildLists, RepeatedGroup, Structure};
 pub use table::{ColumnView, Table};
-pub(super) use table::{RepeatedGroup, Structure};
 pub use union::{Ranges, UnionPart};
 
 use super::column::{Dictionary, Leaf, Words, push};

@@ -1,7 +1,7 @@
 //! Segments: immutable copies of the documents of a range of commits as columns.
 //!
 //! A segment is an encoded [`Batch`]. Its *head* describes layouts, documents and the positions of
-//! all other *parts*: the structure of a table, a column, a page of texts. The parts are stored in
+//! all other *parts*: the structure of a table, its child lists, a column, a page of texts. The parts are stored in
 //! *values* of some hundred kilobytes, so that a store without range reads returns few of them for
 //! a query. A batch that is read from a segment has no parts at first. A query finds out which
 //! parts it needs by reading them: see [`Batch::wanted`].
@@ -23,14 +23,17 @@ use super::{Batch, Layout};
 use aqlite_rm::class::{Attr, Cls};
 use bitcode::{Decode, Encode};
 pub use checkpoint::{CheckpointWriter, sealed, unsealed};
-use form::{Differences, Fragments, StoredColumn, StoredLayout, StoredPage, StoredStructure};
+use form::{
+    Differences, Fragments, StoredChildLists, StoredColumn, StoredLayout, StoredPage,
+    StoredStructure,
+};
 pub use load::share_parts;
-use load::{load_column, load_structure};
+use load::{load_child_lists, load_column, load_structure};
 use std::sync::Arc;
 use twox_hash::XxHash64;
 
 /// The first bytes of a head. The last byte is the version of the encoding.
-const MAGIC: [u8; 4] = *b"AQS\x06";
+const MAGIC: [u8; 4] = *b"AQS\x07";
 
 /// The number of bytes after which a value is complete.
 const VALUE_BYTES: usize = 256 << 10;
@@ -114,8 +117,8 @@ struct Head {
     tables: Vec<StoredTable>,
     /// The zone map of each column, table by table.
     zones: Vec<Vec<Option<Zone>>>,
-    /// The parts: structure and columns of each table, then the pages of texts, then the fragments
-    /// of documents.
+    /// The parts: structure, child lists and columns of each table, then the pages of texts, then the
+    /// fragments of documents.
     parts: Vec<PartPlace>,
 }
 
@@ -271,6 +274,7 @@ impl Batch {
         };
         for table in &self.tables {
             note(table.structure.is_wanted());
+            note(table.child_lists.is_wanted());
             table
                 .columns
                 .iter()
@@ -353,7 +357,7 @@ impl Encoder {
         };
     }
 
-    /// Adds the structures and columns of all tables. Parts that one query reads are stored next to
+    /// Adds the structures, child lists and columns of all tables. Parts that one query reads are stored next to
     /// each other, so that it reads few values.
     fn add_tables(&mut self, tables: &[Table]) -> Result<(), &'static str> {
         let absent = "a batch with absent parts cannot become a segment";
@@ -362,14 +366,21 @@ impl Encoder {
         let mut order: Vec<(usize, TablePart<'_>)> = parts.collect();
         self.places = vec![PartPlace::NOWHERE; order.len()];
         order.sort_by(|(a, one), (b, other)| one.rank.cmp(&other.rank).then(a.cmp(b)));
-        for (number, TablePart { table, column, .. }) in order {
-            if let Some(column) = column {
-                let column = column.present().ok_or(absent)?;
-                let stored = StoredColumn::of(column, |word| self.number_of(word));
-                self.put(number, &stored, column.bytes());
-            } else {
-                let structure = table.structure.present().ok_or(absent)?;
-                self.put(number, &StoredStructure::of(structure), structure.bytes());
+        for (number, TablePart { table, name, .. }) in order {
+            match name {
+                TablePartName::Structure => {
+                    let structure = table.structure.present().ok_or(absent)?;
+                    self.put(number, &StoredStructure::of(structure), structure.bytes());
+                }
+                TablePartName::ChildLists => {
+                    let lists = table.child_lists.present().ok_or(absent)?;
+                    self.put(number, &StoredChildLists::of(lists), lists.bytes());
+                }
+                TablePartName::Column(column) => {
+                    let column = column.present().ok_or(absent)?;
+                    let stored = StoredColumn::of(column, |word| self.number_of(word));
+                    self.put(number, &stored, column.bytes());
+                }
             }
         }
         Ok(())
@@ -401,45 +412,51 @@ impl Encoder {
 /// A part of a table, for encoding.
 struct TablePart<'t> {
     table: &'t Table,
-    /// The column; `None` for the structure.
-    column: Option<&'t Part<Column>>,
+    name: TablePartName<'t>,
     rank: PartOrder,
 }
 
+/// The name of a part of a table.
+enum TablePartName<'t> {
+    Structure,
+    ChildLists,
+    Column(&'t Part<Column>),
+}
+
 /// The sort key of a part: tables with one kind of root are consecutive, with their structures
-/// first, then their columns by path.
+/// and child lists first, then their columns by path.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct PartOrder {
     archetype: Option<u32>,
     class: &'static str,
     root_id: Option<u32>,
-    /// The names of the attributes from the root to the leaf; `None` for a structure.
+    /// The names of the attributes from the root to the leaf; `None` for a part of no leaf.
     path: Option<Vec<&'static str>>,
 }
 
 impl TablePart<'_> {
-    /// Returns the structure and the columns of a table, in the order of their numbers.
+    /// Returns the parts of a table of a segment, in the order of their numbers.
     fn all(table: &Table) -> impl Iterator<Item = TablePart<'_>> {
         let layout = table.layout();
         let (root_id, archetype) = table.root();
-        let rank = move |path| PartOrder {
-            archetype,
-            class: layout.class().name(),
-            root_id,
-            path,
-        };
-        let structure = TablePart {
+        let part = move |name, path| TablePart {
             table,
-            column: None,
-            rank: rank(None),
+            name,
+            rank: PartOrder {
+                archetype,
+                class: layout.class().name(),
+                root_id,
+                path,
+            },
         };
         let columns = table.columns.iter().zip(layout.leaves());
-        let columns = columns.map(move |(column, leaf)| TablePart {
-            table,
-            column: Some(column),
-            rank: rank(Some(path_of(layout, *leaf))),
+        let columns = columns.map(move |(column, leaf)| {
+            part(TablePartName::Column(column), Some(path_of(layout, *leaf)))
         });
-        std::iter::once(structure).chain(columns)
+        let rows = [TablePartName::Structure, TablePartName::ChildLists];
+        rows.into_iter()
+            .map(move |name| part(name, None))
+            .chain(columns)
     }
 }
 
@@ -571,9 +588,9 @@ impl Segment {
             .iter()
             .map(|table| table.layout.layout().map(Arc::new));
         let layouts: Vec<_> = layouts.collect::<Result<_, _>>()?;
-        // A table has its structure and one part for each leaf. The pages of texts follow, then one
-        // part for the fragments of all documents.
-        let parts: usize = layouts.iter().map(|layout| 1 + layout.leaves().len()).sum();
+        // A table has its structure, its child lists and one part for each leaf. The pages of texts
+        // follow, then one part for the fragments of all documents.
+        let parts: usize = layouts.iter().map(|layout| 2 + layout.leaves().len()).sum();
         if head.parts.len() != parts + (head.words as usize).div_ceil(PAGE) + 1 {
             return Err(DAMAGED);
         }
@@ -701,15 +718,17 @@ impl Segment {
         if checksum(bytes) != place.checksum {
             return Err(DAMAGED);
         }
-        // Parts are counted in the order of `Head::parts`: for each table, structure then columns.
+        // Parts are counted in the order of `Head::parts`: for each table its structure, its child
+        // lists, then its columns.
         let mut first = 0;
         for table in &batch.tables {
-            let end = first + 1 + table.columns.len() as u32;
-            if part == first {
-                return load_structure(batch, table, bytes);
-            }
+            let end = first + 2 + table.columns.len() as u32;
             if part < end {
-                return load_column(batch, table, (part - first - 1) as usize, bytes);
+                return match part - first {
+                    0 => load_structure(batch, table, bytes),
+                    1 => load_child_lists(batch, table, bytes),
+                    column => load_column(batch, table, column as usize - 2, bytes),
+                };
             }
             first = end;
         }

@@ -28,6 +28,7 @@ pub struct Table {
     /// The number of rows.
     rows: u32,
     pub(in crate::document) structure: Part<Structure>,
+    pub(in crate::document) child_lists: Part<ChildLists>,
     pub(in crate::document) columns: Vec<Part<Column>>,
     /// The zone maps of the columns of a segment; empty for a table that can be widened.
     zones: Arc<[Option<Zone>]>,
@@ -46,10 +47,14 @@ pub(in crate::document) struct Structure {
     pub places: Vec<u32>,
     /// The place of the parent row of each row.
     pub parent_places: Vec<u32>,
-    pub groups: Vec<RepeatedGroup>,
     /// The presence bitmaps of the optional items.
     pub bitmaps: Vec<PresenceBitmap>,
 }
+
+/// The child rows of the repeated groups of a table, by number of the group. Only a query that goes
+/// from rows to their children reads them, and they can take more memory than the structure.
+#[derive(Clone, Debug, Default)]
+pub(in crate::document) struct ChildLists(pub Vec<RepeatedGroup>);
 
 /// A column with its presence bitmap.
 ///
@@ -132,6 +137,7 @@ impl Table {
             archetype,
             rows: 0,
             structure: Part::default(),
+            child_lists: Part::default(),
             columns: Vec::new(),
             zones: Arc::default(),
             column_presence: Vec::new(),
@@ -158,6 +164,7 @@ impl Table {
             archetype,
             rows,
             structure: Part::absent(),
+            child_lists: Part::absent(),
             columns,
             zones,
             hidden: OnceLock::new(),
@@ -189,10 +196,8 @@ impl Table {
         let more = layout.leaves().iter().skip(self.columns.len()).map(column);
         self.columns.extend(more.map(Part::Owned));
         self.column_presence = presence_of_leaves(layout);
-        if let Some(structure) = self.structure.owned() {
-            structure
-                .groups
-                .resize(layout.groups().len(), RepeatedGroup::default());
+        if let Some(ChildLists(groups)) = self.child_lists.owned() {
+            groups.resize(layout.groups().len(), RepeatedGroup::default());
         }
     }
 
@@ -201,6 +206,8 @@ impl Table {
     /// Returns `None` if the layouts do not merge.
     pub(super) fn admit(&mut self, layout: &Layout, table: u32) -> Option<LayoutMapping> {
         let structure = self.structure.owned()?;
+        // A table without its child lists could not be widened below.
+        self.child_lists.owned()?;
         let merged = merge(&self.layout, layout, structure.bitmaps.len() as u32)?;
         if let Some(layout) = merged.layout {
             let first = structure.bitmaps.len();
@@ -243,10 +250,11 @@ impl Table {
             |numbers: &[u32], len: usize| numbers.iter().all(|number| (*number as usize) < len);
         (mapping.leaves.len(), mapping.groups.len()) == (leaves, groups)
             && is_there(&mapping.leaves, self.columns.len())
-            && self.structure.get().is_some_and(|structure| {
-                is_there(&mapping.groups, structure.groups.len())
-                    && is_there(&mapping.set, structure.bitmaps.len())
-            })
+            && is_there(&mapping.groups, self.groups() as usize)
+            && self
+                .structure
+                .get()
+                .is_some_and(|structure| is_there(&mapping.set, structure.bitmaps.len()))
     }
 
     /// Adds a fragment and returns its row.
@@ -266,6 +274,7 @@ impl Table {
             return None;
         }
         let (row, structure) = (self.rows, self.structure.owned()?);
+        let ChildLists(lists) = self.child_lists.owned()?;
         push(&mut structure.docs, at.doc);
         push(&mut structure.places, at.place);
         push(&mut structure.parent_places, at.parent);
@@ -278,7 +287,7 @@ impl Table {
                 .for_each(|column| column.push(text, words));
         }
         for (children, group) in groups.iter().zip(&mapping.groups) {
-            let Some(group) = structure.groups.get_mut(*group as usize) else {
+            let Some(group) = lists.get_mut(*group as usize) else {
                 continue;
             };
             children
@@ -337,13 +346,16 @@ impl Table {
 
     /// Returns the child rows of a row in a repeated group, in list order.
     pub(super) fn child_rows(&self, row: u32, group: u32) -> &[Fragment] {
-        let (Some(item), Some(group)) =
-            (self.layout.groups().get(group as usize), self.group(group))
-        else {
+        let Some(item) = self.layout.groups().get(group as usize) else {
+            return &[];
+        };
+        // Both parts are read before either is tested, so that both are wanted at once.
+        let (presence, group) = (self.presence_of(*item), self.group(group));
+        let Some(group) = group else {
             return &[];
         };
         // `ends` has entries only for parent rows that have the group, so a row becomes a rank.
-        let at = match self.presence_of(*item) {
+        let at = match presence {
             Some(presence) if !presence.contains(row) => return &[],
             Some(presence) => presence.rank(row),
             None => row,
@@ -361,7 +373,7 @@ impl Table {
     }
 
     fn group(&self, group: u32) -> Option<&RepeatedGroup> {
-        self.structure.get()?.groups.get(group as usize)
+        self.child_lists.get()?.0.get(group as usize)
     }
 
     /// Returns the number of repeated groups.
@@ -473,31 +485,40 @@ impl Table {
         self.rows_with(*self.column_presence.get(leaf)?, structure)
     }
 
-    /// Returns whether a structure belongs to the table: its loaded columns have a value, and its
-    /// repeated groups a list of child rows, for each row that has the leaf or the group.
+    /// Returns whether a structure belongs to the table: its loaded columns have a value for each
+    /// row that has the leaf, and its loaded child lists belong to it.
     pub(in crate::document) fn is_structure(&self, structure: &Structure) -> bool {
         let fits = |(leaf, column): (usize, &Part<Column>)| {
             let values = self.values_of(leaf, structure);
             values.is_some() && column.present().is_none_or(|c| Some(c.len()) == values)
         };
+        let lists = self.child_lists.present();
+        self.columns.iter().enumerate().all(fits)
+            && lists.is_none_or(|lists| self.has_child_lists(lists, structure))
+    }
+
+    /// Returns whether child lists belong to the table with a structure: each repeated group has a
+    /// list for each row that has the group.
+    pub(in crate::document) fn has_child_lists(
+        &self,
+        ChildLists(groups): &ChildLists,
+        structure: &Structure,
+    ) -> bool {
         let has_lists = |(group, item): (&RepeatedGroup, &u32)| {
             let item = self.layout.item(*item);
             let rows = item.and_then(|item| self.rows_with(item.presence, structure));
             rows == Some(group.ends.len())
         };
-        self.columns.iter().enumerate().all(fits)
-            && structure
-                .groups
-                .iter()
-                .zip(self.layout.groups())
-                .all(has_lists)
+        groups.len() == self.groups() as usize
+            && groups.iter().zip(self.layout.groups()).all(has_lists)
     }
 
-    /// Estimates the bytes of structure and columns.
+    /// Estimates the bytes of structure, child lists and columns.
     pub(in crate::document) fn late_bytes(&self) -> usize {
         let columns = self.columns.iter().filter_map(Part::present);
         let columns: usize = columns.map(|c| c.bytes() + size_of::<Column>()).sum();
-        columns + self.structure.present().map_or(0, Structure::bytes)
+        let lists = self.child_lists.present().map_or(0, ChildLists::bytes);
+        columns + lists + self.structure.present().map_or(0, Structure::bytes)
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -517,14 +538,19 @@ pub(in crate::document) fn presence_of_leaves(layout: &Layout) -> Vec<Option<u32
 impl Structure {
     /// Estimates the bytes in use.
     pub fn bytes(&self) -> usize {
-        let groups: usize = self
-            .groups
-            .iter()
-            .map(|group| group.ends.capacity() * 4 + group.rows.capacity() * 8)
-            .sum();
         let bitmaps: usize = self.bitmaps.iter().map(PresenceBitmap::bytes).sum();
         // Three lists have 4 bytes for each row: documents, places and parent places.
-        groups + bitmaps + self.docs.capacity() * 12
+        bitmaps + self.docs.capacity() * 12
+    }
+}
+
+impl ChildLists {
+    /// Estimates the bytes in use.
+    pub fn bytes(&self) -> usize {
+        let groups = self.0.iter();
+        groups
+            .map(|group| group.ends.capacity() * 4 + group.rows.capacity() * 8)
+            .sum()
     }
 }
 

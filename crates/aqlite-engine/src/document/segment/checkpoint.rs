@@ -11,11 +11,12 @@
 
 use super::form::{Differences, Fragments, StoredColumn, StoredPage, StoredStructure, Vocabulary};
 use super::{
-    DAMAGED, MAX_PART_BYTES, StoredDocs, StoredDocumentFragments, StoredTable, TablePart, checksum,
+    DAMAGED, MAX_PART_BYTES, StoredDocs, StoredDocumentFragments, StoredTable, TablePart,
+    TablePartName, checksum,
 };
 use crate::codec;
 use crate::document::Batch;
-use crate::document::batch::{DocumentFragments, Structure, Table};
+use crate::document::batch::{ChildLists, DocumentFragments, Structure, Table};
 use crate::document::codec::{ByteReader, ByteWriter, Codec};
 use crate::document::column::{Column, Dictionary, PAGE, Page, Words};
 use crate::document::part::{Part, Restore};
@@ -157,7 +158,10 @@ impl CheckpointWriter {
         let parts = batch.tables.iter().enumerate().flat_map(|(at, table)| {
             let columns = (0..table.columns.len()).map(move |column| PartName::Column(at, column));
             let names = std::iter::once(PartName::Structure(at)).chain(columns);
-            TablePart::all(table).map(|part| part.rank).zip(names)
+            // The child lists are stored with the structure.
+            let parts = TablePart::all(table)
+                .filter(|part| !matches!(part.name, TablePartName::ChildLists));
+            parts.map(|part| part.rank).zip(names)
         });
         let mut ranked: Vec<_> = parts.enumerate().collect();
         // Parts are numbered table by table. Parts that one query reads are stored next to each
@@ -324,6 +328,15 @@ fn unchanged_or<T: Restore>(
     }
 }
 
+/// Returns the bytes of the structure and the child lists of a table. A change of a table changes
+/// its structure.
+fn stored_structure(table: &Table) -> Result<Vec<u8>, &'static str> {
+    unchanged_or(&table.structure, |structure| {
+        let lists = table.child_lists.get().ok_or(UNREADABLE)?;
+        packed(&StoredStructure::with_child_lists(structure, lists))
+    })
+}
+
 fn copied(file: &PartFile, region: Region) -> Result<Vec<u8>, &'static str> {
     let bytes = file.read(region, |bytes| Ok(bytes.to_vec()));
     bytes.ok_or(UNREADABLE)
@@ -338,9 +351,7 @@ impl Batch {
     ) -> Result<Vec<u8>, &'static str> {
         let table = |number: usize| self.tables.get(number).ok_or(DAMAGED);
         match name {
-            PartName::Structure(number) => unchanged_or(&table(number)?.structure, |structure| {
-                packed(&StoredStructure::of(structure))
-            }),
+            PartName::Structure(number) => stored_structure(table(number)?),
             PartName::Column(number, column) => {
                 let column = table(number)?.columns.get(column).ok_or(DAMAGED)?;
                 let number_of = |word| order.as_mut().map_or(word, |order| order.number_of(word));
@@ -420,7 +431,10 @@ impl Batch {
             let layout = Arc::new(table.layout.layout_in(&head.vocabulary)?);
             let root = (table.root_id, table.archetype);
             let mut opened = Table::late(layout, root, table.rows, Arc::default());
-            opened.structure = Part::stored(file, region()?, (table.rows, opened.groups()));
+            // Both parts have one region. Each is decoded at its first use.
+            let both = region()?;
+            opened.structure = Part::stored(file, both, (table.rows, 0));
+            opened.child_lists = Part::stored(file, both, (opened.groups(), 0));
             for column in &mut opened.columns {
                 *column = Part::stored(file, region()?, (0, 0));
             }
@@ -476,9 +490,15 @@ impl Restore for SortedHashes {
 }
 
 impl Restore for Structure {
-    fn restore(bytes: &[u8], (rows, groups): (u32, u32)) -> Result<Structure, &'static str> {
+    fn restore(bytes: &[u8], (rows, _): (u32, u32)) -> Result<Structure, &'static str> {
+        unpacked::<StoredStructure>(bytes)?.structure(rows as usize)
+    }
+}
+
+impl Restore for ChildLists {
+    fn restore(bytes: &[u8], (groups, _): (u32, u32)) -> Result<ChildLists, &'static str> {
         let stored: StoredStructure = unpacked(bytes)?;
-        stored.structure((rows as usize, groups as usize), 0)
+        stored.into_child_lists().lists(groups as usize, 0)
     }
 }
 

@@ -4,7 +4,7 @@
 //! decimals, and times as multiples of their greatest common divisor.
 
 use crate::codec;
-use crate::document::batch::{Fragment, PresenceBitmap, RepeatedGroup, Structure};
+use crate::document::batch::{ChildLists, Fragment, PresenceBitmap, RepeatedGroup, Structure};
 use crate::document::codec::{ByteReader, ByteWriter, Codec};
 use crate::document::column::{Column, MomentColumn, NO_MOMENT, NumberColumn, Page};
 use crate::document::layout::{Item, ItemKind, Layout, kind_number, kind_of};
@@ -87,9 +87,14 @@ pub(super) struct StoredStructure {
     places: Differences,
     /// The distances from the place of each row to that of its parent row.
     depths: Vec<u32>,
+    /// The child lists of a checkpoint. Those of a segment are a part of their own.
     groups: Vec<StoredGroup>,
     bitmaps: Vec<Vec<u64>>,
 }
+
+/// The encoded child lists of a table.
+#[derive(Encode, Decode)]
+pub(super) struct StoredChildLists(Vec<StoredGroup>);
 
 #[derive(Encode, Decode)]
 struct StoredGroup {
@@ -98,39 +103,71 @@ struct StoredGroup {
 }
 
 impl StoredStructure {
+    /// Encodes a structure without child lists.
     pub fn of(structure: &Structure) -> StoredStructure {
         let places = structure.places.iter().zip(&structure.parent_places);
-        let group = |group: &RepeatedGroup| StoredGroup {
-            ends: Differences::of(group.ends.iter().copied()),
-            rows: Fragments::of(&group.rows),
-        };
         StoredStructure {
             docs: Differences::of(structure.docs.iter().copied()),
             places: Differences::of(structure.places.iter().copied()),
             depths: places
                 .map(|(place, parent)| place.wrapping_sub(*parent))
                 .collect(),
-            groups: structure.groups.iter().map(group).collect(),
+            groups: Vec::new(),
             bitmaps: structure.bitmaps.iter().map(|b| b.to_words()).collect(),
         }
     }
 
-    /// Decodes the structure of a table with `rows` rows and `groups` repeated groups, in a batch
-    /// whose first table has the number `base`.
+    /// Encodes a structure with child lists.
+    pub fn with_child_lists(structure: &Structure, lists: &ChildLists) -> StoredStructure {
+        StoredStructure {
+            groups: StoredChildLists::of(lists).0,
+            ..StoredStructure::of(structure)
+        }
+    }
+
+    /// Decodes the structure of a table with `rows` rows.
     ///
     /// # Errors
     /// If the encoded lists belong to another table.
-    pub fn structure(
-        &self,
-        (rows, groups): (usize, usize),
-        base: u32,
-    ) -> Result<Structure, &'static str> {
+    pub fn structure(&self, rows: usize) -> Result<Structure, &'static str> {
         let (docs, places) = (self.docs.numbers(), self.places.numbers());
         let lengths = [docs.len(), places.len(), self.depths.len()];
-        if lengths.iter().any(|length| *length != rows) || self.groups.len() != groups {
+        if lengths.iter().any(|length| *length != rows) {
             return Err(UNEVEN);
         }
         let parents = places.iter().zip(&self.depths);
+        let bitmaps = self.bitmaps.iter().cloned();
+        Ok(Structure {
+            parent_places: parents
+                .map(|(place, depth)| place.wrapping_sub(*depth))
+                .collect(),
+            docs,
+            places,
+            bitmaps: bitmaps.map(PresenceBitmap::from_words).collect(),
+        })
+    }
+
+    /// Returns the child lists of a checkpoint.
+    pub fn into_child_lists(self) -> StoredChildLists {
+        StoredChildLists(self.groups)
+    }
+}
+
+impl StoredChildLists {
+    pub fn of(ChildLists(groups): &ChildLists) -> StoredChildLists {
+        let group = |group: &RepeatedGroup| StoredGroup {
+            ends: Differences::of(group.ends.iter().copied()),
+            rows: Fragments::of(&group.rows),
+        };
+        StoredChildLists(groups.iter().map(group).collect())
+    }
+
+    /// Decodes the child lists of a table with `groups` repeated groups, in a batch whose first table
+    /// has the number `base`.
+    ///
+    /// # Errors
+    /// If there are more or fewer groups, or if their lists do not fit together.
+    pub fn lists(&self, groups: usize, base: u32) -> Result<ChildLists, &'static str> {
         let group = |group: &StoredGroup| {
             let (ends, rows) = (group.ends.numbers(), group.rows.fragments(base)?);
             // The ends must ascend to the number of rows, because they are used as ranges of the
@@ -142,16 +179,11 @@ impl StoredStructure {
                 Err(UNEVEN)
             }
         };
-        let bitmaps = self.bitmaps.iter().cloned();
-        Ok(Structure {
-            parent_places: parents
-                .map(|(place, depth)| place.wrapping_sub(*depth))
-                .collect(),
-            docs,
-            places,
-            groups: self.groups.iter().map(group).collect::<Result<_, _>>()?,
-            bitmaps: bitmaps.map(PresenceBitmap::from_words).collect(),
-        })
+        if self.0.len() != groups {
+            return Err(UNEVEN);
+        }
+        let lists = self.0.iter().map(group);
+        lists.collect::<Result<_, _>>().map(ChildLists)
     }
 }
 

@@ -1,10 +1,10 @@
-//! Loading of the structure and the columns of a table into a batch of a segment.
+//! Loading of the structure, the child lists and the columns of a table into a batch of a segment.
 //!
 //! The checksum of a part detects damage of the stored bytes. The checks in this file detect parts
 //! that do not fit together. Values of such parts would be read as absent ones, and results would be
 //! wrong without an error.
 
-use super::form::{StoredColumn, StoredStructure};
+use super::form::{StoredChildLists, StoredColumn, StoredStructure};
 use super::{DAMAGED, unpack_bytes};
 use crate::document::Batch;
 use crate::document::batch::{Structure, Table};
@@ -19,6 +19,10 @@ pub fn share_parts(from: &Batch, to: &Batch) {
             table.hidden.get_or_init(|| hidden(to, table, &structure));
             table.structure.load(structure);
         }
+        let lists = old.child_lists.share();
+        lists
+            .into_iter()
+            .for_each(|part| table.child_lists.load(part));
         for (old, column) in old.columns.iter().zip(&table.columns) {
             old.share().into_iter().for_each(|part| column.load(part));
         }
@@ -37,15 +41,14 @@ pub fn share_parts(from: &Batch, to: &Batch) {
 ///
 /// # Errors
 /// If the bytes are damaged, if a row belongs to a document or an EHR that does not exist, or if the
-/// loaded columns have other numbers of values.
+/// loaded columns or child lists have other numbers of values or lists.
 pub(super) fn load_structure(
     batch: &Batch,
     table: &Table,
     bytes: &[u8],
 ) -> Result<(), &'static str> {
     let stored: StoredStructure = unpack_bytes(bytes)?;
-    let size = (table.len(), table.groups() as usize);
-    let structure = stored.structure(size, batch.base)?;
+    let structure = stored.structure(table.len())?;
     let owners = match table.layout().class() {
         Cls::EHR => batch.ehrs.len(),
         _ => batch.docs.len(),
@@ -58,6 +61,27 @@ pub(super) fn load_structure(
     // Hidden rows are set first, because a loaded structure must never be read without them.
     let _ = table.hidden.set(hidden(batch, table, &structure));
     table.structure.load(Arc::new(structure));
+    Ok(())
+}
+
+/// Loads the child lists of a table.
+///
+/// # Errors
+/// If the bytes are damaged, if a list has a row that does not exist, or if the number of lists does
+/// not fit the structure of the table.
+pub(super) fn load_child_lists(
+    batch: &Batch,
+    table: &Table,
+    bytes: &[u8],
+) -> Result<(), &'static str> {
+    let stored: StoredChildLists = unpack_bytes(bytes)?;
+    let lists = stored.lists(table.groups() as usize, batch.base)?;
+    // The structure is compared with the child lists when it is loaded.
+    let structure = table.structure.present();
+    if structure.is_some_and(|structure| !table.has_child_lists(&lists, structure)) {
+        return Err(DAMAGED);
+    }
+    table.child_lists.load(Arc::new(lists));
     Ok(())
 }
 
@@ -109,7 +133,8 @@ pub(super) fn load_column(
 mod tests {
     use super::super::{SegmentState, pack_bytes};
     use super::*;
-    use crate::document::{EhrRow, Segment};
+    use crate::document::batch::{ChildLists, RepeatedGroup};
+    use crate::document::{EhrRow, Fragment, Segment};
 
     /// Returns the batch of a segment of one EHR, without its parts. Its only table has one row.
     fn batch_without_parts() -> Batch {
@@ -134,7 +159,6 @@ mod tests {
             docs: vec![owner],
             places: vec![0],
             parent_places: vec![0],
-            groups: Vec::new(),
             bitmaps: Vec::new(),
         }))
     }
@@ -157,6 +181,28 @@ mod tests {
         assert!(load_column(&batch, table, 0, &texts(&[])).is_err());
         assert!(load_column(&batch, table, usize::MAX, &texts(&[0])).is_err());
         assert!(load_column(&batch, table, 0, &texts(&[0])).is_ok());
+    }
+
+    #[test]
+    fn child_lists_that_do_not_fit_together_are_refused() {
+        let batch = batch_without_parts();
+        let table = &batch.tables[0];
+        let lists = |groups: &[&[u32]]| {
+            let group = |ends: &&[u32]| RepeatedGroup {
+                ends: ends.to_vec(),
+                rows: vec![Fragment { table: 0, row: 0 }; 2],
+            };
+            StoredChildLists::of(&ChildLists(groups.iter().map(group).collect()))
+        };
+        assert!(lists(&[&[1, 2]]).lists(1, 0).is_ok());
+        for ends in [[2, 1].as_slice(), &[1], &[1, 3]] {
+            assert!(lists(&[ends]).lists(1, 0).is_err(), "{ends:?}");
+        }
+        // An EHR has no repeated group.
+        let one = pack_bytes(&lists(&[&[2]]));
+        assert!(load_child_lists(&batch, table, &one).is_err());
+        assert!(table.child_lists.present().is_none());
+        assert!(load_child_lists(&batch, table, &pack_bytes(&lists(&[]))).is_ok());
     }
 
     #[test]
