@@ -59,6 +59,10 @@ const empty = {
     ).run();
     return new Response(null, { status: 204 });
   },
+  /** Returns the bytes of all segments. */
+  async segments(request, { DB }) {
+    return Response.json(await DB.prepare("SELECT sum(bytes) AS bytes FROM segment").first());
+  },
   /** Returns and resets the counters. */
   async counted() {
     const before = counted;

@@ -121,6 +121,10 @@ export async function populationQueries() {
   await expect(201, "POST", "/empty/write", "{}");
   note("segments are written behind queries");
   tell("segments.seconds", (await seconds(settle)).toFixed(1));
+  const [[documents]] = JSON.parse(await ask("SELECT count(*) AS n FROM COMPOSITION c"));
+  const { bytes } = JSON.parse((await expect(200, "GET", "/empty/segments")).text);
+  tell("segments.bytes", (bytes / documents).toFixed(0));
+  let most = 0;
   for (const [name, q] of Object.entries(QUERIES)) {
     await restart();
     await expect(200, "GET", "/empty/read");
@@ -128,6 +132,8 @@ export async function populationQueries() {
     await counted();
     const cold = (await seconds(() => ask(q))) * 1000;
     const { blobs } = await counted();
+    await ask(q);
+    most = Math.max(most, (await counted()).trips);
     const [own, empty] = [[], []];
     for (let round = 0; round < ROUNDS; round += 1) {
       own.push((await seconds(() => ask(q))) * 1000);
@@ -141,6 +147,7 @@ export async function populationQueries() {
     tell(`population_${name}.ms`, median(own).toFixed(2));
     tell(`population_${name}.empty_ms`, median(empty).toFixed(2));
   }
+  tell("population.trips", most);
   note("pages, many rows, and a query right after writes");
   await secondPage();
   await manyRows();
