@@ -11,7 +11,7 @@ mod union;
 
 pub use derived::Container;
 pub use docs::{Doc, DocRow, DocState, ObjectKind};
-pub(super) use docs::{Docs, DocumentFlags, DocumentFragments};
+pub(super) use docs::{Docs, DocumentData, DocumentFlags, DocumentVersions};
 pub use ehr::EhrRow;
 pub use presence::{Bitmap, PresenceBitmap};
 pub(super) use table::{ChildLists, RepeatedGroup, Structure};

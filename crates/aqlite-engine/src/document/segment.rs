@@ -13,7 +13,7 @@ mod checkpoint;
 mod form;
 mod load;
 
-use super::batch::{Docs, DocumentFlags, DocumentFragments, ObjectKind, Table};
+use super::batch::{Docs, DocumentData, DocumentFlags, DocumentVersions, ObjectKind, Table};
 use super::column::{Column, Dictionary, PAGE, Page, Words};
 use super::digest::fnv;
 use super::layout::Item;
@@ -118,7 +118,7 @@ struct Head {
     /// The zone map of each column, table by table.
     zones: Vec<Vec<Option<Zone>>>,
     /// The parts: structure, child lists and columns of each table, then the pages of texts, then the
-    /// fragments of documents.
+    /// versions and the data of documents.
     parts: Vec<PartPlace>,
 }
 
@@ -155,11 +155,13 @@ struct StoredDocs {
 }
 
 #[derive(Encode, Decode)]
-struct StoredDocumentFragments {
+struct StoredVersions {
     numbers: Vec<u32>,
-    versions: Fragments,
-    data: Fragments,
+    fragments: Fragments,
 }
+
+#[derive(Encode, Decode)]
+struct StoredData(Fragments);
 
 #[derive(Encode, Decode)]
 struct StoredTable {
@@ -220,8 +222,10 @@ impl Batch {
         // The columns come first, because they determine the order of the texts.
         encoder.add_words(self.words.words());
         let absent = "a batch with absent parts cannot become a segment";
-        let places = self.docs.places.present().ok_or(absent)?;
-        encoder.add(&StoredDocumentFragments::of(places), places.bytes());
+        let versions = self.docs.versions.present().ok_or(absent)?;
+        encoder.add(&StoredVersions::of(versions), versions.bytes());
+        let data = self.docs.data.present().ok_or(absent)?;
+        encoder.add(&StoredData::of(data), data.bytes());
         let body = pack_bytes(&self.head(ehrs, encoder.words.len() as u32, encoder.places));
         // The checksum covers the compressed bytes, so damage is found before decompression.
         let sum = checksum(&body).to_le_bytes();
@@ -282,19 +286,15 @@ impl Batch {
         }
         let pages = self.words.words().pages().iter();
         pages.for_each(|page| note(page.is_wanted()));
-        note(self.docs.places.is_wanted());
+        note(self.docs.versions.is_wanted());
+        note(self.docs.data.is_wanted());
         wanted
     }
 
     /// Estimates the bytes of the parts that were loaded.
     pub fn late_bytes(&self) -> usize {
         let tables: usize = self.tables.iter().map(Table::late_bytes).sum();
-        let places = self
-            .docs
-            .places
-            .present()
-            .map_or(0, DocumentFragments::bytes);
-        tables + self.words.bytes() + places
+        tables + self.words.bytes() + self.docs.late_bytes()
     }
 
     /// Returns whether the batch was read from a segment, so that parts of it may be absent.
@@ -496,28 +496,41 @@ impl StoredTable {
     }
 }
 
-impl StoredDocumentFragments {
-    fn of(places: &DocumentFragments) -> StoredDocumentFragments {
-        StoredDocumentFragments {
-            numbers: places.numbers.clone(),
-            versions: Fragments::of(&places.versions),
-            data: Fragments::of(&places.data),
+impl StoredVersions {
+    fn of(versions: &DocumentVersions) -> StoredVersions {
+        StoredVersions {
+            numbers: versions.numbers.clone(),
+            fragments: Fragments::of(&versions.fragments),
         }
     }
 
-    /// Returns the fragments of `documents` documents, in a batch whose first table has the number
+    /// Returns the versions of `documents` documents, in a batch whose first table has the number
     /// `base`.
-    fn places(self, documents: usize, base: u32) -> Result<DocumentFragments, &'static str> {
-        let (versions, data) = (self.versions.fragments(base)?, self.data.fragments(base)?);
-        let lengths = [self.numbers.len(), versions.len(), data.len()];
-        if lengths.iter().any(|length| *length != documents) {
+    fn versions(self, documents: usize, base: u32) -> Result<DocumentVersions, &'static str> {
+        let fragments = self.fragments.fragments(base)?;
+        if [self.numbers.len(), fragments.len()] != [documents; 2] {
             return Err(DAMAGED);
         }
-        Ok(DocumentFragments {
+        Ok(DocumentVersions {
             numbers: self.numbers,
-            versions,
-            data,
+            fragments,
         })
+    }
+}
+
+impl StoredData {
+    fn of(data: &DocumentData) -> StoredData {
+        StoredData(Fragments::of(&data.0))
+    }
+
+    /// Returns the data of `documents` documents, in a batch whose first table has the number
+    /// `base`.
+    fn data(&self, documents: usize, base: u32) -> Result<DocumentData, &'static str> {
+        let fragments = self.0.fragments(base)?;
+        if fragments.len() != documents {
+            return Err(DAMAGED);
+        }
+        Ok(DocumentData(fragments))
     }
 }
 
@@ -589,9 +602,9 @@ impl Segment {
             .map(|table| table.layout.layout().map(Arc::new));
         let layouts: Vec<_> = layouts.collect::<Result<_, _>>()?;
         // A table has its structure, its child lists and one part for each leaf. The pages of texts
-        // follow, then one part for the fragments of all documents.
+        // follow, then the versions and the data of all documents.
         let parts: usize = layouts.iter().map(|layout| 2 + layout.leaves().len()).sum();
-        if head.parts.len() != parts + (head.words as usize).div_ceil(PAGE) + 1 {
+        if head.parts.len() != parts + (head.words as usize).div_ceil(PAGE) + 2 {
             return Err(DAMAGED);
         }
         let leaves = layouts.iter().map(|layout| layout.leaves().len());
@@ -704,7 +717,7 @@ impl Segment {
     pub fn without_parts(&self, batch: &Batch) -> Result<Batch, &'static str> {
         let mut bare = self.batch(&SegmentState::default())?;
         bare.ehrs.clone_from(&batch.ehrs);
-        let docs = batch.docs.without_places(&batch.ehrs);
+        let docs = batch.docs.without_fragments(&batch.ehrs);
         bare.docs = docs.ok_or(DAMAGED)?;
         Ok(bare)
     }
@@ -735,13 +748,20 @@ impl Segment {
         self.load_rest(batch, (part - first) as usize, bytes)
     }
 
-    /// Loads a part behind those of the tables: a page of texts, or the fragments of the documents.
+    /// Loads a part behind those of the tables: a page of texts, or the versions or the data of the
+    /// documents.
     fn load_rest(&self, batch: &Batch, at: usize, bytes: &[u8]) -> Result<(), &'static str> {
         let pages = batch.words.words().pages();
         if at == pages.len() {
-            let places = unpack_bytes::<StoredDocumentFragments>(bytes)?;
-            let places = places.places(batch.docs.len(), self.base)?;
-            batch.docs.places.load(Arc::new(places));
+            let stored: StoredVersions = unpack_bytes(bytes)?;
+            let versions = stored.versions(batch.docs.len(), self.base)?;
+            batch.docs.versions.load(Arc::new(versions));
+            return Ok(());
+        }
+        if at == pages.len() + 1 {
+            let stored: StoredData = unpack_bytes(bytes)?;
+            let data = stored.data(batch.docs.len(), self.base)?;
+            batch.docs.data.load(Arc::new(data));
             return Ok(());
         }
         let page: Page = unpack_bytes::<StoredPage>(bytes)?.page()?;

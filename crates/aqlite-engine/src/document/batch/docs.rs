@@ -106,9 +106,11 @@ pub struct DocState {
 pub(in crate::document) struct Docs {
     /// The columns that are shared by all states of the batch of a segment.
     fixed: Arc<Fixed>,
-    /// The fragments of each document. They are absent in a batch of a segment until a query reads
-    /// a whole document.
-    pub places: Part<DocumentFragments>,
+    /// The VERSION of each document. Absent in a batch of a segment until a query reads versions.
+    pub versions: Part<DocumentVersions>,
+    /// The data of each document. Absent in a batch of a segment until a query goes from documents to
+    /// their data.
+    pub data: Part<DocumentData>,
     marks: Vec<DocumentFlags>,
     live: Vec<bool>,
 }
@@ -120,14 +122,17 @@ struct Fixed {
     ordinals: Vec<u64>,
 }
 
-/// The fragments of each document, which only queries about whole documents read.
+/// The VERSION of each document.
 #[derive(Clone, Debug, Default)]
-pub(in crate::document) struct DocumentFragments {
+pub(in crate::document) struct DocumentVersions {
+    /// The number of the version in its object.
     pub numbers: Vec<u32>,
-    pub versions: Vec<Fragment>,
-    /// [`Fragment::NONE`] for a deletion.
-    pub data: Vec<Fragment>,
+    pub fragments: Vec<Fragment>,
 }
+
+/// The fragment of the data of each document; [`Fragment::NONE`] for a deletion.
+#[derive(Clone, Debug, Default)]
+pub(in crate::document) struct DocumentData(pub Vec<Fragment>);
 
 /// The fields of a [`DocState`] that have few distinct values.
 #[derive(Clone, Copy, Debug)]
@@ -151,12 +156,12 @@ impl Docs {
     /// excludes it. Returns false if the fragments of documents are loaded on demand, so that none
     /// can be added.
     pub fn push(&mut self, doc: &Doc) -> bool {
-        let Some(places) = self.places.owned() else {
+        let (Some(versions), Some(data)) = (self.versions.owned(), self.data.owned()) else {
             return false;
         };
-        push(&mut places.numbers, doc.row.number);
-        push(&mut places.versions, doc.version);
-        push(&mut places.data, doc.data.unwrap_or(Fragment::NONE));
+        push(&mut versions.numbers, doc.row.number);
+        push(&mut versions.fragments, doc.version);
+        push(&mut data.0, doc.data.unwrap_or(Fragment::NONE));
         let fixed = Arc::make_mut(&mut self.fixed);
         push(&mut fixed.ehrs, doc.ehr);
         push(&mut fixed.ordinals, doc.row.ordinal);
@@ -176,7 +181,8 @@ impl Docs {
         Docs {
             live: vec![true; marks.len()],
             fixed: Arc::new(Fixed { ehrs, ordinals }),
-            places: Part::absent(),
+            versions: Part::absent(),
+            data: Part::absent(),
             marks,
         }
     }
@@ -214,7 +220,7 @@ impl Docs {
     }
 
     /// Returns the documents without their fragments. `None` if a document has no EHR.
-    pub fn without_places(&self, is_queryable: &[Option<bool>]) -> Option<Docs> {
+    pub fn without_fragments(&self, is_queryable: &[Option<bool>]) -> Option<Docs> {
         self.with_marks(self.marks.clone(), is_queryable)
     }
 
@@ -227,7 +233,8 @@ impl Docs {
         Some(Docs {
             live: live.collect::<Option<_>>()?,
             fixed: Arc::clone(&self.fixed),
-            places: Part::absent(),
+            versions: Part::absent(),
+            data: Part::absent(),
             marks,
         })
     }
@@ -239,9 +246,12 @@ impl Docs {
             latest,
             deleted,
         } = *self.marks.get(at)?;
+        // Both parts are read before either is tested, so that both are wanted at once.
+        let (versions, data) = (self.versions.get(), self.data(document));
+        let number = *versions?.numbers.get(at)?;
         let row = DocState {
             kind,
-            number: *self.places.get()?.numbers.get(at)?,
+            number,
             ordinal: self.ordinal(document)?,
             latest,
             deleted,
@@ -251,7 +261,7 @@ impl Docs {
             ehr: self.ehr(document)?,
             row,
             version: self.version(document)?,
-            data: self.data(document),
+            data,
         })
     }
 
@@ -277,12 +287,12 @@ impl Docs {
     }
 
     pub fn version(&self, document: u32) -> Option<Fragment> {
-        let versions = &self.places.get()?.versions;
+        let versions = &self.versions.get()?.fragments;
         versions.get(document as usize).copied()
     }
 
     pub fn data(&self, document: u32) -> Option<Fragment> {
-        let data = self.places.get()?.data.get(document as usize);
+        let data = self.data.get()?.0.get(document as usize);
         data.copied().filter(|data| *data != Fragment::NONE)
     }
 
@@ -308,12 +318,24 @@ impl Docs {
     pub fn bytes(&self) -> usize {
         const EACH: usize =
             size_of::<u32>() + size_of::<u64>() + size_of::<DocumentFlags>() + size_of::<bool>();
-        self.marks.capacity() * EACH + self.places.present().map_or(0, DocumentFragments::bytes)
+        self.marks.capacity() * EACH + self.late_bytes()
+    }
+
+    /// Estimates the bytes of the fragments.
+    pub fn late_bytes(&self) -> usize {
+        let versions = self.versions.present().map_or(0, DocumentVersions::bytes);
+        versions + self.data.present().map_or(0, DocumentData::bytes)
     }
 }
 
-impl DocumentFragments {
+impl DocumentVersions {
     pub fn bytes(&self) -> usize {
-        self.numbers.capacity() * (size_of::<u32>() + 2 * size_of::<Fragment>())
+        self.numbers.capacity() * (size_of::<u32>() + size_of::<Fragment>())
+    }
+}
+
+impl DocumentData {
+    pub fn bytes(&self) -> usize {
+        self.0.capacity() * size_of::<Fragment>()
     }
 }

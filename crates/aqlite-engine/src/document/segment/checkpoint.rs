@@ -11,12 +11,12 @@
 
 use super::form::{Differences, Fragments, StoredColumn, StoredPage, StoredStructure, Vocabulary};
 use super::{
-    DAMAGED, MAX_PART_BYTES, StoredDocs, StoredDocumentFragments, StoredTable, TablePart,
+    DAMAGED, MAX_PART_BYTES, StoredData, StoredDocs, StoredTable, StoredVersions, TablePart,
     TablePartName, checksum,
 };
 use crate::codec;
 use crate::document::Batch;
-use crate::document::batch::{ChildLists, DocumentFragments, Structure, Table};
+use crate::document::batch::{ChildLists, DocumentData, DocumentVersions, Structure, Table};
 use crate::document::codec::{ByteReader, ByteWriter, Codec};
 use crate::document::column::{Column, Dictionary, PAGE, Page, Words};
 use crate::document::part::{Part, Restore};
@@ -76,6 +76,24 @@ codec!(StoredDocs {
     latest,
     deleted,
 });
+
+/// The fragments of all documents.
+struct StoredDocumentFragments {
+    numbers: Vec<u32>,
+    versions: Fragments,
+    data: Fragments,
+}
+
+impl StoredDocumentFragments {
+    fn of(versions: &DocumentVersions, data: &DocumentData) -> StoredDocumentFragments {
+        StoredDocumentFragments {
+            numbers: versions.numbers.clone(),
+            versions: Fragments::of(&versions.fragments),
+            data: Fragments::of(&data.0),
+        }
+    }
+}
+
 codec!(StoredDocumentFragments {
     numbers,
     versions,
@@ -361,8 +379,9 @@ impl Batch {
             }
             PartName::Page(number) => self.stored_page(number, order),
             PartName::Index => self.stored_words(order.as_ref()),
-            PartName::DocumentFragments => unchanged_or(&self.docs.places, |places| {
-                packed(&StoredDocumentFragments::of(places))
+            PartName::DocumentFragments => unchanged_or(&self.docs.versions, |versions| {
+                let data = self.docs.data.get().ok_or(UNREADABLE)?;
+                packed(&StoredDocumentFragments::of(versions, data))
             }),
         }
     }
@@ -453,7 +472,9 @@ impl Batch {
         batch.ehrs = head.ehrs.into_iter().map(state_of_number).collect();
         let docs = head.docs.docs()?.in_state(&[], &batch.ehrs);
         batch.docs = docs.ok_or(DAMAGED)?;
-        batch.docs.places = Part::stored(file, region()?, (batch.docs.len() as u32, 0));
+        let (both, documents) = (region()?, batch.docs.len() as u32);
+        batch.docs.versions = Part::stored(file, both, (documents, 0));
+        batch.docs.data = Part::stored(file, both, (documents, 0));
         batch.ehr_fragments = head.ehr_fragments.fragments(0)?;
         if batch.ehr_fragments.len() != batch.ehrs.len() || regions.next().is_some() {
             return Err(DAMAGED);
@@ -519,11 +540,19 @@ impl Restore for Page {
     }
 }
 
-impl Restore for DocumentFragments {
-    fn restore(
-        bytes: &[u8],
-        (documents, _): (u32, u32),
-    ) -> Result<DocumentFragments, &'static str> {
-        unpacked::<StoredDocumentFragments>(bytes)?.places(documents as usize, 0)
+impl Restore for DocumentVersions {
+    fn restore(bytes: &[u8], (documents, _): (u32, u32)) -> Result<DocumentVersions, &'static str> {
+        let StoredDocumentFragments {
+            numbers, versions, ..
+        } = unpacked(bytes)?;
+        let fragments = versions;
+        StoredVersions { numbers, fragments }.versions(documents as usize, 0)
+    }
+}
+
+impl Restore for DocumentData {
+    fn restore(bytes: &[u8], (documents, _): (u32, u32)) -> Result<DocumentData, &'static str> {
+        let stored: StoredDocumentFragments = unpacked(bytes)?;
+        StoredData(stored.data).data(documents as usize, 0)
     }
 }

@@ -31,10 +31,12 @@ pub fn share_parts(from: &Batch, to: &Batch) {
     for (old, page) in pages.zip(to.words.words().pages()) {
         old.share().into_iter().for_each(|part| page.load(part));
     }
-    let places = from.docs.places.share();
-    places
+    let versions = from.docs.versions.share();
+    versions
         .into_iter()
-        .for_each(|part| to.docs.places.load(part));
+        .for_each(|part| to.docs.versions.load(part));
+    let data = from.docs.data.share();
+    data.into_iter().for_each(|part| to.docs.data.load(part));
 }
 
 /// Loads the structure of a table.
