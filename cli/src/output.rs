@@ -153,7 +153,7 @@ pub fn write(rows: &Rows<'_>, form: &OutputForm<'_>, out: &mut dyn Write) -> Res
 /// Writes rows, whose types were observed, in a format of tables.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn write_table(
     rows: &Rows<'_>,
     types: &ColumnTypes,

@@ -61,6 +61,7 @@ pub fn run(args: &[String]) -> Result<(), String> {
             "warnings",
         ]),
     );
+    report.step("documentation of the crates", documentation());
     report.step("lints of the fuzz targets", fuzz_targets());
     report.step(
         "lints of the mutants",
@@ -74,6 +75,14 @@ pub fn run(args: &[String]) -> Result<(), String> {
         hosts(&mut report, &packages, &chromium);
     }
     report.print(started)
+}
+
+/// Builds the documentation of all crates. A link that leads nowhere is an error, and so is one from a
+/// public item to a private one.
+fn documentation() -> Command {
+    let mut doc = cargo(&["doc", "--quiet", "--workspace", "--no-deps"]);
+    doc.env("RUSTDOCFLAGS", "--deny warnings");
+    doc
 }
 
 /// Checks that the fuzz targets compile. They are a workspace of their own, and run in `cargo xtask

@@ -34,7 +34,7 @@ pub struct ScanStatistics {
     pub scanned: usize,
     /// Layouts in the batches.
     pub layouts: usize,
-    /// Layouts that a class of FROM can bind, limited to the first [`MAX_SHOWN`].
+    /// Layouts that a class of FROM can bind, limited to the first 40.
     pub matching: Vec<LayoutStatistics>,
 }
 
