@@ -106,7 +106,7 @@ impl Accumulator {
         if known.as_ref().is_none_or(|(of, _)| *of != path) {
             *known = block.exact_numbers(path).map(|numbers| {
                 view.note(block.rows.read_method(numbers).path());
-                (path, block.rows.of(numbers))
+                (path, block.rows.of(view, numbers))
             });
         }
         let Some((_, values)) = known else {
@@ -192,7 +192,7 @@ impl Accumulator {
         scratch: &mut [Node],
     ) {
         let BlockRows { view, block, .. } = rows;
-        block.fill(i, scratch);
+        block.fill(view, i, scratch);
         let order = order_at(rows.start, block.place(view, i));
         self.add(aggregate, view, scratch, order, rows.held);
     }
@@ -212,7 +212,7 @@ impl Accumulator {
         order: Order,
         held: usize,
     ) {
-        let at = |path: &usize| row.get(*path).copied().filter(|n| !n.is_none());
+        let at = |path: &usize| Some(view.node_at(row, *path)).filter(|n| !n.is_none());
         match aggregate {
             Aggregate::CountRows => self.count += 1,
             Aggregate::Count(path) => self.count += u64::from(at(path).is_some()),
@@ -369,4 +369,25 @@ fn least_of(values: &[f64], of: impl Fn(f64) -> f64) -> f64 {
         .map(|value| of(*value))
         .chain(lanes)
         .fold(f64::INFINITY, lesser)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{least, least_of};
+
+    #[test]
+    fn least_is_the_minimum_of_the_numbers() {
+        for len in 0..13 {
+            let numbers: Vec<f64> = (0..len).map(|i| f64::from(i * 7 % 13) - 4.0).collect();
+            for start in 0..numbers.len() {
+                let part = &numbers[start..];
+                let expected = part.iter().copied().fold(f64::INFINITY, f64::min);
+                assert_eq!(least(part), expected);
+                let greatest = part.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                assert_eq!(-least_of(part, |number| -number), greatest);
+            }
+        }
+        assert_eq!(least(&[]), f64::INFINITY);
+        assert_eq!(least(&[f64::NAN, 3.0, f64::NAN, 2.0, f64::NAN]), 2.0);
+    }
 }

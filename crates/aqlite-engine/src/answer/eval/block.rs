@@ -77,7 +77,7 @@ impl<'b> Block<'b> {
             && let Some(numbers) = self.numbers(comparison.path)
         {
             evaluator.view.note(ExecutionPath::CompareColumn);
-            self.compare(numbers, comparison.op, limit);
+            self.compare(evaluator.view, numbers, comparison.op, limit);
             return Ok(());
         }
         match self.reads(conjunct) {
@@ -165,7 +165,13 @@ impl<'b> Block<'b> {
             check_cancelled()?;
             flags.push(self.is_true(i, conjunct, evaluator, scratch));
         }
-        self.keep(|i, _| flags.get(i).copied().unwrap_or(false));
+        self.keep(|i, _| {
+            flags.get(i).copied().unwrap_or_else(|| {
+                let view = evaluator.view;
+                view.note_broken("a row of a block was not tested");
+                false
+            })
+        });
         Ok(())
     }
 
@@ -236,23 +242,25 @@ impl<'b> Block<'b> {
     }
 
     /// Keeps the rows whose number passes a comparison with `limit`.
-    fn compare(&mut self, numbers: Numbers<'_>, op: CompareOp, limit: f64) {
+    fn compare(&mut self, view: View<'_>, numbers: Numbers<'_>, op: CompareOp, limit: f64) {
         match op {
-            CompareOp::Eq => self.keep_passing(numbers, |v| v == limit),
+            CompareOp::Eq => self.keep_passing(view, numbers, |v| v == limit),
             // In Rust, NaN differs from every number. In AQL, no comparison with it is true.
-            CompareOp::Ne => self.keep_passing(numbers, |v| v != limit && !v.is_nan()),
-            CompareOp::Lt => self.keep_passing(numbers, |v| v < limit),
-            CompareOp::Le => self.keep_passing(numbers, |v| v <= limit),
-            CompareOp::Gt => self.keep_passing(numbers, |v| v > limit),
-            CompareOp::Ge => self.keep_passing(numbers, |v| v >= limit),
+            CompareOp::Ne => self.keep_passing(view, numbers, |v| v != limit && !v.is_nan()),
+            CompareOp::Lt => self.keep_passing(view, numbers, |v| v < limit),
+            CompareOp::Le => self.keep_passing(view, numbers, |v| v <= limit),
+            CompareOp::Gt => self.keep_passing(view, numbers, |v| v > limit),
+            CompareOp::Ge => self.keep_passing(view, numbers, |v| v >= limit),
         }
     }
 
     /// Keeps the rows whose value passes a test.
-    fn keep_passing(&mut self, numbers: Numbers<'_>, test: impl Fn(f64) -> bool) {
+    fn keep_passing(&mut self, view: View<'_>, numbers: Numbers<'_>, test: impl Fn(f64) -> bool) {
         match self.over {
-            ParentRows::Known { .. } => self.keep(|_, row| numbers.at(row).is_some_and(&test)),
-            _ => self.rows = self.rows.passing(numbers, test),
+            ParentRows::Known { .. } => {
+                self.keep(|_, row| numbers.at(view, row).is_some_and(&test))
+            }
+            _ => self.rows = self.rows.passing(view, numbers, test),
         }
     }
 
@@ -287,7 +295,7 @@ impl<'b> Block<'b> {
         evaluator: ConditionEvaluator<'p, 'b>,
         scratch: &mut [Node],
     ) -> bool {
-        self.fill(i, scratch);
+        self.fill(evaluator.view, i, scratch);
         evaluator.truth(conjunct.condition, scratch) == Some(true)
     }
 
@@ -317,29 +325,26 @@ impl<'b> Block<'b> {
         lists && over && fits(&self.cells) && self.rows.span().end as usize <= len
     }
 
-    /// Writes the nodes of a row of the block, given by its index.
-    pub fn fill(&self, i: usize, scratch: &mut [Node]) {
+    /// Writes the nodes of a row of the block, given by its index. An index without a row or without
+    /// its parent row is a broken invariant, which ends the run.
+    pub fn fill(&self, view: View<'_>, i: usize, scratch: &mut [Node]) {
         // Cells of an earlier row must not remain.
         scratch.fill(Node::NONE);
-        if let Some((parent, row)) = self.over.parent(i) {
-            project_cells(
-                scratch,
-                &parent.cells,
-                Fragment {
-                    table: parent.number,
-                    row,
-                },
-            );
+        if let ParentRows::Known { .. } = self.over {
+            match self.over.parent(i) {
+                Some((parent, row)) => {
+                    let table = parent.number;
+                    project_cells(view, scratch, &parent.cells, Fragment { table, row });
+                }
+                None => view.note_broken("a child row of a block has no parent row"),
+            }
         }
-        if let Some(row) = self.rows.get(i) {
-            project_cells(
-                scratch,
-                &self.cells,
-                Fragment {
-                    table: self.number,
-                    row,
-                },
-            );
+        match self.rows.get(i) {
+            Some(row) => {
+                let table = self.number;
+                project_cells(view, scratch, &self.cells, Fragment { table, row });
+            }
+            None => view.note_broken("a block has no row at an index"),
         }
     }
 
@@ -441,16 +446,17 @@ impl<'b> Block<'b> {
 
     /// Appends the rank of each value of a path, or [`NO_RANK`] for a value without one. Appends
     /// nothing and returns false if the column has neither numbers nor date-times.
-    pub fn add_ranks(&self, path: usize, ranks: &mut Vec<i64>) -> bool {
+    pub fn add_ranks(&self, view: View<'_>, path: usize, ranks: &mut Vec<i64>) -> bool {
         let rows = self.rows.rows();
         let Some(column_view) = self.column_view(path) else {
             return false;
         };
         let rank = |rank: Option<i64>| rank.unwrap_or(NO_RANK);
         match (self.numbers(path), column_view.column()) {
-            (Some(numbers), _) => {
-                ranks.extend(rows.iter().map(|row| rank(numbers.at(*row).map(rank_of))))
-            }
+            (Some(numbers), _) => ranks.extend(
+                rows.iter()
+                    .map(|row| rank(numbers.at(view, *row).map(rank_of))),
+            ),
             (_, Column::Moment(_)) => {
                 ranks.extend(rows.iter().map(|row| rank(column_view.begin(*row))))
             }
@@ -533,14 +539,23 @@ impl ParentRows {
     }
 }
 
-/// Writes the cells of a fragment into a row.
-pub(super) fn project_cells(row: &mut [Node], cells: &[ProjectedCell], fragment: Fragment) {
+/// Writes the cells of a fragment into a row. A row without the column of a cell is a broken
+/// invariant, which ends the run.
+pub(super) fn project_cells(
+    view: View<'_>,
+    row: &mut [Node],
+    cells: &[ProjectedCell],
+    fragment: Fragment,
+) {
     for projected_cell in cells {
-        if let Some(cell) = row.get_mut(projected_cell.column) {
-            *cell = Node {
-                fragment,
-                item: projected_cell.item,
-            };
+        match row.get_mut(projected_cell.column) {
+            Some(cell) => {
+                *cell = Node {
+                    fragment,
+                    item: projected_cell.item,
+                };
+            }
+            None => view.note_broken("a row lacks the column of a cell"),
         }
     }
 }
@@ -555,3 +570,6 @@ fn is_outside<T: PartialOrd>((least, greatest): (T, T), op: CompareOp, limit: T)
         CompareOp::Ne => false,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -51,22 +51,16 @@ impl Rows {
     }
 
     /// Creates the rows of a row template for a fragment.
-    pub fn of_template(template: &[Cells], fragment: Fragment, width: usize) -> Rows {
-        let mut rows = Rows::none(width);
-        for cells in template {
-            let start = rows.nodes.len();
-            rows.nodes.resize(start + width, Node::NONE);
-            rows.set(start, cells, fragment);
+    pub fn of_template(
+        view: View<'_>,
+        template: &[Cells],
+        (fragment, width): (Fragment, usize),
+    ) -> Rows {
+        let mut nodes = vec![Node::NONE; template.len() * width];
+        for (row, cells) in nodes.chunks_exact_mut(width).zip(template) {
+            project_cells(view, row, cells, fragment);
         }
-        rows
-    }
-
-    fn set(&mut self, start: usize, cells: &Cells, fragment: Fragment) {
-        project_cells(
-            self.nodes.get_mut(start..).unwrap_or_default(),
-            cells,
-            fragment,
-        );
+        Rows { width, nodes }
     }
 
     /// Converts the rows of one fragment to row templates for all fragments of its layout variant.
@@ -115,9 +109,8 @@ impl Rows {
                 .iter()
                 .take(rows.saturating_sub(nodes.len() / self.width))
             {
-                let start = nodes.len();
-                nodes.extend_from_slice(row);
-                merge(nodes.get_mut(start..).unwrap_or_default(), more);
+                let both = row.iter().zip(more);
+                nodes.extend(both.map(|(cell, other)| cell.overlaid(*other)));
             }
         }
         self.nodes = nodes;
@@ -157,8 +150,9 @@ impl Product {
         self.factors.iter().map(Rows::len).max().unwrap_or(0)
     }
 
-    /// Writes the row with a number to `row`.
-    pub fn fill(&self, number: u64, row: &mut [Node]) {
+    /// Writes the row with a number to `row`. A variable without the row is a broken invariant, which
+    /// ends the run.
+    pub fn fill(&self, view: View<'_>, number: u64, row: &mut [Node]) {
         row.fill(Node::NONE);
         // The number is read as digits of mixed base, the last variable being the lowest digit.
         let mut rest = number;
@@ -166,21 +160,18 @@ impl Product {
             let count = rows.len().max(1) as u64;
             let start = (rest % count) as usize * self.width;
             rest /= count;
-            merge(
-                row,
-                rows.nodes
-                    .get(start..start + self.width)
-                    .unwrap_or_default(),
-            );
+            match rows.nodes.get(start..start + self.width) {
+                Some(nodes) => merge(row, nodes),
+                None => view.note_broken("a variable of a product has no row"),
+            }
         }
     }
 }
 
-fn merge(row: &mut [Node], more: &[Node]) {
+/// Writes the nodes of a row over those of another row.
+pub(super) fn merge(row: &mut [Node], more: &[Node]) {
     for (cell, other) in row.iter_mut().zip(more) {
-        if !other.is_none() {
-            *cell = *other;
-        }
+        *cell = cell.overlaid(*other);
     }
 }
 
@@ -367,7 +358,9 @@ impl<'p, 'b> Expander<'p, 'b> {
                     .as_deref()
                     .and_then(LayoutVariant::rows)
                 {
-                    Some(template) => Rows::of_template(template, node.fragment, self.plan.width),
+                    Some(template) => {
+                        Rows::of_template(self.view, template, (node.fragment, self.plan.width))
+                    }
                     None => self.walked(trie, *node),
                 },
             );

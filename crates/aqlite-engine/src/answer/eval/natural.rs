@@ -106,3 +106,78 @@ impl Natural {
         digits.trim_start_matches('0').to_owned()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{power_of_two, rounded, whole};
+
+    /// Returns natural numbers around powers of two, and others with random digits.
+    fn numbers() -> Vec<u128> {
+        let mut numbers = vec![0, 1, 2, 3];
+        for bit in 1..125 {
+            let power = 1u128 << bit;
+            // Ties between two doubles, and their neighbours.
+            let half = power >> 53;
+            let near = [power - 1, power, power + 1, power + half, power + 3 * half];
+            numbers.extend(near.into_iter().flat_map(|n| [n, n + 1, n - 1]));
+        }
+        let mut state = 7u128;
+        for bits in 1..125 {
+            state = state
+                .wrapping_mul(0x2360_ED05_1FC6_5DA4_4385_DF64_9FCC_F645)
+                .wrapping_add(1);
+            numbers.push(state >> (128 - bits));
+        }
+        numbers
+    }
+
+    fn words(number: u128) -> Vec<u32> {
+        (0..4).map(|at| (number >> (32 * at)) as u32).collect()
+    }
+
+    #[test]
+    fn rounding_is_that_of_the_conversion_to_double() {
+        for number in numbers() {
+            for exponent in [-200, -64, -1, 0, 1, 33, 500] {
+                // The conversion rounds to the nearest double, ties to even. The scaling is exact.
+                let expected = number as f64 * power_of_two(exponent);
+                assert_eq!(
+                    rounded(&words(number), exponent),
+                    expected,
+                    "{number} {exponent}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn rounding_at_the_ends_of_the_range() {
+        let least = f64::from_bits(1);
+        assert_eq!(rounded(&[1], -1074), least);
+        assert_eq!(
+            rounded(&[3], -1075),
+            2.0 * least,
+            "a tie goes to the even neighbour"
+        );
+        assert_eq!(
+            rounded(&[1], -1075),
+            0.0,
+            "a tie goes to the even neighbour"
+        );
+        assert_eq!(rounded(&[3], -1076), least);
+        assert_eq!(rounded(&[1], 1023), 2f64.powi(1023));
+        assert_eq!(rounded(&[1], 1024), f64::INFINITY);
+        assert_eq!(rounded(&[0, 0, 0], 5), 0.0);
+    }
+
+    #[test]
+    fn whole_numbers_have_all_digits() {
+        for number in numbers() {
+            assert_eq!(whole(words(number), 0), Some(number.to_string()));
+            let number = number >> 4;
+            assert_eq!(whole(words(number), 3), Some((number << 3).to_string()));
+            assert_eq!(whole(words(number << 3), -3), Some(number.to_string()));
+            assert_eq!(whole(words((number << 3) + 1), -3), None);
+        }
+    }
+}

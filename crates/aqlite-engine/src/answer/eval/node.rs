@@ -35,6 +35,11 @@ impl Node {
         // The table of `Fragment::NONE`.
         self.fragment.table == u32::MAX
     }
+
+    /// Returns `other`, or this node if `other` is no node.
+    pub fn overlaid(self, other: Node) -> Node {
+        if other.is_none() { self } else { other }
+    }
 }
 
 /// Returns whether an item is absent from some fragments of its table.
@@ -395,12 +400,20 @@ impl<'b> View<'b> {
         statuses.next().and_then(|d| d.data).map(Node::root)
     }
 
+    /// Returns a document that another part of the batch names. A document that the batch does not
+    /// have is a broken invariant, which ends the run.
+    pub fn doc(self, document: u32) -> Option<Doc> {
+        let doc = self.batch.doc(document);
+        if doc.is_none() {
+            self.note_broken("a document is not in its batch");
+        }
+        doc
+    }
+
     /// Returns the documents of an EHR in commit order.
     pub fn docs_of(self, ehr: u32) -> impl Iterator<Item = Doc> {
-        self.batch
-            .docs_of(ehr)
-            .iter()
-            .filter_map(move |d| self.batch.doc(*d))
+        let documents = self.batch.docs_of(ehr).iter();
+        documents.filter_map(move |document| self.doc(*document))
     }
 
     /// Appends a node as JSON: an object as stored, an IMPORTED_VERSION as in the Reference Model,

@@ -193,7 +193,7 @@ impl<'b> Projection<'_, 'b> {
         if let ParentRows::Known { .. } = block.over {
             let view = self.expander.view;
             for i in 0..block.rows.len() {
-                block.fill(i, scratch);
+                block.fill(view, i, scratch);
                 let (place, doc) = (block.own_place(view, i), block.doc(view, i));
                 self.take_row(scratch, place, doc);
             }

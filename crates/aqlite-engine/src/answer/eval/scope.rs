@@ -2,6 +2,7 @@
 
 use super::anchors::Anchors;
 use super::bind::is_current;
+use super::node::View;
 use super::selection::{Selection, part_of};
 use crate::answer::plan::Plan;
 use crate::document::{Batch, Doc, Fragment, Table};
@@ -23,10 +24,11 @@ impl<'b> Scope<'b> {
     pub fn of(
         plan: &Plan,
         anchors: &Anchors<'_>,
-        batch: &'b Batch,
+        view: View<'b>,
         slice: Range<u32>,
         passes: Option<&mut dyn FnMut(Doc) -> bool>,
     ) -> Scope<'b> {
+        let batch = view.batch;
         let Some(documents) = Scope::documents(plan, batch) else {
             let (docs, live) = (
                 batch.docs_among(slice.clone()),
@@ -38,16 +40,19 @@ impl<'b> Scope<'b> {
                     .collect()
             };
             let flags = passes.map_or(Cow::Borrowed(live), |passes| Cow::Owned(filtered(passes)));
+            if flags.len() != slice.len() {
+                view.note_broken("a document of a slice is not in its batch");
+            }
             return Scope::Flagged(flags, slice);
         };
         let mut passes = passes;
         let mut chosen = FragmentCollector {
             anchors,
-            batch,
+            view,
             fragments: Vec::with_capacity(documents.len()),
             classes: Vec::new(),
         };
-        for doc in documents.iter().filter_map(|d| batch.doc(*d)) {
+        for doc in documents.iter().filter_map(|d| view.doc(*d)) {
             if is_current(&doc) && passes.as_mut().is_none_or(|passes| passes(doc)) {
                 doc.data
                     .into_iter()
@@ -63,25 +68,28 @@ impl<'b> Scope<'b> {
     /// `passes` is a further test of a document.
     pub fn of_ehrs(
         ehrs: &[u32],
-        batch: &'b Batch,
+        view: View<'b>,
         slice: Range<u32>,
         mut passes: Option<&mut dyn FnMut(Doc) -> bool>,
     ) -> Scope<'b> {
         let mut is_named = vec![false; ehrs.last().map_or(0, |last| *last as usize + 1)];
         for ehr in ehrs {
-            is_named
-                .get_mut(*ehr as usize)
-                .into_iter()
-                .for_each(|named| *named = true);
+            match is_named.get_mut(*ehr as usize) {
+                Some(named) => *named = true,
+                None => view.note_broken("the EHRs of a query are not in order"),
+            }
+        }
+        if slice.end as usize > view.batch.len() {
+            view.note_broken("a document of a slice is not in its batch");
         }
         let named = |document: u32| {
             // The places of documents are a part of a segment, which only `passes` needs.
-            batch
+            view.batch
                 .owner_of_current(document)
                 .is_some_and(|ehr| is_named.get(ehr as usize) == Some(&true))
                 && passes
                     .as_mut()
-                    .is_none_or(|passes| batch.doc(document).is_some_and(passes))
+                    .is_none_or(|passes| view.doc(document).is_some_and(passes))
         };
         Scope::Flagged(slice.clone().map(named).collect(), slice)
     }
@@ -106,7 +114,8 @@ impl<'b> Scope<'b> {
             }
             Scope::Flagged(flags, slice) => {
                 let rows = rows_of(slice, table.docs());
-                // All rows are from the slice, so the subtraction cannot underflow.
+                // All rows are from the slice, so the subtraction cannot underflow, and each row has
+                // a flag.
                 let flagged = |doc: u32| flags.get((doc - slice.start) as usize) == Some(&true);
                 let docs = part_of(table.docs(), &rows);
                 Selection::Indices(
@@ -120,13 +129,15 @@ impl<'b> Scope<'b> {
     }
 
     /// Removes all documents but these.
-    pub fn narrow(&mut self, documents: impl Iterator<Item = u32>) {
+    pub fn narrow(&mut self, view: View<'_>, documents: impl Iterator<Item = u32>) {
         if let Scope::Flagged(flags, slice) = self {
             let mut left = vec![false; flags.len()];
             for document in documents {
-                left.get_mut((document - slice.start) as usize)
-                    .into_iter()
-                    .for_each(|flag| *flag = true);
+                // A document before the slice wraps to a huge index and is reported as well.
+                match left.get_mut(document.wrapping_sub(slice.start) as usize) {
+                    Some(flag) => *flag = true,
+                    None => view.note_broken("a row is outside the slice of its run"),
+                }
             }
             *flags = Cow::Owned(left);
         }
@@ -148,7 +159,7 @@ pub(super) fn table_of(fragment: u64) -> u32 {
 /// A collector of the fragments of documents that an anchor can bind.
 struct FragmentCollector<'a, 'b> {
     anchors: &'a Anchors<'a>,
-    batch: &'b Batch,
+    view: View<'b>,
     fragments: Vec<u64>,
     /// The classes of the fragments so far.
     classes: Vec<FragmentClass>,
@@ -171,17 +182,20 @@ impl FragmentCollector<'_, '_> {
             self.fragments
                 .push((u64::from(fragment.table) << 32) | u64::from(fragment.row));
         }
-        let Some(table) = self.batch.table(fragment.table).filter(|_| known.may_hold) else {
+        if !known.may_hold {
             return;
+        }
+        let batch = self.view.batch;
+        let Some(table) = batch.table(fragment.table) else {
+            return self.view.note_broken("a fragment has no table");
         };
         for child in (0..table.layout().groups().len() as u32)
-            .flat_map(|group| self.batch.child_rows(fragment, group))
+            .flat_map(|group| batch.child_rows(fragment, group))
         {
-            let class = self
-                .batch
-                .table(child.table)
-                .map_or(Cls::ANY, |table| table.layout().class());
-            self.take(*child, class);
+            match batch.table(child.table) {
+                Some(table) => self.take(*child, table.layout().class()),
+                None => self.view.note_broken("a fragment has no table"),
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 //! bitmap.
 
 use super::execution_path::ExecutionPath;
+use super::node::View;
 use crate::document::{Bitmap, ColumnView, PresenceBitmap};
 use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};
@@ -31,6 +32,9 @@ impl ReadMethod {
         }
     }
 }
+
+/// The broken invariant of a row whose column has no number for it.
+const NO_NUMBER: &str = "a row has no number in a column of its table";
 
 /// A selection of rows of a table.
 #[derive(Clone)]
@@ -88,9 +92,14 @@ pub(super) struct Numbers<'b> {
 }
 
 impl Numbers<'_> {
-    /// Returns the number of a fragment.
-    pub fn at(&self, row: u32) -> Option<f64> {
-        self.values.get(self.column_view.at(row) as usize).copied()
+    /// Returns the number of a row. A row without a number is a broken invariant, which ends the
+    /// run.
+    pub fn at(&self, view: View<'_>, row: u32) -> Option<f64> {
+        let number = self.values.get(self.column_view.at(row) as usize);
+        if number.is_none() {
+            view.note_broken(NO_NUMBER);
+        }
+        number.copied()
     }
 }
 
@@ -98,6 +107,7 @@ impl<'b> Selection<'b> {
     /// Selects the rows of a range except for those in `hidden`, which is ascending.
     pub fn excluding(range: Range<u32>, hidden: &'b [u32]) -> Selection<'b> {
         let at = |row: u32| hidden.partition_point(|hidden| *hidden < row);
+        // Both ends are at most the length, so only a range that ends before its start has no part.
         let hidden = hidden
             .get(at(range.start)..at(range.end))
             .unwrap_or_default();
@@ -267,8 +277,18 @@ impl<'b> Selection<'b> {
         }
     }
 
-    /// Returns the numbers of the rows, each of which must have one.
-    pub fn of<'c>(&self, numbers: Numbers<'c>) -> Cow<'c, [f64]> {
+    /// Returns the numbers of the rows. A row without a number is a broken invariant, which ends the
+    /// run.
+    pub fn of<'c>(&self, view: View<'_>, numbers: Numbers<'c>) -> Cow<'c, [f64]> {
+        let found = self.present_numbers(numbers);
+        if found.len() != self.len() {
+            view.note_broken(NO_NUMBER);
+        }
+        found
+    }
+
+    /// Returns the numbers of the rows that have one.
+    fn present_numbers<'c>(&self, numbers: Numbers<'c>) -> Cow<'c, [f64]> {
         let Numbers {
             values,
             column_view,
@@ -331,8 +351,14 @@ impl<'b> Selection<'b> {
         !matches!(self, Selection::Indices(rows) if !rows.is_sorted_by(|a, b| a < b))
     }
 
-    /// Selects the rows whose number passes a test.
-    pub fn passing(&self, numbers: Numbers<'_>, test: impl Fn(f64) -> bool) -> Selection<'b> {
+    /// Selects the rows whose number passes a test. A row without a number is a broken invariant,
+    /// which ends the run.
+    pub fn passing(
+        &self,
+        view: View<'_>,
+        numbers: Numbers<'_>,
+        test: impl Fn(f64) -> bool,
+    ) -> Selection<'b> {
         let mut kept = vec![0; self.len()];
         let mut count = 0;
         // Each row is written before it is tested, and overwritten if it fails. So the loop has no
@@ -345,16 +371,17 @@ impl<'b> Selection<'b> {
         };
         match (self, numbers.column_view.presence()) {
             (Selection::Range(..), None) => self.stretches(|stretch| {
-                stretch
-                    .clone()
-                    .zip(part_of(numbers.values, &stretch))
-                    .for_each(&mut evaluator)
+                let values = part_of(numbers.values, &stretch);
+                if values.len() != stretch.len() {
+                    view.note_broken(NO_NUMBER);
+                }
+                stretch.zip(values).for_each(&mut evaluator)
             }),
             _ => self
                 .rows()
                 .iter()
                 .copied()
-                .zip(&*self.of(numbers))
+                .zip(&*self.of(view, numbers))
                 .for_each(&mut evaluator),
         }
         kept.truncate(count);
@@ -381,9 +408,231 @@ fn nth_excluding(mut range: Range<u32>, hidden: &[u32], i: usize) -> Option<u32>
     range.nth(i + low)
 }
 
-/// Returns the part of a list of one value for each row that belongs to a range of rows.
+/// Returns the part of a list of one value for each row that belongs to a range of rows; an empty
+/// part if the list is shorter.
 pub(super) fn part_of<'t, T>(values: &'t [T], rows: &Range<u32>) -> &'t [T] {
     values
         .get(rows.start as usize..rows.end as usize)
         .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{NO_NUMBER, Numbers, ReadMethod, Selection};
+    use crate::answer::eval::node::View;
+    use crate::answer::eval::work::Work;
+    use crate::document::{Batch, Bitmap, Column, ColumnView, PresenceBitmap};
+    use std::collections::HashSet;
+    use std::mem::discriminant;
+
+    /// Numbers of rows around the borders of the words of a bitmap, and one with a sparse selection.
+    const LENGTHS: [u32; 8] = [0, 1, 63, 64, 65, 128, 130, 1500];
+
+    /// Returns the sets of rows below `len` that the tests select, as one flag for each row.
+    fn sets(len: u32) -> Vec<Vec<bool>> {
+        let of = |test: &dyn Fn(u32) -> bool| (0..len).map(test).collect();
+        vec![
+            of(&|_| false),
+            of(&|_| true),
+            of(&|row| row % 2 == 1),
+            of(&|row| row % 7 != 3),
+            of(&|row| (63..=65).contains(&row)),
+            of(&|row| row >= 64),
+            of(&|row| row == 0 || row + 1 == len),
+        ]
+    }
+
+    fn rows_of(flags: &[bool]) -> Vec<u32> {
+        let rows = (0u32..).zip(flags);
+        rows.filter_map(|(row, flag)| flag.then_some(row)).collect()
+    }
+
+    /// Calls a test with each form of a selection of the marked rows.
+    fn each_form(flags: &[bool], test: impl Fn(&Selection<'_>)) {
+        let rows = rows_of(flags);
+        let others: Vec<bool> = flags.iter().map(|flag| !flag).collect();
+        let hidden = rows_of(&others);
+        let span = rows
+            .first()
+            .map_or(0..0, |first| *first..rows[rows.len() - 1] + 1);
+        test(&Selection::excluding(0..flags.len() as u32, &hidden));
+        test(&Selection::excluding(span, &hidden));
+        test(&Selection::from_bitmap(
+            rows.len(),
+            Bitmap::from_rows(&rows),
+        ));
+        test(&Selection::Indices(rows));
+    }
+
+    /// Calls a test with the flags of each selection, and with each of its forms.
+    fn each_selection(test: impl Fn(&[bool], &Selection<'_>)) {
+        for flags in LENGTHS.into_iter().flat_map(sets) {
+            each_form(&flags, |selection| test(&flags, selection));
+        }
+    }
+
+    /// Returns the broken invariant of a function that reads by a view.
+    fn broken(read: impl FnOnce(View<'_>)) -> Option<&'static str> {
+        let (batch, work) = (Batch::new(), Work::new(1_000, 1_000, 1_000));
+        read(View::new(&batch).counting(&work));
+        work.broken()
+    }
+
+    #[test]
+    fn each_form_has_the_marked_rows() {
+        each_selection(|flags, selection| {
+            let rows = rows_of(flags);
+            let single: Vec<u32> = (0..rows.len()).filter_map(|i| selection.get(i)).collect();
+            assert_eq!(single, rows);
+            assert_eq!(selection.get(rows.len()), None);
+            assert_eq!(*selection.rows(), *rows);
+            assert_eq!(selection.clone().into_rows(), rows);
+            assert_eq!(selection.bitmap().rows(rows.len()), rows);
+            assert_eq!(
+                (selection.len(), selection.is_empty()),
+                (rows.len(), rows.is_empty())
+            );
+            let span = rows
+                .first()
+                .map_or(0..0, |first| *first..rows[rows.len() - 1] + 1);
+            assert_eq!(selection.span(), span);
+        });
+    }
+
+    #[test]
+    fn pieces_have_the_rows_of_the_whole() {
+        let all = |pieces: Vec<Selection<'_>>| {
+            let rows = pieces.into_iter().flat_map(Selection::into_rows);
+            rows.collect::<Vec<u32>>()
+        };
+        each_selection(|flags, selection| {
+            for size in [1, 63, 64, 65, 1000] {
+                assert_eq!(all(selection.pieces(size)), rows_of(flags));
+                let growing = selection.growing_pieces(size);
+                assert!(growing.iter().all(|piece| piece.len() <= size));
+                assert_eq!(all(growing), rows_of(flags));
+            }
+        });
+    }
+
+    #[test]
+    fn split_separates_the_rows_with_an_item() {
+        for len in LENGTHS {
+            for present in sets(len) {
+                let presence = PresenceBitmap::of_rows(&rows_of(&present));
+                for flags in sets(len) {
+                    each_form(&flags, |selection| {
+                        let (own, others) = selection.clone().split(Some(&presence));
+                        let (with, without): (Vec<u32>, Vec<u32>) = rows_of(&flags)
+                            .into_iter()
+                            .partition(|row| present[*row as usize]);
+                        assert_eq!((own.len(), others.len()), (with.len(), without.len()));
+                        assert_eq!((own.into_rows(), others.into_rows()), (with, without));
+                        let (own, others) = selection.clone().split(None);
+                        assert_eq!((own.len(), others.into_rows()), (0, rows_of(&flags)));
+                    });
+                }
+            }
+        }
+    }
+
+    /// Returns the number that the tests store for a row. Neighbours are not ordered.
+    fn number_of(row: u32) -> f64 {
+        f64::from(row * 37 % 101)
+    }
+
+    /// Checks that a selection reads the numbers of its rows, and selects those that pass a test.
+    fn check_numbers(flags: &[bool], selection: &Selection<'_>, numbers: Numbers<'_>) {
+        let rows = rows_of(flags);
+        let passing = |row: &u32| number_of(*row) < 50.0;
+        let failure = broken(|view| {
+            let expected: Vec<f64> = rows.iter().copied().map(number_of).collect();
+            assert_eq!(*selection.of(view, numbers), *expected);
+            let passed = selection.passing(view, numbers, |number| number < 50.0);
+            assert_eq!(
+                passed.into_rows(),
+                rows.iter().copied().filter(passing).collect::<Vec<_>>()
+            );
+        });
+        assert_eq!(failure, None);
+    }
+
+    #[test]
+    fn numbers_are_those_of_the_rows_by_each_method() {
+        let column = Column::Boolean(Vec::new());
+        let methods = std::cell::RefCell::new(HashSet::new());
+        for len in LENGTHS {
+            for present in sets(len) {
+                let with: Vec<u32> = rows_of(&present);
+                let presence = PresenceBitmap::of_rows(&with);
+                let dense: Vec<f64> = with.iter().copied().map(number_of).collect();
+                let all: Vec<f64> = (0..len).map(number_of).collect();
+                for flags in sets(len) {
+                    let flags: Vec<bool> =
+                        flags.iter().zip(&present).map(|(a, b)| *a && *b).collect();
+                    let optional = Numbers {
+                        values: &dense,
+                        column_view: ColumnView::new(&column, Some(&presence)),
+                    };
+                    let required = Numbers {
+                        values: &all,
+                        column_view: ColumnView::new(&column, None),
+                    };
+                    each_form(&flags, |selection| {
+                        for numbers in [optional, required] {
+                            let method = selection.read_method(numbers);
+                            methods.borrow_mut().insert(discriminant(&method));
+                            check_numbers(&flags, selection, numbers);
+                        }
+                    });
+                }
+            }
+        }
+        let all = [
+            ReadMethod::Borrowed,
+            ReadMethod::Stretches,
+            ReadMethod::Bitmap,
+            ReadMethod::Gathered,
+        ];
+        assert!(
+            all.iter()
+                .all(|method| methods.borrow().contains(&discriminant(method)))
+        );
+    }
+
+    #[test]
+    fn rows_in_another_order_keep_their_numbers() {
+        let column = Column::Boolean(Vec::new());
+        let values: Vec<f64> = (0..130).map(number_of).collect();
+        let numbers = Numbers {
+            values: &values,
+            column_view: ColumnView::new(&column, None),
+        };
+        let rows = vec![128, 64, 65, 0, 63];
+        let selection = Selection::Indices(rows.clone());
+        assert_eq!(selection.read_method(numbers), ReadMethod::Gathered);
+        let expected: Vec<f64> = rows.into_iter().map(number_of).collect();
+        let failure = broken(|view| assert_eq!(*selection.of(view, numbers), *expected));
+        assert_eq!(failure, None);
+    }
+
+    #[test]
+    fn row_without_a_number_is_a_broken_invariant() {
+        let column = Column::Boolean(Vec::new());
+        let (flags, values) = ([true, true, false, true, true], [1.0, 2.0, 3.0, 4.0]);
+        let presence = PresenceBitmap::of_rows(&[0, 1, 2, 3, 4]);
+        for presence in [None, Some(&presence)] {
+            let numbers = Numbers {
+                values: &values,
+                column_view: ColumnView::new(&column, presence),
+            };
+            each_form(&flags, |selection| {
+                let read = broken(|view| drop(selection.of(view, numbers)));
+                let tested = broken(|view| drop(selection.passing(view, numbers, |_| true)));
+                assert_eq!((read, tested), (Some(NO_NUMBER), Some(NO_NUMBER)));
+            });
+            let single = |row| broken(|view| assert!(numbers.at(view, row) != Some(0.0)));
+            assert_eq!((single(3), single(4)), (None, Some(NO_NUMBER)));
+        }
+    }
 }

@@ -112,17 +112,27 @@ impl JoinableDocuments {
         Some((variable as u64, ordinal.unwrap_or(u64::MAX)))
     }
 
-    fn add(&mut self, variable: usize, documents: DocumentSet, batch: &Batch) {
+    /// Adds the documents of the next side.
+    ///
+    /// # Errors
+    /// If a document has no EHR.
+    fn add(
+        &mut self,
+        variable: usize,
+        documents: DocumentSet,
+        batch: &Batch,
+    ) -> Result<(), QueryError> {
         let before = self.sides.len() as u32;
         for document in documents.iter() {
             let ehr = batch.ehr_of(document);
             let sides = ehr.and_then(|ehr| self.of_ehrs.get_mut(ehr as usize));
-            sides
-                .into_iter()
-                .filter(|sides| **sides == before)
-                .for_each(|sides| *sides = before + 1);
+            let sides = sides.ok_or(QueryError::Broken("a document of a side has no EHR"))?;
+            if *sides == before {
+                *sides = before + 1;
+            }
         }
         self.sides.push((variable, documents));
+        Ok(())
     }
 }
 
@@ -266,7 +276,7 @@ impl<'p> Run<'p> {
             }
             let documents = search.run.output.marked_documents();
             let documents = documents.ok_or(QueryError::Broken("a side marks no documents"))?;
-            search.found.add(side.variable, documents, batch);
+            search.found.add(side.variable, documents, batch)?;
             search.part = 0;
             self.complete_sides = batch.united_ranges().map(|ranges| CompleteSides {
                 found: search.found.clone(),

@@ -219,7 +219,8 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
                 anchor_rows.rows.sort_unstable();
                 // Later anchors need only the documents in which this one has rows.
                 if found.len() + 1 < per_anchor.len() {
-                    scope.narrow(anchor_rows.rows.iter().map(|row| row.document));
+                    let documents = anchor_rows.rows.iter().map(|row| row.document);
+                    scope.narrow(self.view(), documents);
                 }
                 found.push((at, anchor_rows));
             }
@@ -273,7 +274,8 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         self.check_rows(search.rows())?;
         self.emit_found(&mut search, sink)?;
         let held = search.first.take();
-        let held = held.map(|first| first.release(&mut self.work.best_ranks.borrow_mut()));
+        let held =
+            held.map(|first| first.release(self.view(), &mut self.work.best_ranks.borrow_mut()));
         let mut held = held.into_iter().flatten();
         Ok(held.try_for_each(|block| self.send_to_sink(&mut search, &block, sink))?)
     }
@@ -364,9 +366,13 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             let number = same
                 .first()
                 .map_or(u32::MAX, |fragment| table_of(*fragment));
-            let Some(table) = self.batch.table(number).filter(|table| may_pass(table)) else {
+            let Some(table) = self.batch.table(number) else {
+                self.work.note_broken("a fragment has no table");
                 continue;
             };
+            if !may_pass(table) {
+                continue;
+            }
             let rows = Selection::Indices(same.iter().map(|fragment| *fragment as u32).collect());
             self.find_in_table(search, anchor, (table, number), rows)?;
         }
@@ -579,7 +585,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     ) -> Result<(), Abort> {
         self.retain_passing(search, &mut block)?;
         let block = if let Some(first) = &mut search.first {
-            first.hold(block, &self.work.taken)
+            first.hold(block, self.view())
         } else {
             Some(block)
         };
@@ -656,7 +662,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     fn sort_rows(&self, block: &Block<'b>, scratch: &mut [Node], output: &mut Output) {
         output.reserve(self.plan, block.rows.len());
         for i in 0..block.rows.len() {
-            block.fill(i, scratch);
+            block.fill(self.view(), i, scratch);
             let evaluator = self.evaluator();
             let place = block.place(evaluator.view, i);
             output.push_row_at(evaluator, scratch, place);
@@ -667,7 +673,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     fn keep_rows(&self, block: &Block<'b>, scratch: &mut [Node], anchor_rows: &mut AnchorRows) {
         anchor_rows.reserve(block.rows.len());
         for i in 0..block.rows.len() {
-            block.fill(i, scratch);
+            block.fill(self.view(), i, scratch);
             let view = self.evaluator().view;
             let place = block.place(view, i);
             anchor_rows.push(place, block.doc(view, i), scratch);

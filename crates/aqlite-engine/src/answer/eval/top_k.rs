@@ -1,7 +1,8 @@
 //! Top-k: rows that ORDER BY and LIMIT certainly exclude are removed before their cells are made.
 
 use super::block::{Block, NO_RANK};
-use super::execution_path::{ExecutionPath, TakenPaths};
+use super::execution_path::ExecutionPath;
+use super::node::View;
 use super::output::best_of;
 use crate::answer::query::{ColumnValue, Expr, OrderBy, Query};
 
@@ -84,10 +85,10 @@ impl<'b> TopK<'b> {
     }
 
     /// Collects a block. Returns it if its rows have no ranks, so that the filter cannot apply.
-    pub fn hold(&mut self, block: Block<'b>, taken: &TakenPaths) -> Option<Block<'b>> {
+    pub fn hold(&mut self, block: Block<'b>, view: View<'_>) -> Option<Block<'b>> {
         let start = self.ranks.len();
         self.ranks.reserve(block.rows.len());
-        if !block.add_ranks(self.path, &mut self.ranks) {
+        if !block.add_ranks(view, self.path, &mut self.ranks) {
             return Some(block);
         }
         // Bitwise NOT reverses the order and, unlike negation, cannot overflow.
@@ -100,7 +101,7 @@ impl<'b> TopK<'b> {
         }
         let of_numbers = block.is_of_numbers(self.path);
         if !block.rows.is_empty() {
-            taken.note(if of_numbers {
+            view.note(if of_numbers {
                 ExecutionPath::TopNumbers
             } else {
                 ExecutionPath::TopTimes
@@ -112,7 +113,7 @@ impl<'b> TopK<'b> {
 
     /// Returns the blocks with the remaining rows. `best` has the ranks of earlier slices, and
     /// receives those of this one.
-    pub fn release(self, best: &mut BestRanks) -> Vec<Block<'b>> {
+    pub fn release(self, view: View<'_>, best: &mut BestRanks) -> Vec<Block<'b>> {
         // Ranks of numbers and of times cannot be compared, so each kind has its own limit.
         let (numbers, points) = (self.worst(true), self.worst(false));
         // In default order, a row of a later slice follows equal rows of earlier slices.
@@ -123,9 +124,13 @@ impl<'b> TopK<'b> {
             let worst = if of_numbers { numbers } else { points };
             let is_exact = of_numbers && block.exact_numbers(path).is_some();
             block.keep(|_, _| {
-                let Some(rank) = ranks.next().filter(|rank| *rank <= worst) else {
+                let Some(rank) = ranks.next() else {
+                    view.note_broken("a row of a top-k query has no rank");
                     return false;
                 };
+                if rank > worst {
+                    return false;
+                }
                 // Only exact ranks may be compared with those of earlier slices.
                 if !is_exact || rank == NO_RANK {
                     return true;
@@ -186,4 +191,50 @@ impl<'b> TopK<'b> {
 /// Returns the number at an index of the numbers in ascending order.
 fn nth_smallest(mut numbers: Vec<i64>, place: usize) -> Option<i64> {
     (place < numbers.len()).then(|| *numbers.select_nth_unstable(place).1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BestRanks, MAX_CARRIED_RANKS, nth_smallest};
+
+    #[test]
+    fn nth_smallest_is_that_of_the_sorted_numbers() {
+        let numbers: Vec<i64> = (0..65).map(|i| i * 37 % 31 - 15).collect();
+        let mut sorted = numbers.clone();
+        sorted.sort_unstable();
+        for place in 0..70 {
+            let expected = sorted.get(place).copied();
+            assert_eq!(nth_smallest(numbers.clone(), place), expected);
+        }
+    }
+
+    #[test]
+    fn best_ranks_of_slices_are_the_first_of_all() {
+        let (mut best, mut all) = (BestRanks::default(), Vec::new());
+        for slice in [vec![5, 3, 9], vec![], vec![4, 4, 1], vec![8]] {
+            all.extend(&slice);
+            all.sort_unstable();
+            best.pending = slice;
+            best.commit(Some(3));
+            assert_eq!(best.ranks, all[..all.len().min(3)]);
+            assert_eq!(best.last(3), all.get(2).copied());
+            assert_eq!(best.last(0), None);
+        }
+    }
+
+    #[test]
+    fn ranks_of_a_repeated_slice_and_of_a_large_limit_are_discarded() {
+        let mut best = BestRanks {
+            ranks: Vec::new(),
+            pending: vec![1],
+        };
+        best.discard();
+        best.commit(Some(3));
+        assert!(best.ranks.is_empty());
+        for wanted in [None, Some(MAX_CARRIED_RANKS + 1)] {
+            best.pending = vec![1];
+            best.commit(wanted);
+            assert!(best.ranks.is_empty() && best.pending.is_empty());
+        }
+    }
 }

@@ -339,3 +339,140 @@ impl DocumentData {
         self.0.capacity() * size_of::<Fragment>()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{DocRow, ObjectKind};
+    use crate::answer::query::{
+        ClassExpr, Column, ColumnValue, Contains, Expr, Literal, Query, Source, Variable, Versions,
+    };
+    use crate::answer::{Budget, QueryError, Run, plan};
+    use crate::document::{Batch, EhrRow, LayoutStore, NothingKnown, pack};
+    use aqlite_rm::class::Cls;
+    use aqlite_rm::json;
+    use std::cell::OnceCell;
+
+    /// Returns `SELECT 1` with a FROM that binds these classes.
+    fn query(from: Source, classes: &[Cls]) -> Query {
+        let variable = |class: &Cls| Variable {
+            name: None,
+            class: *class,
+        };
+        let one = ColumnValue::Expr(Expr::Literal(Literal::Number("1".into())));
+        Query {
+            from,
+            variables: classes.iter().map(variable).collect(),
+            paths: Vec::new(),
+            exists: Vec::new(),
+            select: vec![Column {
+                name: String::from("#0"),
+                path: None,
+                value: one,
+            }],
+            distinct: false,
+            condition: None,
+            order: Vec::new(),
+            window: None,
+        }
+    }
+
+    fn class(variable: usize, class: Cls, contains: Contains) -> Source {
+        Source::Class(Box::new(ClassExpr {
+            variable,
+            class,
+            versions: Versions::Latest,
+            predicate: None,
+            contains,
+        }))
+    }
+
+    /// `SELECT 1 FROM COMPOSITION`
+    fn one_of_each_composition() -> Query {
+        let composition = class(0, Cls::COMPOSITION, Contains::Nothing);
+        query(composition, &[Cls::COMPOSITION])
+    }
+
+    /// `SELECT 1 FROM EHR CONTAINS (COMPOSITION AND COMPOSITION)`
+    fn pairs_of_compositions() -> Query {
+        let composition = |variable| Box::new(class(variable, Cls::COMPOSITION, Contains::Nothing));
+        let pairs = Source::And(composition(1), composition(2));
+        let ehr = class(0, Cls::EHR, Contains::Some(pairs));
+        query(ehr, &[Cls::EHR, Cls::COMPOSITION, Cls::COMPOSITION])
+    }
+
+    /// Returns a batch of one EHR with two compositions.
+    fn batch() -> Batch {
+        let (mut batch, layouts) = (Batch::new(), LayoutStore::new());
+        let ehr = batch.add_ehr(EhrRow {
+            ehr_id: "e".into(),
+            system_id: "test".into(),
+            time_created: "2026-01-01T00:00:00Z".into(),
+            is_queryable: true,
+        });
+        for ordinal in 0..2 {
+            let composition = r#"{"_type":"COMPOSITION","archetype_node_id":"openEHR-EHR-COMPOSITION.encounter.v1","name":{"value":"N"}}"#;
+            let version = format!(
+                r#"{{"_type":"ORIGINAL_VERSION","uid":{{"value":"o{ordinal}::test::1"}},"data":{composition}}}"#
+            );
+            let tree = json::read(&version, Cls::VERSION).unwrap();
+            let packed = pack(tree.root().unwrap(), &NothingKnown, &layouts);
+            let row = DocRow {
+                kind: ObjectKind::Composition,
+                object_id: format!("o{ordinal}"),
+                number: 1,
+                ordinal,
+                latest: true,
+                deleted: false,
+            };
+            batch.add(ehr, row, &packed);
+        }
+        batch
+    }
+
+    /// Returns the number of rows of a query over a batch.
+    fn rows(
+        batch: &Batch,
+        query: Query,
+        ehr: Option<&str>,
+        plain: bool,
+    ) -> Result<usize, QueryError> {
+        let plan = plan(query, ehr, false).unwrap();
+        let budget = Budget {
+            plain,
+            ..Budget::default()
+        };
+        let mut run = Run::new(&plan, "2026-01-01T00:00:00Z", budget, &|| false);
+        run.push(batch);
+        run.finish().map(|result| result.rows().count())
+    }
+
+    #[test]
+    fn document_of_an_ehr_that_is_not_in_the_batch_is_an_error() {
+        let mut batch = batch();
+        let outcomes = |batch: &Batch| {
+            [
+                rows(batch, one_of_each_composition(), Some("e"), false),
+                rows(batch, pairs_of_compositions(), None, true),
+                rows(batch, pairs_of_compositions(), Some("e"), false),
+            ]
+        };
+        assert_eq!(outcomes(&batch), [Ok(2), Ok(4), Ok(4)]);
+        batch.by_ehr.0 = OnceCell::from(vec![vec![0, 7]]);
+        let missing = Err(QueryError::Broken("a document is not in its batch"));
+        assert_eq!(
+            outcomes(&batch),
+            [missing.clone(), missing.clone(), missing]
+        );
+    }
+
+    #[test]
+    fn document_with_a_fragment_of_no_table_is_an_error() {
+        let mut batch = batch();
+        batch.tables.truncate(1);
+        let missing = Err(QueryError::Broken("a fragment has no table"));
+        for plain in [true, false] {
+            let found = rows(&batch, one_of_each_composition(), Some("e"), plain);
+            assert_eq!(found, missing, "plain: {plain}");
+        }
+    }
+}

@@ -89,7 +89,7 @@ impl Bitmap {
 
     /// Splits the set into `pieces` sets that span equally many rows.
     pub fn pieces(&self, pieces: usize) -> impl Iterator<Item = Bitmap> {
-        let most = self.words.len().div_ceil(pieces).max(1);
+        let most = self.words.len().div_ceil(pieces.max(1)).max(1);
         let starts = (self.first..).step_by(most);
         self.words
             .chunks(most)
@@ -155,6 +155,14 @@ impl PresenceBitmap {
     pub(super) fn all_rows(fragments: u32) -> PresenceBitmap {
         let mut presence = PresenceBitmap::default();
         (0..fragments).for_each(|row| presence.set(row));
+        presence
+    }
+
+    /// Creates the bitmap of the listed rows, which ascend.
+    #[cfg(test)]
+    pub fn of_rows(rows: &[u32]) -> PresenceBitmap {
+        let mut presence = PresenceBitmap::default();
+        rows.iter().for_each(|row| presence.set(*row));
         presence
     }
 
@@ -246,5 +254,144 @@ impl PresenceBitmap {
 
     pub(super) fn bytes(&self) -> usize {
         self.words.capacity() * 8 + self.ranks.capacity() * 4 + size_of::<PresenceBitmap>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Bitmap, PresenceBitmap};
+    use std::ops::Range;
+
+    /// Numbers of rows around the borders of words.
+    const LENGTHS: [u32; 8] = [0, 1, 63, 64, 65, 127, 128, 200];
+
+    /// Returns the sets of rows below `len` that the tests combine, as one flag for each row.
+    fn sets(len: u32) -> Vec<Vec<bool>> {
+        let of = |test: &dyn Fn(u32) -> bool| (0..len).map(test).collect();
+        vec![
+            of(&|_| false),
+            of(&|_| true),
+            of(&|row| row % 2 == 0),
+            of(&|row| row % 7 == 3),
+            of(&|row| (63..=65).contains(&row)),
+            of(&|row| row >= 64),
+            of(&|row| row < 63),
+            of(&|row| row + 1 == len),
+        ]
+    }
+
+    fn rows_of(flags: &[bool]) -> Vec<u32> {
+        let rows = (0u32..).zip(flags);
+        rows.filter_map(|(row, flag)| flag.then_some(row)).collect()
+    }
+
+    fn presence_of(flags: &[bool]) -> PresenceBitmap {
+        PresenceBitmap::of_rows(&rows_of(flags))
+    }
+
+    fn all_rows(bitmap: &Bitmap) -> Vec<u32> {
+        bitmap.rows(bitmap.count())
+    }
+
+    #[test]
+    fn bitmap_of_a_range_has_exactly_its_rows() {
+        for start in LENGTHS {
+            for end in LENGTHS.into_iter().filter(|end| *end >= start) {
+                let range: Range<u32> = start..end;
+                let bitmap = Bitmap::from_range(&range);
+                assert_eq!(all_rows(&bitmap), range.clone().collect::<Vec<_>>());
+                assert_eq!(bitmap.count(), range.len());
+            }
+        }
+    }
+
+    #[test]
+    fn bitmap_of_a_list_has_its_rows_in_ascending_order() {
+        for flags in LENGTHS.into_iter().flat_map(sets) {
+            let rows = rows_of(&flags);
+            let reversed: Vec<u32> = rows.iter().rev().copied().collect();
+            assert_eq!(all_rows(&Bitmap::from_rows(&reversed)), rows);
+        }
+    }
+
+    #[test]
+    fn cleared_rows_are_not_in_a_bitmap() {
+        let mut bitmap = Bitmap::from_range(&(60..130));
+        // The rows outside the stored words are not in the set anyhow.
+        for row in [0, 63, 64, 65, 127, 128, 1000] {
+            bitmap.clear(row);
+        }
+        let left: Vec<u32> = (60..130)
+            .filter(|row| ![63, 64, 65, 127, 128].contains(row))
+            .collect();
+        assert_eq!(all_rows(&bitmap), left);
+    }
+
+    #[test]
+    fn pieces_of_a_bitmap_have_its_rows() {
+        for flags in LENGTHS.into_iter().flat_map(sets) {
+            let bitmap = Bitmap::from_rows(&rows_of(&flags));
+            for pieces in 1..6 {
+                let found: Vec<u32> = bitmap
+                    .pieces(pieces)
+                    .flat_map(|piece| all_rows(&piece))
+                    .collect();
+                assert_eq!(found, rows_of(&flags));
+            }
+        }
+    }
+
+    #[test]
+    fn split_separates_the_rows_with_the_item() {
+        for len in LENGTHS {
+            for flags in sets(len) {
+                for present in LENGTHS.into_iter().flat_map(sets) {
+                    let has = |row: &u32| present.get(*row as usize) == Some(&true);
+                    let mut others = Bitmap::from_rows(&rows_of(&flags));
+                    let (own, count) = others.split(&presence_of(&present));
+                    let (with, without): (Vec<u32>, Vec<u32>) =
+                        rows_of(&flags).iter().partition(|row| has(row));
+                    assert_eq!((all_rows(&own), count), (with.clone(), with.len()));
+                    assert_eq!(all_rows(&others), without);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rank_is_the_number_of_earlier_rows_with_the_item() {
+        for flags in LENGTHS.into_iter().flat_map(sets) {
+            let presence = presence_of(&flags);
+            let stored = PresenceBitmap::from_words(presence.to_words());
+            for row in 0..flags.len() as u32 + 130 {
+                let earlier = flags.iter().take(row as usize).filter(|flag| **flag);
+                let rank = earlier.count() as u32;
+                let has = flags.get(row as usize) == Some(&true);
+                for presence in [&presence, &stored] {
+                    assert_eq!((presence.rank(row), presence.contains(row)), (rank, has));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn values_are_those_of_the_wanted_rows() {
+        for len in LENGTHS {
+            for present in sets(len) {
+                let rows = rows_of(&present);
+                // Each row has its own number as the value.
+                let values: Vec<f64> = rows.iter().copied().map(f64::from).collect();
+                let presence = presence_of(&present);
+                for wanted in sets(len) {
+                    let wanted: Vec<u32> = rows_of(&wanted)
+                        .into_iter()
+                        .filter(|row| rows.contains(row))
+                        .collect();
+                    let found = presence.values_of(&Bitmap::from_rows(&wanted), &values);
+                    let expected: Vec<f64> = wanted.iter().copied().map(f64::from).collect();
+                    assert_eq!(found, expected);
+                }
+            }
+        }
     }
 }

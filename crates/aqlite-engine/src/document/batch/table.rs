@@ -555,6 +555,12 @@ impl ChildLists {
 }
 
 impl<'t> ColumnView<'t> {
+    /// Creates a view of a column that is part of no table.
+    #[cfg(test)]
+    pub fn new(column: &'t Column, presence: Option<&'t PresenceBitmap>) -> ColumnView<'t> {
+        ColumnView { column, presence }
+    }
+
     /// Returns the values, one for each row that has the leaf.
     pub fn column(self) -> &'t Column {
         self.column

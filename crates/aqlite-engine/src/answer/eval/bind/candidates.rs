@@ -69,7 +69,7 @@ impl<'b> Binder<'_, 'b> {
                 self.listed_objects(node, &mut |documents| {
                     documents
                         .iter()
-                        .filter_map(|d| self.view.batch.doc(*d))
+                        .filter_map(|d| self.view.doc(*d))
                         .filter(wanted)
                         .try_for_each(&mut *visit)
                 })
@@ -115,8 +115,8 @@ impl<'b> Binder<'_, 'b> {
 
     /// Returns the versions of an object, oldest first.
     fn docs_in(&self, object: &'b Container) -> impl Iterator<Item = Doc> {
-        let batch = self.view.batch;
-        object.docs.iter().filter_map(|d| batch.doc(*d))
+        let view = self.view;
+        object.docs.iter().filter_map(move |d| view.doc(*d))
     }
 
     /// Visits the nodes of the class below a parent, in document order.
@@ -203,6 +203,7 @@ impl<'b> Binder<'_, 'b> {
         visit: &mut dyn FnMut(Node) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let Some(table) = self.view.batch.table(fragment.table) else {
+            self.view.note_broken("a fragment has no table");
             return ControlFlow::Continue(());
         };
         // For 0, this is the root. Otherwise `from` follows the item whose subtree is searched.

@@ -17,7 +17,7 @@ impl<'b> Binder<'_, 'b> {
             let mut found: HashMap<&'b str, Vec<u32>> = HashMap::new();
             for document in batch.docs_of(self.ehr) {
                 self.view.count(STEP);
-                let doc = batch.doc(*document);
+                let doc = self.view.doc(*document);
                 if doc.is_none_or(|doc| doc.row.kind != ObjectKind::Composition) {
                     continue;
                 }
@@ -40,7 +40,7 @@ impl<'b> Binder<'_, 'b> {
         self.listed_objects(folder, &mut |documents| {
             let mut current = documents
                 .iter()
-                .filter_map(|document| self.view.batch.doc(*document))
+                .filter_map(|document| self.view.doc(*document))
                 .filter(is_current);
             current
                 .next()

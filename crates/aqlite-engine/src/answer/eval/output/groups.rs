@@ -167,7 +167,7 @@ impl Output {
     ) {
         let Some(parts) = block.split_by(paths) else {
             for i in 0..block.rows.len() {
-                block.fill(i, scratch);
+                block.fill(evaluator.view, i, scratch);
                 let place = block.place(evaluator.view, i);
                 self.push_row_at(evaluator, scratch, place);
             }
@@ -192,7 +192,7 @@ impl Output {
             return;
         };
         let (query, start) = (&evaluator.plan.query, self.taken);
-        part.fill(first, scratch);
+        part.fill(evaluator.view, first, scratch);
         let order_keys = query.order.iter();
         let order_keys = order_keys.map(|by| order_key(evaluator, &by.key, scratch));
         let (keys, order) = (order_keys.collect(), order_at(start, place_of(first)));

@@ -137,7 +137,7 @@ fn rows_of<'p: 'b, 'b>(
             trail.leave(product, number);
             return Err(Halt::Paused);
         }
-        product.fill(number, row);
+        product.fill(view, number, row);
         if evaluator.keeps(row) {
             output.take(evaluator, row, order);
             trail.keep();

@@ -42,9 +42,9 @@ impl ContextVariable<'_> {
         }
     }
 
-    pub(super) fn rows(&self, width: usize) -> Rows {
+    pub(super) fn rows(&self, view: View<'_>, width: usize) -> Rows {
         match (self.templates(), &self.rows) {
-            (Some((rows, fragment)), _) => Rows::of_template(rows, fragment, width),
+            (Some((rows, fragment)), _) => Rows::of_template(view, rows, (fragment, width)),
             (None, ContextRows::Own(rows)) => Rows::of(rows.iter(), width),
             (None, _) => Rows::none(width),
         }
@@ -146,7 +146,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             // All documents belong to one EHR, which is tested once.
             let passes = documents
                 .first()
-                .and_then(|document| self.batch.doc(*document))
+                .and_then(|document| self.view().doc(*document))
                 .is_some_and(passes);
             return if passes {
                 self.scope_of(None)
@@ -165,8 +165,8 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             .as_deref()
             .filter(|_| self.plan.scan().ehr().is_none())
         {
-            Some(ehrs) => Scope::of_ehrs(ehrs, self.batch, slice, passes),
-            None => Scope::of(self.plan, self.anchors, self.batch, slice, passes),
+            Some(ehrs) => Scope::of_ehrs(ehrs, self.view(), slice, passes),
+            None => Scope::of(self.plan, self.anchors, self.view(), slice, passes),
         }
     }
 

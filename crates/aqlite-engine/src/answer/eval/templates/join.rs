@@ -1,8 +1,8 @@
 //! The join of the rows of several anchors within each document.
 
 use super::super::block::project_cells;
-use super::super::expand::{Product, Rows};
-use super::super::node::Node;
+use super::super::expand::{Product, Rows, merge};
+use super::super::node::{Node, View};
 use super::super::output::Output;
 use super::super::work::ROW;
 use super::super::{QueryError, ROWS_PER_BUDGET_CHECK};
@@ -26,7 +26,7 @@ struct Join<'h, 'p> {
 impl Join<'_, '_> {
     /// Makes the row of a choice if each variable has exactly one, which is the usual case. Returns
     /// false if a variable has several.
-    fn one_row(&mut self, chosen: &[Range<usize>]) -> bool {
+    fn one_row(&mut self, view: View<'_>, chosen: &[Range<usize>]) -> bool {
         self.row.fill(Node::NONE);
         for (anchor_rows, range) in self.anchor_rows.iter().zip(chosen) {
             match anchor_rows.nodes_of(range.start) {
@@ -36,7 +36,7 @@ impl Join<'_, '_> {
         }
         self.above.iter().all(|of| match of.templates() {
             Some(([cells], fragment)) => {
-                project_cells(&mut self.row, cells, fragment);
+                project_cells(view, &mut self.row, cells, fragment);
                 true
             }
             _ => false,
@@ -122,7 +122,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             join.doc = Some(doc);
         }
         let evaluator = self.evaluator();
-        if join.one_row(chosen) {
+        if join.one_row(evaluator.view, chosen) {
             if join.rest_is_true || evaluator.keeps(&join.row) {
                 output.take(evaluator, &join.row, None);
             }
@@ -132,7 +132,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         for number in 0..product.len() {
             self.check_cancelled(&mut join.done, 0)?;
             self.work.add(ROW);
-            product.fill(number, &mut join.row);
+            product.fill(evaluator.view, number, &mut join.row);
             if join.rest_is_true || evaluator.keeps(&join.row) {
                 output.take(evaluator, &join.row, None);
             }
@@ -167,10 +167,10 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
                 }
                 None => {
                     let of_variable = above.iter().find(|of| of.trie.variable == trie.variable);
-                    product.add(of_variable.map_or_else(
-                        || Rows::none(self.plan.width),
-                        |of| of.rows(self.plan.width),
-                    ));
+                    let of_variable = of_variable.ok_or(QueryError::Broken(
+                        "a variable with paths is not bound by a join",
+                    ))?;
+                    product.add(of_variable.rows(self.view(), self.plan.width));
                 }
             }
         }
@@ -208,12 +208,4 @@ fn choose_from(fragments: &[Vec<Range<usize>>], number: usize, choice: &mut Vec<
         rest /= of_anchor.len().max(1);
     }
     choice.reverse();
-}
-
-fn merge(row: &mut [Node], extra: &[Node]) {
-    for (cell, other) in row.iter_mut().zip(extra) {
-        if !other.is_none() {
-            *cell = *other;
-        }
-    }
 }
