@@ -11,12 +11,13 @@ use crate::tools::{
 use crate::{bundle, conformance, docs, node_tests, publish, sample};
 
 /// The library crates, whose unit tests also run inside wasm.
-const LIBRARIES: [&str; 6] = [
+const LIBRARIES: [&str; 7] = [
     "aqlite-rm",
     "aqlite-engine",
     "aqlite-template",
     "aqlite-aql",
     "aqlite-gdl",
+    "aqlite-arrow",
     "aqlite",
 ];
 
