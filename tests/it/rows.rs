@@ -49,6 +49,26 @@ fn authored_rows() {
     assert!(count > 0);
 }
 
+/// The tests inside wasm name each file, because they can read no folder.
+#[test]
+fn authored_rows_run_in_wasm() {
+    let project = env!("CARGO_MANIFEST_DIR");
+    let source = format!("{project}/tests/wasm/tests/cases/aql.rs");
+    let source = std::fs::read_to_string(source).unwrap();
+    let mut named: Vec<&str> = source
+        .split("include_str!(\"../../../cases/rows/")
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next())
+        .collect();
+    named.sort_unstable();
+    let mut present: Vec<String> = std::fs::read_dir(format!("{project}/tests/cases/rows"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    present.sort();
+    assert_eq!(named, present);
+}
+
 /// A warning of lint that follows from the language alone has no row to the contrary.
 #[test]
 fn no_row_refutes_a_warning_of_lint() {

@@ -5,7 +5,10 @@ use super::notation::Repository;
 use aqlite::aql::{Parameters, QueryOptions, check, format, parse, prepare};
 use wasm_bindgen_test::wasm_bindgen_test;
 
-const ROWS: [&str; 13] = [
+/// The files of `tests/cases/rows`. `authored_rows_run_in_wasm` of `tests/it` compares the list with
+/// the folder.
+const ROWS: [&str; 15] = [
+    include_str!("../../../cases/rows/columns.txt"),
     include_str!("../../../cases/rows/examples.txt"),
     include_str!("../../../cases/rows/functions.txt"),
     include_str!("../../../cases/rows/logic.txt"),
@@ -19,6 +22,7 @@ const ROWS: [&str; 13] = [
     include_str!("../../../cases/rows/values.txt"),
     include_str!("../../../cases/rows/versioned.txt"),
     include_str!("../../../cases/rows/versions.txt"),
+    include_str!("../../../cases/rows/whole_numbers.txt"),
 ];
 
 /// Compares the rows of a case, or the code of its refusal, with the expected ones.
