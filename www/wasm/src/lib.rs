@@ -36,7 +36,6 @@ use aqlite::template::{Template, WebTemplate, describe};
 use js_sys::{Function, Uint8Array};
 use serde_json::{Value, json};
 use std::cell::RefCell;
-use std::pin::Pin;
 use wasm_bindgen::prelude::*;
 
 /// The maximum number of rows. It exceeds any page, because the whole answer is wanted here.
@@ -122,8 +121,15 @@ impl ReadBytes for FileReader {
 #[wasm_bindgen]
 pub struct Repository {
     service: Service<Memory>,
-    /// The templates, read for their labels.
-    templates: RefCell<Vec<Template>>,
+    templates: RefCell<ReadTemplates>,
+}
+
+/// The templates of a repository, read for their labels.
+#[derive(Default)]
+struct ReadTemplates {
+    /// The acts of storing that the templates are of, also of those that cannot be read.
+    storing_ids: Vec<String>,
+    templates: Vec<Template>,
 }
 
 /// The rows of a query.
@@ -421,13 +427,13 @@ impl Repository {
     pub fn explain(&self, q: &str, parameters: &str, now: &str) -> Result<String, JsValue> {
         let parameters = bound(parameters)?;
         let (answers, templates) = (self.answers(q)?, self.templates()?);
-        ready(Box::pin(async {
+        ready(async {
             let host = Host::without_clock(now);
             self.service
                 .explanation(q, &parameters, None, &answers, &host, &templates)
                 .await
                 .map(|explanation| explanation.to_string())
-        }))
+        })
     }
 
     /// Returns the problems of a query, compared with the templates and the data: JSON text of a
@@ -438,37 +444,45 @@ impl Repository {
     /// The repository fails.
     pub fn diagnose(&self, q: &str, now: &str) -> Result<String, JsValue> {
         let templates = self.templates()?;
-        ready(Box::pin(async {
+        ready(async {
             let found = self
                 .service
                 .diagnosis(q, &Host::without_clock(now), &templates)
                 .await;
             found.map(|found| diagnostics_json(q, &found).to_string())
-        }))
+        })
     }
 
     /// Returns completions at an offset (in UTF-16 units) of a query, with the names of the
     /// templates: JSON text `{from, to, options: [{label, kind, detail, insert}]}`, the most likely
     /// first. Proposals that do not fit the letters before the offset are left out.
-    pub fn complete(&self, q: &str, offset: usize) -> String {
+    ///
+    /// # Errors
+    ///
+    /// The repository fails.
+    pub fn complete(&self, q: &str, offset: usize) -> Result<String, JsValue> {
         let at = byte_offset(q, offset);
-        let found = self.labelled(|labels| aql::complete(q, at, labels));
+        let found = self.labelled(|labels| aql::complete(q, at, labels))?;
         let span = found.first().map_or(Span::new(at, at), |c| c.span);
         let option = |c: &Completion| json!({ "label": c.label, "kind": c.kind.name(), "detail": c.detail, "insert": c.insert });
         let options: Vec<Value> = found.iter().map(option).collect();
         let index = LineIndex::new(q);
-        json!({ "from": index.utf16(span.start), "to": index.utf16(span.end), "options": options })
-            .to_string()
+        let (from, to) = (index.utf16(span.start), index.utf16(span.end));
+        Ok(json!({ "from": from, "to": to, "options": options }).to_string())
     }
 
     /// Describes a template, in a language if it has it: JSON text of a tree `{path, label, class,
     /// occurrences, units, codes, …}` with its languages, or `null` for an unknown template.
-    pub fn describe(&self, template: &str, language: &str) -> String {
-        Value::from(self.of_template(
+    ///
+    /// # Errors
+    ///
+    /// The repository fails.
+    pub fn describe(&self, template: &str, language: &str) -> Result<String, JsValue> {
+        let described = self.of_template(
             template,
             |t| json!({ "languages": t.languages, "tree": describe(t, language).to_json() }),
-        ))
-        .to_string()
+        )?;
+        Ok(Value::from(described).to_string())
     }
 
     /// Converts a composition (canonical JSON) to the format `FLAT` or `STRUCTURED`.
@@ -492,7 +506,7 @@ impl Repository {
         };
         let written = self.of_template(id, |t| {
             flat::write(root, shape, t, &WebTemplate::of(t), Maker::Better)
-        });
+        })?;
         let written = written
             .ok_or_else(|| error::of_argument(format!("the template `{id}` is not here")))?;
         let written = written.map_err(error::of_argument)?;
@@ -501,11 +515,15 @@ impl Repository {
 
     /// Describes the word at an offset (in UTF-16 units) of a query: JSON text `{from, to, title,
     /// text}`, or `null`.
-    pub fn hover(&self, q: &str, offset: usize) -> String {
+    ///
+    /// # Errors
+    ///
+    /// The repository fails.
+    pub fn hover(&self, q: &str, offset: usize) -> Result<String, JsValue> {
         let index = LineIndex::new(q);
-        let found = self.labelled(|labels| aql::hover(q, byte_offset(q, offset), labels));
+        let found = self.labelled(|labels| aql::hover(q, byte_offset(q, offset), labels))?;
         let hover = found.map(|h| json!({ "from": index.utf16(h.span.start), "to": index.utf16(h.span.end), "title": h.title, "text": h.text }));
-        Value::from(hover).to_string()
+        Ok(Value::from(hover).to_string())
     }
 }
 
@@ -515,13 +533,14 @@ impl Repository {
         self.service = std::mem::replace(&mut self.service, spare).with_config(config);
     }
 
-    fn of_template<T>(&self, id: &str, make: impl FnOnce(&Template) -> T) -> Option<T> {
-        self.read_templates();
-        self.templates
-            .borrow()
-            .iter()
-            .find(|t| t.template_id == id)
-            .map(make)
+    fn of_template<T>(
+        &self,
+        id: &str,
+        make: impl FnOnce(&Template) -> T,
+    ) -> Result<Option<T>, JsValue> {
+        self.read_templates()?;
+        let known = &self.templates.borrow().templates;
+        Ok(known.iter().find(|t| t.template_id == id).map(make))
     }
 
     fn run(
@@ -567,9 +586,7 @@ impl Repository {
         };
         let repository = self.service.repository();
         let mut sink = |batch: &Batch| run.push(batch);
-        let snapshot = now_or_never(repository.scan(&scan, &mut sink))
-            .map_err(error::of_wait)?
-            .map_err(|failed| error::of_store(&failed))?;
+        let snapshot = ready(repository.scan(&scan, &mut sink))?;
         let result = run.finish().map_err(|ended| error::of_run(&ended))?;
         Ok((result, snapshot))
     }
@@ -600,33 +617,34 @@ impl Repository {
     }
 
     /// Calls `ask` with the labels of the present templates.
-    fn labelled<T>(&self, ask: impl FnOnce(&TemplateLabels<'_>) -> T) -> T {
-        self.read_templates();
-        ask(&TemplateLabels {
-            templates: self.templates.borrow().iter().collect(),
+    fn labelled<T>(&self, ask: impl FnOnce(&TemplateLabels<'_>) -> T) -> Result<T, JsValue> {
+        self.read_templates()?;
+        Ok(ask(&TemplateLabels {
+            templates: self.templates.borrow().templates.iter().collect(),
             language: "en",
-        })
+        }))
     }
 
-    /// Reads the templates again if their number has changed.
-    fn read_templates(&self) {
+    /// Reads the templates again if others are stored.
+    fn read_templates(&self) -> Result<(), JsValue> {
         let repository = self.service.repository();
-        let listed = now_or_never(repository.definitions(DefinitionKind::Template, ""))
-            .ok()
-            .and_then(Result::ok)
-            .unwrap_or_default();
-        let mut templates = self.templates.borrow_mut();
-        if listed.len() != templates.len() {
-            let whole = |d: &Definition| {
-                now_or_never(repository.definition(DefinitionKind::Template, &d.name, &d.version))
-                    .ok()?
-                    .ok()?
-            };
-            let bodies = listed.iter().filter_map(whole);
-            *templates = bodies
-                .filter_map(|d| Template::parse(&d.body).ok())
-                .collect();
+        let listed = ready(repository.definitions(DefinitionKind::Template, ""))?;
+        let mut known = self.templates.borrow_mut();
+        let stored = listed.iter().map(|d| &d.storing_id);
+        if stored.eq(&known.storing_ids) {
+            return Ok(());
         }
+        let mut templates = Vec::with_capacity(listed.len());
+        for Definition { name, version, .. } in &listed {
+            let read = repository.definition(DefinitionKind::Template, name, version);
+            // A template that this release cannot read has no labels.
+            templates.extend(ready(read)?.and_then(|d| Template::parse(&d.body).ok()));
+        }
+        *known = ReadTemplates {
+            storing_ids: listed.into_iter().map(|d| d.storing_id).collect(),
+            templates,
+        };
+        Ok(())
     }
 }
 
@@ -672,9 +690,7 @@ fn stopping(stopped: &Function) -> impl Fn() -> bool {
 }
 
 /// Returns the result of a future of the repository in memory, which never waits.
-fn ready(
-    future: Pin<Box<dyn Future<Output = Result<String, StoreError>> + '_>>,
-) -> Result<String, JsValue> {
+fn ready<T>(future: impl Future<Output = Result<T, StoreError>>) -> Result<T, JsValue> {
     now_or_never(future)
         .map_err(error::of_wait)?
         .map_err(|failed| error::of_store(&failed))

@@ -1,7 +1,7 @@
 //! The functions that JavaScript calls: results, errors and editor services.
 
-use super::service::repository_with_weights;
-use super::{NOW, WEIGHT};
+use super::service::{repository_with_weights, send};
+use super::{NOW, TEMPLATE, WEIGHT};
 use aqlite_wasm::{Repository, format};
 use js_sys::{Array, Error, Function, Reflect};
 use serde_json::{Value, json};
@@ -65,13 +65,13 @@ fn a_kept_result_has_several_forms() {
 fn the_editor_gets_completions_hovers_diagnostics_and_a_layout() {
     let repository = repository_with_weights();
     let q = "SELECT o/da FROM OBSERVATION o";
-    let found = parsed(&repository.complete(q, 11));
+    let found = parsed(&repository.complete(q, 11).unwrap());
     assert_eq!(
         (&found["from"], &found["options"][0]["label"]),
         (&json!(9), &json!("data")),
         "{found:#}"
     );
-    assert_eq!(parsed(&repository.hover(q, 19))["from"], 17);
+    assert_eq!(parsed(&repository.hover(q, 19).unwrap())["from"], 17);
     assert_eq!(
         parsed(&repository.diagnose(q, NOW).ok().unwrap())[0]["code"],
         "AQL0203"
@@ -125,4 +125,26 @@ fn a_journal_repeats_the_writes_of_a_repository() {
         rows["rows"],
         json!([["7d44b88c-4199-4bad-97dc-d78268e01398"]])
     );
+}
+
+#[wasm_bindgen_test]
+fn template_in_place_of_another_is_described() {
+    let mut repository = Repository::new("http://local", false);
+    repository.set_admin(true);
+    let call = |call: &str, body: &str| {
+        let xml = json!({ "content-type": "application/xml" });
+        let answer = send(&repository, call, &xml, body);
+        assert!(
+            [200, 201, 204].contains(&answer.status),
+            "{:#}",
+            answer.body
+        );
+    };
+    let is_described = |template: &str| repository.describe(template, "").unwrap() != "null";
+    call("POST /definition/template/adl1.4", TEMPLATE);
+    assert!(is_described("weight.en.v2"));
+    call("DELETE /admin/template/weight.en.v2", "");
+    let other = TEMPLATE.replace("weight.en.v2", "other.en.v2");
+    call("POST /definition/template/adl1.4", &other);
+    assert!(is_described("other.en.v2") && !is_described("weight.en.v2"));
 }

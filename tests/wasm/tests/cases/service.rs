@@ -19,13 +19,13 @@ fn seed() -> String {
 }
 
 /// An answer: its status, its body as JSON or text, and one header.
-struct Answer {
-    status: u64,
-    body: Value,
+pub struct Answer {
+    pub status: u64,
+    pub body: Value,
     etag: String,
 }
 
-fn send(repository: &Repository, call: &str, headers: &Value, body: &str) -> Answer {
+pub fn send(repository: &Repository, call: &str, headers: &Value, body: &str) -> Answer {
     let (method, path) = call.split_once(' ').unwrap();
     let url = format!("{ITS}{path}");
     let text = repository
