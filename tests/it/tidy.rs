@@ -36,6 +36,11 @@ const IMPURE: [&str; 11] = [
     "println!",
     "dbg!",
 ];
+/// The files with a variable of the process. ARCHITECTURE.md has the reasons ("State of a process").
+const STATE_OF_PROCESS: [&str; 2] = [
+    "crates/aqlite-engine/src/document/batch.rs",
+    "crates/aqlite-engine/src/document/part.rs",
+];
 const LONGEST_FILE: usize = 1000;
 /// The most lines of a Rust file.
 const LONGEST_RUST_FILE: usize = 800;
@@ -170,6 +175,23 @@ fn the_core_is_pure() {
         complaints.extend(words.map(|word| format!("{}: names `{word}`", shown(&file))));
     }
     assert_none(&complaints);
+}
+
+#[test]
+fn state_belongs_to_an_owner() {
+    // `LazyLock` and `OnceLock` hold tables that are computed once.
+    let is_variable = |line: &str| {
+        let line = line.trim_start().trim_start_matches("pub ");
+        let of_process = ["Atomic", "Mutex<", "RwLock<", "Cell<", "static mut "];
+        line.starts_with("thread_local!")
+            || line.starts_with("static ") && of_process.iter().any(|word| line.contains(word))
+    };
+    let files = LIBRARIES.iter().flat_map(|folder| sources(folder, &["rs"]));
+    let found: Vec<String> = files
+        .filter(|file| code(file).lines().any(is_variable))
+        .map(|file| shown(&file))
+        .collect();
+    assert_eq!(found, STATE_OF_PROCESS);
 }
 
 #[test]
