@@ -1,7 +1,9 @@
 //! The context of one request: operation, caller, environment, and the construction of its
 //! response.
 
-use super::admission::{COPIES, LARGE, Turn, Work};
+#[cfg(feature = "server")]
+use super::admission::Work;
+use super::admission::{COPIES, LARGE, Turn};
 use super::auth::{AccessTrail, Caller, Denied, Permission, Resource, Subject};
 use super::committal::{Audit, Code, CommitMetadata};
 use super::dialect::Dialect;
