@@ -45,6 +45,7 @@ mod random_document;
 mod reference;
 mod repeated;
 mod rest;
+mod rewound;
 mod rm;
 mod rows;
 mod rules;

@@ -372,7 +372,7 @@ fn the_database_itself_keeps_kind_owner_and_template_of_an_object() {
 
 /// Blobs in the memory of this process.
 #[derive(Default)]
-struct MemoryBlobs(RefCell<BTreeMap<String, Vec<u8>>>);
+pub struct MemoryBlobs(RefCell<BTreeMap<String, Vec<u8>>>);
 
 impl Blobs for MemoryBlobs {
     fn get<'a>(&'a self, key: &'a str) -> BlobFuture<'a, Option<Vec<u8>>> {

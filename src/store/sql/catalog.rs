@@ -8,6 +8,7 @@
 use super::SqlRepository;
 use super::checksum::{StoredDocument, is_former_checksum};
 use super::chunked::{ChunkedText, full_chunk, joined_chunks};
+use super::lineage::{Lineage, Seen, lineage};
 use super::value::{Fields, Row, Sql, Statement, json_list, kind_of, unexpected};
 use super::verified::VerifiedVersions;
 use crate::document::{JsonPattern, Layout, LayoutStore, NothingKnown, ObjectKind, Packed, pack};
@@ -25,7 +26,13 @@ use std::sync::Arc;
 /// The default maximum size in bytes of the cached layouts.
 const DEFAULT_LIMIT: usize = 24 << 20;
 
-const NEW_PROFILES: &str = "SELECT id, kind, archetypes FROM profile WHERE id > ?1 ORDER BY id";
+/// The profiles above the id `?1`, and the state of the database, a row of kind 0. `?2` is the newest
+/// CONTRIBUTION that was seen.
+const NEW_PROFILES: &str = concat!(
+    "SELECT id, kind, archetypes, NULL AS continues, NULL AS newest, NULL AS revision FROM profile WHERE id > ?1
+    UNION ALL SELECT 0, 0, '', ",
+    lineage!("?2")
+);
 const PROFILES: &str = "SELECT id, kind, archetypes FROM profile WHERE archetypes IN (SELECT value FROM json_each(?1))";
 const ADD_PROFILE: &str =
     "INSERT INTO profile (kind, archetypes) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
@@ -40,7 +47,13 @@ const LAYOUT_CHUNKS: &str = concat!(
 );
 const LAYOUT_IDS: &str =
     "SELECT id, digest FROM shape WHERE digest IN (SELECT value FROM json_each(?1))";
-const GENERATION: &str = "SELECT value FROM meta WHERE name = 'shape_generation'";
+/// The generation of layouts, and the state of the database. `?1` is the newest CONTRIBUTION that was
+/// seen.
+const GENERATION: &str = concat!(
+    "SELECT value, ",
+    lineage!("?1"),
+    " FROM meta WHERE name = 'shape_generation'"
+);
 const ADD_LAYOUT: &str =
     "INSERT INTO shape (digest, skeleton) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
 
@@ -79,6 +92,8 @@ struct KnownLayouts {
     generation: Option<u64>,
     /// Every profile up to this id has been read.
     complete_to: u64,
+    /// The newest state of the database that was seen.
+    lineage: Lineage,
 }
 
 /// Properties of a document that its layouts determine: its kind, and its archetypes, or `None` if
@@ -243,6 +258,14 @@ impl<'s> ProfileBuilder<'s> {
 }
 
 impl Profile {
+    /// Creates a profile from the columns of its row.
+    fn of(kind: u64, archetypes: &str) -> Result<Profile, StoreError> {
+        Ok(Profile {
+            kind: kind_of(kind)?,
+            archetypes: serde_json::from_str(archetypes).map_err(|_| unexpected())?,
+        })
+    }
+
     fn archetypes_text(&self) -> String {
         self.archetypes
             .as_ref()
@@ -265,17 +288,71 @@ impl LayoutCatalog {
 
     /// Returns the statement that reads the profiles made since the last time.
     pub(super) fn read_new_profiles(&self) -> Statement {
-        Statement::new(NEW_PROFILES).bind(self.read.borrow().complete_to)
+        let known = self.read.borrow();
+        let new = Statement::new(NEW_PROFILES).bind(known.complete_to);
+        new.bind(known.lineage.newest())
     }
 
-    /// Adds the rows of [`LayoutCatalog::read_new_profiles`].
-    pub(super) fn add_new_profiles(&self, rows: Vec<Row>) -> Result<(), StoreError> {
-        let mut known = self.read.borrow_mut();
+    /// Adds the rows of [`LayoutCatalog::read_new_profiles`]. Returns whether all that is known is
+    /// still the past of the database. If not, it is forgotten, and the caller reads again.
+    pub(super) fn add_new_profiles(&self, rows: Vec<Row>) -> Result<bool, StoreError> {
+        let mut new = Vec::new();
+        let mut continues = false;
         for row in rows {
-            let (id, _) = known.add_profile(row)?;
-            known.complete_to = known.complete_to.max(id);
+            let mut fields = Fields::of(row);
+            let (id, kind) = (fields.number()?, fields.number()?);
+            let archetypes = fields.text()?;
+            if kind == 0 {
+                continues = self.follow(Seen::of(&mut fields)?);
+            } else {
+                new.push((id, Profile::of(kind, &archetypes)?));
+            }
         }
-        Ok(())
+        // The profiles below `complete_to` are not among these rows.
+        if continues {
+            let mut known = self.read.borrow_mut();
+            for (id, profile) in new {
+                known.profiles.insert(id, profile);
+                known.complete_to = known.complete_to.max(id);
+            }
+        }
+        Ok(continues)
+    }
+
+    /// Adds a state of the database. Returns whether all that is known is still its past. If not,
+    /// everything is forgotten.
+    pub(super) fn follow(&self, seen: Seen) -> bool {
+        let continues = self.read.borrow_mut().follow(seen);
+        if !continues {
+            self.last_matching.take();
+            self.verified.clear();
+        }
+        continues
+    }
+
+    /// Returns the number of times that everything was forgotten.
+    pub(super) fn breaks(&self) -> u64 {
+        self.read.borrow().lineage.breaks()
+    }
+
+    /// Returns the newest CONTRIBUTION that was seen.
+    pub(super) fn newest_seen(&self) -> Option<String> {
+        self.read.borrow().lineage.newest().map(str::to_owned)
+    }
+
+    /// Returns the statement that reads the generation of layouts, and the state of the database.
+    pub(super) fn generation_of(&self) -> Statement {
+        Statement::new(GENERATION).bind(self.read.borrow().lineage.newest())
+    }
+
+    /// Reads the rows of [`LayoutCatalog::generation_of`], and forgets ids of another generation.
+    /// Returns whether ids of the same batch may be used for writing.
+    fn learn(&self, rows: Vec<Row>) -> Result<bool, StoreError> {
+        let mut fields = Fields::of_only(rows)?;
+        let generation = fields.number()?;
+        // After a break the ids of the batch are not used: the callers compare `breaks`.
+        let continues = self.follow(Seen::of(&mut fields)?);
+        Ok(self.read.borrow_mut().learn(generation) && continues)
     }
 
     /// Returns the known profiles that can contribute rows to a scan.
@@ -351,11 +428,6 @@ impl LayoutCatalog {
     }
 }
 
-/// Returns the statement that reads the generation of layouts.
-pub(super) fn generation_of() -> Statement {
-    Statement::new(GENERATION)
-}
-
 impl KnownLayouts {
     fn matching(&self, scan: &Scan) -> MatchingProfiles {
         // Commits of this instance may have added profiles above `complete_to`. Others below those
@@ -370,10 +442,22 @@ impl KnownLayouts {
         }
     }
 
-    /// Reads the rows of [`generation_of`], and forgets ids of another generation. Returns whether
-    /// ids of the same batch may be used for writing.
-    fn learn(&mut self, rows: Vec<Row>) -> Result<bool, StoreError> {
-        let read = Some(Fields::of_only(rows)?.number()?);
+    /// Adds a state of the database. Forgets everything if what is known is not its past.
+    fn follow(&mut self, seen: Seen) -> bool {
+        let continues = self.lineage.follow(seen);
+        if !continues {
+            let lineage = std::mem::take(&mut self.lineage);
+            *self = KnownLayouts {
+                lineage,
+                ..KnownLayouts::default()
+            };
+        }
+        continues
+    }
+
+    /// Forgets ids of another generation than this one. Returns whether it is the newest.
+    fn learn(&mut self, generation: u64) -> bool {
+        let read = Some(generation);
         // `None` is less than any generation. An answer that arrives late must not restore an old
         // one.
         if self.generation < read {
@@ -381,7 +465,7 @@ impl KnownLayouts {
             self.profile_ids.clear();
             self.generation = read;
         }
-        Ok(self.generation == read)
+        self.generation == read
     }
 
     fn add_layout(&mut self, id: u64, layout: Arc<Layout>, bytes: usize, current: bool) {
@@ -396,9 +480,8 @@ impl KnownLayouts {
 
     fn add_profile(&mut self, row: Row) -> Result<(u64, Profile), StoreError> {
         let mut fields = Fields::of(row);
-        let (id, kind) = (fields.number()?, kind_of(fields.number()?)?);
-        let archetypes = serde_json::from_str(&fields.text()?).map_err(|_| unexpected())?;
-        let profile = Profile { kind, archetypes };
+        let (id, kind) = (fields.number()?, fields.number()?);
+        let profile = Profile::of(kind, &fields.text()?)?;
         self.profiles.insert(id, profile.clone());
         Ok((id, profile))
     }
@@ -416,6 +499,16 @@ impl<S: Sql> SqlRepository<S> {
     /// Returns these layouts from memory, else from the database in one round trip. A layout that
     /// does not match its digest is left out, so the documents that need it are refused.
     pub(super) async fn load(&self, layouts: &BTreeSet<u64>) -> Result<LoadedLayouts, StoreError> {
+        let breaks = self.catalog.breaks();
+        let loaded = self.load_known(layouts).await?;
+        match self.catalog.breaks() == breaks {
+            true => Ok(loaded),
+            // Some were known from a past that is not that of the database.
+            false => self.load_known(layouts).await,
+        }
+    }
+
+    async fn load_known(&self, layouts: &BTreeSet<u64>) -> Result<LoadedLayouts, StoreError> {
         let mut loaded = self.catalog.known(layouts);
         let missing: Vec<u64> = layouts
             .iter()
@@ -429,11 +522,11 @@ impl<S: Sql> SqlRepository<S> {
         let mut batch = [LAYOUTS, LAYOUT_CHUNKS]
             .map(|query| Statement::new(query).bind(list.as_str()))
             .to_vec();
-        batch.push(generation_of());
+        batch.push(self.catalog.generation_of());
         let mut answers = self.batch(batch).await?;
         let (rows, rest) = (answers.next()?, joined_chunks(answers.next()?)?);
+        let current = self.catalog.learn(answers.next()?)?;
         let mut known = self.catalog.read.borrow_mut();
-        let current = known.learn(answers.next()?)?;
         for row in rows {
             let mut fields = Fields::of(row);
             let (id, digest) = (fields.number()?, fields.text()?);
@@ -503,11 +596,11 @@ impl<S: Sql> SqlRepository<S> {
         }
         // Ids are read back, because another writer may have inserted the same layout before.
         batch.push(Statement::new(LAYOUT_IDS).bind(json_list(&new.keys().collect::<Vec<_>>())));
-        batch.push(generation_of());
+        batch.push(self.catalog.generation_of());
         let mut answers = self.batch(batch).await?;
         let (generation, rows) = (answers.last()?, answers.last()?);
+        let current = self.catalog.learn(generation)?;
         let mut known = self.catalog.read.borrow_mut();
-        let current = known.learn(generation)?;
         for row in rows {
             let mut fields = Fields::of(row);
             let (id, digest) = (fields.number()?, fields.text()?);
@@ -549,12 +642,12 @@ impl<S: Sql> SqlRepository<S> {
         batch.push(Statement::new(PROFILES).bind(json_list(
             &new.iter().map(|(text, _)| text).collect::<Vec<_>>(),
         )));
-        batch.push(generation_of());
+        batch.push(self.catalog.generation_of());
         let mut answers = self.batch(batch).await?;
         let (generation, rows) = (answers.last()?, answers.last()?);
         let mut written = self.catalog.read.borrow().profile_ids.clone();
+        let current = self.catalog.learn(generation)?;
         let mut known = self.catalog.read.borrow_mut();
-        let current = known.learn(generation)?;
         for row in rows {
             let (id, profile) = known.add_profile(row)?;
             if current {

@@ -3,6 +3,7 @@
 use super::SqlRepository;
 use super::catalog::{EncodedDocument, LayoutCatalog, ProfileBuilder};
 use super::chunked::ChunkedText;
+use super::lineage::{Seen, continues};
 use super::read::{EHR, known_texts};
 use super::rows::{Cell, CollectedRows, Insert, InsertedRows, RowCells, RowForm, RowText};
 use super::tag::replace;
@@ -85,10 +86,14 @@ static ADD_VERSION: Insert = Insert::new(
         " + {position} + {17} END"
     ),
 );
-/// Sets the next revision. Fails if the present generation of layouts is not `?1`, because `value`
-/// then becomes NULL.
-const NEXT_REVISION_OF: &str = "UPDATE meta SET value =
-    CASE WHEN (SELECT value FROM meta WHERE name = 'shape_generation') = ?1 THEN value + 1 END WHERE name = 'revision'";
+/// Sets the next revision, and returns it. Fails if the present generation of layouts is not `?1`, or
+/// the CONTRIBUTION `?2` does not exist, because `value` then becomes NULL.
+const NEXT_REVISION_OF: &str = concat!(
+    "UPDATE meta SET value =
+    CASE WHEN (SELECT value FROM meta WHERE name = 'shape_generation') = ?1 AND ",
+    continues!("?2"),
+    " THEN value + 1 END WHERE name = 'revision' RETURNING value"
+);
 /// The failed constraint, as [`SqlError::Constraint`] names it.
 const LAYOUTS_WERE_REMOVED: &str = "NULL meta.value";
 /// The maximum number of attempts of a commit, if layouts are removed meanwhile.
@@ -171,7 +176,8 @@ impl<S: Sql> SqlRepository<S> {
                 Err(SqlError::Constraint(what)) if what == LAYOUTS_WERE_REMOVED => {
                     self.catalog.forget_ids()
                 }
-                Ok(_) => {
+                Ok(answers) => {
+                    self.know_state(commits, answers)?;
                     let recorded = commits.iter().filter(|commit| commit.access.is_some());
                     self.count_queued_records(recorded.count()).await;
                     let versions = commits.iter().map(|commit| commit.versions.len());
@@ -197,18 +203,30 @@ impl<S: Sql> SqlRepository<S> {
         commits: &[Commit],
     ) -> Result<Option<PreparedBatch>, StoreError> {
         // `statements` may read layouts, which may learn a newer generation.
-        let generation = self.catalog.generation();
+        let known = || (self.catalog.generation(), self.catalog.breaks());
+        let (before, seen) = (known(), self.catalog.newest_seen());
         let (mut batch, columns) = self.statements(commits).await?;
-        let known = self.catalog.generation();
-        if generation.is_none() || generation != known {
+        let (generation, _) = before;
+        if generation.is_none() || before != known() {
             // Some of the ids may be of an older generation than others. The generation is known
             // now, so this happens once.
             return Ok(None);
         }
         // First, so that ids of an old generation fail here, before they break a constraint of
         // another table.
-        batch.insert(0, next_revision_of(known));
+        batch.insert(0, next_revision_of(generation, seen));
         Ok(Some(PreparedBatch { batch, columns }))
+    }
+
+    /// Keeps the state that commits have made, by the answers to their batch.
+    fn know_state(&self, commits: &[Commit], answers: Vec<Vec<Row>>) -> Result<(), StoreError> {
+        let revision = answers.into_iter().next().ok_or_else(unexpected)?;
+        let revision = Fields::of_only(revision)?.number()?;
+        if let Some(last) = commits.last() {
+            let seen = Seen::committed(&last.contribution_uid, revision);
+            self.catalog.follow(seen);
+        }
+        Ok(())
     }
 
     /// Keeps the written versions of a commit as verified, for updates that follow them. Versions
@@ -768,6 +786,6 @@ fn flags(flags: &EhrFlags) -> [Cell<'_>; 4] {
 }
 
 /// Returns the statement [`NEXT_REVISION_OF`].
-fn next_revision_of(generation: Option<u64>) -> Statement {
-    Statement::new(NEXT_REVISION_OF).bind(generation)
+fn next_revision_of(generation: Option<u64>, seen: Option<String>) -> Statement {
+    Statement::new(NEXT_REVISION_OF).bind(generation).bind(seen)
 }

@@ -10,6 +10,7 @@ mod checksum;
 mod chunked;
 mod commit;
 mod definition;
+mod lineage;
 mod list;
 mod migrations;
 mod read;
@@ -73,6 +74,23 @@ impl<S: Sql> SqlRepository<S> {
         Ok(Answers::of(self.sql.batch(statements).await?))
     }
 
+    /// Reads documents. One that seems damaged may be of a layout that has another meaning since the
+    /// database was restored, so it is read again then.
+    async fn read_twice<T>(
+        &self,
+        read: impl AsyncFn() -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let found = read().await;
+        if !matches!(found, Err(StoreError::Corrupt { .. })) {
+            return found;
+        }
+        let state = self.rows(self.catalog.read_new_profiles()).await?;
+        match self.catalog.add_new_profiles(state)? {
+            true => found,
+            false => read().await,
+        }
+    }
+
     /// Returns the rows of one statement.
     async fn rows(&self, statement: Statement) -> Result<Vec<Row>, StoreError> {
         self.batch(vec![statement]).await?.next()
@@ -117,7 +135,8 @@ impl<S: Sql> Repository for SqlRepository<S> {
         limit: u64,
         extent: Extent,
     ) -> Result<ListPage<Contribution>, StoreError> {
-        self.read_contributions(ehr_id, after, limit, extent).await
+        self.read_twice(async || self.read_contributions(ehr_id, after, limit, extent).await)
+            .await
     }
 
     async fn set_tags(
@@ -169,7 +188,8 @@ impl<S: Sql> Repository for SqlRepository<S> {
         which: VersionSelector<'_>,
         most: usize,
     ) -> Result<Option<BoundedVersion>, StoreError> {
-        self.read_version(ehr_id, object_id, which, most).await
+        self.read_twice(async || self.read_version(ehr_id, object_id, which, most).await)
+            .await
     }
 
     async fn latest_versions(
@@ -178,7 +198,8 @@ impl<S: Sql> Repository for SqlRepository<S> {
         object_ids: &[&str],
         most: usize,
     ) -> Result<Vec<BoundedVersion>, StoreError> {
-        self.read_latest(ehr_id, object_ids, most).await
+        self.read_twice(async || self.read_latest(ehr_id, object_ids, most).await)
+            .await
     }
 
     fn verified_version(&self, ehr_id: &str, version_uid: &str) -> Option<VerifiedVersion> {
@@ -191,7 +212,8 @@ impl<S: Sql> Repository for SqlRepository<S> {
         object_id: &str,
         after: u32,
     ) -> Result<ListPage<Version>, StoreError> {
-        self.read_history(ehr_id, object_id, after).await
+        self.read_twice(async || self.read_history(ehr_id, object_id, after).await)
+            .await
     }
 
     async fn version_metadata(
@@ -261,7 +283,8 @@ impl<S: Sql> Repository for SqlRepository<S> {
     }
 
     async fn contribution(&self, ehr_id: &str, uid: &str) -> Result<Option<String>, StoreError> {
-        self.read_contribution(ehr_id, uid).await
+        self.read_twice(async || self.read_contribution(ehr_id, uid).await)
+            .await
     }
 
     async fn scan(&self, scan: &Scan, sink: Sink<'_>) -> Result<Snapshot, StoreError> {

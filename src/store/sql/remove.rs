@@ -6,7 +6,6 @@
 //! transaction frees. In two transactions, a deletion that fails would have destroyed data that it
 //! did not remove.
 
-use super::catalog::generation_of;
 use super::value::{Fields, Sql, Statement, json_list};
 use super::{SqlRepository, next_revision};
 use crate::document::short_digest;
@@ -343,7 +342,7 @@ impl<S: Sql> SqlRepository<S> {
     /// If the database does not answer.
     pub async fn sweep(&self) -> Result<(), StoreError> {
         let batch = [
-            generation_of(),
+            self.catalog.generation_of(),
             Statement::new(LAST),
             Statement::new(EVERY_LAYOUT),
         ];

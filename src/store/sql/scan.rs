@@ -131,7 +131,10 @@ impl<S: Sql> SqlRepository<S> {
         }
         batch.push(page);
         let mut answers = self.batch(batch).await?;
-        self.catalog.add_new_profiles(answers.next()?)?;
+        if !self.catalog.add_new_profiles(answers.next()?)? {
+            // Once: the database has the state that was just read.
+            return Box::pin(self.read_page_of_ehr(scan, ehr_id, page_bounds, known)).await;
+        }
         let of_ehr = match known {
             Some(known) => known,
             None => state_of_ehr(scan, answers.next()?)?,
@@ -175,7 +178,10 @@ impl<S: Sql> SqlRepository<S> {
         ];
         let reads = self.segment_reads(scan, &mut batch, sink);
         let mut answers = self.batch(batch).await?;
-        self.catalog.add_new_profiles(answers.next()?)?;
+        if !self.catalog.add_new_profiles(answers.next()?)? {
+            // Once: the database has the state that was just read.
+            return Box::pin(self.send_many(scan, sink)).await;
+        }
         let newest = newest_of(answers.next()?)?;
         let state = state_of(scan, newest, answers.next()?)?;
         let matching = self.catalog.matching(scan);
@@ -202,7 +208,7 @@ impl<S: Sql> SqlRepository<S> {
         sink: Sink<'_>,
     ) -> Option<SegmentReads<'s>> {
         let (segments, source) = self.segments_for(scan, sink)?;
-        let (statements, known) = segments.statements(source);
+        let (statements, known) = segments.statements(source, self.catalog.breaks());
         batch.extend(statements);
         let past = scan
             .snapshot

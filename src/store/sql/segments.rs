@@ -344,8 +344,12 @@ impl Segments {
 
     /// Returns the statements whose rows [`SqlRepository::open_segments`] reads, and the known
     /// changes to which their rows add later ones.
-    pub(super) fn statements(&self, source: Source) -> ([Statement; 3], KnownChanges) {
-        let known = self.cache(source).borrow().known();
+    ///
+    /// `breaks` is the number of times that the past of the database was another one.
+    pub(super) fn statements(&self, source: Source, breaks: u64) -> ([Statement; 3], KnownChanges) {
+        let mut cache = self.cache(source).borrow_mut();
+        cache.follow(breaks);
+        let known = cache.known();
         let seen = match source {
             Source::Versions => known.state.map_or(0, |state| state.version),
             Source::Ehrs => NO_BOUND,

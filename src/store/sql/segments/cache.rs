@@ -150,6 +150,8 @@ pub(in crate::store::sql) struct KnownChanges {
     overlay: Rc<Overlay>,
     /// The state of the overlay; `None` if the next query reads everything again.
     pub state: Option<Snapshot>,
+    /// The number of times that the past of the database was another one.
+    breaks: u64,
 }
 
 /// A segment with its head and its loaded parts.
@@ -300,6 +302,17 @@ impl Cache {
         self.known.clone()
     }
 
+    /// Forgets the changes that are known, if the past of the database was another one since.
+    pub fn follow(&mut self, breaks: u64) {
+        if self.known.breaks != breaks {
+            self.known = KnownChanges {
+                breaks,
+                ..KnownChanges::default()
+            };
+            (self.newest, self.reach) = (0, None);
+        }
+    }
+
     /// Forgets segments that the manifest does not name. Returns the overlay of a state: what was
     /// `known` when the query began, and the changes since. Later queries build on it, unless
     /// another query has read a newer state.
@@ -321,13 +334,13 @@ impl Cache {
                 // the overlay may be among the deleted ones.
                 let is_removed = before.removals != state.removals;
                 if !is_removed && news.is_empty() {
-                    known.overlay
+                    Rc::clone(&known.overlay)
                 } else {
                     Rc::new(known.overlay.with(news, is_removed))
                 }
             }
         };
-        if state.version >= self.newest {
+        if known.breaks == self.known.breaks && state.version >= self.newest {
             // A segment may be listed late, with a state before the oldest one that was known. The
             // next query then requests everything again.
             let is_complete = oldest.is_some_and(|oldest| oldest >= overlay.known_from);
@@ -335,6 +348,7 @@ impl Cache {
             self.known = KnownChanges {
                 overlay: Rc::clone(&overlay),
                 state: is_complete.then_some(state),
+                breaks: known.breaks,
             };
         }
         overlay

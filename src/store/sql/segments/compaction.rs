@@ -323,7 +323,9 @@ impl<S: Sql> SqlRepository<S> {
             Statement::new(Source::Ehrs.manifest()),
         ];
         let mut answers = self.batch(batch).await?;
-        self.catalog.add_new_profiles(answers.next()?)?;
+        if !self.catalog.add_new_profiles(answers.next()?)? {
+            return Ok(Compaction::Lost);
+        }
         let state = newest_of(answers.next()?)?;
         for source in [Source::Versions, Source::Ehrs] {
             let listed = Listed::all(answers.next()?)?;

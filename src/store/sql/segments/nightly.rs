@@ -95,7 +95,9 @@ impl<S: Sql> SqlRepository<S> {
             Statement::new(OUTDATED),
         ];
         let mut answers = self.batch(statements).await?;
-        self.catalog.add_new_profiles(answers.next()?)?;
+        if !self.catalog.add_new_profiles(answers.next()?)? {
+            return Ok(Compaction::Lost);
+        }
         let state = newest_of(answers.next()?)?;
         let Some(row) = answers.next()?.into_iter().next() else {
             return Ok(Compaction::Nothing);
