@@ -11,6 +11,7 @@ pub mod memory;
 mod prune;
 pub mod ready;
 pub mod repository;
+pub mod seal;
 mod sink;
 pub mod sql;
 mod state_history;

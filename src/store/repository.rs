@@ -442,7 +442,7 @@ pub enum DefinitionKind {
 
 impl DefinitionKind {
     /// Returns the number that the database stores.
-    pub(crate) fn number(self) -> u64 {
+    pub fn number(self) -> u64 {
         match self {
             DefinitionKind::Template => 1,
             DefinitionKind::Query => 2,

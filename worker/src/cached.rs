@@ -4,8 +4,8 @@
 //! The key contains the storing id of the definition, which every list of the database includes. A
 //! definition that was removed and stored again, also by a reset and an import, has another id. The
 //! service lists the versions of a name before it reads one, so an old entry of KV is not read. This
-//! instance deletes the old entries that it knows; others expire. If KV is slow or fails, the database
-//! returns the definition.
+//! instance deletes the old entries that it knows; others expire. If KV is slow or fails, or an entry is
+//! damaged, the database returns the definition.
 
 use crate::log::log_problem;
 use aqlite::document::ObjectKind;
@@ -15,6 +15,7 @@ use aqlite::store::repository::{
     Version, VersionMetadata, VersionSelector,
 };
 use aqlite::store::scan::{Scan, Snapshot};
+use aqlite::store::seal::{entry_key, seal, unseal};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use worker::KvStore;
@@ -67,9 +68,8 @@ impl<R> CachedDefinitions<R> {
     /// Deletes keys from KV. Failures are ignored, because these keys are never read again.
     async fn delete_keys(&self, keys: impl IntoIterator<Item = String>) {
         for key in keys {
-            if let Err(error) = self.kv.delete(&key).await {
-                log_problem("KV", &error);
-            }
+            let deleted = self.kv.delete(&entry_key(&key)).await;
+            drop(deleted.inspect_err(|error| log_problem("KV", error)));
         }
     }
 }
@@ -77,41 +77,38 @@ impl<R> CachedDefinitions<R> {
 /// Returns the key of a definition; `None` if the database has no storing id, as for a definition
 /// that an earlier release has just stored.
 fn key(kind: Kind, listed: &Definition) -> Option<String> {
-    let word = match kind {
-        DefinitionKind::Template => "template",
-        DefinitionKind::Query => "query",
-        DefinitionKind::Guide => "guide",
-        DefinitionKind::ValueSet => "value_set",
-    };
-    let key = format!(
-        "definition/{word}/{}/{}/{}",
-        listed.name, listed.version, listed.storing_id
-    );
-    short(key).filter(|_| !listed.storing_id.is_empty())
+    let Definition {
+        name,
+        version,
+        storing_id,
+        ..
+    } = listed;
+    let key = format!("definition/{}/{name}/{version}/{storing_id}", kind.number());
+    short(key).filter(|_| !storing_id.is_empty())
 }
 
 /// Returns a key, unless it is too long for KV.
 pub fn short(key: String) -> Option<String> {
-    (key.len() <= MAX_KEY_BYTES).then_some(key)
+    (entry_key(&key).len() <= MAX_KEY_BYTES).then_some(key)
 }
 
-/// Reads a text from KV.
+/// Reads a text from KV, as it was stored under this key.
 pub async fn read_text(kv: &KvStore, key: &str) -> Option<String> {
-    kv.get(key)
-        .text()
-        .await
-        .inspect_err(|error| log_problem("KV", &error))
-        .ok()
-        .flatten()
+    let read = kv.get(&entry_key(key)).text().await;
+    let read = read.inspect_err(|error| log_problem("KV", error));
+    let text = unseal(key, read.ok().flatten()?);
+    if text.is_none() {
+        log_problem("KV", &"an entry is damaged, and is not used");
+    }
+    text
 }
 
 /// Stores a text in KV for a number of seconds.
 pub async fn write_text(kv: &KvStore, key: &str, text: &str, seconds: u64) {
-    let put = kv.put(key, text).map(|put| put.expiration_ttl(seconds));
+    let put = kv.put(&entry_key(key), seal(key, text));
+    let put = put.map(|put| put.expiration_ttl(seconds));
     let stored = async { put?.execute().await };
-    if let Err(error) = stored.await {
-        log_problem("KV", &error);
-    }
+    drop(stored.await.inspect_err(|error| log_problem("KV", error)));
 }
 
 /// The result of a repository.
