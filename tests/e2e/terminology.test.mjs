@@ -88,6 +88,10 @@ before(async () => {
     const url = new URL(request.url, "http://fhir");
     asked.push(request.url);
     if (behaviour === "silent") return;
+    if (behaviour === "redirecting" && url.pathname.startsWith("/r4/")) {
+      response.writeHead(302, { location: `/internal${url.pathname}${url.search}` }).end();
+      return;
+    }
     const [status, resource] =
       behaviour === "broken"
         ? [503, outcome("overloaded")]
@@ -199,6 +203,18 @@ test("stored value sets take precedence over the server and survive a restart", 
   );
   assert.equal((await server.send("DELETE", path)).status, 204);
   assert.equal((await server.send("GET", path)).status, 404);
+});
+
+test("a redirect to another address is not followed", async () => {
+  behaviour = "redirecting";
+  const before = asked.length;
+  const lookup = await ask(
+    `SELECT ${call("lookup", `system=${SNOMED}&code=redirected`)} AS a FROM EHR e`,
+  );
+  behaviour = "well";
+  assert.equal(lookup.status, 502, lookup.text);
+  assert.match(lookup.text, /answers 302/);
+  assert.equal(asked.length, before + 1, String(asked.slice(before)));
 });
 
 test("requests that wait for a silent server do not delay other queries", async () => {

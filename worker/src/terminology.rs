@@ -114,10 +114,14 @@ fn seconds() -> u64 {
     Date::now().as_millis() / 1000
 }
 
+/// Requests a response. Redirects are not followed: the deployment has named the server.
 async fn fetch(url: &str, signal: AbortSignal) -> worker::Result<TerminologyResponse> {
     let headers = Headers::new();
     headers.set("Accept", "application/fhir+json")?;
-    let request = Request::new_with_init(url, RequestInit::new().with_headers(headers))?;
+    let mut init = RequestInit::new();
+    init.with_headers(headers)
+        .with_redirect(worker::RequestRedirect::Manual);
+    let request = Request::new_with_init(url, &init)?;
     let mut answer = Fetch::Request(request).send_with_signal(&signal).await?;
     let (status, mut body, mut chunks) = (answer.status_code(), Vec::new(), answer.stream()?);
     while let Some(chunk) = chunks.next().await {
