@@ -39,12 +39,17 @@ async function tabTo(page, isThere, most = 60) {
 const focused = (page, selector) => () =>
   page.evaluate((selector) => document.activeElement?.matches(selector) ?? false, selector);
 
-/** Moves the focus to the first skip link, and presses it. */
+/** The maximum number of steps from any place of the page over its end to any other place. */
+const ROUND = 200;
+
+/** Moves the focus to a skip link by Tab, and presses it. */
 async function skip(page, link) {
-  await page.evaluate(() => document.activeElement?.blur());
-  await page.locator(link).focus();
+  await tabTo(page, focused(page, link), ROUND);
   await page.keyboard.press("Enter");
 }
+
+/** Moves the focus to the tab of the chosen view by Tab. */
+const toTabs = (page) => tabTo(page, focused(page, ".tabs [role=tab][aria-selected=true]"), ROUND);
 
 for (const width of [390, 1440]) {
   test(`Tab reaches the editor and leaves it, in both directions: ${width}`, () =>
@@ -65,7 +70,7 @@ for (const width of [390, 1440]) {
       await skip(page, "#skip-result");
       await expect(page.locator("[role=gridcell]:focus")).toHaveCount(1);
       for (const view of ["templates", "guide", "patients", "data"]) {
-        await page.locator(".tabs [aria-selected=true]").focus();
+        await toTabs(page);
         await page.keyboard.press("ArrowRight");
         await expect(page.locator(`#view-${view}`)).toBeVisible();
         await skip(page, "#skip-content");
@@ -97,7 +102,7 @@ for (const width of [390, 1440]) {
       await page.keyboard.press("Escape");
       await expect(page.locator("#detail")).toBeHidden();
       await expect(page.locator("[role=gridcell]:focus")).toHaveCount(1);
-      await page.locator("#as-table").focus();
+      await tabTo(page, focused(page, "#as-table"), ROUND);
       await page.keyboard.press("ArrowRight");
       await page.locator(".chart-frame canvas").waitFor();
       await tabTo(page, focused(page, ".chart-frame"), 30);
@@ -107,14 +112,13 @@ for (const width of [390, 1440]) {
 
   test(`a guide is run, and its query opened with the focus on the result: ${width}`, () =>
     byKeyboard(async (page) => {
-      await page.locator("#tab-query").focus();
+      await toTabs(page);
       await page.keyboard.press("ArrowRight");
       await page.keyboard.press("ArrowRight");
       await tabTo(page, focused(page, "#run-guide"), 30);
       await page.keyboard.press("Enter");
       await page.locator("#guide-outcome:not([aria-busy]) .summary").waitFor();
-      const asked = page.locator("#guide-outcome details.asked:has(button)").first();
-      await asked.locator("summary").focus();
+      await tabTo(page, focused(page, "#guide-outcome details.asked:has(button) > summary"), 30);
       await page.keyboard.press("Enter");
       await tabTo(page, focused(page, "#guide-outcome .asked button"), 4);
       await page.keyboard.press("Enter");
@@ -125,7 +129,7 @@ for (const width of [390, 1440]) {
 
   test(`starting over is confirmed and undone, and the focus is on the next step: ${width}`, () =>
     byKeyboard(async (page) => {
-      await page.locator("#tab-query").focus();
+      await toTabs(page);
       await page.keyboard.press("End");
       await tabTo(page, focused(page, "#start-over"), 30);
       await page.keyboard.press("Enter");
@@ -143,7 +147,7 @@ for (const width of [390, 1440]) {
       await settled(page);
       await skip(page, "#skip-content");
       assert.equal(await inEditor(page), false);
-      await page.locator("#tab-data").focus();
+      await toTabs(page);
       await page.keyboard.press("Home");
       await skip(page, "#skip-content");
       await page.keyboard.press("ControlOrMeta+a");
