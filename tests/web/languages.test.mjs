@@ -155,6 +155,27 @@ for (const [locale, code] of [
         { locale, colorScheme, viewport: { width, height: 844 } },
       ));
 
+// The layout changes at several widths between the two screens above.
+for (const [locale, code] of [
+  ["en-GB", "en"],
+  ["de-AT", "de"],
+  ["sv", "sv"],
+])
+  test(`every view in ${code} is whole at the widths between a phone and a wide screen`, () =>
+    onPage(
+      async (page) => {
+        for (const [view, show] of Object.entries(views)) {
+          await page.setViewportSize({ width: 1440, height: 844 });
+          await show(page);
+          for (const width of [1200, 1024, 960, 900, 768, 700, 420]) {
+            await page.setViewportSize({ width, height: 844 });
+            await whole(page, `${view} in ${code} at ${width}`);
+          }
+        }
+      },
+      { locale },
+    ));
+
 /** Changes the language, and waits for the page in that language. */
 async function speak(page, code) {
   await page.locator("#language").selectOption(code);
