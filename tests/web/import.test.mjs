@@ -5,9 +5,11 @@ import { after, before, test } from "node:test";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { strToU8, zipSync } from "fflate";
+import { serve } from "./server.mjs";
 import {
   accessible,
   browse,
+  built,
   caller,
   expect,
   offlineReady,
@@ -226,3 +228,66 @@ function external(id) {
     id: { _type: "GENERIC_ID", value: id, scheme: "ward" },
   };
 }
+
+/**
+ * Starts the page beside a server with one template, which was added after the page had read the
+ * list. Returns the paths of its writes, too.
+ */
+async function withTemplate(id, text) {
+  const writes = [];
+  const { address, stop } = await serve(built, 0, async (request, response) => {
+    if (!request.url.startsWith("/v1/")) return false;
+    let body = "";
+    for await (const chunk of request) body += chunk;
+    const path = decodeURIComponent(request.url.slice("/v1/".length));
+    const answer = (status, value) =>
+      response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(value));
+    if (path.startsWith("query/aql")) {
+      const isCount = JSON.parse(body).q.includes("COUNT");
+      answer(200, { columns: [{ name: "n", path: null }], rows: isCount ? [[0]] : [] });
+    } else if (path === `definition/template/${id}/1`)
+      response.writeHead(200, { "content-type": "application/xml" }).end(text);
+    else if (request.method === "POST") {
+      writes.push(path);
+      answer(201, { ehr_id: { value: "7d44b88c-4199-4bad-97dc-d78268e01398" } });
+    } else if (path.startsWith("definition/template/")) answer(404, { message: "not here" });
+    else answer(200, []);
+    return true;
+  });
+  return { address, stop, writes };
+}
+
+for (const width of [390, 1440])
+  test(`a server gets no patient for a refused file, though its template was not read before: ${width}`, async () => {
+    const id = "sample.vital_signs.v1";
+    const text = await readFile(
+      new URL("../../www/samples/vital_signs.opt", import.meta.url),
+      "utf8",
+    );
+    const there = await withTemplate(id, text);
+    const use = async (page) => {
+      const good = await sample(page, "JSON");
+      await page.locator("#source").selectOption("own");
+      await settled(page);
+      await page.click("#tab-data");
+      await page.selectOption("#target", { label: "A new patient" });
+      const { composer: _, ...bad } = good;
+      await add(page, file("bad.json", bad));
+      await expect(outcome(page)).toContainText("0 of 1 file");
+      const foreign = JSON.parse(JSON.stringify(good).replaceAll(id, "unknown.v1"));
+      await add(page, file("foreign.json", foreign));
+      await expect(outcome(page)).toContainText("foreign.json: /archetype_details/template_id");
+      assert.deepEqual(there.writes, []);
+      await add(page, file("good.json", good));
+      await expect(outcome(page)).toContainText("1 of 1 file");
+      assert.deepEqual(there.writes, [
+        "ehr",
+        "ehr/7d44b88c-4199-4bad-97dc-d78268e01398/composition",
+      ]);
+    };
+    try {
+      await visit(browser, there.address, use, { viewport: { width, height: 900 } });
+    } finally {
+      await there.stop();
+    }
+  });

@@ -55,24 +55,35 @@ export class Remote {
       template_id: string;
     }[];
     let read = 0;
-    for (const { template_id } of listed.slice(0, TEMPLATES)) {
-      const text = await this.rest(
-        "GET",
-        `definition/template/${encodeURIComponent(template_id)}/1`,
-      ).catch(() => null);
-      if (text === null) continue;
-      const answer = this.labels.handle(
-        "POST",
-        "/v1/definition/template?type=opt14",
-        '{"content-type":"application/xml"}',
-        text,
-        Date.now(),
-        template_id,
-      );
-      if ((JSON.parse(answer) as { status: number }).status === 201) read += 1;
-    }
+    for (const { template_id } of listed.slice(0, TEMPLATES))
+      if (await this.#fetchTemplate(template_id).catch(() => false)) read += 1;
     // With an incomplete set of templates, warnings would be wrong: see `lint`.
     if (read === listed.length) this.lint = this.labels;
+  }
+
+  /** Adds a template of the server to `labels`. Returns whether it could be read. */
+  async #fetchTemplate(id: string): Promise<boolean> {
+    const text = await this.rest("GET", `definition/template/${encodeURIComponent(id)}/1`);
+    const answer = this.labels.handle(
+      "POST",
+      "/v1/definition/template?type=opt14",
+      '{"content-type":"application/xml"}',
+      text,
+      Date.now(),
+      id,
+    );
+    return (JSON.parse(answer) as { status: number }).status === 201;
+  }
+
+  /**
+   * Returns whether `labels` finds the problems of documents of a template. The template is fetched
+   * if it is missing. If the server has none with this id, this is a problem that `labels` finds.
+   */
+  async canCheck(template: string): Promise<boolean> {
+    if (this.labels.describe(template, "") !== "null") return true;
+    return this.#fetchTemplate(template).catch(
+      (error: unknown) => error instanceof Refusal && error.status === 404,
+    );
   }
 
   async #send(
@@ -206,12 +217,14 @@ export class Remote {
 
 /** A refusal, with the problems by key of a FLAT document. */
 export class Refusal extends Error {
+  readonly status: number;
   readonly keys: Misplaced[];
   /** The text in the catalogue, if the server wrote none. */
   readonly fault: FaultText | null;
 
-  constructor(message: string, keys: Misplaced[], fault: FaultText | null) {
+  constructor(status: number, message: string, keys: Misplaced[], fault: FaultText | null) {
     super(message);
+    this.status = status;
     this.keys = keys;
     this.fault = fault;
   }
@@ -241,5 +254,5 @@ export function refusal(status: number, text: string): Refusal {
   );
   const own: FaultText = helps[status] ?? { key: "status", values: { status } };
   const isOwn = said.message === undefined && findings.length === 0;
-  return new Refusal([first, ...findings].join("\n"), keys, isOwn ? own : null);
+  return new Refusal(status, [first, ...findings].join("\n"), keys, isOwn ? own : null);
 }

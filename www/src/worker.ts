@@ -283,17 +283,15 @@ async function templateOf(local: Local, name: string, root: string): Promise<str
   return only;
 }
 
-/** Whether a repository has the template of a composition. */
-function isKnown(labels: Remote["labels"], text: string): boolean {
-  const id = /"template_id"\s*:\s*\{[^{}]*"value"\s*:\s*"([^"\\]+)"/.exec(text)?.[1];
-  return id !== undefined && labels.describe(id, "") !== "null";
-}
-
 /** Returns the findings of the model and of the template about a composition. */
-function problemsOf(local: Local, text: string): Problem[] {
-  // This worker may not have fetched all templates of the server. The server checks the rest.
-  if (remote && !isKnown(remote.labels, text)) return [];
-  const found = JSON.parse((remote?.labels ?? local.repository).validate(text)) as {
+async function problemsOf(local: Local, text: string): Promise<Problem[]> {
+  const server = remote;
+  if (server) {
+    const id = /"template_id"\s*:\s*\{[^{}]*"value"\s*:\s*"([^"\\]+)"/.exec(text)?.[1];
+    // The server alone checks a document whose template cannot be read here.
+    if (id === undefined || !(await server.canCheck(id))) return [];
+  }
+  const found = JSON.parse((server?.labels ?? local.repository).validate(text)) as {
     severity: string;
     code: string;
     path: string;
