@@ -90,13 +90,13 @@ pub struct Host<'h> {
 }
 
 impl<'h> Host<'h> {
-    /// Creates the host functions of a run in memory, which needs no clock.
-    pub fn without_clock(now: &'h str) -> Host<'h> {
+    /// Creates the host functions of a run in memory, which never pauses. `clock` as in [`Host`].
+    pub fn in_memory(now: &'h str, clock: &'h dyn Fn() -> i64) -> Host<'h> {
         Host {
             now,
             stopped: &|| false,
             pause: &|| Box::pin(std::future::ready(())),
-            clock: &|| 0,
+            clock,
             until: i64::MAX,
         }
     }

@@ -428,7 +428,7 @@ impl Repository {
         let parameters = bound(parameters)?;
         let (answers, templates) = (self.answers(q)?, self.templates()?);
         ready(async {
-            let host = Host::without_clock(now);
+            let host = Host::in_memory(now, &clock);
             self.service
                 .explanation(q, &parameters, None, &answers, &host, &templates)
                 .await
@@ -447,7 +447,7 @@ impl Repository {
         ready(async {
             let found = self
                 .service
-                .diagnosis(q, &Host::without_clock(now), &templates)
+                .diagnosis(q, &Host::in_memory(now, &clock), &templates)
                 .await;
             found.map(|found| diagnostics_json(q, &found).to_string())
         })
@@ -694,6 +694,11 @@ fn ready<T>(future: impl Future<Output = Result<T, StoreError>>) -> Result<T, Js
     now_or_never(future)
         .map_err(error::of_wait)?
         .map_err(|failed| error::of_store(&failed))
+}
+
+/// Reads the clock, in microseconds since 1970.
+fn clock() -> i64 {
+    (js_sys::Date::now() * 1000.0) as i64
 }
 
 /// Converts an offset in UTF-16 units to one in bytes.
