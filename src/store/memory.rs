@@ -5,6 +5,7 @@ mod check;
 mod checkpoint;
 mod index;
 mod repository;
+mod scan;
 mod snapshot;
 
 use super::journal::{Change, Journal};
@@ -18,13 +19,16 @@ use crate::rm::class::Attr;
 use aqlite_engine::codec;
 pub use checkpoint::CheckpointWork;
 use index::StoredContribution;
+pub use scan::MemoryScan;
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::rc::Rc;
 
 /// A repository in memory. All documents are rows of one batch, which grows with each commit.
 #[derive(Default)]
 pub struct Memory {
-    state: RefCell<State>,
+    /// Shared with the scans that run in steps.
+    state: Rc<RefCell<State>>,
     /// The journal of changes, for hosts that save them.
     journal: Option<RefCell<Journal>>,
 }

@@ -104,18 +104,6 @@ impl<F: FnMut(&Batch) -> bool> BatchSink for F {
 /// The receiver of the batches of a scan.
 pub type Sink<'a> = &'a mut dyn BatchSink;
 
-/// Sends a batch to a sink without waiting. Returns false if the sink needs no more.
-pub(crate) fn send_without_pause(sink: Sink<'_>, batch: &Batch) -> bool {
-    loop {
-        match sink.take(batch) {
-            // The loop sends the same batch again at once, because the host has no other requests.
-            Progress::Paused => {}
-            Progress::More => return true,
-            Progress::Enough => return false,
-        }
-    }
-}
-
 /// Sends a batch to a sink, and yields between its steps. Returns false if the sink needs no more.
 pub(crate) async fn send(sink: Sink<'_>, batch: &Batch) -> bool {
     send_among(sink, batch, None).await

@@ -58,6 +58,7 @@ mod snapshot;
 mod sql;
 mod sqlite;
 mod statements;
+mod steps;
 mod storage;
 mod store;
 mod tables;

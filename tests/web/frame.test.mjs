@@ -312,6 +312,41 @@ test("a long query is stopped, and the data are available again", () =>
     await run(page, COUNT);
   }));
 
+/** A query that takes many seconds, because each patient has many combinations of elements. */
+const SLOW =
+  "SELECT COUNT(*) AS n FROM EHR e CONTAINS (ELEMENT a AND ELEMENT b AND ELEMENT c) WHERE a/name/value = b/name/value AND b/value/magnitude < c/value/magnitude";
+
+for (const width of [390, 1440])
+  test(`completion and marks answer while a query runs, which is stopped then: ${width}`, () =>
+    onPage(
+      async (page) => {
+        const before = await page.locator("#state-text").textContent();
+        const [worker] = page.workers();
+        await write(page, SLOW);
+        await page.click("#run");
+        await page.locator("#stop").waitFor();
+        const content = page.locator("#editor .cm-content");
+        await content.click();
+        await page.keyboard.press("ControlOrMeta+End");
+        await page.keyboard.type(" AND c/nam");
+        await expect(page.locator("#editor .cm-tooltip-autocomplete")).toContainText("name");
+        await page.keyboard.press("Escape");
+        await page.keyboard.type("mm = 1");
+        await expect(page.locator("#problems")).toHaveText(/nammm/);
+        await expect(page.locator("#editor .cm-lintRange").first()).toBeAttached();
+        await expect(page.locator("#stop")).toBeVisible();
+        await expect(page.locator("#result[aria-busy]")).toHaveCount(1);
+        await page.click("#stop");
+        await page.locator("#result h3", { hasText: "Stopped" }).waitFor();
+        await settled(page);
+        // The worker was not replaced.
+        assert.equal(page.workers()[0], worker);
+        await expect(page.locator("#state-text")).toHaveText(before);
+        await run(page, COUNT);
+      },
+      { viewport: { width, height: 900 } },
+    ));
+
 test("marks of an earlier text are removed while a query runs", () =>
   onPage(async (page) => {
     await write(page, "SELECT o/dta FROM EHR e CONTAINS OBSERVATION o");

@@ -34,7 +34,11 @@ export class EngineError extends Error {
   }
 }
 
+/** The time in milliseconds in which a query must end that is stopped. */
+const STOPPING = 500;
+
 interface Waiting {
+  call: keyof Calls;
   resolve(value: unknown): void;
   reject(error: Error): void;
   progress: Follow | undefined;
@@ -111,6 +115,7 @@ export class Engine {
       const isAsked = early !== null && isPlain(argument as Calls["query"]["argument"], early.q);
       const id = isAsked ? EARLY : (this.#last += 1);
       this.#waiting.set(id, {
+        call,
         resolve: resolve as (value: unknown) => void,
         reject,
         progress: follow,
@@ -140,9 +145,18 @@ export class Engine {
     return contents;
   }
 
-  /** Ends the running call by a new worker, which loads the data again. */
+  /**
+   * Ends the running query between two of its steps. If it does not end, or runs on a server, a new
+   * worker replaces the present one, and loads the data again.
+   */
   stop(): void {
-    this.#replace(failed("stopped"));
+    const ids = [...this.#waiting].filter(([, { call }]) => call === "query").map(([id]) => id);
+    for (const cancel of ids) this.#worker?.postMessage({ cancel } satisfies Cancel);
+    const replace = () => {
+      if (ids.some((id) => this.#waiting.has(id))) this.#replace(failed("stopped"));
+    };
+    if (this.#server) replace();
+    else setTimeout(replace, STOPPING);
   }
 
   #start(): void {

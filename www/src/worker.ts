@@ -9,10 +9,12 @@ import {
   runGuideOn,
   testGuide,
   tryGuide,
+  type QueryRun,
 } from "aqlite-wasm";
 import type { DescribedGuide, TestedGuide } from "./guide-text";
 import { body } from "./code";
 import { destination } from "./destination";
+import { nextTask } from "./journaled";
 import { indexResult, resultPage } from "./json";
 import { Local, refusedLines, type Send, type WorkObserver } from "./local";
 import { refusal, Refusal, Remote } from "./remote";
@@ -58,22 +60,32 @@ const cancelled = new Set<number>();
 /** The minimum time in milliseconds between two progress messages. */
 const SILENCE = 100;
 
+/** The observer of a call. */
+interface Watch extends WorkObserver {
+  /** Throws if the user stopped the call. */
+  check(): void;
+}
+
 /** Reports the progress of a call, and throws if the call was cancelled. */
-function watch(id: number): WorkObserver {
+function watch(id: number): Watch {
   let reportedAt = performance.now();
-  return (progress) => {
+  const report: WorkObserver = (progress) => {
     if (cancelled.delete(id)) throw new Fault("cancelled");
     if (performance.now() - reportedAt < SILENCE) return;
     reportedAt = performance.now();
     postMessage({ id, progress } satisfies Reply);
   };
+  const check = () => {
+    if (cancelled.delete(id)) throw new Fault("stopped");
+  };
+  return Object.assign(report, { check });
 }
 
 type Handlers = {
   [K in keyof Calls]: (
     argument: Calls[K]["argument"],
     local: Local,
-    watch: WorkObserver,
+    watch: Watch,
   ) => Promise<Calls[K]["result"]> | Calls[K]["result"];
 };
 
@@ -154,22 +166,53 @@ async function patients(local: Local, q: string): Promise<Patient[]> {
   return rows.map(([ehr, subject]) => ({ ehr: String(ehr), label: String(subject ?? ehr) }));
 }
 
-/** Runs a query. Fails if `expected` is present and is not the identity of the data. */
+/**
+ * The time in milliseconds that a query runs before other calls, such as those of the editor, have
+ * their turn. The time of a slice is shorter than a person notices.
+ */
+const SLICE = 25;
+
+/** Runs a query to its end, with pauses for other calls. `check` may end it by throwing. */
+async function inSlices(query: QueryRun, check: () => void): Promise<string> {
+  let text: string | undefined;
+  try {
+    for (let begun = performance.now(); (text = query.step()) === undefined;) {
+      if (performance.now() - begun < SLICE) continue;
+      await nextTask();
+      check();
+      begun = performance.now();
+    }
+  } catch (error) {
+    // The memory of an instance that failed is not used again.
+    if (!fatal(error)) query.free();
+    throw error;
+  }
+  query.free();
+  return text;
+}
+
+/**
+ * Runs a query. Fails if `expected` is present and is not the identity of the data. `check` may end
+ * a query on the data of this browser by throwing.
+ */
 async function ask(
   local: Local,
   q: string,
   parameters: Record<string, unknown>,
   expected?: string,
+  check: () => void = () => undefined,
 ): Promise<Answered> {
   const server = remote;
   if (server) {
     requireSame(server.identity, expected);
     return { ...(await server.query(q, parameters)), identity: server.identity };
   }
-  return local.current(() => {
+  // The turn of the query excludes writes of this realm, which would make its run void.
+  return local.current(async () => {
     requireSame(local.identity, expected);
     const start = performance.now();
-    const text = local.repository.query(q, JSON.stringify(parameters), new Date().toISOString());
+    const run = local.repository.begin(q, JSON.stringify(parameters), new Date().toISOString());
+    const text = await inSlices(run, check);
     return { text, more: false, milliseconds: performance.now() - start, identity: local.identity };
   });
 }
@@ -195,6 +238,7 @@ async function page(
   q: string,
   parameters: Record<string, unknown>,
   from: PageStart | null,
+  check: () => void,
 ): Promise<Page> {
   const server = remote;
   if (server) {
@@ -203,7 +247,7 @@ async function page(
   }
   if (from) return localPage(local, q, parameters, from);
   try {
-    return { ...(await ask(local, q, parameters)), offset: 0, next: null };
+    return { ...(await ask(local, q, parameters, undefined, check)), offset: 0, next: null };
   } catch (error) {
     if (!isTooLarge(error)) throw error;
     return localPage(local, q, parameters, { offset: 0, fetch: null, snapshot: null });
@@ -262,7 +306,7 @@ const roots = new Map<string, string>();
 async function templateOf(local: Local, name: string, root: string): Promise<string> {
   const where = remote?.identity ?? local.identity;
   const found: string[] = [];
-  const ids = await handlers.templates(null, local, () => undefined);
+  const ids = await handlers.templates(null, local, watch(0));
   for (const id of ids) {
     const key = `${where} ${id}`;
     if (!roots.has(key)) {
@@ -416,8 +460,8 @@ const handlers: Handlers = {
     );
     return (JSON.parse(answer) as { uid: string }).uid;
   },
-  query: async ({ q, parameters, from }, local) => {
-    const { text, ...about } = await page(local, q, parameters, from);
+  query: async ({ q, parameters, from }, local, { check }) => {
+    const { text, ...about } = await page(local, q, parameters, from, check);
     return { text, ...indexResult(text), ...about } satisfies Result;
   },
   explain: async (asked, local) => {
@@ -620,11 +664,7 @@ let turned: Promise<unknown> = opened;
 async function carryOut({ id, call, argument }: Request): Promise<unknown> {
   await turned;
   if (remote && OF_THIS_BROWSER.has(call)) throw new Fault("serverChosen");
-  const handler = handlers[call] as (
-    argument: unknown,
-    local: Local,
-    watch: WorkObserver,
-  ) => unknown;
+  const handler = handlers[call] as (argument: unknown, local: Local, watch: Watch) => unknown;
   return handler(argument, await opened, watch(id));
 }
 

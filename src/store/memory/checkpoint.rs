@@ -223,7 +223,7 @@ impl Memory {
         let file = Rc::new(PartFile::new(bytes));
         let state = State::restored(stored, &file).map_err(|error| error.to_string())?;
         Ok(Memory {
-            state: RefCell::new(state),
+            state: Rc::new(RefCell::new(state)),
             journal: Some(RefCell::new(Journal::after_checkpoint())),
         })
     }

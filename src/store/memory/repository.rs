@@ -8,10 +8,9 @@ use crate::store::journal::Change;
 use crate::store::repository::{
     AccessFilter, AccessRecord, BoundedVersion, Commit, Contribution, Definition, DefinitionKind,
     Ehr, Extent, ItemTag, ListPage, MAX_PAGE_BYTES, Repository, Sink, StoreError, TagList, Version,
-    VersionMetadata, VersionSelector, state_to_read,
+    VersionMetadata, VersionSelector,
 };
-use crate::store::scan::{Scan, Snapshot};
-use crate::store::sink::send_without_pause;
+use crate::store::scan::{Progress, Scan, Snapshot};
 use aqlite_rm::order;
 use std::future::{Ready, ready};
 
@@ -403,33 +402,10 @@ impl Repository for Memory {
         sink: Sink<'_>,
     ) -> impl Future<Output = Result<Snapshot, StoreError>> {
         self.completed(|| {
-            let state = self.state.borrow();
-            let read = state_to_read(
-                scan.snapshot,
-                state.newest_state(scan),
-                state.lacks_data_of(scan) || state.shows_withdrawn(scan),
-            )?;
-            if let Some(version) = state.earlier_version(scan, read) {
-                send_without_pause(sink, &state.as_of(version, scan.ehrs.as_deref())?);
-                return Ok(read);
-            }
-            match scan.ehrs_in(&state.batch) {
-                Some(found) if found.is_empty() => {}
-                // Lists of all versions per EHR would be built for all EHRs of the batch, so a
-                // smaller batch is made.
-                Some(found) if scan.whole_ehrs && scan.all_versions => {
-                    // The owner of the parties is no EHR, so it has no row.
-                    for row in found.iter().filter_map(|ehr| state.batch.ehr(*ehr)) {
-                        if !send_without_pause(sink, &state.batch_of(&row.ehr_id)?) {
-                            break;
-                        }
-                    }
-                }
-                _ => {
-                    send_without_pause(sink, &state.batch);
-                }
-            };
-            Ok(read)
+            let mut scan = self.begin_scan(scan)?;
+            // The loop repeats the steps at once, because the host has no other requests.
+            while scan.step(|batch| sink.take(batch))? == Progress::Paused {}
+            Ok(scan.snapshot())
         })
     }
 

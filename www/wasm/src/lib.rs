@@ -15,31 +15,34 @@ mod pages;
 mod zone;
 
 use aqlite::aql::{
-    self, Budget, Completion, CsvOptions, Page, Parameter, Parameters, Plan, QueryOptions,
-    ResultSet, Run, TemplateLabels,
+    self, Budget, Completion, Page, Parameter, Parameters, Plan, QueryError, QueryOptions,
+    ResultSet, TemplateLabels,
 };
 use aqlite::diag::{Diagnostic, Finding, LineIndex, Severity, Span};
-use aqlite::document::{Batch, ReadBytes};
+use aqlite::document::ReadBytes;
 use aqlite::rm::class::{Attr, Cls};
 use aqlite::rm::json as rm_json;
 use aqlite::samples::Generator;
 use aqlite::service::{
-    Answers, Auth, Config, Host, LintTemplates, ReplayEnvironment, Request, Response,
-    SampleLoading, Service, diagnostics_json,
+    Answers, Auth, Config, Host, LintTemplates, QuerySteps, ReplayEnvironment, Request, Response,
+    SampleLoading, Service, StepsOutcome, diagnostics_json,
 };
 use aqlite::store::memory::{CheckpointWork, Memory};
 use aqlite::store::ready::now_or_never;
 use aqlite::store::repository::{Definition, DefinitionKind, Repository as _, StoreError};
-use aqlite::store::scan::{Scan, Snapshot};
+use aqlite::store::scan::Snapshot;
 use aqlite::template::flat::{self, Maker, Shape};
 use aqlite::template::{Template, WebTemplate, describe};
 use js_sys::{Function, Uint8Array};
 use serde_json::{Value, json};
 use std::cell::RefCell;
+use std::task::Poll;
 use wasm_bindgen::prelude::*;
 
 /// The maximum number of rows. It exceeds any page, because the whole answer is wanted here.
 const ROWS: usize = 2_000_000;
+/// The units of work of a step of a query: some milliseconds.
+const STEP: u64 = 1_000_000;
 
 /// The approximate bytes of memory per byte of a journal.
 const IN_MEMORY: usize = 6;
@@ -132,25 +135,23 @@ struct ReadTemplates {
     templates: Vec<Template>,
 }
 
-/// The rows of a query.
+/// A query that runs in steps. It fails if the repository changes meanwhile.
 #[wasm_bindgen]
-pub struct Rows(ResultSet);
+pub struct QueryRun(QuerySteps);
 
 #[wasm_bindgen]
-impl Rows {
-    /// Returns the form of [`Repository::query`].
-    pub fn json(&self) -> String {
-        result_json(&self.0)
-    }
-
-    /// Returns the form of [`Repository::table`].
-    pub fn csv(&self, guard: bool) -> String {
-        self.0.to_csv(CsvOptions { guard })
-    }
-
-    /// Returns one object per line.
-    pub fn ndjson(&self) -> String {
-        self.0.to_ndjson()
+impl QueryRun {
+    /// Runs the next step. Returns `undefined` before the last one, and then the form of
+    /// [`Repository::query`]. It must not be called again after that, or after an error.
+    ///
+    /// # Errors
+    ///
+    /// The result was too large, or the repository has changed.
+    pub fn step(&mut self) -> Result<Option<String>, JsValue> {
+        match self.0.step() {
+            Poll::Pending => Ok(None),
+            Poll::Ready(outcome) => outcome_of(outcome).map(|(rows, _)| Some(result_json(&rows))),
+        }
     }
 }
 
@@ -353,24 +354,19 @@ impl Repository {
     /// An `Error` with `diagnostics` if the query or a parameter is wrong, without them if the
     /// result was too large.
     pub fn query(&self, q: &str, parameters: &str, now: &str) -> Result<String, JsValue> {
-        self.run(q, parameters, now, &|| false)
-            .map(|result| result_json(&result))
+        let plan = self.plan(q, parameters, None)?;
+        let (rows, _) = self.execute(plan, now, None, &|| false)?;
+        Ok(result_json(&rows))
     }
 
-    /// Runs a query and keeps the rows for several forms of output. `stopped` is called from time
-    /// to time. If it returns true, the run ends.
+    /// Begins to run a query in steps. Its arguments are those of [`Repository::query`].
     ///
     /// # Errors
     ///
-    /// As [`Repository::query`], and if the run was stopped.
-    pub fn rows(
-        &self,
-        q: &str,
-        parameters: &str,
-        now: &str,
-        stopped: &Function,
-    ) -> Result<Rows, JsValue> {
-        self.run(q, parameters, now, &stopping(stopped)).map(Rows)
+    /// An `Error` with `diagnostics` if the query or a parameter is wrong.
+    pub fn begin(&self, q: &str, parameters: &str, now: &str) -> Result<QueryRun, JsValue> {
+        self.steps(self.plan(q, parameters, None)?, now, None)
+            .map(QueryRun)
     }
 
     /// Returns the findings that a commit would have for a composition (canonical JSON or XML):
@@ -392,30 +388,6 @@ impl Repository {
             .map(finding_json)
             .collect::<Value>()
             .to_string())
-    }
-
-    /// Runs a query. Returns the rows as text: `format` is `csv` (RFC 4180; with `guard`,
-    /// spreadsheets do not interpret texts as formulas) or `ndjson`.
-    ///
-    /// # Errors
-    ///
-    /// As [`Repository::query`], and if the format is unknown.
-    pub fn table(
-        &self,
-        q: &str,
-        parameters: &str,
-        now: &str,
-        format: &str,
-        guard: bool,
-    ) -> Result<String, JsValue> {
-        let result = self.run(q, parameters, now, &|| false)?;
-        match format {
-            "csv" => Ok(result.to_csv(CsvOptions { guard })),
-            "ndjson" => Ok(result.to_ndjson()),
-            other => Err(error::of_argument(format!(
-                "there is no format `{other}`: expected `csv` or `ndjson`"
-            ))),
-        }
     }
 
     /// Explains each step of a query and the data that its run reads: the JSON text of
@@ -543,18 +515,6 @@ impl Repository {
         Ok(known.iter().find(|t| t.template_id == id).map(make))
     }
 
-    fn run(
-        &self,
-        q: &str,
-        parameters: &str,
-        now: &str,
-        stopped: &dyn Fn() -> bool,
-    ) -> Result<ResultSet, JsValue> {
-        let plan = self.plan(q, parameters, None)?;
-        self.execute(&plan, now, None, stopped)
-            .map(|(result, _)| result)
-    }
-
     /// Plans a query, or one page of it.
     fn plan(&self, q: &str, parameters: &str, page: Option<Page>) -> Result<Plan, JsValue> {
         let parameters = bound(parameters)?;
@@ -567,28 +527,39 @@ impl Repository {
         aql::prepare(q, &parameters, &options).map_err(|found| query_error(q, &found))
     }
 
-    /// Runs a plan on a state of the data; without one on the newest. Returns the state, too.
+    /// Begins to run a plan on a state of the data; without one on the newest.
+    fn steps(
+        &self,
+        plan: Plan,
+        now: &str,
+        snapshot: Option<Snapshot>,
+    ) -> Result<QuerySteps, JsValue> {
+        let budget = Budget {
+            rows: ROWS,
+            piece: STEP,
+            ..Budget::default()
+        };
+        let memory = self.service.repository();
+        QuerySteps::new(memory, plan, now.to_owned(), budget, snapshot)
+            .map_err(|failed| error::of_store(&failed))
+    }
+
+    /// Runs a plan at once. Returns the state that was read, too.
     fn execute(
         &self,
-        plan: &Plan,
+        plan: Plan,
         now: &str,
         snapshot: Option<Snapshot>,
         stopped: &dyn Fn() -> bool,
     ) -> Result<(ResultSet, Snapshot), JsValue> {
-        let budget = Budget {
-            rows: ROWS,
-            ..Budget::default()
-        };
-        let mut run = Run::new(plan, now, budget, stopped);
-        let scan = Scan {
-            snapshot,
-            ..plan.scan().clone()
-        };
-        let repository = self.service.repository();
-        let mut sink = |batch: &Batch| run.push(batch);
-        let snapshot = ready(repository.scan(&scan, &mut sink))?;
-        let result = run.finish().map_err(|ended| error::of_run(&ended))?;
-        Ok((result, snapshot))
+        let mut steps = self.steps(plan, now, snapshot)?;
+        loop {
+            match steps.step() {
+                Poll::Ready(outcome) => return outcome_of(outcome),
+                Poll::Pending if stopped() => return Err(error::of_run(&QueryError::Stopped)),
+                Poll::Pending => {}
+            }
+        }
     }
 
     /// Returns the answers of the stored value sets to the terminology calls of a query. No server
@@ -680,15 +651,6 @@ pub fn patient_query(q: &str) -> Result<Option<String>, JsValue> {
     aql::patient_query(q).map_err(|found| query_error(q, &found))
 }
 
-/// Returns a function that calls a function of JavaScript. An exception there ends the run.
-fn stopping(stopped: &Function) -> impl Fn() -> bool {
-    || {
-        stopped
-            .call0(&JsValue::NULL)
-            .map_or(true, |answer| answer.is_truthy())
-    }
-}
-
 /// Returns the result of a future of the repository in memory, which never waits.
 fn ready<T>(future: impl Future<Output = Result<T, StoreError>>) -> Result<T, JsValue> {
     now_or_never(future)
@@ -699,6 +661,11 @@ fn ready<T>(future: impl Future<Output = Result<T, StoreError>>) -> Result<T, Js
 /// Reads the clock, in microseconds since 1970.
 fn clock() -> i64 {
     (js_sys::Date::now() * 1000.0) as i64
+}
+
+fn outcome_of(outcome: StepsOutcome) -> Result<(ResultSet, Snapshot), JsValue> {
+    let (result, snapshot) = outcome.map_err(|failed| error::of_store(&failed))?;
+    Ok((result.map_err(|ended| error::of_run(&ended))?, snapshot))
 }
 
 /// Converts an offset in UTF-16 units to one in bytes.

@@ -1,10 +1,33 @@
-//! Results in pages of rows. All pages show the state of the data that the first one read.
+//! Results that are kept for several forms of output, and results in pages of rows. All pages show
+//! the state of the data that the first one read.
 
-use super::{Repository, Rows, error, stopping};
-use aqlite::aql::Page;
+use super::{Repository, error, result_json};
+use aqlite::aql::{CsvOptions, Page, ResultSet};
 use aqlite::store::scan::Snapshot;
 use js_sys::Function;
 use wasm_bindgen::prelude::*;
+
+/// The rows of a query.
+#[wasm_bindgen]
+pub struct Rows(ResultSet);
+
+#[wasm_bindgen]
+impl Rows {
+    /// Returns the form of [`Repository::query`].
+    pub fn json(&self) -> String {
+        result_json(&self.0)
+    }
+
+    /// Returns RFC 4180. With `guard`, spreadsheets do not interpret texts as formulas.
+    pub fn csv(&self, guard: bool) -> String {
+        self.0.to_csv(CsvOptions { guard })
+    }
+
+    /// Returns one object per line.
+    pub fn ndjson(&self) -> String {
+        self.0.to_ndjson()
+    }
+}
 
 /// A query whose rows are read page by page.
 #[wasm_bindgen]
@@ -38,6 +61,24 @@ impl Pages {
 
 #[wasm_bindgen]
 impl Repository {
+    /// Runs a query and keeps the rows for several forms of output. `stopped` is called from time
+    /// to time. If it returns true, the run ends.
+    ///
+    /// # Errors
+    ///
+    /// As [`Repository::query`], and if the run was stopped.
+    pub fn rows(
+        &self,
+        q: &str,
+        parameters: &str,
+        now: &str,
+        stopped: &Function,
+    ) -> Result<Rows, JsValue> {
+        let plan = self.plan(q, parameters, None)?;
+        let (rows, _) = self.execute(plan, now, None, &stopping(stopped))?;
+        Ok(Rows(rows))
+    }
+
     /// Returns the next page, of `rows` rows at most; `undefined` after the last one. The first page
     /// may be empty.
     ///
@@ -61,12 +102,21 @@ impl Repository {
         };
         let plan = self.plan(&pages.q, &pages.parameters, Some(page))?;
         let stopped = stopping(stopped);
-        let (mut result, snapshot) = self.execute(&plan, &pages.now, pages.snapshot, &stopped)?;
+        let (mut result, snapshot) = self.execute(plan, &pages.now, pages.snapshot, &stopped)?;
         let rows = usize::try_from(rows).map_err(error::of_argument)?;
         pages.is_done = result.len() <= rows;
         result.truncate(rows);
         pages.sent += result.len() as u64;
         pages.snapshot = Some(snapshot);
         Ok(Some(Rows(result)))
+    }
+}
+
+/// Returns a function that calls a function of JavaScript. An exception there ends the run.
+fn stopping(stopped: &Function) -> impl Fn() -> bool {
+    || {
+        stopped
+            .call0(&JsValue::NULL)
+            .map_or(true, |answer| answer.is_truthy())
     }
 }

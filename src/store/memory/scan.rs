@@ -1,0 +1,125 @@
+//! Scans of the state in memory, step by step.
+
+use super::{Memory, State};
+use crate::document::Batch;
+use crate::store::repository::{StoreError, state_to_read};
+use crate::store::scan::{Progress, Scan, Snapshot};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// A scan whose host may do other work between the steps. It is void if the repository changes
+/// meanwhile.
+pub struct MemoryScan {
+    state: Rc<RefCell<State>>,
+    /// The revision of the state at the begin of the scan.
+    revision: u64,
+    snapshot: Snapshot,
+    source: Source,
+}
+
+/// The batches of a scan.
+enum Source {
+    /// The batch of the state, with all documents.
+    State,
+    /// A batch that was made for the scan, and the ids of the EHRs that get batches of their own
+    /// after it, the next one at the end.
+    Made(Box<Batch>, Vec<String>),
+    Nothing,
+}
+
+impl Memory {
+    /// Begins a scan.
+    ///
+    /// # Errors
+    /// [`StoreError::SnapshotGone`] and [`StoreError::NoSuchSnapshot`].
+    pub fn begin_scan(&self, scan: &Scan) -> Result<MemoryScan, StoreError> {
+        let state = self.state.borrow();
+        let snapshot = state_to_read(
+            scan.snapshot,
+            state.newest_state(scan),
+            state.lacks_data_of(scan) || state.shows_withdrawn(scan),
+        )?;
+        Ok(MemoryScan {
+            state: Rc::clone(&self.state),
+            revision: state.revision,
+            snapshot,
+            source: state.source(scan, snapshot)?,
+        })
+    }
+}
+
+impl State {
+    fn source(&self, scan: &Scan, snapshot: Snapshot) -> Result<Source, StoreError> {
+        if let Some(version) = self.earlier_version(scan, snapshot) {
+            let batch = self.as_of(version, scan.ehrs.as_deref())?;
+            return Ok(Source::Made(Box::new(batch), Vec::new()));
+        }
+        match scan.ehrs_in(&self.batch) {
+            Some(found) if found.is_empty() => Ok(Source::Nothing),
+            // Lists of all versions per EHR would be built for all EHRs of the batch, so smaller
+            // batches are made.
+            Some(found) if scan.whole_ehrs && scan.all_versions => {
+                // The owner of the parties is no EHR, so it has no row.
+                let rows = found.iter().rev().filter_map(|ehr| self.batch.ehr(*ehr));
+                let mut rest: Vec<String> = rows.map(|row| row.ehr_id.clone()).collect();
+                rest.pop().map_or(Ok(Source::Nothing), |first| {
+                    Ok(Source::Made(Box::new(self.batch_of(&first)?), rest))
+                })
+            }
+            _ => Ok(Source::State),
+        }
+    }
+}
+
+impl MemoryScan {
+    /// Passes the present batch to `take`, as [`BatchSink::take`] describes. Returns
+    /// [`Progress::Paused`] until nothing is left, or until `take` needs no more.
+    ///
+    /// It is generic, and small, because a call of `take` by a pointer would keep the code of all
+    /// methods of a sink in the module of the page.
+    ///
+    /// # Errors
+    /// The repository has changed since the scan began, or a part of the checkpoint cannot be read.
+    ///
+    /// [`BatchSink::take`]: crate::store::repository::BatchSink::take
+    #[inline]
+    pub fn step(&mut self, take: impl FnOnce(&Batch) -> Progress) -> Result<Progress, StoreError> {
+        let shared = Rc::clone(&self.state);
+        let state = shared.borrow();
+        let progress = self.present(&state)?.map_or(Progress::More, take);
+        self.follow(&state, progress)
+    }
+
+    /// Returns the present batch, if there is any.
+    fn present<'s>(&'s self, state: &'s State) -> Result<Option<&'s Batch>, StoreError> {
+        if state.revision != self.revision {
+            return Err(StoreError::Unavailable(String::from(
+                "the data have changed since the query began: run it again",
+            )));
+        }
+        Ok(match &self.source {
+            Source::State => Some(&state.batch),
+            Source::Made(batch, _) => Some(batch),
+            Source::Nothing => None,
+        })
+    }
+
+    /// Goes on to the next batch if the present one is done.
+    fn follow(&mut self, state: &State, progress: Progress) -> Result<Progress, StoreError> {
+        if let Some(why) = state.batch.failure() {
+            return Err(StoreError::Failed(why.to_owned()));
+        }
+        if let (Progress::More, Source::Made(batch, rest)) = (progress, &mut self.source)
+            && let Some(next) = rest.pop()
+        {
+            **batch = state.batch_of(&next)?;
+            return Ok(Progress::Paused);
+        }
+        Ok(progress)
+    }
+
+    /// Returns the state that the scan reads.
+    pub fn snapshot(&self) -> Snapshot {
+        self.snapshot
+    }
+}
