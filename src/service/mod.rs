@@ -85,6 +85,7 @@ mod identity;
 mod ids;
 mod imported;
 mod imported_form;
+mod known_templates;
 mod lint;
 mod listing;
 mod members;
@@ -139,6 +140,7 @@ pub use explain::diagnostics_json;
 #[cfg(feature = "gzip")]
 pub use gzip::{Gunzip, GzipError, Progress};
 pub use http::{Request, Response, RowPart};
+pub use known_templates::KnownTemplates;
 pub use lint::LintTemplates;
 pub use negotiate::is_compressed;
 pub use openapi::openapi;

@@ -24,12 +24,12 @@ use aqlite::rm::class::{Attr, Cls};
 use aqlite::rm::json as rm_json;
 use aqlite::samples::Generator;
 use aqlite::service::{
-    Answers, Auth, Config, Host, LintTemplates, QuerySteps, ReplayEnvironment, Request, Response,
-    SampleLoading, Service, StepsOutcome, diagnostics_json,
+    Answers, Auth, Config, Host, KnownTemplates, LintTemplates, QuerySteps, ReplayEnvironment,
+    Request, Response, SampleLoading, Service, StepsOutcome, diagnostics_json,
 };
 use aqlite::store::memory::{CheckpointWork, Memory};
 use aqlite::store::ready::now_or_never;
-use aqlite::store::repository::{Definition, DefinitionKind, Repository as _, StoreError};
+use aqlite::store::repository::StoreError;
 use aqlite::store::scan::Snapshot;
 use aqlite::template::flat::{self, Maker, Shape};
 use aqlite::template::{Template, WebTemplate, describe};
@@ -124,15 +124,7 @@ impl ReadBytes for FileReader {
 #[wasm_bindgen]
 pub struct Repository {
     service: Service<Memory>,
-    templates: RefCell<ReadTemplates>,
-}
-
-/// The templates of a repository, read for their labels.
-#[derive(Default)]
-struct ReadTemplates {
-    /// The acts of storing that the templates are of, also of those that cannot be read.
-    storing_ids: Vec<String>,
-    templates: Vec<Template>,
+    templates: RefCell<KnownTemplates>,
 }
 
 /// A query that runs in steps. It fails if the repository changes meanwhile.
@@ -511,8 +503,9 @@ impl Repository {
         make: impl FnOnce(&Template) -> T,
     ) -> Result<Option<T>, JsValue> {
         self.read_templates()?;
-        let known = &self.templates.borrow().templates;
-        Ok(known.iter().find(|t| t.template_id == id).map(make))
+        let known = self.templates.borrow();
+        let mut known = known.templates().iter();
+        Ok(known.find(|t| t.template_id == id).map(make))
     }
 
     /// Plans a query, or one page of it.
@@ -591,31 +584,14 @@ impl Repository {
     fn labelled<T>(&self, ask: impl FnOnce(&TemplateLabels<'_>) -> T) -> Result<T, JsValue> {
         self.read_templates()?;
         Ok(ask(&TemplateLabels {
-            templates: self.templates.borrow().templates.iter().collect(),
+            templates: self.templates.borrow().templates().iter().collect(),
             language: "en",
         }))
     }
 
-    /// Reads the templates again if others are stored.
     fn read_templates(&self) -> Result<(), JsValue> {
-        let repository = self.service.repository();
-        let listed = ready(repository.definitions(DefinitionKind::Template, ""))?;
         let mut known = self.templates.borrow_mut();
-        let stored = listed.iter().map(|d| &d.storing_id);
-        if stored.eq(&known.storing_ids) {
-            return Ok(());
-        }
-        let mut templates = Vec::with_capacity(listed.len());
-        for Definition { name, version, .. } in &listed {
-            let read = repository.definition(DefinitionKind::Template, name, version);
-            // A template that this release cannot read has no labels.
-            templates.extend(ready(read)?.and_then(|d| Template::parse(&d.body).ok()));
-        }
-        *known = ReadTemplates {
-            storing_ids: listed.into_iter().map(|d| d.storing_id).collect(),
-            templates,
-        };
-        Ok(())
+        ready(known.renew(self.service.repository()))
     }
 }
 
