@@ -1,5 +1,6 @@
 //! Batches: many packed documents as columns, with one table for all layouts that merge.
 
+mod child_lists;
 mod derived;
 mod docs;
 mod ehr;
@@ -9,12 +10,13 @@ mod restore;
 mod table;
 mod union;
 
+pub(super) use child_lists::{ChildLists, RepeatedGroup};
 pub use derived::Container;
 pub use docs::{Doc, DocRow, DocState, ObjectKind};
 pub(super) use docs::{Docs, DocumentData, DocumentFlags, DocumentVersions};
 pub use ehr::EhrRow;
 pub use presence::{Bitmap, PresenceBitmap};
-pub(super) use table::{ChildLists, RepeatedGroup, Structure};
+pub(super) use table::Structure;
 pub use table::{ColumnView, Table};
 pub use union::{Ranges, UnionPart};
 

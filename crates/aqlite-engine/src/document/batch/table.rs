@@ -5,6 +5,7 @@
 //! their numbers when the merged layout grows.
 
 use super::Fragment;
+use super::child_lists::{ChildLists, RepeatedGroup};
 use super::presence::PresenceBitmap;
 use crate::document::column::{Column, Dictionary, Leaf, Words, push};
 use crate::document::layout::{Item, ItemKind, Layout};
@@ -51,11 +52,6 @@ pub(in crate::document) struct Structure {
     pub bitmaps: Vec<PresenceBitmap>,
 }
 
-/// The child rows of the repeated groups of a table, by number of the group. Only a query that goes
-/// from rows to their children reads them, and they can take more memory than the structure.
-#[derive(Clone, Debug, Default)]
-pub(in crate::document) struct ChildLists(pub Vec<RepeatedGroup>);
-
 /// A column with its presence bitmap.
 ///
 /// The column holds one value for each row that has the leaf, so an index of a row is mapped to
@@ -64,15 +60,6 @@ pub(in crate::document) struct ChildLists(pub Vec<RepeatedGroup>);
 pub struct ColumnView<'t> {
     column: &'t Column,
     presence: Option<&'t PresenceBitmap>,
-}
-
-/// The child rows of one repeated group, for all parent rows that have the group.
-///
-/// `ends[i]` is the end of the children of the `i`-th of these parent rows in `rows`.
-#[derive(Clone, Debug, Default)]
-pub(in crate::document) struct RepeatedGroup {
-    pub ends: Vec<u32>,
-    pub rows: Vec<Fragment>,
 }
 
 /// The position of a fragment in its document.
@@ -360,16 +347,7 @@ impl Table {
             Some(presence) => presence.rank(row),
             None => row,
         };
-        let start = at
-            .checked_sub(1)
-            .and_then(|rank| group.ends.get(rank as usize))
-            .copied()
-            .unwrap_or(0);
-        let end = group.ends.get(at as usize).copied().unwrap_or(start);
-        group
-            .rows
-            .get(start as usize..end as usize)
-            .unwrap_or_default()
+        group.children(at)
     }
 
     fn group(&self, group: u32) -> Option<&RepeatedGroup> {
@@ -541,16 +519,6 @@ impl Structure {
         let bitmaps: usize = self.bitmaps.iter().map(PresenceBitmap::bytes).sum();
         // Three lists have 4 bytes for each row: documents, places and parent places.
         bitmaps + self.docs.capacity() * 12
-    }
-}
-
-impl ChildLists {
-    /// Estimates the bytes in use.
-    pub fn bytes(&self) -> usize {
-        let groups = self.0.iter();
-        groups
-            .map(|group| group.ends.capacity() * 4 + group.rows.capacity() * 8)
-            .sum()
     }
 }
 
