@@ -25,7 +25,7 @@ const STRICT = process.env.AQLITE_ATTACK === "long";
 export const CALM = {
   latency: STRICT ? 1_000 : 4_000,
   memory: STRICT ? 200_000_000 : 300_000_000,
-  // An instance that grew by less than 72 MiB is not replaced. The rest is garbage that V8 has not
+  // An instance that grew by less than 96 MiB is not replaced. The rest is garbage that V8 has not
   // collected yet.
   kept: STRICT ? 150_000_000 : 250_000_000,
   giveBack: Number(process.env.AQLITE_ATTACK_PATIENCE ?? 60_000),
