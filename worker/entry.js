@@ -5,11 +5,7 @@ import { collectReplaced } from "./garbage.js";
 
 const state = aqlite.__worker_init_state();
 
-/**
- * The number of bytes by which an instance may have grown since its start while no request is open.
- * Queries of a million compositions need up to 88 MiB for heads, parts and their own work. A lower
- * number would replace the instance, and so empty its cache, after each of them.
- */
+/** The bytes by which an idle instance may have grown. Queries of a million documents need 88 MiB. */
 const SPARE = 96 * 1024 * 1024;
 
 /**
