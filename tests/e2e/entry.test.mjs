@@ -94,13 +94,13 @@ test("an instance whose memory grew is replaced once no request is open, never b
   let go;
   globalThis.waiting = new Promise((resolve) => (go = resolve));
   const first = worker.fetch(post("wait"), {}, {});
-  globalThis.bytes = 1_000_000 + 73 * 1024 * 1024;
+  globalThis.bytes = 1_000_000 + 97 * 1024 * 1024;
   await worker.fetch(post("hello"), {}, {});
   assert.equal(globalThis.resets ?? 0, before, "replaced under an open request");
   go();
   await first;
   assert.equal(globalThis.resets, before + 1);
-  globalThis.bytes = 70 * 1024 * 1024;
+  globalThis.bytes = 94 * 1024 * 1024;
   await worker.fetch(post("hello"), {}, {});
   assert.equal(globalThis.resets, before + 1, "replaced without need");
 });
