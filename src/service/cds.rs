@@ -162,7 +162,7 @@ struct FirstTexts(Vec<String>);
 impl RowVisitor for FirstTexts {
     fn row(&mut self, _: usize, row: &[RowValue<'_>]) {
         let text = row.first().and_then(|value| value.text());
-        self.0.extend(text.map(str::to_owned));
+        self.0.extend(text.map(Cow::into_owned));
     }
 
     fn restart(&mut self) {

@@ -72,12 +72,12 @@ impl Elements {
         let source = cells.clone().find(|(c, _)| **c == QueryColumn::Source);
         let source = source.map(|(_, uid)| (uid.text().unwrap_or_default(), uid.id()));
         // A batch numbers its documents anew, so the uid is compared too.
-        let is_same = match (&self.composition, source) {
-            (Some((uid, id)), Some(new)) => uid == new.0 && id.shares_document(new.1),
+        let is_same = match (&self.composition, &source) {
+            (Some((uid, id)), Some(new)) => *uid == new.0 && id.shares_document(new.1),
             _ => false,
         };
         if !is_same {
-            self.composition = source.map(|(uid, id)| (uid.to_owned(), id));
+            self.composition = source.map(|(uid, id)| (uid.into_owned(), id));
             self.numbers.clear();
         }
         let values = cells.filter(|(column, _)| matches!(column, QueryColumn::Value { .. }));
@@ -136,7 +136,7 @@ impl<'g> Population<'g> {
             return self.report_broken("a row has no values");
         };
         // A row without an id of its EHR cannot be assigned.
-        let Some(ehr) = ehr.text().map(|id| self.number_of(id)) else {
+        let Some(ehr) = ehr.text().map(|id| self.number_of(&id)) else {
             return;
         };
         let data = self.queries.get(query).zip(self.data.get_mut(query));

@@ -7,9 +7,11 @@ use aqlite_engine::document::Leaf;
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::json;
 use aqlite_rm::number;
+use aqlite_rm::time::from_unix_millis;
 use aqlite_rm::tree::{Kind, NodeRef};
 use hashbrown::HashSet;
 use serde_json::Value as Json;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The offset of times in the data without an offset, in seconds east of UTC, as in AQL.
@@ -27,10 +29,18 @@ trait Stored<'a>: Copy {
     fn leaf(self) -> Option<Leaf<'a>>;
     fn get(self, attr: Attr) -> Option<Self>;
 
-    fn text_at(self, attr: Attr) -> Option<&'a str> {
+    fn text_at(self, attr: Attr) -> Option<Cow<'a, str>> {
+        self.get(attr)?.leaf()?.as_text()
+    }
+
+    /// Returns the time at an attribute; `None` for a malformed one.
+    fn moment_at(self, attr: Attr) -> Option<Moment> {
         match self.get(attr)?.leaf()? {
-            Leaf::Text(text) => Some(text),
-            _ => None,
+            Leaf::Time(time) => Some(Moment::from_millis(
+                (time.micros() - from_unix_millis(0)).div_euclid(1000),
+                time.offset().map_or(UTC, |minutes| i32::from(minutes) * 60),
+            )),
+            leaf => Moment::parse(&leaf.as_text()?, UTC),
         }
     }
 
@@ -105,7 +115,9 @@ impl ValueReader {
         match stored.leaf() {
             Some(Leaf::Number(number)) => Value::Number(number),
             Some(Leaf::Boolean(flag)) => Value::Boolean(flag),
-            Some(Leaf::Text(text)) => Value::text(text),
+            Some(leaf @ (Leaf::Text(_) | Leaf::Time(_))) => {
+                Value::text(&leaf.as_text().unwrap_or_default())
+            }
             None if stored.class() == Cls::ELEMENT => stored
                 .get(Attr::VALUE)
                 .and_then(|value| self.object(value))
@@ -120,7 +132,7 @@ impl ValueReader {
         Some(match object.class() {
             Cls::DV_QUANTITY => Value::Quantity(Quantity {
                 magnitude: object.number_at(Attr::MAGNITUDE)?,
-                unit: self.shared(object.text_at(Attr::UNITS)),
+                unit: self.shared(object.text_at(Attr::UNITS).as_deref()),
                 precision: object.precision(),
             }),
             Cls::DV_COUNT => Value::Count(object.integer_at(Attr::MAGNITUDE)?),
@@ -141,9 +153,9 @@ impl ValueReader {
             },
             Cls::DV_DATE_TIME | Cls::DV_DATE | Cls::DV_TIME => {
                 // A malformed time is null, so that it counts as missing.
-                Value::Moment(Moment::parse(text()?, UTC)?)
+                Value::Moment(object.moment_at(Attr::VALUE)?)
             }
-            Cls::DV_DURATION => Value::Duration(Arc::from(text()?)),
+            Cls::DV_DURATION => Value::Duration(Arc::from(&*text()?)),
             Cls::DV_PROPORTION => Value::Proportion(Proportion {
                 numerator: object.number_at(Attr::NUMERATOR)?,
                 denominator: object.number_at(Attr::DENOMINATOR)?,
@@ -151,15 +163,15 @@ impl ValueReader {
                 precision: object.precision(),
             }),
             // Any other data value is read as its text.
-            _ => Value::text(text()?),
+            _ => Value::text(&text()?),
         })
     }
 
     fn coded<'a>(&mut self, object: impl Stored<'a>) -> Coded {
         match object.get(Attr::DEFINING_CODE) {
-            Some(code) => self.phrase(code, object.text_at(Attr::VALUE)),
+            Some(code) => self.phrase(code, object.text_at(Attr::VALUE).as_deref()),
             None => Coded {
-                text: self.shared(object.text_at(Attr::VALUE)),
+                text: self.shared(object.text_at(Attr::VALUE).as_deref()),
                 ..Coded::default()
             },
         }
@@ -170,8 +182,8 @@ impl ValueReader {
             .get(Attr::TERMINOLOGY_ID)
             .and_then(|id| id.text_at(Attr::VALUE));
         Coded {
-            terminology: self.shared(terminology),
-            code: self.shared(phrase.text_at(Attr::CODE_STRING)),
+            terminology: self.shared(terminology.as_deref()),
+            code: self.shared(phrase.text_at(Attr::CODE_STRING).as_deref()),
             text: self.shared(text),
         }
     }

@@ -7,10 +7,12 @@
 
 mod calendar;
 mod cursor;
+mod form;
 
 use super::class::Cls;
 pub use calendar::{CalendarDate, date_after, days_before, days_in_month};
 use cursor::Cursor;
+pub use form::TimeForm;
 use std::cmp::Ordering;
 
 const SECOND: i64 = 1_000_000;
@@ -502,15 +504,14 @@ fn write_parts(parts: &[TimePart], of_hour: i64, out: &mut [u8; 19]) {
 ///
 /// Milliseconds or microseconds are written only if they are not zero.
 pub fn format_utc(micros: i64) -> String {
-    let (days, clock) = (micros.div_euclid(DAY), micros.rem_euclid(DAY));
-    let CalendarDate { year, month, day } = date_after(days);
-    let (hour, minute, second) = (clock / HOUR, clock % HOUR / MINUTE, clock % MINUTE / SECOND);
-    let fraction = match clock % SECOND {
-        0 => String::new(),
-        f if f % 1000 == 0 => format!(".{:03}", f / 1000),
-        f => format!(".{f:06}"),
+    let decimals = match micros.rem_euclid(SECOND) {
+        0 => 0,
+        fraction if fraction % 1000 == 0 => 3,
+        _ => 6,
     };
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}Z")
+    let mut out = String::new();
+    TimeForm::utc(decimals).write(micros, &mut out);
+    out
 }
 
 /// Converts milliseconds since 1970-01-01T00:00Z, the unit of host clocks, to microseconds since

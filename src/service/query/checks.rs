@@ -11,6 +11,7 @@ use crate::aql::{self, Parameter, Parameters, RowValue, ast};
 use crate::diag::{Diagnostic, Span};
 use crate::rm::class::Cls;
 use crate::store::repository::Repository;
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 /// Returns 400 if the query is wrong or a terminology refuses it; otherwise the status of a feature
@@ -142,7 +143,7 @@ struct StoredUids(HashSet<String>);
 impl RowVisitor for StoredUids {
     fn row(&mut self, _: usize, row: &[RowValue<'_>]) {
         let text = row.first().and_then(|value| value.text());
-        self.0.extend(text.map(str::to_owned));
+        self.0.extend(text.map(Cow::into_owned));
     }
 
     fn restart(&mut self) {

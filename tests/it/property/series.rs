@@ -28,12 +28,16 @@ const NUMBERS: [&str; 14] = [
     "7",
 ];
 const WORDS: [&str; 4] = ["'low'", "'high'", "'low'", "'2020-01-02'"];
-const TIMES: [&str; 5] = [
+const TIMES: [&str; 9] = [
     "2020-01-01T08:00:00Z",
     "2020-01-01T09:00:00+01:00",
     "2020-01-02T10:30:00Z",
     "2020-02-01T00:00:00Z",
     "2019-12-31T23:59:59Z",
+    "2020-01-01T08:00:00.250",
+    "2020-01-01T08:00",
+    "2020-01",
+    "20200101T080000Z",
 ];
 
 /// The properties that all compositions of a series share.

@@ -5,7 +5,7 @@
 
 use super::eval::QueryError;
 use super::table::{CsvColumns, CsvOptions};
-use crate::document::{Column, ColumnView, Dictionary, Number, Words};
+use crate::document::{Column, ColumnView, Dictionary, MomentText, Number, Words};
 use aqlite_rm::json::quote_into;
 use hashbrown::HashMap;
 
@@ -516,7 +516,15 @@ impl CellRef {
                 Number::Computed(_) => None,
             },
             Column::Boolean(flags) => Some(CellRef::Boolean(*flags.get(at as usize)?)),
-            column => Some(CellRef::Word(*column.ids()?.get(at as usize)?)),
+            Column::Text(ids) => Some(CellRef::Word(*ids.get(at as usize)?)),
+            Column::Moment(moments) => Some(match moments.text(at)? {
+                MomentText::Word(id) => CellRef::Word(id),
+                MomentText::Written(time) => {
+                    let mut text = String::new();
+                    time.write(&mut text);
+                    CellRef::Text(own.number_of(&text))
+                }
+            }),
         }
     }
 }

@@ -339,6 +339,14 @@ impl Batch {
 
     /// Returns the text at the end of a path of single attributes from the root of a fragment.
     pub fn text_along(&self, fragment: Fragment, path: &[Attr]) -> Option<&str> {
+        match self.leaf_along(fragment, path)? {
+            Leaf::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Returns the leaf at the end of a path of single attributes from the root of a fragment.
+    pub(super) fn leaf_along(&self, fragment: Fragment, path: &[Attr]) -> Option<Leaf<'_>> {
         let (mut at, mut item) = (fragment, 0);
         for attr in path {
             let table = self.table(at.table)?;
@@ -351,10 +359,7 @@ impl Batch {
                 (at, item) = (*self.child_rows(at, group).first()?, 0);
             }
         }
-        match self.leaf(at, item)? {
-            Leaf::Text(text) => Some(text),
-            _ => None,
-        }
+        self.leaf(at, item)
     }
 
     /// Returns the node ids (archetype ids or codes) of the roots of layouts. [`Table::root_id`] is
@@ -404,11 +409,11 @@ impl Batch {
     pub fn ehr(&self, ehr: u32) -> Option<EhrRow> {
         let is_queryable = self.ehrs.get(ehr as usize).copied().flatten()?;
         let fragment = self.ehr_fragment(ehr)?;
-        let text = |attr| self.text_along(fragment, &[attr, Attr::VALUE]);
+        let text = |attr| self.leaf_along(fragment, &[attr, Attr::VALUE])?.as_text();
         Some(EhrRow {
             ehr_id: self.ehr_id(ehr)?.to_owned(),
-            system_id: text(Attr::SYSTEM_ID)?.to_owned(),
-            time_created: text(Attr::TIME_CREATED)?.to_owned(),
+            system_id: text(Attr::SYSTEM_ID)?.into_owned(),
+            time_created: text(Attr::TIME_CREATED)?.into_owned(),
             is_queryable,
         })
     }

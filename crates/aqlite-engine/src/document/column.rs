@@ -1,13 +1,14 @@
 //! Columns: the values of one leaf for the rows of a table, and the dictionary of the texts of all
 //! columns.
 
+use super::moment::{MomentColumn, MomentText, TimeText};
 use super::part::Part;
 use super::text_index::TextIndex;
 use super::zone::Zone;
 use aqlite_rm::exact::Exact;
 use aqlite_rm::number;
-use aqlite_rm::time::{Temporal, TemporalKind};
 use aqlite_rm::tree::Kind;
+use std::borrow::Cow;
 use std::rc::Rc;
 
 /// A column: the values of one leaf, one for each row that has it.
@@ -17,7 +18,7 @@ pub enum Column {
     Number(NumberColumn),
     /// Texts, codes, identifiers and dates, as numbers of dictionary entries.
     Text(Vec<u32>),
-    /// Date-times: texts with their positions in time.
+    /// Date-times.
     Moment(MomentColumn),
     /// Booleans.
     Boolean(Vec<bool>),
@@ -30,6 +31,8 @@ pub enum Leaf<'a> {
     Number(f64),
     /// A text.
     Text(&'a str),
+    /// A date-time, whose text is written from its position in time.
+    Time(TimeText),
     /// A boolean.
     Boolean(bool),
 }
@@ -83,19 +86,6 @@ pub enum Number<S> {
     Token(S),
 }
 
-/// A column of date-times: the texts as sent, and their positions in time.
-#[derive(Clone, Debug, Default)]
-pub struct MomentColumn {
-    pub(super) ids: Vec<u32>,
-    /// For each value twice its beginning, in microseconds since 0001-01-01T00:00Z. One is added
-    /// for a partial date-time and for one with a finer fraction, which are no points in time.
-    /// [`NO_MOMENT`] for a text that is no date-time.
-    pub(super) begins: Vec<i64>,
-}
-
-/// The mark of a text that is no date-time.
-pub(super) const NO_MOMENT: i64 = i64::MIN;
-
 /// The number of decimals that marks a number which is kept as a token. No number with
 /// [`MAX_DIGITS`] digits has as many decimals.
 const TOKEN: u8 = u8::MAX;
@@ -124,7 +114,7 @@ impl Column {
         match self {
             Column::Number(numbers) => numbers.values.len(),
             Column::Text(ids) => ids.len(),
-            Column::Moment(moments) => moments.ids.len(),
+            Column::Moment(moments) => moments.len(),
             Column::Boolean(flags) => flags.len(),
         }
     }
@@ -137,22 +127,22 @@ impl Column {
     /// Returns the numbers of the dictionary entries of a column of texts.
     pub fn ids(&self) -> Option<&[u32]> {
         match self {
-            Column::Text(ids) | Column::Moment(MomentColumn { ids, .. }) => Some(ids),
+            Column::Text(ids) => Some(ids),
             _ => None,
         }
     }
 
-    /// Returns the point in time of a row, in microseconds since 0001-01-01T00:00Z; `None` if the
-    /// column has no date-times, or if the value is no exact point in time.
-    pub(super) fn point(&self, row: u32) -> Option<i64> {
+    /// Returns the numbers of all dictionary entries that the values refer to.
+    pub(super) fn words(&self) -> impl Iterator<Item = u32> {
+        let ids = self.ids().unwrap_or_default().iter().copied();
+        let moments = self.moments().into_iter();
+        ids.chain(moments.flat_map(MomentColumn::words))
+    }
+
+    /// Returns the date-times; `None` for any other column.
+    pub fn moments(&self) -> Option<&MomentColumn> {
         match self {
-            // The lowest bit marks a partial or finer time. `NO_MOMENT` is even, so it needs its
-            // own test.
-            Column::Moment(moments) => moments
-                .begins
-                .get(row as usize)
-                .filter(|begin| **begin & 1 == 0 && **begin != NO_MOMENT)
-                .map(|begin| begin >> 1),
+            Column::Moment(moments) => Some(moments),
             _ => None,
         }
     }
@@ -161,26 +151,8 @@ impl Column {
     pub(super) fn zone(&self) -> Option<Zone> {
         match self {
             Column::Number(numbers) => Zone::of_numbers(&numbers.values),
-            Column::Moment(moments) => {
-                let rows = 0..moments.begins.len() as u32;
-                Zone::of_moments(rows.map(|row| self.begin(row)))
-            }
+            Column::Moment(moments) => moments.zone(),
             Column::Text(_) | Column::Boolean(_) => None,
-        }
-    }
-
-    /// Returns the beginning of the date-time in a row, which can be partial, in microseconds since
-    /// 0001-01-01T00:00Z.
-    pub fn begin(&self, row: u32) -> Option<i64> {
-        match self {
-            // The arithmetic shift drops the mark and keeps the sign of a time before year 1 in
-            // UTC.
-            Column::Moment(moments) => moments
-                .begins
-                .get(row as usize)
-                .filter(|begin| **begin != NO_MOMENT)
-                .map(|begin| begin >> 1),
-            _ => None,
         }
     }
 
@@ -188,17 +160,7 @@ impl Column {
         match self {
             Column::Number(numbers) => numbers.push(text),
             Column::Text(ids) => push(ids, words.number_of(text)),
-            Column::Moment(moments) => {
-                // The lowest bit is set if the text does not denote exactly one microsecond.
-                let begin = |t: Temporal| {
-                    t.earliest << 1 | i64::from(t != Temporal::from_micros(t.earliest))
-                };
-                push(&mut moments.ids, words.number_of(text));
-                push(
-                    &mut moments.begins,
-                    Temporal::parse(TemporalKind::DateTime, text).map_or(NO_MOMENT, begin),
-                );
-            }
+            Column::Moment(moments) => moments.push(text, words),
             Column::Boolean(flags) => push(flags, text == "true"),
         }
     }
@@ -208,10 +170,11 @@ impl Column {
         match self {
             Column::Number(numbers) => numbers.values.get(row as usize).copied().map(Leaf::Number),
             Column::Boolean(flags) => flags.get(row as usize).copied().map(Leaf::Boolean),
-            _ => self
-                .ids()?
-                .get(row as usize)
-                .map(|id| Leaf::Text(words.word(*id))),
+            Column::Text(ids) => ids.get(row as usize).map(|id| Leaf::Text(words.word(*id))),
+            Column::Moment(moments) => match moments.text(row)? {
+                MomentText::Written(time) => Some(Leaf::Time(time)),
+                MomentText::Word(id) => Some(Leaf::Text(words.word(id))),
+            },
         }
     }
 
@@ -220,6 +183,7 @@ impl Column {
         match (self, self.leaf(row, words)) {
             (Column::Number(numbers), _) => drop(numbers.at(row).map(|number| number.write(out))),
             (_, Some(Leaf::Text(text))) => out.push_str(text),
+            (_, Some(Leaf::Time(time))) => time.write(out),
             (_, Some(Leaf::Boolean(flag))) => out.push_str(if flag { "true" } else { "false" }),
             _ => {}
         }
@@ -234,8 +198,23 @@ impl Column {
                     + numbers.tokens.len() * 32
             }
             Column::Text(ids) => ids.capacity() * 4,
-            Column::Moment(moments) => moments.ids.capacity() * 4 + moments.begins.capacity() * 8,
+            Column::Moment(moments) => moments.bytes(),
             Column::Boolean(flags) => flags.capacity(),
+        }
+    }
+}
+
+impl<'a> Leaf<'a> {
+    /// Returns the text of a text or date-time.
+    pub fn as_text(self) -> Option<Cow<'a, str>> {
+        match self {
+            Leaf::Text(text) => Some(Cow::Borrowed(text)),
+            Leaf::Time(time) => {
+                let mut text = String::new();
+                time.write(&mut text);
+                Some(Cow::Owned(text))
+            }
+            Leaf::Number(_) | Leaf::Boolean(_) => None,
         }
     }
 }
@@ -670,37 +649,6 @@ mod tests {
             column.write(row as u32, words.words(), &mut out);
             assert_eq!(out, *token);
         }
-    }
-
-    #[test]
-    fn date_times_have_their_beginning() {
-        let texts = [
-            "2020-02-01T10:30:00Z",
-            "2020-02-01T10:30Z",
-            "2020-02",
-            "2020-02-01T11:30:00.0000001+01:00",
-            "soon",
-            "0001-01-01T00:00:00+14:00",
-        ];
-        let (mut column, mut words) = (Column::of_moments(), Dictionary::default());
-        texts.iter().for_each(|t| column.push(t, &mut words));
-        for (row, text) in (0..).zip(texts) {
-            let parsed = Temporal::parse(TemporalKind::DateTime, text);
-            assert_eq!(column.begin(row), parsed.map(|t| t.earliest), "{text}");
-            assert_eq!(
-                column.point(row),
-                parsed
-                    .filter(|t| *t == Temporal::from_micros(t.earliest))
-                    .map(|t| t.earliest),
-                "{text}"
-            );
-        }
-        assert!(
-            column.point(0).is_some()
-                && column.point(1).is_none()
-                && column.begin(1) == column.point(0)
-                && column.begin(4).is_none()
-        );
     }
 
     #[test]

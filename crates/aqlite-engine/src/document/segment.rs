@@ -33,7 +33,7 @@ use std::sync::Arc;
 use twox_hash::XxHash64;
 
 /// The first bytes of a head. The last byte is the version of the encoding.
-const MAGIC: [u8; 4] = *b"AQS\x07";
+const MAGIC: [u8; 4] = *b"AQS\x08";
 
 /// The number of bytes after which a value is complete.
 const VALUE_BYTES: usize = 256 << 10;

@@ -11,9 +11,10 @@ use super::value::Value;
 use super::work::{ROW, of_texts};
 use crate::answer::query::Aggregate;
 use crate::answer::result::Cell;
-use crate::document::Number;
+use crate::document::{ColumnView, Number};
 use aqlite_rm::exact::Exact;
 use aqlite_rm::number::shortest;
+use aqlite_rm::time::Axis;
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -102,6 +103,10 @@ impl Accumulator {
         if block.has_no_nodes(path) {
             return;
         }
+        if let (Aggregate::Min(_) | Aggregate::Max(_), Some(times)) = (aggregate, block.times(path))
+        {
+            return self.add_extreme_time(aggregate, rows, times, scratch);
+        }
         // Several aggregates of one path read its numbers once.
         if known.as_ref().is_none_or(|(of, _)| *of != path) {
             *known = block.exact_numbers(path).map(|numbers| {
@@ -161,6 +166,41 @@ impl Accumulator {
         }
     }
 
+    /// Adds the rows of a block that can have the minimum or maximum date-time.
+    fn add_extreme_time(
+        &mut self,
+        aggregate: &Aggregate,
+        rows: BlockRows<'_, '_>,
+        times: ColumnView<'_>,
+        scratch: &mut [Node],
+    ) {
+        let BlockRows { view, block, .. } = rows;
+        view.note(ExecutionPath::ExtremeTime);
+        let own = block.rows.rows();
+        let begins = || own.iter().filter_map(|row| times.begin(*row));
+        let best = match aggregate {
+            Aggregate::Min(_) => begins().min(),
+            _ => begins().max(),
+        };
+        let best = best.filter(|best| !self.is_behind_time(aggregate, *best));
+        let is_best = |row: u32| best.is_some() && times.begin(row) == best;
+        // Equal points in time have equal keys, so only the first of them is added. Partial times
+        // with one beginning differ, and a text that is no time is compared with all others.
+        let points = (0..).zip(own.iter());
+        let points = points.filter(|(_, row)| is_best(**row) && times.point(**row).is_some());
+        let first = points.min_by_key(|(i, _)| block.place(view, *i));
+        let first = first.map(|(i, _)| i);
+        let others = (0..).zip(own.iter()).filter(|(_, row)| {
+            let has_no_rank = times.begin(**row).is_none();
+            has_no_rank || (is_best(**row) && times.point(**row).is_none())
+        });
+        let others: Vec<usize> = others.map(|(i, _)| i).collect();
+        view.count(ROW * others.len() as u64);
+        for i in first.into_iter().chain(others) {
+            self.add_at(aggregate, rows, i, scratch);
+        }
+    }
+
     /// Adds the rows of a block one by one.
     fn add_each(&mut self, aggregate: &Aggregate, rows: BlockRows<'_, '_>, scratch: &mut [Node]) {
         let count = rows.block.rows.len();
@@ -182,6 +222,19 @@ impl Accumulator {
             (Some(SortKey::Number(best)), Aggregate::Max(_)) => best.double() > number,
             _ => false,
         }
+    }
+
+    /// Returns whether a date-time begins at a worse time than the current minimum or maximum.
+    fn is_behind_time(&self, aggregate: &Aggregate, begin: i64) -> bool {
+        let Some(SortKey::Temporal(best)) = self.best.as_ref().map(|best| &best.key) else {
+            return false;
+        };
+        // A value of another axis has an order of its own.
+        best.axis() == Axis::Calendar
+            && match aggregate {
+                Aggregate::Min(_) => best.earliest < begin,
+                _ => best.earliest > begin,
+            }
     }
 
     fn add_at(

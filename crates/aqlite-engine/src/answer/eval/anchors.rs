@@ -115,8 +115,8 @@ pub(super) struct Comparison {
 #[derive(Clone, Copy)]
 pub(super) enum ComparedValue {
     Number(f64),
-    /// The beginning of a date or date-time in microseconds since 0001-01-01T00:00Z.
-    Moment(i64),
+    /// A date or date-time.
+    Time(Temporal),
 }
 
 impl Comparison {
@@ -132,8 +132,7 @@ impl Comparison {
                 ComparedValue::Number(number::parse(token).filter(|number| number.abs() < WIDE)?)
             }
             Literal::Text(text) => {
-                let moment = Temporal::parse_literal(TemporalKind::DateTime, text)?;
-                ComparedValue::Moment(moment.earliest)
+                ComparedValue::Time(Temporal::parse_literal(TemporalKind::DateTime, text)?)
             }
             _ => return None,
         };

@@ -6,10 +6,12 @@ use super::execution_path::ExecutionPath;
 use super::node::{Node, View};
 use super::selection::{Numbers, Selection};
 use super::templates::Abort;
+use super::value::compare_times;
 use crate::answer::plan_cache::{Cells, ProjectedCell};
 use crate::answer::query::CompareOp;
 use crate::document::{Column, ColumnView, Fragment, ItemKind, Table, Zone};
 use aqlite_rm::exact::WIDE;
+use aqlite_rm::time::Temporal;
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 use std::rc::Rc;
@@ -80,6 +82,18 @@ impl<'b> Block<'b> {
             self.compare(evaluator.view, numbers, comparison.op, limit);
             return Ok(());
         }
+        if let Some(comparison) = conjunct.comparison
+            && let ComparedValue::Time(limit) = comparison.bound
+            && let Some(times) = self.times(comparison.path)
+        {
+            evaluator.view.note(ExecutionPath::CompareTimes);
+            // A text that is no point in time is compared like any other value.
+            let outcome = |row| {
+                let point = times.point(row).map(Temporal::from_micros);
+                point.map(|point| compare_times(point, comparison.op, limit) == Some(true))
+            };
+            return self.retain_each(conjunct, evaluator, scratch, check_cancelled, outcome);
+        }
         match self.reads(conjunct) {
             ConjunctColumns::Nothing => {
                 evaluator.view.note(ExecutionPath::PredicateOnce);
@@ -93,7 +107,8 @@ impl<'b> Block<'b> {
                 self.retain_by_word(column_view, conjunct, evaluator, scratch, check_cancelled)
             }
             ConjunctColumns::Anything => {
-                self.retain_each(conjunct, evaluator, scratch, check_cancelled)
+                evaluator.view.note(ExecutionPath::PredicateRows);
+                self.retain_each(conjunct, evaluator, scratch, check_cancelled, |_| None)
             }
         }
     }
@@ -119,8 +134,8 @@ impl<'b> Block<'b> {
             (Some(Zone::Numbers(least, greatest)), ComparedValue::Number(limit)) => {
                 is_outside((least, greatest), op, limit)
             }
-            (Some(Zone::Moments(first, last)), ComparedValue::Moment(limit)) => {
-                is_outside((first, last), op, limit)
+            (Some(Zone::Moments(first, last)), ComparedValue::Time(limit)) => {
+                is_outside((first, last), op, limit.earliest)
             }
             _ => false,
         }
@@ -150,20 +165,26 @@ impl<'b> Block<'b> {
         Ok(())
     }
 
-    /// Keeps the rows for which a conjunct is true. The conjunct is evaluated for each row.
+    /// Keeps the rows for which a conjunct is true. `outcome` returns whether it is true for a row
+    /// of the table; the conjunct is evaluated for the rows whose outcome it does not know.
     fn retain_each<'p: 'b>(
         &mut self,
         conjunct: &Conjunct<'p>,
         evaluator: ConditionEvaluator<'p, 'b>,
         scratch: &mut [Node],
         check_cancelled: &mut dyn FnMut() -> Result<(), Abort>,
+        outcome: impl Fn(u32) -> Option<bool>,
     ) -> Result<(), Abort> {
-        evaluator.view.note(ExecutionPath::PredicateRows);
         // `keep` changes the rows that `is_true` reads, so all outcomes are collected first.
         let mut flags = Vec::with_capacity(self.rows.len());
-        for i in 0..self.rows.len() {
-            check_cancelled()?;
-            flags.push(self.is_true(i, conjunct, evaluator, scratch));
+        for (i, row) in (0..).zip(self.rows.rows().iter()) {
+            flags.push(match outcome(*row) {
+                Some(is_true) => is_true,
+                None => {
+                    check_cancelled()?;
+                    self.is_true(i, conjunct, evaluator, scratch)
+                }
+            });
         }
         self.keep(|i, _| {
             flags.get(i).copied().unwrap_or_else(|| {
@@ -420,6 +441,16 @@ impl<'b> Block<'b> {
         }
     }
 
+    /// Returns the view of the column of date-times at a path; `None` if it is no such column.
+    pub fn times(&self, path: usize) -> Option<ColumnView<'b>> {
+        let column_view = self.column_view(path)?;
+        column_view
+            .column()
+            .moments()
+            .is_some()
+            .then_some(column_view)
+    }
+
     /// Returns the numbers of a path if the doubles are exact: no whole number of the column
     /// exceeds the precision of a double.
     pub fn exact_numbers(&self, path: usize) -> Option<Numbers<'b>> {
@@ -448,18 +479,13 @@ impl<'b> Block<'b> {
     /// nothing and returns false if the column has neither numbers nor date-times.
     pub fn add_ranks(&self, view: View<'_>, path: usize, ranks: &mut Vec<i64>) -> bool {
         let rows = self.rows.rows();
-        let Some(column_view) = self.column_view(path) else {
-            return false;
-        };
         let rank = |rank: Option<i64>| rank.unwrap_or(NO_RANK);
-        match (self.numbers(path), column_view.column()) {
+        match (self.numbers(path), self.times(path)) {
             (Some(numbers), _) => ranks.extend(
                 rows.iter()
                     .map(|row| rank(numbers.at(view, *row).map(rank_of))),
             ),
-            (_, Column::Moment(_)) => {
-                ranks.extend(rows.iter().map(|row| rank(column_view.begin(*row))))
-            }
+            (_, Some(times)) => ranks.extend(rows.iter().map(|row| rank(times.begin(*row)))),
             _ => return false,
         }
         true

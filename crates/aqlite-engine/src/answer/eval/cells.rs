@@ -175,6 +175,10 @@ pub(super) fn cell_of<'c>(view: View<'c>, node: Node, buffer: &'c mut String) ->
     buffer.clear();
     match view.leaf(node) {
         Some(Leaf::Text(text)) => Cell::Text(text),
+        Some(Leaf::Time(time)) => {
+            time.write(buffer);
+            Cell::Text(buffer)
+        }
         Some(Leaf::Boolean(flag)) => Cell::Boolean(flag),
         Some(Leaf::Number(_)) => {
             view.write_token(node, buffer);

@@ -78,6 +78,8 @@ execution_paths! {
     MinColumn = "minimum of a column",
     /// MAX of a column of numbers.
     MaxColumn = "maximum of a column",
+    /// MIN or MAX of a column of date-times.
+    ExtremeTime = "minimum or maximum of a column of times",
     /// An aggregate over a block, row by row.
     AggregateRows = "aggregate of a block row by row",
     /// The numbers of all rows of a column, or of one range of rows, as a slice of the column.
@@ -90,6 +92,8 @@ execution_paths! {
     NumbersGathered = "numbers row by row",
     /// A comparison of a column of numbers with a number.
     CompareColumn = "predicate over a column of numbers",
+    /// A comparison of a column of date-times with a date or date-time.
+    CompareTimes = "predicate over a column of times",
     /// A comparison that no row of a block passes, according to the zone map of the column.
     ZoneMap = "block left out by its zone map",
     /// A predicate with the same outcome for all rows of a block.

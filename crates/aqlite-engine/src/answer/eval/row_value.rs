@@ -4,6 +4,7 @@
 use super::node::{Node, View};
 use crate::document::Leaf;
 use aqlite_rm::class::{Attr, Cls};
+use std::borrow::Cow;
 
 /// A value of a row: an object, a leaf, or NULL.
 #[derive(Clone, Copy)]
@@ -54,11 +55,8 @@ impl<'b> RowValue<'b> {
     }
 
     /// Returns the text of a leaf.
-    pub fn text(self) -> Option<&'b str> {
-        match self.leaf()? {
-            Leaf::Text(text) => Some(text),
-            _ => None,
-        }
+    pub fn text(self) -> Option<Cow<'b, str>> {
+        self.leaf()?.as_text()
     }
 
     /// Returns the first value at an attribute of an object.

@@ -63,8 +63,9 @@ pub(super) fn sort_key(value: &Value<'_>) -> SortKey {
         // A text that is a duration sorts as text (P30M before P40D); a whole DV_DURATION sorts by
         // its length.
         Value::Temporal(TemporalKind::Duration, text) => SortKey::Text(text.to_string()),
-        Value::Temporal(kind, text) => temporal_key(*kind, text),
-        Value::TemporalObject(kind, text) => temporal_key(*kind, text),
+        Value::Temporal(kind, text) | Value::TemporalObject(kind, text) => {
+            temporal_key(*kind, text)
+        }
         Value::Text(text) => SortKey::Text(text.to_string()),
         Value::TextObject(text) | Value::Untyped(text) => SortKey::Text((*text).to_owned()),
         Value::Object => SortKey::Object,

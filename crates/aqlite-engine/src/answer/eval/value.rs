@@ -23,7 +23,7 @@ pub(super) enum Value<'a> {
     Temporal(TemporalKind, Cow<'a, str>),
     /// A whole DV_DATE, DV_TIME, DV_DATE_TIME or DV_DURATION, which is comparable with temporal
     /// values.
-    TemporalObject(TemporalKind, &'a str),
+    TemporalObject(TemporalKind, Cow<'a, str>),
     /// A whole DV_TEXT. ORDER BY and functions use its text. Comparisons with it are never true.
     TextObject(&'a str),
     /// The text of a URL parameter, whose type follows from the other side of a comparison.
@@ -38,19 +38,21 @@ impl<'b> View<'b> {
         if node.is_none() {
             return Value::Null;
         }
-        match self.leaf(node) {
-            Some(Leaf::Number(number)) => Value::Number(self.exact(node, number)),
-            Some(Leaf::Boolean(flag)) => Value::Boolean(flag),
-            Some(Leaf::Text(text)) => match self.holder(node) {
-                // Only the attribute `value` of a temporal class is a temporal value; other texts
-                // of it are not.
-                Some((class, Attr::VALUE)) => TemporalKind::for_class(class)
-                    .map_or(Value::Text(text.into()), |kind| {
-                        Value::Temporal(kind, text.into())
-                    }),
-                _ => Value::Text(text.into()),
-            },
-            None => self.object_value(node),
+        let text = match self.leaf(node) {
+            Some(Leaf::Number(number)) => return Value::Number(self.exact(node, number)),
+            Some(Leaf::Boolean(flag)) => return Value::Boolean(flag),
+            Some(leaf @ (Leaf::Text(_) | Leaf::Time(_))) => leaf.as_text().unwrap_or_default(),
+            None => return self.object_value(node),
+        };
+        // Only the attribute `value` of a temporal class is a temporal value; other texts of it are
+        // not.
+        let kind = match self.holder(node) {
+            Some((class, Attr::VALUE)) => TemporalKind::for_class(class),
+            _ => None,
+        };
+        match kind {
+            Some(kind) => Value::Temporal(kind, text),
+            None => Value::Text(text),
         }
     }
 
@@ -75,13 +77,14 @@ impl<'b> View<'b> {
             _ if class.is_a(Cls::DV_TEXT) => self
                 .text_at(node, Attr::VALUE)
                 .map_or(Value::Object, Value::TextObject),
-            _ => match (
-                TemporalKind::for_class(class),
-                self.text_at(node, Attr::VALUE),
-            ) {
-                (Some(kind), Some(text)) => Value::TemporalObject(kind, text),
-                _ => Value::Object,
-            },
+            _ => {
+                let value = self.single(node, Attr::VALUE);
+                let text = value.and_then(|value| self.leaf(value)?.as_text());
+                match (TemporalKind::for_class(class), text) {
+                    (Some(kind), Some(text)) => Value::TemporalObject(kind, text),
+                    _ => Value::Object,
+                }
+            }
         }
     }
 }
@@ -102,10 +105,10 @@ impl<'a> Value<'a> {
     /// number.
     pub fn as_text(&self) -> Option<&str> {
         match self {
-            Value::Text(text) | Value::Temporal(_, text) => Some(text),
-            Value::TextObject(text) | Value::TemporalObject(_, text) | Value::Untyped(text) => {
+            Value::Text(text) | Value::Temporal(_, text) | Value::TemporalObject(_, text) => {
                 Some(text)
             }
+            Value::TextObject(text) | Value::Untyped(text) => Some(text),
             _ => None,
         }
     }
@@ -114,8 +117,9 @@ impl<'a> Value<'a> {
     /// other side of the comparison, or else by its content.
     fn key(&self, other: &Value<'_>) -> Option<Temporal> {
         match (self, other) {
-            (Value::Temporal(kind, text), _) => Temporal::parse(*kind, text),
-            (Value::TemporalObject(kind, text), _) => Temporal::parse(*kind, text),
+            (Value::Temporal(kind, text) | Value::TemporalObject(kind, text), _) => {
+                Temporal::parse(*kind, text)
+            }
             (_, Value::Temporal(kind, _) | Value::TemporalObject(kind, _)) => {
                 let text = self.as_text()?;
                 Temporal::parse_literal(*kind, text).or_else(|| Temporal::classify(text))
@@ -219,19 +223,23 @@ fn compare_temporal(left: &Value<'_>, op: CompareOp, right: &Value<'_>) -> Optio
     let (a, b) = (left.as_text()?, right.as_text()?);
     let (x, y) = (left.key(right), right.key(left));
     match (x, y) {
-        (Some(x), Some(y)) if x.axis() == y.axis() => match op {
-            CompareOp::Eq => x.same(y),
-            CompareOp::Ne => x.same(y).map(|same| !same),
-            _ => x.floor_order(y).map(|order| op.holds(order)),
-        },
-        // Values of two axes, such as a date and a duration, have no order.
-        (Some(_), Some(_)) => None,
+        (Some(x), Some(y)) => compare_times(x, op, y),
         _ if matches!(left, Value::TemporalObject(..))
             || matches!(right, Value::TemporalObject(..)) =>
         {
             None
         }
         _ => Some(op.holds(a.cmp(b))),
+    }
+}
+
+/// Compares two temporal values. The outcome is unknown for values of two axes, such as a date and
+/// a duration.
+pub(super) fn compare_times(left: Temporal, op: CompareOp, right: Temporal) -> Option<bool> {
+    match op {
+        CompareOp::Eq => left.same(right),
+        CompareOp::Ne => left.same(right).map(|same| !same),
+        _ => left.floor_order(right).map(|order| op.holds(order)),
     }
 }
 
@@ -304,7 +312,7 @@ mod tests {
             let temporal = kinds.into_iter().flat_map(move |k| {
                 [
                     Value::Temporal(k, text.into()),
-                    Value::TemporalObject(k, text),
+                    Value::TemporalObject(k, text.into()),
                 ]
             });
             temporal.chain([

@@ -195,10 +195,8 @@ impl Batch {
     /// Creates the versioned object of a first version; `None` if the version has no time or no
     /// object id.
     fn container_tree(&self, number: u32, first: Doc, owner: &str) -> Option<Tree> {
-        let created = self.text_along(
-            first.version,
-            &[Attr::COMMIT_AUDIT, Attr::TIME_COMMITTED, Attr::VALUE],
-        )?;
+        let committed = [Attr::COMMIT_AUDIT, Attr::TIME_COMMITTED, Attr::VALUE];
+        let created = self.leaf_along(first.version, &committed)?.as_text()?;
         let mut tree = Tree::new();
         let root = tree.push_object(None, None, container_class(first.row.kind));
         push_value(
@@ -220,7 +218,7 @@ impl Batch {
             root,
             Attr::TIME_CREATED,
             Cls::DV_DATE_TIME,
-            created,
+            &created,
         );
         tree.close(root);
         Some(tree)

@@ -104,6 +104,12 @@ impl FragmentView for BatchView<'_> {
         match (kind, column_view.leaf(self.fragment.row, words)) {
             // Columns store texts without quotes and escapes.
             (Kind::Text, Some(Leaf::Text(text))) => quote_into(out, text),
+            // The text of a time has no character that JSON escapes.
+            (Kind::Text, Some(Leaf::Time(time))) => {
+                out.push('"');
+                time.write(out);
+                out.push('"');
+            }
             _ => column_view.write(self.fragment.row, words, out),
         }
     }

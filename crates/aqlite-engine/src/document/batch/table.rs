@@ -10,6 +10,8 @@ use super::presence::PresenceBitmap;
 use crate::document::column::{Column, Dictionary, Leaf, Words, push};
 use crate::document::layout::{Item, ItemKind, Layout};
 use crate::document::merge::{InitialPresence, merge};
+#[cfg(doc)]
+use crate::document::moment::MomentColumn;
 use crate::document::part::Part;
 use crate::document::zone::Zone;
 use aqlite_rm::class::{Attr, Cls};
@@ -549,14 +551,16 @@ impl<'t> ColumnView<'t> {
         self.column.ids()?.get(self.at(row) as usize).copied()
     }
 
-    /// Returns the point in time of a row; see `Column::point`.
+    /// Returns the point in time of a row; see [`MomentColumn::point`]. `None` if the column has no
+    /// date-times.
     pub fn point(self, row: u32) -> Option<i64> {
-        self.column.point(self.at(row))
+        self.column.moments()?.point(self.at(row))
     }
 
-    /// Returns the beginning of the date-time of a row; see [`Column::begin`].
+    /// Returns the beginning of the date-time of a row; see [`MomentColumn::begin`]. `None` if the
+    /// column has no date-times.
     pub fn begin(self, row: u32) -> Option<i64> {
-        self.column.begin(self.at(row))
+        self.column.moments()?.begin(self.at(row))
     }
 
     pub(super) fn leaf(self, row: u32, words: &Words) -> Option<Leaf<'_>> {

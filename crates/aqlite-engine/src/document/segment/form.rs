@@ -6,8 +6,9 @@
 use crate::codec;
 use crate::document::batch::{ChildLists, Fragment, PresenceBitmap, RepeatedGroup, Structure};
 use crate::document::codec::{ByteReader, ByteWriter, Codec};
-use crate::document::column::{Column, MomentColumn, NO_MOMENT, NumberColumn, Page};
+use crate::document::column::{Column, NumberColumn, Page};
 use crate::document::layout::{Item, ItemKind, Layout, kind_number, kind_of};
+use crate::document::moment::{MomentColumn, NO_MOMENT};
 use aqlite_rm::class::{Attr, Cls};
 use bitcode::{Decode, Encode};
 
@@ -208,7 +209,7 @@ pub(super) struct StoredNumbers {
 /// Date-times as `base + unit * steps`.
 #[derive(Encode, Decode)]
 pub(super) struct StoredMoments {
-    ids: Vec<u32>,
+    texts: Vec<u32>,
     base: i64,
     unit: u64,
     steps: Vec<u64>,
@@ -220,12 +221,11 @@ impl StoredColumn {
     /// Encodes a column. `word` maps the number of a text in the batch to its number in the
     /// segment.
     pub fn of(column: &Column, mut word: impl FnMut(u32) -> u32) -> StoredColumn {
-        let mut words = |ids: &[u32]| ids.iter().map(|id| word(*id)).collect();
         match column {
             Column::Number(numbers) => StoredColumn::Number(StoredNumbers::of(numbers)),
-            Column::Text(ids) => StoredColumn::Text(words(ids)),
+            Column::Text(ids) => StoredColumn::Text(ids.iter().map(|id| word(*id)).collect()),
             Column::Moment(moments) => {
-                StoredColumn::Moment(StoredMoments::of(words(&moments.ids), &moments.begins))
+                StoredColumn::Moment(StoredMoments::of(moments.texts(word), moments.begins()))
             }
             Column::Boolean(flags) => StoredColumn::Boolean(flags.clone()),
         }
@@ -268,7 +268,7 @@ impl StoredNumbers {
 }
 
 impl StoredMoments {
-    fn of(ids: Vec<u32>, begins: &[i64]) -> StoredMoments {
+    fn of(texts: Vec<u32>, begins: &[i64]) -> StoredMoments {
         let known = || begins.iter().filter(|begin| **begin != NO_MOMENT);
         let base = known().min().copied().unwrap_or(0);
         // A distance can exceed `i64`. It always fits into `u64`, because the base is the least
@@ -282,7 +282,7 @@ impl StoredMoments {
         };
         let without = (0..).zip(begins).filter(|(_, begin)| **begin == NO_MOMENT);
         StoredMoments {
-            ids,
+            texts,
             base,
             unit,
             steps: begins.iter().map(step).collect(),
@@ -291,9 +291,6 @@ impl StoredMoments {
     }
 
     fn moments(self) -> Result<MomentColumn, &'static str> {
-        if self.ids.len() != self.steps.len() {
-            return Err(UNEVEN);
-        }
         let begin = |steps: &u64| {
             let distance = steps.wrapping_mul(self.unit);
             self.base.wrapping_add(distance as i64)
@@ -302,10 +299,7 @@ impl StoredMoments {
         for row in self.without {
             *begins.get_mut(row as usize).ok_or(UNEVEN)? = NO_MOMENT;
         }
-        Ok(MomentColumn {
-            ids: self.ids,
-            begins,
-        })
+        MomentColumn::from_parts(self.texts, begins).ok_or(UNEVEN)
     }
 }
 
@@ -607,7 +601,7 @@ codec!(StoredNumbers {
     tokens,
 });
 codec!(StoredMoments {
-    ids,
+    texts,
     base,
     unit,
     steps,

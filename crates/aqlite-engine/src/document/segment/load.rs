@@ -117,8 +117,7 @@ pub(super) fn load_column(
     let stored: StoredColumn = unpack_bytes(bytes)?;
     let column = stored.column()?;
     let texts = batch.words.len();
-    let is_text = |id: &u32| (*id as usize) < texts;
-    let has_texts = column.ids().is_none_or(|ids| ids.iter().all(is_text));
+    let has_texts = column.words().all(|id| (id as usize) < texts);
     let fits = match table.structure.present() {
         Some(structure) => table.values_of(leaf, structure) == Some(column.len()),
         // The structure is compared with the column when it is loaded.

@@ -18,9 +18,12 @@ fn moments_round_trip() {
         vec![-40, 60, NO_MOMENT, 20],
         vec![i64::MAX, i64::MIN + 1, 0],
     ] {
-        let ids: Vec<u32> = (0..begins.len() as u32).collect();
-        let moments = StoredMoments::of(ids.clone(), &begins).moments().unwrap();
-        assert_eq!((moments.ids, moments.begins), (ids, begins));
+        let texts: Vec<u32> = (0..begins.len() as u32).collect();
+        let moments = StoredMoments::of(texts.clone(), &begins).moments().unwrap();
+        assert_eq!(
+            (moments.texts(|word| word), moments.begins()),
+            (texts, &*begins)
+        );
     }
 }
 
@@ -70,7 +73,7 @@ fn damaged_numbers_are_refused() {
 #[test]
 fn lists_of_different_lengths_are_refused() {
     let moments = StoredMoments {
-        ids: vec![1],
+        texts: vec![1],
         base: 0,
         unit: 0,
         steps: Vec::new(),
