@@ -436,11 +436,15 @@ fn deleted_text_is_in_no_checkpoint() {
     assert!(!format!("{:?}", rows(&after, words, None)).contains(secret));
 }
 
-/// Returns the path of a file of the checkpoint that the first release with checkpoints wrote.
-fn first_form(name: &str) -> std::path::PathBuf {
+/// The versions of the format, of which the last is the present one.
+const VERSIONS: [u8; 2] = [1, 2];
+
+/// Returns the path of a file of the checkpoint that the first release with a version of the format
+/// wrote.
+fn file_of(version: u8, name: &str) -> std::path::PathBuf {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/cases/checkpoints")
-        .join(format!("1.{name}"))
+        .join(format!("{version}.{name}"))
 }
 
 /// A history of which both the journal and a checkpoint are kept.
@@ -467,14 +471,23 @@ fn history(seed: u64) -> (Saved, String) {
 #[ignore = "writes the files of tests/cases/checkpoints, for a new form only"]
 fn write_files_of_the_present_form() {
     let (saved, lines) = history_of_form();
-    std::fs::write(first_form("head"), &saved.head).expect("a file");
-    std::fs::write(first_form("parts"), &*saved.file).expect("a file");
-    std::fs::write(first_form("journal"), lines).expect("a file");
+    let [.., present] = VERSIONS;
+    std::fs::write(file_of(present, "head"), &saved.head).expect("a file");
+    std::fs::write(file_of(present, "parts"), &*saved.file).expect("a file");
+    std::fs::write(file_of(present, "journal"), lines).expect("a file");
 }
 
 #[test]
 fn checkpoints_of_earlier_releases_are_read() {
-    let read = |name| std::fs::read(first_form(name)).expect("a file of tests/cases/checkpoints");
+    for version in VERSIONS {
+        check_version(version);
+    }
+}
+
+/// Opens the checkpoint of a version of the format, compares it with its journal, and changes it.
+fn check_version(version: u8) {
+    let read =
+        |name| std::fs::read(file_of(version, name)).expect("a file of tests/cases/checkpoints");
     let saved = Saved {
         head: read("head"),
         file: Rc::new(read("parts")),

@@ -22,7 +22,11 @@ use std::rc::Rc;
 
 /// The first bytes of a head. The last of them is the version of the format. A later release reads
 /// all earlier versions, because a checkpoint may be the only copy of its data.
-const MAGIC: [u8; 4] = *b"AQC\x01";
+const MAGIC: [u8; 4] = *b"AQC\x02";
+
+/// The first bytes of the first version. All its date-times are texts of the dictionary; otherwise it
+/// is read as the present one.
+const MAGIC_OF_TEXTS: [u8; 4] = *b"AQC\x01";
 
 /// The state as the head of a checkpoint has it.
 struct StoredState {
@@ -219,7 +223,12 @@ impl Memory {
     pub fn open(head: &[u8], bytes: Box<dyn ReadBytes>) -> Result<Memory, String> {
         let damaged =
             || String::from("the head of the checkpoint is damaged, or of a later release");
-        let stored: StoredState = unsealed(MAGIC, head).ok_or_else(damaged)?;
+        let magic = if head.starts_with(&MAGIC_OF_TEXTS) {
+            MAGIC_OF_TEXTS
+        } else {
+            MAGIC
+        };
+        let stored: StoredState = unsealed(magic, head).ok_or_else(damaged)?;
         let file = Rc::new(PartFile::new(bytes));
         let state = State::restored(stored, &file).map_err(|error| error.to_string())?;
         Ok(Memory {
