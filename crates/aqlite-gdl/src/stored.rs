@@ -115,9 +115,8 @@ impl ValueReader {
         match stored.leaf() {
             Some(Leaf::Number(number)) => Value::Number(number),
             Some(Leaf::Boolean(flag)) => Value::Boolean(flag),
-            Some(leaf @ (Leaf::Text(_) | Leaf::Time(_))) => {
-                Value::text(&leaf.as_text().unwrap_or_default())
-            }
+            Some(Leaf::Text(text)) => Value::text(text),
+            Some(Leaf::Time(time)) => Value::text(&time.text()),
             None if stored.class() == Cls::ELEMENT => stored
                 .get(Attr::VALUE)
                 .and_then(|value| self.object(value))

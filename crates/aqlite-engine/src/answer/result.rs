@@ -519,11 +519,7 @@ impl CellRef {
             Column::Text(ids) => Some(CellRef::Word(*ids.get(at as usize)?)),
             Column::Moment(moments) => Some(match moments.text(at)? {
                 MomentText::Word(id) => CellRef::Word(id),
-                MomentText::Written(time) => {
-                    let mut text = String::new();
-                    time.write(&mut text);
-                    CellRef::Text(own.number_of(&text))
-                }
+                MomentText::Written(time) => CellRef::Text(own.number_of(&time.text())),
             }),
         }
     }

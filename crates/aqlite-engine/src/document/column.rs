@@ -209,11 +209,7 @@ impl<'a> Leaf<'a> {
     pub fn as_text(self) -> Option<Cow<'a, str>> {
         match self {
             Leaf::Text(text) => Some(Cow::Borrowed(text)),
-            Leaf::Time(time) => {
-                let mut text = String::new();
-                time.write(&mut text);
-                Some(Cow::Owned(text))
-            }
+            Leaf::Time(time) => Some(Cow::Owned(time.text())),
             Leaf::Number(_) | Leaf::Boolean(_) => None,
         }
     }

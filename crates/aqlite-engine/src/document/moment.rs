@@ -10,12 +10,26 @@ use aqlite_rm::time::{Temporal, TemporalKind, TimeForm};
 /// each document has times of its own, which would be most texts of a batch.
 #[derive(Clone, Debug, Default)]
 pub struct MomentColumn {
-    /// For each value [`FORM`] with the number of its form, or the dictionary number of its text.
-    texts: Vec<u32>,
+    /// The forms of the values, at most [`MAX_FORMS`].
+    palette: Vec<TimeForm>,
+    /// For each value the index of its form; [`WORD`] if its text is in the dictionary.
+    forms: Vec<u8>,
+    /// The dictionary numbers of the texts that [`WORD`] marks, by row in ascending order.
+    words: Vec<(u32, u32)>,
     /// For each value twice its beginning, in microseconds since 0001-01-01T00:00Z. One is added
     /// for a partial date-time and for one with a finer fraction, which are no points in time.
     /// [`NO_MOMENT`] for a text that is no date-time.
     begins: Vec<i64>,
+}
+
+/// The parts of a column of date-times as files store them.
+#[derive(Debug, PartialEq)]
+pub(super) struct MomentParts {
+    /// The numbers of the forms ([`TimeForm::number`]).
+    pub palette: Vec<u16>,
+    pub forms: Vec<u8>,
+    pub words: Vec<(u32, u32)>,
+    pub begins: Vec<i64>,
 }
 
 /// A date-time that is written from its position in time.
@@ -34,9 +48,11 @@ pub enum MomentText {
     Word(u32),
 }
 
-/// The bit that marks the number of a form. A dictionary has fewer texts, since each takes at least
-/// 12 bytes.
-const FORM: u32 = 1 << 31;
+/// The mark of a value whose text is in the dictionary.
+const WORD: u8 = u8::MAX;
+
+/// The maximum number of forms of a column. Texts of further forms are in the dictionary.
+const MAX_FORMS: usize = WORD as usize;
 
 /// The mark of a text that is no date-time.
 pub(super) const NO_MOMENT: i64 = i64::MIN;
@@ -52,6 +68,13 @@ impl TimeText {
         self.form.offset()
     }
 
+    /// Returns the text.
+    pub fn text(self) -> String {
+        let mut text = String::new();
+        self.write(&mut text);
+        text
+    }
+
     /// Appends the text.
     pub fn write(self, out: &mut String) {
         self.form.write(self.micros, out);
@@ -59,16 +82,54 @@ impl TimeText {
 }
 
 impl MomentColumn {
-    /// Creates a column from the results of [`MomentColumn::texts`] and [`MomentColumn::begins`].
+    /// Creates a column from its parts.
     ///
-    /// Returns `None` if no column has these results: for lists of different lengths, for the
-    /// number of no form, and for a form without a point in time.
-    pub(super) fn from_parts(texts: Vec<u32>, begins: Vec<i64>) -> Option<MomentColumn> {
-        let column = MomentColumn { texts, begins };
-        let is_whole = |row| column.text(row).is_some();
-        let rows = column.texts.len();
-        let is_sound = rows == column.begins.len() && (0..rows as u32).all(is_whole);
+    /// Returns `None` if no column has these parts, because the stored data are damaged: for lists of
+    /// different lengths, an unknown form, a form without a point in time, and texts that do not
+    /// belong to the marked rows.
+    pub(super) fn from_parts(parts: MomentParts) -> Option<MomentColumn> {
+        let palette = parts
+            .palette
+            .iter()
+            .map(|form| TimeForm::from_number(*form));
+        let column = MomentColumn {
+            palette: palette.collect::<Option<_>>()?,
+            forms: parts.forms,
+            words: parts.words,
+            begins: parts.begins,
+        };
+        let rows = 0..column.forms.len() as u32;
+        // `text` finds words by bisection, so their rows must ascend. Then as many words as marks,
+        // each in a marked row, means that every marked row has its word.
+        let ascends = column.words.is_sorted_by(|(row, _), (next, _)| row < next);
+        let marked = column.forms.iter().filter(|form| **form == WORD).count();
+        let is_sound = column.forms.len() == column.begins.len()
+            && ascends
+            && marked == column.words.len()
+            && rows.into_iter().all(|row| column.text(row).is_some());
         is_sound.then_some(column)
+    }
+
+    /// Creates a column whose texts all are in the dictionary: those of the first version of
+    /// checkpoints.
+    pub(super) fn of_words(words: Vec<u32>, begins: Vec<i64>) -> Option<MomentColumn> {
+        MomentColumn::from_parts(MomentParts {
+            palette: Vec::new(),
+            forms: vec![WORD; words.len()],
+            words: (0..).zip(words).collect(),
+            begins,
+        })
+    }
+
+    /// Returns the parts of the column. `word` maps dictionary numbers.
+    pub(super) fn parts(&self, mut word: impl FnMut(u32) -> u32) -> MomentParts {
+        let words = self.words.iter();
+        MomentParts {
+            palette: self.palette.iter().map(|form| form.number()).collect(),
+            forms: self.forms.clone(),
+            words: words.map(|(row, id)| (*row, word(*id))).collect(),
+            begins: self.begins.clone(),
+        }
     }
 
     /// Returns the number of values.
@@ -76,49 +137,48 @@ impl MomentColumn {
         self.begins.len()
     }
 
-    /// Returns the encoded texts. `word` maps the dictionary numbers among them.
-    pub(super) fn texts(&self, mut word: impl FnMut(u32) -> u32) -> Vec<u32> {
-        let texts = self.texts.iter();
-        texts
-            .map(|text| if text & FORM > 0 { *text } else { word(*text) })
-            .collect()
-    }
-
     /// Returns the dictionary numbers of the texts that are not written from their position.
     pub(super) fn words(&self) -> impl Iterator<Item = u32> {
-        self.texts.iter().copied().filter(|text| text & FORM == 0)
-    }
-
-    /// Returns the encoded positions in time.
-    pub(super) fn begins(&self) -> &[i64] {
-        &self.begins
+        self.words.iter().map(|(_, id)| *id)
     }
 
     pub(super) fn push(&mut self, text: &str, words: &mut Dictionary) {
         let time = Temporal::parse(TemporalKind::DateTime, text);
         let point = time.filter(|time| *time == Temporal::from_micros(time.earliest));
         let form = point.and_then(|point| TimeForm::of(text, point.earliest));
-        let text = match form {
-            Some(form) => FORM | u32::from(form.number()),
-            None => words.number_of(text),
-        };
+        let form = form.and_then(|form| self.index_of(form)).unwrap_or(WORD);
+        if form == WORD {
+            let row = self.len() as u32;
+            push(&mut self.words, (row, words.number_of(text)));
+        }
         // The lowest bit is set if the text does not denote exactly one microsecond.
         let begin = |time: Temporal| time.earliest << 1 | i64::from(point.is_none());
-        push(&mut self.texts, text);
+        push(&mut self.forms, form);
         push(&mut self.begins, time.map_or(NO_MOMENT, begin));
+    }
+
+    /// Returns the index of a form, which is added if it is new; `None` if there are too many.
+    fn index_of(&mut self, form: TimeForm) -> Option<u8> {
+        let known = self.palette.iter().position(|known| *known == form);
+        let index = known.unwrap_or(self.palette.len());
+        if index == self.palette.len() && index < MAX_FORMS {
+            self.palette.push(form);
+        }
+        u8::try_from(index).ok().filter(|index| *index != WORD)
     }
 
     /// Returns the text of a row.
     pub fn text(&self, row: u32) -> Option<MomentText> {
-        let text = *self.texts.get(row as usize)?;
-        if text & FORM == 0 {
-            return Some(MomentText::Word(text));
+        match *self.forms.get(row as usize)? {
+            WORD => {
+                let at = self.words.binary_search_by_key(&row, |(row, _)| *row);
+                Some(MomentText::Word(self.words.get(at.ok()?)?.1))
+            }
+            form => Some(MomentText::Written(TimeText {
+                micros: self.point(row)?,
+                form: *self.palette.get(usize::from(form))?,
+            })),
         }
-        let number = u16::try_from(text & !FORM).ok()?;
-        Some(MomentText::Written(TimeText {
-            micros: self.point(row)?,
-            form: TimeForm::from_number(number)?,
-        }))
     }
 
     /// Returns the point in time of a row, in microseconds since 0001-01-01T00:00Z; `None` if the
@@ -145,7 +205,7 @@ impl MomentColumn {
 
     /// Returns an estimate of the bytes in use.
     pub(super) fn bytes(&self) -> usize {
-        self.texts.capacity() * 4 + self.begins.capacity() * 8
+        self.forms.capacity() + self.words.capacity() * 8 + self.begins.capacity() * 8
     }
 }
 
@@ -199,17 +259,62 @@ mod tests {
     }
 
     #[test]
+    fn forms_beyond_the_limit_are_in_the_dictionary() {
+        let (mut column, mut words) = (MomentColumn::default(), Dictionary::default());
+        let offsets = (0..14).flat_map(|hour| (0..60).map(move |minute| (hour, minute)));
+        let texts =
+            offsets.map(|(hour, minute)| format!("2020-02-01T00:00:00+{hour:02}:{minute:02}"));
+        let texts: Vec<String> = texts.take(MAX_FORMS + 20).collect();
+        for text in texts.iter().chain(&texts) {
+            column.push(text, &mut words);
+        }
+        assert_eq!(words.len(), 20);
+        for (row, text) in (0..).zip(texts.iter().chain(&texts)) {
+            let found = match column.text(row) {
+                Some(MomentText::Written(time)) => time.text(),
+                Some(MomentText::Word(id)) => words.words().word(id).to_owned(),
+                None => panic!("row {row} has no text"),
+            };
+            assert_eq!(found, *text);
+        }
+    }
+
+    #[test]
     fn parts_that_do_not_fit_together_are_refused() {
         let (column, _) = column();
-        let (texts, begins) = (column.texts(|word| word), column.begins().to_vec());
-        let from = |texts: &[u32], begins: &[i64]| {
-            MomentColumn::from_parts(texts.to_vec(), begins.to_vec()).is_some()
+        let is_sound = |change: fn(&mut MomentParts)| {
+            let mut parts = column.parts(|word| word);
+            change(&mut parts);
+            MomentColumn::from_parts(parts).is_some()
         };
-        assert!(from(&texts, &begins));
-        assert!(!from(&texts[1..], &begins), "a list is shorter");
-        assert!(!from(&[FORM], &[NO_MOMENT]), "a form needs a time");
-        assert!(!from(&[FORM], &[1]), "a form needs a point in time");
-        assert!(!from(&[FORM | 7], &[0]), "no form has this number");
-        assert!(!from(&[FORM | 1 << 16], &[0]), "no form has this number");
+        assert!(is_sound(|_| ()));
+        assert!(
+            !is_sound(|parts| parts.begins.truncate(3)),
+            "a time is absent"
+        );
+        assert!(
+            !is_sound(|parts| parts.palette.truncate(1)),
+            "a form is absent"
+        );
+        assert!(
+            !is_sound(|parts| parts.palette[0] = 7),
+            "no form has this number"
+        );
+        assert!(
+            !is_sound(|parts| parts.forms[1] = 0),
+            "a form needs a point in time"
+        );
+        assert!(
+            !is_sound(|parts| parts.words[0].0 = 0),
+            "the row has a form"
+        );
+        assert!(
+            !is_sound(|parts| parts.words.swap(0, 1)),
+            "rows must ascend"
+        );
+        assert!(
+            !is_sound(|parts| parts.words.truncate(4)),
+            "a word is absent"
+        );
     }
 }

@@ -92,7 +92,7 @@ impl<'b> Block<'b> {
                 let point = times.point(row).map(Temporal::from_micros);
                 point.map(|point| compare_times(point, comparison.op, limit) == Some(true))
             };
-            return self.retain_each(conjunct, evaluator, scratch, check_cancelled, outcome);
+            return self.retain_each(conjunct, evaluator, scratch, check_cancelled, &outcome);
         }
         match self.reads(conjunct) {
             ConjunctColumns::Nothing => {
@@ -108,7 +108,7 @@ impl<'b> Block<'b> {
             }
             ConjunctColumns::Anything => {
                 evaluator.view.note(ExecutionPath::PredicateRows);
-                self.retain_each(conjunct, evaluator, scratch, check_cancelled, |_| None)
+                self.retain_each(conjunct, evaluator, scratch, check_cancelled, &|_| None)
             }
         }
     }
@@ -173,7 +173,7 @@ impl<'b> Block<'b> {
         evaluator: ConditionEvaluator<'p, 'b>,
         scratch: &mut [Node],
         check_cancelled: &mut dyn FnMut() -> Result<(), Abort>,
-        outcome: impl Fn(u32) -> Option<bool>,
+        outcome: &dyn Fn(u32) -> Option<bool>,
     ) -> Result<(), Abort> {
         // `keep` changes the rows that `is_true` reads, so all outcomes are collected first.
         let mut flags = Vec::with_capacity(self.rows.len());

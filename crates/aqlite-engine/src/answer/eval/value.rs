@@ -41,7 +41,8 @@ impl<'b> View<'b> {
         let text = match self.leaf(node) {
             Some(Leaf::Number(number)) => return Value::Number(self.exact(node, number)),
             Some(Leaf::Boolean(flag)) => return Value::Boolean(flag),
-            Some(leaf @ (Leaf::Text(_) | Leaf::Time(_))) => leaf.as_text().unwrap_or_default(),
+            Some(Leaf::Text(text)) => Cow::Borrowed(text),
+            Some(Leaf::Time(time)) => Cow::Owned(time.text()),
             None => return self.object_value(node),
         };
         // Only the attribute `value` of a temporal class is a temporal value; other texts of it are

@@ -8,7 +8,7 @@ use crate::document::batch::{ChildLists, Fragment, PresenceBitmap, RepeatedGroup
 use crate::document::codec::{ByteReader, ByteWriter, Codec};
 use crate::document::column::{Column, NumberColumn, Page};
 use crate::document::layout::{Item, ItemKind, Layout, kind_number, kind_of};
-use crate::document::moment::{MomentColumn, NO_MOMENT};
+use crate::document::moment::{MomentColumn, MomentParts, NO_MOMENT};
 use aqlite_rm::class::{Attr, Cls};
 use bitcode::{Decode, Encode};
 
@@ -193,8 +193,12 @@ impl StoredChildLists {
 pub(super) enum StoredColumn {
     Number(StoredNumbers),
     Text(Vec<u32>),
-    Moment(StoredMoments),
+    /// Date-times of the first version of checkpoints. It is read only.
+    WordMoment(StoredWordMoments),
     Boolean(Vec<bool>),
+    Moment(StoredMoments),
+    /// Texts whose numbers ascend, as those of ids do: each text has its number from its first use.
+    Ascending(Differences),
 }
 
 /// Decimal numbers as integers, which are divided by 10 to the power of their decimals.
@@ -206,10 +210,25 @@ pub(super) struct StoredNumbers {
     tokens: Vec<(u32, String)>,
 }
 
-/// Date-times as `base + unit * steps`.
+/// Date-times with the forms of their texts.
 #[derive(Encode, Decode)]
 pub(super) struct StoredMoments {
-    texts: Vec<u32>,
+    palette: Vec<u16>,
+    forms: Vec<u8>,
+    words: Vec<(u32, u32)>,
+    begins: StoredBegins,
+}
+
+/// Date-times whose texts all are in the dictionary.
+#[derive(Encode, Decode)]
+pub(super) struct StoredWordMoments {
+    words: Vec<u32>,
+    begins: StoredBegins,
+}
+
+/// Positions in time as `base + unit * steps`.
+#[derive(Encode, Decode)]
+struct StoredBegins {
     base: i64,
     unit: u64,
     steps: Vec<u64>,
@@ -223,10 +242,14 @@ impl StoredColumn {
     pub fn of(column: &Column, mut word: impl FnMut(u32) -> u32) -> StoredColumn {
         match column {
             Column::Number(numbers) => StoredColumn::Number(StoredNumbers::of(numbers)),
-            Column::Text(ids) => StoredColumn::Text(ids.iter().map(|id| word(*id)).collect()),
-            Column::Moment(moments) => {
-                StoredColumn::Moment(StoredMoments::of(moments.texts(word), moments.begins()))
+            Column::Text(ids) => {
+                let ids: Vec<u32> = ids.iter().map(|id| word(*id)).collect();
+                match ids.is_sorted() {
+                    true => StoredColumn::Ascending(Differences::of(ids)),
+                    false => StoredColumn::Text(ids),
+                }
             }
+            Column::Moment(moments) => StoredColumn::Moment(StoredMoments::of(moments.parts(word))),
             Column::Boolean(flags) => StoredColumn::Boolean(flags.clone()),
         }
     }
@@ -239,8 +262,10 @@ impl StoredColumn {
         Ok(match self {
             StoredColumn::Number(numbers) => Column::Number(numbers.numbers()?),
             StoredColumn::Text(ids) => Column::Text(ids),
-            StoredColumn::Moment(moments) => Column::Moment(moments.moments()?),
+            StoredColumn::WordMoment(moments) => Column::Moment(moments.moments()?),
             StoredColumn::Boolean(flags) => Column::Boolean(flags),
+            StoredColumn::Moment(moments) => Column::Moment(moments.moments()?),
+            StoredColumn::Ascending(ids) => Column::Text(ids.numbers()),
         })
     }
 }
@@ -268,7 +293,34 @@ impl StoredNumbers {
 }
 
 impl StoredMoments {
-    fn of(texts: Vec<u32>, begins: &[i64]) -> StoredMoments {
+    fn of(parts: MomentParts) -> StoredMoments {
+        StoredMoments {
+            palette: parts.palette,
+            forms: parts.forms,
+            words: parts.words,
+            begins: StoredBegins::of(&parts.begins),
+        }
+    }
+
+    fn moments(self) -> Result<MomentColumn, &'static str> {
+        let parts = MomentParts {
+            palette: self.palette,
+            forms: self.forms,
+            words: self.words,
+            begins: self.begins.begins()?,
+        };
+        MomentColumn::from_parts(parts).ok_or(UNEVEN)
+    }
+}
+
+impl StoredWordMoments {
+    fn moments(self) -> Result<MomentColumn, &'static str> {
+        MomentColumn::of_words(self.words, self.begins.begins()?).ok_or(UNEVEN)
+    }
+}
+
+impl StoredBegins {
+    fn of(begins: &[i64]) -> StoredBegins {
         let known = || begins.iter().filter(|begin| **begin != NO_MOMENT);
         let base = known().min().copied().unwrap_or(0);
         // A distance can exceed `i64`. It always fits into `u64`, because the base is the least
@@ -281,8 +333,7 @@ impl StoredMoments {
             begin => distance(begin) / unit.max(1),
         };
         let without = (0..).zip(begins).filter(|(_, begin)| **begin == NO_MOMENT);
-        StoredMoments {
-            texts,
+        StoredBegins {
             base,
             unit,
             steps: begins.iter().map(step).collect(),
@@ -290,7 +341,7 @@ impl StoredMoments {
         }
     }
 
-    fn moments(self) -> Result<MomentColumn, &'static str> {
+    fn begins(self) -> Result<Vec<i64>, &'static str> {
         let begin = |steps: &u64| {
             let distance = steps.wrapping_mul(self.unit);
             self.base.wrapping_add(distance as i64)
@@ -299,7 +350,7 @@ impl StoredMoments {
         for row in self.without {
             *begins.get_mut(row as usize).ok_or(UNEVEN)? = NO_MOMENT;
         }
-        MomentColumn::from_parts(self.texts, begins).ok_or(UNEVEN)
+        Ok(begins)
     }
 }
 
@@ -601,7 +652,13 @@ codec!(StoredNumbers {
     tokens,
 });
 codec!(StoredMoments {
-    texts,
+    palette,
+    forms,
+    words,
+    begins,
+});
+codec!(StoredWordMoments { words, begins });
+codec!(StoredBegins {
     base,
     unit,
     steps,
@@ -644,13 +701,21 @@ impl Codec for StoredColumn {
                 1u8.write(out);
                 ids.write(out);
             }
-            StoredColumn::Moment(moments) => {
+            StoredColumn::WordMoment(moments) => {
                 2u8.write(out);
                 moments.write(out);
             }
             StoredColumn::Boolean(flags) => {
                 3u8.write(out);
                 flags.write(out);
+            }
+            StoredColumn::Moment(moments) => {
+                4u8.write(out);
+                moments.write(out);
+            }
+            StoredColumn::Ascending(ids) => {
+                5u8.write(out);
+                ids.write(out);
             }
         }
     }
@@ -659,8 +724,10 @@ impl Codec for StoredColumn {
         Some(match u8::read(from)? {
             0 => StoredColumn::Number(Codec::read(from)?),
             1 => StoredColumn::Text(Codec::read(from)?),
-            2 => StoredColumn::Moment(Codec::read(from)?),
+            2 => StoredColumn::WordMoment(Codec::read(from)?),
             3 => StoredColumn::Boolean(Codec::read(from)?),
+            4 => StoredColumn::Moment(Codec::read(from)?),
+            5 => StoredColumn::Ascending(Codec::read(from)?),
             _ => return None,
         })
     }

@@ -10,7 +10,7 @@ fn greatest_divisor_of_distances() {
 }
 
 #[test]
-fn moments_round_trip() {
+fn positions_in_time_round_trip() {
     for begins in [
         vec![],
         vec![NO_MOMENT],
@@ -18,12 +18,15 @@ fn moments_round_trip() {
         vec![-40, 60, NO_MOMENT, 20],
         vec![i64::MAX, i64::MIN + 1, 0],
     ] {
-        let texts: Vec<u32> = (0..begins.len() as u32).collect();
-        let moments = StoredMoments::of(texts.clone(), &begins).moments().unwrap();
-        assert_eq!(
-            (moments.texts(|word| word), moments.begins()),
-            (texts, &*begins)
-        );
+        assert_eq!(StoredBegins::of(&begins).begins(), Ok(begins));
+    }
+}
+
+#[test]
+fn ids_round_trip_in_ascending_and_in_any_order() {
+    for ids in [vec![], vec![7], vec![3, 3, 4, 900], vec![5, 4, 4000, 0]] {
+        let stored = StoredColumn::of(&Column::Text(ids.clone()), |id| id);
+        assert_eq!(stored.column().unwrap().ids(), Some(&*ids));
     }
 }
 
@@ -72,12 +75,9 @@ fn damaged_numbers_are_refused() {
 
 #[test]
 fn lists_of_different_lengths_are_refused() {
-    let moments = StoredMoments {
-        texts: vec![1],
-        base: 0,
-        unit: 0,
-        steps: Vec::new(),
-        without: Vec::new(),
+    let moments = StoredWordMoments {
+        words: vec![1],
+        begins: StoredBegins::of(&[]),
     };
     assert!(moments.moments().is_err());
     let page = |uuids: usize, lengths: &[u32]| StoredPage {
