@@ -81,6 +81,18 @@ impl TimeText {
     }
 }
 
+impl MomentParts {
+    /// Creates the parts of a column whose texts all are in the dictionary.
+    pub fn of_words(words: Vec<u32>, begins: Vec<i64>) -> MomentParts {
+        MomentParts {
+            palette: Vec::new(),
+            forms: vec![WORD; words.len()],
+            words: (0..).zip(words).collect(),
+            begins,
+        }
+    }
+}
+
 impl MomentColumn {
     /// Creates a column from its parts.
     ///
@@ -108,17 +120,6 @@ impl MomentColumn {
             && marked == column.words.len()
             && rows.into_iter().all(|row| column.text(row).is_some());
         is_sound.then_some(column)
-    }
-
-    /// Creates a column whose texts all are in the dictionary: those of the first version of
-    /// checkpoints.
-    pub(super) fn of_words(words: Vec<u32>, begins: Vec<i64>) -> Option<MomentColumn> {
-        MomentColumn::from_parts(MomentParts {
-            palette: Vec::new(),
-            forms: vec![WORD; words.len()],
-            words: (0..).zip(words).collect(),
-            begins,
-        })
     }
 
     /// Returns the parts of the column. `word` maps dictionary numbers.

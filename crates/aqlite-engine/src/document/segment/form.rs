@@ -193,10 +193,8 @@ impl StoredChildLists {
 pub(super) enum StoredColumn {
     Number(StoredNumbers),
     Text(Vec<u32>),
-    /// Date-times of the first version of checkpoints. It is read only.
-    WordMoment(StoredWordMoments),
-    Boolean(Vec<bool>),
     Moment(StoredMoments),
+    Boolean(Vec<bool>),
     /// Texts whose numbers ascend, as those of ids do: each text has its number from its first use.
     Ascending(Differences),
 }
@@ -219,20 +217,29 @@ pub(super) struct StoredMoments {
     begins: StoredBegins,
 }
 
-/// Date-times whose texts all are in the dictionary.
-#[derive(Encode, Decode)]
-pub(super) struct StoredWordMoments {
-    words: Vec<u32>,
-    begins: StoredBegins,
-}
-
-/// Positions in time as `base + unit * steps`.
+/// Positions in time: seconds as `base + unit * steps`, and the rest of each. Few times have a
+/// fraction, so most rests are 0.
 #[derive(Encode, Decode)]
 struct StoredBegins {
     base: i64,
     unit: u64,
     steps: Vec<u64>,
+    /// The parts of a second, in the unit of [`MomentParts::begins`].
+    rests: Vec<u32>,
     /// The rows whose text is no date-time.
+    without: Vec<u32>,
+}
+
+/// A second in the unit of [`MomentParts::begins`]: half a microsecond.
+const SECOND: i64 = 2_000_000;
+
+/// Date-times of the first version of checkpoints, whose texts all are in the dictionary. Their
+/// positions are `base + unit * steps`.
+struct WordMoments {
+    words: Vec<u32>,
+    base: i64,
+    unit: u64,
+    steps: Vec<u64>,
     without: Vec<u32>,
 }
 
@@ -262,9 +269,8 @@ impl StoredColumn {
         Ok(match self {
             StoredColumn::Number(numbers) => Column::Number(numbers.numbers()?),
             StoredColumn::Text(ids) => Column::Text(ids),
-            StoredColumn::WordMoment(moments) => Column::Moment(moments.moments()?),
-            StoredColumn::Boolean(flags) => Column::Boolean(flags),
             StoredColumn::Moment(moments) => Column::Moment(moments.moments()?),
+            StoredColumn::Boolean(flags) => Column::Boolean(flags),
             StoredColumn::Ascending(ids) => Column::Text(ids.numbers()),
         })
     }
@@ -313,40 +319,58 @@ impl StoredMoments {
     }
 }
 
-impl StoredWordMoments {
-    fn moments(self) -> Result<MomentColumn, &'static str> {
-        MomentColumn::of_words(self.words, self.begins.begins()?).ok_or(UNEVEN)
+impl WordMoments {
+    /// Converts the date-times to the present form; `None` if the lists do not fit together.
+    fn moments(self) -> Option<StoredMoments> {
+        let begin = |steps: &u64| {
+            let distance = steps.wrapping_mul(self.unit);
+            self.base.wrapping_add(distance as i64)
+        };
+        let mut begins: Vec<i64> = self.steps.iter().map(begin).collect();
+        for row in self.without {
+            *begins.get_mut(row as usize)? = NO_MOMENT;
+        }
+        Some(StoredMoments::of(MomentParts::of_words(self.words, begins)))
     }
 }
 
 impl StoredBegins {
     fn of(begins: &[i64]) -> StoredBegins {
-        let known = || begins.iter().filter(|begin| **begin != NO_MOMENT);
-        let base = known().min().copied().unwrap_or(0);
-        // A distance can exceed `i64`. It always fits into `u64`, because the base is the least
-        // time.
-        let distance = |begin: i64| begin.wrapping_sub(base) as u64;
-        let unit = known().fold(0, |unit, begin| greatest_divisor(unit, distance(*begin)));
-        // If all times are equal, the unit is 0 and must not be a divisor.
+        let known = begins.iter().filter(|begin| **begin != NO_MOMENT);
+        let seconds = || known.clone().map(|begin| begin.div_euclid(SECOND));
+        let base = seconds().min().unwrap_or(0);
+        // The base is the least second, so no distance is negative.
+        let distance = |second: i64| (second - base) as u64;
+        let unit = seconds().fold(0, |unit, second| greatest_divisor(unit, distance(second)));
+        // If all times are in one second, the unit is 0 and must not be a divisor.
         let step = |begin: &i64| match *begin {
             NO_MOMENT => 0,
-            begin => distance(begin) / unit.max(1),
+            begin => distance(begin.div_euclid(SECOND)) / unit.max(1),
+        };
+        let rest = |begin: &i64| match *begin {
+            NO_MOMENT => 0,
+            begin => begin.rem_euclid(SECOND) as u32,
         };
         let without = (0..).zip(begins).filter(|(_, begin)| **begin == NO_MOMENT);
         StoredBegins {
             base,
             unit,
             steps: begins.iter().map(step).collect(),
+            rests: begins.iter().map(rest).collect(),
             without: without.map(|(row, _)| row).collect(),
         }
     }
 
     fn begins(self) -> Result<Vec<i64>, &'static str> {
-        let begin = |steps: &u64| {
-            let distance = steps.wrapping_mul(self.unit);
-            self.base.wrapping_add(distance as i64)
+        if self.rests.len() != self.steps.len() {
+            return Err(UNEVEN);
+        }
+        let begin = |(steps, rest): (&u64, &u32)| {
+            // Damaged numbers wrap around: the checksum of a part is tested before.
+            let second = self.base.wrapping_add(steps.wrapping_mul(self.unit) as i64);
+            second.wrapping_mul(SECOND).wrapping_add(i64::from(*rest))
         };
-        let mut begins: Vec<i64> = self.steps.iter().map(begin).collect();
+        let mut begins: Vec<i64> = self.steps.iter().zip(&self.rests).map(begin).collect();
         for row in self.without {
             *begins.get_mut(row as usize).ok_or(UNEVEN)? = NO_MOMENT;
         }
@@ -657,8 +681,15 @@ codec!(StoredMoments {
     words,
     begins,
 });
-codec!(StoredWordMoments { words, begins });
 codec!(StoredBegins {
+    base,
+    unit,
+    steps,
+    rests,
+    without,
+});
+codec!(WordMoments {
+    words,
     base,
     unit,
     steps,
@@ -701,10 +732,6 @@ impl Codec for StoredColumn {
                 1u8.write(out);
                 ids.write(out);
             }
-            StoredColumn::WordMoment(moments) => {
-                2u8.write(out);
-                moments.write(out);
-            }
             StoredColumn::Boolean(flags) => {
                 3u8.write(out);
                 flags.write(out);
@@ -724,7 +751,8 @@ impl Codec for StoredColumn {
         Some(match u8::read(from)? {
             0 => StoredColumn::Number(Codec::read(from)?),
             1 => StoredColumn::Text(Codec::read(from)?),
-            2 => StoredColumn::WordMoment(Codec::read(from)?),
+            // The first version of checkpoints; no column is written with this number.
+            2 => StoredColumn::Moment(WordMoments::read(from)?.moments()?),
             3 => StoredColumn::Boolean(Codec::read(from)?),
             4 => StoredColumn::Moment(Codec::read(from)?),
             5 => StoredColumn::Ascending(Codec::read(from)?),

@@ -75,11 +75,15 @@ fn damaged_numbers_are_refused() {
 
 #[test]
 fn lists_of_different_lengths_are_refused() {
-    let moments = StoredWordMoments {
-        words: vec![1],
-        begins: StoredBegins::of(&[]),
+    let moments = |rows, begins: &[i64]| StoredMoments {
+        palette: Vec::new(),
+        forms: vec![u8::MAX; rows],
+        words: vec![(0, 1)],
+        begins: StoredBegins::of(begins),
     };
-    assert!(moments.moments().is_err());
+    assert!(moments(1, &[NO_MOMENT]).moments().is_ok());
+    assert!(moments(1, &[]).moments().is_err(), "no time");
+    assert!(moments(2, &[2, 4]).moments().is_err(), "no second word");
     let page = |uuids: usize, lengths: &[u32]| StoredPage {
         begins_with_uuid: vec![true, false],
         uuids: vec![7; uuids],
