@@ -119,6 +119,7 @@ mod tag;
 mod template;
 mod templates;
 mod terminology;
+mod terminology_server;
 mod time;
 mod transfer;
 mod trial;
@@ -150,7 +151,8 @@ pub use route::{needs_permission, only_reads, operation};
 pub use row_parts::{IncompleteBody, RowParts};
 pub use sample_loading::SampleLoading;
 pub use shared_memory::SharedMemory;
-pub use terminology::{Answers, TerminologyResponse, TerminologyServer, Unreachable};
+pub use terminology::Answers;
+pub use terminology_server::{TerminologyResponse, TerminologyServer, Unreachable};
 pub use time::days_before;
 pub use trial::Host;
 

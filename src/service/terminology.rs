@@ -23,6 +23,8 @@ use super::error::Failure;
 use super::execution::GuideWork;
 use super::fhir::{self, Canonical, Coding, Page};
 use super::http::{decode, encode_value};
+#[cfg(feature = "server")]
+use super::terminology_server::{body_of, late};
 use crate::aql::ast::Query;
 use crate::aql::{
     Terminology, TerminologyAnswer, TerminologyCall, TerminologyError, terminology_calls,
@@ -30,7 +32,6 @@ use crate::aql::{
 use crate::gdl::{Subsumption, SubsumptionQuestions, Subsumptions};
 use crate::store::repository::Repository;
 use std::collections::HashMap;
-use std::pin::Pin;
 use std::rc::Rc;
 
 /// The maximum number of different requests of one query.
@@ -54,57 +55,14 @@ const MAX_ANSWERED: usize = 200_000;
 /// The number of codes of a requested page.
 const PAGE: usize = 10_000;
 
-/// A terminology server that the host can reach.
-pub trait TerminologyServer {
-    /// Returns the body of a response with status 200 that the host has cached. A host without a
-    /// cache has none.
-    fn cached<'a>(
-        &'a self,
-        address: &'a str,
-    ) -> Pin<Box<dyn Future<Output = Option<String>> + 'a>> {
-        let _ = address;
-        Box::pin(std::future::ready(None))
-    }
+/// The maximum number of pages of an expansion. Servers may send smaller pages than requested, but
+/// one that sends a code at a time would be asked a hundred thousand times.
+const MAX_PAGES: usize = 200;
 
-    /// GETs a URL below the base of the server, such as `ValueSet/$expand?url=…`, as
-    /// `application/fhir+json`.
-    ///
-    /// The host limits the time and the size of a response, and may cache responses of status 200.
-    fn get<'a>(
-        &'a self,
-        address: &'a str,
-    ) -> Pin<Box<dyn Future<Output = Result<TerminologyResponse, Unreachable>> + 'a>>;
-}
-
-/// A response of a terminology server.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct TerminologyResponse {
-    /// The HTTP status.
-    pub status: u16,
-    /// The body.
-    pub body: String,
-}
-
-/// The reason for a missing response.
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub enum Unreachable {
-    /// It did not arrive in time.
-    Late,
-    /// There is no connection, or the response cannot be read.
-    Failed(String),
-}
-
-impl std::fmt::Display for Unreachable {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Unreachable::Late => "the response did not arrive in time",
-            Unreachable::Failed(why) => why,
-        })
-    }
-}
-
-impl std::error::Error for Unreachable {}
+/// The time in microseconds since the beginning of a request of a caller, after which no further
+/// request is sent to the server. A request that was sent before has the time limit of the host.
+#[cfg(feature = "server")]
+const MAX_WAIT: i64 = 60_000_000;
 
 /// The reason for which a request to a terminology server has no answer.
 pub(super) enum Unanswered {
@@ -501,8 +459,8 @@ impl<R: Repository> Service<R> {
             let codes = self.expand(call, question).await?;
             return Ok(TerminologyAnswer::Codes(codes_of(&codes)));
         }
-        let text = self.fetch(call, &question.address(&[])?).await?;
-        Ok(fhir::answer(&question.operation, &text)?)
+        let read = |text: &str| fhir::answer(&question.operation, text);
+        self.fetch(call, &question.address(&[])?, read).await
     }
 
     /// Requests all pages of an expansion.
@@ -513,14 +471,16 @@ impl<R: Repository> Service<R> {
     ) -> Result<Vec<Coding>, Unanswered> {
         let mut codes: Vec<Coding> = Vec::new();
         let mut offset = 0;
-        loop {
+        for _ in 0..MAX_PAGES {
             let more = [("count", PAGE.to_string()), ("offset", offset.to_string())];
             // The first page needs no offset.
             let more = if offset == 0 { &more[..1] } else { &more };
-            let text = self.fetch(call, &question.address(more)?).await?;
-            let page = Page::read(&text).map_err(TerminologyError::Failed)?;
-            page.check_follows(&codes, offset)
-                .map_err(TerminologyError::Failed)?;
+            let read = |text: &str| {
+                let page = Page::read(text).map_err(TerminologyError::Failed)?;
+                let follows = page.check_follows(&codes, offset);
+                follows.map(|()| page).map_err(TerminologyError::Failed)
+            };
+            let page = self.fetch(call, &question.address(more)?, read).await?;
             offset += page.concepts;
             codes.extend(page.codes);
             // The announced total stops a large expansion on its first page.
@@ -534,54 +494,49 @@ impl<R: Repository> Service<R> {
                 return Ok(codes);
             }
         }
+        let why = format!("the server sends the value set in more than {MAX_PAGES} pages");
+        Err(TerminologyError::Refused(why).into())
     }
 
     /// A host without the feature `server` has no terminology server.
     #[cfg(not(feature = "server"))]
-    async fn fetch(&self, _call: Option<&Call<'_>>, _address: &str) -> Result<String, Unanswered> {
+    async fn fetch<T>(
+        &self,
+        _call: Option<&Call<'_>>,
+        _address: &str,
+        _read: impl Fn(&str) -> Result<T, TerminologyError>,
+    ) -> Result<T, Unanswered> {
         Err(absent().into())
     }
 
-    /// Requests a resource. Admission control counts the wait for the server apart from heavy work.
+    /// Requests a resource, and reads it by `read`. A resource is cached once it has been read.
+    /// Admission control counts the wait for the server apart from heavy work.
     #[cfg(feature = "server")]
-    async fn fetch(&self, call: Option<&Call<'_>>, address: &str) -> Result<String, Unanswered> {
+    async fn fetch<T>(
+        &self,
+        call: Option<&Call<'_>>,
+        address: &str,
+        read: impl Fn(&str) -> Result<T, TerminologyError>,
+    ) -> Result<T, Unanswered> {
         let server = self.terminology.as_ref().ok_or_else(absent)?;
-        if let Some(body) = server.cached(address).await {
-            return Ok(body);
+        let cached = server.cached(address).await;
+        if let Some(Ok(found)) = cached.as_deref().map(&read) {
+            return Ok(found);
         }
         if let Some(call) = call {
+            if call.clock() > call.now.saturating_add(MAX_WAIT) {
+                return Err(late().into());
+            }
             call.begin_wait().await?;
         }
         let response = server.get(address).await;
         if let Some(call) = call {
             call.end_wait().await?;
         }
-        Ok(body_of(response)?)
-    }
-}
-
-/// Returns the body of a response of a terminology server.
-#[cfg(feature = "server")]
-fn body_of(response: Result<TerminologyResponse, Unreachable>) -> Result<String, TerminologyError> {
-    match response {
-        Ok(TerminologyResponse { status: 200, body }) => Ok(body),
-        Ok(TerminologyResponse {
-            status: status @ 400..=499,
-            body,
-            // These statuses concern this service or the moment, not the query.
-        }) if !matches!(status, 401 | 403 | 408 | 429) => refused(
-            fhir::outcome(&body)
-                .unwrap_or_else(|| format!("the terminology server answers {status}")),
-        ),
-        Ok(TerminologyResponse { status, .. }) => Err(TerminologyError::Failed(format!(
-            "the terminology server answers {status}; try again later"
-        ))),
-        Err(Unreachable::Late) => Err(TerminologyError::Late(String::from(
-            "the terminology server did not answer in time; try again later",
-        ))),
-        Err(Unreachable::Failed(why)) => Err(TerminologyError::Failed(format!(
-            "the terminology server cannot be reached: {why}"
-        ))),
+        let body = body_of(response)?;
+        let found = read(&body)?;
+        server.keep(address, &body).await;
+        Ok(found)
     }
 }
 

@@ -403,6 +403,59 @@ describe("one patient", () => {
     issuer?.stop();
   });
 
+  /**
+   * The bound of the statistic of Mann and Whitney: the probability that equal distributions exceed it is
+   * one in a million. The requests alternate at random, so that other programs delay both kinds alike.
+   */
+  const ALIKE = 5;
+
+  /** Returns how far the ranks of the first times are from those of equal distributions. */
+  function rankDistance(first, second) {
+    const all = [...first.map((time) => [time, true]), ...second.map((time) => [time, false])];
+    all.sort(([a], [b]) => a - b);
+    const ranks = all.reduce((sum, [, isFirst], at) => sum + (isFirst ? at + 1 : 0), 0);
+    const [m, n] = [first.length, second.length];
+    const mean = (m * (m + n + 1)) / 2;
+    return (ranks - mean) / Math.sqrt((m * n * (m + n + 1)) / 12);
+  }
+
+  test("objects of another EHR and missing objects are answered in the same time", async (context) => {
+    const steward = { ...issuer.as(...ROLES), ...json };
+    const body = JSON.stringify(composition());
+    const path = `${V1}/ehr/${other}/composition`;
+    const made = await host.expect(201, "POST", path, { headers: steward, body });
+    const scope = "patient/composition-*.cruds patient/aql-*.cruds";
+    const headers = { ...issuer.bearer({ scope, ehrId: own }), ...json };
+    const uids = [() => uidOf(made), () => `${crypto.randomUUID()}::aqlite.local::1`];
+    const ask =
+      (method, of, more = {}) =>
+      (uid) =>
+        host.send(method, of(uid), { headers, ...more });
+    const at = (kind) => (uid) => `${V1}/ehr/${own}/${kind}/${uid.split("::")[0]}`;
+    const requests = {
+      read: ask("GET", (uid) => `${V1}/ehr/${own}/composition/${uid}`),
+      history: ask("GET", at("versioned_composition")),
+      update: (uid) =>
+        ask("PUT", at("composition"), { body, headers: { ...headers, "if-match": `"${uid}"` } })(
+          uid,
+        ),
+      deletion: ask("DELETE", (uid) => `${V1}/ehr/${own}/composition/${uid}`),
+    };
+    for (const [name, send] of Object.entries(requests)) {
+      const times = [[], []];
+      for (let round = 0; round < 120; round += 1)
+        for (const which of Math.random() < 0.5 ? [0, 1] : [1, 0]) {
+          const answer = await send(uids[which]());
+          assert.equal(answer.status, 404, answer.text);
+          // The first answers compile statements and code.
+          if (round >= 20) times[which].push(answer.milliseconds);
+        }
+      const distance = rankDistance(...times);
+      context.diagnostic(`${name}: ${distance.toFixed(2)} standard deviations`);
+      assert.ok(Math.abs(distance) < ALIKE, `${name}: ${distance} standard deviations`);
+    }
+  });
+
   test("objects of another EHR and missing objects get the same answer", async () => {
     const steward = issuer.as(...ROLES);
     const made = await host.expect(201, "POST", `${V1}/ehr/${other}/composition`, {

@@ -2,8 +2,71 @@
 // operations.
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
+import { gzipBomb } from "./attack/bombs.mjs";
 import { after, before, test } from "node:test";
 import { ITS, V1, freshState, start } from "./server.mjs";
+
+const FHIR = { "content-type": "application/fhir+json" };
+/** Sends 65,536 bytes at a time, until the client breaks off. */
+const endless = (response) => {
+  const piece = " ".repeat(65_536);
+  const more = () => {
+    while (!response.destroyed && response.write(piece));
+  };
+  response.writeHead(200, FHIR).on("drain", more);
+  more();
+};
+const expansion = (inner) => `{"resourceType":"ValueSet","expansion":{${inner}}}`;
+const body =
+  (text, headers = FHIR) =>
+  (response) =>
+    response.writeHead(200, headers).end(text);
+/** Answers of a server that lies: their function, and the status of the query. */
+const LIES = {
+  "a page for people": [body("<html>sign in</html>", { "content-type": "text/html" }), 502],
+  "an answer without end": [endless, 502],
+  "a compressed answer of 400 MB": [
+    body(gzipBomb(400e6, 32), { ...FHIR, "content-encoding": "gzip" }),
+    502,
+  ],
+  "five million open brackets": [body("[".repeat(5_000_000)), 502],
+  "concepts within concepts": [
+    body(expansion(`"contains":[${'{"contains":['.repeat(99_999)}${"]}".repeat(99_999)}]`)),
+    502,
+  ],
+  "a number that is none": [body(expansion('"total":NaN,"contains":[{"code":NaN}]')), 502],
+  "numbers and lists for codes": [
+    body(expansion('"contains":[{"code":1e999},{"code":[]},1]')),
+    502,
+  ],
+  "a code twice": [body(expansion('"contains":[{"code":"x","code":"y"}]')), 502],
+  "bytes that are no text": [
+    body(Buffer.from(expansion('"contains":[{"code":"\xff"}]'), "latin1")),
+    502,
+  ],
+  "a resource of another class": [body('{"resourceType":"Parameters"}'), 502],
+  "pages without concepts": [body(expansion('"total":1000,"contains":[]')), 502],
+  "pages of one code": [
+    (response, query) => {
+      const offset = query.get("offset") ?? 0;
+      body(expansion(`"total":9999,"offset":${offset},"contains":[{"code":"c${offset}"}]`))(
+        response,
+      );
+    },
+    400,
+  ],
+  "a redirect to an address of the machine": [
+    (response) => response.writeHead(307, { location: "http://169.254.169.254/" }).end(),
+    502,
+  ],
+  "a connection that breaks": [
+    (response) => {
+      response.writeHead(200, { "content-length": 1_000 }).write("{");
+      setTimeout(() => response.destroy(), 50);
+    },
+    502,
+  ],
+};
 
 const ANIMALS = "http://example.org/fhir/ValueSet/animals";
 const SNOMED = "http://snomed.info/sct";
@@ -88,6 +151,11 @@ before(async () => {
     const url = new URL(request.url, "http://fhir");
     asked.push(request.url);
     if (behaviour === "silent") return;
+    if (typeof behaviour === "function") {
+      response.on("error", () => {});
+      behaviour(response, url.searchParams);
+      return;
+    }
     if (behaviour === "redirecting" && url.pathname.startsWith("/r4/")) {
       response.writeHead(302, { location: `/internal${url.pathname}${url.search}` }).end();
       return;
@@ -216,6 +284,23 @@ test("a redirect to another address is not followed", async () => {
   assert.match(lookup.text, /answers 302/);
   assert.equal(asked.length, before + 1, String(asked.slice(before)));
 });
+
+for (const [lie, [answers, status]] of Object.entries(LIES))
+  test(`lies: ${lie}`, async () => {
+    const set = `http://example.org/fhir/ValueSet/${encodeURIComponent(lie)}`;
+    const query = `SELECT COUNT(*) FROM EHR e WHERE e/system_id/value matches ${call("expand", `url=${set}`)}`;
+    behaviour = answers;
+    const got = await ask(query);
+    assert.equal(got.status, status, got.text);
+    assert.match(got.text, /AQL050[25]/);
+    assert.ok(got.text.length < 5_000, "the error repeats the answer");
+    // Pages of few codes are true answers, which may be cached.
+    if (status === 400) return;
+    behaviour = body(expansion('"contains":[{"code":"aqlite.local"}]'));
+    const again = await ask(query);
+    assert.equal(again.status, 200, `the lie was cached: ${again.text}`);
+    behaviour = "well";
+  });
 
 test("requests that wait for a silent server do not delay other queries", async () => {
   behaviour = "silent";

@@ -577,6 +577,32 @@ fn damaged_segments_are_written_again() {
     }
 }
 
+/// The blobs of a store may be replaced by those of another deployment, which are intact.
+#[test]
+fn segments_of_another_repository_are_not_read() {
+    let filled = |object: &str, serial: u64| {
+        let mut place = Place::new(1_000);
+        place.serial = serial;
+        done(place.plain.commit(creation(EHRS[0], None)));
+        done(place.plain.commit(Draft::composition(object, 1).commit()));
+        while place.compact(0) == Some(Compaction::Written) {}
+        place
+    };
+    let (own, other) = (filled("own", 0), filled("another", 50));
+    let mut blobs = own.blobs.blobs.borrow_mut();
+    let others = other.blobs.blobs.borrow();
+    assert_eq!(blobs.len(), 4, "a head and a value of versions and of EHRs");
+    let pairs = blobs.iter_mut().zip(others.iter());
+    for ((key, bytes), (other_key, other_bytes)) in pairs {
+        let last = |key: &str| key.rsplit('/').next().map(str::to_owned);
+        assert!(key != other_key && last(key) == last(other_key));
+        bytes.clone_from(other_bytes);
+    }
+    drop(blobs);
+    check(&own, 1, 0);
+    assert_eq!(own.segments[1].lost().len(), 2);
+}
+
 #[test]
 fn segments_behind_a_removed_one_are_read() {
     let mut place = Place::new(3);

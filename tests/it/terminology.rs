@@ -6,7 +6,8 @@ use aqlite::service::{
 };
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::now_or_never;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::future::ready;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -16,9 +17,27 @@ type Asked = Rc<RefCell<Vec<String>>>;
 struct Server<F> {
     asked: Asked,
     answer: F,
+    kept: RefCell<HashMap<String, String>>,
 }
 
 impl<F: Fn(&str) -> Result<TerminologyResponse, Unreachable>> TerminologyServer for Server<F> {
+    fn cached<'a>(
+        &'a self,
+        address: &'a str,
+    ) -> Pin<Box<dyn Future<Output = Option<String>> + 'a>> {
+        Box::pin(ready(self.kept.borrow().get(address).cloned()))
+    }
+
+    fn keep<'a>(
+        &'a self,
+        address: &'a str,
+        body: &'a str,
+    ) -> Pin<Box<dyn Future<Output = ()> + 'a>> {
+        let mut kept = self.kept.borrow_mut();
+        kept.insert(address.to_owned(), body.to_owned());
+        Box::pin(ready(()))
+    }
+
     fn get<'a>(
         &'a self,
         address: &'a str,
@@ -32,10 +51,21 @@ fn ask(
     q: &str,
     answer: impl Fn(&str) -> Result<TerminologyResponse, Unreachable> + 'static,
 ) -> (Response, Vec<String>) {
+    let (mut responses, asked) = ask_again(q, 1, answer);
+    (responses.remove(0), asked)
+}
+
+/// Sends a query a number of times.
+fn ask_again(
+    q: &str,
+    times: usize,
+    answer: impl Fn(&str) -> Result<TerminologyResponse, Unreachable> + 'static,
+) -> (Vec<Response>, Vec<String>) {
     let asked = Asked::default();
     let server = Server {
         asked: Rc::clone(&asked),
         answer,
+        kept: RefCell::default(),
     };
     let service = Service::new(
         Memory::new(),
@@ -50,9 +80,10 @@ fn ask(
         |request: &Request| now_or_never(service.handle(request, &mut environment)).expect("ready");
     assert_eq!(send(&Request::new("POST", "/v1/ehr")).status, 201);
     let body = serde_json::json!({ "q": q }).to_string();
-    let response = send(&Request::new("POST", "/v1/query/aql").with_body("application/json", body));
+    let query = Request::new("POST", "/v1/query/aql").with_body("application/json", body);
+    let responses = (0..times).map(|_| send(&query)).collect();
     let asked = asked.borrow().clone();
-    (response, asked)
+    (responses, asked)
 }
 
 fn reply(status: u16, body: &str) -> Result<TerminologyResponse, Unreachable> {
@@ -126,6 +157,43 @@ fn expansion_with_a_wrong_or_missing_page_has_no_answer() {
         assert_eq!(response.status, 502, "{inner}: {text}");
         assert!(text.contains("AQL0505"), "{inner}: {text}");
     }
+}
+
+#[test]
+fn response_that_cannot_be_read_is_not_cached() {
+    let count = Cell::new(0);
+    let (responses, asked) = ask_again(EXPAND, 3, move |_| {
+        count.set(count.get() + 1);
+        match count.get() {
+            1 => reply(200, "<html>sign in</html>"),
+            _ => reply(
+                200,
+                r#"{"resourceType":"ValueSet","expansion":{"contains":[{"code":"aqlite.local"}]}}"#,
+            ),
+        }
+    });
+    let statuses: Vec<u16> = responses.iter().map(|response| response.status).collect();
+    assert_eq!(statuses, [502, 200, 200]);
+    assert_eq!(asked.len(), 2, "the third query reads the cache");
+}
+
+#[test]
+fn server_of_very_small_pages_is_not_asked_for_all() {
+    let (response, asked) = ask(EXPAND, |address| {
+        let offset = address.split("&offset=").nth(1).unwrap_or("0");
+        let page =
+            format!(r#""total":90000,"offset":{offset},"contains":[{{"code":"c{offset}"}}]"#);
+        reply(
+            200,
+            &format!(r#"{{"resourceType":"ValueSet","expansion":{{{page}}}}}"#),
+        )
+    });
+    let text = String::from_utf8_lossy(&response.body).into_owned();
+    assert_eq!((response.status, asked.len()), (400, 200), "{text}");
+    assert!(
+        text.contains("AQL0502") && text.contains("200 pages"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -226,6 +294,7 @@ fn run_guide(
     let server = Server {
         asked: Rc::clone(&asked),
         answer,
+        kept: RefCell::default(),
     };
     let service = Service::new(
         Memory::new(),

@@ -226,7 +226,9 @@ for (const width of [390, 1440])
           ),
         );
         const rule = pressure.definition.rules.gt0037;
-        rule.cards = [{ summary: "Pulse pressure {$gt0012}", indicator: "info" }];
+        // Markdown, in which the value has escapes.
+        const detail = "\\*Measured\\* &amp; shown: {$gt0012}";
+        rule.cards = [{ summary: "Pulse pressure {$gt0012}", detail, indicator: "info" }];
         await openFiles(page, file("pressure.gdl2.json", pressure));
         await page.click("#guide-form-tab");
         const form = page.locator("#guide-form");
@@ -240,6 +242,8 @@ for (const width of [390, 1440])
         await page.click("#try-guide");
         const outcome = page.locator("#guide-form-outcome");
         await expect(outcome.locator(".advice")).toContainText(["Pulse pressure 42.5 mm[Hg]"]);
+        const words = "*Measured* & shown: 42.5 mm[Hg]";
+        await expect(outcome.locator(".advice .words")).toHaveText(words);
         await expect(outcome.locator(".outputs .value")).toContainText(["42.5 mm[Hg]"]);
         const fired = outcome.locator(".rules details", { hasText: "Pulse pressure" }).last();
         await fired.locator("summary").click();

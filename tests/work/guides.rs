@@ -92,6 +92,15 @@ fn repeated(first: &[&str], again: &str, times: usize) -> Vec<String> {
         .collect()
 }
 
+/// Returns a guide with a card that shows a text of 40,960 bytes, made of `ten` bytes, 100 times.
+fn repeating_card(ten: &str) -> Value {
+    let mut actions = doubling(12);
+    actions[0] = format!("$gt0006='{ten}'");
+    let mut guide = guide(&actions);
+    guide["definition"]["rules"]["gt0010"]["cards"][0]["detail"] = "{$gt0006}".repeat(100).into();
+    guide
+}
+
 /// The guides that exceed a limit: name, guide, instances, limit.
 fn bombs() -> Vec<(&'static str, Value, usize, Option<Limit>)> {
     let quantified = format!(
@@ -152,6 +161,18 @@ fn bombs() -> Vec<(&'static str, Value, usize, Option<Limit>)> {
                     ))
                     .collect::<Vec<_>>(),
             ),
+            1,
+            Some(Limit::Bytes),
+        ),
+        (
+            "a card that repeats a text",
+            repeating_card("ten bytes."),
+            1,
+            None,
+        ),
+        (
+            "a card that repeats a text of which Markdown makes six times as many bytes",
+            repeating_card(&"\"".repeat(10)),
             1,
             Some(Limit::Bytes),
         ),

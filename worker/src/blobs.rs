@@ -1,8 +1,16 @@
 //! The blobs of segments, in KV or R2.
 
 use aqlite::store::sql::{BlobFuture, Blobs};
+use futures_util::future::{Either, select};
 use std::fmt::Display;
-use worker::{Bucket, Env, KvStore, Result};
+use std::pin::pin;
+use std::time::Duration;
+use worker::{Bucket, Delay, Env, KvStore, Result};
+
+/// The time in which a store must read. The database is read then, which is always possible.
+pub const READ: Duration = Duration::from_secs(3);
+/// The time in which a store must write or delete.
+pub const WRITE: Duration = Duration::from_secs(20);
 
 /// The binding of an optional R2 bucket for segments.
 const SEGMENTS: &str = "SEGMENTS";
@@ -32,42 +40,45 @@ impl Blobs for HostBlobs {
     fn get<'a>(&'a self, key: &'a str) -> BlobFuture<'a, Option<Vec<u8>>> {
         Box::pin(async move {
             if let Some(bucket) = &self.bucket {
-                let object = logged("R2", bucket.get(key).execute().await)?;
+                let object = timely("R2", READ, bucket.get(key).execute()).await?;
                 if let Some(body) = object.as_ref().and_then(|object| object.body()) {
-                    return logged("R2", body.bytes().await).map(Some);
+                    return timely("R2", READ, body.bytes()).await.map(Some);
                 }
             }
-            logged("KV", self.kv.get(key).bytes().await)
+            timely("KV", READ, self.kv.get(key).bytes()).await
         })
     }
 
     fn put<'a>(&'a self, key: &'a str, bytes: Vec<u8>) -> BlobFuture<'a, ()> {
         Box::pin(async move {
             if let Some(bucket) = &self.bucket {
-                return logged("R2", bucket.put(key, bytes).execute().await).map(drop);
+                let put = bucket.put(key, bytes).execute();
+                return timely("R2", WRITE, put).await.map(drop);
             }
-            let put = logged("KV", self.kv.put_bytes(key, &bytes))?;
-            logged("KV", put.execute().await)
+            let put = async { self.kv.put_bytes(key, &bytes)?.execute().await };
+            timely("KV", WRITE, put).await
         })
     }
 
     fn delete<'a>(&'a self, key: &'a str) -> BlobFuture<'a, ()> {
         Box::pin(async move {
             if let Some(bucket) = &self.bucket {
-                logged("R2", bucket.delete(key).await)?;
+                timely("R2", WRITE, bucket.delete(key)).await?;
             }
-            logged("KV", self.kv.delete(key).await)
+            timely("KV", WRITE, self.kv.delete(key)).await
         })
     }
 }
 
-/// Logs the error of a store and returns its text.
-fn logged<T, E: Display>(
+/// Awaits the outcome of a store for some time. Logs an error, and returns its text.
+pub async fn timely<T, E: Display>(
     store: &str,
-    outcome: std::result::Result<T, E>,
+    patience: Duration,
+    operation: impl Future<Output = std::result::Result<T, E>>,
 ) -> std::result::Result<T, String> {
-    outcome.map_err(|error| {
-        crate::log::log_problem(store, &error);
-        error.to_string()
-    })
+    let outcome = match select(pin!(operation), Delay::from(patience)).await {
+        Either::Left((outcome, _)) => outcome.map_err(|error| error.to_string()),
+        Either::Right(_) => Err(format!("no answer in {} s", patience.as_secs())),
+    };
+    outcome.inspect_err(|error| crate::log::log_problem(store, error))
 }

@@ -7,6 +7,7 @@
 //! instance deletes the old entries that it knows; others expire. If KV is slow or fails, or an entry is
 //! damaged, the database returns the definition.
 
+use crate::blobs::{READ, timely};
 use crate::log::log_problem;
 use aqlite::document::ObjectKind;
 use aqlite::store::repository::{
@@ -16,6 +17,7 @@ use aqlite::store::repository::{
 };
 use aqlite::store::scan::{Scan, Snapshot};
 use aqlite::store::seal::{entry_key, seal, unseal};
+use futures_util::future::try_join_all;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use worker::KvStore;
@@ -67,10 +69,9 @@ impl<R> CachedDefinitions<R> {
 
     /// Deletes keys from KV. Failures are ignored, because these keys are never read again.
     async fn delete_keys(&self, keys: impl IntoIterator<Item = String>) {
-        for key in keys {
-            let deleted = self.kv.delete(&entry_key(&key)).await;
-            drop(deleted.inspect_err(|error| log_problem("KV", error)));
-        }
+        let deletion = |key: String| async move { self.kv.delete(&entry_key(&key)).await };
+        let deletions = try_join_all(keys.into_iter().map(deletion));
+        drop(timely("KV", READ, deletions).await);
     }
 }
 
@@ -94,8 +95,7 @@ pub fn short(key: String) -> Option<String> {
 
 /// Reads a text from KV, as it was stored under this key.
 pub async fn read_text(kv: &KvStore, key: &str) -> Option<String> {
-    let read = kv.get(&entry_key(key)).text().await;
-    let read = read.inspect_err(|error| log_problem("KV", error));
+    let read = timely("KV", READ, kv.get(&entry_key(key)).text()).await;
     let text = unseal(key, read.ok().flatten()?);
     if text.is_none() {
         log_problem("KV", &"an entry is damaged, and is not used");
@@ -106,9 +106,8 @@ pub async fn read_text(kv: &KvStore, key: &str) -> Option<String> {
 /// Stores a text in KV for a number of seconds.
 pub async fn write_text(kv: &KvStore, key: &str, text: &str, seconds: u64) {
     let put = kv.put(&entry_key(key), seal(key, text));
-    let put = put.map(|put| put.expiration_ttl(seconds));
-    let stored = async { put?.execute().await };
-    drop(stored.await.inspect_err(|error| log_problem("KV", error)));
+    let stored = async { put?.expiration_ttl(seconds).execute().await };
+    drop(timely("KV", READ, stored).await);
 }
 
 /// The result of a repository.
@@ -166,11 +165,9 @@ impl<R: Repository> Repository for CachedDefinitions<R> {
             return Ok(Some(Definition { body, ..listed }));
         }
         let found = self.inner.definition(kind, name, version).await?;
-        if let Some(found) = found
-            .as_ref()
-            // If the definition was stored again since it was listed, `key` is the key of the old one.
-            .filter(|found| found.storing_id == listed.storing_id)
-        {
+        // If the definition was stored again since it was listed, `key` is the key of the old one.
+        let is_listed = |found: &&Definition| found.storing_id == listed.storing_id;
+        if let Some(found) = found.as_ref().filter(is_listed) {
             write_text(&self.kv, &key, &found.body, KEPT).await;
         }
         Ok(found)
@@ -178,25 +175,18 @@ impl<R: Repository> Repository for CachedDefinitions<R> {
 
     async fn undefine(&self, kind: Kind, name: &str, version: &str) -> Outcome<bool> {
         let removed = self.inner.undefine(kind, name, version).await?;
-        let listed = self
-            .listed
-            .borrow_mut()
-            .remove(&(kind, name.to_owned(), version.to_owned()));
-        self.delete_keys(listed.and_then(|listed| key(kind, &listed)))
-            .await;
+        let named = (kind, name.to_owned(), version.to_owned());
+        let listed = self.listed.borrow_mut().remove(&named);
+        let outdated = listed.and_then(|listed| key(kind, &listed));
+        self.delete_keys(outdated).await;
         Ok(removed)
     }
 
     async fn reset(&self) -> Outcome<()> {
         self.inner.reset().await?;
-        let listed = self.listed.take();
-        self.delete_keys(
-            listed
-                .iter()
-                .filter_map(|((kind, ..), listed)| key(*kind, listed))
-                .take(MAX_DELETED),
-        )
-        .await;
+        let listed = self.listed.take().into_iter();
+        let outdated = listed.filter_map(|((kind, ..), listed)| key(kind, &listed));
+        self.delete_keys(outdated.take(MAX_DELETED)).await;
         Ok(())
     }
 
@@ -323,11 +313,8 @@ impl<R: Repository> Repository for CachedDefinitions<R> {
     async fn define(&self, kind: Kind, definition: Definition) -> Outcome<()> {
         // The listed definition of this name is outdated, whether the write succeeds or another
         // instance has stored the name before.
-        self.listed.borrow_mut().remove(&(
-            kind,
-            definition.name.clone(),
-            definition.version.clone(),
-        ));
+        let named = (kind, definition.name.clone(), definition.version.clone());
+        self.listed.borrow_mut().remove(&named);
         self.inner.define(kind, definition).await
     }
 

@@ -44,19 +44,15 @@ impl FhirServer {
         let controller = AbortController::default();
         let (answer, late) = (fetch(&url, controller.signal()), Delay::from(PATIENCE));
         pin_mut!(answer, late);
-        let reply = match select(answer, late).await {
+        match select(answer, late).await {
             Either::Left((answer, _)) => {
-                answer.map_err(|error| Unreachable::Failed(error.to_string()))?
+                answer.map_err(|error| Unreachable::Failed(error.to_string()))
             }
             Either::Right(_) => {
                 controller.abort();
-                return Err(Unreachable::Late);
+                Err(Unreachable::Late)
             }
-        };
-        if reply.status == 200 {
-            self.keep(&url, &reply.body).await;
         }
-        Ok(reply)
     }
 
     fn url(&self, address: &str) -> String {
@@ -69,13 +65,6 @@ impl FhirServer {
             return Some(body.clone());
         }
         cached::read_text(&self.kv, &key(url)?).await
-    }
-
-    async fn keep(&self, url: &str, body: &str) {
-        self.keep_near(url, body);
-        if let Some(key) = key(url) {
-            cached::write_text(&self.kv, &key, body, KEPT).await;
-        }
     }
 
     fn keep_near(&self, url: &str, body: &str) {
@@ -103,6 +92,20 @@ impl TerminologyServer for FhirServer {
         address: &'a str,
     ) -> Pin<Box<dyn Future<Output = Result<TerminologyResponse, Unreachable>> + 'a>> {
         Box::pin(self.ask(address))
+    }
+
+    fn keep<'a>(
+        &'a self,
+        address: &'a str,
+        body: &'a str,
+    ) -> Pin<Box<dyn Future<Output = ()> + 'a>> {
+        Box::pin(async move {
+            let url = self.url(address);
+            self.keep_near(&url, body);
+            if let Some(key) = key(&url) {
+                cached::write_text(&self.kv, &key, body, KEPT).await;
+            }
+        })
     }
 }
 
@@ -132,8 +135,7 @@ async fn fetch(url: &str, signal: AbortSignal) -> worker::Result<TerminologyResp
             )));
         }
     }
-    Ok(TerminologyResponse {
-        status,
-        body: String::from_utf8_lossy(&body).into_owned(),
-    })
+    let body = String::from_utf8(body);
+    let body = body.map_err(|_| worker::Error::from("its answer is not UTF-8"))?;
+    Ok(TerminologyResponse { status, body })
 }

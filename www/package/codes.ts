@@ -87,6 +87,7 @@ export type DiagnosticCode =
   | "GDL0316"
   | "GDL0317"
   | "GDL0318"
+  | "GDL0319"
   | "GDL0401"
   | "GDL0402"
   | "GDL0403"

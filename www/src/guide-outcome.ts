@@ -121,6 +121,24 @@ function indicatorName(indicator: string): string {
   return names[indicator] ?? indicator;
 }
 
+/**
+ * Returns Markdown with the characters in place of their escapes. The page shows the rest of Markdown as
+ * it is written.
+ */
+function unescaped(markdown: string): string {
+  const characters: Record<string, string> = {
+    "&amp;": "&",
+    "&lt;": "<",
+    "&gt;": ">",
+    "&quot;": '"',
+    "&#39;": "'",
+  };
+  return markdown.replace(
+    /\\([\n!-/:-@[-`{-~])|&(?:amp|lt|gt|quot|#39);/g,
+    (reference, escaped?: string) => escaped ?? characters[reference] ?? reference,
+  );
+}
+
 /** Draws a card of CDS Hooks. */
 function drawCard(card: Members): HTMLElement {
   const indicator = text(card["indicator"]) || "info";
@@ -136,7 +154,7 @@ function drawCard(card: Members): HTMLElement {
       h("span", { class: "indicator" }, indicatorName(indicator)),
       h("strong", {}, text(card["summary"])),
     ),
-    card["detail"] ? h("p", { class: "words" }, text(card["detail"])) : null,
+    card["detail"] ? h("p", { class: "words" }, unescaped(text(card["detail"]))) : null,
     suggestions.length > 0
       ? h("ul", { class: "suggestions" }, ...suggestions.map(drawSuggestion))
       : null,

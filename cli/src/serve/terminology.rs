@@ -40,10 +40,6 @@ impl FhirServer {
             true => Unreachable::Failed(error),
             false => Unreachable::Late,
         })?;
-        // Errors are not cached, because they may be temporary.
-        if answer.status == 200 {
-            self.keep(&url, &answer.body);
-        }
         Ok(TerminologyResponse {
             status: answer.status,
             body: answer.body,
@@ -60,7 +56,7 @@ impl FhirServer {
         found.map(|(_, body)| body.clone())
     }
 
-    fn keep(&self, url: &str, body: &str) {
+    fn keep_response(&self, url: &str, body: &str) {
         let mut responses = self.responses.borrow_mut();
         let held: usize = responses.values().map(|(_, body)| body.len()).sum();
         if held + body.len() > ROOM {
@@ -86,5 +82,14 @@ impl TerminologyServer for FhirServer {
         address: &'a str,
     ) -> Pin<Box<dyn Future<Output = Result<TerminologyResponse, Unreachable>> + 'a>> {
         Box::pin(self.ask(address))
+    }
+
+    fn keep<'a>(
+        &'a self,
+        address: &'a str,
+        body: &'a str,
+    ) -> Pin<Box<dyn Future<Output = ()> + 'a>> {
+        self.keep_response(&self.url(address), body);
+        Box::pin(std::future::ready(()))
     }
 }

@@ -1,15 +1,26 @@
 //! The advice of a guide as cards of CDS Hooks 2.0: the cards of its rules, one card for results and
 //! resources that no rule shows, and one card for data that could not be evaluated.
+//!
+//! The `detail` of a card is Markdown. That of a rule is the author's; everything else in it is
+//! literal text: values, and the texts of a guide that are not written as Markdown.
 
+use super::budget::{FRAME, json_size};
 use super::compile::CompiledGuide;
-use super::fill::readable;
-use super::run::{CardOut, LinkOut, Run};
+use super::eval::{Machine, Place};
+use super::fill::{self, Missing, readable};
+use super::guide::{Card, Link, SuggestedAction};
+use super::markdown::literal;
+use super::run::{ActionOut, CardOut, Effects, LinkOut, Output, Run, SuggestionOut};
 use super::trace::Note;
 use super::value::Value;
 use serde_json::{Map, Value as Json, json};
 
 /// The maximum length of a summary in characters (CDS Hooks 2.0, card attributes).
 const SUMMARY: usize = 140;
+
+/// The bytes of a list after which it ends with `…`. The complete results are in the answers of the
+/// other requests.
+const LIST: usize = 1_000_000;
 
 /// The indicators of a card (CDS Hooks 2.0, card attributes).
 pub(crate) const INDICATORS: [&str; 3] = ["info", "warning", "critical"];
@@ -44,13 +55,13 @@ pub fn notes_card(
         return None;
     }
     let concept = concept(compiled, language);
-    let line = |note: &Note| match note.statement.as_str() {
-        "" => format!("- {}: {}\n", note.place, note.reason),
-        statement => format!("- {}, `{statement}`: {}\n", note.place, note.reason),
+    let item = |note: &Note| match note.statement.as_str() {
+        "" => format!("{}: {}", note.place, note.reason),
+        statement => format!("{}, `{statement}`: {}", note.place, note.reason),
     };
     let parts = CardParts {
         summary: &within_summary(concept, ": not all of the data could be evaluated"),
-        detail: Some(run.notes.iter().map(line).collect()),
+        detail: Some(list(run.notes.iter().map(item))),
         indicator: "warning",
         suggestions: Vec::new(),
         links: Vec::new(),
@@ -74,11 +85,133 @@ fn within_summary(name: &str, message: &str) -> String {
     format!("{short}…{message}")
 }
 
+impl Machine<'_> {
+    /// Adds the filled cards of a rule that fired.
+    pub fn show_cards(&self, index: usize, effects: &mut Effects) {
+        let Some(plan) = self.guide.rules.get(index) else {
+            self.budget.broken("a rule has no plan");
+            return;
+        };
+        let Some(rule) = self.guide.guide.rules.get(plan.source) else {
+            self.budget.broken("a plan has no rule");
+            return;
+        };
+        self.place.set(Place::Cards(index));
+        // One entry for each suggested action of the rule, in the order of the cards.
+        let mut values = plan.card_values.iter();
+        for card in &rule.cards {
+            // The texts of the card are counted before they are copied.
+            if !self.budget.bytes(card.size()) {
+                return;
+            }
+            let card = self.card(card, &mut values, &effects.created);
+            effects.cards.push(card);
+        }
+    }
+
+    /// Fills a card. `values` are those of the suggested actions of this card and the next ones.
+    fn card<'v>(
+        &self,
+        card: &Card,
+        values: &mut impl Iterator<Item = &'v Vec<(String, u32)>>,
+        created: &[Output],
+    ) -> CardOut {
+        let values_of = |code: &str, attribute: Option<&str>| {
+            self.placeholder_or_note(code, attribute, &[], &[])
+        };
+        let text = |t: &str| fill::filled_text(t, Missing::Empty, &values_of);
+        let markdown = |t: &str| {
+            fill::filled_text(t, Missing::Empty, &|code, attribute| {
+                let last = values_of(code, attribute).pop();
+                last.map(|value| self.literal(&value)).into_iter().collect()
+            })
+        };
+        let summary = text(&card.summary);
+        // A long summary is repeated in the detail.
+        if summary.chars().count() > SUMMARY {
+            self.literal(&Value::text(&summary));
+        }
+        let mut action = |action: &SuggestedAction| {
+            let values = values.next().map(Vec::as_slice).unwrap_or_default();
+            self.suggested_action(action, values, created)
+        };
+        let suggestions = card.suggestions.iter().map(|s| SuggestionOut {
+            label: text(&s.label),
+            uuid: s.uuid.clone(),
+            actions: s.actions.iter().map(&mut action).collect(),
+        });
+        let suggestions = suggestions.collect();
+        let links = card.links.iter().map(|l| LinkOut {
+            label: text(&l.label),
+            ..link(l)
+        });
+        CardOut {
+            summary,
+            detail: card.detail.as_deref().map(markdown),
+            indicator: card.indicator.clone(),
+            source: self.card_source(card),
+            suggestions,
+            links: links.collect(),
+        }
+    }
+
+    /// Returns the text of a value as Markdown, and counts it.
+    fn literal(&self, value: &Value) -> Value {
+        let text = Value::text(&literal(&readable(value)));
+        self.budget.value(&text);
+        text
+    }
+
+    /// Returns the source that a card names. The guide is the label of a source without one.
+    fn card_source(&self, card: &Card) -> LinkOut {
+        let mut source = link(card.source.as_ref().unwrap_or(&Link::default()));
+        if source.label.is_empty() {
+            source.label.clone_from(&self.guide.guide.id);
+        }
+        source
+    }
+
+    fn suggested_action(
+        &self,
+        action: &SuggestedAction,
+        values: &[(String, u32)],
+        created: &[Output],
+    ) -> ActionOut {
+        let local: Vec<(String, Vec<Value>)> = values
+            .iter()
+            .map(|(name, id)| (name.clone(), vec![self.eval(*id, None).into_owned()]))
+            .collect();
+        let value_of = |code: &str, attribute: Option<&str>| {
+            self.placeholder_or_note(code, attribute, &local, created)
+        };
+        let templates = &self.guide.guide.templates;
+        let template = action.template.as_ref();
+        let template = template.and_then(|(id, _)| templates.iter().find(|t| t.id == *id));
+        let template = template.filter(|t| self.budget.bytes(FRAME + json_size(&t.object)));
+        let resource = template.and_then(|t| fill::filled(&t.object, &value_of));
+        ActionOut {
+            kind: action.kind.clone(),
+            description: fill::filled_text(&action.description, Missing::Empty, &value_of),
+            resource,
+        }
+    }
+}
+
+fn link(link: &Link) -> LinkOut {
+    LinkOut {
+        label: link.label.clone(),
+        url: link.url.clone(),
+        icon: link.icon.clone(),
+        kind: link.kind.clone(),
+    }
+}
+
 fn rule_card(card: &CardOut, new_uuid: &mut dyn FnMut() -> String) -> Json {
     let (summary, rest) = cut(&card.summary);
     let detail = match (rest, &card.detail) {
-        (Some(whole), Some(detail)) => Some(format!("{whole}\n\n{detail}")),
-        (whole, detail) => whole.or_else(|| detail.clone()),
+        (Some(whole), Some(detail)) => Some(format!("{}\n\n{detail}", literal(&whole))),
+        (Some(whole), None) => Some(literal(&whole)),
+        (None, detail) => detail.clone(),
     };
     let known = INDICATORS.into_iter().find(|i| *i == card.indicator);
     let suggestions = card.suggestions.iter().map(|s| {
@@ -143,22 +276,32 @@ fn results_card(
         return None;
     }
     let concept = concept(compiled, language);
-    let lines = found.iter();
-    let lines: String = lines
-        .map(|(name, text)| format!("- {name}: {text}\n"))
-        .collect();
+    let items = found.iter().map(|(name, text)| format!("{name}: {text}"));
     let summary = match found.first() {
         Some((name, text)) => format!("{concept}: {name} {text}"),
         None => concept.to_owned(),
     };
     let parts = CardParts {
         summary: &cut(&summary).0,
-        detail: (!lines.is_empty()).then_some(lines),
+        detail: (!found.is_empty()).then(|| list(items)),
         indicator: "info",
         suggestions,
         links: Vec::new(),
     };
     Some(parts.into_json(&[("label", Some(&concept.to_owned()))], new_uuid))
+}
+
+/// Returns a list of plain texts as Markdown.
+fn list(items: impl Iterator<Item = String>) -> String {
+    let mut list = String::new();
+    for item in items {
+        if list.len() > LIST {
+            list.push_str("- …\n");
+            break;
+        }
+        list.extend(["- ", &literal(&item), "\n"]);
+    }
+    list
 }
 
 /// Returns a suggestion to create a resource.

@@ -369,7 +369,7 @@ impl GuideReader<'_> {
         }
     }
 
-    fn link(&self, item: &Item) -> Link {
+    fn link(&mut self, item: &Item) -> Link {
         let reference = |name: &str| {
             let text = resolve_reference(item.text_of(name)?, &self.references)?;
             self.resolved
@@ -382,14 +382,31 @@ impl GuideReader<'_> {
                 .filter(|t| !t.is_empty())
                 .map(str::to_owned)
         };
+        let label = reference("label_reference").or_else(|| own("label"));
+        let url = reference("url_reference").or_else(|| own("url"));
+        let icon = own("icon");
         Link {
-            label: reference("label_reference")
-                .or_else(|| own("label"))
-                .unwrap_or_default(),
-            url: reference("url_reference").or_else(|| own("url")),
-            icon: own("icon"),
+            label: label.unwrap_or_default(),
+            url: url.filter(|url| self.is_web_address(item, url)),
+            icon: icon.filter(|icon| self.is_web_address(item, icon)),
             kind: own("type"),
         }
+    }
+
+    /// Returns whether an address is one of the web, and reports any other: clients open addresses
+    /// of cards, and those of other schemes can contain scripts.
+    fn is_web_address(&mut self, item: &Item, address: &str) -> bool {
+        let begins_with = |scheme: &str| {
+            let start = address.get(..scheme.len());
+            start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+        };
+        let is_web = begins_with("https://") || begins_with("http://");
+        if !is_web {
+            let message = format!("`{}` is no address of the web", shown(address));
+            let help = "begin it with `https://`: a card has no other addresses";
+            self.add_problem(Diagnostic::warning("GDL0319", item.span, message).with_help(help));
+        }
+        is_web
     }
 
     fn suggestion(&mut self, item: &Item) -> Suggestion {

@@ -1,11 +1,10 @@
 //! One run of a guide: predicates, preconditions, default actions, rules by priority, results.
 
 use super::bind::{DataInstance, Instance};
-use super::budget::{Exceeded, FRAME, Limits, OUTPUT_FRAME, Spent, json_size, size};
+use super::budget::{Exceeded, Limits, OUTPUT_FRAME, Spent, json_size, size};
 use super::compile::{BindingHead, BindingPlan, CompiledGuide, RulePlan};
 use super::eval::{Machine, Place};
-use super::fill::{self, Missing};
-use super::guide::{Card, Direction, Link, SuggestedAction};
+use super::guide::Direction;
 use super::pause::{NextPause, WAITS, at_once};
 use super::stored::value_at;
 use super::time::{Clock, Moment};
@@ -128,7 +127,7 @@ pub struct OutputValue {
 pub struct CardOut {
     /// The summary: one line.
     pub summary: String,
-    /// The detail, of several lines.
+    /// The detail, of several lines: GitHub Flavored Markdown, in which the values are literal text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
     /// `info`, `warning` or `critical`.
@@ -588,98 +587,6 @@ impl Machine<'_> {
         all
     }
 
-    fn show_cards(&self, index: usize, effects: &mut Effects) {
-        let Some(plan) = self.guide.rules.get(index) else {
-            self.budget.broken("a rule has no plan");
-            return;
-        };
-        let Some(rule) = self.guide.guide.rules.get(plan.source) else {
-            self.budget.broken("a plan has no rule");
-            return;
-        };
-        self.place.set(Place::Cards(index));
-        // One entry for each suggested action of the rule, in the order of the cards.
-        let mut values = plan.card_values.iter();
-        for card in &rule.cards {
-            // The texts of the card are counted before they are copied.
-            if !self.budget.bytes(card.size()) {
-                return;
-            }
-            let card = self.card(card, &mut values, &effects.created);
-            effects.cards.push(card);
-        }
-    }
-
-    /// Fills a card. `values` are those of the suggested actions of this card and the next ones.
-    fn card<'v>(
-        &self,
-        card: &Card,
-        values: &mut impl Iterator<Item = &'v Vec<(String, u32)>>,
-        created: &[Output],
-    ) -> CardOut {
-        let text = |t: &str| {
-            fill::filled_text(t, Missing::Empty, &|code, attribute| {
-                self.placeholder_or_note(code, attribute, &[], &[])
-            })
-        };
-        let mut action = |action: &SuggestedAction| {
-            let values = values.next().map(Vec::as_slice).unwrap_or_default();
-            self.suggested_action(action, values, created)
-        };
-        let suggestions = card.suggestions.iter().map(|s| SuggestionOut {
-            label: text(&s.label),
-            uuid: s.uuid.clone(),
-            actions: s.actions.iter().map(&mut action).collect(),
-        });
-        let suggestions = suggestions.collect();
-        let links = card.links.iter().map(|l| LinkOut {
-            label: text(&l.label),
-            ..link(l)
-        });
-        CardOut {
-            summary: text(&card.summary),
-            detail: card.detail.as_deref().map(text),
-            indicator: card.indicator.clone(),
-            source: self.card_source(card),
-            suggestions,
-            links: links.collect(),
-        }
-    }
-
-    /// Returns the source that a card names. The guide is the label of a source without one.
-    fn card_source(&self, card: &Card) -> LinkOut {
-        let mut source = link(card.source.as_ref().unwrap_or(&Link::default()));
-        if source.label.is_empty() {
-            source.label.clone_from(&self.guide.guide.id);
-        }
-        source
-    }
-
-    fn suggested_action(
-        &self,
-        action: &SuggestedAction,
-        values: &[(String, u32)],
-        created: &[Output],
-    ) -> ActionOut {
-        let local: Vec<(String, Vec<Value>)> = values
-            .iter()
-            .map(|(name, id)| (name.clone(), vec![self.eval(*id, None).into_owned()]))
-            .collect();
-        let value_of = |code: &str, attribute: Option<&str>| {
-            self.placeholder_or_note(code, attribute, &local, created)
-        };
-        let templates = &self.guide.guide.templates;
-        let template = action.template.as_ref();
-        let template = template.and_then(|(id, _)| templates.iter().find(|t| t.id == *id));
-        let template = template.filter(|t| self.budget.bytes(FRAME + json_size(&t.object)));
-        let resource = template.and_then(|t| fill::filled(&t.object, &value_of));
-        ActionOut {
-            kind: action.kind.clone(),
-            description: fill::filled_text(&action.description, Missing::Empty, &value_of),
-            resource,
-        }
-    }
-
     fn collect_outputs(
         &self,
         created: Vec<Output>,
@@ -779,13 +686,4 @@ fn input_as_output(plan: &BindingPlan, instance: &Instance) -> Output {
         original: None,
     });
     Output::from_binding(plan, values.collect())
-}
-
-fn link(link: &Link) -> LinkOut {
-    LinkOut {
-        label: link.label.clone(),
-        url: link.url.clone(),
-        icon: link.icon.clone(),
-        kind: link.kind.clone(),
-    }
 }

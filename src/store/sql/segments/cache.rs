@@ -364,10 +364,14 @@ impl Cache {
         self.segments.get(id).map(Rc::clone)
     }
 
-    /// Adds a segment whose head was read. Returns `None` if the head is damaged, or has other
-    /// rows than the manifest says.
+    /// Adds a segment whose head was read. Returns `None` if the head is damaged, is that of another
+    /// segment, or has other rows than the manifest says.
+    ///
+    /// A stored head begins with the id of its segment, so that a head of another deployment, whose
+    /// rows may have the same numbers, is not read in its place. The head has the checksums of all
+    /// values.
     pub fn add(&mut self, listed: &Listed, head: &[u8]) -> Option<Rc<CachedSegment>> {
-        let segment = Segment::read(head).ok();
+        let segment = Segment::read(head.strip_prefix(listed.id.as_bytes())?).ok();
         let segment = self.numbered(segment.filter(|segment| listed.is_of(segment))?);
         let cached = Rc::new(CachedSegment {
             first: listed.first,

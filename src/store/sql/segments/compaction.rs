@@ -390,7 +390,7 @@ impl<S: Sql> SqlRepository<S> {
             end,
             rows: count as u64,
             values: encoded.values.len() as u64,
-            bytes: (bytes + encoded.head.len()) as u64,
+            bytes: (bytes + id.len() + encoded.head.len()) as u64,
             memory,
         };
         // The blobs are listed as garbage before they are stored. If anything stops this
@@ -465,6 +465,8 @@ impl Segments {
             let put = self.blobs.put(&value_key(id, number), value).await;
             put.map_err(StoreError::Unavailable)?;
         }
+        // The id comes first, because keys may be confused in a store of another program: see `add`.
+        let head = [id.as_bytes(), &head].concat();
         let put = self.blobs.put(&head_key(id), head).await;
         put.map_err(StoreError::Unavailable)
     }
