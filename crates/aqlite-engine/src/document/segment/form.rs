@@ -3,14 +3,16 @@
 //! Ascending numbers are stored as differences, decimal numbers as integers with their number of
 //! decimals, and times as multiples of their greatest common divisor.
 
+mod moments;
+
 use crate::codec;
 use crate::document::batch::{ChildLists, Fragment, PresenceBitmap, RepeatedGroup, Structure};
 use crate::document::codec::{ByteReader, ByteWriter, Codec};
 use crate::document::column::{Column, NumberColumn, Page};
 use crate::document::layout::{Item, ItemKind, Layout, kind_number, kind_of};
-use crate::document::moment::{MomentColumn, MomentParts, NO_MOMENT};
 use aqlite_rm::class::{Attr, Cls};
 use bitcode::{Decode, Encode};
+use moments::{StoredMoments, WordMoments};
 
 /// The invariant that does not hold if a stored part has lists of different lengths.
 const UNEVEN: &str = "the lists of a part of a segment do not fit together";
@@ -208,41 +210,6 @@ pub(super) struct StoredNumbers {
     tokens: Vec<(u32, String)>,
 }
 
-/// Date-times with the forms of their texts.
-#[derive(Encode, Decode)]
-pub(super) struct StoredMoments {
-    palette: Vec<u16>,
-    forms: Vec<u8>,
-    words: Vec<(u32, u32)>,
-    begins: StoredBegins,
-}
-
-/// Positions in time: seconds as `base + unit * steps`, and the rest of each. Few times have a
-/// fraction, so most rests are 0.
-#[derive(Encode, Decode)]
-struct StoredBegins {
-    base: i64,
-    unit: u64,
-    steps: Vec<u64>,
-    /// The parts of a second, in the unit of [`MomentParts::begins`].
-    rests: Vec<u32>,
-    /// The rows whose text is no date-time.
-    without: Vec<u32>,
-}
-
-/// A second in the unit of [`MomentParts::begins`]: half a microsecond.
-const SECOND: i64 = 2_000_000;
-
-/// Date-times of the first version of checkpoints, whose texts all are in the dictionary. Their
-/// positions are `base + unit * steps`.
-struct WordMoments {
-    words: Vec<u32>,
-    base: i64,
-    unit: u64,
-    steps: Vec<u64>,
-    without: Vec<u32>,
-}
-
 impl StoredColumn {
     /// Encodes a column. `word` maps the number of a text in the batch to its number in the
     /// segment.
@@ -296,94 +263,6 @@ impl StoredNumbers {
         let scaled = self.scaled.into_iter().zip(self.decimals);
         NumberColumn::from_scaled(scaled, self.tokens).ok_or(DAMAGED_NUMBERS)
     }
-}
-
-impl StoredMoments {
-    fn of(parts: MomentParts) -> StoredMoments {
-        StoredMoments {
-            palette: parts.palette,
-            forms: parts.forms,
-            words: parts.words,
-            begins: StoredBegins::of(&parts.begins),
-        }
-    }
-
-    fn moments(self) -> Result<MomentColumn, &'static str> {
-        let parts = MomentParts {
-            palette: self.palette,
-            forms: self.forms,
-            words: self.words,
-            begins: self.begins.begins()?,
-        };
-        MomentColumn::from_parts(parts).ok_or(UNEVEN)
-    }
-}
-
-impl WordMoments {
-    /// Converts the date-times to the present form; `None` if the lists do not fit together.
-    fn moments(self) -> Option<StoredMoments> {
-        let begin = |steps: &u64| {
-            let distance = steps.wrapping_mul(self.unit);
-            self.base.wrapping_add(distance as i64)
-        };
-        let mut begins: Vec<i64> = self.steps.iter().map(begin).collect();
-        for row in self.without {
-            *begins.get_mut(row as usize)? = NO_MOMENT;
-        }
-        Some(StoredMoments::of(MomentParts::of_words(self.words, begins)))
-    }
-}
-
-impl StoredBegins {
-    fn of(begins: &[i64]) -> StoredBegins {
-        let known = begins.iter().filter(|begin| **begin != NO_MOMENT);
-        let seconds = || known.clone().map(|begin| begin.div_euclid(SECOND));
-        let base = seconds().min().unwrap_or(0);
-        // The base is the least second, so no distance is negative.
-        let distance = |second: i64| (second - base) as u64;
-        let unit = seconds().fold(0, |unit, second| greatest_divisor(unit, distance(second)));
-        // If all times are in one second, the unit is 0 and must not be a divisor.
-        let step = |begin: &i64| match *begin {
-            NO_MOMENT => 0,
-            begin => distance(begin.div_euclid(SECOND)) / unit.max(1),
-        };
-        let rest = |begin: &i64| match *begin {
-            NO_MOMENT => 0,
-            begin => begin.rem_euclid(SECOND) as u32,
-        };
-        let without = (0..).zip(begins).filter(|(_, begin)| **begin == NO_MOMENT);
-        StoredBegins {
-            base,
-            unit,
-            steps: begins.iter().map(step).collect(),
-            rests: begins.iter().map(rest).collect(),
-            without: without.map(|(row, _)| row).collect(),
-        }
-    }
-
-    fn begins(self) -> Result<Vec<i64>, &'static str> {
-        if self.rests.len() != self.steps.len() {
-            return Err(UNEVEN);
-        }
-        let begin = |(steps, rest): (&u64, &u32)| {
-            // Damaged numbers wrap around: the checksum of a part is tested before.
-            let second = self.base.wrapping_add(steps.wrapping_mul(self.unit) as i64);
-            second.wrapping_mul(SECOND).wrapping_add(i64::from(*rest))
-        };
-        let mut begins: Vec<i64> = self.steps.iter().zip(&self.rests).map(begin).collect();
-        for row in self.without {
-            *begins.get_mut(row as usize).ok_or(UNEVEN)? = NO_MOMENT;
-        }
-        Ok(begins)
-    }
-}
-
-/// Returns the greatest common divisor. The divisor of 0 and a number is the number.
-fn greatest_divisor(mut one: u64, mut other: u64) -> u64 {
-    while other > 0 {
-        (one, other) = (other, one % other);
-    }
-    one
 }
 
 /// An encoded page of texts.
@@ -674,26 +553,6 @@ codec!(StoredNumbers {
     scaled,
     decimals,
     tokens,
-});
-codec!(StoredMoments {
-    palette,
-    forms,
-    words,
-    begins,
-});
-codec!(StoredBegins {
-    base,
-    unit,
-    steps,
-    rests,
-    without,
-});
-codec!(WordMoments {
-    words,
-    base,
-    unit,
-    steps,
-    without,
 });
 codec!(StoredPage {
     begins_with_uuid,

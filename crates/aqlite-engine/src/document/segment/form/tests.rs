@@ -3,26 +3,6 @@
 use super::*;
 
 #[test]
-fn greatest_divisor_of_distances() {
-    assert_eq!(greatest_divisor(0, 0), 0);
-    assert_eq!(greatest_divisor(0, 12), 12);
-    assert_eq!(greatest_divisor(18, 12), 6);
-}
-
-#[test]
-fn positions_in_time_round_trip() {
-    for begins in [
-        vec![],
-        vec![NO_MOMENT],
-        vec![5, NO_MOMENT, 5],
-        vec![-40, 60, NO_MOMENT, 20],
-        vec![i64::MAX, i64::MIN + 1, 0],
-    ] {
-        assert_eq!(StoredBegins::of(&begins).begins(), Ok(begins));
-    }
-}
-
-#[test]
 fn ids_round_trip_in_ascending_and_in_any_order() {
     for ids in [vec![], vec![7], vec![3, 3, 4, 900], vec![5, 4, 4000, 0]] {
         let stored = StoredColumn::of(&Column::Text(ids.clone()), |id| id);
@@ -75,15 +55,6 @@ fn damaged_numbers_are_refused() {
 
 #[test]
 fn lists_of_different_lengths_are_refused() {
-    let moments = |rows, begins: &[i64]| StoredMoments {
-        palette: Vec::new(),
-        forms: vec![u8::MAX; rows],
-        words: vec![(0, 1)],
-        begins: StoredBegins::of(begins),
-    };
-    assert!(moments(1, &[NO_MOMENT]).moments().is_ok());
-    assert!(moments(1, &[]).moments().is_err(), "no time");
-    assert!(moments(2, &[2, 4]).moments().is_err(), "no second word");
     let page = |uuids: usize, lengths: &[u32]| StoredPage {
         begins_with_uuid: vec![true, false],
         uuids: vec![7; uuids],
