@@ -21,6 +21,7 @@ use super::route::needs_permission;
 use super::stored_size::stored_limit;
 use super::templates::Facts;
 use super::time::iso;
+use crate::diag::line_ends;
 #[cfg(feature = "server")]
 use crate::rm::id::object_id_of;
 use crate::rm::json;
@@ -542,7 +543,9 @@ fn first_number(request: &Request, text: &str) -> Result<u64, Failure> {
     first
         .ok()
         .filter(|first| {
-            let last = first.checked_add(text.lines().count().saturating_sub(1) as u64);
+            // A last line end begins no line.
+            let lines = text.strip_suffix('\n').unwrap_or(text);
+            let last = first.checked_add(line_ends(lines.as_bytes()));
             last.is_some_and(|last| last <= LAST_LINE)
         })
         .ok_or_else(|| {

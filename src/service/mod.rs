@@ -443,10 +443,12 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// Shares memory for queries with other services.
+    /// Shares memory for queries, and counts of refused requests, with other services.
     pub fn with_memory(self, memory: &SharedMemory) -> Service<R> {
         Service {
             query_memory: memory.queries(),
+            #[cfg(feature = "server")]
+            refusals: memory.refusals(),
             ..self
         }
     }

@@ -1,10 +1,13 @@
 //! Memory that the services of one process share, so that a limit of the process holds however many
 //! there are.
 
+#[cfg(feature = "server")]
+use super::RefusalCounts;
 use super::admission::{Admission, Concurrency, Rooms};
 use super::query_memory::QueryMemory;
 
-/// The memory for long texts and for running queries. Its clones are the same memory.
+/// The memory for long texts and for running queries, and the counts of refused requests. Its clones
+/// are the same memory.
 ///
 /// ```
 /// use aqlite::service::{Concurrency, SharedMemory, Work};
@@ -19,6 +22,8 @@ use super::query_memory::QueryMemory;
 pub struct SharedMemory {
     rooms: Rooms,
     queries: QueryMemory,
+    #[cfg(feature = "server")]
+    refusals: RefusalCounts,
 }
 
 impl SharedMemory {
@@ -29,6 +34,8 @@ impl SharedMemory {
         SharedMemory {
             rooms: Rooms::new(texts),
             queries: QueryMemory::new(queries),
+            #[cfg(feature = "server")]
+            refusals: RefusalCounts::default(),
         }
     }
 
@@ -36,6 +43,12 @@ impl SharedMemory {
     #[must_use]
     pub fn admission(&self, bounds: Concurrency) -> Admission {
         Admission::with_rooms(bounds, self.rooms.clone())
+    }
+
+    /// Returns the counts of refused requests.
+    #[cfg(feature = "server")]
+    pub(super) fn refusals(&self) -> RefusalCounts {
+        self.refusals.clone()
     }
 
     /// Returns the memory for queries.

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { createHmac, pbkdf2Sync, randomBytes } from "node:crypto";
 import { after, before, test } from "node:test";
 import { AUDIENCE, Issuer, base64url, ec, now, pair, rsa } from "./issuer.mjs";
-import { ITS, V1, freshState, sample, start, uploadTemplates } from "./server.mjs";
+import { ITS, V1, freshState, sample, start, testOfWorker, uploadTemplates } from "./server.mjs";
 
 const data = sample();
 const { ehr_id: ehrId, composition } = data.compositions[0];
@@ -324,10 +324,10 @@ test("answers have a request id, are not cached, and logs contain no content", a
   await get(`${V1}/ehr?subject_id=Zebulon&subject_namespace=n`, as("read"));
   await get(`${V1}/ehr/Zebulon`, as("read"));
   await new Promise((resolve) => setTimeout(resolve, 300));
-  await server.says(/\{"level".*GET ehr\/\{ehr_id\}/);
+  await server.says(/"level".*GET ehr\/\{ehr_id\}/);
   const lines = server.log
     .split("\n")
-    .map((line) => /\{"level".*\}/.exec(line)?.[0])
+    .map((line) => /\{"(?:timestamp|level)".*\}/.exec(line)?.[0])
     .filter(Boolean)
     .map((line) => JSON.parse(line));
   assert.ok(
@@ -386,7 +386,8 @@ test("basic authentication accepts the users of the deployment only", async () =
   }
 });
 
-test("a deployment with wrong settings refuses every request", async () => {
+// The program ends with an error instead.
+testOfWorker("a deployment with wrong settings refuses every request", async () => {
   const state = freshState("closed");
   for (const vars of [
     { AUTH: "jwt", JWT_ISSUER: "x" },

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { request } from "node:http";
 import { after, before, test } from "node:test";
-import { ITS, V1, freshState, sample, start, uploadTemplates } from "./server.mjs";
+import { ITS, V1, freshState, sample, start, testOfWorker, uploadTemplates } from "./server.mjs";
 
 const data = sample();
 const { ehr_id: ehrId, composition } = data.compositions[0];
@@ -135,7 +135,7 @@ test("a text that is nested 10,000 levels deep is refused", async () => {
   });
 });
 
-test("a committer that is not UTF-8, which the runtime replaces", async () => {
+testOfWorker("a committer that is not UTF-8, which the runtime replaces", async () => {
   // The client of Node writes the characters of a header as bytes of ISO 8859-1.
   const send = (name) =>
     new Promise((resolve, reject) => {

@@ -10,11 +10,13 @@ import {
   ITS,
   V1,
   freshState,
+  program,
   root,
   sample,
   start,
   startServed,
   startWith,
+  testOfWorker,
   uploadTemplates,
 } from "./server.mjs";
 
@@ -52,7 +54,8 @@ function raw(method, path, { headers = {}, body, port = server.port, agent } = {
   });
 }
 
-test("an answer is compressed for clients that accept gzip only", async () => {
+// `aqlite serve` leaves compression to its proxy.
+testOfWorker("an answer is compressed for clients that accept gzip only", async () => {
   const path = `${ITS}/definition/template/adl1.4/${encodeURIComponent(/<template_id>\s*<value>([^<]*)</.exec(data.templates[0])[1])}`;
   const plain = await raw("GET", path, { headers: { accept: "application/xml" } });
   assert.equal(plain.headers["content-encoding"], undefined);
@@ -199,8 +202,9 @@ test("more rows than a page are sent in parts, as lines", async () => {
   }
 });
 
-/** Starts the worker in a workerd that clients reach directly. `wrangler dev` would add a proxy. */
-function withoutProxy(state, bindings) {
+/** Starts the worker in a workerd that clients reach directly, and that logs nothing. */
+async function withoutProxy(state, bindings) {
+  if (program) return start(state, bindings);
   const modules = [{ type: "ESModule", path: join(root, "dist/worker/index.js") }];
   modules.push({ type: "CompiledWasm", path: join(root, "dist/worker/aqlite_worker_bg.wasm") });
   const database = {
@@ -212,16 +216,17 @@ function withoutProxy(state, bindings) {
     for (const stream of streams) stream.resume();
   };
   const place = { host: "127.0.0.1", port: 0, modulesRoot: root, compatibilityDate: "2026-04-01" };
-  return new Miniflare({ modules, ...place, ...database, bindings, handleRuntimeStdio });
+  const runtime = new Miniflare({ modules, ...place, ...database, bindings, handleRuntimeStdio });
+  return { port: (await runtime.ready).port, stop: () => runtime.dispose() };
 }
 
 // workerd closes a connection that was idle for five seconds. Its clock stops while a request computes,
 // so a long computation looks like idle time.
 test("a query over its limit of time is stopped, and its connection remains usable", async () => {
-  const slow = withoutProxy(freshState("slow"), { AUTH: "none", LIMIT_QUERY_MS: "7000" });
+  const slow = await withoutProxy(freshState("slow"), { AUTH: "none", LIMIT_QUERY_MS: "7000" });
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   try {
-    const { port } = await slow.ready;
+    const { port } = slow;
     const ask = async (status, method, path, body, type = "application/json") => {
       const answer = await raw(method, path, {
         headers: { "content-type": type },
@@ -250,15 +255,15 @@ test("a query over its limit of time is stopped, and its connection remains usab
     await ask(200, "GET", "/health");
   } finally {
     agent.destroy();
-    await slow.dispose();
+    await slow.stop();
   }
 });
 
 test("a body over a small limit is skipped, and its connection remains usable", async () => {
-  const small = withoutProxy(freshState("past"), { AUTH: "none", LIMIT_BODY: "1000" });
+  const small = await withoutProxy(freshState("past"), { AUTH: "none", LIMIT_BODY: "1000" });
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   try {
-    const { port } = await small.ready;
+    const { port } = small;
     for (const [type, path] of [
       ["application/x-ndjson", `${V1}/ehr/bulk`],
       ["application/json", `${V1}/query/aql`],
@@ -276,18 +281,24 @@ test("a body over a small limit is skipped, and its connection remains usable", 
     }
   } finally {
     agent.destroy();
-    await small.dispose();
+    await small.stop();
   }
 });
 
-test("the document of the interface and its page are served beside the worker", async () => {
-  const document = await server.send("GET", "/openapi.json");
-  assert.equal(document.json.openapi, "3.0.3");
-  const page = await server.send("GET", "/api.html");
-  assert.equal(page.status === 307 ? (await server.send("GET", "/api")).status : page.status, 200);
-});
+testOfWorker(
+  "the document of the interface and its page are served beside the worker",
+  async () => {
+    const document = await server.send("GET", "/openapi.json");
+    assert.equal(document.json.openapi, "3.0.3");
+    const page = await server.send("GET", "/api.html");
+    assert.equal(
+      page.status === 307 ? (await server.send("GET", "/api")).status : page.status,
+      200,
+    );
+  },
+);
 
-test("the scheduled event refreshes the statistics of the database", async () => {
+testOfWorker("the scheduled event refreshes the statistics of the database", async () => {
   // With static files, the development server sends the event to them (cloudflare/workers-sdk#14177).
   const bare = await startWith("bare", (config) => config.replace(/\[assets\][\s\S]*?\n\n/, ""), {
     AUTH: "none",
@@ -301,7 +312,7 @@ test("the scheduled event refreshes the statistics of the database", async () =>
   }
 });
 
-test("the path of a request is that of its target, with every Host header", async () => {
+testOfWorker("the path of a request is that of its target, with every Host header", async () => {
   // Sent directly to workerd, because the proxy of the development server rewrites the Host header.
   const served = await startServed(freshState("authority"));
   const { port } = served;
@@ -323,7 +334,7 @@ test("the path of a request is that of its target, with every Host header", asyn
   }
 });
 
-test("a header that rewrites the URL does not hide the requested host", async () => {
+testOfWorker("a header that rewrites the URL does not hide the requested host", async () => {
   // The development runtime replaces the URL of a request by the header `MF-Original-URL` of any client.
   // A page whose name was bound to this machine (DNS rebinding) could send this header.
   const served = await startServed(freshState("rebound"));

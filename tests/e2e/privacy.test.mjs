@@ -6,7 +6,7 @@ import { readFileSync, readdirSync, statSync } from "node:fs";
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { test } from "node:test";
-import { ITS, V1, freshState, root, start } from "./server.mjs";
+import { ITS, V1, freshState, program, root, start } from "./server.mjs";
 
 const json = (name) =>
   JSON.parse(readFileSync(join(root, "tests/cases/rest", `${name}.json`), "utf8"));
@@ -21,11 +21,11 @@ const lengths = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12];
 const ehr = (length) => `6ba7b810-9dad-41d1-80b4-0000000000${String(length).padStart(2, "0")}`;
 
 const files = (state) =>
-  readdirSync(join(state, "v3"), { recursive: true })
-    .map((file) => join(state, "v3", file))
+  readdirSync(state, { recursive: true })
+    .map((file) => join(state, file))
     .filter((file) => statSync(file).isFile());
 
-/** Returns the lengths of the names of which a file of D1 or KV contains at least one character. */
+/** Returns the lengths of the names of which a file of the server contains at least one character. */
 function found(state) {
   const contents = files(state).map((file) => readFileSync(file));
   const occurs = (character) =>
@@ -35,7 +35,7 @@ function found(state) {
 
 /** Rewrites the databases of a stopped service, which removes the bytes of deleted rows. */
 function compact(state) {
-  for (const file of files(state).filter((file) => file.endsWith(".sqlite"))) {
+  for (const file of files(state).filter((file) => /\.(sqlite|db|access-log)$/.test(file))) {
     const done = spawnSync(
       "sqlite3",
       [file, "PRAGMA secure_delete=ON; VACUUM; PRAGMA wal_checkpoint(TRUNCATE);"],
@@ -177,9 +177,10 @@ test("a template of the same name, version and time replaces the copies of KV an
     await upload(server, large);
     for (let i = 0; i < 3; i += 1) assert.equal(await get(), large);
     assert.ok(
-      files(state).some(
-        (file) => file.includes("/kv/") && readFileSync(file).includes("x".repeat(1_000)),
-      ),
+      program ||
+        files(state).some(
+          (file) => file.includes("/kv/") && readFileSync(file).includes("x".repeat(1_000)),
+        ),
       "KV holds it",
     );
     const record = /"record":(\{"definition":"template".*\})\}$/m.exec(await exported())[1];

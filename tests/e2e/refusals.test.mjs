@@ -4,7 +4,17 @@ import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { Issuer } from "./issuer.mjs";
-import { ITS, V1, execute, freshState, root, start, startDev, startWith } from "./server.mjs";
+import {
+  ITS,
+  V1,
+  execute,
+  freshState,
+  root,
+  start,
+  startDev,
+  startWith,
+  testOfWorker,
+} from "./server.mjs";
 
 const EHR = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
 let issuer;
@@ -90,7 +100,7 @@ test("the database refuses to change entries and to remove young ones", async ()
   assert.ok((await entries("&who=ann")).length > 8);
 });
 
-test("the nightly event removes entries older than LOG_RETENTION_DAYS", async () => {
+testOfWorker("the nightly event removes entries older than LOG_RETENTION_DAYS", async () => {
   // With static files, the development server sends the event to them (cloudflare/workers-sdk#14177).
   const bare = (config) => config.replace(/\[assets\][\s\S]*?\n\n/, "");
   const vars = { ...issuer.variables, AUTH: "jwt", LOG_RETENTION_DAYS: "30" };
@@ -125,26 +135,29 @@ test("the nightly event removes entries older than LOG_RETENTION_DAYS", async ()
   }
 });
 
-test("without a database for the log, requests that must be recorded are refused", async () => {
-  const without = (config) =>
-    config.replace(/\[\[d1_databases\]\]\nbinding = "LOG"\n(?:\w.*\n)*/, "");
-  assert.notEqual(
-    without(readFileSync(new URL("../../wrangler.toml", import.meta.url), "utf8")),
-    readFileSync(new URL("../../wrangler.toml", import.meta.url), "utf8"),
-  );
-  const unlogged = await startWith("unlogged", without, { ...issuer.variables, AUTH: "jwt" });
-  try {
-    const answer = await unlogged.send("GET", `${V1}/definition/query`, {
-      headers: as("read", "query"),
-    });
-    assert.equal(answer.status, 503, answer.text);
-    assert.equal((await unlogged.send("GET", "/health")).status, 200);
-  } finally {
-    await unlogged.stop();
-  }
-});
+testOfWorker(
+  "without a database for the log, requests that must be recorded are refused",
+  async () => {
+    const without = (config) =>
+      config.replace(/\[\[d1_databases\]\]\nbinding = "LOG"\n(?:\w.*\n)*/, "");
+    assert.notEqual(
+      without(readFileSync(new URL("../../wrangler.toml", import.meta.url), "utf8")),
+      readFileSync(new URL("../../wrangler.toml", import.meta.url), "utf8"),
+    );
+    const unlogged = await startWith("unlogged", without, { ...issuer.variables, AUTH: "jwt" });
+    try {
+      const answer = await unlogged.send("GET", `${V1}/definition/query`, {
+        headers: as("read", "query"),
+      });
+      assert.equal(answer.status, 503, answer.text);
+      assert.equal((await unlogged.send("GET", "/health")).status, 200);
+    } finally {
+      await unlogged.stop();
+    }
+  },
+);
 
-test("KV holds nothing of the log", () => {
+testOfWorker("KV holds nothing of the log", () => {
   const blobs = readdirSync(join(state, "v3/kv"), { recursive: true }).filter((name) =>
     name.includes("blobs/"),
   );

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { ITS, V1, freshState, sample, start, uploadTemplates } from "./server.mjs";
+import { ITS, V1, freshState, sample, start, testOfWorker, uploadTemplates } from "./server.mjs";
 
 const data = sample();
 const { ehr_id: ehrId } = data.compositions[0];
@@ -170,7 +170,7 @@ test("commits survive a restart", async () => {
   );
 });
 
-test("large definitions are cached in KV and read from there unchanged", async () => {
+testOfWorker("large definitions are cached in KV and read from there unchanged", async () => {
   const id = /<template_id>\s*<value>([^<]*)</.exec(data.templates[0])[1];
   const get = () =>
     server.send("GET", `${ITS}/definition/template/adl1.4/${encodeURIComponent(id)}`, {
@@ -186,7 +186,7 @@ test("large definitions are cached in KV and read from there unchanged", async (
   );
 });
 
-test("after KV was emptied, every request is answered as before", async () => {
+testOfWorker("after KV was emptied, every request is answered as before", async () => {
   const template = /<template_id>\s*<value>([^<]*)</.exec(data.templates[0])[1];
   const { id: guide } = JSON.parse(data.guides[0]);
   const asks = [
@@ -218,7 +218,7 @@ test("after KV was emptied, every request is answered as before", async () => {
 });
 
 test("without AUTH a worker answers OPTIONS and health only", async () => {
-  const closed = await start(state, {});
+  const closed = await start(freshState("repository-closed"), {});
   try {
     assert.equal((await closed.send("OPTIONS", `${V1}/`)).status, 200);
     assert.equal((await closed.send("GET", "/health")).status, 200);

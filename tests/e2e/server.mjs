@@ -1,5 +1,6 @@
 // The worker in real workerd, for tests. A test can start the worker, send requests, stop the worker,
-// and start it again on the same state.
+// and start it again on the same state. If AQLITE_PROGRAM names the program `aqlite`, `start` runs
+// `aqlite serve` in its place, so the same tests hold the program to the behaviour of the worker.
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import {
@@ -13,11 +14,19 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
+import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 
 export const root = join(dirname(fileURLToPath(import.meta.url)), "../..");
 export const ITS = "/rest/openehr/v1";
 export const V1 = "/v1";
+
+/** The program that `start` runs in place of the worker, or `undefined`. */
+export const program = process.env.AQLITE_PROGRAM;
+/** The number of instances of the service, each with caches of its own. */
+export const instances = program ? 3 : 1;
+/** A test of KV, workerd or the configuration of wrangler. It is skipped for the program. */
+export const testOfWorker = program ? test.skip : test;
 
 /** The number of attempts to reach a starting server, ten each second. A busy machine needs many. */
 const ATTEMPTS = 1200;
@@ -86,17 +95,19 @@ function migrated() {
   return folder;
 }
 
-/** An empty state folder under target/, with the migrations applied. */
+/** An empty state folder under target/. That of the worker has the migrations applied. */
 export function freshState(name) {
-  const state = join(root, "target/e2e", name);
+  const state = join(root, "target", program ? "e2e-program" : "e2e", name);
   rmSync(state, { recursive: true, force: true });
   mkdirSync(state, { recursive: true });
-  cpSync(join(migrated(), "v3"), join(state, "v3"), { recursive: true });
+  if (!program) cpSync(join(migrated(), "v3"), join(state, "v3"), { recursive: true });
   return state;
 }
 
-/** Executes a statement in a database directly. The worker must not run meanwhile. */
+/** Executes a statement in a database directly. The server must not run meanwhile. */
 export async function execute(state, sql, database = "DB") {
+  if (program)
+    return executeInFile(join(state, database === "DB" ? "a.db" : "a.db.access-log"), sql);
   const { Miniflare, NoOpLog, options } = await describedWorker();
   const runtime = new Miniflare({
     modules: true,
@@ -110,6 +121,12 @@ export async function execute(state, sql, database = "DB") {
   } finally {
     await runtime.dispose();
   }
+}
+
+/** Executes a statement in a file of SQLite, by its shell. */
+function executeInFile(file, sql) {
+  const done = spawnSync("sqlite3", ["-bail", file, sql], { encoding: "utf8" });
+  if (done.status !== 0) throw done.error ?? new Error(done.stderr);
 }
 
 /** A client of a running worker, and the lines that the worker has written. */
@@ -228,6 +245,7 @@ async function describedWorker() {
  * start of `wrangler dev` takes five times the processor time.
  */
 export async function start(state, vars = { AUTH: "none" }) {
+  if (program) return startProgram(state, vars);
   const { Miniflare, NoOpLog, options } = await describedWorker();
   const persisted = (kind) => join(state, "v3", kind);
   let server;
@@ -317,20 +335,20 @@ export async function startServed(state, vars = { AUTH: "none" }, env = {}) {
   throw new Error(`the worker did not start:\n${server.log}`);
 }
 
-/** Starts the program `program` as `aqlite serve`, on an empty database in a folder. */
-export async function startNative(program, folder, vars = { AUTH: "none" }) {
-  rmSync(folder, { recursive: true, force: true });
-  mkdirSync(folder, { recursive: true });
-  const args = ["serve", "--db", join(folder, "a.db"), "--listen", "127.0.0.1:0", "--threads", "3"];
+/** Starts the program as `aqlite serve`, on the database in a folder. */
+async function startProgram(state, vars) {
+  const address = ["--listen", "127.0.0.1:0"];
+  const args = ["serve", "--db", join(state, "a.db"), ...address, "--threads", String(instances)];
   const child = spawn(program, args, {
-    cwd: folder,
+    cwd: state,
     env: vars,
     detached: true,
     stdio: ["ignore", "pipe", "pipe"],
   });
   const server = new Server(child);
-  await server.says(/aqlite listens on http:\S+:(\d+)/);
-  server.port = /aqlite listens on http:\S+:(\d+)/.exec(server.log)[1];
+  const listens = /aqlite listens on http:\S+:(\d+)/;
+  await server.says(listens);
+  server.port = listens.exec(server.log)[1];
   return server;
 }
 

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { gzipBomb } from "./attack/bombs.mjs";
 import { after, before, test } from "node:test";
-import { ITS, V1, freshState, start } from "./server.mjs";
+import { ITS, V1, freshState, instances, start } from "./server.mjs";
 
 const FHIR = { "content-type": "application/fhir+json" };
 /** Sends 65,536 bytes at a time, until the client breaks off. */
@@ -211,8 +211,10 @@ test("an expansion is read page by page, and only once", async () => {
   assert.equal(await member(call("expand", `url=${ANIMALS}`), "aqlite.local"), 1);
   const pages = asked.length;
   assert.equal(pages, 2, asked.join("\n"));
-  assert.equal(await member(call("expand", `url=${ANIMALS}`), "aqlite.local"), 1);
-  assert.equal(asked.length, pages, "the second time the cache answers");
+  // Each instance reads it once.
+  for (let n = 0; n < 10; n += 1)
+    assert.equal(await member(call("expand", `url=${ANIMALS}`), "aqlite.local"), 1);
+  assert.ok(asked.length <= pages * instances, "later on the cache answers");
   const inBraces = await ask(
     "SELECT COUNT(*) FROM EHR e WHERE e/system_id/value matches {terminology://Snomed-CT/hierarchy?rootConceptId=388168008}",
   );

@@ -31,6 +31,7 @@
 
 use crate::checkpoints::{Saved, open, save};
 use crate::generated::{nested_folders, repeated};
+use crate::openapi::Bodies;
 use crate::over_http;
 use crate::same_cells;
 use crate::sqlite::{Sqlite, compact};
@@ -46,6 +47,7 @@ use serde_json::Value;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::rc::Rc;
 
 const BASE: &str = "http://test.example";
 
@@ -170,18 +172,23 @@ fn the_cases_hold_over_http() {
         _ if config.exact_archetypes => "exact=",
         _ => "open=",
     };
+    let bodies = Rc::new(Bodies::new());
     run_all(&|config| {
         let authority = named
             .split(' ')
             .find_map(|pair| pair.strip_prefix(host(&config)))
             .expect("a host of this kind");
-        let host = Remote(authority.to_owned());
+        let host = Remote {
+            authority: authority.to_owned(),
+            bodies: Rc::clone(&bodies),
+        };
         if config.admin && config.auth == Auth::Open {
             let emptied = host.handle(&Request::new("POST", "/v1/admin/reset"), &mut Ticks::new());
             assert_eq!(emptied.status, 204, "{authority} cannot be emptied");
         }
         Box::new(host)
     });
+    bodies.assert_fulfilled();
 }
 
 #[test]
@@ -276,7 +283,11 @@ pub trait Handler {
 }
 
 /// A host at `HOST:PORT`, with a clock and identifiers of its own.
-struct Remote(String);
+struct Remote {
+    authority: String,
+    /// The schemas that its answers must fulfill.
+    bodies: Rc<Bodies>,
+}
 
 impl Handler for Remote {
     fn handle(&self, request: &Request, _: &mut dyn Environment) -> Response {
@@ -291,18 +302,16 @@ impl Handler for Remote {
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()))
             .collect();
-        over_http::send(
-            &self.0,
-            &request.method,
-            target.trim_end_matches('?'),
-            &headers,
-            &request.body,
-        )
-        .unwrap_or_else(|error| panic!("{} {target}: {error}", request.method))
+        let target = target.trim_end_matches('?');
+        let authority = &self.authority;
+        let sent = over_http::send(authority, &request.method, target, &headers, &request.body);
+        let response = sent.unwrap_or_else(|e| panic!("{} {target}: {e}", request.method));
+        self.bodies.check(request, &response);
+        response
     }
 
     fn base(&self) -> String {
-        format!("http://{}", self.0)
+        format!("http://{}", self.authority)
     }
 
     fn writes_tables(&self) -> bool {

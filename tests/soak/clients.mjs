@@ -8,7 +8,7 @@
 // existing objects. None may be answered by 5xx.
 import { spawn } from "node:child_process";
 import { dirname, join, resolve } from "node:path";
-import { ITS, V1, freshState, root, sample, start, startNative } from "../e2e/server.mjs";
+import { ITS, V1, freshState, root, sample, start } from "../e2e/server.mjs";
 import { uploadTemplates } from "../e2e/server.mjs";
 
 const [, , what, python, ...specs] = process.argv;
@@ -117,10 +117,7 @@ async function conformance(server) {
 }
 
 const vars = { AUTH: "none", ADMIN: "true", ACCESS_LOG: "on", DEBUG: "true" };
-const native = process.env.AQLITE_PROGRAM;
-const server = native
-  ? await startNative(native, join(root, "target/soak/native"), vars)
-  : await start(freshState(what), vars);
+const server = await start(freshState(what), vars);
 try {
   process.exitCode = await { oehrpy, schemathesis, conformance }[what](server);
 } finally {

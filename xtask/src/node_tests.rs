@@ -12,8 +12,28 @@ use crate::tools::find_browser;
 /// The program that runs the files in a given order, and the durations that it writes.
 const RUNNER: &str = "tests/run.mjs";
 const DURATIONS: &str = "target/node-tests/durations.json";
+const DURATIONS_OF_PROGRAM: &str = "target/node-tests/durations-of-program.json";
 /// The durations of earlier runs, in the form of [`DURATIONS`]. They give the order on a fresh clone.
 const COMMITTED: &str = "tests/durations.json";
+
+/// The tests of the worker to which `aqlite serve` is held too. Tests of workerd alone in them are
+/// skipped (`testOfWorker` in tests/e2e/server.mjs).
+const OF_PROGRAM: [&str; 14] = [
+    "access",
+    "altered",
+    "bad_input",
+    "concurrency",
+    "host",
+    "logs",
+    "openapi_client",
+    "population",
+    "privacy",
+    "refusals",
+    "repository",
+    "roles",
+    "terminology",
+    "transfer",
+];
 
 /// Returns the command that runs all test files of the folders.
 pub fn command_of(folders: &[&str]) -> Result<Command, String> {
@@ -21,13 +41,25 @@ pub fn command_of(folders: &[&str]) -> Result<Command, String> {
     for folder in folders {
         files.extend(test_files(folder)?);
     }
+    command_of_files(files, DURATIONS)
+}
+
+/// Returns the command that runs tests of the worker against the program of a profile.
+pub fn command_of_program(program: &Path) -> Result<Command, String> {
+    let files = OF_PROGRAM.map(|name| format!("tests/e2e/{name}.test.mjs"));
+    let mut node = command_of_files(files.to_vec(), DURATIONS_OF_PROGRAM)?;
+    node.env("AQLITE_PROGRAM", program);
+    Ok(node)
+}
+
+fn command_of_files(mut files: Vec<String>, written: &str) -> Result<Command, String> {
     longest_first(&mut files, &durations());
     // One file for each processor. With more, tests of latency measure the other tests.
     let count = available_parallelism().map_or(2, usize::from);
-    let durations = root().join(DURATIONS);
+    let durations = root().join(written);
     let folder = durations.parent().unwrap_or(&durations);
     fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    let mut node = command("node", &[RUNNER, "--durations", DURATIONS]);
+    let mut node = command("node", &[RUNNER, "--durations", written]);
     node.arg(format!("--concurrency={count}"))
         .args(files)
         .env(PACKAGES_VARIABLE, PACKAGES.join(" "));

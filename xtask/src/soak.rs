@@ -120,16 +120,21 @@ fn serve(_: &Options) -> Result<(), String> {
     run(tests.arg("crash").env("AQLITE_KILLS", "30"))
 }
 
-/// Runs the attacks of `tests/e2e/attack*.test.mjs` in their full sizes.
+/// Runs the attacks on the worker in their full sizes.
 fn attack(_: &Options) -> Result<(), String> {
     bundle::all()?;
     sample::generate()?;
+    run(attacks().env("AQLITE_ATTACK", "long"))
+}
+
+/// Returns the command that runs `tests/e2e/attack*.test.mjs`.
+fn attacks() -> Command {
     let files =
         ["", "_records", "_strangers"].map(|part| format!("tests/e2e/attack{part}.test.mjs"));
     // One test at a time, because the latency of neighbours is measured.
-    run(command("node", &["--test", "--test-concurrency=1"])
-        .args(files)
-        .env("AQLITE_ATTACK", "long"))
+    let mut tests = command("node", &["--test", "--test-concurrency=1"]);
+    tests.args(files);
+    tests
 }
 
 /// Runs the benchmarks of the worker and the page on a few compositions. Their figures mean
@@ -185,8 +190,8 @@ fn bundlers(_: &Options) -> Result<(), String> {
     run(tests.env("CHROMIUM", tools::browser()?.chromium))
 }
 
-/// Runs the suites of AQL, guides and simplified formats, and the requests of schemathesis, against
-/// `aqlite serve`.
+/// Runs the suites of AQL, guides and simplified formats, the requests of schemathesis, and the
+/// attacks on the worker against `aqlite serve`.
 fn native(options: &Options) -> Result<(), String> {
     run(&mut cargo(&[
         "build",
@@ -204,7 +209,8 @@ fn native(options: &Options) -> Result<(), String> {
         clients.arg(suites.get_program()).args(suites.get_args());
         run(clients.env("AQLITE_PROGRAM", &program))?;
     }
-    clients("schemathesis", &openapi_documents(options)?, Some(&program))
+    clients("schemathesis", &openapi_documents(options)?, Some(&program))?;
+    run(attacks().env("AQLITE_PROGRAM", &program))
 }
 
 /// Sends requests derived from the OpenAPI documents of the standard. None may be answered by 5xx.

@@ -268,6 +268,10 @@ fn hosts(report: &mut Report, packages: &Step, chromium: &Step) {
             needs: &[&package, &bundlers, chromium],
         },
     ]);
+    let needs = [packages, &sample];
+    report.tests("aqlite serve by tests of the worker", &needs, || {
+        node_tests::command_of_program(&root().join("target/checked/aqlite"))
+    });
 }
 
 /// A suite of tests in JavaScript.

@@ -7,8 +7,8 @@
 use super::super::Service;
 use super::super::time::iso;
 use crate::store::repository::{AccessRecord, Repository};
-use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Microseconds between two writes of counts, and within which [`SAMPLES`] requests get complete
 /// records.
@@ -22,9 +22,10 @@ const MAX_RECORDS_OF_DAY: u64 = 5_000;
 /// The name of further operations after the first [`MAX_KINDS`].
 const OTHERS: &str = "others";
 
-/// The counts that are not written yet.
-#[derive(Default)]
-pub(crate) struct RefusalCounts(RefCell<State>);
+/// The counts that are not written yet. Its clones are the same counts: the services of a process
+/// share them, so that one that is asked for the log writes the counts of all.
+#[derive(Clone, Default)]
+pub(crate) struct RefusalCounts(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
@@ -37,13 +38,18 @@ struct State {
 }
 
 impl RefusalCounts {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Each change of the state is complete before anything could panic.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Counts a request without a record of its own.
     pub fn count(&self, operation: &str, status: u16) {
         self.add(operation, status, 1);
     }
 
     fn add(&self, operation: &str, status: u16, requests: u64) {
-        let mut state = self.0.borrow_mut();
+        let mut state = self.state();
         let known = state.counts.contains_key(&(operation.to_owned(), status));
         // The operations are patterns of the table of routes, but statuses multiply them.
         let operation = if known || state.counts.len() < MAX_KINDS {
@@ -60,7 +66,7 @@ impl RefusalCounts {
 
     /// Returns whether a request at this time gets a record of its own.
     fn is_sample(&self, now: i64) -> bool {
-        let mut state = self.0.borrow_mut();
+        let mut state = self.state();
         let window = now.div_euclid(WINDOW);
         if state.window != window {
             (state.window, state.samples) = (window, 0);
@@ -71,7 +77,7 @@ impl RefusalCounts {
 
     /// Returns the records of the counts if it is time to write them, or in any case if `at_once`.
     fn due(&self, now: i64, at_once: bool) -> Vec<AccessRecord> {
-        let mut state = self.0.borrow_mut();
+        let mut state = self.state();
         if state.counts.is_empty() || !(at_once || now.saturating_sub(state.written) >= WINDOW) {
             return Vec::new();
         }
@@ -135,7 +141,7 @@ impl<R: Repository> Service<R> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::{Auth, Config, Environment, Request};
+    use super::super::super::{Auth, Config, Environment, Request, SharedMemory};
     use super::super::{Caller, Denied};
     use super::*;
     use crate::store::memory::Memory;
@@ -281,6 +287,37 @@ mod tests {
                 log.iter().filter_map(|access| access.refused).sum::<u64>()
             ),
             (MAX_KINDS + 1, 150)
+        );
+    }
+
+    /// The threads of a server have a service each.
+    #[test]
+    fn reading_the_log_of_one_service_writes_the_counts_of_all_that_share_memory() {
+        let memory = SharedMemory::default();
+        let [mut one, mut other] = [(); 2].map(|()| {
+            let Host(service, clock) = Host::new();
+            Host(service.with_memory(&memory), clock)
+        });
+        let nobody = Denied::no_credentials("Bearer");
+        for _ in 0..50 {
+            for host in [&mut one, &mut other] {
+                assert_eq!(host.send(Err(&nobody), "/v1/ehr"), 401);
+            }
+        }
+        let auditor = Caller::with_roles("aud", "", &["audit"]);
+        for host in [&mut one, &mut other] {
+            assert_eq!(host.send(Ok(&auditor), "/v1/admin/access-log"), 200);
+        }
+        let counted = |host: &Host| -> u64 {
+            let log = host.log().into_iter();
+            log.filter_map(|access| access.refused).sum()
+        };
+        assert_eq!(counted(&one) + counted(&other), 100);
+        // Complete records are limited for all together.
+        assert!(
+            counted(&one) >= 100 - u64::from(SAMPLES),
+            "{}",
+            counted(&one)
         );
     }
 

@@ -1,5 +1,5 @@
-// The worker in its own workerd, without a proxy. The host measures the resident memory of the process,
-// and the latency of another client (the neighbour).
+// The worker in its own workerd, without a proxy, or the program of AQLITE_PROGRAM as `aqlite serve`. The
+// host measures the resident memory of the process, and the latency of another client (the neighbour).
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { Miniflare } from "miniflare";
 import { unstable_getMiniflareWorkerOptions } from "wrangler";
-import { V1, freshState, root } from "../server.mjs";
+import { V1, freshState, program, root, start } from "../server.mjs";
 import { startDatabases } from "./apart.mjs";
 import { partLeft, ticks } from "./processors.mjs";
 
@@ -98,8 +98,16 @@ export class Host {
     return host;
   }
 
+  /** Starts the program on the state of this host. */
+  async #runProgram() {
+    const server = await start(this.state, this.options.variables);
+    this.runtime = { dispose: () => server.stop() };
+    [this.port, this.pid] = [server.port, server.child.pid];
+  }
+
   /** Starts workerd on the state of this host. */
   async #run() {
+    if (program) return this.#runProgram();
     const { workerOptions } = unstable_getMiniflareWorkerOptions(join(root, "wrangler.toml"));
     const {
       compatibilityDate,

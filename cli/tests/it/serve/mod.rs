@@ -96,7 +96,7 @@ fn test_of_the_core(target: &str) -> Command {
 }
 
 #[test]
-fn the_suites_of_aql_hold() {
+fn the_suites_of_the_service_hold() {
     if corpus().is_none() {
         return;
     }
@@ -112,9 +112,20 @@ fn the_suites_of_aql_hold() {
             .expect("the runner of the suites");
         (output.status.success(), said(&output))
     };
-    let (has_succeeded, said) = run(&["aql.result", "aql.result_flat", "aql.error"]);
+    let suites = [
+        "aql.result",
+        "aql.result_flat",
+        "aql.error",
+        "aql.no_oracle",
+        "gdl.service",
+        "rm.flat_service",
+    ];
+    let (has_succeeded, said) = run(&suites);
     assert!(has_succeeded, "{said}");
-    assert!(said.contains("conformance aql.result: "), "{said}");
+    for suite in suites {
+        let counts = format!("conformance {suite}: ");
+        assert!(said.contains(&counts), "{suite}: {said}");
+    }
     // The suites have left content, which another run removes only if that is confirmed.
     let ehr_id = server.create_ehr();
     let path = format!("{ITS}/ehr/{ehr_id}");
