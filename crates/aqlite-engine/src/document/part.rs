@@ -44,8 +44,14 @@ pub(super) struct Stored<T> {
     region: Region,
     /// The expected sizes, which the decoder checks.
     sizes: (u32, u32),
+    /// [`Restore::restore`]. A program that opens no checkpoint, such as the worker, so has no
+    /// decoders of checkpoints.
+    restore: RestorePart<T>,
     value: OnceCell<T>,
 }
+
+/// A function that decodes a part from its bytes and its sizes.
+type RestorePart<T> = fn(&[u8], (u32, u32)) -> Result<T, &'static str>;
 
 /// A part that can be decoded from its stored bytes.
 pub(super) trait Restore: Sized {
@@ -56,7 +62,7 @@ pub(super) trait Restore: Sized {
     fn restore(bytes: &[u8], sizes: (u32, u32)) -> Result<Self, &'static str>;
 }
 
-impl<T: Restore> Stored<T> {
+impl<T> Stored<T> {
     /// Returns the part; `None` if it cannot be read, which the file records.
     fn get(&self) -> Option<&T> {
         if let Some(value) = self.value.get() {
@@ -64,7 +70,7 @@ impl<T: Restore> Stored<T> {
         }
         let value = self
             .file
-            .read(self.region, |bytes| T::restore(bytes, self.sizes))?;
+            .read(self.region, |bytes| (self.restore)(bytes, self.sizes))?;
         Some(self.value.get_or_init(|| value))
     }
 }
@@ -111,11 +117,15 @@ impl<T> Part<T> {
     }
 
     /// Creates a part of a checkpoint.
-    pub fn stored(file: &Rc<PartFile>, region: Region, sizes: (u32, u32)) -> Part<T> {
+    pub fn stored(file: &Rc<PartFile>, region: Region, sizes: (u32, u32)) -> Part<T>
+    where
+        T: Restore,
+    {
         Part::Stored(Box::new(Stored {
             file: Rc::clone(file),
             region,
             sizes,
+            restore: T::restore,
             value: OnceCell::new(),
         }))
     }
@@ -129,10 +139,7 @@ impl<T> Part<T> {
     }
 
     /// Returns the part. Marks an absent part as wanted, and returns `None`.
-    pub fn get(&self) -> Option<&T>
-    where
-        T: Restore,
-    {
+    pub fn get(&self) -> Option<&T> {
         match self {
             Part::Owned(value) => Some(value),
             Part::Stored(stored) => stored.get(),
@@ -151,10 +158,7 @@ impl<T> Part<T> {
 
     /// Returns the part for changes; `None` for a part of a segment. A part of a checkpoint becomes
     /// owned.
-    pub fn owned(&mut self) -> Option<&mut T>
-    where
-        T: Restore,
-    {
+    pub fn owned(&mut self) -> Option<&mut T> {
         if let Part::Stored(stored) = self {
             stored.get()?;
             let value = stored.value.take()?;
