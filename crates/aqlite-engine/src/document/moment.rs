@@ -26,9 +26,11 @@ pub struct MomentColumn {
 #[derive(Debug, PartialEq)]
 pub(super) struct MomentParts {
     /// The numbers of the forms ([`TimeForm::number`]).
-    pub palette: Vec<u16>,
+    pub palette: Vec<u32>,
     pub forms: Vec<u8>,
-    pub words: Vec<(u32, u32)>,
+    /// The rows whose texts are in the dictionary, and the numbers of their texts.
+    pub word_rows: Vec<u32>,
+    pub words: Vec<u32>,
     pub begins: Vec<i64>,
 }
 
@@ -87,7 +89,8 @@ impl MomentParts {
         MomentParts {
             palette: Vec::new(),
             forms: vec![WORD; words.len()],
-            words: (0..).zip(words).collect(),
+            word_rows: (0..words.len() as u32).collect(),
+            words,
             begins,
         }
     }
@@ -100,14 +103,15 @@ impl MomentColumn {
     /// different lengths, an unknown form, a form without a point in time, and texts that do not
     /// belong to the marked rows.
     pub(super) fn from_parts(parts: MomentParts) -> Option<MomentColumn> {
-        let palette = parts
-            .palette
-            .iter()
-            .map(|form| TimeForm::from_number(*form));
+        let form = |number: &u32| TimeForm::from_number(u16::try_from(*number).ok()?);
+        let palette = parts.palette.iter().map(form);
+        if parts.word_rows.len() != parts.words.len() {
+            return None;
+        }
         let column = MomentColumn {
             palette: palette.collect::<Option<_>>()?,
             forms: parts.forms,
-            words: parts.words,
+            words: parts.word_rows.into_iter().zip(parts.words).collect(),
             begins: parts.begins,
         };
         let rows = 0..column.forms.len() as u32;
@@ -124,11 +128,12 @@ impl MomentColumn {
 
     /// Returns the parts of the column. `word` maps dictionary numbers.
     pub(super) fn parts(&self, mut word: impl FnMut(u32) -> u32) -> MomentParts {
-        let words = self.words.iter();
+        let palette = self.palette.iter();
         MomentParts {
-            palette: self.palette.iter().map(|form| form.number()).collect(),
+            palette: palette.map(|form| u32::from(form.number())).collect(),
             forms: self.forms.clone(),
-            words: words.map(|(row, id)| (*row, word(*id))).collect(),
+            word_rows: self.words.iter().map(|(row, _)| *row).collect(),
+            words: self.words().map(|id| word(id)).collect(),
             begins: self.begins.clone(),
         }
     }
@@ -306,11 +311,11 @@ mod tests {
             "a form needs a point in time"
         );
         assert!(
-            !is_sound(|parts| parts.words[0].0 = 0),
+            !is_sound(|parts| parts.word_rows[0] = 0),
             "the row has a form"
         );
         assert!(
-            !is_sound(|parts| parts.words.swap(0, 1)),
+            !is_sound(|parts| parts.word_rows.swap(0, 1)),
             "rows must ascend"
         );
         assert!(

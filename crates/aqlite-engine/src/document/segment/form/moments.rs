@@ -8,9 +8,10 @@ use bitcode::{Decode, Encode};
 /// Date-times with the forms of their texts.
 #[derive(Encode, Decode)]
 pub(in crate::document::segment) struct StoredMoments {
-    palette: Vec<u16>,
+    palette: Vec<u32>,
     forms: Vec<u8>,
-    words: Vec<(u32, u32)>,
+    word_rows: Vec<u32>,
+    words: Vec<u32>,
     begins: StoredBegins,
 }
 
@@ -45,6 +46,7 @@ impl StoredMoments {
         StoredMoments {
             palette: parts.palette,
             forms: parts.forms,
+            word_rows: parts.word_rows,
             words: parts.words,
             begins: StoredBegins::of(&parts.begins),
         }
@@ -54,6 +56,7 @@ impl StoredMoments {
         let parts = MomentParts {
             palette: self.palette,
             forms: self.forms,
+            word_rows: self.word_rows,
             words: self.words,
             begins: self.begins.begins()?,
         };
@@ -89,16 +92,15 @@ impl StoredBegins {
             NO_MOMENT => 0,
             begin => distance(begin.div_euclid(SECOND)) / unit.max(1),
         };
-        let rest = |begin: &i64| match *begin {
-            NO_MOMENT => 0,
-            begin => begin.rem_euclid(SECOND) as u32,
-        };
         let without = (0..).zip(begins).filter(|(_, begin)| **begin == NO_MOMENT);
         StoredBegins {
             base,
             unit,
             steps: begins.iter().map(step).collect(),
-            rests: begins.iter().map(rest).collect(),
+            rests: begins
+                .iter()
+                .map(|begin| begin.rem_euclid(SECOND) as u32)
+                .collect(),
             without: without.map(|(row, _)| row).collect(),
         }
     }
@@ -132,6 +134,7 @@ fn greatest_divisor(mut one: u64, mut other: u64) -> u64 {
 codec!(StoredMoments {
     palette,
     forms,
+    word_rows,
     words,
     begins,
 });
@@ -179,7 +182,8 @@ mod tests {
         let moments = |rows, begins: &[i64]| StoredMoments {
             palette: Vec::new(),
             forms: vec![u8::MAX; rows],
-            words: vec![(0, 1)],
+            word_rows: vec![0],
+            words: vec![1],
             begins: StoredBegins::of(begins),
         };
         assert!(moments(1, &[NO_MOMENT]).moments().is_ok());
