@@ -197,6 +197,19 @@ fn only_values() -> Vec<(String, Value)> {
             json!({ "_type": "DV_COUNT", "magnitude": 3 }),
         ),
         (
+            primitive("DV_TEXT", "value", "C_STRING", "<list>fixed</list>"),
+            json!({ "_type": "DV_TEXT", "value": "fixed" }),
+        ),
+        (
+            primitive(
+                "DV_BOOLEAN",
+                "value",
+                "C_BOOLEAN",
+                "<true_valid>true</true_valid><false_valid>false</false_valid>",
+            ),
+            json!({ "_type": "DV_BOOLEAN", "value": true }),
+        ),
+        (
             primitive("DV_DURATION", "value", "C_DURATION", &range("PT5M")),
             json!({ "_type": "DV_DURATION", "value": "PT5M" }),
         ),
