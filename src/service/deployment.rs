@@ -271,6 +271,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn access_is_as_the_variable_says() {
+        let auth = |ways: Option<&str>| {
+            let lookup = |variable: &str| match variable {
+                "AUTH" => ways.map(str::to_owned),
+                "USERS" => Some(String::from(
+                    "ann:10000:c2FsdHNhbHRzYWx0c2FsdA:aGFzaGhhc2hoYXNoaGFzaGhhc2hoYXNoaGFzaGhhc2g:read",
+                )),
+                _ => None,
+            };
+            let deployment = read(&Variables::new(&lookup));
+            (deployment.config.auth, deployment.problem)
+        };
+        assert_eq!(auth(Some("none")), (Auth::Open, None));
+        assert_eq!(auth(Some("basic")), (Auth::Known, None));
+        assert_eq!(auth(None), (Auth::Refuse, None));
+    }
+
+    #[test]
     fn switches_have_one_of_two_words() {
         let problem = |name: &str, value: &str| {
             let lookup = |variable: &str| match variable {

@@ -462,6 +462,31 @@ mod tests {
     }
 
     #[test]
+    fn a_page_that_repeats_the_last_one_or_begins_elsewhere_is_refused() {
+        let coding = |code: &str| Coding {
+            system: "s".into(),
+            code: code.into(),
+        };
+        let known = ["a", "b", "c"].map(coding);
+        let follows = |codes: &[&str], offset: Option<usize>, before: &[Coding]| {
+            let page = Page {
+                codes: codes.iter().copied().map(coding).collect(),
+                concepts: codes.len(),
+                total: None,
+                offset,
+            };
+            page.check_follows(before, before.len()).is_ok()
+        };
+        assert!(follows(&["d", "e"], Some(3), &known));
+        assert!(follows(&["a", "b"], None, &known), "an earlier code again");
+        assert!(!follows(&["b", "c"], None, &known), "the last page again");
+        assert!(!follows(&["d"], Some(2), &known));
+        assert!(follows(&[], None, &known), "the end of an unknown total");
+        assert!(follows(&["a"], Some(0), &[]), "the first page");
+        assert!(follows(&[], None, &[]), "no concept at all");
+    }
+
+    #[test]
     fn system_restricts_the_imported_codes() {
         let set = |part: &str| {
             format!(r#"{{"resourceType":"ValueSet","compose":{{"include":[{part}]}}}}"#)

@@ -184,8 +184,8 @@ impl Gunzip {
                 self.stage = Stage::Trailer;
                 Ok(true)
             }
-            // A full step may leave output in the window, so more input is not needed yet.
-            Ok(_) => Ok(step.bytes_written == room || !self.rest().is_empty()),
+            // The window may have further output, also if the input is consumed.
+            Ok(_) => Ok(true),
             // No progress was possible: the input is consumed.
             Err(MZError::Buf) => Ok(false),
             Err(_) => Err(GzipError::Malformed),

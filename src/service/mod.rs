@@ -611,7 +611,7 @@ impl<R: Repository> Service<R> {
         let limit = bulk::body_limit(request, self.config.limits.body);
         let (mut gunzip, mut body) = (Gunzip::default(), Vec::new());
         gunzip.feed(&request.body);
-        let progress = gunzip
+        gunzip
             // One byte more than the limit shows that the body is too long, without expanding the
             // rest.
             .expand(&mut body, limit.saturating_add(1))
@@ -619,10 +619,8 @@ impl<R: Repository> Service<R> {
         if body.len() > limit {
             return Err(Failure::too_large("body", limit));
         }
-        // All input was consumed below the limit, so it must have ended with a complete trailer.
-        if progress == Progress::Input {
-            gunzip.end().map_err(Failure::of_gzip)?;
-        }
+        // Below the limit all input was consumed, so it must have ended with a complete trailer.
+        gunzip.end().map_err(Failure::of_gzip)?;
         Ok(Some(request.replacing_body(body)))
     }
 

@@ -227,4 +227,19 @@ mod tests {
             "the memory of a lost query is free again"
         );
     }
+
+    #[test]
+    fn documents_are_admitted_up_to_a_limit_and_until_a_time() {
+        let memory = QueryMemory::default();
+        let mut reading = ReadBudget::new(memory.share(), 10);
+        assert!(reading.admit(MAX_JOINED, 0, 10));
+        assert!(!reading.admit(MAX_JOINED + 1, 0, 10));
+        let status = match &reading.refusal {
+            Some(StopReason::NoRoom(failure)) => failure.status,
+            _ => 0,
+        };
+        assert_eq!(status, 400);
+        assert!(!reading.admit(1, 0, 11));
+        assert!(matches!(reading.refusal, Some(StopReason::Late)));
+    }
 }

@@ -56,3 +56,23 @@ impl SharedMemory {
         self.queries.clone()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Config, Service};
+    use super::*;
+    use crate::store::memory::Memory;
+
+    #[test]
+    fn services_of_one_memory_limit_their_queries_together() {
+        let memory = SharedMemory::new(0, 100_000_000);
+        let service = || Service::new(Memory::new(), Config::default());
+        let [one, other] = [(); 2].map(|()| service().with_memory(&memory));
+        let [held, refused] = [&one, &other].map(|service| service.query_memory.share());
+        assert!(held.hold(80_000_000, 0).is_ok());
+        let status = |failure: super::super::error::Failure| failure.status;
+        assert_eq!(refused.hold(80_000_000, 0).map_err(status), Err(429));
+        drop(held);
+        assert!(refused.hold(80_000_000, 0).is_ok());
+    }
+}

@@ -139,3 +139,47 @@ impl Compiled {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of_bytes(bytes: usize) -> Option<KnownTemplate> {
+        let small = include_str!("../../tests/cases/template/small.opt");
+        let template = Template::parse(small).expect("a template");
+        Some(KnownTemplate {
+            state: TemplateState {
+                template: String::from("weight.en.v2"),
+                stored: Vec::new(),
+            },
+            compiled: Rc::new(Compiled::new(template, bytes)),
+        })
+    }
+
+    #[test]
+    fn templates_of_a_change_set_are_bounded_together() {
+        let mut templates = Templates::default();
+        let mut insert = |id: &str, bytes| {
+            let inserted = templates.insert(id, of_bytes(bytes));
+            inserted.map_err(|failure| failure.status)
+        };
+        assert_eq!(insert("a", MAX_TEMPLATE_BYTES + 1), Ok(()), "one alone");
+        assert_eq!(insert("b", 1), Err(400));
+        assert_eq!(insert("a", MAX_TEMPLATE_BYTES - 1), Ok(()), "replaced");
+        assert_eq!(insert("b", 1), Ok(()));
+        assert_eq!(insert("c", 1), Err(400));
+        assert_eq!(insert("b", 1), Ok(()), "replaced");
+    }
+
+    #[test]
+    fn more_than_half_of_the_bytes_is_forgotten_between_change_sets() {
+        let forgets = |bytes| {
+            let mut templates = Templates::default();
+            templates.insert("a", of_bytes(bytes)).expect("one alone");
+            (templates.forget_many(), templates.bytes)
+        };
+        let half = MAX_TEMPLATE_BYTES / 2;
+        assert_eq!(forgets(half), (false, half));
+        assert_eq!(forgets(half + 1), (true, 0));
+    }
+}

@@ -139,6 +139,14 @@ mod tests {
     }
 
     #[test]
+    fn the_access_log_is_kept_for_whole_days() {
+        let now = 1_796_000_000_000_000;
+        assert_eq!(iso(now), "2026-11-30T00:53:20.000000+00:00");
+        assert_eq!(days_before(now, 30), "2026-10-31T00:53:20.000000+00:00");
+        assert_eq!(days_before(now, 0), iso(now));
+    }
+
+    #[test]
     fn times_are_read_in_their_common_spellings() {
         let expected = "2026-01-31T07:15:00.000000+00:00";
         for text in [

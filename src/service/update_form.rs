@@ -224,7 +224,6 @@ fn rewritten<'a>(
         ("_type", Some(class)) if !is_name_of(value, class) => {
             Ok(Cow::Owned(format!("\"{}\"", class.name())))
         }
-        ("_type", _) => Ok(Cow::Borrowed(value)),
         ("attestations", _) => member(name, value),
         _ => member(name, value).map_err(|failure| failure.within(name)),
     })?;

@@ -41,15 +41,9 @@ impl KeptProperties {
         template_id: Option<&str>,
         text_along: impl Fn(&[Attr]) -> Option<&'t str>,
     ) -> KeptProperties {
-        let template_id = template_id.map(str::to_owned);
-        if kind != ObjectKind::Composition {
-            return KeptProperties {
-                template_id,
-                ..KeptProperties::default()
-            };
-        }
+        let text_along = |path| text_along(path).filter(|_| kind == ObjectKind::Composition);
         KeptProperties {
-            template_id,
+            template_id: template_id.map(str::to_owned),
             archetype_node_id: text_along(&ARCHETYPE_NODE_ID).map(str::to_owned),
             is_persistent: text_along(&CATEGORY).map(|code| code == PERSISTENT),
         }

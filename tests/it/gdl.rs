@@ -373,13 +373,18 @@ impl Case {
             }
         }
         let notes = &run.trace.as_ref().unwrap().notes;
+        let is_silent = self.notes.iter().any(|note| note == "none");
+        if is_silent && !notes.is_empty() {
+            wrong.push(format!("notes: {notes:?}"));
+        }
         wrong.extend(
             self.notes
                 .iter()
                 .filter(|n| {
-                    !notes.iter().any(|m| {
-                        format!("{} `{}`: {}", m.place, m.statement, m.reason).contains(*n)
-                    })
+                    !is_silent
+                        && !notes.iter().any(|m| {
+                            format!("{} `{}`: {}", m.place, m.statement, m.reason).contains(*n)
+                        })
                 })
                 .map(|n| format!("no note `{n}` in {notes:?}")),
         );

@@ -1,7 +1,7 @@
 //! Definitions that were stored before the limits existed do not stop the service: everything
 //! derived from them is bounded.
 
-use crate::rest::Ticks;
+use crate::rest::{Ticks, gzip};
 use aqlite::service::{Auth, Config, Environment, Limits, Request, Response, RoomFuture, Service};
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::now_or_never;
@@ -498,4 +498,49 @@ fn long_subject_of_an_ehr_is_refused_in_every_way_of_writing() {
     assert_eq!(get(&service, &path, "application/json").status, 404);
     let stored = send(&service, "PUT", &path, status(&fits, &fits));
     assert_eq!(stored.status, 201);
+}
+
+#[test]
+fn parameters_of_a_query_are_bounded_together() {
+    let limits = Limits {
+        parameters: 100,
+        ..Limits::default()
+    };
+    let service = service(SMALL, limits);
+    let query = "SELECT COUNT(*) FROM COMPOSITION c WHERE c/name/value = $a OR c/name/value = $b";
+    let status = |length: usize| {
+        let text = "x".repeat(length);
+        let body = format!(r#"{{"q":"{query}","query_parameters":{{"a":"{text}","b":"y"}}}}"#);
+        let posted =
+            Request::new("POST", "/rest/openehr/v1/query/aql").with_body("application/json", body);
+        let address = query.replace(' ', "%20").replace('$', "%24");
+        let address = format!("/rest/openehr/v1/query/aql?q={address}&a={text}&b=y");
+        let fetched = Request::new("GET", &address);
+        [posted, fetched].map(|request| {
+            now_or_never(service.handle(&request, &mut Ticks::new()))
+                .unwrap()
+                .status
+        })
+    };
+    assert_eq!(status(50), [200, 200]);
+    assert_eq!(status(100), [413, 413]);
+}
+
+#[test]
+fn compressed_body_without_its_end_is_refused() {
+    let service = service(SMALL, Limits::default());
+    let query = br#"{"q":"SELECT COUNT(*) FROM COMPOSITION c"}"#;
+    let send = |body: &[u8]| {
+        let request = Request::new("POST", "/rest/openehr/v1/query/aql")
+            .with_header("Content-Encoding", "gzip")
+            .with_body("application/json", body);
+        now_or_never(service.handle(&request, &mut Ticks::new())).unwrap()
+    };
+    let packed = gzip(query);
+    assert_eq!(send(&packed).status, 200);
+    // Without its trailer, the text is complete, but nothing shows that.
+    for missing in [1, 8, 9] {
+        let answer = send(packed.get(..packed.len() - missing).unwrap());
+        assert_eq!(answer.status, 400, "without {missing} bytes");
+    }
 }

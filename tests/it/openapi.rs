@@ -29,6 +29,8 @@ pub struct Bodies {
     validators: RefCell<BTreeMap<String, Option<jsonschema::Validator>>>,
     fulfilled: RefCell<BTreeMap<String, usize>>,
     complaints: RefCell<BTreeSet<String>>,
+    /// The operations that succeeded without the body that they may have.
+    bodiless: RefCell<BTreeSet<String>>,
 }
 
 impl Bodies {
@@ -40,6 +42,23 @@ impl Bodies {
             validators: RefCell::default(),
             fulfilled: RefCell::default(),
             complaints: RefCell::default(),
+            bodiless: RefCell::default(),
+        }
+    }
+
+    /// Notes a request that succeeded without a body.
+    fn check_absent_body(&self, request: &Request, status: u16) {
+        let name = operation(request).filter(|_| status < 300 && request.body.is_empty());
+        let Some(name) = name else { return };
+        let (method, path) = name.split_once(' ').unwrap();
+        let operation = &self.document["paths"][format!("/{path}")][method.to_lowercase()];
+        match operation["requestBody"]["required"].as_bool() {
+            Some(true) => {
+                let complaint = format!("{name}: {status} without the body that is `required`");
+                self.complaints.borrow_mut().insert(complaint);
+            }
+            Some(false) => drop(self.bodiless.borrow_mut().insert(name)),
+            None => {}
         }
     }
 
@@ -128,6 +147,7 @@ impl Handler for Noting {
             now_or_never(self.service.handle(request, environment)).expect("memory never waits");
         note(&self.seen, request, response.status);
         self.bodies.check(request, &response);
+        self.bodies.check_absent_body(request, response.status);
         response
     }
 }
@@ -283,6 +303,11 @@ fn every_status_is_documented_and_every_documented_status_is_real() {
     };
     run_all(&|config| Box::new(noting(config)));
     checked.assert_fulfilled();
+    assert_eq!(
+        optional_bodies(&checked.document),
+        *checked.bodiless.borrow(),
+        "a case shows each body that may be absent"
+    );
     let (documented, kinds, bodies) = documented();
     sweep(&seen, documented.keys().cloned(), &bodies);
     let slow = Request::new("POST", "/v1/query/aql").with_body(
@@ -308,6 +333,20 @@ fn every_status_is_documented_and_every_documented_status_is_real() {
         forgotten,
         ["GET ehr/{ehr_id} answers [404], which is not documented"]
     );
+}
+
+/// Returns the operations whose body may be absent.
+fn optional_bodies(document: &Value) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            if operation["requestBody"]["required"] == false {
+                let path = path.trim_start_matches('/');
+                found.insert(format!("{} {path}", method.to_uppercase()));
+            }
+        }
+    }
+    found
 }
 
 /// Returns the statuses that occur and are not documented, and the documented ones that never

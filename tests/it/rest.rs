@@ -388,7 +388,7 @@ fn folder() -> PathBuf {
 }
 
 /// Compresses a text with gzip (RFC 1952).
-fn gzip(text: &[u8]) -> Vec<u8> {
+pub fn gzip(text: &[u8]) -> Vec<u8> {
     let bits = |crc: u32| {
         (0..8).fold(crc, |crc, _| {
             if crc & 1 == 1 {

@@ -650,6 +650,22 @@ fn query_of_a_repository_without_segments_finds_that_they_are_due() {
 }
 
 #[test]
+fn versions_wait_until_a_segment_has_them() {
+    let mut place = Place::with(|segments| segments.with_sizes(4, 1_000));
+    done(place.isolates[0].commit(creation(EHRS[0], None)));
+    for object in ["a", "b", "c", "d"] {
+        let draft = Draft {
+            ehr: EHRS[0],
+            ..Draft::composition(object, 1)
+        };
+        done(place.isolates[0].commit(draft.commit()));
+    }
+    assert!(place.segments[0].is_due());
+    assert_eq!(place.compact(0), Some(Compaction::Written));
+    assert!(!place.segments[0].is_due());
+}
+
+#[test]
 fn rows_behind_the_segments_come_with_the_manifest() {
     let mut place = Place::new(3);
     let draft = |object| Draft {

@@ -2,7 +2,8 @@
 
 use crate::rest::Ticks;
 use aqlite::service::{
-    Auth, Config, Request, Response, Service, TerminologyResponse, TerminologyServer, Unreachable,
+    Auth, Config, Environment, Request, Response, Service, TerminologyResponse, TerminologyServer,
+    Unreachable, WaitFuture, Work,
 };
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::now_or_never;
@@ -290,6 +291,14 @@ fn endless_value_sets_are_refused() {
 fn run_guide(
     answer: impl Fn(&str) -> Result<TerminologyResponse, Unreachable> + 'static,
 ) -> (Response, Vec<String>) {
+    run_guide_on(&mut Ticks::new(), answer)
+}
+
+/// Runs it on a host.
+fn run_guide_on(
+    environment: &mut dyn Environment,
+    answer: impl Fn(&str) -> Result<TerminologyResponse, Unreachable> + 'static,
+) -> (Response, Vec<String>) {
     let asked = Asked::default();
     let server = Server {
         asked: Rc::clone(&asked),
@@ -304,12 +313,11 @@ fn run_guide(
         },
     )
     .with_terminology(Box::new(server));
-    let mut environment = Ticks::new();
     let read = |name: &str| std::fs::read_to_string(format!("tests/cases/{name}")).expect("a file");
     let mut send = |method: &str, path: &str, media_type: &str, body: String| {
         now_or_never(service.handle(
             &Request::new(method, path).with_body(media_type, body),
-            &mut environment,
+            &mut *environment,
         ))
         .expect("ready")
     };
@@ -398,4 +406,43 @@ fn a_guide_requests_the_codes_subsumed_by_its_terms() {
             "{response:?}"
         );
     }
+}
+
+/// A host that records the permits that a request exchanges, and refuses one kind.
+struct Permits {
+    ticks: Ticks,
+    exchanged: Vec<Work>,
+    refused: Option<Work>,
+}
+
+impl Environment for Permits {
+    fn now(&mut self) -> i64 {
+        self.ticks.now()
+    }
+
+    fn new_uuid(&mut self) -> String {
+        self.ticks.new_uuid()
+    }
+
+    fn exchange(&mut self, work: Work) -> WaitFuture {
+        self.exchanged.push(work);
+        Box::pin(ready(self.refused != Some(work)))
+    }
+}
+
+#[test]
+fn a_wait_for_a_server_has_its_own_permit_and_the_work_after_it_too() {
+    let run = |refused| {
+        let mut host = Permits {
+            ticks: Ticks::new(),
+            exchanged: Vec::new(),
+            refused,
+        };
+        let (response, asked) = run_guide_on(&mut host, |_| reply(404, ""));
+        (response.status, asked.len(), host.exchanged)
+    };
+    let both = vec![Work::ForeignWait, Work::Heavy];
+    assert_eq!(run(None), (200, 1, both.clone()));
+    assert_eq!(run(Some(Work::ForeignWait)), (429, 0, both[..1].to_vec()));
+    assert_eq!(run(Some(Work::Heavy)), (429, 1, both));
 }

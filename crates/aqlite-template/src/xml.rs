@@ -463,6 +463,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_text_has_a_longest_length() {
+        let of_length = |length: usize| format!("<a/>{}", " ".repeat(length - 4));
+        assert!(Document::parse(&of_length(MAX_BYTES)).is_ok());
+        assert!(Document::parse(&of_length(MAX_BYTES + 1)).is_err());
+    }
+
+    #[test]
     fn prefixes_entities_and_cdata_are_resolved() {
         let document = Document::parse("\u{feff}<o:a xmlns:o='x' xsi:type='o:B'><o:c>1 &lt; 2<![CDATA[ & 3]]> &#228;</o:c><d/></o:a>").unwrap();
         let root = document.root().unwrap();

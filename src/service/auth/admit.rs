@@ -596,6 +596,23 @@ mod tests {
     }
 
     #[test]
+    fn stored_query_is_shown_to_those_who_may_read_but_not_run_it() {
+        let mut host = Host::new();
+        let reader = Caller::with_roles("r", "", &["read"]);
+        for (method, target, status) in [
+            ("GET", "/v1/query/x/1.0.0", 200),
+            ("POST", "/v1/query/x/1.0.0", 403),
+            ("GET", "/v1/query/x", 403),
+            ("GET", "/rest/openehr/v1/query/x/1.0.0", 403),
+        ] {
+            let answered = host.ask(&reader, method, target, "");
+            assert_eq!(answered, status, "{method} {target}");
+        }
+        let writer = Caller::with_roles("w", "", &["write"]);
+        assert_eq!(host.ask(&writer, "GET", "/v1/query/x/1.0.0", ""), 403);
+    }
+
+    #[test]
     fn access_log_has_caller_and_operation_of_each_request() {
         let mut host = Host::new();
         let writer = Caller::with_roles("ann", "https://id.example", &["write", "read"]);

@@ -5,7 +5,6 @@ use super::super::Request;
 use super::caller::{Caller, Denied};
 use super::host::AuthenticationHost;
 use super::passwords::Passwords;
-use super::scope::of_text;
 use super::token::{Token, keys_of};
 use super::users::Users;
 use serde_json::Value;
@@ -227,8 +226,7 @@ impl Issuer {
             .find_map(text)
             .map(str::to_owned);
         // A token with scopes but without the claim of roles leaves `user/` scopes unrestricted.
-        let roles_known = listed.is_some() && of_text(&scopes).next().is_some();
-        Ok(caller.narrowed(&scopes, ehr, roles_known))
+        Ok(caller.narrowed(&scopes, ehr, listed.is_some()))
     }
 
     /// Returns the roles of this service for a role of the issuer.
@@ -345,6 +343,7 @@ fn unknown() -> Denied {
 
 #[cfg(test)]
 mod tests {
+    use super::super::caller::Subject;
     use super::super::token::Algorithm;
     use super::super::{Action, Permission, Resource};
     use super::*;
@@ -560,6 +559,25 @@ mod tests {
                 .caller(&serde_json::json!({ "email": "a@b" }))
                 .is_err()
         );
+    }
+
+    #[test]
+    fn roles_limit_the_scopes_of_a_user_only_if_the_token_has_their_claim() {
+        let permission = Permission {
+            resource: Resource::Record,
+            act: Action::Read,
+        };
+        let may_read = |roles: Option<&str>| {
+            let mut claims = serde_json::json!({ "sub": "42", "scope": "user/composition-*.r" });
+            if let Some(role) = roles {
+                claims["realm_access"] = serde_json::json!({ "roles": [role] });
+            }
+            let caller = issuer().caller(&claims).unwrap();
+            caller.has_permission(permission, Subject::Some)
+        };
+        assert!(may_read(Some("read")));
+        assert!(!may_read(Some("define")), "the role grants no reading");
+        assert!(may_read(None), "the roles are unknown");
     }
 
     #[test]

@@ -69,14 +69,6 @@ pub struct Denied {
     challenge: String,
 }
 
-impl std::fmt::Display for Denied {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Denied {}
-
 impl Denied {
     /// Creates the rejection of a deployment without configured callers.
     pub(crate) fn unconfigured() -> Denied {

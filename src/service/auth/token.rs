@@ -179,6 +179,14 @@ mod tests {
     }
 
     #[test]
+    fn a_token_has_a_longest_length() {
+        let of_length = |length: usize| "a".repeat(length);
+        let read = |length| Token::read(&of_length(length)).map(drop).unwrap_err();
+        assert_eq!(read(MAX_TOKEN + 1), Denied::token("it is too long"));
+        assert_ne!(read(MAX_TOKEN), Denied::token("it is too long"));
+    }
+
+    #[test]
     fn base64url_is_strict() {
         assert_eq!(base64url("AQID_-8").unwrap(), [1, 2, 3, 255, 239]);
         assert_eq!(base64url("").unwrap(), Vec::<u8>::new());

@@ -17,7 +17,6 @@ use crate::store::state_history::StateHistory;
 use aqlite_engine::codec;
 use aqlite_rm::order;
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::rc::Rc;
 
 /// The first bytes of a head. The last of them is the version of the format. A later release reads
@@ -335,7 +334,6 @@ impl State {
             tags: stored.tags.into_iter().map(StoredTags::entry).collect(),
             before,
             explicit: stored.explicit.into_iter().collect(),
-            definitions: HashMap::new(),
             batch,
             ordinal: stored.ordinal,
             revision: stored.revision,

@@ -537,6 +537,15 @@ mod tests {
     use aqlite_rm::class::Attr;
 
     #[test]
+    fn a_number_is_in_the_middle_of_its_range() {
+        let template = include_str!("../../../../tests/cases/template/small.opt");
+        let template = Template::parse(template).unwrap();
+        let tree = example(&template, ExampleKind::Full, None, "2026-11-20T09:30:00Z").unwrap();
+        let text = rm::json::write(tree.root().unwrap());
+        assert!(text.contains(r#""magnitude":500"#), "{text}");
+    }
+
+    #[test]
     fn a_text_is_not_empty_if_its_pattern_matches_more_than_nothing() {
         for (pattern, expected) in [("a|b|", "a"), ("(x+)?", "x"), ("[^a-zA-Z0-9 -]*", "!")] {
             let text = format!(

@@ -217,6 +217,23 @@ fn text_that_is_not_a_template_is_rejected() {
         ("<a/>", "TPL0201"),
         ("<archetype><definition/></archetype>", "TPL0202"),
         ("<archetype>", "TPL0101"),
+        (
+            "<template><concept/><definition><archetype_id/></definition></template>",
+            "TPL0206",
+        ),
+        ("<template><concept/><definition/></template>", "TPL0202"),
+        (
+            "<template><definition><archetype_id/></definition></template>",
+            "TPL0202",
+        ),
+        (
+            "<archetype><concept/><definition><archetype_id/></definition></archetype>",
+            "TPL0202",
+        ),
+        (
+            "<template><concept/><definition><archetype_id/></definition><terminology/></template>",
+            "TPL0202",
+        ),
     ] {
         assert_eq!(Template::parse_opt2(text).unwrap_err()[0].code, expected);
     }

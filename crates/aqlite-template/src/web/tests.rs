@@ -112,16 +112,88 @@ fn only_locatables_have_a_predicate_in_paths() {
     }
 }
 
-/// Returns the template with a code of another terminology in place of the quantity.
-fn with_external_code(term: &str) -> String {
+/// Returns the template with another value in place of the quantity.
+fn with_value(value: &str) -> String {
     let text = include_str!("../../../../tests/cases/template/small.opt");
     let start = text.find("<children xsi:type=\"C_DV_QUANTITY\"").unwrap();
     let end = start + text[start..].find("</children>").unwrap() + "</children>".len();
+    format!("{}{value}{}", &text[..start], &text[end..])
+}
+
+/// Returns the fields of a value: `class` is its class, with the constraint on an attribute.
+fn inputs_of(class: &str, constraint: Option<(&str, &str)>) -> serde_json::Value {
+    let attribute = constraint.map(|(attribute, item)| {
+        format!(
+            r#"<attributes xsi:type="C_SINGLE_ATTRIBUTE"><rm_attribute_name>{attribute}</rm_attribute_name>
+            <children xsi:type="C_PRIMITIVE_OBJECT"><rm_type_name>X</rm_type_name><node_id/>{item}</children></attributes>"#
+        )
+    });
+    let text = with_value(&format!(
+        r#"<children xsi:type="C_COMPLEX_OBJECT"><rm_type_name>{class}</rm_type_name><node_id/>{}</children>"#,
+        attribute.unwrap_or_default()
+    ));
+    let template = Template::parse(&text).unwrap();
+    let web = WebTemplate::of(&template).to_json(&template);
+    let mut web: serde_json::Value = serde_json::from_str(&web).unwrap();
+    let node = "/tree/children/0/children/0/children/0/inputs";
+    web.pointer_mut(node).unwrap().take()
+}
+
+#[test]
+fn each_value_has_a_field_with_its_constraint_and_its_assumed_value() {
+    for (class, constraint, expected) in [
+        ("DV_DATE", None, r#"[{"type":"DATE"}]"#),
+        ("DV_TIME", None, r#"[{"type":"TIME"}]"#),
+        ("DV_DATE_TIME", None, r#"[{"type":"DATETIME"}]"#),
+        ("DV_TEXT", None, r#"[{"type":"TEXT"}]"#),
+        ("DV_BOOLEAN", None, r#"[{"type":"BOOLEAN"}]"#),
+        ("DV_COUNT", None, r#"[{"type":"INTEGER"}]"#),
+        (
+            "DV_DATE",
+            Some((
+                "value",
+                r#"<item xsi:type="C_DATE"><pattern>yyyy-mm-??</pattern></item>"#,
+            )),
+            r#"[{"type":"DATE","validation":{"pattern":"yyyy-mm-??"}}]"#,
+        ),
+        (
+            "DV_TIME",
+            Some((
+                "value",
+                r#"<item xsi:type="C_TIME"><assumed_value>08:00:00</assumed_value></item>"#,
+            )),
+            r#"[{"type":"TIME","defaultValue":"08:00:00"}]"#,
+        ),
+        (
+            "DV_COUNT",
+            Some((
+                "magnitude",
+                r#"<item xsi:type="C_INTEGER"><list>1</list><list>2</list><assumed_value>2</assumed_value></item>"#,
+            )),
+            r#"[{"type":"INTEGER","list":[{"value":"1","label":"1"},{"value":"2","label":"2"}],"defaultValue":2}]"#,
+        ),
+        (
+            "DV_PROPORTION",
+            Some((
+                "type",
+                r#"<item xsi:type="C_INTEGER"><list>2</list></item>"#,
+            )),
+            r#"[{"type":"DECIMAL","suffix":"numerator"},{"type":"DECIMAL","suffix":"denominator","validation":{"range":{"minOp":">=","min":100.0,"maxOp":"<=","max":100.0}}}]"#,
+        ),
+    ] {
+        let expected: serde_json::Value = serde_json::from_str(expected).unwrap();
+        let found = inputs_of(class, constraint);
+        assert_eq!(found, expected, "{class} {constraint:?}");
+    }
+}
+
+/// Returns the template with a code of another terminology in place of the quantity.
+fn with_external_code(term: &str) -> String {
     let coded = r#"<children xsi:type="C_COMPLEX_OBJECT"><rm_type_name>DV_CODED_TEXT</rm_type_name><node_id/>
         <attributes xsi:type="C_SINGLE_ATTRIBUTE"><rm_attribute_name>defining_code</rm_attribute_name>
         <children xsi:type="C_CODE_PHRASE"><rm_type_name>CODE_PHRASE</rm_type_name><node_id/>
         <terminology_id><value>urn:lab</value></terminology_id><code_list>chem</code_list></children></attributes></children>"#;
-    let text = format!("{}{coded}{}", &text[..start], &text[end..]);
+    let text = with_value(coded);
     let terms = format!(
         r#"<term_definitions code="{term}"><items id="text">Chemistry</items></term_definitions>"#
     );

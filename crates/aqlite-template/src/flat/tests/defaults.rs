@@ -159,6 +159,44 @@ fn the_only_width_of_an_event_is_completed() {
     }
 }
 
+#[test]
+fn an_event_with_an_attribute_of_an_interval_is_one() {
+    let text = SMALL.replace("POINT_EVENT", "EVENT");
+    let (template, web) = parse_both(&text);
+    let event = AT.trim_end_matches("/weight");
+    for (key, value, class) in [
+        ("/width", "PT1H", "INTERVAL_EVENT"),
+        ("/math_function|code", "146", "INTERVAL_EVENT"),
+        ("/time", "2026-01-31T10:00:00Z", "POINT_EVENT"),
+    ] {
+        let width = format!("{event}/width");
+        let mut members = json!({ "|magnitude": 70, width: "PT1H" });
+        if key != "/width" {
+            members = json!({ "|magnitude": 70, format!("{event}{key}"): value });
+        }
+        let found = match read(&flat(&members), Shape::Flat, &template, &web, NOW) {
+            Ok(tree) => canonical(&tree)["content"][0]["data"]["events"][0]["_type"].take(),
+            Err(findings) => panic!("{key}: {findings:?}"),
+        };
+        assert_eq!(found, class, "{key}");
+    }
+}
+
+#[test]
+fn structured_may_omit_the_bar_of_a_suffix() {
+    let (template, web) = parse_both(SMALL);
+    let read = |weight: Value| {
+        let text = json!({ "ctx": { "territory": "SE", "composer_self": true },
+            "encounter": { "body_weight": [{ "events_at0003": [{ "weight": [weight] }] }] } });
+        read(&text.to_string(), Shape::Structured, &template, &web, NOW)
+            .map(|tree| canonical(&tree))
+            .unwrap_or_else(|findings| panic!("{findings:?}"))
+    };
+    let expected = read(json!({ "|magnitude": 70, "|unit": "kg" }));
+    assert_eq!(read(json!({ "magnitude": 70, "unit": "kg" })), expected);
+    assert_eq!(read(json!({ "|magnitude": 70, "unit": "kg" })), expected);
+}
+
 /// The limits of a range that contains one value.
 const ONE: &str = "<lower_included>true</lower_included><upper_included>true</upper_included>\
     <lower_unbounded>false</lower_unbounded><upper_unbounded>false</upper_unbounded>";
@@ -195,6 +233,19 @@ fn only_values() -> Vec<(String, Value)> {
         (
             primitive("DV_COUNT", "magnitude", "C_INTEGER", "<list>3</list>"),
             json!({ "_type": "DV_COUNT", "magnitude": 3 }),
+        ),
+        (
+            primitive("DV_TEXT", "value", "C_STRING", "<list>fixed</list>"),
+            json!({ "_type": "DV_TEXT", "value": "fixed" }),
+        ),
+        (
+            primitive(
+                "DV_BOOLEAN",
+                "value",
+                "C_BOOLEAN",
+                "<true_valid>true</true_valid><false_valid>false</false_valid>",
+            ),
+            json!({ "_type": "DV_BOOLEAN", "value": true }),
         ),
         (
             primitive("DV_DURATION", "value", "C_DURATION", &range("PT5M")),

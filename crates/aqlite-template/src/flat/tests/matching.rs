@@ -106,6 +106,32 @@ fn a_value_gets_the_key_of_the_alternative_of_its_class() {
 }
 
 #[test]
+fn an_interval_gets_the_key_of_the_alternative_of_its_limits() {
+    let start = SMALL.find("<children xsi:type=\"C_DV_QUANTITY\"").unwrap();
+    let end = start + SMALL[start..].find("</children>").unwrap() + "</children>".len();
+    let of = |class: &str| {
+        format!(
+            "<children xsi:type=\"C_COMPLEX_OBJECT\"><rm_type_name>DV_INTERVAL&lt;{class}&gt;</rm_type_name><node_id/></children>"
+        )
+    };
+    let both = of("DV_COUNT") + &of("DV_DATE_TIME");
+    let (template, web) = parse_both(&format!("{}{both}{}", &SMALL[..start], &SMALL[end..]));
+    for (key, limit) in [
+        ("interval_of_count_value", json!(3)),
+        ("interval_of_date_time_value", json!("2026-01-31T10:00:00Z")),
+    ] {
+        let members = json!({ format!("/{key}/lower"): limit, format!("/{key}/upper"): limit });
+        let tree = read(&flat(&members), Shape::Flat, &template, &web, NOW)
+            .unwrap_or_else(|findings| panic!("{key}: {findings:?}"));
+        let root = tree.root().unwrap();
+        let text = write(root, Shape::Flat, &template, &web, Maker::Better)
+            .unwrap()
+            .text;
+        assert!(text.contains(&format!("weight/{key}:0/lower")), "{text}");
+    }
+}
+
+#[test]
 fn a_quantity_gets_the_key_of_the_alternative_with_its_unit() {
     let start = SMALL.find("<children xsi:type=\"C_DV_QUANTITY\"").unwrap();
     let end = start + SMALL[start..].find("</children>").unwrap() + "</children>".len();
