@@ -127,13 +127,13 @@ impl MomentColumn {
     }
 
     /// Returns the parts of the column. `word` maps dictionary numbers.
-    pub(super) fn parts(&self, mut word: impl FnMut(u32) -> u32) -> MomentParts {
+    pub(super) fn parts(&self, word: impl FnMut(u32) -> u32) -> MomentParts {
         let palette = self.palette.iter();
         MomentParts {
             palette: palette.map(|form| u32::from(form.number())).collect(),
             forms: self.forms.clone(),
             word_rows: self.words.iter().map(|(row, _)| *row).collect(),
-            words: self.words().map(|id| word(id)).collect(),
+            words: self.words().map(word).collect(),
             begins: self.begins.clone(),
         }
     }
