@@ -335,6 +335,33 @@ fn every_status_is_documented_and_every_documented_status_is_real() {
     );
 }
 
+/// Calls `visit` with the media type and the schema of each body below a value.
+fn each_body(value: &Value, visit: &mut dyn FnMut(&str, &Value)) {
+    let Value::Object(members) = value else {
+        return;
+    };
+    for (name, member) in members {
+        let bodies = member.as_object().filter(|_| name == "content");
+        for (media_type, body) in bodies.into_iter().flatten() {
+            visit(media_type, &body["schema"]);
+        }
+        each_body(member, visit);
+    }
+}
+
+#[test]
+fn bodies_that_are_no_json_are_texts() {
+    let document = aqlite::service::openapi();
+    let (mut texts, mut others) = (0, 0);
+    each_body(&document["paths"], &mut |media_type, schema| {
+        let is_json = media_type == "application/json" || media_type.contains("openehr.wt");
+        let is_text = schema["type"] == "string";
+        assert_ne!(is_json, is_text, "{media_type}: {schema}");
+        *(if is_json { &mut others } else { &mut texts }) += 1;
+    });
+    assert!(texts > 50 && others > 50, "{texts} {others}");
+}
+
 /// Returns the operations whose body may be absent.
 fn optional_bodies(document: &Value) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
