@@ -3,8 +3,6 @@
 #[cfg(feature = "server")]
 use super::fhir;
 #[cfg(feature = "server")]
-use super::terminology::refused;
-#[cfg(feature = "server")]
 use crate::aql::TerminologyError;
 use std::pin::Pin;
 
@@ -82,10 +80,11 @@ pub(super) fn body_of(
             status: status @ 400..=499,
             body,
             // These statuses concern this service or the moment, not the query.
-        }) if !matches!(status, 401 | 403 | 408 | 429) => refused(
-            fhir::outcome(&body)
-                .unwrap_or_else(|| format!("the terminology server answers {status}")),
-        ),
+        }) if !matches!(status, 401 | 403 | 408 | 429) => {
+            let why = fhir::outcome(&body)
+                .unwrap_or_else(|| format!("the terminology server answers {status}"));
+            Err(TerminologyError::Refused(why))
+        }
         Ok(TerminologyResponse { status, .. }) => Err(TerminologyError::Failed(format!(
             "the terminology server answers {status}; try again later"
         ))),
