@@ -43,7 +43,7 @@ const SECONDS_END: usize = 19;
 /// The number of the zone with an offset of 0. Smaller numbers are those of negative offsets, and 0
 /// and 1 those of other zones.
 const OFFSET_ZERO: u16 = 1024;
-/// The greatest number of a zone.
+/// The end of the numbers of zones.
 const ZONES_END: u16 = 2048;
 
 impl TimeForm {
