@@ -282,7 +282,7 @@ pub fn now() -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let millis = since.map_or(0, |since| since.as_millis());
     let millis = i64::try_from(millis).unwrap_or_default();
-    time::format_utc(time::from_unix_millis(millis))
+    time::format_nearest_utc(time::from_unix_millis(millis))
 }
 
 /// Reports the problems of files, and that there are no documents. Returns whether problems make

@@ -115,7 +115,7 @@ impl Generator {
             subject_id: format!("P{:08}", (first + to_u64(ehr) * SUBJECT_STEP) % SUBJECTS),
             subject_namespace: "sample.patients",
             is_queryable: !random.chance(100),
-            time_created: time::format_utc(time::from_unix_millis(
+            time_created: time::format_nearest_utc(time::from_unix_millis(
                 (self.clock(ehr).0 - 86_400) * 1000,
             )),
         }

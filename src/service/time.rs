@@ -3,7 +3,8 @@
 use super::error::Failure;
 use super::http::Request;
 use crate::rm::time::{
-    CalendarDate, Parts, Temporal, TemporalKind, date_after, format_utc, from_unix_millis,
+    CalendarDate, Parts, Temporal, TemporalKind, date_after, format_nearest_utc, format_utc,
+    from_unix_millis,
 };
 
 const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
@@ -12,9 +13,11 @@ const MONTHS: [&str; 12] = [
 ];
 
 /// Formats a time as ISO 8601 extended in UTC with microseconds, so that text order is time order:
-/// `2026-11-20T22:15:00.123456+00:00`.
+/// `2026-11-20T22:15:00.123456+00:00`. A time outside the years 1 to 9999 becomes the nearest one
+/// inside, because beyond them the order of texts is not that of times.
 pub(crate) fn iso(micros: i64) -> String {
-    written(from_unix_millis(0).saturating_add(micros))
+    let micros = from_unix_millis(0).saturating_add(micros);
+    with_six_decimals(&format_nearest_utc(micros))
 }
 
 /// Returns the time `days` days before a time in microseconds since 1970, in the format of the
@@ -24,23 +27,23 @@ pub fn days_before(micros: i64, days: u32) -> String {
     iso(micros.saturating_sub(i64::from(days) * 86_400_000_000))
 }
 
-/// Formats a time in microseconds since 0001-01-01.
-fn written(micros: i64) -> String {
-    let text = format_utc(micros);
+/// Converts a text of [`format_utc`] to the format of [`iso`].
+fn with_six_decimals(text: &str) -> String {
     let text = text.trim_end_matches('Z');
     let (seconds, fraction) = text.split_once('.').unwrap_or((text, ""));
     // Always six digits, because texts are compared byte by byte.
     format!("{seconds}.{fraction:0<6}+00:00")
 }
 
-/// Formats a date for HTTP headers: `Fri, 20 Nov 2026 22:15:00 GMT`.
+/// Formats a date for HTTP headers: `Fri, 20 Nov 2026 22:15:00 GMT`. Returns `None` for a text that
+/// is no time, or none of the years 1 to 9999 in UTC.
 pub(crate) fn http_date(iso: &str) -> Option<String> {
     let micros = Temporal::parse(TemporalKind::DateTime, iso)?.earliest;
     let days = micros.div_euclid(86_400_000_000);
     let CalendarDate { year, month, day } = date_after(days);
     let name = |names: &[&'static str], at: i64| names.get(usize::try_from(at).ok()?).copied();
     let (weekday, month) = (name(&DAYS, days.rem_euclid(7))?, name(&MONTHS, month - 1)?);
-    let clock = written(micros);
+    let clock = format_utc(micros)?;
     Some(format!(
         "{weekday}, {day:02} {month} {year:04} {} GMT",
         clock.get(11..19)?
@@ -60,18 +63,15 @@ pub(crate) fn version_at_time(request: &Request) -> Result<Option<String>, Failu
     stated.filter(|t| !t.is_empty()).map(at_time).transpose()
 }
 
-/// The last microsecond of year 9999, since 0001-01-01. The conversion to UTC can leave the years
-/// of four digits, beyond which the order of texts is not that of times.
-const LAST: i64 = 3_652_059 * 86_400_000_000 - 1;
-
-/// Reads a parameter that is a time.
+/// Reads a parameter that is a time. It is a bound of a search, so the nearest time of [`iso`] is as
+/// good as one that the conversion to UTC moves out of the calendar.
 pub(crate) fn time_of(key: &str, text: &str) -> Result<String, Failure> {
     // A `+` in a query string arrives as a blank if the client did not encode it.
     let text = text.trim().replace(' ', "+");
     let complete = Parts::parse(TemporalKind::DateTime, &text).filter(|parts| parts.day.is_some());
     complete
         .and_then(|_| Temporal::parse(TemporalKind::DateTime, &text))
-        .map(|time| written(time.earliest.clamp(0, LAST)))
+        .map(|time| with_six_decimals(&format_nearest_utc(time.earliest)))
         .ok_or_else(|| {
             Failure::bad_request(format!(
                 "`{key}` is not a time: expected ISO 8601 such as `2026-01-31T08:15:00.000+01:00`"
@@ -80,13 +80,15 @@ pub(crate) fn time_of(key: &str, text: &str) -> Result<String, Failure> {
 }
 
 /// Reads a time of a document that is stored as sent, and returns it in the form of [`iso`]: ISO
-/// 8601 with a complete date and time, each within the calendar. Without a zone it is UTC.
+/// 8601 with a complete date and time, within the calendar, and within the years 1 to 9999 in UTC.
+/// Without a zone it is UTC.
 pub(crate) fn instant(what: &str, text: &str) -> Result<String, Failure> {
     let complete = Parts::parse(TemporalKind::DateTime, text).filter(|parts| parts.day.is_some());
     let time = complete.and_then(|_| Temporal::parse(TemporalKind::DateTime, text));
-    time.map(|time| written(time.earliest)).ok_or_else(|| {
+    let utc = time.and_then(|time| format_utc(time.earliest));
+    utc.map(|utc| with_six_decimals(&utc)).ok_or_else(|| {
         let shown: String = text.chars().take(40).collect();
-        Failure::bad_request(format!("{what} is `{shown}`, which is no time of the calendar: expected ISO 8601 such as `2026-01-31T08:15:00.000+01:00`"))
+        Failure::bad_request(format!("{what} is `{shown}`, which is no time of the calendar: expected ISO 8601 such as `2026-01-31T08:15:00.000+01:00`, within the years 1 to 9999 in UTC"))
     })
 }
 
@@ -180,6 +182,7 @@ mod tests {
             http_date("2027-03-01T00:15:00.000000+01:00").unwrap(),
             "Sun, 28 Feb 2027 23:15:00 GMT"
         );
+        assert_eq!(http_date("9999-12-31T23:59:59-12:00"), None);
         assert_eq!(
             http_date("2024-02-01T00:00:00.000000+00:00").unwrap(),
             "Thu, 01 Feb 2024 00:00:00 GMT"
@@ -203,6 +206,8 @@ mod tests {
             "2026-11-20T25:00:00Z",
             "",
             "now",
+            "9999-12-31T23:59:59-12:00",
+            "0001-01-01T00:00:00+14:00",
             " 2026-11-20T22:15:00Z",
         ] {
             assert_eq!(instant("t", text).map_err(|f| f.status), Err(400), "{text}");

@@ -42,7 +42,8 @@ fn point(text: Option<&str>) -> Option<Option<String>> {
     let parts = Parts::parse(TemporalKind::DateTime, text)?;
     let time = Temporal::parse(TemporalKind::DateTime, text)?;
     let is_complete = parts.second.is_some() && parts.zone.is_some();
-    is_complete.then(|| Some(aqlite::rm::time::format_utc(time.earliest)))
+    let utc = aqlite::rm::time::format_utc(time.earliest)?;
+    is_complete.then_some(Some(utc))
 }
 
 /// Returns sign, digits and exponent of a number, without zeros at the ends.

@@ -269,7 +269,7 @@ impl<'b> Builder<'b> {
         let micros = time::from_unix_millis(
             i64::try_from(origin.file.modified / 1_000_000).unwrap_or_default(),
         );
-        let committed = time::format_utc(micros);
+        let committed = time::format_nearest_utc(micros);
         self.add_version(owner, (kind, uid), document, (ordinal, &committed));
     }
 

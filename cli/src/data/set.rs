@@ -308,7 +308,7 @@ fn oldest(files: &[SourceFile]) -> String {
     let times = files.iter().map(|file| file.modified);
     let nanos = times.filter(|time| *time > 0).min().unwrap_or(0);
     let millis = i64::try_from(nanos / 1_000_000).unwrap_or_default();
-    time::format_utc(time::from_unix_millis(millis))
+    time::format_nearest_utc(time::from_unix_millis(millis))
 }
 
 /// Returns whether a file was modified so shortly before it was read that a later change could have

@@ -35,7 +35,7 @@ impl<'l> LakeCells<'l> {
             ehr_id,
             object_id: Cow::Borrowed(object_id),
             version: version.to_string(),
-            committed: committed.map(format_utc),
+            committed: committed.and_then(format_utc),
             is_deleted: false,
             sync: sync.to_string(),
         }
@@ -52,7 +52,7 @@ impl<'l> LakeCells<'l> {
             ehr_id,
             object_id: Cow::Owned(object_id.to_string()),
             version: entry.version.to_string(),
-            committed: entry.committed.map(format_utc),
+            committed: entry.committed.and_then(format_utc),
             is_deleted: true,
             sync: sync.to_string(),
         }

@@ -155,7 +155,7 @@ impl Objects {
         let time = (SystemTime::now() - self.age)
             .duration_since(UNIX_EPOCH)
             .unwrap();
-        format_utc(i64::try_from(time.as_micros()).unwrap() + UNIX)
+        format_utc(i64::try_from(time.as_micros()).unwrap() + UNIX).unwrap()
     }
 
     fn list(&self, query: &str) -> Response {

@@ -143,11 +143,12 @@ fn cell(field: &Field, array: &dyn Array, row: usize) -> Result<String, TableErr
         DataType::Timestamp(..) => {
             let micros = array.as_primitive::<TimestampMicrosecondType>().value(row);
             // `format_utc` counts from the year 1, Arrow from 1970.
-            format!("\"{}\"", format_utc(micros + from_unix_millis(0)))
+            let time = micros.checked_add(from_unix_millis(0)).and_then(format_utc);
+            format!("\"{}\"", time.ok_or_else(|| outside(field))?)
         }
         DataType::Date32 => {
             let days = array.as_primitive::<Date32Type>().value(row);
-            format!("\"{}\"", date_of(days))
+            format!("\"{}\"", date_of(days).ok_or_else(|| outside(field))?)
         }
         DataType::Utf8 => match field.metadata().contains_key(CONTENT) {
             true => array.as_string::<i32>().value(row).to_owned(),
@@ -170,6 +171,13 @@ fn unknown(field: &Field) -> TableError {
         "`{}` has the type {}",
         field.name(),
         field.data_type()
+    ))
+}
+
+fn outside(field: &Field) -> TableError {
+    TableError::new(format!(
+        "`{}` has a time outside the years 1 to 9999",
+        field.name()
     ))
 }
 

@@ -5,7 +5,7 @@ use crate::object::{CodedClass, DataValue};
 use crate::write::Times;
 use crate::{CLASS, CONTENT, DECIMALS, JSON, NUMBER, PATH, TEXT_OF};
 use aqlite_engine::answer::{Cell, ResultColumn, ResultSet, Row};
-use aqlite_rm::time::{Parts, Temporal, TemporalKind, format_utc, from_unix_millis};
+use aqlite_rm::time::{CALENDAR, Parts, Temporal, TemporalKind, format_utc, from_unix_millis};
 use arrow_schema::{DataType, Field, Fields, TimeUnit};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -262,12 +262,9 @@ pub(crate) fn micros_of(text: &str) -> Option<i64> {
     let time = Temporal::parse(TemporalKind::DateTime, text).filter(|_| is_complete)?;
     // `earliest` counts from the year 1, Arrow from 1970. An offset may move the instant into the year
     // 0 or 10000 of UTC, which readers such as Python do not have.
-    let is_readable = (0..END_OF_9999).contains(&time.earliest);
+    let is_readable = CALENDAR.contains(&time.earliest);
     is_readable.then(|| time.earliest - from_unix_millis(0))
 }
-
-/// The microseconds from 0001-01-01 to 10000-01-01.
-const END_OF_9999: i64 = 3_652_059 * MICROS_OF_DAY;
 
 /// The days from 0001-01-01 to 1970-01-01.
 const DAYS_BEFORE_1970: i64 = 719_162;
@@ -282,10 +279,10 @@ pub(crate) fn days_of(text: &str) -> Option<i32> {
     i32::try_from(days).ok()
 }
 
-/// Returns the text of a date by its days since 1970.
-pub(crate) fn date_of(days: i32) -> String {
-    let begin = (i64::from(days) + DAYS_BEFORE_1970) * MICROS_OF_DAY;
-    format_utc(begin).chars().take(10).collect()
+/// Returns the text of a date by its days since 1970; `None` outside the years 1 to 9999.
+pub(crate) fn date_of(days: i32) -> Option<String> {
+    let start = (i64::from(days) + DAYS_BEFORE_1970) * MICROS_OF_DAY;
+    Some(format_utc(start)?.chars().take(10).collect())
 }
 
 #[cfg(test)]
@@ -378,7 +375,7 @@ mod tests {
             ("9999-12-31", 2_932_896),
         ] {
             assert_eq!(days_of(text), Some(days), "{text}");
-            assert_eq!(date_of(days), text);
+            assert_eq!(date_of(days).as_deref(), Some(text));
         }
     }
 

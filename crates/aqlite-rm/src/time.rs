@@ -14,15 +14,23 @@ pub use calendar::{CalendarDate, date_after, days_before, days_in_month};
 use cursor::Cursor;
 pub use form::TimeForm;
 use std::cmp::Ordering;
+use std::ops::Range;
 
 const SECOND: i64 = 1_000_000;
 const MINUTE: i64 = 60 * SECOND;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
+/// The greatest value of [`Temporal::finer`]: 18 digits.
+const MAX_FINER: i64 = 999_999_999_999_999_999;
 /// The average year of the openEHR magnitude of a duration: 365.24 days.
 const AVERAGE_YEAR: i64 = 31_556_736 * SECOND;
 /// The average month of the openEHR magnitude of a duration: 30.42 days.
 const AVERAGE_MONTH: i64 = 2_628_288 * SECOND;
+
+/// The instants of the years 1 to 9999 in UTC, in microseconds since 0001-01-01T00:00Z.
+///
+/// An offset can move a valid text beyond them, such as `9999-12-31T23:59:59-12:00`.
+pub const CALENDAR: Range<i64> = 0..days_before(10_000, 1, 1) * DAY;
 
 /// The kind of a temporal value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -222,7 +230,7 @@ impl Temporal {
     ///
     /// The text never decreases with time, so the order of texts is consistent with the order of
     /// times. Starts outside the years 0000 to 9999, or before midnight, are clamped to the nearest
-    /// value inside.
+    /// value inside: one before them has no fraction, and one behind them the greatest fraction.
     ///
     /// ```
     /// use aqlite_rm::time::{Temporal, TemporalKind};
@@ -234,11 +242,11 @@ impl Temporal {
     /// assert_eq!(sort(TemporalKind::Time, "10:19").as_deref(), Some("10:19:00"));
     /// ```
     pub fn sort_text(self) -> String {
-        let begin = self.place();
+        let (start, finer) = self.clamped_start();
         // Only a calendar value has a prefix of 19 bytes. The others end with blanks, which are
         // removed.
         let mut out = String::from_utf8_lossy(self.sort_prefix().trim_ascii_end()).into_owned();
-        let fraction = format!("{:06}{:018}", begin.rem_euclid(SECOND), self.finer.max(0));
+        let fraction = format!("{:06}{:018}", start.rem_euclid(SECOND), finer.max(0));
         let digits = fraction.trim_end_matches('0');
         if !digits.is_empty() {
             out.push('.');
@@ -249,12 +257,12 @@ impl Temporal {
 
     /// Returns the part of [`Temporal::sort_text`] up to the seconds, padded with blanks.
     pub fn sort_prefix(self) -> [u8; 19] {
-        let begin = self.place();
-        let clock = begin.rem_euclid(DAY);
+        let (start, _) = self.clamped_start();
+        let clock = start.rem_euclid(DAY);
         let mut out = [b' '; 19];
         match self.axis() {
             Axis::Calendar => {
-                let CalendarDate { year, month, day } = date_after(begin.div_euclid(DAY));
+                let CalendarDate { year, month, day } = date_after(start.div_euclid(DAY));
                 let parts = [
                     TimePart::new(year, 4, b'-'),
                     TimePart::new(month, 2, b'-'),
@@ -264,15 +272,16 @@ impl Temporal {
                 write_parts(&parts, clock % HOUR, &mut out);
             }
             _ => {
-                let hours = TimePart::new(begin / HOUR, 2, b':');
-                write_parts(&[hours], begin % HOUR, &mut out);
+                let hours = TimePart::new(start / HOUR, 2, b':');
+                write_parts(&[hours], start % HOUR, &mut out);
             }
         }
         out
     }
 
-    /// Returns the start of the interval, clamped to four digits of a year or two of an hour.
-    fn place(self) -> i64 {
+    /// Returns the start of the interval in microseconds and its finer digits, clamped to four
+    /// digits of a year or two of an hour.
+    fn clamped_start(self) -> (i64, i64) {
         let (least, most) = match self.axis() {
             Axis::Calendar => (
                 days_before(0, 1, 1) * DAY,
@@ -281,7 +290,8 @@ impl Temporal {
             // A zone can move a time of day before midnight or beyond 24 hours.
             _ => (0, 100 * HOUR - 1),
         };
-        self.earliest.clamp(least, most)
+        // The finer digits are clamped, too: those of a start outside would break the order.
+        (self.earliest, self.finer).clamp((least, 0), (most, MAX_FINER))
     }
 
     /// Returns the openEHR magnitude.
@@ -490,7 +500,7 @@ fn write_parts(parts: &[TimePart], of_hour: i64, out: &mut [u8; 19]) {
     let digits = |number: i64, width: u32| {
         (0..width)
             .rev()
-            // `place` clamps the values, so no number is negative and the remainder is one digit.
+            // `clamped_start` clamps the values, so no number is negative and the remainder is one digit.
             .map(move |place| b'0' + (number / 10_i64.pow(place) % 10) as u8)
     };
     let bytes = parts
@@ -502,8 +512,27 @@ fn write_parts(parts: &[TimePart], of_hour: i64, out: &mut [u8; 19]) {
 
 /// Formats an instant as extended ISO 8601 in UTC. `micros` counts from 0001-01-01T00:00Z.
 ///
-/// Milliseconds or microseconds are written only if they are not zero.
-pub fn format_utc(micros: i64) -> String {
+/// Milliseconds or microseconds are written only if they are not zero. Returns `None` outside of
+/// [`CALENDAR`].
+///
+/// ```
+/// use aqlite_rm::time::{Temporal, TemporalKind, format_utc};
+///
+/// let utc = |text| format_utc(Temporal::parse(TemporalKind::DateTime, text)?.earliest);
+/// assert_eq!(utc("2019-05-01T10:19:00+02:00").as_deref(), Some("2019-05-01T08:19:00Z"));
+/// assert_eq!(utc("9999-12-31T23:59:59-12:00"), None);
+/// ```
+pub fn format_utc(micros: i64) -> Option<String> {
+    CALENDAR
+        .contains(&micros)
+        .then(|| format_nearest_utc(micros))
+}
+
+/// Formats the nearest instant of [`CALENDAR`] as [`format_utc`] does.
+///
+/// This is for clocks, and for the bounds of a search. The time of a document must not be altered.
+pub fn format_nearest_utc(micros: i64) -> String {
+    let micros = micros.clamp(CALENDAR.start, CALENDAR.end - 1);
     let decimals = match micros.rem_euclid(SECOND) {
         0 => 0,
         fraction if fraction % 1000 == 0 => 3,
@@ -665,8 +694,9 @@ mod tests {
     #[test]
     fn sort_text_is_monotonic_in_time() {
         let times = "0001-01-01T00:30+14:00 2019 2019-01-01 2019-01-01T00:00:00 2019-01-01T00:00:00.5Z 2019-01-01T00:00:00.51Z 2019-01-01T00:00:00.5000000001Z \
-            2019-01-01T00:00:01+00:00 2019-01-01T05:00+05:00 2018-12-31T23:59:59Z 9999-12-31T23:30-05:00 9999-12-31";
-        let clocks = "00:00 00:30+01:00 23:30-05:00 12:00 12:00:00 12 11:59:59.999999 T1200";
+            2019-01-01T00:00:01+00:00 2019-01-01T05:00+05:00 2018-12-31T23:59:59Z 9999-12-31T23:30-05:00 9999-12-31 9999-12-31T23:59:59.9999999Z \
+            9999-12-31T23:59:59.9999999-12:00 9999-12-31T23:59:59-11:00";
+        let clocks = "00:00 00:30+01:00 00:15:00.0000001+01:00 23:30-05:00 12:00 12:00:00 12 11:59:59.999999 T1200";
         for (kind, texts) in [(DateTime, times), (Time, clocks)] {
             let all: Vec<Temporal> = texts
                 .split_whitespace()
@@ -711,10 +741,40 @@ mod tests {
             assert!((1..=days_in_month(year, month)).contains(&day));
         }
         assert_eq!(
-            format_utc(from_unix_millis(1_700_000_000_123)),
-            "2023-11-14T22:13:20.123Z"
+            format_utc(from_unix_millis(1_700_000_000_123)).as_deref(),
+            Some("2023-11-14T22:13:20.123Z")
         );
-        assert_eq!(format_utc(from_unix_millis(0)), "1970-01-01T00:00:00Z");
+        assert_eq!(
+            format_utc(from_unix_millis(0)).as_deref(),
+            Some("1970-01-01T00:00:00Z")
+        );
+    }
+
+    #[test]
+    fn instants_outside_of_the_calendar_have_no_text_in_utc() {
+        for (text, utc, nearest) in [
+            (
+                "9999-12-31T11:59:59.999999-12:00",
+                Some("9999-12-31T23:59:59.999999Z"),
+                "9999-12-31T23:59:59.999999Z",
+            ),
+            (
+                "9999-12-31T23:59:59-12:00",
+                None,
+                "9999-12-31T23:59:59.999999Z",
+            ),
+            (
+                "0001-01-01T14:00:00+14:00",
+                Some("0001-01-01T00:00:00Z"),
+                "0001-01-01T00:00:00Z",
+            ),
+            ("0001-01-01T00:00:00+14:00", None, "0001-01-01T00:00:00Z"),
+        ] {
+            let micros = Temporal::parse(DateTime, text).unwrap().earliest;
+            assert_eq!(format_utc(micros).as_deref(), utc, "{text}");
+            assert_eq!(format_nearest_utc(micros), nearest, "{text}");
+        }
+        assert_eq!((format_utc(i64::MIN), format_utc(i64::MAX)), (None, None));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Days of the proleptic Gregorian calendar, counted from 0001-01-01.
 
 /// Returns the days from 0001-01-01 to a date of the proleptic Gregorian calendar.
-pub fn days_before(year: i64, month: i64, day: i64) -> i64 {
+pub const fn days_before(year: i64, month: i64, day: i64) -> i64 {
     // The year starts in March here, so that the leap day is its last day.
     let (year, month) = if month > 2 {
         (year, month - 3)

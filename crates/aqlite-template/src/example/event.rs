@@ -8,7 +8,7 @@ use aqlite_rm::time::{self, Temporal, TemporalKind};
 
 impl Place<'_> {
     /// Moves the time of an event behind the origin by a permitted offset. Both are the time of the
-    /// example otherwise.
+    /// example otherwise, also if the moved time is in no year from 1 to 9999.
     pub(super) fn put_offset(&self, event: &mut Draft, node: Option<&Node>) {
         let function = node.and_then(|node| node.attribute("offset"));
         let ranges = function.and_then(leaf::offsets).unwrap_or_default();
@@ -17,8 +17,10 @@ impl Place<'_> {
             return;
         }
         let origin = Temporal::parse(TemporalKind::DateTime, self.now);
-        if let Some((origin, offset)) = origin.zip(offset_in(range)) {
-            let time = time::format_utc(origin.earliest.saturating_add(offset));
+        let moved = origin
+            .zip(offset_in(range))
+            .and_then(|(origin, offset)| time::format_utc(origin.earliest.saturating_add(offset)));
+        if let Some(time) = moved {
             let time = Draft::holding(Cls::DV_DATE_TIME, Attr::VALUE, time);
             event.put(Attr::TIME, time);
         }
