@@ -518,7 +518,7 @@ impl CellRef {
             Column::Boolean(flags) => Some(CellRef::Boolean(*flags.get(at as usize)?)),
             Column::Text(ids) => Some(CellRef::Word(*ids.get(at as usize)?)),
             Column::Moment(moments) => Some(match moments.text(at)? {
-                MomentText::Word(id) => CellRef::Word(id),
+                MomentText::InDictionary(id) => CellRef::Word(id),
                 MomentText::Written(time) => CellRef::Text(own.number_of(&time.text())),
             }),
         }

@@ -3,8 +3,9 @@
 
 use super::moment::{MomentColumn, MomentText, TimeText};
 use super::part::Part;
+use super::sparse::SparseValues;
 use super::text_index::TextIndex;
-use super::zone::Zone;
+use super::zone_map::ZoneMap;
 use aqlite_rm::exact::Exact;
 use aqlite_rm::number;
 use aqlite_rm::tree::Kind;
@@ -43,8 +44,8 @@ pub struct NumberColumn {
     values: Vec<f64>,
     /// The number of decimals of each number; [`TOKEN`] if its token is kept as text.
     decimals: Vec<u8>,
-    /// The tokens of the numbers that [`TOKEN`] marks, by row in ascending order.
-    tokens: Vec<(u32, Box<str>)>,
+    /// The tokens of the numbers that [`TOKEN`] marks.
+    tokens: SparseValues<Box<str>>,
 }
 
 /// A dictionary: distinct texts with numbers in order of first use.
@@ -136,7 +137,7 @@ impl Column {
     pub(super) fn words(&self) -> impl Iterator<Item = u32> {
         let ids = self.ids().unwrap_or_default().iter().copied();
         let moments = self.moments().into_iter();
-        ids.chain(moments.flat_map(MomentColumn::words))
+        ids.chain(moments.flat_map(MomentColumn::text_ids))
     }
 
     /// Returns the date-times; `None` for any other column.
@@ -148,10 +149,10 @@ impl Column {
     }
 
     /// Returns the zone map of a column of numbers or date-times.
-    pub(super) fn zone(&self) -> Option<Zone> {
+    pub(super) fn zone_map(&self) -> Option<ZoneMap> {
         match self {
-            Column::Number(numbers) => Zone::of_numbers(&numbers.values),
-            Column::Moment(moments) => moments.zone(),
+            Column::Number(numbers) => ZoneMap::of_numbers(&numbers.values),
+            Column::Moment(moments) => moments.zone_map(),
             Column::Text(_) | Column::Boolean(_) => None,
         }
     }
@@ -173,7 +174,7 @@ impl Column {
             Column::Text(ids) => ids.get(row as usize).map(|id| Leaf::Text(words.word(*id))),
             Column::Moment(moments) => match moments.text(row)? {
                 MomentText::Written(time) => Some(Leaf::Time(time)),
-                MomentText::Word(id) => Some(Leaf::Text(words.word(id))),
+                MomentText::InDictionary(id) => Some(Leaf::Text(words.word(id))),
             },
         }
     }
@@ -193,9 +194,11 @@ impl Column {
     pub fn bytes(&self) -> usize {
         match self {
             Column::Number(numbers) => {
+                // A token is a long number, or one with an exponent: about 8 bytes.
                 numbers.values.capacity() * 8
                     + numbers.decimals.capacity()
-                    + numbers.tokens.len() * 32
+                    + numbers.tokens.bytes()
+                    + numbers.tokens.iter().count() * 8
             }
             Column::Text(ids) => ids.capacity() * 4,
             Column::Moment(moments) => moments.bytes(),
@@ -236,7 +239,7 @@ impl NumberColumn {
         // Only tokens that are kept as text can have more than 15 digits.
         self.tokens.iter().any(|(row, _)| {
             self.values
-                .get(*row as usize)
+                .get(row as usize)
                 .is_some_and(|value| value.abs() >= size)
         })
     }
@@ -257,7 +260,7 @@ impl NumberColumn {
 
     /// Returns the numbers that are kept as tokens, by row in ascending order.
     pub(super) fn tokens(&self) -> impl Iterator<Item = (u32, &str)> {
-        self.tokens.iter().map(|(row, token)| (*row, &**token))
+        self.tokens.iter().map(|(row, token)| (row, &**token))
     }
 
     /// Restores the column from the results of [`NumberColumn::scaled`] and
@@ -271,34 +274,25 @@ impl NumberColumn {
         tokens: Vec<(u32, String)>,
     ) -> Option<NumberColumn> {
         let mut column = NumberColumn::default();
-        let mut marked = 0;
         for (scaled, decimals) in scaled {
             let value = match POWERS.get(usize::from(decimals)) {
                 Some(_) if scaled.unsigned_abs() >= SCALED_END => return None,
                 // The same division as in `plain`, so that the value is the same to the last bit.
                 Some(power) => scaled as f64 / power,
                 // The row of a token: the loop below replaces the value.
-                None if decimals == TOKEN => {
-                    marked += 1;
-                    f64::NAN
-                }
+                None if decimals == TOKEN => f64::NAN,
                 None => return None,
             };
             column.values.push(value);
             column.decimals.push(decimals);
         }
-        // `at` finds tokens by bisection, so their rows must ascend. Then as many tokens as marks,
-        // each in a marked row, means that every marked row has its token.
-        let ascends = tokens.is_sorted_by(|(row, _), (next, _)| row < next);
-        if tokens.len() != marked || !ascends {
-            return None;
-        }
-        for (row, token) in tokens {
-            if column.decimals.get(row as usize) != Some(&TOKEN) {
-                return None;
-            }
-            *column.values.get_mut(row as usize)? = number::parse(&token).unwrap_or(f64::NAN);
-            column.tokens.push((row, token.into_boxed_str()));
+        let tokens = tokens
+            .into_iter()
+            .map(|(row, token)| (row, token.into_boxed_str()));
+        let marks = column.decimals.iter().map(|decimals| *decimals == TOKEN);
+        column.tokens = SparseValues::from_entries(tokens.collect(), marks)?;
+        for (row, token) in column.tokens.iter() {
+            *column.values.get_mut(row as usize)? = number::parse(token).unwrap_or(f64::NAN);
         }
         Some(column)
     }
@@ -313,7 +307,7 @@ impl NumberColumn {
             None => {
                 push(&mut self.values, number::parse(token).unwrap_or(f64::NAN));
                 push(&mut self.decimals, TOKEN);
-                self.tokens.push((row, Box::from(token)));
+                self.tokens.push(row, Box::from(token));
             }
         }
     }
@@ -327,14 +321,7 @@ impl NumberColumn {
         if decimals != TOKEN {
             return Some(Number::Decimal(value, decimals));
         }
-        // The list is sorted by row, because tokens are appended row by row.
-        let at = self
-            .tokens
-            .binary_search_by_key(&row, |(row, _)| *row)
-            .ok()?;
-        self.tokens
-            .get(at)
-            .map(|(_, token)| Number::Token(&**token))
+        self.tokens.get(row).map(|token| Number::Token(&**token))
     }
 }
 

@@ -20,8 +20,9 @@ mod part;
 mod part_file;
 mod rule;
 mod segment;
+mod sparse;
 mod text_index;
-mod zone;
+mod zone_map;
 
 pub use batch::{
     Batch, Bitmap, ColumnView, Container, Doc, DocRow, DocState, EhrRow, Fragment, ObjectKind,
@@ -42,4 +43,4 @@ pub use segment::{
     share_parts, unsealed,
 };
 pub use text_index::TextIndex;
-pub use zone::Zone;
+pub use zone_map::ZoneMap;

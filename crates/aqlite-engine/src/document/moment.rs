@@ -1,7 +1,8 @@
 //! Columns of date-times: positions in time, and the forms of their texts.
 
 use super::column::{Dictionary, push};
-use super::zone::Zone;
+use super::sparse::SparseValues;
+use super::zone_map::ZoneMap;
 use aqlite_rm::time::{Temporal, TemporalKind, TimeForm};
 
 /// A column of date-times.
@@ -12,14 +13,12 @@ use aqlite_rm::time::{Temporal, TemporalKind, TimeForm};
 pub struct MomentColumn {
     /// The forms of the values, at most [`MAX_FORMS`].
     palette: Vec<TimeForm>,
-    /// For each value the index of its form; [`WORD`] if its text is in the dictionary.
+    /// For each value the index of its form; [`IN_DICTIONARY`] if its text is in the dictionary.
     forms: Vec<u8>,
-    /// The dictionary numbers of the texts that [`WORD`] marks, by row in ascending order.
-    words: Vec<(u32, u32)>,
-    /// For each value twice its beginning, in microseconds since 0001-01-01T00:00Z. One is added
-    /// for a partial date-time and for one with a finer fraction, which are no points in time.
-    /// [`NO_MOMENT`] for a text that is no date-time.
-    begins: Vec<i64>,
+    /// The dictionary numbers of the texts that [`IN_DICTIONARY`] marks.
+    text_ids: SparseValues<u32>,
+    /// For each value the encoded start of the interval that it covers ([`encode_start`]).
+    starts: Vec<i64>,
 }
 
 /// The parts of a column of date-times as files store them.
@@ -28,10 +27,12 @@ pub(super) struct MomentParts {
     /// The numbers of the forms ([`TimeForm::number`]).
     pub palette: Vec<u32>,
     pub forms: Vec<u8>,
-    /// The rows whose texts are in the dictionary, and the numbers of their texts.
-    pub word_rows: Vec<u32>,
-    pub words: Vec<u32>,
-    pub begins: Vec<i64>,
+    /// The rows whose texts are in the dictionary.
+    pub text_rows: Vec<u32>,
+    /// The dictionary numbers of the texts of these rows.
+    pub text_ids: Vec<u32>,
+    /// The encoded starts of all rows ([`encode_start`]).
+    pub starts: Vec<i64>,
 }
 
 /// A date-time that is written from its position in time.
@@ -47,20 +48,35 @@ pub enum MomentText {
     /// A text that is written from its position in time.
     Written(TimeText),
     /// Any other text, by its number in the dictionary.
-    Word(u32),
+    InDictionary(u32),
 }
 
 /// The mark of a value whose text is in the dictionary.
-const WORD: u8 = u8::MAX;
+const IN_DICTIONARY: u8 = u8::MAX;
 
 /// The maximum number of forms of a column. Texts of further forms are in the dictionary.
-const MAX_FORMS: usize = WORD as usize;
+const MAX_FORMS: usize = IN_DICTIONARY as usize;
 
-/// The mark of a text that is no date-time.
+/// The encoded start of a text that is no date-time.
 pub(super) const NO_MOMENT: i64 = i64::MIN;
 
+/// Encodes the start of the interval that a date-time covers: twice its microseconds since
+/// 0001-01-01T00:00Z. One is added unless the date-time is exactly one microsecond, which a partial
+/// one and one with a finer fraction are not. [`NO_MOMENT`] encodes a text that is no date-time.
+fn encode_start(time: Option<Temporal>) -> i64 {
+    time.map_or(NO_MOMENT, |time| {
+        time.earliest << 1 | i64::from(!is_point(time))
+    })
+}
+
+/// Returns whether a date-time is exactly one microsecond.
+fn is_point(time: Temporal) -> bool {
+    time == Temporal::from_micros(time.earliest)
+}
+
 impl TimeText {
-    /// Returns the time in microseconds since 0001-01-01T00:00Z.
+    /// Returns the time in microseconds since 0001-01-01T00:00Z; for a text without seconds the
+    /// first one of its minute.
     pub fn micros(self) -> i64 {
         self.micros
     }
@@ -85,13 +101,13 @@ impl TimeText {
 
 impl MomentParts {
     /// Creates the parts of a column whose texts all are in the dictionary.
-    pub fn of_words(words: Vec<u32>, begins: Vec<i64>) -> MomentParts {
+    pub fn in_dictionary(text_ids: Vec<u32>, starts: Vec<i64>) -> MomentParts {
         MomentParts {
             palette: Vec::new(),
-            forms: vec![WORD; words.len()],
-            word_rows: (0..words.len() as u32).collect(),
-            words,
-            begins,
+            forms: vec![IN_DICTIONARY; text_ids.len()],
+            text_rows: (0..text_ids.len() as u32).collect(),
+            text_ids,
+            starts,
         }
     }
 }
@@ -100,67 +116,60 @@ impl MomentColumn {
     /// Creates a column from its parts.
     ///
     /// Returns `None` if no column has these parts, because the stored data are damaged: for lists of
-    /// different lengths, an unknown form, a form without a point in time, and texts that do not
-    /// belong to the marked rows.
+    /// different lengths, an unknown form, a form that does not fit the precision of its time, and
+    /// texts that do not belong to the marked rows.
     pub(super) fn from_parts(parts: MomentParts) -> Option<MomentColumn> {
         let form = |number: &u32| TimeForm::from_number(u16::try_from(*number).ok()?);
         let palette = parts.palette.iter().map(form);
-        if parts.word_rows.len() != parts.words.len() {
+        if parts.text_rows.len() != parts.text_ids.len() {
             return None;
         }
+        let texts = parts.text_rows.into_iter().zip(parts.text_ids).collect();
+        let marks = parts.forms.iter().map(|form| *form == IN_DICTIONARY);
         let column = MomentColumn {
             palette: palette.collect::<Option<_>>()?,
+            text_ids: SparseValues::from_entries(texts, marks)?,
             forms: parts.forms,
-            words: parts.word_rows.into_iter().zip(parts.words).collect(),
-            begins: parts.begins,
+            starts: parts.starts,
         };
-        let rows = 0..column.forms.len() as u32;
-        // `text` finds words by bisection, so their rows must ascend. Then as many words as marks,
-        // each in a marked row, means that every marked row has its word.
-        let ascends = column.words.is_sorted_by(|(row, _), (next, _)| row < next);
-        let marked = column.forms.iter().filter(|form| **form == WORD).count();
-        let is_sound = column.forms.len() == column.begins.len()
-            && ascends
-            && marked == column.words.len()
-            && rows.into_iter().all(|row| column.text(row).is_some());
+        let mut rows = 0..column.forms.len() as u32;
+        let is_sound =
+            column.forms.len() == column.starts.len() && rows.all(|row| column.text(row).is_some());
         is_sound.then_some(column)
     }
 
-    /// Returns the parts of the column. `word` maps dictionary numbers.
-    pub(super) fn parts(&self, word: impl FnMut(u32) -> u32) -> MomentParts {
+    /// Returns the parts of the column. `new_id` maps dictionary numbers to those of the file.
+    pub(super) fn parts(&self, new_id: impl FnMut(u32) -> u32) -> MomentParts {
         let palette = self.palette.iter();
         MomentParts {
             palette: palette.map(|form| u32::from(form.number())).collect(),
             forms: self.forms.clone(),
-            word_rows: self.words.iter().map(|(row, _)| *row).collect(),
-            words: self.words().map(word).collect(),
-            begins: self.begins.clone(),
+            text_rows: self.text_ids.iter().map(|(row, _)| row).collect(),
+            text_ids: self.text_ids().map(new_id).collect(),
+            starts: self.starts.clone(),
         }
     }
 
     /// Returns the number of values.
     pub(super) fn len(&self) -> usize {
-        self.begins.len()
+        self.starts.len()
     }
 
     /// Returns the dictionary numbers of the texts that are not written from their position.
-    pub(super) fn words(&self) -> impl Iterator<Item = u32> {
-        self.words.iter().map(|(_, id)| *id)
+    pub(super) fn text_ids(&self) -> impl Iterator<Item = u32> {
+        self.text_ids.iter().map(|(_, id)| *id)
     }
 
-    pub(super) fn push(&mut self, text: &str, words: &mut Dictionary) {
+    pub(super) fn push(&mut self, text: &str, dictionary: &mut Dictionary) {
         let time = Temporal::parse(TemporalKind::DateTime, text);
-        let point = time.filter(|time| *time == Temporal::from_micros(time.earliest));
-        let form = point.and_then(|point| TimeForm::of(text, point.earliest));
-        let form = form.and_then(|form| self.index_of(form)).unwrap_or(WORD);
-        if form == WORD {
+        let form = time.and_then(|time| TimeForm::of(text, time.earliest));
+        let form = form.and_then(|form| self.index_of(form));
+        if form.is_none() {
             let row = self.len() as u32;
-            push(&mut self.words, (row, words.number_of(text)));
+            self.text_ids.push(row, dictionary.number_of(text));
         }
-        // The lowest bit is set if the text does not denote exactly one microsecond.
-        let begin = |time: Temporal| time.earliest << 1 | i64::from(point.is_none());
-        push(&mut self.forms, form);
-        push(&mut self.begins, time.map_or(NO_MOMENT, begin));
+        push(&mut self.forms, form.unwrap_or(IN_DICTIONARY));
+        push(&mut self.starts, encode_start(time));
     }
 
     /// Returns the index of a form, which is added if it is new; `None` if there are too many.
@@ -170,48 +179,51 @@ impl MomentColumn {
         if index == self.palette.len() && index < MAX_FORMS {
             self.palette.push(form);
         }
-        u8::try_from(index).ok().filter(|index| *index != WORD)
+        u8::try_from(index)
+            .ok()
+            .filter(|index| *index != IN_DICTIONARY)
     }
 
     /// Returns the text of a row.
     pub fn text(&self, row: u32) -> Option<MomentText> {
         match *self.forms.get(row as usize)? {
-            WORD => {
-                let at = self.words.binary_search_by_key(&row, |(row, _)| *row);
-                Some(MomentText::Word(self.words.get(at.ok()?)?.1))
+            IN_DICTIONARY => Some(MomentText::InDictionary(*self.text_ids.get(row)?)),
+            form => {
+                let form = *self.palette.get(usize::from(form))?;
+                let micros = self.start(row)?;
+                // A time with seconds is a point, and one without them is not. Other parts are
+                // damaged.
+                let is_sound = form.has_seconds() == self.point(row).is_some();
+                is_sound.then_some(MomentText::Written(TimeText { micros, form }))
             }
-            form => Some(MomentText::Written(TimeText {
-                micros: self.point(row)?,
-                form: *self.palette.get(usize::from(form))?,
-            })),
         }
     }
 
     /// Returns the point in time of a row, in microseconds since 0001-01-01T00:00Z; `None` if the
     /// value is no exact point in time.
     pub fn point(&self, row: u32) -> Option<i64> {
-        let begin = *self.begins.get(row as usize)?;
+        let start = *self.starts.get(row as usize)?;
         // The lowest bit marks a partial or finer time. `NO_MOMENT` is even, so it needs its own
         // test.
-        (begin & 1 == 0 && begin != NO_MOMENT).then_some(begin >> 1)
+        (start & 1 == 0 && start != NO_MOMENT).then_some(start >> 1)
     }
 
-    /// Returns the beginning of the date-time in a row, which can be partial, in microseconds since
+    /// Returns the start of the date-time in a row, which can be partial, in microseconds since
     /// 0001-01-01T00:00Z.
-    pub fn begin(&self, row: u32) -> Option<i64> {
-        let begin = *self.begins.get(row as usize)?;
+    pub fn start(&self, row: u32) -> Option<i64> {
+        let start = *self.starts.get(row as usize)?;
         // The arithmetic shift drops the mark and keeps the sign of a time before year 1 in UTC.
-        (begin != NO_MOMENT).then_some(begin >> 1)
+        (start != NO_MOMENT).then_some(start >> 1)
     }
 
     /// Returns the zone map of the column.
-    pub(super) fn zone(&self) -> Option<Zone> {
-        Zone::of_moments((0..self.len() as u32).map(|row| self.begin(row)))
+    pub(super) fn zone_map(&self) -> Option<ZoneMap> {
+        ZoneMap::of_moments((0..self.len() as u32).map(|row| self.start(row)))
     }
 
     /// Returns an estimate of the bytes in use.
     pub(super) fn bytes(&self) -> usize {
-        self.forms.capacity() + self.words.capacity() * 8 + self.begins.capacity() * 8
+        self.forms.capacity() + self.text_ids.bytes() + self.starts.capacity() * 8
     }
 }
 
@@ -236,16 +248,16 @@ mod tests {
     }
 
     #[test]
-    fn date_times_have_their_beginning() {
+    fn date_times_have_their_start() {
         let (column, _) = column();
         for (row, text) in (0..).zip(TEXTS) {
             let parsed = Temporal::parse(TemporalKind::DateTime, text);
-            assert_eq!(column.begin(row), parsed.map(|t| t.earliest), "{text}");
-            let is_point = |t: &Temporal| *t == Temporal::from_micros(t.earliest);
+            assert_eq!(column.start(row), parsed.map(|t| t.earliest), "{text}");
+            let is_point = |t: &Temporal| t.latest == t.earliest && t.finer == 0;
             let point = parsed.filter(is_point).map(|t| t.earliest);
             assert_eq!(column.point(row), point, "{text}");
         }
-        assert!(column.point(0).is_some() && column.begin(1) == column.point(0));
+        assert!(column.point(0).is_some() && column.start(1) == column.point(0));
     }
 
     #[test]
@@ -255,13 +267,13 @@ mod tests {
             let mut out = String::new();
             match column.text(row) {
                 Some(MomentText::Written(time)) => time.write(&mut out),
-                Some(MomentText::Word(id)) => out.push_str(words.words().word(id)),
+                Some(MomentText::InDictionary(id)) => out.push_str(words.words().word(id)),
                 None => panic!("row {row} has no text"),
             }
             assert_eq!(out, expected);
         }
-        assert_eq!(words.len(), 5);
-        assert_eq!(column.words().collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+        assert_eq!(words.len(), 4);
+        assert_eq!(column.text_ids().collect::<Vec<_>>(), [0, 1, 2, 3]);
     }
 
     #[test]
@@ -278,7 +290,7 @@ mod tests {
         for (row, text) in (0..).zip(texts.iter().chain(&texts)) {
             let found = match column.text(row) {
                 Some(MomentText::Written(time)) => time.text(),
-                Some(MomentText::Word(id)) => words.words().word(id).to_owned(),
+                Some(MomentText::InDictionary(id)) => words.words().word(id).to_owned(),
                 None => panic!("row {row} has no text"),
             };
             assert_eq!(found, *text);
@@ -295,7 +307,7 @@ mod tests {
         };
         assert!(is_sound(|_| ()));
         assert!(
-            !is_sound(|parts| parts.begins.truncate(3)),
+            !is_sound(|parts| parts.starts.truncate(3)),
             "a time is absent"
         );
         assert!(
@@ -303,24 +315,28 @@ mod tests {
             "a form is absent"
         );
         assert!(
-            !is_sound(|parts| parts.palette[0] = 7),
+            !is_sound(|parts| parts.palette[0] = 16),
             "no form has this number"
         );
         assert!(
             !is_sound(|parts| parts.forms[1] = 0),
-            "a form needs a point in time"
+            "a form with seconds needs a point in time"
         );
         assert!(
-            !is_sound(|parts| parts.word_rows[0] = 0),
+            !is_sound(|parts| parts.forms[0] = 1),
+            "a form without seconds needs a minute"
+        );
+        assert!(
+            !is_sound(|parts| parts.text_rows[0] = 0),
             "the row has a form"
         );
         assert!(
-            !is_sound(|parts| parts.word_rows.swap(0, 1)),
+            !is_sound(|parts| parts.text_rows.swap(0, 1)),
             "rows must ascend"
         );
         assert!(
-            !is_sound(|parts| parts.words.truncate(4)),
-            "a word is absent"
+            !is_sound(|parts| parts.text_ids.truncate(3)),
+            "a text is absent"
         );
     }
 }

@@ -18,7 +18,7 @@ use super::column::{Column, Dictionary, PAGE, Page, Words};
 use super::digest::fnv;
 use super::layout::Item;
 use super::part::Part;
-use super::zone::Zone;
+use super::zone_map::ZoneMap;
 use super::{Batch, Layout};
 use aqlite_rm::class::{Attr, Cls};
 use bitcode::{Decode, Encode};
@@ -93,7 +93,7 @@ pub struct PastState<'s> {
 pub struct Segment {
     head: Head,
     layouts: Vec<Arc<super::Layout>>,
-    zones: Vec<Arc<[Option<Zone>]>>,
+    zone_maps: Vec<Arc<[Option<ZoneMap>]>>,
     docs: Docs,
     schema_id: u64,
     /// The number of the first table of its batches.
@@ -116,7 +116,7 @@ struct Head {
     words: u32,
     tables: Vec<StoredTable>,
     /// The zone map of each column, table by table.
-    zones: Vec<Vec<Option<Zone>>>,
+    zone_maps: Vec<Vec<Option<ZoneMap>>>,
     /// The parts: structure, child lists and columns of each table, then the pages of texts, then the
     /// versions and the data of documents.
     parts: Vec<PartPlace>,
@@ -250,7 +250,7 @@ impl Batch {
             fragments: self.fragments,
             words,
             tables: self.tables.iter().map(StoredTable::of).collect(),
-            zones: self.tables.iter().map(zones_of).collect(),
+            zone_maps: self.tables.iter().map(zone_maps_of).collect(),
             parts,
         }
     }
@@ -478,9 +478,9 @@ fn path_of(layout: &Layout, mut item: u32) -> Vec<&'static str> {
 }
 
 /// Returns the zone map of each column of a table.
-fn zones_of(table: &Table) -> Vec<Option<Zone>> {
+fn zone_maps_of(table: &Table) -> Vec<Option<ZoneMap>> {
     let columns = table.columns.iter();
-    columns.map(|column| column.present()?.zone()).collect()
+    columns.map(|column| column.present()?.zone_map()).collect()
 }
 
 impl StoredTable {
@@ -608,7 +608,7 @@ impl Segment {
             return Err(DAMAGED);
         }
         let leaves = layouts.iter().map(|layout| layout.leaves().len());
-        if !leaves.eq(head.zones.iter().map(Vec::len)) {
+        if !leaves.eq(head.zone_maps.iter().map(Vec::len)) {
             return Err(DAMAGED);
         }
         // Takes the encoded documents, so that memory holds one representation only.
@@ -617,11 +617,11 @@ impl Segment {
         for table in &mut head.tables {
             table.layout = StoredLayout::default();
         }
-        let zones = std::mem::take(&mut head.zones);
+        let zone_maps = std::mem::take(&mut head.zone_maps);
         Ok(Segment {
             docs,
             layouts,
-            zones: zones.into_iter().map(Arc::from).collect(),
+            zone_maps: zone_maps.into_iter().map(Arc::from).collect(),
             head,
             schema_id: super::batch::new_schema_id(),
             base: 0,
@@ -670,11 +670,11 @@ impl Segment {
         batch.fragments = self.head.fragments;
         batch.root_ids.clone_from(&self.head.root_ids);
         batch.schema_id = self.schema_id;
-        let layouts = self.layouts.iter().zip(&self.zones);
-        for (table, (layout, zones)) in self.head.tables.iter().zip(layouts) {
+        let layouts = self.layouts.iter().zip(&self.zone_maps);
+        for (table, (layout, zone_maps)) in self.head.tables.iter().zip(layouts) {
             let root = (table.root_id, table.archetype);
-            let zones = Arc::clone(zones);
-            let mut late = Table::late(Arc::clone(layout), root, table.rows, zones);
+            let zone_maps = Arc::clone(zone_maps);
+            let mut late = Table::late(Arc::clone(layout), root, table.rows, zone_maps);
             let origins = table.origins.iter();
             late.origins = origins
                 .map(|(table, group)| (self.base.saturating_add(*table), *group))

@@ -1,9 +1,10 @@
 //! The forms of date-times: what a text has beside its position in time.
 
 use super::{MINUTE, SECOND, Temporal};
+use std::ops::RangeInclusive;
 
-/// The form of a complete date-time in extended ISO 8601: the number of decimals of its seconds,
-/// and its time zone. A position in time and a form determine a text.
+/// The form of a date-time with minutes in extended ISO 8601: its precision, and its time zone
+/// designator. A position in time and a form determine a text.
 ///
 /// ```
 /// use aqlite_rm::time::{Temporal, TemporalKind, TimeForm};
@@ -18,58 +19,78 @@ use super::{MINUTE, SECOND, Temporal};
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct TimeForm {
-    /// 0 to [`MAX_DECIMALS`].
-    decimals: u8,
-    zone: Zone,
+    /// The number of decimals of the seconds, 0 to [`MAX_DECIMALS`]; `None` for a text that ends
+    /// its time of day with the minutes.
+    decimals: Option<u8>,
+    designator: ZoneDesignator,
 }
 
-/// The time zone of a text.
+/// The time zone designator of a text (ISO 8601:2004, section 2.1.11).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Zone {
-    /// The text ends without a zone.
-    Nothing,
+enum ZoneDesignator {
+    /// The text ends without a designator.
+    Absent,
     /// The text ends with `Z`.
     Utc,
-    /// The text ends with `+hh:mm` or `-hh:mm`: minutes east of UTC.
+    /// The text ends with `+hh:mm` or `-hh:mm`: minutes east of UTC, in [`OFFSETS`].
     Offset(i16),
 }
 
 /// The number of decimals of microseconds.
 const MAX_DECIMALS: u8 = 6;
-/// The number of values of [`TimeForm::decimals`], rounded up to a power of two.
-const DECIMALS: u16 = 8;
+/// The length of a date-time to the minute.
+const MINUTES_END: usize = 16;
 /// The length of a date-time to the second.
 const SECONDS_END: usize = 19;
-/// The number of the zone with an offset of 0. Smaller numbers are those of negative offsets, and 0
-/// and 1 those of other zones.
+/// The offsets that openEHR permits, in minutes: -12:59 to +14:59 (see [`super::cursor`]).
+const OFFSETS: RangeInclusive<i16> = -779..=899;
+
+// The numbers of forms are frozen: segments and checkpoints on disk have them. A change of a
+// constant below would make every stored date-time another text.
+
+/// The number of values of a precision: 0 to [`MAX_DECIMALS`] are decimals, then [`MINUTES`].
+const PRECISIONS: u16 = 8;
+/// The number of the precision of a text that ends its time of day with the minutes.
+const MINUTES: u8 = 7;
+/// The number of an absent designator.
+const ZONE_ABSENT: u16 = 0;
+/// The number of the designator `Z`.
+const ZONE_UTC: u16 = 1;
+/// The number of the designator with an offset of 0. Negative offsets have smaller numbers.
 const OFFSET_ZERO: u16 = 1024;
-/// The end of the numbers of zones.
-const ZONES_END: u16 = 2048;
 
 impl TimeForm {
     /// Creates the form of times in UTC that end with `Z`, with at most six decimals.
     pub fn utc(decimals: u8) -> TimeForm {
         TimeForm {
-            decimals: decimals.min(MAX_DECIMALS),
-            zone: Zone::Utc,
+            decimals: Some(decimals.min(MAX_DECIMALS)),
+            designator: ZoneDesignator::Utc,
         }
     }
 
-    /// Returns the form of a text that denotes the time `micros` microseconds after
+    /// Returns the form of a text whose interval starts `micros` microseconds after
     /// 0001-01-01T00:00Z. Returns `None` if [`TimeForm::write`] would not restore the text exactly:
-    /// for a partial time, for the basic form, and for finer fractions.
+    /// for a time without minutes, for the basic form, and for finer fractions.
     pub fn of(text: &str, micros: i64) -> Option<TimeForm> {
-        let rest = text.get(SECONDS_END..)?;
+        let has_seconds = text.as_bytes().get(MINUTES_END) == Some(&b':');
+        let rest = text.get(
+            if has_seconds {
+                SECONDS_END
+            } else {
+                MINUTES_END
+            }..,
+        )?;
         let digits = rest.strip_prefix('.').unwrap_or("");
-        let decimals = digits.bytes().take_while(u8::is_ascii_digit).count();
-        let zone = match rest.get(decimals + usize::from(decimals > 0)..)? {
-            "" => Zone::Nothing,
-            "Z" => Zone::Utc,
-            offset => Zone::Offset(minutes_of(offset)?),
+        let count = digits.bytes().take_while(u8::is_ascii_digit).count();
+        let designator = match rest.get(count + usize::from(count > 0)..)? {
+            "" => ZoneDesignator::Absent,
+            "Z" => ZoneDesignator::Utc,
+            offset => ZoneDesignator::Offset(minutes_of(offset)?),
         };
+        let decimals = u8::try_from(count).ok().filter(|d| *d <= MAX_DECIMALS)?;
         let form = TimeForm {
-            decimals: u8::try_from(decimals).ok().filter(|d| *d <= MAX_DECIMALS)?,
-            zone,
+            decimals: has_seconds.then_some(decimals),
+            designator,
         };
         let mut written = String::with_capacity(text.len());
         form.write(micros, &mut written);
@@ -78,27 +99,41 @@ impl TimeForm {
 
     /// Returns the time zone in minutes east of UTC; `None` if the text has none.
     pub fn offset(self) -> Option<i16> {
-        match self.zone {
-            Zone::Nothing => None,
-            Zone::Utc => Some(0),
-            Zone::Offset(minutes) => Some(minutes),
+        match self.designator {
+            ZoneDesignator::Absent => None,
+            ZoneDesignator::Utc => Some(0),
+            ZoneDesignator::Offset(minutes) => Some(minutes),
         }
     }
 
+    /// Returns whether the text has seconds, so that it denotes a point in time. A text without
+    /// them covers a minute.
+    pub fn has_seconds(self) -> bool {
+        self.decimals.is_some()
+    }
+
     /// Appends the text of the time `micros` microseconds after 0001-01-01T00:00Z.
+    ///
+    /// The year must have four digits in the zone of the form, as that of every text has from which
+    /// [`TimeForm::of`] returned the form. Other times are clamped.
     pub fn write(self, micros: i64, out: &mut String) {
         let offset = i64::from(self.offset().unwrap_or(0));
         let local = micros.saturating_add(offset * MINUTE);
+        let length = if self.has_seconds() {
+            SECONDS_END
+        } else {
+            MINUTES_END
+        };
         let seconds = Temporal::from_micros(local).sort_prefix();
-        out.extend(seconds.map(char::from));
-        if self.decimals > 0 {
+        out.extend(seconds.into_iter().take(length).map(char::from));
+        if let Some(decimals) = self.decimals.filter(|decimals| *decimals > 0) {
             out.push('.');
-            push_digits(local.rem_euclid(SECOND), MAX_DECIMALS, self.decimals, out);
+            push_digits(local.rem_euclid(SECOND), MAX_DECIMALS, decimals, out);
         }
-        match self.zone {
-            Zone::Nothing => {}
-            Zone::Utc => out.push('Z'),
-            Zone::Offset(_) => {
+        match self.designator {
+            ZoneDesignator::Absent => {}
+            ZoneDesignator::Utc => out.push('Z'),
+            ZoneDesignator::Offset(_) => {
                 out.push(if offset < 0 { '-' } else { '+' });
                 push_digits(offset.abs() / 60, 2, 2, out);
                 out.push(':');
@@ -109,26 +144,30 @@ impl TimeForm {
 
     /// Returns the number of the form, by which files store it. It is less than 2¹⁴.
     pub fn number(self) -> u16 {
-        let zone = match self.zone {
-            Zone::Nothing => 0,
-            Zone::Utc => 1,
-            Zone::Offset(minutes) => OFFSET_ZERO.wrapping_add_signed(minutes),
+        let zone = match self.designator {
+            ZoneDesignator::Absent => ZONE_ABSENT,
+            ZoneDesignator::Utc => ZONE_UTC,
+            ZoneDesignator::Offset(minutes) => OFFSET_ZERO.wrapping_add_signed(minutes),
         };
-        zone * DECIMALS + u16::from(self.decimals)
+        zone * PRECISIONS + u16::from(self.decimals.unwrap_or(MINUTES))
     }
 
     /// Returns the form with a number; `None` if no form has it.
     pub fn from_number(number: u16) -> Option<TimeForm> {
-        let zone = match number / DECIMALS {
-            0 => Zone::Nothing,
-            1 => Zone::Utc,
-            zone if zone < ZONES_END => {
-                Zone::Offset(i16::try_from(i32::from(zone) - i32::from(OFFSET_ZERO)).ok()?)
+        let designator = match number / PRECISIONS {
+            ZONE_ABSENT => ZoneDesignator::Absent,
+            ZONE_UTC => ZoneDesignator::Utc,
+            zone => {
+                let minutes = i32::from(zone) - i32::from(OFFSET_ZERO);
+                let minutes = i16::try_from(minutes).ok();
+                ZoneDesignator::Offset(minutes.filter(|minutes| OFFSETS.contains(minutes))?)
             }
-            _ => return None,
         };
-        let decimals = (number % DECIMALS) as u8;
-        (decimals <= MAX_DECIMALS).then_some(TimeForm { decimals, zone })
+        let precision = (number % PRECISIONS) as u8;
+        Some(TimeForm {
+            decimals: (precision != MINUTES).then_some(precision),
+            designator,
+        })
     }
 }
 
@@ -141,9 +180,10 @@ fn minutes_of(offset: &str) -> Option<i16> {
     };
     let (hours, minutes) = rest.split_once(':')?;
     let (hours, minutes): (i16, i16) = (hours.parse().ok()?, minutes.parse().ok()?);
-    // Greater offsets have no number. ISO 8601 and openEHR do not permit them.
     let is_valid = (0..=14).contains(&hours) && (0..60).contains(&minutes);
-    is_valid.then_some(sign * (hours * 60 + minutes))
+    // The product cannot overflow, because the test comes first.
+    let offset = is_valid.then(|| sign * (hours * 60 + minutes))?;
+    OFFSETS.contains(&offset).then_some(offset)
 }
 
 /// Appends the first `count` of `width` decimal digits of a number.
@@ -158,6 +198,7 @@ fn push_digits(number: i64, width: u8, count: u8, out: &mut String) {
 mod tests {
     use super::*;
     use crate::time::TemporalKind;
+    use std::collections::BTreeSet;
 
     fn form_of(text: &str) -> Option<TimeForm> {
         let time = Temporal::parse(TemporalKind::DateTime, text)?;
@@ -171,6 +212,11 @@ mod tests {
             "2019-05-01T10:19:00Z",
             "2019-05-01T10:19:00.5Z",
             "2019-05-01T10:19:00.500",
+            "2019-05-01T10:19",
+            "2019-05-01T10:19Z",
+            "2024-01-02T10:30+01:00",
+            "0001-01-01T00:00-12:59",
+            "9999-12-31T23:59+14:59",
             "2019-12-31T23:59:59.000001-11:30",
             "2020-02-29T00:00:00.1234+14:00",
             "2020-02-29T00:00:00+00:00",
@@ -190,9 +236,13 @@ mod tests {
     fn text_of_another_form_has_none() {
         for text in [
             "2019-05",
-            "2019-05-01T10:19",
-            "2019-05-01T10:19Z",
+            "2019-05-01T10",
+            "2019-05-01T10+01:00",
             "20190501T101900Z",
+            "20190501T1019Z",
+            "2019-05-01T10:19+02",
+            "2019-05-01T10:19+0200",
+            "2019-05-01T10:19-00:00",
             "2019-05-01T10:19:00,5Z",
             "2019-05-01T10:19:00.1234567Z",
             "2019-05-01T10:19:00+02",
@@ -213,12 +263,47 @@ mod tests {
         );
     }
 
+    /// Files have these numbers. No release may change one.
     #[test]
-    fn every_number_below_the_limit_is_that_of_one_form() {
-        for number in 0..u16::MAX {
-            let form = TimeForm::from_number(number);
-            assert!(form.is_none_or(|form| form.number() == number), "{number}");
+    fn numbers_of_forms_are_those_in_files() {
+        for (text, number) in [
+            ("2019-05-01T10:19:00", 0),
+            ("2019-05-01T10:19:00.123456", 6),
+            ("2019-05-01T10:19", 7),
+            ("2019-05-01T10:19:00Z", 8),
+            ("2019-05-01T10:19:00.5Z", 9),
+            ("2019-05-01T10:19Z", 15),
+            ("2019-05-01T10:19:00-12:59", 1_960),
+            ("2019-05-01T10:19:00.000001-11:30", 2_678),
+            ("2019-05-01T10:19:00+00:00", 8_192),
+            ("2019-05-01T10:19:00.500+01:00", 8_675),
+            ("2019-05-01T10:19+01:00", 8_679),
+            ("2019-05-01T10:19+14:59", 15_391),
+        ] {
+            assert_eq!(form_of(text).map(TimeForm::number), Some(number), "{text}");
         }
-        assert_eq!(TimeForm::from_number(ZONES_END * DECIMALS), None);
+    }
+
+    #[test]
+    fn every_form_has_one_number_and_no_other_number_has_a_form() {
+        let offsets = OFFSETS.map(ZoneDesignator::Offset);
+        let designators = [ZoneDesignator::Absent, ZoneDesignator::Utc].into_iter();
+        let precisions = || (0..=MAX_DECIMALS).map(Some).chain([None]);
+        let mut numbers = BTreeSet::new();
+        for designator in designators.chain(offsets) {
+            for decimals in precisions() {
+                let form = TimeForm {
+                    decimals,
+                    designator,
+                };
+                let number = form.number();
+                assert!(numbers.insert(number), "{number} has two forms");
+                assert!(number < 1 << 14, "{form:?}");
+                assert_eq!(TimeForm::from_number(number), Some(form));
+            }
+        }
+        for number in (0..=u16::MAX).filter(|number| !numbers.contains(number)) {
+            assert_eq!(TimeForm::from_number(number), None, "{number}");
+        }
     }
 }

@@ -177,21 +177,21 @@ impl Accumulator {
         let BlockRows { view, block, .. } = rows;
         view.note(ExecutionPath::ExtremeTime);
         let own = block.rows.rows();
-        let begins = || own.iter().filter_map(|row| times.begin(*row));
+        let starts = || own.iter().filter_map(|row| times.start(*row));
         let best = match aggregate {
-            Aggregate::Min(_) => begins().min(),
-            _ => begins().max(),
+            Aggregate::Min(_) => starts().min(),
+            _ => starts().max(),
         };
         let best = best.filter(|best| !self.is_behind_time(aggregate, *best));
-        let is_best = |row: u32| best.is_some() && times.begin(row) == best;
+        let is_best = |row: u32| best.is_some() && times.start(row) == best;
         // Equal points in time have equal keys, so only the first of them is added. Partial times
-        // with one beginning differ, and a text that is no time is compared with all others.
+        // with one start differ, and a text that is no time is compared with all others.
         let points = (0..).zip(own.iter());
         let points = points.filter(|(_, row)| is_best(**row) && times.point(**row).is_some());
         let first = points.min_by_key(|(i, _)| block.place(view, *i));
         let first = first.map(|(i, _)| i);
         let others = (0..).zip(own.iter()).filter(|(_, row)| {
-            let has_no_rank = times.begin(**row).is_none();
+            let has_no_rank = times.start(**row).is_none();
             has_no_rank || (is_best(**row) && times.point(**row).is_none())
         });
         let others: Vec<usize> = others.map(|(i, _)| i).collect();

@@ -9,7 +9,7 @@ use super::templates::Abort;
 use super::value::compare_times;
 use crate::answer::plan_cache::{Cells, ProjectedCell};
 use crate::answer::query::CompareOp;
-use crate::document::{Column, ColumnView, Fragment, ItemKind, Table, Zone};
+use crate::document::{Column, ColumnView, Fragment, ItemKind, Table, ZoneMap};
 use aqlite_rm::exact::WIDE;
 use aqlite_rm::time::Temporal;
 use hashbrown::HashMap;
@@ -130,11 +130,11 @@ impl<'b> Block<'b> {
             return false;
         };
         let leaf = projected_cell(&self.cells, path).and_then(|cell| cell.leaf);
-        match (leaf.and_then(|leaf| self.table.zone(leaf)), bound) {
-            (Some(Zone::Numbers(least, greatest)), ComparedValue::Number(limit)) => {
+        match (leaf.and_then(|leaf| self.table.zone_map(leaf)), bound) {
+            (Some(ZoneMap::Numbers(least, greatest)), ComparedValue::Number(limit)) => {
                 is_outside((least, greatest), op, limit)
             }
-            (Some(Zone::Moments(first, last)), ComparedValue::Time(limit)) => {
+            (Some(ZoneMap::Moments(first, last)), ComparedValue::Time(limit)) => {
                 is_outside((first, last), op, limit.earliest)
             }
             _ => false,
@@ -485,7 +485,7 @@ impl<'b> Block<'b> {
                 rows.iter()
                     .map(|row| rank(numbers.at(view, *row).map(rank_of))),
             ),
-            (_, Some(times)) => ranks.extend(rows.iter().map(|row| rank(times.begin(*row)))),
+            (_, Some(times)) => ranks.extend(rows.iter().map(|row| rank(times.start(*row)))),
             _ => return false,
         }
         true

@@ -13,7 +13,7 @@ use crate::document::merge::{InitialPresence, merge};
 #[cfg(doc)]
 use crate::document::moment::MomentColumn;
 use crate::document::part::Part;
-use crate::document::zone::Zone;
+use crate::document::zone_map::ZoneMap;
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::tree::Kind;
 use std::sync::{Arc, OnceLock};
@@ -34,7 +34,7 @@ pub struct Table {
     pub(in crate::document) child_lists: Part<ChildLists>,
     pub(in crate::document) columns: Vec<Part<Column>>,
     /// The zone maps of the columns of a segment; empty for a table that can be widened.
-    zones: Arc<[Option<Zone>]>,
+    zone_maps: Arc<[Option<ZoneMap>]>,
     /// The number of the presence bitmap of each column; `None` if all rows have a value.
     column_presence: Vec<Option<u32>>,
     /// The rows of documents that no population query reads, ascending.
@@ -128,7 +128,7 @@ impl Table {
             structure: Part::default(),
             child_lists: Part::default(),
             columns: Vec::new(),
-            zones: Arc::default(),
+            zone_maps: Arc::default(),
             column_presence: Vec::new(),
             hidden: OnceLock::from(Vec::new()),
             origins: Vec::new(),
@@ -142,7 +142,7 @@ impl Table {
         layout: Arc<Layout>,
         (root_id, archetype): (Option<u32>, Option<u32>),
         rows: u32,
-        zones: Arc<[Option<Zone>]>,
+        zone_maps: Arc<[Option<ZoneMap>]>,
     ) -> Table {
         let columns = layout.leaves().iter().map(|_| Part::absent()).collect();
         Table {
@@ -155,7 +155,7 @@ impl Table {
             structure: Part::absent(),
             child_lists: Part::absent(),
             columns,
-            zones,
+            zone_maps,
             hidden: OnceLock::new(),
             origins: Vec::new(),
         }
@@ -427,8 +427,8 @@ impl Table {
     }
 
     /// Returns the range of the values of a leaf, if the head of the segment has it.
-    pub fn zone(&self, leaf: u32) -> Option<Zone> {
-        self.zones.get(leaf as usize).copied().flatten()
+    pub fn zone_map(&self, leaf: u32) -> Option<ZoneMap> {
+        self.zone_maps.get(leaf as usize).copied().flatten()
     }
 
     /// Returns the column of a leaf.
@@ -557,10 +557,10 @@ impl<'t> ColumnView<'t> {
         self.column.moments()?.point(self.at(row))
     }
 
-    /// Returns the beginning of the date-time of a row; see [`MomentColumn::begin`]. `None` if the
-    /// column has no date-times.
-    pub fn begin(self, row: u32) -> Option<i64> {
-        self.column.moments()?.begin(self.at(row))
+    /// Returns the start of the date-time of a row; see [`MomentColumn::start`]. `None` if the column
+    /// has no date-times.
+    pub fn start(self, row: u32) -> Option<i64> {
+        self.column.moments()?.start(self.at(row))
     }
 
     pub(super) fn leaf(self, row: u32, words: &Words) -> Option<Leaf<'_>> {

@@ -12,7 +12,7 @@ use crate::document::column::{Column, NumberColumn, Page};
 use crate::document::layout::{Item, ItemKind, Layout, kind_number, kind_of};
 use aqlite_rm::class::{Attr, Cls};
 use bitcode::{Decode, Encode};
-use moments::{StoredMoments, WordMoments};
+use moments::{StoredMoments, TextMoments};
 
 /// The invariant that does not hold if a stored part has lists of different lengths.
 const UNEVEN: &str = "the lists of a part of a segment do not fit together";
@@ -611,7 +611,7 @@ impl Codec for StoredColumn {
             0 => StoredColumn::Number(Codec::read(from)?),
             1 => StoredColumn::Text(Codec::read(from)?),
             // The first version of checkpoints; no column is written with this number.
-            2 => StoredColumn::Moment(WordMoments::read(from)?.moments()?),
+            2 => StoredColumn::Moment(TextMoments::read(from)?.moments()?),
             3 => StoredColumn::Boolean(Codec::read(from)?),
             4 => StoredColumn::Moment(Codec::read(from)?),
             5 => StoredColumn::Ascending(Codec::read(from)?),

@@ -10,31 +10,31 @@ use bitcode::{Decode, Encode};
 pub(in crate::document::segment) struct StoredMoments {
     palette: Vec<u32>,
     forms: Vec<u8>,
-    word_rows: Vec<u32>,
-    words: Vec<u32>,
-    begins: StoredBegins,
+    text_rows: Vec<u32>,
+    text_ids: Vec<u32>,
+    starts: StoredStarts,
 }
 
 /// Positions in time: seconds as `base + unit * steps`, and the rest of each. Few times have a
 /// fraction, so most rests are 0.
 #[derive(Encode, Decode)]
-struct StoredBegins {
+struct StoredStarts {
     base: i64,
     unit: u64,
     steps: Vec<u64>,
-    /// The parts of a second, in the unit of [`MomentParts::begins`].
+    /// The parts of a second, in the unit of [`MomentParts::starts`].
     rests: Vec<u32>,
     /// The rows whose text is no date-time.
     without: Vec<u32>,
 }
 
-/// A second in the unit of [`MomentParts::begins`]: half a microsecond.
+/// A second in the unit of [`MomentParts::starts`]: half a microsecond.
 const SECOND: i64 = 2_000_000;
 
 /// Date-times of the first version of checkpoints, whose texts all are in the dictionary. Their
 /// positions are `base + unit * steps`.
-pub(super) struct WordMoments {
-    words: Vec<u32>,
+pub(super) struct TextMoments {
+    text_ids: Vec<u32>,
     base: i64,
     unit: u64,
     steps: Vec<u64>,
@@ -46,9 +46,9 @@ impl StoredMoments {
         StoredMoments {
             palette: parts.palette,
             forms: parts.forms,
-            word_rows: parts.word_rows,
-            words: parts.words,
-            begins: StoredBegins::of(&parts.begins),
+            text_rows: parts.text_rows,
+            text_ids: parts.text_ids,
+            starts: StoredStarts::of(&parts.starts),
         }
     }
 
@@ -56,69 +56,73 @@ impl StoredMoments {
         let parts = MomentParts {
             palette: self.palette,
             forms: self.forms,
-            word_rows: self.word_rows,
-            words: self.words,
-            begins: self.begins.begins()?,
+            text_rows: self.text_rows,
+            text_ids: self.text_ids,
+            starts: self.starts.decode()?,
         };
         MomentColumn::from_parts(parts).ok_or(UNEVEN)
     }
 }
 
-impl WordMoments {
+impl TextMoments {
     /// Converts the date-times to the present form; `None` if the lists do not fit together.
     pub fn moments(self) -> Option<StoredMoments> {
-        let begin = |steps: &u64| {
+        let start = |steps: &u64| {
             let distance = steps.wrapping_mul(self.unit);
             self.base.wrapping_add(distance as i64)
         };
-        let mut begins: Vec<i64> = self.steps.iter().map(begin).collect();
+        let mut starts: Vec<i64> = self.steps.iter().map(start).collect();
         for row in self.without {
-            *begins.get_mut(row as usize)? = NO_MOMENT;
+            *starts.get_mut(row as usize)? = NO_MOMENT;
         }
-        Some(StoredMoments::of(MomentParts::of_words(self.words, begins)))
+        Some(StoredMoments::of(MomentParts::in_dictionary(
+            self.text_ids,
+            starts,
+        )))
     }
 }
 
-impl StoredBegins {
-    fn of(begins: &[i64]) -> StoredBegins {
-        let known = begins.iter().filter(|begin| **begin != NO_MOMENT);
-        let seconds = || known.clone().map(|begin| begin.div_euclid(SECOND));
+impl StoredStarts {
+    fn of(starts: &[i64]) -> StoredStarts {
+        let known = starts.iter().filter(|start| **start != NO_MOMENT);
+        let seconds = || known.clone().map(|start| start.div_euclid(SECOND));
         let base = seconds().min().unwrap_or(0);
         // The base is the least second, so no distance is negative.
         let distance = |second: i64| (second - base) as u64;
         let unit = seconds().fold(0, |unit, second| greatest_divisor(unit, distance(second)));
         // If all times are in one second, the unit is 0 and must not be a divisor.
-        let step = |begin: &i64| match *begin {
+        let step = |start: &i64| match *start {
             NO_MOMENT => 0,
-            begin => distance(begin.div_euclid(SECOND)) / unit.max(1),
+            start => distance(start.div_euclid(SECOND)) / unit.max(1),
         };
-        let without = (0..).zip(begins).filter(|(_, begin)| **begin == NO_MOMENT);
-        StoredBegins {
+        let rest = |start: &i64| match *start {
+            NO_MOMENT => 0,
+            start => start.rem_euclid(SECOND) as u32,
+        };
+        let without = (0..).zip(starts).filter(|(_, start)| **start == NO_MOMENT);
+        StoredStarts {
             base,
             unit,
-            steps: begins.iter().map(step).collect(),
-            rests: begins
-                .iter()
-                .map(|begin| begin.rem_euclid(SECOND) as u32)
-                .collect(),
+            steps: starts.iter().map(step).collect(),
+            rests: starts.iter().map(rest).collect(),
             without: without.map(|(row, _)| row).collect(),
         }
     }
 
-    fn begins(self) -> Result<Vec<i64>, &'static str> {
+    fn decode(self) -> Result<Vec<i64>, &'static str> {
         if self.rests.len() != self.steps.len() {
             return Err(UNEVEN);
         }
-        let begin = |(steps, rest): (&u64, &u32)| {
+        let start = |(steps, rest): (&u64, &u32)| {
             // Damaged numbers wrap around: the checksum of a part is tested before.
             let second = self.base.wrapping_add(steps.wrapping_mul(self.unit) as i64);
             second.wrapping_mul(SECOND).wrapping_add(i64::from(*rest))
         };
-        let mut begins: Vec<i64> = self.steps.iter().zip(&self.rests).map(begin).collect();
+        let mut starts: Vec<i64> = self.steps.iter().zip(&self.rests).map(start).collect();
         for row in self.without {
-            *begins.get_mut(row as usize).ok_or(UNEVEN)? = NO_MOMENT;
+            *starts.get_mut(row as usize).ok_or(UNEVEN)? = NO_MOMENT;
         }
-        Ok(begins)
+        Ok(starts)
     }
 }
 
@@ -134,19 +138,19 @@ fn greatest_divisor(mut one: u64, mut other: u64) -> u64 {
 codec!(StoredMoments {
     palette,
     forms,
-    word_rows,
-    words,
-    begins,
+    text_rows,
+    text_ids,
+    starts,
 });
-codec!(StoredBegins {
+codec!(StoredStarts {
     base,
     unit,
     steps,
     rests,
     without,
 });
-codec!(WordMoments {
-    words,
+codec!(TextMoments {
+    text_ids,
     base,
     unit,
     steps,
@@ -166,28 +170,37 @@ mod tests {
 
     #[test]
     fn positions_in_time_round_trip() {
-        for begins in [
+        for starts in [
             vec![],
             vec![NO_MOMENT],
             vec![5, NO_MOMENT, 5],
             vec![-40, 60, NO_MOMENT, 20],
             vec![i64::MAX, i64::MIN + 1, 0],
         ] {
-            assert_eq!(StoredBegins::of(&begins).begins(), Ok(begins));
+            assert_eq!(StoredStarts::of(&starts).decode(), Ok(starts));
         }
     }
 
     #[test]
+    fn texts_that_are_no_date_time_add_no_number_to_a_column_of_whole_seconds() {
+        let stored = StoredStarts::of(&[3 * SECOND, NO_MOMENT, 7 * SECOND]);
+        assert_eq!((stored.base, stored.unit), (3, 4));
+        assert_eq!(stored.steps, [0, 0, 1]);
+        assert_eq!(stored.rests, [0, 0, 0]);
+        assert_eq!(stored.without, [1]);
+    }
+
+    #[test]
     fn lists_that_do_not_fit_together_are_refused() {
-        let moments = |rows, begins: &[i64]| StoredMoments {
+        let moments = |rows, starts: &[i64]| StoredMoments {
             palette: Vec::new(),
             forms: vec![u8::MAX; rows],
-            word_rows: vec![0],
-            words: vec![1],
-            begins: StoredBegins::of(begins),
+            text_rows: vec![0],
+            text_ids: vec![1],
+            starts: StoredStarts::of(starts),
         };
         assert!(moments(1, &[NO_MOMENT]).moments().is_ok());
         assert!(moments(1, &[]).moments().is_err(), "no time");
-        assert!(moments(2, &[2, 4]).moments().is_err(), "no second word");
+        assert!(moments(2, &[2, 4]).moments().is_err(), "no second text");
     }
 }
