@@ -130,6 +130,24 @@ impl Exact {
         }
     }
 
+    /// Returns the least whole number that is greater. From 2^106 on it is the number itself.
+    #[must_use]
+    pub fn whole_above(self) -> Exact {
+        self.floor().moved(1)
+    }
+
+    /// Returns the greatest whole number that is less. From 2^106 on it is the number itself.
+    #[must_use]
+    pub fn whole_below(self) -> Exact {
+        self.ceil().moved(-1)
+    }
+
+    /// Returns the sum of a whole number and `distance`; without it from 2^106 on.
+    fn moved(self, distance: i128) -> Exact {
+        self.whole()
+            .map_or(self, |whole| Exact::of_whole(whole + distance))
+    }
+
     /// Returns the remainder of the division that rounds to zero; it has the sign of the dividend.
     #[must_use]
     pub fn remainder(self, divisor: Exact) -> Exact {
@@ -351,6 +369,27 @@ mod tests {
         assert_eq!(low.floor().text(), "-9007199254740994");
         assert_eq!(low.ceil().text(), "-9007199254740993");
         assert_eq!(middle.abs().text(), "9007199254740993.25");
+    }
+
+    #[test]
+    fn whole_numbers_have_neighbors() {
+        for (text, below, above) in [
+            ("4", "3", "5"),
+            ("4.5", "4", "5"),
+            ("-0.5", "-1", "0"),
+            ("0", "-1", "1"),
+            ("9007199254740992", "9007199254740991", "9007199254740993"),
+            ("9007199254740993.5", "9007199254740993", "9007199254740994"),
+            (
+                "9223372036854775807",
+                "9223372036854775806",
+                "9223372036854775808",
+            ),
+        ] {
+            assert_eq!(exact(text).whole_below().text(), below, "{text}");
+            assert_eq!(exact(text).whole_above().text(), above, "{text}");
+        }
+        assert!(exact("1e400").whole_above().double().is_infinite());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::{JsonText, WebNode};
 use crate::tree::{Constraint, Interval, Leaves, Node, QuantityItem, Template};
 use aqlite_rm::class::{Attr, Cls};
+use aqlite_rm::exact::Exact;
 use aqlite_rm::number;
 use aqlite_rm::order;
 use aqlite_rm::terminology;
@@ -205,12 +206,11 @@ impl InputWriter<'_, '_> {
 
     /// Returns the proposal for a number field, as JSON.
     fn proposed_number(&self, path: &str, is_integral: bool) -> Option<String> {
-        let value = number::parse(self.proposal(path)?.trim())?;
-        Some(if is_integral {
-            number::fixed(value, 0)
-        } else {
-            serde_json::Value::from(value).to_string()
-        })
+        let value = Exact::parse(self.proposal(path)?.trim())?;
+        value
+            .double()
+            .is_finite()
+            .then(|| number_json(value, is_integral))
     }
 
     /// Writes a text field with the constraint on its attribute.
@@ -432,7 +432,8 @@ impl InputWriter<'_, '_> {
                 }),
                 (Some(several), _) => choices(out, several, is_integral),
                 (None, Some(Constraint::Real { range: Some(r), .. })) => {
-                    validation(out, &mut |out| range(out, "range", r, is_integral))
+                    let exact = r.map(|limit| Exact::from(*limit));
+                    validation(out, &mut |out| range(out, "range", &exact, is_integral))
                 }
                 (None, Some(Constraint::Real { list, .. })) if !list.is_empty() => {
                     choices(out, list, is_integral)
@@ -448,9 +449,7 @@ impl InputWriter<'_, '_> {
             .web
             .constraints_at(&["magnitude"])
             .find_map(|n| match &n.constraint {
-                Constraint::Integer { range, list } => {
-                    Some((range.as_ref().map(Interval::doubles), list))
-                }
+                Constraint::Integer { range, list } => Some((range.as_ref(), list)),
                 _ => None,
             });
         let default = self.proposed_number("magnitude", true);
@@ -460,8 +459,8 @@ impl InputWriter<'_, '_> {
                     let numbers: Vec<String> = list.iter().map(i64::to_string).collect();
                     entries(out, numbers.iter().map(|n| (n.as_str(), n.as_str())));
                 }
-                let is_limited = |r: &&Interval<f64>| r.lower.is_some() || r.upper.is_some();
-                if let Some(limits) = limits.as_ref().filter(is_limited) {
+                let is_limited = |r: &&Interval<Exact>| r.lower.is_some() || r.upper.is_some();
+                if let Some(limits) = limits.filter(is_limited) {
                     validation(out, &mut |out| range(out, "range", limits, true));
                 }
             }

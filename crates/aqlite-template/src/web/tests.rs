@@ -172,6 +172,26 @@ fn each_value_has_a_field_with_its_constraint_and_its_assumed_value() {
             )),
             r#"[{"type":"INTEGER","list":[{"value":"1","label":"1"},{"value":"2","label":"2"}],"defaultValue":2}]"#,
         ),
+        // An Integer64 has more digits than a double.
+        (
+            "DV_COUNT",
+            Some((
+                "magnitude",
+                r#"<item xsi:type="C_INTEGER"><range><lower_included>true</lower_included><upper_included>false</upper_included>
+                    <lower_unbounded>false</lower_unbounded><upper_unbounded>false</upper_unbounded>
+                    <lower>9007199254740993</lower><upper>9223372036854775807</upper></range>
+                    <assumed_value>9007199254740995</assumed_value></item>"#,
+            )),
+            r#"[{"type":"INTEGER","validation":{"range":{"minOp":">=","min":9007199254740993,"maxOp":"<=","max":9223372036854775806}},"defaultValue":9007199254740995}]"#,
+        ),
+        (
+            "DV_COUNT",
+            Some((
+                "magnitude",
+                r#"<item xsi:type="C_INTEGER"><list>9007199254740993</list><assumed_value>9007199254740993</assumed_value></item>"#,
+            )),
+            r#"[{"type":"INTEGER","list":[{"value":"9007199254740993","label":"9007199254740993"}],"defaultValue":9007199254740993}]"#,
+        ),
         (
             "DV_PROPORTION",
             Some((
@@ -240,5 +260,41 @@ fn a_fixed_name_replaces_the_list_of_coded_names() {
         let step = sections[0].last_step().unwrap();
         assert_eq!(step.name_code.as_deref(), code);
         assert_eq!(step.constrained_name(), Some("First"));
+    }
+}
+
+#[test]
+fn only_the_category_among_the_nodes_of_a_template_is_context() {
+    let context = r#"<attributes xsi:type="C_SINGLE_ATTRIBUTE"><rm_attribute_name>category</rm_attribute_name>
+        <children xsi:type="C_COMPLEX_OBJECT"><rm_type_name>DV_CODED_TEXT</rm_type_name><node_id/></children></attributes>"#;
+    let text = include_str!("../../../../tests/cases/template/small.opt");
+    let text = text.replacen("<attributes", &format!("{context}<attributes"), 1);
+    let template = Template::parse(&text).unwrap();
+    let tree = WebTemplate::of(&template).tree;
+    assert!(tree.child("category").unwrap().in_context);
+    let entry = tree.child("body_weight").unwrap();
+    assert!(!entry.in_context);
+    let event = entry.children.first().unwrap();
+    assert!(!event.in_context && !event.child("weight").unwrap().in_context);
+}
+
+/// Returns the occurrences of the nodes with an id.
+fn occurrences_of(web: &WebNode, id: &str) -> Vec<String> {
+    let own = (web.id == id).then(|| web.occurrences.to_string());
+    let below = web.children.iter().flat_map(|c| occurrences_of(c, id));
+    own.into_iter().chain(below).collect()
+}
+
+#[test]
+fn a_node_that_the_template_does_not_mention_has_the_occurrences_of_its_attribute() {
+    let text = include_str!("../../../../tests/cases/template/order.opt");
+    let tree = WebTemplate::of(&Template::parse(text).unwrap()).tree;
+    for (id, occurrences) in [("expiry_time", "0..1"), ("language", "1..1")] {
+        let found = occurrences_of(&tree, id);
+        assert!(!found.is_empty(), "{id}");
+        assert!(
+            found.iter().all(|found| found == occurrences),
+            "{id}: {found:?}"
+        );
     }
 }

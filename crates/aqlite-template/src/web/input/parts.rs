@@ -174,10 +174,10 @@ pub(super) fn validation(out: &mut JsonText, fill: &mut dyn FnMut(&mut JsonText)
     out.close('}');
 }
 
-pub(super) fn exactly(value: f64) -> Interval<f64> {
+pub(super) fn exactly(value: f64) -> Interval<Exact> {
     Interval {
-        lower: Some(value),
-        upper: Some(value),
+        lower: Some(value.into()),
+        upper: Some(value.into()),
         lower_included: true,
         upper_included: true,
     }
@@ -186,10 +186,11 @@ pub(super) fn exactly(value: f64) -> Interval<f64> {
 /// Writes the constraints of a unit.
 pub(super) fn limits(out: &mut JsonText, item: &QuantityItem) {
     let is_bounded = |i: &&Interval<f64>| i.lower.is_some() || i.upper.is_some();
-    let (magnitude, precision) = (
-        item.magnitude.as_ref().filter(is_bounded),
-        item.precision.as_ref().filter(is_bounded),
-    );
+    let bounded = |range: &Option<Interval<f64>>| {
+        let range = range.as_ref().filter(is_bounded)?;
+        Some(range.map(|limit| Exact::from(*limit)))
+    };
+    let (magnitude, precision) = (bounded(&item.magnitude), bounded(&item.precision));
     if magnitude.is_none() && precision.is_none() {
         return;
     }
@@ -202,14 +203,7 @@ pub(super) fn limits(out: &mut JsonText, item: &QuantityItem) {
 }
 
 /// Writes a range. A range of whole numbers includes its limits: `> 4` becomes `>= 5`.
-pub(super) fn range(out: &mut JsonText, name: &str, interval: &Interval<f64>, is_integral: bool) {
-    let number = |value: f64| {
-        if is_integral {
-            number::fixed(value, 0)
-        } else {
-            serde_json::Value::from(value).to_string()
-        }
-    };
+pub(super) fn range(out: &mut JsonText, name: &str, interval: &Interval<Exact>, is_integral: bool) {
     let interval = match is_integral {
         true => &whole_range(interval),
         false => interval,
@@ -218,25 +212,33 @@ pub(super) fn range(out: &mut JsonText, name: &str, interval: &Interval<f64>, is
     out.open('{');
     if let Some(lower) = interval.lower {
         out.member("minOp", if interval.lower_included { ">=" } else { ">" });
-        out.raw_member("min", &number(lower));
+        out.raw_member("min", &number_json(lower, is_integral));
     }
     if let Some(upper) = interval.upper {
         out.member("maxOp", if interval.upper_included { "<=" } else { "<" });
-        out.raw_member("max", &number(upper));
+        out.raw_member("max", &number_json(upper, is_integral));
     }
     out.close('}');
 }
 
+/// Returns a number as JSON. One of an integer type has all digits that were written, and no point.
+pub(super) fn number_json(number: Exact, is_integral: bool) -> String {
+    match is_integral {
+        true => number.round(0).without_sign_of_zero().text(),
+        false => serde_json::Value::from(number.double()).to_string(),
+    }
+}
+
 /// Returns the range of the whole numbers in an interval, with its limits.
-fn whole_range(interval: &Interval<f64>) -> Interval<f64> {
-    let lower = |lower: f64| match interval.lower_included {
+fn whole_range(interval: &Interval<Exact>) -> Interval<Exact> {
+    let lower = |lower: Exact| match interval.lower_included {
         true => lower.ceil(),
         // The next whole number above an excluded limit, also if the limit is a fraction.
-        false => lower.floor() + 1.0,
+        false => lower.whole_above(),
     };
-    let upper = |upper: f64| match interval.upper_included {
+    let upper = |upper: Exact| match interval.upper_included {
         true => upper.floor(),
-        false => upper.ceil() - 1.0,
+        false => upper.whole_below(),
     };
     Interval {
         lower: interval.lower.map(lower),
