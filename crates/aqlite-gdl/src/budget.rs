@@ -319,3 +319,20 @@ pub(crate) fn json_size(json: &serde_json::Value) -> usize {
         _ => 8,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copied_bytes_count_as_bytes_and_as_work() {
+        let spent = |bytes| {
+            let budget = Budget::new(Limits::default());
+            assert!(budget.bytes(bytes));
+            budget.spent()
+        };
+        for (bytes, steps) in [(0, 1), (15, 1), (16, 2), (160, 11), (170, 11)] {
+            assert_eq!(spent(bytes), Spent { bytes, steps });
+        }
+    }
+}

@@ -86,3 +86,26 @@ fn rounded(magnitude: f64) -> Option<f64> {
     };
     number::parse(&number::fixed(magnitude, decimals as usize))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::budget::Limits;
+
+    #[test]
+    fn a_pair_of_units_is_looked_up_once_and_costs_the_work_of_its_bytes() {
+        let budget = Budget::new(Limits::default());
+        let conversions = Conversions::default();
+        let celsius = Value::quantity(37.0, "Cel");
+        let convert = |fahrenheit: f64| {
+            let before = budget.spent().steps;
+            let given = Value::quantity(fahrenheit, "[degF]");
+            let converted = conversions.in_unit_of(&celsius, &given, &budget);
+            let number = converted.as_ref().and_then(Value::number);
+            (number, budget.spent().steps - before)
+        };
+        // `[degF]` and `Cel` have nine bytes.
+        assert_eq!(convert(98.6), (Some(37.0), 50 + 500 + 9 * 100));
+        assert_eq!(convert(212.0), (Some(100.0), 50));
+    }
+}

@@ -689,6 +689,17 @@ mod tests {
     }
 
     #[test]
+    fn a_guide_reads_all_values_of_a_long_record() {
+        // An instance has two cells, so these are more than the work between two pauses.
+        let then = [String::from("$gt0004.magnitude=$gt0002.sum")];
+        let run = run_on_values(100_001, "1==1", &then).unwrap();
+        assert_eq!(
+            run.outputs[0].values[0].value,
+            Value::Count(100_000 * 100_001 / 2)
+        );
+    }
+
+    #[test]
     fn a_statement_that_cannot_pause_has_a_limit_of_its_own() {
         // `for_all` over every pair of values.
         let each = "for_all($gt0002.magnitude>=0)";

@@ -182,3 +182,23 @@ fn with_unit(statements: &mut Item) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value as Json;
+
+    #[test]
+    fn a_guide_of_gdl1_is_printed_with_the_names_of_gdl2() {
+        let guide = include_str!("../../../tests/cases/gdl/chain_advice.gdl");
+        let expected = include_str!("../../../tests/cases/gdl/chain_advice.json");
+        let own_id = guide.replace("(RULE) <", "(RULE) <\nid = <\"gt0008\">");
+        for guide in [guide, &own_id] {
+            let printed = crate::print::json(guide).unwrap();
+            let json = |text: &str| -> Json { serde_json::from_str(text).unwrap() };
+            assert_eq!(json(&printed), json(expected));
+            // The comparison does not notice a member that occurs twice.
+            let ids = printed.matches(r#""id": "gt0008""#).count();
+            assert_eq!(ids, 1, "{printed}");
+        }
+    }
+}

@@ -399,3 +399,42 @@ impl Guide {
             .chain(suggested)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_size_of_a_card_is_that_of_its_texts_and_a_frame_for_each_object() {
+        let link = |label: &str, url: &str| Link {
+            label: label.to_owned(),
+            url: Some(url.to_owned()),
+            ..Link::default()
+        };
+        let action = |kind: &str, description: &str| SuggestedAction {
+            kind: kind.to_owned(),
+            description: description.to_owned(),
+            template: None,
+        };
+        let card = Card {
+            summary: String::from("Refer"),
+            detail: Some(String::from("to cardiology")),
+            indicator: String::from("info"),
+            source: Some(link("ESC", "http://esc.org")),
+            links: vec![link("Form", "http://a.b")],
+            suggestions: vec![
+                Suggestion {
+                    uuid: None,
+                    label: String::from("Write a letter"),
+                    actions: vec![action("create", "Letter"), action("update", "Plan")],
+                },
+                Suggestion::default(),
+            ],
+        };
+        let texts = "Refer,to cardiology,ESC,http://esc.org,Form,http://a.b,Write a letter";
+        let texts = [texts, ",create,Letter,update,Plan"].concat();
+        let bytes = texts.replace(',', "").len();
+        // The card, two links, two suggestions and two actions.
+        assert_eq!(card.size(), bytes + 7 * FRAME);
+    }
+}

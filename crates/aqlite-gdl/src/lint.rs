@@ -468,3 +468,29 @@ impl<'g> Lint<'g> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::has_attribute;
+
+    #[test]
+    fn attributes_are_those_of_the_class_if_the_class_is_known() {
+        for (class, attribute, has) in [
+            ("DV_QUANTITY", "unit", true),
+            ("DV_COUNT", "unit", false),
+            ("DV_COUNT", "magnitude", true),
+            ("DV_TEXT", "magnitude", false),
+            ("DV_ORDINAL", "symbol", true),
+            ("DV_CODED_TEXT", "symbol", false),
+            ("DV_CODED_TEXT", "code", true),
+            ("DV_BOOLEAN", "code", false),
+            ("DV_QUANTITY", "year", false),
+            // The table has no attributes of other classes.
+            ("DV_DATE", "year", true),
+            ("DV_PROPORTION", "numerator", true),
+            ("DV_PROPORTION", "unit", true),
+        ] {
+            assert_eq!(has_attribute(class, attribute), has, "{class} {attribute}");
+        }
+    }
+}

@@ -446,6 +446,18 @@ mod tests {
     }
 
     #[test]
+    fn a_fixture_without_a_language_is_in_english() {
+        let language = |line: &str| {
+            let text = format!("{line}\nguidelines:\n  1: x.v1\ntest_cases: []\n");
+            Suite::read(&text).unwrap().language
+        };
+        assert_eq!(language("language: sv").as_deref(), Some("sv"));
+        for absent in ["", "language:", "language: ''"] {
+            assert_eq!(language(absent), None, "{absent:?}");
+        }
+    }
+
+    #[test]
     fn values_of_other_kinds_are_refused() {
         for (case, expected) in [
             (

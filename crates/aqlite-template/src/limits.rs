@@ -383,3 +383,32 @@ impl Template {
         &self.excesses
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::xml::Document;
+
+    #[test]
+    fn expressions_may_have_exactly_the_steps_of_the_limit() {
+        let steps = Pattern::compile("[a-z]{3}").unwrap().steps();
+        assert!(steps > 0);
+        for (before, fails) in [(STEPS_READ - steps, false), (STEPS_READ - steps + 1, true)] {
+            let mut gauge = Gauge {
+                steps: before,
+                ..Gauge::default()
+            };
+            let text = "<pattern>[a-z]{3}</pattern>";
+            let document = Document::parse(text).unwrap();
+            let xml = document.root().unwrap();
+            assert!(gauge.compile(xml, "[a-z]{3}").is_some());
+            assert_eq!(
+                gauge.failed.as_ref().map(|p| p.code),
+                fails.then_some("TPL0304")
+            );
+            // No more is compiled after the limit.
+            let next = gauge.compile(xml, "[a-z]{3}");
+            assert_eq!(next.is_none(), fails);
+        }
+    }
+}

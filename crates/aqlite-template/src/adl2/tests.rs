@@ -409,3 +409,31 @@ fn text_with_too_many_values_is_rejected() {
     assert_eq!(sets(ITEMS - 3), Ok(()));
     assert_eq!(sets(ITEMS - 2), Err("TPL0104"));
 }
+
+#[test]
+fn the_original_language_is_found_beside_translations() {
+    let text = SIZE.replacen(
+        "original_language = <[ISO_639-1::en]>",
+        r#"translations = <
+        ["en"] = <
+            language = <[ISO_639-1::en]>
+            author = <["name"] = <"A. Berg">>
+        >
+    >
+    original_language = <[ISO_639-1::sv]>"#,
+        1,
+    );
+    let text = text.replacen(
+        "term_definitions = <",
+        r#"term_definitions = <
+        ["sv"] = <
+            ["id1"] = <text = <"Storlek"> description = <"">>
+        >"#,
+        1,
+    );
+    let template = Template::parse_opt2(&text).unwrap();
+    assert_eq!(
+        (template.language.as_str(), template.concept.as_str()),
+        ("sv", "Storlek")
+    );
+}

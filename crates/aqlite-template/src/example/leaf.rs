@@ -570,4 +570,75 @@ mod tests {
             );
         }
     }
+
+    /// Returns the template of an ELEMENT with this constraint on its value.
+    fn with_value(value: &str) -> Template {
+        let text = format!(
+            r#"<template xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"><language><code_string>en</code_string></language>
+            <template_id><value>t</value></template_id><concept>t</concept><definition><rm_type_name>ELEMENT</rm_type_name><node_id>at1</node_id>
+            <attributes xsi:type="C_SINGLE_ATTRIBUTE"><rm_attribute_name>value</rm_attribute_name>{value}</attributes></definition></template>"#
+        );
+        Template::parse(&text).unwrap()
+    }
+
+    /// Returns a text of the value of an example.
+    fn text_of_value(template: &Template, kind: ExampleKind, path: &[Attr]) -> Option<String> {
+        let tree = example(template, kind, None, "2026-11-20T09:30:00Z").unwrap();
+        let root = tree.root().unwrap();
+        assert_eq!(validate(root, template), []);
+        let path = [&[Attr::VALUE], path].concat();
+        root.text_along(&path).map(str::to_owned)
+    }
+
+    #[test]
+    fn a_proportion_has_the_precision_of_the_template() {
+        let proportion = |existence: &str| {
+            with_value(&format!(
+                r#"<children xsi:type="C_COMPLEX_OBJECT"><rm_type_name>DV_PROPORTION</rm_type_name><node_id/>
+                <attributes xsi:type="C_SINGLE_ATTRIBUTE"><rm_attribute_name>precision</rm_attribute_name>{existence}
+                <children xsi:type="C_PRIMITIVE_OBJECT"><rm_type_name>INTEGER</rm_type_name><node_id/><item xsi:type="C_INTEGER"><list>2</list></item></children>
+                </attributes></children>"#
+            ))
+        };
+        let bounds = |lower: u8, upper: u8| {
+            format!(
+                "<existence><lower_unbounded>false</lower_unbounded><upper_unbounded>false</upper_unbounded>\
+                 <lower>{lower}</lower><upper>{upper}</upper></existence>"
+            )
+        };
+        for (existence, full, minimal) in [
+            (String::new(), Some("2"), None),
+            (bounds(0, 1), Some("2"), None),
+            (bounds(1, 1), Some("2"), Some("2")),
+            (bounds(0, 0), None, None),
+        ] {
+            let template = proportion(&existence);
+            for (kind, expected) in [(ExampleKind::Full, full), (ExampleKind::Minimal, minimal)] {
+                let found = text_of_value(&template, kind, &[Attr::PRECISION]);
+                assert_eq!(found.as_deref(), expected, "{existence} {kind:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_limit_without_a_unit_of_its_own_has_the_unit_of_the_other() {
+        let limit = |name: &str, list: &str| {
+            format!(
+                r#"<attributes xsi:type="C_SINGLE_ATTRIBUTE"><rm_attribute_name>{name}</rm_attribute_name>
+                <children xsi:type="C_DV_QUANTITY"><rm_type_name>DV_QUANTITY</rm_type_name><node_id/>{list}</children></attributes>"#
+            )
+        };
+        let list = "<list><units>mm[Hg]</units></list>";
+        for (lower, upper) in [(list, ""), ("", list), (list, list)] {
+            let template = with_value(&format!(
+                r#"<children xsi:type="C_COMPLEX_OBJECT"><rm_type_name>DV_INTERVAL&lt;DV_QUANTITY&gt;</rm_type_name><node_id/>{}{}</children>"#,
+                limit("lower", lower),
+                limit("upper", upper)
+            ));
+            for side in [Attr::LOWER, Attr::UPPER] {
+                let unit = text_of_value(&template, ExampleKind::Full, &[side, Attr::UNITS]);
+                assert_eq!(unit.as_deref(), Some("mm[Hg]"), "{lower} {upper} {side:?}");
+            }
+        }
+    }
 }

@@ -62,6 +62,8 @@ const SPELLINGS: &str = r#"
   => { "_type": "DV_TEXT", "value": "rest" }
 { "/coded_text_value|code": "386661006", "/coded_text_value|value": "Fever", "/coded_text_value|terminology": "SNOMED-CT" }
   => {"_type": "DV_CODED_TEXT", "value": "Fever", "defining_code": {"_type": "CODE_PHRASE", "terminology_id": {"_type": "TERMINOLOGY_ID", "value": "SNOMED-CT"}, "code_string": "386661006"}}
+{ "/coded_text_value|386661006": true, "/coded_text_value|value": "Fever", "/coded_text_value|terminology": "SNOMED-CT" }
+  => {"_type": "DV_CODED_TEXT", "value": "Fever", "defining_code": {"_type": "CODE_PHRASE", "terminology_id": {"_type": "TERMINOLOGY_ID", "value": "SNOMED-CT"}, "code_string": "386661006"}}
 { "/coded_text_value": "SNOMED-CT::386661006::Fever" }
   => {"_type": "DV_CODED_TEXT", "value": "Fever", "defining_code": {"_type": "CODE_PHRASE", "terminology_id": {"_type": "TERMINOLOGY_ID", "value": "SNOMED-CT"}, "code_string": "386661006"}}
 { "/text_value|code": "386661006", "/text_value|value": "Fever", "/text_value|terminology": "SNOMED-CT" }

@@ -262,3 +262,11 @@ fn unreadable_multiplicity_is_reported() {
     );
     assert!(warnings(r#"occurrences="0..1""#, r#"occurrences="""#).is_empty());
 }
+
+#[test]
+fn an_excess_is_reported_with_the_ids_of_its_path() {
+    let text = SMALL.replacen("0..1", "2000000000..*", 1);
+    let template = Template::parse_opt2(&text).unwrap();
+    let message = template.excesses()[0].message.as_str();
+    assert!(message.starts_with("[id1]/items[id2]: "), "{message}");
+}

@@ -373,6 +373,24 @@ fn the_only_value_of_a_mandatory_leaf_is_completed() {
 }
 
 #[test]
+fn the_only_value_of_an_optional_leaf_is_not_completed() {
+    let bounds = |lower: u8| {
+        format!("<lower>{lower}</lower><upper>1</upper></occurrences><node_id>at0005</node_id>")
+    };
+    for (constraint, _) in only_values() {
+        let mandatory = with_second(&constraint);
+        let optional = mandatory.replacen(&bounds(1), &bounds(0), 1);
+        assert_ne!(optional, mandatory);
+        let (template, web) = parse_both(&optional);
+        let members = json!({ "|magnitude": 70 });
+        let tree = read(&flat(&members), Shape::Flat, &template, &web, NOW).unwrap();
+        let items = "/content/0/data/events/0/data/items";
+        let items = canonical(&tree).pointer(items).cloned().unwrap();
+        assert_eq!(items.as_array().map(Vec::len), Some(1), "{items}");
+    }
+}
+
+#[test]
 fn a_participation_without_a_performer_is_of_the_subject() {
     let (template, web) = parse_both(SMALL);
     let entry = "encounter/body_weight/_other_participation:0";

@@ -56,6 +56,9 @@ FLT0107 /_null_flavour { "/_null_flavour": "271", "/_null_flavour|code": "253" }
 FLT0107 encounter/composer { "encounter/composer": "Berg", "encounter/composer|name": "Dahl" }
 FLT0104 / { "|raw": { "_type": "PARTY_SELF" } }
 FLT0107 / { "|raw": { "_type": "DV_COUNT", "magnitude": 3 }, "/count_value": 3 }
+FLT0102 /coded_text_value|386661006 { "/coded_text_value|386661006": false }
+FLT0102 /coded_text_value|386661006 { "/coded_text_value|386661006": "Fever" }
+FLT0102 /ordinal_value|at0005 { "/ordinal_value|at0005": false }
 FLT0108 /state_value { "/state_value|code": "x1" }
 FLT0108 /state_value { "/state_value|value": "In transit" }
 FLT0107 /state_value { "/state_value|code": "245", "/state_value|terminology": "openehr", "/state_value|terminology_id": "local" }
@@ -169,6 +172,8 @@ encounter/body_weight/_other_participation:0|modd => encounter/body_weight/_othe
 /count_value/_nomral_range => /count_value/_normal_range
 /count_value|nomral_range => /count_value/_normal_range
 /_null_flavor => /_null_flavour
+encounter/context/encoding => encounter/body_weight/encoding
+encounter/context/language => none
 "#;
 
 #[test]

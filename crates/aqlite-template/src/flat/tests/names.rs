@@ -45,6 +45,8 @@ fn the_name_of_a_single_event_has_a_key() {
         json!({ "_type": "DV_TEXT", "value": "After exercise" }),
         json!({ "_type": "DV_TEXT", "value": "After exercise", "formatting": "plain" }),
         json!({ "_type": "DV_CODED_TEXT", "value": "After exercise", "defining_code": code }),
+        // A code is no term of the template, whatever its text.
+        json!({ "_type": "DV_CODED_TEXT", "value": "Varje händelse", "defining_code": code }),
     ] {
         let tree = document(&both, &name);
         let root = tree.root().unwrap();
