@@ -2,6 +2,7 @@
 //! derived from them is bounded.
 
 use crate::rest::{Ticks, gzip};
+use aqlite::gdl::guide::MAX_BYTES;
 use aqlite::service::{Auth, Config, Environment, Limits, Request, Response, RoomFuture, Service};
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::now_or_never;
@@ -105,6 +106,45 @@ fn artefacts_of_a_template_honour_the_result_limit() {
         .status,
         422
     );
+}
+
+#[test]
+fn an_example_of_exactly_the_result_limit_is_sent() {
+    let within = |result: usize| {
+        let limits = Limits {
+            result,
+            ..Limits::default()
+        };
+        service(SMALL, limits)
+    };
+    for accept in ["application/json", "application/xml"] {
+        let unlimited = get(&within(Limits::default().result), EXAMPLE, accept);
+        let bytes = unlimited.body.len();
+        let exact = get(&within(bytes), EXAMPLE, accept);
+        assert_eq!((exact.status, exact.body.len()), (200, bytes), "{accept}");
+        let less = get(&within(bytes - 1), EXAMPLE, accept);
+        assert_eq!(less.status, 422, "{accept}");
+    }
+}
+
+#[test]
+fn a_guide_of_exactly_the_limit_is_stored() {
+    let service = service(SMALL, Limits::default());
+    let guide = r#"{"id": "long.v1", "definition": {"data_bindings": {"gt0001": {
+        "model_id": "openEHR-EHR-EVALUATION.advice.v1", "type": "OUTPUT",
+        "elements": {"gt0002": {"path": "/data[at0001]/items[at0002]"}}}},
+        "rules": {"gt0003": {"priority": 1, "then": ["$gt0002='rest'"]}}}}"#;
+    let upload = |bytes: usize| {
+        // White space is part of the text.
+        let text = guide.to_owned() + &" ".repeat(bytes - guide.len());
+        let request = Request::new("POST", "/rest/openehr/v1/definition/gdl");
+        let request = request.with_body("application/json", text);
+        now_or_never(service.handle(&request, &mut Ticks::new()))
+            .unwrap()
+            .status
+    };
+    assert_eq!(upload(MAX_BYTES + 1), 413);
+    assert_eq!(upload(MAX_BYTES), 201);
 }
 
 #[test]

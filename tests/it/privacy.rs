@@ -300,31 +300,58 @@ fn skeletons_with(database: &Sqlite, name: &str) -> usize {
         .count()
 }
 
+/// Returns a database with a document of an earlier release in each of two EHRs, whose layouts have
+/// the names `JD` and `QX`.
+fn early_documents() -> Sqlite {
+    let database = Sqlite::in_memory();
+    let store = database.repository();
+    for (ehr, object, name) in [(EHR, "a", "JD"), (OTHER, "b", "QX")] {
+        done(store.commit(creation(ehr, None)));
+        let draft = Draft {
+            ehr,
+            ..Draft::of(ObjectKind::Folder, object, 1)
+        };
+        done(store.commit(aqlite::store::repository::Commit {
+            versions: vec![early(ehr, object, name)],
+            ..draft.commit()
+        }));
+    }
+    assert_eq!(
+        (
+            skeletons_with(&database, "JD"),
+            skeletons_with(&database, "QX")
+        ),
+        (1, 1)
+    );
+    database
+}
+
+/// Deletes the document with `JD`, and leaves its layout.
+const WITHOUT_FIRST: &str =
+    "DELETE FROM version WHERE object = 'a'; DELETE FROM contribution WHERE uid = 'c-a-1'";
+
+#[test]
+fn layouts_are_searched_in_two_hundred_steps_at_most() {
+    // A step searches 50,000 ids of versions.
+    for (last, left) in [(10_000_000, 0), (10_000_001, 1)] {
+        let database = early_documents();
+        database.behind(WITHOUT_FIRST);
+        database.behind(&format!(
+            "UPDATE version SET id = {last} WHERE object = 'b'"
+        ));
+        done(database.repository().sweep());
+        assert_eq!(skeletons_with(&database, "JD"), left, "{last}");
+        assert_eq!(skeletons_with(&database, "QX"), 1, "{last}");
+    }
+}
+
 #[test]
 fn layouts_of_earlier_releases_are_removed_with_their_last_document() {
     for sweeps in [false, true] {
-        let database = Sqlite::in_memory();
+        let database = early_documents();
         let store = database.repository();
-        for (ehr, object, name) in [(EHR, "a", "JD"), (OTHER, "b", "QX")] {
-            done(store.commit(creation(ehr, None)));
-            let draft = Draft {
-                ehr,
-                ..Draft::of(ObjectKind::Folder, object, 1)
-            };
-            done(store.commit(aqlite::store::repository::Commit {
-                versions: vec![early(ehr, object, name)],
-                ..draft.commit()
-            }));
-        }
-        assert_eq!(
-            (
-                skeletons_with(&database, "JD"),
-                skeletons_with(&database, "QX")
-            ),
-            (1, 1)
-        );
         if sweeps {
-            database.behind("DELETE FROM version WHERE object = 'a'; DELETE FROM contribution WHERE uid = 'c-a-1'");
+            database.behind(WITHOUT_FIRST);
             done(store.sweep());
         } else {
             assert!(done(store.delete_ehr(EHR)));

@@ -218,3 +218,42 @@ pub(super) fn disposition(requested: RequestedQuery<'_>, table: Table) -> String
 fn broken(error: TableError) -> Failure {
     Failure::new(500, error.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::aql::{Cell, ResultColumn};
+
+    /// Returns a result with a text of each length.
+    fn result(lengths: &[usize]) -> ResultSet {
+        let column = ResultColumn {
+            name: String::from("text"),
+            path: None,
+        };
+        let texts = lengths.iter().map(|length| "x".repeat(*length));
+        ResultSet::from_rows(vec![column], texts.map(|text| vec![Cell::Text(text)])).unwrap()
+    }
+
+    #[test]
+    fn a_step_has_less_than_its_bytes_or_is_one_row() {
+        let half = STEP_BYTES / 2;
+        for (lengths, from, step) in [
+            (&[1, 2, 3][..], 0, (3, 6)),
+            (&[1, 2, 3], 1, (3, 5)),
+            (&[half, half - 1, 1], 0, (2, STEP_BYTES - 1)),
+            (&[half, half, 1], 0, (1, half)),
+            (&[STEP_BYTES, 1], 0, (1, STEP_BYTES)),
+            (&[3 * STEP_BYTES, 1], 0, (1, 3 * STEP_BYTES)),
+            (&[1, STEP_BYTES, 1], 1, (2, STEP_BYTES)),
+        ] {
+            assert_eq!(
+                end_of_step(&result(lengths), from),
+                step,
+                "{lengths:?} {from}"
+            );
+        }
+        let rows = result(&[0; STEP_ROWS + 1]);
+        assert_eq!(end_of_step(&rows, 0), (STEP_ROWS, 0));
+        assert_eq!(end_of_step(&rows, 1), (STEP_ROWS + 1, 0));
+    }
+}
