@@ -28,8 +28,8 @@ mod vocabulary;
 
 pub use aqlite_engine::answer::{
     BROKEN_INVARIANT, Budget, Cell, Checkpoint, CsvOptions, ExecutionPath, LayoutStatistics,
-    MAX_PATHS, Plan, Progress, QueryError, ResultColumn, ResultFormat, ResultSet, Row, RowValue,
-    Run, ScanStatistics, ValueId, plan, query,
+    MAX_PATHS, PartialResult, Plan, Progress, QueryError, ResultColumn, ResultFormat, ResultSet,
+    Row, RowValue, Run, ScanStatistics, ValueId, plan, query,
 };
 pub use author_texts::author_texts;
 pub use check::{CheckOptions, MAX_MEMBERS, Parameter, Parameters, check, examine};

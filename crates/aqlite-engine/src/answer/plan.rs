@@ -4,7 +4,7 @@ use super::counting::CountingQuery;
 use super::plan_cache::PlanCache;
 use super::query::{
     ClassExpr, ColumnValue, CompareOp, Condition, Contains, Expr, IdentifiedPath, Literal,
-    Predicate, PredicateValue, Query, Source, Step, Versions,
+    Predicate, PredicateValue, Query, Source, Step, Versions, Window,
 };
 use super::semi_join::SemiJoin;
 use super::trie::{ExistsPlan, Trie};
@@ -295,6 +295,25 @@ impl Plan {
     /// order. The rows of several batches then are those of each batch, one after the other.
     pub fn has_independent_rows(&self) -> bool {
         self.single && self.query.keeps_found_order() && self.query.window.is_none()
+    }
+
+    /// Returns whether the query can be evaluated on consecutive parts of the documents, each by
+    /// [`Query::of_part`], whose results are merged by [`Run::absorb`](super::Run::absorb).
+    pub fn is_divisible(&self) -> bool {
+        let scan = &self.scan;
+        let needs_ehrs = scan.ehrs.is_some() || scan.whole_ehrs || scan.empty_ehrs || scan.derived;
+        self.single && self.semi_join.is_none() && !needs_ehrs && !scan.kinds.is_empty()
+    }
+
+    /// Returns whether the first documents can be sufficient, because any rows fill the window, or
+    /// the rows before it are counted and not made.
+    pub fn may_end_early(&self) -> bool {
+        let query = &self.query;
+        let Some(Window::First { offset, .. }) = query.window else {
+            return false;
+        };
+        let is_in_found_order = !query.is_grouped() && query.order.is_empty();
+        is_in_found_order && (query.condition.is_none() || offset > 0)
     }
 
     /// Returns whether archetype ids are compared by equality only.

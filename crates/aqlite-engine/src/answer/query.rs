@@ -41,10 +41,14 @@ impl Query {
     /// Returns whether the rows of the result are those that FROM and WHERE find, in the same
     /// order: without ORDER BY, DISTINCT, aggregates and `TOP … BACKWARD`.
     pub fn keeps_found_order(&self) -> bool {
-        let is_aggregate = |column: &Column| matches!(column.value, ColumnValue::Aggregate(_));
         let is_cut_at_end = matches!(self.window, Some(Window::Last { .. }));
-        let is_grouped = self.select.iter().any(is_aggregate);
-        !is_grouped && !self.distinct && !is_cut_at_end && self.order.is_empty()
+        !self.is_grouped() && !self.distinct && !is_cut_at_end && self.order.is_empty()
+    }
+
+    /// Returns whether the query has an aggregate.
+    pub fn is_grouped(&self) -> bool {
+        let is_aggregate = |column: &Column| matches!(column.value, ColumnValue::Aggregate(_));
+        self.select.iter().any(is_aggregate)
     }
 }
 
@@ -64,6 +68,23 @@ impl Query {
             offset: start.saturating_add(offset),
         });
         true
+    }
+
+    /// Returns the query for a part of the documents. The rows before the window stay, because they
+    /// can be in the window of the whole result, or count for it.
+    #[must_use]
+    pub fn of_part(&self) -> Query {
+        let window = match self.window {
+            Some(Window::First { limit, offset }) => Some(Window::First {
+                limit: limit.saturating_add(offset),
+                offset: 0,
+            }),
+            other => other,
+        };
+        Query {
+            window,
+            ..self.clone()
+        }
     }
 }
 

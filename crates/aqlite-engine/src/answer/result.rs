@@ -109,6 +109,27 @@ pub(super) struct ResultBuffer {
     broken: Option<&'static str>,
 }
 
+/// The rows of a result buffer with copies of their texts, so that another thread can read them.
+pub(super) struct DetachedRows {
+    cells: Vec<CellRef>,
+    /// The texts, one after the other.
+    text: String,
+    /// The end of each text in bytes.
+    ends: Vec<usize>,
+}
+
+impl DetachedRows {
+    /// Returns a text by its number; `None` if there is no such text.
+    fn text(&self, number: u32) -> Option<&str> {
+        let number = number as usize;
+        let start = match number.checked_sub(1) {
+            Some(before) => *self.ends.get(before)?,
+            None => 0,
+        };
+        self.text.get(start..*self.ends.get(number)?)
+    }
+}
+
 impl ResultSet {
     /// Creates the result set of the rows with these numbers.
     ///
@@ -459,6 +480,55 @@ impl ResultBuffer {
         self.cells.truncate(start * self.width);
         self.cells.extend(kept);
         self.detached = self.detached.min(self.cells.len());
+    }
+
+    /// Returns the rows with copies of their texts.
+    pub fn detach(mut self) -> DetachedRows {
+        self.leave_batch();
+        let (mut text, mut ends) = (String::with_capacity(self.own.size()), Vec::new());
+        for id in 0..self.own.len() as u32 {
+            text.push_str(self.own.words().word(id));
+            ends.push(text.len());
+        }
+        DetachedRows {
+            cells: self.cells,
+            text,
+            ends,
+        }
+    }
+
+    /// Adds rows, and returns the number of the first of them.
+    pub fn append(&mut self, rows: DetachedRows) -> u32 {
+        self.leave_batch();
+        let first = self.len() as u32;
+        let mut known: Vec<Option<u32>> = vec![None; rows.ends.len()];
+        let mut own_id = |id: u32| {
+            let slot = known.get_mut(id as usize)?;
+            if slot.is_none() {
+                *slot = Some(self.own.number_of(rows.text(id)?));
+            }
+            *slot
+        };
+        let cells = rows.cells.iter().map(|held| match *held {
+            CellRef::Text(id) => own_id(id).map(CellRef::Text),
+            CellRef::Token(id) => own_id(id).map(CellRef::Token),
+            CellRef::Json(id) => own_id(id).map(CellRef::Json),
+            // The dictionary of the batch remained on the other thread.
+            CellRef::Word(_) => None,
+            other => Some(other),
+        });
+        let cells: Option<Vec<CellRef>> = cells.collect();
+        match cells {
+            Some(cells) => self.cells.extend(cells),
+            None => self.broken = Some("a cell of a part of a result has no text"),
+        }
+        self.detached = self.cells.len();
+        first
+    }
+
+    /// Copies the texts of the dictionary of the batch.
+    fn leave_batch(&mut self) {
+        self.switch_batch(&Words::default());
     }
 
     /// Stores a cell, and returns its reference.

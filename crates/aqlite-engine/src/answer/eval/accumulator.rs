@@ -293,6 +293,11 @@ impl Accumulator {
             return;
         }
         identity(&cell, &mut key);
+        self.keep_distinct(key);
+    }
+
+    /// Adds the identity of a value to the set of distinct values.
+    fn keep_distinct(&mut self, key: String) {
         // 48 is an estimate for the string and its entry in the set.
         let bytes = key.len() + 48;
         self.kept_bytes += if self.seen.insert(key) { bytes } else { 0 };
@@ -332,13 +337,40 @@ impl Accumulator {
             return;
         }
         let key = sort_key(&value);
+        if self.is_better(&key, order, wanted) {
+            self.best = Some(Best::of(view, node, key, order));
+        }
+    }
+
+    /// Returns whether a value replaces the minimum or maximum. `wanted` is the result of its
+    /// comparison with a value that it replaces.
+    fn is_better(&self, key: &SortKey, order: Order, wanted: Ordering) -> bool {
         // Rows may arrive in any order, so position decides among equal values.
-        let better = |best: &Best| match compare_keys(&key, &best.key) {
+        let better = |best: &Best| match compare_keys(key, &best.key) {
             Ordering::Equal => order < best.order,
             found => found == wanted,
         };
-        if self.best.as_ref().is_none_or(better) {
-            self.best = Some(Best::of(view, node, key, order));
+        self.best.as_ref().is_none_or(better)
+    }
+
+    /// Adds the rows of another accumulator of the same aggregate. `positions` is the number of
+    /// positions before its rows.
+    pub fn absorb(&mut self, aggregate: &Aggregate, other: Accumulator, positions: u64) {
+        self.count = self.count.saturating_add(other.count);
+        self.sum.add_sum(other.sum);
+        self.is_real |= other.is_real;
+        self.unordered |= other.unordered;
+        for key in other.seen {
+            self.keep_distinct(key);
+        }
+        let Some(mut best) = other.best else { return };
+        best.order = best.order.behind(positions);
+        let wanted = match aggregate {
+            Aggregate::Max(_) => Ordering::Greater,
+            _ => Ordering::Less,
+        };
+        if self.is_better(&best.key, best.order, wanted) {
+            self.best = Some(best);
         }
     }
 

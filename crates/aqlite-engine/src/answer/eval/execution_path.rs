@@ -115,7 +115,7 @@ impl fmt::Display for ExecutionPath {
 }
 
 /// The execution paths that a run took, as a set with one bit for each.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct TakenPaths(Cell<u64>);
 
 impl TakenPaths {
@@ -123,6 +123,11 @@ impl TakenPaths {
     pub fn note(&self, path: ExecutionPath) {
         // The set has 64 bits, so there must be no more than 64 paths.
         self.0.set(self.0.get() | 1 << path as u32);
+    }
+
+    /// Records the paths that another run took.
+    pub fn note_all(&self, other: &TakenPaths) {
+        self.0.set(self.0.get() | other.0.get());
     }
 
     /// Returns the paths that were taken, in the order of [`ExecutionPath::ALL`].

@@ -21,6 +21,7 @@ mod late_objects;
 mod natural;
 mod node;
 mod output;
+mod partial;
 mod predicate;
 mod projection;
 mod row_value;
@@ -39,6 +40,7 @@ mod work;
 
 pub use checkpoint::Checkpoint;
 pub use execution_path::ExecutionPath;
+pub use partial::PartialResult;
 pub use row_value::{RowValue, ValueId};
 pub use scan_statistics::{LayoutStatistics, ScanStatistics};
 pub use strategy::evaluation_strategy;

@@ -1,6 +1,7 @@
 //! The steps after WHERE: groups and aggregates, ORDER BY, DISTINCT and the window.
 
 mod groups;
+mod partial;
 
 use super::accumulator::order_at;
 use super::cells::{ShownValue, append_row, node_of};
@@ -14,11 +15,12 @@ use super::sort_key::{SortKey, compare_rows, order_key};
 use super::work::{CELL, Work};
 use super::{Budget, QueryError};
 use crate::answer::plan::Plan;
-use crate::answer::query::{Column, ColumnValue, Query, Window};
+use crate::answer::query::{Query, Window};
 use crate::answer::result::{ResultBuffer, ResultColumn, ResultSet};
 use aqlite_rm::order;
 pub(super) use groups::Group;
 use groups::first_of;
+pub(super) use partial::OutputPart;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -57,6 +59,14 @@ pub(super) struct Order {
     pub then: u64,
     /// The number of the row in order of arrival; 0 if the other fields decide.
     pub arrival: u64,
+}
+
+impl Order {
+    /// Returns the order of the row if its positions follow `positions` others.
+    pub fn behind(self, positions: u64) -> Order {
+        let place = self.place.saturating_add(positions);
+        Order { place, ..self }
+    }
 }
 
 /// The output of a run: collects rows and creates the result set.
@@ -121,10 +131,7 @@ impl Output {
             nodes: Vec::new(),
             groups: Vec::new(),
             by_key: HashMap::new(),
-            grouped: query
-                .select
-                .iter()
-                .any(|c| matches!(c.value, ColumnValue::Aggregate(_))),
+            grouped: query.is_grouped(),
             first_of: first_of(query),
             held: false,
             documents: None,
@@ -548,6 +555,11 @@ impl Output {
             row.cells = append_row(&mut self.result_buffer, &mut self.shown, evaluator, nodes);
         }
         self.nodes.clear();
+        self.drop_unused_cells();
+    }
+
+    /// Removes the cells of rows that were removed, if they are most of the result buffer.
+    fn drop_unused_cells(&mut self) {
         if self.result_buffer.len() > self.rows.len().saturating_mul(4).max(1024) {
             self.shown.fill(None);
             self.result_buffer
@@ -759,8 +771,7 @@ pub(super) fn best_of(query: &Query) -> Option<usize> {
 /// order within each EHR only.
 pub(super) fn first_of_join(plan: &Plan) -> Option<usize> {
     let query = &plan.query;
-    let is_plain = |column: &Column| !matches!(column.value, ColumnValue::Aggregate(_));
-    let is_join = !plan.single && query.order.is_empty() && query.select.iter().all(is_plain);
+    let is_join = !plan.single && query.order.is_empty() && !query.is_grouped();
     first_rows(query).filter(|_| is_join)
 }
 

@@ -79,7 +79,20 @@ impl Sum {
         } else {
             amount
         };
-        let position = scale / LIMB_EXPONENTS;
+        self.add_to_limb(scale / LIMB_EXPONENTS, amount);
+    }
+
+    /// Adds another sum.
+    pub fn add_sum(&mut self, mut other: Sum) {
+        other.flush();
+        self.infinite += other.infinite;
+        for (position, amount) in (other.first..).zip(other.limbs) {
+            self.add_to_limb(position, amount);
+        }
+    }
+
+    /// Adds an amount to the limb at a position.
+    fn add_to_limb(&mut self, position: usize, amount: i128) {
         // A position below the first one wraps to a huge index, for which there is no limb.
         match self.limbs.get_mut(position.wrapping_sub(self.first)) {
             Some(limb) => *limb += amount,
@@ -254,6 +267,24 @@ mod tests {
             ),
             (-1.0, -1.0 - f64::EPSILON, 1e308)
         );
+    }
+
+    #[test]
+    fn sum_of_sums_is_the_sum_of_all_numbers() {
+        let numbers = [1e300, 0.1, -1e300, 5e-324, 1e16, -0.3, f64::EPSILON];
+        for split in 0..=numbers.len() {
+            let (left, right) = numbers.split_at(split);
+            let (mut both, mut other) = (Sum::default(), Sum::default());
+            both.add_all(left);
+            other.add_all(right);
+            both.add_sum(other);
+            assert_eq!(both.value(), sum(&numbers), "{split}");
+        }
+        let (mut finite, mut infinite) = (Sum::default(), Sum::default());
+        finite.add(1.0);
+        infinite.add(f64::INFINITY);
+        finite.add_sum(infinite);
+        assert_eq!(finite.value(), f64::INFINITY);
     }
 
     #[test]

@@ -111,8 +111,8 @@ impl Work {
     }
 
     /// Counts rows that zone maps excluded.
-    pub fn add_left_out(&self, rows: usize) {
-        self.left_out.set(self.left_out.get() + rows as u64);
+    pub fn add_left_out(&self, rows: u64) {
+        self.left_out.set(self.left_out.get() + rows);
     }
 
     /// Returns the number of rows that zone maps excluded.

@@ -11,6 +11,7 @@ use crate::answer::eval::sort_key::{SortKey, order_key};
 use crate::answer::eval::work::ROW;
 use crate::answer::query::{Aggregate, ColumnValue, Expr, OrderBy, Query};
 use crate::answer::result::{Cell, CellRef};
+use std::collections::HashMap;
 
 /// A group of a query with aggregates.
 #[derive(Clone)]
@@ -215,7 +216,7 @@ impl Output {
         let mut buffer = String::new();
         let key = self.key_of(evaluator, row, &mut buffer)?;
         let next = self.groups.len();
-        let key_bytes = 2 * key.len() + 48;
+        let key_bytes = bytes_of_key(&key);
         let number = *self.by_key.entry(key).or_insert(next);
         let known = self.groups.get_mut(number);
         if known.as_ref().is_some_and(|group| order >= group.order) {
@@ -229,9 +230,7 @@ impl Output {
             (group.cells, group.keys, group.order) = (cells, keys, order);
             return Some(number);
         }
-        self.grouped_bytes += size_of::<Group>()
-            + key_bytes
-            + query.select.len() * (size_of::<Accumulator>() + size_of::<Cell<String>>());
+        self.grouped_bytes += key_bytes + bytes_of_group(query);
         let sums = query.select.iter().map(|_| Accumulator::default());
         self.groups.push(Group {
             cells,
@@ -267,6 +266,59 @@ impl Output {
             identity(&cell, &mut key);
         }
         Some(key)
+    }
+
+    /// Adds groups, with their numbers by key, of rows that follow `positions` positions.
+    pub(super) fn absorb_groups(
+        &mut self,
+        query: &Query,
+        (groups, by_key): (Vec<Group>, HashMap<String, usize>),
+        positions: u64,
+    ) {
+        let mut keys = vec![None; groups.len()];
+        for (key, number) in by_key {
+            match keys.get_mut(number) {
+                Some(slot) => *slot = Some(key),
+                None => self.broken = Some(NO_GROUP),
+            }
+        }
+        for (group, key) in groups.into_iter().zip(keys) {
+            self.absorb_group(query, group, key, positions);
+        }
+    }
+
+    /// Adds a group to the group with the same key; `None` is the key of the only group.
+    fn absorb_group(
+        &mut self,
+        query: &Query,
+        mut added: Group,
+        key: Option<String>,
+        positions: u64,
+    ) {
+        let next = self.groups.len();
+        let key_bytes = key.as_ref().map_or(0, |key| bytes_of_key(key));
+        let number = key.map_or(0, |key| *self.by_key.entry(key).or_insert(next));
+        let is_new = number == next;
+        if is_new {
+            self.grouped_bytes += key_bytes + bytes_of_group(query);
+            self.groups.push(empty_group(query));
+        }
+        let Some(group) = self.groups.get_mut(number) else {
+            self.broken = Some(NO_GROUP);
+            return;
+        };
+        let order = added.order.behind(positions);
+        // The key cells of a group are those of its first row.
+        if is_new || order < group.order {
+            (group.cells, group.keys, group.order) = (added.cells, added.keys, order);
+        }
+        let own = computed(query, &self.first_of, &mut group.sums);
+        let others = computed(query, &self.first_of, &mut added.sums);
+        for ((aggregate, sum), (_, other)) in own.zip(others) {
+            self.grouped_bytes = self.grouped_bytes.saturating_sub(sum.bytes());
+            sum.absorb(aggregate, std::mem::take(other), positions);
+            self.grouped_bytes += sum.bytes();
+        }
     }
 
     /// Takes the groups. A query without keys has one group, even without any row.
@@ -323,6 +375,17 @@ impl Output {
             }
         }
     }
+}
+
+/// Returns an estimate of the bytes of the key of a group: the text, its copy and its entry.
+fn bytes_of_key(key: &str) -> usize {
+    2 * key.len() + 48
+}
+
+/// Returns the bytes of a group without its key and the content of its accumulators.
+fn bytes_of_group(query: &Query) -> usize {
+    let column = size_of::<Accumulator>() + size_of::<Cell<String>>();
+    size_of::<Group>() + query.select.len() * column
 }
 
 const NO_GROUP: &str = "a row has the number of a group that does not exist";
