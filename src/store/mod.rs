@@ -4,6 +4,7 @@
 pub(crate) mod cache;
 pub(crate) mod canonical;
 pub(crate) mod commit_rules;
+mod division;
 mod error;
 mod journal;
 pub mod log;

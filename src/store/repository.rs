@@ -3,6 +3,7 @@
 //! Implementations: [`super::memory`] (browser, tests) and [`super::sql`] (D1, SQLite). The service
 //! is the only caller.
 
+pub use super::division::{Division, ScanPart};
 pub use super::error::StoreError;
 pub use super::sink::{BatchSink, Pause, ScanReads, Sink};
 
@@ -674,6 +675,29 @@ pub trait Repository {
     /// # Errors
     /// [`StoreError::SnapshotGone`] and [`StoreError::NoSuchSnapshot`], before anything is sent.
     async fn scan(&self, scan: &Scan, sink: Sink<'_>) -> Result<Snapshot, StoreError>;
+
+    /// Divides a scan into at most `count` parts of about equal size, which several threads can
+    /// read at once. `None` if the documents are too few, or the repository has one thread only.
+    async fn divide(&self, scan: &Scan, count: usize) -> Result<Option<Division>, StoreError> {
+        let _ = (scan, count);
+        Ok(None)
+    }
+
+    /// Sends the documents of a part of a scan, like [`Repository::scan`]. The scan reads the state
+    /// of the division.
+    ///
+    /// # Errors
+    /// The errors of [`Repository::scan`]; [`StoreError::Failed`] if the repository divides no
+    /// scan.
+    async fn scan_part(
+        &self,
+        scan: &Scan,
+        part: ScanPart,
+        sink: Sink<'_>,
+    ) -> Result<Snapshot, StoreError> {
+        let _ = (scan, part, sink);
+        Err(StoreError::Failed("scans are not divided".to_owned()))
+    }
 
     /// Stores a new definition.
     async fn define(&self, kind: DefinitionKind, definition: Definition) -> Result<(), StoreError>;

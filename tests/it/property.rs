@@ -11,7 +11,7 @@ mod series;
 
 use super::notation::{Document, Repository};
 use super::reference;
-use super::rows::{NOW, run_plan, traced};
+use super::rows::{NOW, run_divided, run_plan, traced};
 use super::work::measured;
 use aqlite::aql::{
     Budget, ExecutionPath, Parameter, QueryError, QueryOptions, check, format, lint, parse,
@@ -243,6 +243,20 @@ impl Case {
                 Ok((found, paths)) if found == expected => taken.extend(paths),
                 other => {
                     return Outcome::Differs(format!("reference {expected:#?}\n{name} {other:#?}"));
+                }
+            }
+        }
+        if plan.is_divisible() {
+            let none = Batch::default();
+            for plain in [true, false] {
+                match run_divided(&text, &plan, &[&first, &none, &second], plain) {
+                    Err(message) if message.contains("more than") => return Outcome::TooMuch,
+                    Ok((found, paths)) if found == expected => taken.extend(paths),
+                    other => {
+                        return Outcome::Differs(format!(
+                            "reference {expected:#?}\nmerged parts, plain: {plain} {other:#?}"
+                        ));
+                    }
                 }
             }
         }

@@ -18,7 +18,7 @@ use aqlite::aql::{Budget, QueryOptions, check, lint, parse, prepare, prepare_tre
 use aqlite::document::Batch;
 use case::{Case, read, run_within};
 
-pub use case::{NOW, run, run_plan, traced};
+pub use case::{NOW, run, run_divided, run_plan, traced};
 
 #[test]
 fn authored_rows() {

@@ -3,6 +3,7 @@
 //! plain scan.
 
 mod blobs;
+mod divided;
 mod gaps;
 mod interleaved;
 mod memory;
@@ -23,6 +24,7 @@ use aqlite::store::sql::{
     Compaction, LayoutCatalog, Row, Segments, Sql, SqlError, SqlRepository, Statement,
 };
 use blobs::Unreliable;
+use divided::{check_divided, division, last};
 use named::check_named;
 use queries::{JOINED, QUERIES};
 use std::cell::Cell;
@@ -241,7 +243,7 @@ fn check(place: &Place, isolate: usize, seed: u64) {
     }
 }
 
-fn random_history(seed: u64) -> [usize; 4] {
+fn random_history(seed: u64) -> [usize; 5] {
     let mut dice = Dice::of(seed);
     let most = [3, 20, 1_000][(seed % 3) as usize];
     let listed = if seed.is_multiple_of(2) { 2 } else { 50_000 };
@@ -249,6 +251,7 @@ fn random_history(seed: u64) -> [usize; 4] {
     place.blobs.state.set(seed);
     let (mut written, mut lost, mut named) = (0, 0, 0);
     let (mut snapshots, mut past) = (Vec::new(), 0);
+    let (mut divisions, mut divided) = (Vec::new(), 0);
     for serial in 0..250 {
         let _ = now_or_never(place.plain.commit(dice.commit(serial))).expect("ready");
         let isolate = dice.roll(3) as usize;
@@ -272,6 +275,8 @@ fn random_history(seed: u64) -> [usize; 4] {
             13 | 14 => snapshots.push(newest(&place.plain)),
             15 => past += check_past(&place, isolate, seed, &snapshots),
             16 => drop(place.at_night(isolate)),
+            17 | 18 => divisions.extend(division(&place, isolate)),
+            19 => divided += check_divided(&place, seed, last(&divisions)),
             _ => {}
         }
     }
@@ -281,6 +286,8 @@ fn random_history(seed: u64) -> [usize; 4] {
     check(&place, 2, seed);
     assert!(check_named(&place, 2, seed) > 0, "seed {seed}: named EHRs");
     past += check_past(&place, 2, seed, &snapshots);
+    divisions.extend(division(&place, 1));
+    divided += check_divided(&place, seed, last(&divisions));
     let reads = place.blobs.reads.get();
     check(&place, 2, seed);
     check_named(&place, 2, seed);
@@ -298,22 +305,22 @@ fn random_history(seed: u64) -> [usize; 4] {
         "seed {seed}: blobs without a segment: {live:?} {:?}",
         blobs.keys()
     );
-    [written, lost, named, past]
+    [written, lost, named, past, divided]
 }
 
 #[test]
 fn queries_over_segments_give_the_rows_of_the_plain_scan() {
-    let mut counts = [0; 4];
+    let mut counts = [0; 5];
     for more in (1..=6).map(random_history) {
         counts
             .iter_mut()
             .zip(more)
             .for_each(|(count, more)| *count += more);
     }
-    let [written, lost, named, past] = counts;
+    let [written, lost, named, past, divided] = counts;
     assert!(
-        written > 60 && lost > 5 && named > 100 && past > 100,
-        "{written} segments were written, {lost} compactions failed, {named} were read for named EHRs, {past} in older states"
+        written > 60 && lost > 5 && named > 100 && past > 100 && divided > 100,
+        "{written} segments were written, {lost} compactions failed, {named} were read for named EHRs, {past} in older states, {divided} parts were merged"
     );
 }
 

@@ -25,8 +25,8 @@ mod verified;
 use super::log::{LogEntry, LogStore};
 use super::repository::{
     AccessFilter, AccessRecord, BoundedVersion, Commit, Contribution, Definition, DefinitionKind,
-    EarlierCommits, Ehr, Extent, ItemTag, ListPage, Repository, Sink, StoreError, TagList,
-    VerifiedVersion, Version, VersionMetadata, VersionSelector, not_written,
+    Division, EarlierCommits, Ehr, Extent, ItemTag, ListPage, Repository, ScanPart, Sink,
+    StoreError, TagList, VerifiedVersion, Version, VersionMetadata, VersionSelector, not_written,
 };
 use super::scan::{Scan, Snapshot};
 use crate::document::ObjectKind;
@@ -289,6 +289,19 @@ impl<S: Sql> Repository for SqlRepository<S> {
 
     async fn scan(&self, scan: &Scan, sink: Sink<'_>) -> Result<Snapshot, StoreError> {
         self.send(scan, sink).await
+    }
+
+    async fn divide(&self, scan: &Scan, count: usize) -> Result<Option<Division>, StoreError> {
+        self.divide_scan(scan, count).await
+    }
+
+    async fn scan_part(
+        &self,
+        scan: &Scan,
+        part: ScanPart,
+        sink: Sink<'_>,
+    ) -> Result<Snapshot, StoreError> {
+        self.send_many(scan, part, sink).await
     }
 
     async fn define(&self, kind: DefinitionKind, definition: Definition) -> Result<(), StoreError> {

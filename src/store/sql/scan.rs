@@ -17,7 +17,7 @@ use super::read::known_texts;
 use super::segments::{KnownChanges, NamedEhrs, SegmentScan, Segments, Source, is_joined};
 use super::value::{Answers, Fields, Row, Sql, Statement, json_list, unexpected};
 use crate::document::Batch;
-use crate::store::repository::{Sink, StoreError};
+use crate::store::repository::{ScanPart, Sink, StoreError};
 use crate::store::scan::{Scan, Snapshot};
 use crate::store::sink::{ScanReads, send};
 use ahead::{Ahead, PageAhead};
@@ -26,8 +26,8 @@ use page::{
     BY_EHR, BY_PROFILE, LISTED, NEW_OF_EHRS, OF_EHR, OF_EHRS, PAGE_ROWS, PageBounds, PageSize, page,
 };
 use rows::{DocumentRow, ScanPage, ScanRow};
-use state::{EhrState, NTH_OF_EHR, newest_of_ehr, removed, state_of, state_of_ehr};
-pub(super) use state::{NEWEST, newest_of};
+use state::{EhrState, NTH_OF_EHR, newest_of_ehr, state_of_ehr};
+pub(super) use state::{NEWEST, newest_of, removed, state_of};
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
@@ -73,7 +73,7 @@ impl<S: Sql> SqlRepository<S> {
     pub(super) async fn send(&self, scan: &Scan, sink: Sink<'_>) -> Result<Snapshot, StoreError> {
         match scan.ehr() {
             Some(ehr_id) => self.send_ehr(scan, ehr_id, sink).await,
-            None => self.send_many(scan, sink).await,
+            None => self.send_many(scan, ScanPart::ALL, sink).await,
         }
     }
 
@@ -168,9 +168,14 @@ impl<S: Sql> SqlRepository<S> {
         Ok(EhrState { state, newest })
     }
 
-    /// Scans the EHRs that the scan names, or else all EHRs. Reads segments where they serve the
-    /// scan, and rows otherwise.
-    async fn send_many(&self, scan: &Scan, sink: Sink<'_>) -> Result<Snapshot, StoreError> {
+    /// Scans the EHRs that the scan names, or else all EHRs, or a part of their documents. Reads
+    /// segments where they serve the scan, and rows otherwise.
+    pub(super) async fn send_many(
+        &self,
+        scan: &Scan,
+        part: ScanPart,
+        sink: Sink<'_>,
+    ) -> Result<Snapshot, StoreError> {
         let mut batch = vec![
             self.catalog.read_new_profiles(),
             Statement::new(NEWEST),
@@ -180,7 +185,7 @@ impl<S: Sql> SqlRepository<S> {
         let mut answers = self.batch(batch).await?;
         if !self.catalog.add_new_profiles(answers.next()?)? {
             // Once: the database has the state that was just read.
-            return Box::pin(self.send_many(scan, sink)).await;
+            return Box::pin(self.send_many(scan, part, sink)).await;
         }
         let newest = newest_of(answers.next()?)?;
         let state = state_of(scan, newest, answers.next()?)?;
@@ -188,7 +193,7 @@ impl<S: Sql> SqlRepository<S> {
         if matching.profiles.is_empty() && !scan.empty_ehrs {
             return Ok(state);
         }
-        let mut rows = RowScan::of(scan, matching, state);
+        let mut rows = RowScan::of((scan, part), matching, state);
         let (mut held, mut ahead) = (None, None);
         if let Some(reads) = reads {
             let opening = self.open_first(reads, answers, newest, &mut rows, sink);
@@ -246,7 +251,8 @@ impl<S: Sql> SqlRepository<S> {
             mut ahead,
         } = reads;
         let of_segments = [answers.next()?, answers.next()?, answers.next()?];
-        let opened = self.open_segments(&segments, source, newest, (of_segments, known));
+        let opened = (of_segments, known);
+        let opened = self.open_segments(&segments, (source, rows.part), newest, opened);
         let mut opened = opened.await?;
         if rows.scan.snapshot.is_some() {
             let changes = [answers.next()?, answers.next()?];
@@ -272,7 +278,7 @@ impl<S: Sql> SqlRepository<S> {
         ahead: Option<Ahead<'_>>,
         sink: Sink<'_>,
     ) -> Result<(), StoreError> {
-        let mut after = 0;
+        let mut after = rows.part.after;
         if let Some((segments, mut held)) = segments {
             let sent = if is_joined(rows.scan) {
                 let read = (rows.state, &mut rows.reads);
@@ -288,7 +294,7 @@ impl<S: Sql> SqlRepository<S> {
             }
         }
         // If no segment was sent, the documents of named EHRs are read EHR by EHR.
-        if after == 0 {
+        if after == rows.part.after {
             rows.read_ids_of(None);
         }
         rows.ahead = ahead.and_then(|ahead| ahead.page(after, &rows.matching));
@@ -297,7 +303,8 @@ impl<S: Sql> SqlRepository<S> {
     }
 
     /// Sends segments, and the rows between them, in the order of their ids. Returns the last id
-    /// that was sent, 0 if all must be sent as rows; `None` if the sink wants no more.
+    /// that was sent, the one before the part if all must be sent as rows; `None` if the sink wants
+    /// no more.
     async fn send_segments(
         &self,
         segments: &Segments,
@@ -306,7 +313,8 @@ impl<S: Sql> SqlRepository<S> {
         sink: Sink<'_>,
     ) -> Result<Option<u64>, StoreError> {
         let wants_more = segments.send(held, sink).await;
-        if let Some(covered) = held.covered() {
+        let begin = rows.part.after;
+        if let Some(covered) = held.covered(begin) {
             return Ok(wants_more.then_some(covered));
         }
         // There are rows between the segments. The first pass has loaded the parts of the segments,
@@ -315,7 +323,7 @@ impl<S: Sql> SqlRepository<S> {
         if !sink.restart() {
             return Ok(None);
         }
-        let mut after = 0;
+        let mut after = begin;
         for number in 0..held.len() {
             let (first, last) = held.range(number).ok_or_else(unexpected)?;
             if !self.send_rows(rows, (after, first - 1), sink).await? {
@@ -326,7 +334,7 @@ impl<S: Sql> SqlRepository<S> {
                 Some(false) => return Ok(None),
                 // Because of the rows between the segments, the query needs a part that the first
                 // pass did not load: all is sent again as rows.
-                None => return Ok(sink.restart().then_some(0)),
+                None => return Ok(sink.restart().then_some(begin)),
             }
         }
         Ok(Some(after))
@@ -551,6 +559,8 @@ fn population_query(by_ehr: bool) -> &'static str {
 /// A scan of rows, with the size of its next page.
 struct RowScan<'s> {
     scan: &'s Scan,
+    /// The part of the documents that is read.
+    part: ScanPart,
     matching: MatchingProfiles,
     query: &'static str,
     state: Snapshot,
@@ -566,10 +576,15 @@ struct RowScan<'s> {
 }
 
 impl<'s> RowScan<'s> {
-    fn of(scan: &'s Scan, matching: MatchingProfiles, state: Snapshot) -> RowScan<'s> {
+    fn of(
+        (scan, part): (&'s Scan, ScanPart),
+        matching: MatchingProfiles,
+        state: Snapshot,
+    ) -> RowScan<'s> {
         let by_ehr = is_by_ehr(scan);
         RowScan {
             scan,
+            part,
             matching,
             query: if scan.ehrs.is_some() {
                 OF_EHRS
@@ -602,7 +617,7 @@ impl<'s> RowScan<'s> {
         match &self.scan.ehrs {
             Some(ehrs) if self.by_ehr => ehrs.len() as u64,
             None if self.by_ehr => self.state.ehr,
-            _ => self.state.version,
+            _ => self.state.version.min(self.part.until),
         }
     }
 

@@ -6,6 +6,7 @@
 
 mod cache;
 mod compaction;
+mod divided;
 mod joined;
 mod load;
 mod named;
@@ -15,7 +16,7 @@ mod past;
 use super::SqlRepository;
 use super::value::{Fields, Row, Sql, Statement};
 use crate::document::{Batch, absent_reads};
-use crate::store::repository::StoreError;
+use crate::store::repository::{ScanPart, StoreError};
 use crate::store::scan::{Progress, Scan, Snapshot};
 use crate::store::sink::{BatchSink, Pause, ScanReads, Sink, send_among};
 pub(super) use cache::KnownChanges;
@@ -216,11 +217,12 @@ impl SegmentScan {
         Some((cached.first, cached.last))
     }
 
-    /// Returns the last id of the segments if they hold all ids up to it; `None` if there is a gap.
-    pub fn covered(&self) -> Option<u64> {
-        let mut end = 0;
+    /// Returns the last id of the segments if they hold all ids behind `after` up to it; `None` if
+    /// there is a gap.
+    pub fn covered(&self, after: u64) -> Option<u64> {
+        let mut end = after;
         for Opened { cached, .. } in &self.segments {
-            // Ids begin with 1. A gap ends the range, because its versions are rows only.
+            // A gap ends the range, because its versions are rows only.
             if cached.first != end + 1 {
                 return None;
             }
@@ -392,7 +394,7 @@ impl Segments {
     /// Reads the heads of the segments. Those that cannot be read are left out.
     async fn open(
         &self,
-        source: Source,
+        (source, part): (Source, ScanPart),
         state: Snapshot,
         listed: Vec<Listed>,
         (known, news): (KnownChanges, NewChanges),
@@ -401,7 +403,8 @@ impl Segments {
         let overlay = cache.borrow_mut().renew(known, state, &listed, news);
         // The overlay lacks changes of segments that are older than it. Their rows are read
         // instead.
-        let known: Vec<&Listed> = listed.iter().filter(|l| overlay.knows(l)).collect();
+        let is_wanted = |l: &&Listed| overlay.knows(l) && part.includes(l.first, l.last);
+        let known: Vec<&Listed> = listed.iter().filter(is_wanted).collect();
         let blobs = BlobReads::default();
         let heads = stream::iter(known).map(|listed| self.head(cache, listed, &blobs));
         let found: Vec<_> = heads.buffered(BLOBS_AT_ONCE).collect().await;
@@ -424,9 +427,11 @@ impl Segments {
             blobs: blobs.get(),
             keeps: true,
         };
-        cache.borrow_mut().reach = scan.covered().filter(|reach| *reach > 0);
-        let rows = scan.missing(source.newest(state));
-        self.is_due.set(self.is_due.get() || rows >= self.sizes.0);
+        if part == ScanPart::ALL {
+            cache.borrow_mut().reach = scan.covered(0).filter(|reach| *reach > 0);
+            let rows = scan.missing(source.newest(state));
+            self.is_due.set(self.is_due.get() || rows >= self.sizes.0);
+        }
         scan
     }
 
@@ -664,7 +669,7 @@ impl<S: Sql> SqlRepository<S> {
     pub(super) async fn open_segments(
         &self,
         segments: &Segments,
-        source: Source,
+        (source, part): (Source, ScanPart),
         state: Snapshot,
         ([manifest, superseded, unqueryable], known): ([Vec<Row>; 3], KnownChanges),
     ) -> Result<SegmentScan, StoreError> {
@@ -684,7 +689,9 @@ impl<S: Sql> SqlRepository<S> {
             let list = self.read_lists(segments.listed, superseded, next);
             [news.superseded] = list.await?;
         }
-        Ok(segments.open(source, state, listed, (known, news)).await)
+        Ok(segments
+            .open((source, part), state, listed, (known, news))
+            .await)
     }
 
     /// Reads the remaining pages of lists of ids. `rows` has the first page. The row of a page has

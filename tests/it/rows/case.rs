@@ -1,7 +1,9 @@
 //! The form of authored AQL cases, and their run. `tests/it/rows.rs` describes it. The tests
 //! inside wasm read this file too, so it does not use the other modules of these tests.
 
-use aqlite::aql::{Budget, ExecutionPath, Parameter, Parameters, Plan, QueryOptions, Run, prepare};
+use aqlite::aql::{
+    Budget, ExecutionPath, Parameter, Parameters, Plan, Progress, QueryOptions, Run, prepare,
+};
 use aqlite::document::Batch;
 use std::collections::HashMap;
 
@@ -61,9 +63,37 @@ pub fn run_plan(
     batches: &[&Batch],
     plain: bool,
 ) -> Result<(Vec<String>, Vec<ExecutionPath>), String> {
+    run_within(plan, batches, budget_of(query, plain))
+}
+
+/// Returns the rows of a plan from the merged results of runs over one batch each, and the
+/// execution paths that produced them.
+pub fn run_divided(
+    query: &str,
+    plan: &Plan,
+    batches: &[&Batch],
+    plain: bool,
+) -> Result<(Vec<String>, Vec<ExecutionPath>), String> {
+    let (budget, go_on) = (budget_of(query, plain), || false);
+    let part = aqlite::aql::plan(plan.query().of_part(), None, plan.is_exact());
+    let part = part.map_err(|diagnostics| format!("{diagnostics:?}"))?;
+    let mut whole = Run::new(plan, NOW, budget, &go_on);
+    for batch in batches {
+        let mut run = Run::new(&part, NOW, budget, &go_on);
+        run.push(batch);
+        let partial = run.into_partial().map_err(|e| e.to_string())?;
+        if whole.absorb(partial) == Progress::Enough {
+            break;
+        }
+    }
+    rows_of(whole)
+}
+
+/// Returns the budget of a query of the tests.
+fn budget_of(query: &str, plain: bool) -> Budget {
     let usual = Budget::default();
     let length = query.len();
-    let budget = Budget {
+    Budget {
         plain,
         rows: 20_000,
         slice: 2,
@@ -80,8 +110,7 @@ pub fn run_plan(
             1 + length as u64
         },
         ..usual
-    };
-    run_within(plan, batches, budget)
+    }
 }
 
 /// Returns the rows of a plan within a budget, and the execution paths that produced them.
@@ -97,6 +126,11 @@ pub fn run_within(
             break;
         }
     }
+    rows_of(run)
+}
+
+/// Returns the rows of a run that has read all batches, and the execution paths that produced them.
+fn rows_of(run: Run<'_>) -> Result<(Vec<String>, Vec<ExecutionPath>), String> {
     let paths = run.execution_paths().collect();
     let result = run.finish().map_err(|e| e.to_string())?;
     let rows = result

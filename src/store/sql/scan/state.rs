@@ -38,7 +38,7 @@ pub(super) const NTH_OF_EHR: &str = "SELECT v.id, NOT e.is_queryable AND coalesc
 
 /// Returns the statement that tests whether the snapshot of a scan is complete. Without a snapshot
 /// it reads no deletions.
-pub(super) fn removed(scan: &Scan) -> Statement {
+pub(in crate::store::sql) fn removed(scan: &Scan) -> Statement {
     let nothing = Snapshot {
         version: 0,
         ehr: 0,
@@ -99,7 +99,7 @@ pub(in crate::store::sql) fn newest_of(rows: Vec<Row>) -> Result<Snapshot, Store
 }
 
 /// Returns the state that a scan reads, from the rows of [`REMOVED`].
-pub(super) fn state_of(
+pub(in crate::store::sql) fn state_of(
     scan: &Scan,
     newest: Snapshot,
     removed: Vec<Row>,

@@ -161,7 +161,7 @@ impl<S: Sql> SqlRepository<S> {
         (scan, (state, reads)): (&Scan, (Snapshot, &mut ScanReads)),
         sink: Sink<'_>,
     ) -> Result<Option<u64>, StoreError> {
-        let covered = opened_segments.covered().filter(|covered| *covered > 0);
+        let covered = opened_segments.covered(0).filter(|covered| *covered > 0);
         let near = covered.filter(|covered| state.version.saturating_sub(*covered) <= MAX_BEHIND);
         let Some(covered) = near else {
             opened_segments.segments.clear();

@@ -1,0 +1,46 @@
+//! Division of a population scan at the ends of segments, for several threads.
+
+use super::cache::Listed;
+use super::{Source, is_joined};
+use crate::store::division::{Division, Piece, divide};
+use crate::store::repository::StoreError;
+use crate::store::scan::Scan;
+use crate::store::sql::SqlRepository;
+use crate::store::sql::scan::{NEWEST, newest_of, removed, state_of};
+use crate::store::sql::value::{Sql, Statement};
+
+impl<S: Sql> SqlRepository<S> {
+    /// Divides a scan of the versions of all EHRs. `None` if there are too few segments, or others
+    /// serve the scan.
+    ///
+    /// # Errors
+    /// If the database does not answer, or no longer has the state of the scan.
+    pub(in crate::store::sql) async fn divide_scan(
+        &self,
+        scan: &Scan,
+        count: usize,
+    ) -> Result<Option<Division>, StoreError> {
+        let Some(segments) = &self.segments else {
+            return Ok(None);
+        };
+        let source = Source::of(scan, segments.named);
+        let is_whole = scan.ehrs.is_none() && !is_joined(scan);
+        let Some(source) = source.filter(|s| is_whole && *s == Source::Versions) else {
+            return Ok(None);
+        };
+        let manifest = Statement::new(source.manifest());
+        let statements = vec![Statement::new(NEWEST), removed(scan), manifest];
+        let mut answers = self.batch(statements).await?;
+        let newest = newest_of(answers.next()?)?;
+        let snapshot = state_of(scan, newest, answers.next()?)?;
+        let listed = Listed::all(answers.next()?)?;
+        let pieces = listed.iter().map(|listed| Piece {
+            last: listed.last,
+            documents: listed.rows,
+        });
+        let pieces: Vec<Piece> = pieces.collect();
+        // A part that is smaller than a full segment takes less time than its way to a thread.
+        let parts = divide(&pieces, count, segments.sizes.1);
+        Ok((parts.len() > 1).then_some(Division { snapshot, parts }))
+    }
+}
