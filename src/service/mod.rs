@@ -145,6 +145,8 @@ pub use known_templates::KnownTemplates;
 pub use lint::LintTemplates;
 pub use negotiate::is_compressed;
 pub use openapi::openapi;
+#[cfg(not(target_family = "wasm"))]
+pub use query::{PartAnswer, PartAnswerFuture, PartQuery, QueryThreads};
 pub use query_steps::{QuerySteps, StepsOutcome};
 pub use replay::ReplayEnvironment;
 pub use route::{needs_permission, only_reads, operation};
@@ -409,6 +411,9 @@ pub struct Service<R> {
     refusals: RefusalCounts,
     query_memory: QueryMemory,
     recent_plans: RecentPlans,
+    /// The other threads that evaluate population queries; `None` if there are none.
+    #[cfg(not(target_family = "wasm"))]
+    threads: Option<Box<dyn QueryThreads>>,
     /// The caller of an open service.
     everyone: Caller,
 }
@@ -426,6 +431,8 @@ impl<R: Repository> Service<R> {
             refusals: RefusalCounts::default(),
             query_memory: QueryMemory::default(),
             recent_plans: RecentPlans::default(),
+            #[cfg(not(target_family = "wasm"))]
+            threads: None,
             everyone: Caller::everyone(),
         }
     }

@@ -1,6 +1,9 @@
 //! Queries: ad hoc and stored. A response is a complete page of rows or an error.
 
 mod checks;
+#[cfg(not(target_family = "wasm"))]
+mod divided;
+mod evaluation;
 mod internal;
 mod parts;
 mod recent_plans;
@@ -8,6 +11,8 @@ mod response;
 #[cfg(feature = "arrow")]
 mod table;
 
+#[cfg(not(target_family = "wasm"))]
+pub use divided::{PartAnswer, PartAnswerFuture, PartQuery, QueryThreads};
 pub(crate) use internal::{EhrSelection, RowVisitor};
 pub(super) use recent_plans::RecentPlans;
 
@@ -22,15 +27,15 @@ use super::parameters::QueryRequest;
 use super::query_memory::{MemoryShare, ReadBudget, StopReason};
 use super::stored_query::detail;
 use super::time::iso;
+use super::trial::Host;
 use super::validators::not_modified;
 use crate::aql::query::Query;
-use crate::aql::{
-    self, Budget, CheckOptions, Checkpoint, Plan, QueryError, ResultFormat, ResultSet, Run,
-};
-use crate::document::{Batch, short_digest};
-use crate::store::repository::{BatchSink, Definition, Pause, Repository};
-use crate::store::scan::{Progress, Scan, Snapshot};
+use crate::aql::{self, Budget, CheckOptions, Plan, QueryError, ResultFormat, ResultSet};
+use crate::document::short_digest;
+use crate::store::repository::{Definition, Repository};
+use crate::store::scan::{Progress, Scan};
 use checks::{reads_clock, status_of};
+use evaluation::Evaluated;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::rc::Rc;
@@ -470,31 +475,28 @@ impl<R: Repository> Service<R> {
             state,
             ..
         } = prepared;
+        state.map_or(Ok(()), |state| state.check(plan.scan().ehr(), call.now))?;
         let time = state.map_or(call.now, |state| state.now);
         let now = iso(time);
-        let stopped = self.deadline(call);
-        let begin = || Run::new(&plan, &now, self.budget(), &stopped);
-        let mut sink = OneQuery {
-            call,
-            run: begin(),
-            begin: &begin,
-            ehr: plan.scan().ehr(),
-            waits: plan.query().paths.len() >= MANY_PATHS,
-            seen: false,
-            reading: self.read_budget(call),
-            before: None,
+        let (stopped, pause, clock) = (self.deadline(call), || call.pause(), || call.clock());
+        let host = Host {
+            now: &now,
+            stopped: &stopped,
+            pause: &pause,
+            clock: &clock,
+            until: self.deadline_at(call),
         };
-        let snapshot = self
-            .scan_state(call, (plan.scan(), state), &mut sink)
-            .await?;
-        let of_ehr = sink.ehr.filter(|_| sink.seen).map(str::to_owned);
-        let OneQuery {
-            mut run, reading, ..
-        } = sink;
-        if let Some(refusal) = reading.refusal {
-            return Err(self.stop_failure(refusal));
-        }
-        let share = reading.share;
+        let scan = Scan {
+            snapshot: state.map(|state| state.snapshot),
+            ..plan.scan().clone()
+        };
+        let evaluated = self.evaluate_all(&plan, &scan, &host).await?;
+        let Evaluated {
+            mut run,
+            snapshot,
+            of_ehr,
+            share,
+        } = evaluated;
         // Sorting and grouping of a large result pause too.
         while run.close() == Progress::Paused {
             call.pause().await;
@@ -513,22 +515,6 @@ impl<R: Repository> Service<R> {
         })
     }
 
-    /// Reads a state of the repository; without one the newest. Returns the snapshot that was read.
-    async fn scan_state(
-        &self,
-        call: &Call<'_>,
-        (scan, state): (&Scan, Option<PageState>),
-        sink: &mut OneQuery<'_, '_, '_>,
-    ) -> Result<Snapshot, Failure> {
-        state.map_or(Ok(()), |state| state.check(scan.ehr(), call.now))?;
-        let scan = Scan {
-            snapshot: state.map(|state| state.snapshot),
-            ..scan.clone()
-        };
-        let snapshot = self.repository.scan(&scan, sink).await;
-        snapshot.map_err(Failure::of_store)
-    }
-
     /// Returns the memory and the time that one request may use to read.
     fn read_budget(&self, call: &Call<'_>) -> ReadBudget {
         ReadBudget::new(self.query_memory.share(), self.deadline_at(call))
@@ -543,74 +529,6 @@ fn cut_to_page(result: &mut ResultSet, default_page: Option<u64>) -> bool {
     let more = result.len() > page;
     result.truncate(page);
     more
-}
-
-/// The number of paths from which a query pauses before its first batch. The paths of one row are
-/// evaluated without a pause, so several such queries whose data arrive together would delay other
-/// requests by the sum of their rows.
-const MANY_PATHS: usize = 64;
-
-/// A sink that runs one query over the batches of a scan.
-struct OneQuery<'r, 'c, 'a> {
-    call: &'c Call<'a>,
-    run: Run<'r>,
-    /// Starts the run again.
-    begin: &'c dyn Fn() -> Run<'r>,
-    /// The EHR to which the query is restricted.
-    ehr: Option<&'r str>,
-    /// Whether the run pauses before its first batch.
-    waits: bool,
-    /// Whether that EHR was in a batch.
-    seen: bool,
-    reading: ReadBudget,
-    /// The state before the segment that is being sent.
-    before: Option<Checkpoint>,
-}
-
-impl BatchSink for OneQuery<'_, '_, '_> {
-    fn take(&mut self, batch: &Batch) -> Progress {
-        if std::mem::take(&mut self.waits) {
-            return Progress::Paused;
-        }
-        self.seen |= self.ehr.is_some_and(|ehr| batch.ehr_number(ehr).is_some());
-        let progress = self.run.advance(batch);
-        if self.reading.hold(self.run.footprint(), self.call.clock()) {
-            progress
-        } else {
-            Progress::Enough
-        }
-    }
-
-    fn admit(&mut self, bytes: usize) -> bool {
-        self.reading
-            .admit(bytes, self.run.footprint(), self.call.clock())
-    }
-
-    fn checkpoint(&mut self) -> bool {
-        self.before = self.run.checkpoint();
-        self.before.is_some()
-    }
-
-    fn roll_back(&mut self) {
-        if let Some(before) = &self.before {
-            self.run.roll_back(before);
-        }
-    }
-
-    fn needed_documents(&self, union: &Batch, most: usize) -> Option<Vec<Vec<u64>>> {
-        self.run.needed_documents(union, most)
-    }
-
-    fn restart(&mut self) -> bool {
-        let earlier = std::mem::replace(&mut self.run, (self.begin)());
-        self.run.take_over(earlier);
-        self.seen = false;
-        self.reading.restart()
-    }
-
-    fn pause(&self) -> Pause {
-        self.call.pause()
-    }
 }
 
 /// A query that is ready to run.

@@ -15,6 +15,7 @@ mod bulk;
 mod checkpoints;
 mod contributions;
 mod dependencies;
+mod divided_queries;
 mod error_codes;
 mod faults;
 mod features;

@@ -11,6 +11,7 @@
 //! | memory for each thread, and for all | `memory` |
 //! | connections → requests; the page | `server`, `connection`, `http`, `page` |
 //! | requests → service threads | `thread` |
+//! | population queries → parts for idle service threads | `query_threads` |
 //! | authentication, admission, body, answer | `auth`, `request`, `body`, `parts`, `sending`, `environment` |
 //! | other servers | `fetch`, `terminology` |
 //! | log lines, figures, health | `log`, `metrics`, `storage`, `health` |
@@ -42,6 +43,7 @@ mod metrics;
 mod options;
 mod page;
 mod parts;
+mod query_threads;
 mod request;
 mod sample;
 mod sending;

@@ -8,6 +8,7 @@ use super::health::HealthCheck;
 use super::memory::Memory;
 use super::metrics::Metrics;
 use super::parts::PartJob;
+use super::query_threads::{OtherThreads, QueryJob};
 use super::request;
 use super::sqlite::Sqlite;
 use super::terminology::FhirServer;
@@ -55,6 +56,8 @@ pub enum Job {
     Request(RequestJob),
     /// A part of the body of a request that another service thread, or the same one, answers.
     Part(PartJob),
+    /// A part of the documents of a population query that another service thread answers.
+    Query(QueryJob),
 }
 
 /// A request on its way to a service thread.
@@ -109,9 +112,31 @@ impl Peers {
     #[must_use]
     pub fn send(&self, job: Job) -> bool {
         let sent = self.sent.fetch_add(1, Ordering::Relaxed);
-        let handle = least_busy(&self.handles, sent);
-        let sender = handle.and_then(|handle| Some((handle.jobs.upgrade()?, &handle.active)));
-        sender.is_some_and(|(jobs, active)| enqueue(&jobs, active, job))
+        least_busy(&self.handles, sent).is_some_and(|handle| handle.send(job))
+    }
+
+    /// Returns the numbers of the threads without a request, ascending.
+    pub fn idle(&self) -> impl Iterator<Item = usize> {
+        let numbered = self.handles.iter().enumerate();
+        numbered.filter_map(|(number, handle)| {
+            let is_idle = handle.active.load(Ordering::Relaxed) == 0;
+            is_idle.then_some(number)
+        })
+    }
+
+    /// Sends a job to a thread. Returns false if that thread is full or has ended.
+    #[must_use]
+    pub fn send_to(&self, number: usize, job: Job) -> bool {
+        let handle = self.handles.get(number);
+        handle.is_some_and(|handle| handle.send(job))
+    }
+}
+
+impl Handle<mpsc::WeakSender<Job>> {
+    /// Sends a job. Returns false if the thread is full or has ended.
+    fn send(&self, job: Job) -> bool {
+        let jobs = self.jobs.upgrade();
+        jobs.is_some_and(|jobs| enqueue(&jobs, &self.active, job))
     }
 }
 
@@ -156,7 +181,11 @@ impl Pool {
         for (number, (received, handle)) in receivers.into_iter().zip(handles.iter()).enumerate() {
             let active = Arc::clone(&handle.active);
             let setup = setup.clone();
-            threads.push(start(number, setup, received, active, peers.clone())?);
+            let peers = OtherThreads {
+                own: number,
+                peers: peers.clone(),
+            };
+            threads.push(start(setup, received, active, peers)?);
         }
         let pool = Pool {
             handles,
@@ -177,23 +206,27 @@ impl Pool {
 }
 
 fn start(
-    number: usize,
     setup: Setup,
     received: mpsc::Receiver<Job>,
     active: Arc<AtomicUsize>,
-    peers: Peers,
+    others: OtherThreads,
 ) -> anyhow::Result<JoinHandle<()>> {
     // Opened here, so that a failure ends the start of the server.
     drop(setup.databases.connect()?);
     let runtime = Builder::new_current_thread().enable_all().build()?;
-    let thread = thread::Builder::new().name(format!("service-{number}"));
+    let thread = thread::Builder::new().name(format!("service-{}", others.own));
     Ok(thread.spawn(move || {
-        LocalSet::new().block_on(&runtime, run(setup, received, active, peers));
+        LocalSet::new().block_on(&runtime, run(setup, received, active, others));
     })?)
 }
 
-async fn run(setup: Setup, mut jobs: mpsc::Receiver<Job>, active: Arc<AtomicUsize>, peers: Peers) {
-    let thread = match ServiceThread::open(setup, peers) {
+async fn run(
+    setup: Setup,
+    mut jobs: mpsc::Receiver<Job>,
+    active: Arc<AtomicUsize>,
+    others: OtherThreads,
+) {
+    let thread = match ServiceThread::open(setup, others) {
         Ok(thread) => Rc::new(thread),
         Err(error) => return super::log::problem("service thread", &error),
     };
@@ -213,6 +246,7 @@ async fn run(setup: Setup, mut jobs: mpsc::Receiver<Job>, active: Arc<AtomicUsiz
                             thread.metrics.end_request();
                         }
                         Job::Part(job) => job.answer(&thread).await,
+                        Job::Query(job) => job.answer(&thread).await,
                     }
                     active.fetch_sub(1, Ordering::Relaxed);
                 });
@@ -244,11 +278,13 @@ pub struct ServiceThread {
 }
 
 impl ServiceThread {
-    fn open(setup: Setup, peers: Peers) -> rusqlite::Result<ServiceThread> {
+    fn open(setup: Setup, others: OtherThreads) -> rusqlite::Result<ServiceThread> {
         let connections = setup.databases.connect()?;
         let shared = &setup.memory.shared;
         let admission = shared.admission(setup.config.limits.concurrency);
+        let peers = others.peers.clone();
         let service = Service::new(connections.repository(), setup.config).with_memory(shared);
+        let service = service.with_threads(Box::new(others));
         let service = match setup.terminology {
             Some(base) => service.with_terminology(Box::new(FhirServer::new(&base))),
             None => service,
