@@ -9,7 +9,6 @@ import {
   agent,
   bulk,
   compositions,
-  counted,
   define,
   ehrs,
   expect,
@@ -17,12 +16,10 @@ import {
   lines,
   low,
   note,
-  restart,
   seconds,
   server,
-  start,
-  tell,
-} from "./host.mjs";
+} from "../http.mjs";
+import { counted, restart, start, stop, tell } from "./host.mjs";
 import { populationQueries } from "./population.mjs";
 
 /**
@@ -185,6 +182,7 @@ async function population(ids) {
 
 try {
   await start();
+  await expect(204, "GET", "/empty/table");
   await define();
   const ids = [];
   note(
@@ -226,5 +224,5 @@ try {
   await population(ids);
 } finally {
   agent.destroy();
-  await server?.dispose();
+  await stop();
 }

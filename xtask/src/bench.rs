@@ -4,7 +4,7 @@
 
 use crate::figures::{Measured, short};
 use crate::options::Options;
-use crate::process::{cargo, command, corpus, output_of, run_keeping};
+use crate::process::{cargo, command, corpus, output_of, root, run, run_keeping};
 use crate::tools::{WASI, browser, npm_packages, target};
 use crate::{bundle, readme, sample};
 
@@ -12,11 +12,11 @@ pub fn run_task(args: &[String]) -> Result<(), String> {
     let options = Options::read(
         args,
         &["compositions", "corpus", "from"],
-        &["readme", "native", "million", "worker", "page"],
+        &["readme", "native", "million", "worker", "serve", "page"],
     )?;
     let compositions = options.value("compositions", "100000");
     let mut measured = Measured::about(compositions);
-    let part = ["worker", "page"]
+    let part = ["worker", "serve", "page"]
         .into_iter()
         .find(|part| options.has(part));
     let mut origin = origin();
@@ -27,6 +27,7 @@ pub fn run_task(args: &[String]) -> Result<(), String> {
             measured.take(&lines);
         }
         (None, Some("worker")) => worker(compositions, &mut measured)?,
+        (None, Some("serve")) => serve(compositions, &mut measured)?,
         (None, Some(_)) => page(&options, compositions, &mut measured)?,
         (None, None) => core(&options, compositions, &mut measured)?,
     }
@@ -112,6 +113,24 @@ fn worker(compositions: &str, measured: &mut Measured) -> Result<(), String> {
     let folder = sample::of(compositions)?;
     let mut node = command("node", &["--no-warnings", "benches/worker/measure.mjs"]);
     let (lines, outcome) = run_keeping(node.arg(folder), is_measure);
+    measured.take(&lines);
+    outcome
+}
+
+/// Measures `aqlite serve` as it is installed.
+fn serve(compositions: &str, measured: &mut Measured) -> Result<(), String> {
+    npm_packages()?;
+    run(&mut cargo(&[
+        "build",
+        "--quiet",
+        "--release",
+        "--package",
+        "aqlite-cli",
+    ]))?;
+    let folder = sample::of(compositions)?;
+    let mut node = command("node", &["--no-warnings", "benches/serve/measure.mjs"]);
+    node.arg(folder).arg(root().join("target/release/aqlite"));
+    let (lines, outcome) = run_keeping(&mut node, is_measure);
     measured.take(&lines);
     outcome
 }

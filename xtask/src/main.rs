@@ -60,6 +60,8 @@ const TASKS: &[Task] = &[
       earlier run.
   bench --worker [--compositions 100000] [--readme]
       Measures the worker in workerd beside an empty handler: commits, reads, a bulk import, a guide on a population.
+  bench --serve [--compositions 100000] [--readme]
+      Measures population queries of `aqlite serve`, on all processors and on one, and a bulk import.
   bench --page [--compositions 100000] [--corpus DIR] [--readme]
       Measures the page in Chromium: first answers, many compositions, a filter, typing, scrolling; with a corpus also
       completion.",
