@@ -48,7 +48,8 @@ pub(super) fn divide(pieces: &[Piece], count: usize, least: u64) -> Vec<ScanPart
     let total: u64 = pieces.iter().map(|piece| piece.documents).sum();
     let count = (count as u64).min(total / least.max(1));
     let (mut parts, mut after, mut documents) = (Vec::new(), 0, 0);
-    for piece in pieces {
+    // The last part ends with the last piece or behind it.
+    for piece in pieces.split_last().map_or(&[][..], |(_, before)| before) {
         documents += piece.documents;
         let next = parts.len() as u64 + 1;
         // A part ends with the piece that completes its share.

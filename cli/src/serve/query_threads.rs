@@ -40,7 +40,7 @@ pub struct QueryJob {
 }
 
 impl QueryJob {
-    /// Answers the query. It ends without an answer if nobody waits for it any more.
+    /// Answers the query. It ends without an answer once the request has ended.
     pub async fn answer(self, thread: &ServiceThread) {
         let QueryJob { query, answer } = self;
         let until = query.until;
