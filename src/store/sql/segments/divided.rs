@@ -9,6 +9,10 @@ use crate::store::sql::SqlRepository;
 use crate::store::sql::scan::{NEWEST, newest_of, removed, state_of};
 use crate::store::sql::value::{Sql, Statement};
 
+/// The minimum number of documents of a part, in full segments. The division, and the way of a part
+/// to a thread and back, take about a millisecond, in which a thread evaluates some segments.
+const FULL_SEGMENTS: u64 = 4;
+
 impl<S: Sql> SqlRepository<S> {
     /// Divides a scan of the versions of all EHRs. `None` if there are too few segments, or others
     /// serve the scan.
@@ -39,8 +43,7 @@ impl<S: Sql> SqlRepository<S> {
             documents: listed.rows,
         });
         let pieces: Vec<Piece> = pieces.collect();
-        // A part that is smaller than a full segment takes less time than its way to a thread.
-        let parts = divide(&pieces, count, segments.sizes.1);
+        let parts = divide(&pieces, count, FULL_SEGMENTS * segments.sizes.1);
         Ok((parts.len() > 1).then_some(Division { snapshot, parts }))
     }
 }
