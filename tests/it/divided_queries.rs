@@ -188,14 +188,15 @@ fn queries() -> Vec<(Value, usize)> {
         format!(
             "SELECT c/uid/value AS uid, {SYSTOLIC} AS systolic {from} ORDER BY systolic DESC, uid LIMIT 7 OFFSET 3"
         ),
-        format!("SELECT c/uid/value AS uid, c AS whole {from} WHERE {SYSTOLIC} > 150"),
-        format!("SELECT DISTINCT c/composer/name AS name {from} WHERE {SYSTOLIC} > 100 LIMIT 4"),
+        format!("SELECT DISTINCT c/composer/name AS name {from} ORDER BY name LIMIT 4"),
         format!("SELECT TOP 3 BACKWARD c/uid/value AS uid, o {from}"),
         String::from("SELECT count(*) FROM COMPOSITION c WHERE c/uid/value = 'none'"),
     ];
     let alone = [
         String::from("SELECT c/uid/value FROM COMPOSITION c LIMIT 5"),
         format!("SELECT c/uid/value {from} WHERE {SYSTOLIC} > 100 LIMIT 5 OFFSET 5"),
+        format!("SELECT c/uid/value AS uid, c AS whole {from} WHERE {SYSTOLIC} > 150"),
+        format!("SELECT DISTINCT c/composer/name AS name {from} WHERE {SYSTOLIC} > 100 LIMIT 4"),
         String::from("SELECT count(*) FROM EHR e"),
         format!("SELECT count(*) FROM EHR e CONTAINS ({PRESSURE} AND COMPOSITION d)"),
     ];

@@ -181,7 +181,7 @@ impl<S: Sql> SqlRepository<S> {
             Statement::new(NEWEST),
             removed(scan),
         ];
-        let reads = self.segment_reads(scan, &mut batch, sink);
+        let reads = self.segment_reads((scan, part), &mut batch, sink);
         let mut answers = self.batch(batch).await?;
         if !self.catalog.add_new_profiles(answers.next()?)? {
             // Once: the database has the state that was just read.
@@ -208,16 +208,16 @@ impl<S: Sql> SqlRepository<S> {
     /// segments serve the scan.
     fn segment_reads<'s>(
         &self,
-        scan: &'s Scan,
+        (scan, part): (&'s Scan, ScanPart),
         batch: &mut Vec<Statement>,
         sink: Sink<'_>,
     ) -> Option<SegmentReads<'s>> {
         let (segments, source) = self.segments_for(scan, sink)?;
         let (statements, known) = segments.statements(source, self.catalog.breaks());
         batch.extend(statements);
-        let past = scan
-            .snapshot
-            .map(|requested| segments.past_statements(requested));
+        // The state of a part is that of its division, which is the newest in nearly all cases.
+        let requested = scan.snapshot.filter(|_| part == ScanPart::ALL);
+        let past = requested.map(|requested| segments.past_statements(requested));
         batch.extend(past.into_iter().flatten());
         let named = NamedEhrs::of(scan);
         batch.extend(named.as_ref().map(NamedEhrs::statement));
@@ -254,11 +254,18 @@ impl<S: Sql> SqlRepository<S> {
         let opened = (of_segments, known);
         let opened = self.open_segments(&segments, (source, rows.part), newest, opened);
         let mut opened = opened.await?;
-        if rows.scan.snapshot.is_some() {
-            let changes = [answers.next()?, answers.next()?];
-            if rows.state != newest {
-                segments.in_past(&mut opened, (rows.scan, rows.state), changes)?;
+        let is_past = rows.state != newest;
+        let changes = match rows.scan.snapshot {
+            Some(_) if rows.part == ScanPart::ALL => Some([answers.next()?, answers.next()?]),
+            Some(requested) if is_past => {
+                let statements = segments.past_statements(requested);
+                let mut later = self.batch(statements.into()).await?;
+                Some([later.next()?, later.next()?])
             }
+            _ => None,
+        };
+        if let Some(changes) = changes.filter(|_| is_past) {
+            segments.in_past(&mut opened, (rows.scan, rows.state), changes)?;
         }
         let opened = match named {
             None => Some(opened),

@@ -305,15 +305,11 @@ impl Plan {
         self.single && self.semi_join.is_none() && !needs_ehrs && !scan.kinds.is_empty()
     }
 
-    /// Returns whether the first documents can be sufficient, because any rows fill the window, or
-    /// the rows before it are counted and not made.
+    /// Returns whether the first documents can be sufficient, because any rows fill the window.
     pub fn may_end_early(&self) -> bool {
         let query = &self.query;
-        let Some(Window::First { offset, .. }) = query.window else {
-            return false;
-        };
-        let is_in_found_order = !query.is_grouped() && query.order.is_empty();
-        is_in_found_order && (query.condition.is_none() || offset > 0)
+        let is_first = matches!(query.window, Some(Window::First { .. }));
+        is_first && !query.is_grouped() && query.order.is_empty()
     }
 
     /// Returns whether archetype ids are compared by equality only.
