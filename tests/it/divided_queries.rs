@@ -16,8 +16,8 @@ use std::cell::{Cell, RefCell};
 use std::future::ready;
 use std::rc::Rc;
 
-/// The maximum number of documents of a segment. A part has at least four times as many.
-const SEGMENT: u64 = 8;
+/// The maximum number of documents of a segment, and the minimum of a part.
+const SEGMENT: u64 = 20;
 
 const SYSTOLIC: &str = "o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude";
 const PRESSURE: &str = "OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2]";

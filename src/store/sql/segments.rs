@@ -87,6 +87,8 @@ pub struct Segments {
     /// The minimum and the maximum number of versions of a segment. Ids without a version count
     /// too.
     sizes: (u64, u64),
+    /// The minimum number of documents of a part of a divided scan.
+    divided: u64,
     /// The maximum bytes of parts that stay loaded, and of those that one query may load.
     memory: (usize, usize),
     /// The maximum number of ids that one statement lists.
@@ -263,6 +265,7 @@ impl Segments {
             misses: RefCell::default(),
             written: Cell::new(0),
             sizes: (MIN_VERSIONS, MAX_VERSIONS),
+            divided: divided::FULL_SEGMENTS * MAX_VERSIONS,
             memory: (MAX_KEPT, MAX_LOADED),
             listed: MAX_LISTED,
             named: named::MIN_EHRS,
@@ -293,11 +296,13 @@ impl Segments {
         }
     }
 
-    /// Sets the minimum and the maximum number of versions of a segment.
+    /// Sets the minimum and the maximum number of versions of a segment. A part of a divided scan
+    /// then has one full segment at least.
     #[must_use]
     pub fn with_sizes(self, least: u64, most: u64) -> Segments {
         Segments {
             sizes: (least.max(1), most.max(1)),
+            divided: most.max(1),
             ..self
         }
     }

@@ -11,7 +11,7 @@ use crate::store::sql::value::{Sql, Statement};
 
 /// The minimum number of documents of a part, in full segments. The division, and the way of a part
 /// to a thread and back, take about a millisecond, in which a thread evaluates some segments.
-const FULL_SEGMENTS: u64 = 4;
+pub(super) const FULL_SEGMENTS: u64 = 4;
 
 impl<S: Sql> SqlRepository<S> {
     /// Divides a scan of the versions of all EHRs. `None` if there are too few segments, or others
@@ -43,7 +43,7 @@ impl<S: Sql> SqlRepository<S> {
             documents: listed.rows,
         });
         let pieces: Vec<Piece> = pieces.collect();
-        let parts = divide(&pieces, count, FULL_SEGMENTS * segments.sizes.1);
+        let parts = divide(&pieces, count, segments.divided);
         Ok((parts.len() > 1).then_some(Division { snapshot, parts }))
     }
 }
