@@ -94,6 +94,19 @@ struct Restarting<'p> {
     alone: usize,
 }
 
+impl<'p> Restarting<'p> {
+    fn of(begin: &'p dyn Fn() -> Run<'p>) -> Restarting<'p> {
+        Restarting {
+            begin,
+            run: begin(),
+            segments: 0,
+            reads: ScanReads::default(),
+            before: None,
+            alone: 0,
+        }
+    }
+}
+
 impl BatchSink for Restarting<'_> {
     fn take(&mut self, batch: &Batch) -> Progress {
         self.segments += usize::from(batch.is_late());
@@ -160,14 +173,7 @@ async fn scan_in(
     let plan = prepare(query, &Parameters::new(), &QueryOptions::default()).expect("a query");
     let (go_on, budget) = (|| false, Budget::default());
     let begin = || Run::new(&plan, NOW, budget, &go_on);
-    let mut sink = Restarting {
-        begin: &begin,
-        run: begin(),
-        segments: 0,
-        reads: ScanReads::default(),
-        before: None,
-        alone: 0,
-    };
+    let mut sink = Restarting::of(&begin);
     let scan = Scan {
         snapshot,
         ..plan.scan().clone()
@@ -498,14 +504,7 @@ fn part_that_another_query_loads_is_not_missed() {
         let (go_on, budget) = (|| false, Budget::default());
         let begin = || Run::new(&plan, NOW, budget, &go_on);
         let other = || assert_eq!(rows(isolate, query), expected);
-        let restarting = Restarting {
-            begin: &begin,
-            run: begin(),
-            segments: 0,
-            reads: ScanReads::default(),
-            before: None,
-            alone: 0,
-        };
+        let restarting = Restarting::of(&begin);
         let mut sink = Beside {
             restarting,
             other: &other,

@@ -68,7 +68,8 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// Answers a query on a part of the documents for another thread.
+    /// Answers a query on a part of the documents for another thread. `host` has the times of the
+    /// query.
     pub async fn answer_part(&self, query: PartQuery, host: &Host<'_>) -> PartAnswer {
         PartAnswer(self.evaluate_part(query, host).await)
     }
@@ -86,14 +87,7 @@ impl<R: Repository> Service<R> {
             ..plan.scan().clone()
         };
         let part = Some(query.part);
-        let host = Host {
-            now: &query.now,
-            stopped: host.stopped,
-            pause: host.pause,
-            clock: host.clock,
-            until: query.until,
-        };
-        let evaluated = self.evaluate(&plan, (&scan, part), &host).await;
+        let evaluated = self.evaluate(&plan, (&scan, part), host).await;
         let partial = evaluated.map_err(|_| PartError::Alone)?.run.into_partial();
         self.recent_plans.keep(Rc::clone(&plan));
         partial.map_err(PartError::Query)

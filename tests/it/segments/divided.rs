@@ -6,7 +6,7 @@ use crate::rows::NOW;
 use crate::sqlite::Sqlite;
 use aqlite::aql::{self, Budget, Parameters, Plan, QueryOptions, Run, prepare};
 use aqlite::store::ready::now_or_never;
-use aqlite::store::repository::{Division, Repository, ScanReads, StoreError};
+use aqlite::store::repository::{Division, Repository, StoreError};
 use aqlite::store::scan::{Progress, Scan};
 use aqlite::store::sql::SqlRepository;
 
@@ -79,14 +79,7 @@ fn merged(
     };
     let mut whole = Run::new(plan, NOW, budget, &go_on);
     for (part, isolate) in division.parts.iter().zip(isolates.iter().cycle()) {
-        let mut sink = Restarting {
-            begin: &begin,
-            run: begin(),
-            segments: 0,
-            reads: ScanReads::default(),
-            before: None,
-            alone: 0,
-        };
+        let mut sink = Restarting::of(&begin);
         let snapshot = now_or_never(isolate.scan_part(&scan, *part, &mut sink)).expect("ready")?;
         assert_eq!(snapshot, division.snapshot);
         let partial = sink.run.into_partial().expect("a partial result");

@@ -13,7 +13,7 @@ use crate::store::{Draft, creation, done};
 use aqlite::aql::{Budget, Parameters, QueryOptions, Run, prepare};
 use aqlite::document::Batch;
 use aqlite::store::ready::now_or_never;
-use aqlite::store::repository::{BatchSink, Pause, Repository, ScanReads};
+use aqlite::store::repository::{BatchSink, Pause, Repository};
 use aqlite::store::scan::Progress;
 use aqlite::store::sql::{LayoutCatalog, Row, Segments, Sql, SqlError, SqlRepository, Statement};
 use std::collections::BTreeSet;
@@ -83,14 +83,7 @@ async fn answer(store: &SqlRepository<Waiting>, query: &str) -> (Vec<String>, us
     };
     let go_on = || false;
     let begin = || Run::new(&plan, NOW, budget, &go_on);
-    let mut sink = Pausing(Restarting {
-        begin: &begin,
-        run: begin(),
-        segments: 0,
-        reads: ScanReads::default(),
-        before: None,
-        alone: 0,
-    });
+    let mut sink = Pausing(Restarting::of(&begin));
     store.scan(plan.scan(), &mut sink).await.expect("a scan");
     let segments = sink.0.segments;
     (texts(&sink.0.run.finish().expect("an answer")), segments)
