@@ -658,8 +658,8 @@ pub trait Repository {
     /// Returns the tags of a target.
     async fn tags(&self, ehr_id: &str, target: &str) -> Result<Vec<ItemTag>, StoreError>;
 
-    /// Returns the tags in an EHR by target, at most [`MAX_PAGE_BYTES`], starting after the target
-    /// `after`.
+    /// Returns a page of the tags in an EHR by target, starting after the target `after`. A target
+    /// has all its tags on one page.
     async fn tag_lists(
         &self,
         ehr_id: &str,

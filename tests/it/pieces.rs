@@ -204,7 +204,7 @@ fn contributions_come_in_pieces_and_alone_without_their_versions() {
 }
 
 #[test]
-fn histories_and_tags_come_in_pieces() {
+fn histories_come_in_pieces() {
     let database = Sqlite::in_memory();
     let store = database.repository();
     done(store.commit(creation(EHR, None)));
@@ -231,24 +231,42 @@ fn histories_and_tags_come_in_pieces() {
     database.trips();
     let heads = done(store.version_metadata(EHR, "a"));
     assert_eq!((heads.len(), database.trips()), (6, 1));
-    for target in 0..12 {
-        let tag = ItemTag {
-            key: String::from("k"),
-            path: None,
-            value: Some("v".repeat(500_000)),
-        };
-        let list = TagList::new(format!("t{target:02}"), vec![tag]);
-        done(store.set_tags(EHR, list, None));
-    }
-    let (mut after, mut targets, mut pieces) = (None, Vec::new(), 0);
-    loop {
-        let piece = done(store.tag_lists(EHR, after.as_deref()));
-        targets.extend(piece.items.into_iter().map(|list| list.target));
-        after = targets.last().cloned();
-        pieces += 1;
-        if !piece.more {
-            break;
+}
+
+#[test]
+fn tags_are_read_in_pages_of_few_rows_and_bytes() {
+    let database = Sqlite::in_memory();
+    let store = database.repository();
+    done(store.commit(creation(EHR, None)));
+    let tags_of = |from: usize| {
+        let (mut after, mut pages) = (Some(format!("t{from:02}")), Vec::<Vec<usize>>::new());
+        loop {
+            let page = done(store.tag_lists(EHR, after.as_deref()));
+            pages.push(page.items.iter().map(|list| list.tags.len()).collect());
+            after = page.items.into_iter().next_back().map(|list| list.target);
+            if !page.more {
+                return pages;
+            }
         }
+    };
+    let put = |target: usize, count: usize, bytes: usize| {
+        let tag = |at| ItemTag {
+            key: format!("k{at}"),
+            path: None,
+            value: Some("v".repeat(bytes)),
+        };
+        let list = TagList::new(format!("t{target:02}"), (0..count).map(tag).collect());
+        done(store.set_tags(EHR, list, None));
+    };
+    for (target, count) in [(10, 400), (11, 400), (12, 400), (13, 1_000), (14, 1)] {
+        put(target, count, 1);
     }
-    assert_eq!((targets.len(), pieces), (12, 3));
+    let by_rows = vec![vec![400, 400, 400], vec![1_000], vec![1]];
+    assert_eq!(tags_of(0), by_rows);
+    for target in 20..26 {
+        put(target, 1, 100_000);
+    }
+    put(26, 1, 300_000);
+    let by_bytes = vec![vec![1, 1], vec![1, 1], vec![1, 1], vec![1]];
+    assert_eq!(tags_of(19), by_bytes);
 }

@@ -2,7 +2,7 @@
 
 use super::value::{Fields, Row, Sql, SqlError, Statement, json_list, unexpected};
 use super::{SqlRepository, next_revision};
-use crate::store::repository::{ItemTag, ListPage, MAX_PAGE_BYTES, StoreError, TagList};
+use crate::store::repository::{ItemTag, ListPage, StoreError, TagList};
 use std::collections::BTreeMap;
 
 const CLEAR: &str =
@@ -21,17 +21,24 @@ const ALLOW: &str = "INSERT INTO item_tag (target, key, path, ehr) SELECT ?1, ''
 const OF_TARGET: &str =
     "SELECT t.target, t.key, t.path, t.value FROM item_tag t JOIN ehr e ON e.id = t.ehr
     WHERE e.ehr_id = ?1 AND t.target = ?2 ORDER BY t.key, t.path";
-/// `?2` the target before the page, `?3` maximum targets, `?4` maximum bytes. `found` counts the
-/// targets that there would be without a limit on their bytes.
+/// `?2` the target before the page, `?3` maximum rows whose sizes are read, `?4` maximum bytes. The
+/// last target may have more rows than those, all of which are returned. `found` counts the targets
+/// of the rows, and one more if there may be others.
 const LISTS: &str = "SELECT t.target, t.key, t.path, t.value, p.found FROM (SELECT target, found FROM
-      (SELECT target, size, sum(size) OVER (ORDER BY target ROWS UNBOUNDED PRECEDING) AS total, count(*) OVER () AS found FROM
-        (SELECT t.target, sum(octet_length(t.key) + octet_length(t.path) + coalesce(octet_length(t.value), 0) + 100) AS size
-         FROM item_tag t WHERE t.ehr = (SELECT id FROM ehr WHERE ehr_id = ?1) AND t.target > ?2 GROUP BY t.target ORDER BY t.target LIMIT ?3))
+      (SELECT target, size, sum(size) OVER (ORDER BY target ROWS UNBOUNDED PRECEDING) AS total,
+          count(*) OVER () + (sum(rows) OVER () >= ?3) AS found FROM
+        (SELECT target, count(*) AS rows, sum(octet_length(key) + octet_length(path) + coalesce(octet_length(value), 0) + 100) AS size FROM
+          (SELECT t.target, t.key, t.path, t.value FROM item_tag t
+           WHERE t.ehr = (SELECT id FROM ehr WHERE ehr_id = ?1) AND t.target > ?2 ORDER BY t.target LIMIT ?3)
+         GROUP BY target))
       WHERE total <= ?4 OR total = size) p
     CROSS JOIN item_tag t ON t.target = p.target WHERE t.ehr = (SELECT id FROM ehr WHERE ehr_id = ?1) ORDER BY t.target, t.key, t.path";
 
-/// Maximum targets of a page.
-const TARGETS: u64 = 1000;
+/// Maximum rows of a page, unless its last target has more.
+const ROWS: u64 = 1000;
+/// Maximum bytes of a page, unless its first target has more. Tags are read and written one by one,
+/// so a page of [`MAX_PAGE_BYTES`](crate::store::repository::MAX_PAGE_BYTES) would let others wait.
+const BYTES: u64 = 262_144;
 
 impl<S: Sql> SqlRepository<S> {
     /// Replaces the tags of a target, if they are the `expected` ones and its EHR allows the
@@ -93,10 +100,10 @@ impl<S: Sql> SqlRepository<S> {
         let query = Statement::new(LISTS)
             .bind(ehr_id)
             .bind(after.unwrap_or_default())
-            .bind(TARGETS)
-            .bind(MAX_PAGE_BYTES);
+            .bind(ROWS)
+            .bind(BYTES);
         let (items, found) = lists_of(self.rows(query).await?)?;
-        let more = found > items.len() as u64 || found == TARGETS;
+        let more = found > items.len() as u64;
         Ok(ListPage { items, more })
     }
 }
