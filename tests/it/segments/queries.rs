@@ -1,7 +1,7 @@
 //! The queries of the tests of segments.
 
 /// Queries of all strategies that may read segments, and some that may not.
-pub const QUERIES: [&str; 31] = [
+pub const QUERIES: [&str; 35] = [
     "SELECT count(*) AS n FROM COMPOSITION c",
     "SELECT c/uid/value AS uid FROM COMPOSITION c",
     "SELECT c FROM COMPOSITION c LIMIT 3",
@@ -33,6 +33,17 @@ pub const QUERIES: [&str; 31] = [
     "SELECT count(*) AS n FROM OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2] WHERE o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude > 120.6",
     "SELECT count(*) AS n FROM OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2] WHERE o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude <= 120.5",
     "SELECT o/data[at0001]/events[at0006]/time/value AS t FROM OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2] WHERE o/data[at0001]/events[at0006]/time/value < '2000-01-01'",
+    "SELECT c/name/value AS name, count(*) AS n, max(o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude) AS m, min(c/context/start_time/value) AS t FROM EHR e CONTAINS COMPOSITION c CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2] WHERE c/context/start_time/value > '2000-01-01'",
+    WALKED[0],
+    WALKED[1],
+    WALKED[2],
+];
+
+/// Queries that are evaluated document by document.
+pub const WALKED: [&str; 3] = [
+    "SELECT count(*) AS n, max(c/uid/value) AS uid FROM COMPOSITION c CONTAINS (OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2] OR OBSERVATION p[openEHR-EHR-OBSERVATION.pulse.v2])",
+    "SELECT count(*) AS n, max(c/uid/value) AS uid FROM COMPOSITION c NOT CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2]",
+    "SELECT count(*) AS n, max(x/value/magnitude) AS m FROM OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2] CONTAINS ELEMENT x[at0004]",
 ];
 
 /// Queries that join documents of an EHR, or ask for EHRs without some.

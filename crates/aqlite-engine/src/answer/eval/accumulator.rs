@@ -96,22 +96,25 @@ impl Accumulator {
         let Some(path) = aggregate.path() else {
             return self.count_block(view, block.rows.len() as u64);
         };
+        let columns = block.block_of(path);
         // Each row has a node at the path, so the rows need not be read.
-        if matches!(aggregate, Aggregate::Count(_)) && block.has_all_nodes(path) {
+        if matches!(aggregate, Aggregate::Count(_)) && columns.has_all_nodes(path) {
             return self.count_block(view, block.rows.len() as u64);
         }
         if block.has_no_nodes(path) {
             return;
         }
-        if let (Aggregate::Min(_) | Aggregate::Max(_), Some(times)) = (aggregate, block.times(path))
+        if let (Aggregate::Min(_) | Aggregate::Max(_), Some(times)) =
+            (aggregate, columns.times(path))
         {
+            let times = (times, &*columns.rows.rows());
             return self.add_extreme_time(aggregate, rows, times, scratch);
         }
         // Several aggregates of one path read its numbers once.
         if known.as_ref().is_none_or(|(of, _)| *of != path) {
-            *known = block.exact_numbers(path).map(|numbers| {
-                view.note(block.rows.read_method(numbers).path());
-                (path, block.rows.of(view, numbers))
+            *known = columns.exact_numbers(path).map(|numbers| {
+                view.note(columns.rows.read_method(numbers).path());
+                (path, columns.rows.of(view, numbers))
             });
         }
         let Some((_, values)) = known else {
@@ -132,7 +135,7 @@ impl Accumulator {
     fn add_sum(&mut self, rows: BlockRows<'_, '_>, path: usize, values: &[f64]) {
         rows.view.note(ExecutionPath::SumColumn);
         self.count += rows.block.rows.len() as u64;
-        self.is_real |= !rows.block.is_integer(rows.view, path);
+        self.is_real |= !rows.block.block_of(path).is_integer(rows.view, path);
         self.sum.add_all(values);
     }
 
@@ -166,17 +169,17 @@ impl Accumulator {
         }
     }
 
-    /// Adds the rows of a block that can have the minimum or maximum date-time.
+    /// Adds the rows of a block that can have the minimum or maximum date-time. The column of
+    /// date-times comes with the row of its table for each row of the block.
     fn add_extreme_time(
         &mut self,
         aggregate: &Aggregate,
         rows: BlockRows<'_, '_>,
-        times: ColumnView<'_>,
+        (times, own): (ColumnView<'_>, &[u32]),
         scratch: &mut [Node],
     ) {
         let BlockRows { view, block, .. } = rows;
         view.note(ExecutionPath::ExtremeTime);
-        let own = block.rows.rows();
         let starts = || own.iter().filter_map(|row| times.start(*row));
         let best = match aggregate {
             Aggregate::Min(_) => starts().min(),
@@ -186,11 +189,11 @@ impl Accumulator {
         let is_best = |row: u32| best.is_some() && times.start(row) == best;
         // Equal points in time have equal keys, so only the first of them is added. Partial times
         // with one start differ, and a text that is no time is compared with all others.
-        let points = (0..).zip(own.iter());
+        let points = (0..).zip(own);
         let points = points.filter(|(_, row)| is_best(**row) && times.point(**row).is_some());
         let first = points.min_by_key(|(i, _)| block.place(view, *i));
         let first = first.map(|(i, _)| i);
-        let others = (0..).zip(own.iter()).filter(|(_, row)| {
+        let others = (0..).zip(own).filter(|(_, row)| {
             let has_no_rank = times.start(**row).is_none();
             has_no_rank || (is_best(**row) && times.point(**row).is_none())
         });

@@ -95,8 +95,11 @@ fn is_anywhere(expr: &ClassExpr) -> bool {
 }
 
 /// A conjunct of WHERE.
+#[derive(Clone)]
 pub(super) struct Conjunct<'p> {
     pub condition: &'p Condition,
+    /// The variables that it reads.
+    pub variables: Vec<usize>,
     /// The paths that it reads; `None` if it reads more than paths.
     pub paths: Option<Vec<usize>>,
     /// The comparison, if it compares a path with a number or a date-time.
@@ -144,15 +147,22 @@ impl Comparison {
     }
 }
 
+/// The conjuncts of WHERE.
+pub(super) struct Conjuncts<'p> {
+    /// The conjuncts that concern one anchor alone, in the order of the anchors.
+    pub per_anchor: Vec<Vec<Conjunct<'p>>>,
+    /// The other conjuncts.
+    pub rest: Vec<Conjunct<'p>>,
+}
+
 impl<'p> Anchors<'p> {
-    /// Returns the conjuncts of WHERE that concern each anchor alone, and whether these are all of
-    /// them.
-    pub fn split(&self, plan: &'p Plan) -> (Vec<Vec<Conjunct<'p>>>, bool) {
-        let mut per_anchor: Vec<Vec<Conjunct<'p>>> =
-            self.entries.iter().map(|_| Vec::new()).collect();
-        let terms: Vec<&'p Condition> = plan.query.conjuncts().collect();
-        let mut taken = 0;
-        for condition in &terms {
+    /// Splits WHERE into its conjuncts.
+    pub fn split(&self, plan: &'p Plan) -> Conjuncts<'p> {
+        let mut split = Conjuncts {
+            per_anchor: self.entries.iter().map(|_| Vec::new()).collect(),
+            rest: Vec::new(),
+        };
+        for condition in plan.query.conjuncts() {
             let read = Reads::of(condition, &plan.query);
             // A condition without variables belongs to the first anchor, since it is the same for
             // all rows.
@@ -160,16 +170,14 @@ impl<'p> Anchors<'p> {
                 .entries
                 .iter()
                 .position(|e| read.variables.iter().all(|v| *v == e.variable));
-            if let Some(conjuncts) = anchor.and_then(|a| per_anchor.get_mut(a)) {
-                let paths = (!read.has_exists).then_some(read.paths);
-                conjuncts.push(Conjunct {
-                    condition,
-                    paths,
-                    comparison: Comparison::of(condition),
-                });
-                taken += 1;
-            }
+            let conjuncts = anchor.and_then(|a| split.per_anchor.get_mut(a));
+            conjuncts.unwrap_or(&mut split.rest).push(Conjunct {
+                condition,
+                variables: read.variables,
+                paths: (!read.has_exists).then_some(read.paths),
+                comparison: Comparison::of(condition),
+            });
         }
-        (per_anchor, taken == terms.len())
+        split
     }
 }

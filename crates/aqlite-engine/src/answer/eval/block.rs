@@ -14,9 +14,11 @@ use aqlite_rm::exact::WIDE;
 use aqlite_rm::time::Temporal;
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
+use std::cell::Cell;
 use std::rc::Rc;
 
 /// Rows of one table that have the same cells, one fragment each.
+#[derive(Clone)]
 pub(super) struct Block<'b> {
     /// The table of the fragments, and its number.
     pub table: &'b Table,
@@ -28,6 +30,9 @@ pub(super) struct Block<'b> {
     pub order: u32,
     /// The parent rows, if the rows are child rows of a repeated group.
     pub over: ParentRows,
+    /// The fragments of the classes above the anchor, if they contribute cells: a block for each
+    /// class, whose row `i` belongs to row `i` of this block.
+    pub above: Vec<Block<'b>>,
 }
 
 /// The largest number of parts into which a block is split by keys.
@@ -59,8 +64,8 @@ pub(super) struct ParentCells {
 enum ConjunctColumns<'b> {
     /// No column: the outcome is the same for all rows.
     Nothing,
-    /// One column of texts.
-    Words(ColumnView<'b>),
+    /// One column of texts, with the row of its table for each row of the block.
+    Words(ColumnView<'b>, Vec<u32>),
     /// Any other columns.
     Anything,
 }
@@ -84,33 +89,69 @@ impl<'b> Block<'b> {
         }
         if let Some(comparison) = conjunct.comparison
             && let ComparedValue::Time(limit) = comparison.bound
-            && let Some(times) = self.times(comparison.path)
+            && let columns = self.block_of(comparison.path)
+            && let Some(times) = columns.times(comparison.path)
         {
             evaluator.view.note(ExecutionPath::CompareTimes);
+            let rows = columns.rows.rows().into_owned();
             // A text that is no point in time is compared like any other value.
-            let outcome = |row| {
-                let point = times.point(row).map(Temporal::from_micros);
-                point.map(|point| compare_times(point, comparison.op, limit) == Some(true))
+            let outcome = |i: usize| {
+                let point = Temporal::from_micros(times.point(*rows.get(i)?)?);
+                Some(compare_times(point, comparison.op, limit) == Some(true))
             };
             return self.retain_each(conjunct, evaluator, scratch, check_cancelled, &outcome);
         }
         match self.reads(conjunct) {
             ConjunctColumns::Nothing => {
-                evaluator.view.note(ExecutionPath::PredicateOnce);
                 // The outcome is the same for all rows, so the first row decides.
-                if self.rows.is_empty() || !self.is_true(0, conjunct, evaluator, scratch) {
-                    self.keep(|_, _| false);
-                }
+                let passes = !self.rows.is_empty() && self.is_true(0, conjunct, evaluator, scratch);
+                self.keep_all(passes, evaluator.view);
                 Ok(())
             }
-            ConjunctColumns::Words(column_view) => {
-                self.retain_by_word(column_view, conjunct, evaluator, scratch, check_cancelled)
+            ConjunctColumns::Words(column_view, rows) => {
+                let words = (column_view, rows.as_slice());
+                self.retain_by_word(words, conjunct, evaluator, scratch, check_cancelled)
             }
             ConjunctColumns::Anything => {
+                if let Some(passes) = self.by_layout(conjunct, evaluator, scratch) {
+                    self.keep_all(passes, evaluator.view);
+                    return Ok(());
+                }
                 evaluator.view.note(ExecutionPath::PredicateRows);
                 self.retain_each(conjunct, evaluator, scratch, check_cancelled, &|_| None)
             }
         }
+    }
+
+    /// Keeps all rows if they pass a conjunct with the same outcome for all of them, or removes all.
+    fn keep_all(&mut self, passes: bool, view: View<'_>) {
+        view.note(ExecutionPath::PredicateOnce);
+        if !passes {
+            self.keep(|_, _| false);
+        }
+    }
+
+    /// Returns whether all rows pass a conjunct with EXISTS; `None` if the outcome depends on more
+    /// than the layout.
+    fn by_layout<'p: 'b>(
+        &self,
+        conjunct: &Conjunct<'p>,
+        evaluator: ConditionEvaluator<'p, 'b>,
+        scratch: &mut [Node],
+    ) -> Option<bool> {
+        if conjunct.paths.is_some() || self.rows.is_empty() {
+            return None;
+        }
+        let differs = Cell::new(false);
+        let view = evaluator.view.watched(&differs);
+        self.fill(view, 0, scratch);
+        let watched = ConditionEvaluator {
+            plan: evaluator.plan,
+            view,
+            now: evaluator.now,
+        };
+        let first = watched.truth(conjunct.condition, scratch);
+        (!differs.get()).then_some(first == Some(true))
     }
 
     /// Removes all rows and returns true if the zone map of a column excludes that any value passes
@@ -129,8 +170,9 @@ impl<'b> Block<'b> {
         let Some(Comparison { path, op, bound }) = conjunct.comparison else {
             return false;
         };
-        let leaf = projected_cell(&self.cells, path).and_then(|cell| cell.leaf);
-        match (leaf.and_then(|leaf| self.table.zone_map(leaf)), bound) {
+        let columns = self.block_of(path);
+        let leaf = projected_cell(&columns.cells, path).and_then(|cell| cell.leaf);
+        match (leaf.and_then(|leaf| columns.table.zone_map(leaf)), bound) {
             (Some(ZoneMap::Numbers(least, greatest)), ComparedValue::Number(limit)) => {
                 is_outside((least, greatest), op, limit)
             }
@@ -142,10 +184,11 @@ impl<'b> Block<'b> {
     }
 
     /// Keeps the rows for which a conjunct over one column of texts is true. The conjunct is
-    /// evaluated once for each distinct text.
+    /// evaluated once for each distinct text. The column comes with the row of its table for each
+    /// row of the block.
     fn retain_by_word<'p: 'b>(
         &mut self,
-        column_view: ColumnView<'b>,
+        (column_view, rows): (ColumnView<'b>, &[u32]),
         conjunct: &Conjunct<'p>,
         evaluator: ConditionEvaluator<'p, 'b>,
         scratch: &mut [Node],
@@ -153,32 +196,33 @@ impl<'b> Block<'b> {
     ) -> Result<(), Abort> {
         evaluator.view.note(ExecutionPath::PredicateWords);
         // A row without a word has an outcome of its own.
-        let word = |row: u32| column_view.id(row);
+        let word = |row: &u32| column_view.id(*row);
         let mut known: HashMap<Option<u32>, bool> = HashMap::new();
-        for (i, row) in (0..).zip(self.rows.rows().iter()) {
-            if let Entry::Vacant(unknown) = known.entry(word(*row)) {
+        for (i, row) in (0..).zip(rows) {
+            if let Entry::Vacant(unknown) = known.entry(word(row)) {
                 check_cancelled()?;
                 unknown.insert(self.is_true(i, conjunct, evaluator, scratch));
             }
         }
-        self.keep(|_, row| known.get(&word(row)) == Some(&true));
+        let outcome = |row: &u32| known.get(&word(row)).copied();
+        self.keep(|i, _| rows.get(i).and_then(outcome) == Some(true));
         Ok(())
     }
 
-    /// Keeps the rows for which a conjunct is true. `outcome` returns whether it is true for a row
-    /// of the table; the conjunct is evaluated for the rows whose outcome it does not know.
+    /// Keeps the rows for which a conjunct is true. `outcome` returns whether it is true for the row
+    /// at an index; the conjunct is evaluated for the rows whose outcome it does not know.
     fn retain_each<'p: 'b>(
         &mut self,
         conjunct: &Conjunct<'p>,
         evaluator: ConditionEvaluator<'p, 'b>,
         scratch: &mut [Node],
         check_cancelled: &mut dyn FnMut() -> Result<(), Abort>,
-        outcome: &dyn Fn(u32) -> Option<bool>,
+        outcome: &dyn Fn(usize) -> Option<bool>,
     ) -> Result<(), Abort> {
         // `keep` changes the rows that `is_true` reads, so all outcomes are collected first.
         let mut flags = Vec::with_capacity(self.rows.len());
-        for (i, row) in (0..).zip(self.rows.rows().iter()) {
-            flags.push(match outcome(*row) {
+        for i in 0..self.rows.len() {
+            flags.push(match outcome(i) {
                 Some(is_true) => is_true,
                 None => {
                     check_cancelled()?;
@@ -206,17 +250,19 @@ impl<'b> Block<'b> {
         }
         let mut columns = Vec::with_capacity(paths.len());
         for path in paths {
-            columns.extend(self.key_column(*path)?);
+            let source = self.block_of(*path);
+            let column = source.key_column(*path)?;
+            columns.extend(column.map(|column| (column, source.rows.rows())));
         }
         if columns.is_empty() {
-            return Some(vec![self.with_rows(self.rows.clone())]);
+            return Some(vec![self.clone()]);
         }
-        let (mut keys, mut parts) = (Vec::<Vec<u32>>::new(), Vec::<Vec<u32>>::new());
+        let (mut keys, mut parts) = (Vec::<Vec<u32>>::new(), Vec::<Vec<usize>>::new());
         let (mut key, mut last) = (Vec::with_capacity(columns.len()), 0);
-        for row in self.rows.rows().iter() {
+        for i in 0..self.rows.len() {
             key.clear();
-            for column in &columns {
-                key.push(column.id(*row)?);
+            for (column, rows) in &columns {
+                key.push(column.id(*rows.get(i)?)?);
             }
             // Neighbours often have the same values.
             if keys.get(last) != Some(&key) {
@@ -231,22 +277,9 @@ impl<'b> Block<'b> {
                     }
                 };
             }
-            parts.get_mut(last)?.push(*row);
+            parts.get_mut(last)?.push(i);
         }
-        let rows = parts.into_iter().map(Selection::Indices);
-        Some(rows.map(|rows| self.with_rows(rows)).collect())
-    }
-
-    /// Returns a block with other rows of the same table.
-    fn with_rows(&self, rows: Selection<'b>) -> Block<'b> {
-        Block {
-            table: self.table,
-            number: self.number,
-            cells: Rc::clone(&self.cells),
-            rows,
-            order: self.order,
-            over: self.over.clone(),
-        }
+        Some(parts.iter().map(|indices| self.part(indices)).collect())
     }
 
     /// Returns the column of texts that has the values of a path; `Some(None)` if all rows have the
@@ -277,19 +310,20 @@ impl<'b> Block<'b> {
 
     /// Keeps the rows whose value passes a test.
     fn keep_passing(&mut self, view: View<'_>, numbers: Numbers<'_>, test: impl Fn(f64) -> bool) {
-        match self.over {
-            ParentRows::Known { .. } => {
-                self.keep(|_, row| numbers.at(view, row).is_some_and(&test))
-            }
-            _ => self.rows = self.rows.passing(view, numbers, test),
+        // Only rows without others that belong to them can be replaced.
+        if matches!(self.over, ParentRows::Known { .. }) || !self.above.is_empty() {
+            self.keep(|_, row| numbers.at(view, row).is_some_and(&test));
+        } else {
+            self.rows = self.rows.passing(view, numbers, test);
         }
     }
 
     /// Keeps the rows that pass a test, which receives the index in the block and the row of the
     /// table.
     pub fn keep(&mut self, mut wanted: impl FnMut(usize, u32) -> bool) {
-        let mut rows =
-            std::mem::replace(&mut self.rows, Selection::Indices(Vec::new())).into_rows();
+        let mut rows = self.rows.take_rows();
+        let others = self.above.iter_mut();
+        let mut others: Vec<Vec<u32>> = others.map(|above| above.rows.take_rows()).collect();
         let mut of = if let ParentRows::Known { of, .. } = &mut self.over {
             Some(of)
         } else {
@@ -298,15 +332,20 @@ impl<'b> Block<'b> {
         let mut kept = 0;
         for i in 0..rows.len() {
             if rows.get(i).is_some_and(|row| wanted(i, *row)) {
-                // Both lists swap the same places, and the rows that are kept stay in order.
+                // All lists swap the same places, and the rows that are kept stay in order.
                 rows.swap(i, kept);
                 of.iter_mut().for_each(|of| of.swap(i, kept));
+                others.iter_mut().for_each(|rows| rows.swap(i, kept));
                 kept += 1;
             }
         }
         rows.truncate(kept);
         of.into_iter().for_each(|of| of.truncate(kept));
         self.rows = Selection::Indices(rows);
+        for (above, mut rows) in self.above.iter_mut().zip(others) {
+            rows.truncate(kept);
+            above.rows = Selection::Indices(rows);
+        }
     }
 
     fn is_true<'p: 'b>(
@@ -343,7 +382,17 @@ impl<'b> Block<'b> {
                     && parents.iter().all(|parent| fits(&parent.cells))
             }
         };
-        lists && over && fits(&self.cells) && self.rows.span().end as usize <= len
+        let above = |above: &Block<'b>| {
+            let exists = |row: &u32| (*row as usize) < above.table.len();
+            above.rows.len() == self.rows.len()
+                && above.rows.rows().iter().all(exists)
+                && fits(&above.cells)
+        };
+        lists
+            && over
+            && fits(&self.cells)
+            && self.rows.span().end as usize <= len
+            && self.above.iter().all(above)
     }
 
     /// Writes the nodes of a row of the block, given by its index. An index without a row or without
@@ -360,12 +409,14 @@ impl<'b> Block<'b> {
                 None => view.note_broken("a child row of a block has no parent row"),
             }
         }
-        match self.rows.get(i) {
-            Some(row) => {
-                let table = self.number;
-                project_cells(view, scratch, &self.cells, Fragment { table, row });
+        for block in std::iter::once(self).chain(&self.above) {
+            match block.rows.get(i) {
+                Some(row) => {
+                    let table = block.number;
+                    project_cells(view, scratch, &block.cells, Fragment { table, row });
+                }
+                None => view.note_broken("a block has no row at an index"),
             }
-            None => view.note_broken("a block has no row at an index"),
         }
     }
 
@@ -420,7 +471,7 @@ impl<'b> Block<'b> {
 
     /// Returns whether no row has a node at a path.
     pub fn has_no_nodes(&self, path: usize) -> bool {
-        !self.has_all_nodes(path) && !self.over.has(path)
+        !self.block_of(path).has_all_nodes(path) && !self.over.has(path)
     }
 
     /// Returns the column of a path that ends in a leaf of the fragments.
@@ -478,9 +529,10 @@ impl<'b> Block<'b> {
     /// Appends the rank of each value of a path, or [`NO_RANK`] for a value without one. Appends
     /// nothing and returns false if the column has neither numbers nor date-times.
     pub fn add_ranks(&self, view: View<'_>, path: usize, ranks: &mut Vec<i64>) -> bool {
-        let rows = self.rows.rows();
+        let columns = self.block_of(path);
+        let rows = columns.rows.rows();
         let rank = |rank: Option<i64>| rank.unwrap_or(NO_RANK);
-        match (self.numbers(path), self.times(path)) {
+        match (columns.numbers(path), columns.times(path)) {
             (Some(numbers), _) => ranks.extend(
                 rows.iter()
                     .map(|row| rank(numbers.at(view, *row).map(rank_of))),
@@ -491,36 +543,34 @@ impl<'b> Block<'b> {
         true
     }
 
-    /// Returns whether the values of a path are numbers; false for date-times.
-    pub fn is_of_numbers(&self, path: usize) -> bool {
-        self.numbers(path).is_some()
-    }
-
     fn reads(&self, conjunct: &Conjunct<'_>) -> ConjunctColumns<'b> {
         let Some(paths) = conjunct.paths.as_ref() else {
             return ConjunctColumns::Anything;
         };
         let mut found = ConjunctColumns::Nothing;
         for path in paths {
-            let Some(item) = self.item_of(*path) else {
+            let source = self.block_of(*path);
+            let Some(item) = source.item_of(*path) else {
                 if self.over.has(*path) {
                     return ConjunctColumns::Anything;
                 }
                 continue;
             };
             found = match (
-                self.table.layout().item(item).map(|i| i.kind),
-                self.column_view(*path),
+                source.table.layout().item(item).map(|i| i.kind),
+                source.column_view(*path),
                 found,
             ) {
                 (Some(ItemKind::Constant(..)), _, found) => found,
                 (_, Some(column_view), found) => match (column_view.column().ids(), found) {
-                    (Some(_), ConjunctColumns::Nothing) => ConjunctColumns::Words(column_view),
-                    (Some(_), ConjunctColumns::Words(other))
+                    (Some(_), ConjunctColumns::Nothing) => {
+                        ConjunctColumns::Words(column_view, source.rows.rows().into_owned())
+                    }
+                    (Some(_), ConjunctColumns::Words(other, rows))
                         // Two paths to one column still have one text for each row.
                         if std::ptr::eq(column_view.column(), other.column()) =>
                     {
-                        ConjunctColumns::Words(other)
+                        ConjunctColumns::Words(other, rows)
                     }
                     _ => return ConjunctColumns::Anything,
                 },
@@ -597,5 +647,6 @@ fn is_outside<T: PartialOrd>((least, greatest): (T, T), op: CompareOp, limit: T)
     }
 }
 
+mod above;
 #[cfg(test)]
 mod tests;

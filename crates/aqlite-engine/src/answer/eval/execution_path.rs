@@ -60,6 +60,10 @@ execution_paths! {
     /// Rows of several anchors joined by document, or rows of one anchor that need more than
     /// columns.
     Join = "join by document",
+    /// Blocks of one anchor with the columns of the classes above it.
+    AboveColumns = "columns of classes above the anchor",
+    /// Conditions about the document, tested before its entries are read.
+    NarrowedScope = "documents by their own conditions",
     /// The number of rows of a join that reads no path.
     CountJoin = "count of a join by document",
     /// The number of EHRs, without reading any of them.

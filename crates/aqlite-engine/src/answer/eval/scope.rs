@@ -128,6 +128,17 @@ impl<'b> Scope<'b> {
         }
     }
 
+    /// Returns the first document of a population in the scope.
+    pub fn first_document(&self) -> Option<u32> {
+        match self {
+            Scope::Flagged(flags, slice) => {
+                let first = flags.iter().position(|flag| *flag)?;
+                Some(slice.start.saturating_add(first as u32))
+            }
+            Scope::Chosen(_) => None,
+        }
+    }
+
     /// Removes all documents but these.
     pub fn narrow(&mut self, view: View<'_>, documents: impl Iterator<Item = u32>) {
         if let Scope::Flagged(flags, slice) = self {
@@ -139,7 +150,10 @@ impl<'b> Scope<'b> {
                     None => view.note_broken("a row is outside the slice of its run"),
                 }
             }
-            *flags = Cow::Owned(left);
+            // The flags of the batch allow ranges of rows instead of lists.
+            if left != **flags {
+                *flags = Cow::Owned(left);
+            }
         }
     }
 }

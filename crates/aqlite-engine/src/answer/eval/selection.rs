@@ -277,6 +277,11 @@ impl<'b> Selection<'b> {
         }
     }
 
+    /// Takes the rows as a list, and leaves none.
+    pub fn take_rows(&mut self) -> Vec<u32> {
+        std::mem::replace(self, Selection::Indices(Vec::new())).into_rows()
+    }
+
     /// Returns the numbers of the rows. A row without a number is a broken invariant, which ends the
     /// run.
     pub fn of<'c>(&self, view: View<'_>, numbers: Numbers<'c>) -> Cow<'c, [f64]> {

@@ -161,9 +161,10 @@ enum SearchStep {
 }
 
 impl<'p> Run<'p> {
-    /// Takes over the complete sides of an earlier run, which read absent parts. Both runs have the
-    /// same plan and the same state of the repository.
+    /// Follows an earlier run, which read absent parts, and takes over its complete sides. Both runs
+    /// have the same plan and the same state of the repository.
     pub fn take_over(&mut self, earlier: Run<'p>) {
+        self.work.follow(&earlier.work);
         self.complete_sides = earlier.complete_sides;
     }
 

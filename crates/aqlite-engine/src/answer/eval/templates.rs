@@ -17,9 +17,10 @@ mod count_join;
 mod join;
 mod sink;
 mod walk;
+mod with_above;
 
 use super::anchor_scan::{ChildlessParents, TableVariants, group_expansion};
-use super::anchors::{Anchors, Conjunct};
+use super::anchors::{Anchors, Conjunct, Conjuncts};
 use super::block::{Block, ParentRows};
 use super::condition::ConditionEvaluator;
 use super::execution_path::ExecutionPath;
@@ -132,15 +133,22 @@ struct AnchorSearch<'s, 'p, 'b> {
 impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     /// Evaluates the query, and adds the rows that pass to the output.
     pub fn run(&self, output: &mut Output) -> Result<(), Abort> {
-        let (per_anchor, rest_is_true) = self.anchors.split(self.plan);
-        let scope = self.scope();
-        // If one anchor decides all of WHERE, no anchors are joined.
-        if let ([anchor], [conjuncts]) = (self.anchors.entries.as_slice(), per_anchor.as_slice())
-            && rest_is_true
-            && (self.consume_rows(anchor, conjuncts, &scope, output)?
-                || self.project_rows(anchor, conjuncts, &scope, output)?)
-        {
-            return Ok(());
+        let Conjuncts { per_anchor, rest } = self.anchors.split(self.plan);
+        let mut scope = self.scope();
+        self.narrow_by_document(&rest, &mut scope)?;
+        let rest_is_true = rest.is_empty();
+        if let ([anchor], [conjuncts]) = (self.anchors.entries.as_slice(), per_anchor.as_slice()) {
+            // If one anchor decides all of WHERE, no anchors are joined.
+            if rest_is_true
+                && (self.consume_rows(anchor, conjuncts, &scope, output)?
+                    || self.project_rows(anchor, conjuncts, &scope, output)?)
+            {
+                return Ok(());
+            }
+            let conjuncts = (conjuncts.as_slice(), rest.as_slice());
+            if self.consume_with_above(anchor, conjuncts, &scope, output)? {
+                return Ok(());
+            }
         }
         // A count of pairs needs the number of rows of each document, and not the rows.
         if self.count_join(&scope, output)? {
@@ -162,15 +170,11 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         let query = &self.plan.query;
         let mut tries = self.plan.tries.iter();
         let is_alone = tries.all(|t| t.variable == anchor.variable);
-        let (folds, keys) = (output.has_only_group(query), output.key_paths(query));
-        let mut sink = match keys {
-            _ if !is_alone => return Ok(false),
-            _ if folds => Sink::Fold(output),
-            Some(paths) => Sink::Group(output, paths),
-            None if query.order.is_empty() => return Ok(false),
-            None => Sink::Sort(output),
+        let sink = Sink::without_order(query, output);
+        let Some(mut sink) = sink.filter(|_| is_alone) else {
+            return Ok(false);
         };
-        let first = TopK::of(query, anchor.variable);
+        let first = TopK::of(query, &[anchor.variable]);
         self.search(anchor, conjuncts, scope, first, &mut sink)?;
         output.advance_position(u64::from(self.batch.places()));
         Ok(true)
@@ -212,7 +216,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             };
             let mut sink = Sink::AnchorRows(AnchorRows::new(self.plan.width));
             // Rows may be excluded early only if no later condition or join removes others.
-            let first = TopK::of(&self.plan.query, anchor.variable)
+            let first = TopK::of(&self.plan.query, &[anchor.variable])
                 .filter(|_| rest_is_true && per_anchor.len() == 1);
             self.search(anchor, conjuncts, &scope, first, &mut sink)?;
             if let Sink::AnchorRows(mut anchor_rows) = sink {
@@ -273,11 +277,20 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         // Checked before anything is output, so that smaller parts can be evaluated instead.
         self.check_rows(search.rows())?;
         self.emit_found(&mut search, sink)?;
+        self.emit_first(&mut search, sink)
+    }
+
+    /// Passes the rows that the top-k filter leaves to a sink.
+    fn emit_first(
+        &self,
+        search: &mut AnchorSearch<'_, 'p, 'b>,
+        sink: &mut Sink<'_, 'b>,
+    ) -> Result<(), Abort> {
         let held = search.first.take();
         let held =
             held.map(|first| first.release(self.view(), &mut self.work.best_ranks.borrow_mut()));
         let mut held = held.into_iter().flatten();
-        Ok(held.try_for_each(|block| self.send_to_sink(&mut search, &block, sink))?)
+        Ok(held.try_for_each(|block| self.send_to_sink(block, &mut search.scratch, sink))?)
     }
 
     /// Checks that `rows` rows can be made in one piece of work.
@@ -410,8 +423,11 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     ) -> Result<(), Abort> {
         self.check_cancelled(&mut search.done, rows.len())?;
         let walk = |search: &mut AnchorSearch<'_, 'p, 'b>, trie, rows: &[u32]| {
-            rows.iter()
-                .try_for_each(|row| self.walk(search, trie, (table, number), *row))
+            let mut sampled = rows
+                .iter()
+                .enumerate()
+                .filter(|(i, _)| self.work.samples(*i));
+            sampled.try_for_each(|(_, row)| self.walk(search, trie, (table, number), *row))
         };
         match (&variant.expansion, search.trie) {
             (Expansion::Group(over), Some(trie)) => {
@@ -454,8 +470,8 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         // Nothing of a costly query has been output yet, so it can still be split here.
         self.check_costs(self.units_of_output(&tested, &search.walked))?;
         tested
-            .iter()
-            .try_for_each(|block| self.send_to_sink(search, block, sink))?;
+            .into_iter()
+            .try_for_each(|block| self.send_to_sink(block, &mut search.scratch, sink))?;
         Ok(self.emit_walked(search, sink)?)
     }
 
@@ -493,6 +509,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             rows: Selection::Indices(rows),
             order: 0,
             over: ParentRows::Nothing,
+            above: Vec::new(),
         };
         self.emit_block(search, block, sink)
     }
@@ -564,6 +581,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             rows,
             order,
             over,
+            above: Vec::new(),
         };
         for (order, cells) in (0..).zip(others) {
             self.emit_block(
@@ -591,7 +609,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         };
         match block {
             Some(block) if self.plan.costly => search.tested.push(block),
-            Some(block) => self.send_to_sink(search, &block, sink)?,
+            Some(block) => self.send_to_sink(block, &mut search.scratch, sink)?,
             None => {}
         }
         Ok(())
@@ -627,75 +645,6 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             })?;
         }
         Ok(())
-    }
-
-    /// Passes the rows of a block to a sink.
-    fn send_to_sink(
-        &self,
-        search: &mut AnchorSearch<'_, 'p, 'b>,
-        block: &Block<'b>,
-        sink: &mut Sink<'_, 'b>,
-    ) -> Result<(), QueryError> {
-        if block.rows.is_empty() {
-            return Ok(());
-        }
-        self.note(sink, &block.over);
-        if !block.is_sound(self.plan.width) {
-            self.work
-                .note_broken("a block of rows does not fit its table");
-            return Ok(());
-        }
-        let (evaluator, scratch) = (self.evaluator(), &mut search.scratch);
-        match sink {
-            Sink::Fold(output) => output.fold(evaluator, block, scratch),
-            Sink::Group(output, paths) => {
-                output.add_block_to_groups(evaluator, block, paths, scratch)
-            }
-            Sink::Sort(output) => self.sort_rows(block, scratch, output),
-            Sink::Fill(projection) => projection.take(block, scratch),
-            Sink::AnchorRows(anchor_rows) => self.keep_rows(block, scratch, anchor_rows),
-        }
-        self.budget.check(sink.len(), sink.bytes())
-    }
-
-    /// Adds the rows of a block to an output that sorts them.
-    fn sort_rows(&self, block: &Block<'b>, scratch: &mut [Node], output: &mut Output) {
-        output.reserve(self.plan, block.rows.len());
-        for i in 0..block.rows.len() {
-            block.fill(self.view(), i, scratch);
-            let evaluator = self.evaluator();
-            let place = block.place(evaluator.view, i);
-            output.push_row_at(evaluator, scratch, place);
-        }
-    }
-
-    /// Adds the rows of a block to the rows of its anchor, for the join.
-    fn keep_rows(&self, block: &Block<'b>, scratch: &mut [Node], anchor_rows: &mut AnchorRows) {
-        anchor_rows.reserve(block.rows.len());
-        for i in 0..block.rows.len() {
-            block.fill(self.view(), i, scratch);
-            let view = self.evaluator().view;
-            let place = block.place(view, i);
-            anchor_rows.push(place, block.doc(view, i), scratch);
-        }
-    }
-
-    /// Records the execution paths of a block: its sink and its parent rows.
-    fn note(&self, sink: &Sink<'_, 'b>, over: &ParentRows) {
-        let taken = &self.work.taken;
-        taken.note(match sink {
-            Sink::Fold(_) => ExecutionPath::Fold,
-            Sink::Sort(_) => ExecutionPath::Sort,
-            Sink::Group(..) => return,
-            Sink::Fill(_) if self.plan.query.distinct => ExecutionPath::FillDistinct,
-            Sink::Fill(_) => ExecutionPath::Fill,
-            Sink::AnchorRows(_) => ExecutionPath::Join,
-        });
-        match over {
-            ParentRows::Nothing => {}
-            ParentRows::Unused => taken.note(ExecutionPath::ChildRowsAlone),
-            ParentRows::Known { .. } => taken.note(ExecutionPath::ChildRows),
-        }
     }
 
     /// Tests for cancellation and limits after a number of rows.

@@ -57,9 +57,9 @@ pub(super) struct TopK<'b> {
 }
 
 impl<'b> TopK<'b> {
-    /// Creates the filter for a query with LIMIT whose first sort key is a path of a variable;
-    /// `None` for any other query.
-    pub fn of(query: &Query, variable: usize) -> Option<TopK<'b>> {
+    /// Creates the filter for a query with LIMIT whose first sort key is a path of one of some
+    /// variables; `None` for any other query.
+    pub fn of(query: &Query, variables: &[usize]) -> Option<TopK<'b>> {
         let key = query.order.first()?;
         let path = match key.key {
             OrderBy::Path(path) => path,
@@ -73,7 +73,7 @@ impl<'b> TopK<'b> {
             .iter()
             .all(|column| matches!(column.value, ColumnValue::Expr(_)));
         let wanted = best_of(query).filter(|wanted| is_plain && *wanted > 0)?;
-        let own = query.paths.get(path)?.variable == variable;
+        let own = variables.contains(&query.paths.get(path)?.variable);
         own.then(|| TopK {
             path,
             descending: key.descending,
@@ -99,7 +99,7 @@ impl<'b> TopK<'b> {
                 .filter(|rank| **rank != NO_RANK)
                 .for_each(|rank| *rank = !*rank);
         }
-        let of_numbers = block.is_of_numbers(self.path);
+        let of_numbers = block.block_of(self.path).numbers(self.path).is_some();
         if !block.rows.is_empty() {
             view.note(if of_numbers {
                 ExecutionPath::TopNumbers
@@ -122,7 +122,7 @@ impl<'b> TopK<'b> {
         let blocks = self.blocks.into_iter();
         let released = blocks.map(|(mut block, of_numbers)| {
             let worst = if of_numbers { numbers } else { points };
-            let is_exact = of_numbers && block.exact_numbers(path).is_some();
+            let is_exact = of_numbers && block.block_of(path).exact_numbers(path).is_some();
             block.keep(|_, _| {
                 let Some(rank) = ranks.next() else {
                     view.note_broken("a row of a top-k query has no rank");

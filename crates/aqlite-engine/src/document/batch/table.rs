@@ -394,6 +394,11 @@ impl Table {
         (self.root_id, self.archetype)
     }
 
+    /// Marks the child lists as wanted if they are absent.
+    pub fn want_child_lists(&self) {
+        self.child_lists.get();
+    }
+
     /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.rows as usize

@@ -100,6 +100,7 @@ fn block(batch: &Batch, rows: Vec<u32>, over: ParentRows) -> Block<'_> {
         rows: Selection::Indices(rows),
         order: 0,
         over,
+        above: Vec::new(),
     }
 }
 
@@ -177,6 +178,50 @@ fn parts_of_a_split_have_the_rows_of_one_text() {
     assert_eq!(found, expected);
     assert!(whole.split_by(&[COUNT]).is_none(), "a column of numbers");
     assert_eq!(whole.split_by(&[7]).unwrap().len(), 1, "no column");
+}
+
+/// Returns a block of some rows whose texts come from other rows of the table, as from a class
+/// above. The block has no texts of its own.
+fn block_below(batch: &Batch, rows: Vec<u32>, above: Vec<u32>) -> Block<'_> {
+    let mut below = block(batch, rows, ParentRows::Nothing);
+    let mut of_above = block(batch, above, ParentRows::Nothing);
+    below.cells = Rc::from([below.cells[COUNT]]);
+    of_above.cells = Rc::from([of_above.cells[TEXT]]);
+    below.above.push(of_above);
+    below
+}
+
+#[test]
+fn rows_keep_their_rows_of_classes_above() {
+    let (batch, rows) = (batch(), counted_rows());
+    let above_of = |row: &u32| *row / 3;
+    let above: Vec<u32> = rows.iter().map(above_of).collect();
+    let mut below = block_below(&batch, rows.clone(), above.clone());
+    assert!(below.is_sound(2));
+    assert_eq!(below.block_of(TEXT).number, below.above[0].number);
+    assert!(below.numbers(TEXT).is_none() && below.numbers(COUNT).is_some());
+    for part in below.split_by(&[TEXT]).unwrap() {
+        let texts: Vec<&str> = part.above[0]
+            .rows
+            .rows()
+            .iter()
+            .map(|row| text_of(*row))
+            .collect();
+        assert!(texts.iter().all(|text| *text == texts[0]), "{texts:?}");
+        let own = part.rows.rows();
+        let expected: Vec<u32> = own.iter().map(above_of).collect();
+        assert_eq!(*part.above[0].rows.rows(), *expected);
+    }
+    let numbers = below.numbers(COUNT).unwrap();
+    let failure = broken(&batch, |view| {
+        below.compare(view, numbers, CompareOp::Ge, 37.0)
+    });
+    assert_eq!(failure, None);
+    let own = below.rows.rows();
+    assert!(!own.is_empty() && own.len() < rows.len());
+    let expected: Vec<u32> = own.iter().map(above_of).collect();
+    assert_eq!(*below.above[0].rows.rows(), *expected);
+    assert!(!block_below(&batch, rows, above[1..].to_vec()).is_sound(2));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The strategy for queries whose rows belong to one document each: walks documents one by one.
 
+use super::rare_documents::Rare;
 use super::walk::bind;
 use super::{Halt, Strategy, Tasks};
 use crate::answer::eval::bind::{LastEhr, Parent};
@@ -32,15 +33,27 @@ impl Strategy for DocumentWalk {
             Some(ehrs) => ehrs.binary_search(&ehr).is_ok(),
             None => batch.is_queryable(ehr),
         };
+        let mut rare = Rare::documents();
         for at in range.clone() {
+            // The trail of the run may be inside the first document.
+            let is_visited = at == range.start || run.work.samples(at as usize);
+            if !is_visited && !rare.contains(run, batch, at) {
+                continue;
+            }
             let number = match only {
                 Some(documents) => documents.get(at as usize).copied(),
                 None => Some(at),
             };
-            let doc = number.and_then(|number| batch.doc(number));
-            let doc = doc.ok_or(QueryError::Broken(
-                "a walk names a document that is not there",
-            ))?;
+            let Some(doc) = number.and_then(|number| batch.doc(number)) else {
+                // The list of documents can be absent. The run then goes on with the next batch, so
+                // that the lists of all segments are loaded together.
+                if run.work.is_void() {
+                    rare.find(run, batch);
+                    return Ok(());
+                }
+                let failure = QueryError::Broken("a walk names a document that is not there");
+                return Err(Halt::Failed(failure));
+            };
             if at.is_multiple_of(DOCUMENTS_PER_CHECK) && (run.stopped)() {
                 return Err(Halt::Failed(QueryError::Stopped));
             }

@@ -1,6 +1,7 @@
 //! The strategy for queries whose rows are EHRs or join documents of one EHR: walks EHRs one by one,
 //! or only counts them.
 
+use super::rare_documents::Rare;
 use super::walk::bind;
 use super::{Halt, Strategy, Tasks};
 use crate::answer::eval::bind::{LastEhr, Parent};
@@ -69,7 +70,13 @@ impl Strategy for EhrWalk {
             run.output.fold_count(&run.plan.query, view, count);
             return Ok(());
         }
+        let mut rare = Rare::ehrs();
         for (at, ehr) in ehrs.iter().copied().enumerate().skip(first) {
+            // The trail of the run may be inside the first EHR.
+            let is_visited = at == first || run.work.samples(at);
+            if !is_visited && !rare.contains(run, batch, ehr) {
+                continue;
+            }
             if (run.stopped)() {
                 return Err(Halt::Failed(QueryError::Stopped));
             }

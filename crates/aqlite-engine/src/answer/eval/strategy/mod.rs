@@ -6,6 +6,7 @@
 mod document_walk;
 mod ehr_walk;
 mod first_rows;
+mod rare_documents;
 mod row_templates;
 mod walk;
 

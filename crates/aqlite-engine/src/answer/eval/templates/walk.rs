@@ -60,17 +60,10 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
                 }
                 Sink::Fill(projection) => projection.take_row(row, kept.place, kept.document),
                 Sink::AnchorRows(anchor_rows) => anchor_rows.push(position, kept.document, row),
+                Sink::Blocks(found) => found.walked.push(position, kept.document, row),
             }
         }
-        match sink {
-            Sink::AnchorRows(anchor_rows) => self
-                .budget
-                .check(anchor_rows.rows.len(), anchor_rows.bytes()),
-            Sink::Fold(output) | Sink::Sort(output) | Sink::Group(output, _) => {
-                self.budget.check(output.len(), output.bytes())
-            }
-            Sink::Fill(projection) => self.budget.check(projection.len(), projection.bytes()),
-        }
+        self.budget.check(sink.len(), sink.bytes())
     }
 
     /// Returns the rows of one variable, computed by a walk.
