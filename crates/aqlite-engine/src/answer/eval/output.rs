@@ -304,7 +304,14 @@ impl Output {
         (self.result_buffer.len(), self.ready.len())
     }
 
-    /// Removes the rows of a plain query that were added after an end.
+    /// Removes the rows of a plain query that were added after an end, because they are made again
+    /// in smaller parts. Their texts stay for them, so the cost does not depend on earlier rows.
+    pub fn make_again_from(&mut self, (cells, ready): (usize, usize)) {
+        self.ready.truncate(ready);
+        self.result_buffer.keep_behind(cells, &[]);
+    }
+
+    /// Removes the rows of a plain query that were added after an end, and their texts.
     pub fn truncate_to(&mut self, (cells, ready): (usize, usize)) {
         self.ready.truncate(ready);
         // The removed texts lose their numbers, so the caches that use these are emptied.

@@ -36,9 +36,7 @@ impl Strategy for RowTemplates {
             }
             Err(Abort::Heavy) => {
                 // Objects of rows that were not output may have been written.
-                if run.output.end() != before {
-                    run.output.truncate_to(before);
-                }
+                run.output.make_again_from(before);
                 match is_whole {
                     // A single document, or the documents of one EHR, cannot be split. A walk can
                     // pause inside a document.
