@@ -1,6 +1,7 @@
 //! Requests and responses as data, independent of the host.
 
 use super::error::{Failure, shortened};
+use serde_json::json;
 
 /// The largest number of items of a page of a list.
 pub(super) const MAX_PAGE: u64 = 1_000;
@@ -26,6 +27,10 @@ pub struct Request {
     pub client_address: String,
     /// The part of a long result that is wanted: the [`Response::rest`] of the part before.
     pub part: Option<RowPart>,
+    /// Whether the host allows this request to administer, even if [`Config::admin`] does not.
+    ///
+    /// [`Config::admin`]: super::Config::admin
+    pub administers: bool,
 }
 
 impl Request {
@@ -42,6 +47,7 @@ impl Request {
             base_url: self.base_url.clone(),
             client_address: self.client_address.clone(),
             part: self.part.clone(),
+            administers: self.administers,
         }
     }
 
@@ -208,6 +214,17 @@ impl Response {
             part,
             ..request.clone()
         })
+    }
+
+    /// Converts to text, for hosts without HTTP: a line with the JSON object `{status, headers}` and
+    /// the `code` of an error, and the body. The body is no member of the object, because escaping a long one, and
+    /// parsing it again, would take long without a pause.
+    pub fn into_text(self) -> String {
+        let mut head = json!({ "status": self.status, "headers": self.headers });
+        if let (Some(code), Some(members)) = (self.code, head.as_object_mut()) {
+            members.insert("code".into(), code.into());
+        }
+        format!("{head}\n{}", String::from_utf8_lossy(&self.body))
     }
 
     /// Creates a response without a body.

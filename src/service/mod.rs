@@ -147,7 +147,7 @@ pub use negotiate::is_compressed;
 pub use openapi::openapi;
 #[cfg(not(target_family = "wasm"))]
 pub use query::{PartAnswer, PartAnswerFuture, PartQuery, QueryThreads};
-pub use query_steps::{QuerySteps, StepsOutcome};
+pub use query_steps::{QuerySteps, StepsOutcome, json_head, json_in_steps, next_poll};
 pub use replay::ReplayEnvironment;
 pub use route::{needs_permission, only_reads, operation};
 pub use row_parts::{IncompleteBody, RowParts};
@@ -355,6 +355,8 @@ pub struct Config {
     pub origins: Vec<String>,
     /// The sizes of the pieces of a load.
     pub load_sizes: LoadSizes,
+    /// The units of work of a query between two pauses, see `Budget::piece`.
+    pub query_piece: u64,
 }
 
 impl Default for Config {
@@ -375,6 +377,7 @@ impl Default for Config {
             debug: false,
             origins: Vec::new(),
             load_sizes: LoadSizes::default(),
+            query_piece: Budget::default().piece,
         }
     }
 }

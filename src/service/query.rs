@@ -360,6 +360,7 @@ impl<R: Repository> Service<R> {
     pub(super) fn budget(&self) -> Budget {
         Budget {
             work: self.config.limits.query_work,
+            piece: self.config.query_piece,
             ..Budget::default()
         }
     }

@@ -1,8 +1,9 @@
 //! An environment with a fixed clock and seeded identifiers, so that a request can be repeated with
 //! the same result.
 
-use super::{Environment, utc_only};
+use super::{Environment, Pause, utc_only};
 use crate::document::fnv;
+use std::future::ready;
 
 /// An environment whose clock and identifiers are derived from a time and a seed. A host that
 /// stores both can repeat a request with the same result.
@@ -10,6 +11,7 @@ pub struct ReplayEnvironment {
     micros: i64,
     state: u64,
     zones: fn(&str, i64) -> Option<i32>,
+    pause: fn() -> Pause,
 }
 
 impl ReplayEnvironment {
@@ -19,12 +21,18 @@ impl ReplayEnvironment {
             micros: (now * 1000.0) as i64,
             state: fnv(seed.bytes()),
             zones: utc_only,
+            pause: || Box::pin(ready(())),
         }
     }
 
     /// Sets the host's time zones: see [`Environment::offset`].
     pub fn with_zones(self, zones: fn(&str, i64) -> Option<i32>) -> ReplayEnvironment {
         ReplayEnvironment { zones, ..self }
+    }
+
+    /// Sets the host's pauses: see [`Environment::pause`].
+    pub fn with_pauses(self, pause: fn() -> Pause) -> ReplayEnvironment {
+        ReplayEnvironment { pause, ..self }
     }
 
     /// SplitMix64.
@@ -57,6 +65,10 @@ impl Environment for ReplayEnvironment {
             part(20, 32),
         ]
         .join("-")
+    }
+
+    fn pause(&mut self) -> Pause {
+        (self.pause)()
     }
 
     fn offset(&mut self, zone: &str, millis: i64) -> Option<i32> {

@@ -62,15 +62,15 @@ impl<R: Repository> Service<R> {
                 .with_header("Access-Control-Max-Age", PREFLIGHT_AGE);
         }
         match dialect {
-            Some(dialect) => self.manifest(dialect).with_header("Allow", allow),
+            Some(dialect) => self.manifest(request, dialect).with_header("Allow", allow),
             None => Response::new(200).with_header("Allow", allow),
         }
     }
 
-    fn manifest(&self, dialect: Dialect) -> Response {
+    fn manifest(&self, request: &Request, dialect: Dialect) -> Response {
         let endpoints: Vec<&str> = ENDPOINTS
             .into_iter()
-            .filter(|e| *e != "/admin" || self.config.admin)
+            .filter(|e| *e != "/admin" || self.admits_admin(request))
             .collect();
         Response::json(
             200,

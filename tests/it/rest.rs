@@ -443,6 +443,7 @@ impl Run {
         }
         let service = start(Config {
             load_sizes: aqlite::service::LoadSizes::default(),
+            query_piece: Config::default().query_piece,
             documentation: String::new(),
             system_id: String::from("test.example"),
             base_url: BASE.to_owned(),

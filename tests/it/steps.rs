@@ -1,18 +1,19 @@
-//! Queries on a repository in memory that run in steps, and explanations that end in time.
+//! Queries and requests on a repository in memory that run in steps, and explanations that end in
+//! time.
 
 use super::rows::NOW;
 use aqlite::aql::{Budget, Parameters, QueryOptions, prepare};
 use aqlite::samples::{Generator, templates};
 use aqlite::service::{
-    Answers, Auth, Config, Host, LintTemplates, QuerySteps, Request, SampleLoading, Service,
-    StepsOutcome,
+    Answers, Auth, Config, Host, LintTemplates, QuerySteps, ReplayEnvironment, Request, Response,
+    SampleLoading, Service, StepsOutcome, next_poll,
 };
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::now_or_never;
-use aqlite::store::repository::StoreError;
 use serde_json::Value;
 use std::cell::Cell;
-use std::task::Poll;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
 
 /// A query with many combinations of elements in each EHR.
 const PAIRS: &str = "SELECT a/value/magnitude AS x, b/value/magnitude AS y FROM EHR e CONTAINS (ELEMENT a AND ELEMENT b) WHERE a/name/value = b/name/value AND a/value/magnitude < b/value/magnitude ORDER BY x, y";
@@ -87,18 +88,95 @@ fn other_queries_run_between_the_steps_of_one() {
     assert_eq!(first.to_ndjson(), second.to_ndjson());
 }
 
+/// Sends a request that is answered at once. New identifiers follow from `seed`.
+fn send(service: &Service<Memory>, request: &Request, seed: usize) -> Response {
+    let mut environment = ReplayEnvironment::new(0.0, &seed.to_string());
+    let answer = service.handle(request, &mut environment);
+    now_or_never(answer).unwrap_or_else(|waits| panic!("{waits}"))
+}
+
+/// Creates an EHR. Returns its address.
+fn new_ehr(service: &Service<Memory>, seed: usize) -> String {
+    let made = send(service, &Request::new("POST", "/v1/ehr"), seed);
+    assert_eq!(made.status, 201);
+    let location = made.headers.iter().find(|(name, _)| name == "Location");
+    location.unwrap().1.clone()
+}
+
+/// Returns the rows of a query that runs at once.
+fn rows_of(service: &Service<Memory>, q: &str) -> String {
+    let (outcome, _) = finish(begin(service.repository(), q, u64::MAX));
+    outcome.unwrap().0.unwrap().to_ndjson()
+}
+
+/// The ids of all EHRs.
+const EHRS: &str = "SELECT DISTINCT e/ehr_id/value AS ehr FROM EHR e";
+
 #[test]
-fn a_write_between_two_steps_makes_the_query_void() {
+fn a_write_between_two_steps_does_not_change_the_answer() {
+    let all_versions = "SELECT DISTINCT e/ehr_id/value AS ehr, v/commit_audit/change_type/value AS c FROM EHR e CONTAINS VERSION v[ALL_VERSIONS]";
+    for q in [PAIRS, EHRS, all_versions] {
+        let service = service();
+        let before = rows_of(&service, q);
+        let mut steps = begin(service.repository(), q, 1);
+        assert!(steps.step().is_pending(), "{q}");
+        new_ehr(&service, 1);
+        assert!(steps.step().is_pending(), "{q}");
+        new_ehr(&service, 2);
+        let (outcome, _) = finish(steps);
+        assert_eq!(outcome.unwrap().0.unwrap().to_ndjson(), before, "{q}");
+    }
+}
+
+#[test]
+fn a_query_reads_the_newest_state_if_its_data_are_deleted_between_two_steps() {
     let service = service();
-    let mut steps = begin(service.repository(), PAIRS, 500);
+    let ehr = new_ehr(&service, 1);
+    let before = rows_of(&service, EHRS);
+    let mut steps = begin(service.repository(), EHRS, 1);
     assert!(steps.step().is_pending());
-    let mut environment = super::rest::Ticks::new();
-    let made = now_or_never(service.handle(&Request::new("POST", "/v1/ehr"), &mut environment));
-    assert_eq!(made.unwrap().status, 201);
-    let Poll::Ready(Err(StoreError::Unavailable(why))) = steps.step() else {
-        panic!("the query read two states");
+    let id = ehr.rsplit('/').next().unwrap();
+    let mut deletion = Request::new("DELETE", &format!("/v1/admin/ehr/{id}"));
+    assert_eq!(send(&service, &deletion, 2).status, 403);
+    deletion.administers = true;
+    assert_eq!(send(&service, &deletion, 2).status, 204);
+    let (outcome, _) = finish(steps);
+    let rows = outcome.unwrap().0.unwrap().to_ndjson();
+    assert!(before.contains(id) && !rows.contains(id));
+    assert_eq!(rows, rows_of(&service, EHRS));
+}
+
+#[test]
+fn a_request_that_pauses_answers_in_the_state_of_its_begin() {
+    let service = service();
+    // A query with many paths pauses before its first batch.
+    let paths = (0..64).map(|n| format!("c/content[at{n:04}]/name/value AS p{n}"));
+    let paths = paths.collect::<Vec<_>>().join(", ");
+    let q = format!("SELECT e/ehr_id/value AS ehr, {paths} FROM EHR e CONTAINS COMPOSITION c");
+    let body = serde_json::json!({ "q": q }).to_string();
+    let query = Request::new("POST", "/v1/query/aql").with_body("application/json", body);
+    let rows = |response: &Response| {
+        let answer: Value = serde_json::from_slice(&response.body).unwrap();
+        answer["rows"].to_string()
     };
-    assert!(why.contains("run it again"), "{why}");
+    let before = send(&service, &query, 0);
+    let mut environment = ReplayEnvironment::new(0.0, "").with_pauses(next_poll);
+    let mut answer = pin!(service.handle(&query, &mut environment));
+    let mut context = Context::from_waker(Waker::noop());
+    let mut pauses = 0;
+    let after = loop {
+        match answer.as_mut().poll(&mut context) {
+            Poll::Ready(response) => break response,
+            // A write and a read of the same data run in each pause.
+            Poll::Pending => {
+                pauses += 1;
+                new_ehr(&service, pauses);
+                assert_eq!(rows(&send(&service, &query, 0)), rows(&before));
+            }
+        }
+    };
+    assert!(pauses > 0);
+    assert_eq!((after.status, rows(&after)), (200, rows(&before)));
 }
 
 /// Explains a query without rows. Each look at the clock takes `microseconds`.

@@ -35,7 +35,7 @@ impl<R: Repository> Service<R> {
         trail.set_caller(caller);
         check_origin(request, &self.config)?;
         check_permission(found, caller)?;
-        if found.route.permission.resource == Resource::Admin && !self.config.admin {
+        if found.route.permission.resource == Resource::Admin && !self.admits_admin(request) {
             return Err(Failure::new(
                 403,
                 "administration is switched off: set the variable `ADMIN=true` for `aqlite serve`, or under `[vars]` in wrangler.toml for the worker",
@@ -45,6 +45,11 @@ impl<R: Repository> Service<R> {
         ContentCoding::from_headers(request)?;
         found.route.operation.accepts().check(request)?;
         Ok(caller)
+    }
+
+    /// Returns whether a request may administer, if its caller may.
+    pub(crate) fn admits_admin(&self, request: &Request) -> bool {
+        self.config.admin || request.administers
     }
 
     /// Checks the length of the body, present or announced. A body of lines is read in parts, so it

@@ -1,4 +1,5 @@
-//! The repository interface over the state in memory. No operation waits.
+//! The repository interface over the state in memory. No operation waits, except for the pauses of
+//! a scan.
 
 use super::index::StoredContribution;
 use super::{Memory, State, missing_document, missing_owner};
@@ -396,17 +397,18 @@ impl Repository for Memory {
         })
     }
 
-    fn scan(
-        &self,
-        scan: &Scan,
-        sink: Sink<'_>,
-    ) -> impl Future<Output = Result<Snapshot, StoreError>> {
-        self.completed(|| {
-            let mut scan = self.begin_scan(scan)?;
-            // The loop repeats the steps at once, because the host has no other requests.
-            while scan.step(|batch| sink.take(batch))? == Progress::Paused {}
-            Ok(scan.snapshot())
-        })
+    async fn scan(&self, scan: &Scan, sink: Sink<'_>) -> Result<Snapshot, StoreError> {
+        let mut scan = self.checked(self.begin_scan(scan))?;
+        while scan.step(|batch| sink.take(batch))? == Progress::Paused {
+            // No borrow of the state is held here: other requests may write.
+            sink.pause().await;
+            if scan.begins_again()? && !sink.restart() {
+                return Err(StoreError::Unavailable(String::from(
+                    "the data have changed since the query began: run it again",
+                )));
+            }
+        }
+        Ok(scan.snapshot())
     }
 
     fn define(

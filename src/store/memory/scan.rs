@@ -7,10 +7,11 @@ use crate::store::scan::{Progress, Scan, Snapshot};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// A scan whose host may do other work between the steps. It is void if the repository changes
-/// meanwhile.
+/// A scan whose host may do other work between the steps. After a write, it begins again in the
+/// state that it reads: see [`MemoryScan::begins_again`].
 pub struct MemoryScan {
     state: Rc<RefCell<State>>,
+    scan: Scan,
     /// The revision of the state at the begin of the scan.
     revision: u64,
     snapshot: Snapshot,
@@ -33,18 +34,7 @@ impl Memory {
     /// # Errors
     /// [`StoreError::SnapshotGone`] and [`StoreError::NoSuchSnapshot`].
     pub fn begin_scan(&self, scan: &Scan) -> Result<MemoryScan, StoreError> {
-        let state = self.state.borrow();
-        let snapshot = state_to_read(
-            scan.snapshot,
-            state.newest_state(scan),
-            state.lacks_data_of(scan) || state.shows_withdrawn(scan),
-        )?;
-        Ok(MemoryScan {
-            state: Rc::clone(&self.state),
-            revision: state.revision,
-            snapshot,
-            source: state.source(scan, snapshot)?,
-        })
+        MemoryScan::begin(&self.state, scan, scan.snapshot)
     }
 }
 
@@ -72,6 +62,50 @@ impl State {
 }
 
 impl MemoryScan {
+    /// Begins a scan in a state, or without one in the newest.
+    fn begin(
+        shared: &Rc<RefCell<State>>,
+        scan: &Scan,
+        read: Option<Snapshot>,
+    ) -> Result<MemoryScan, StoreError> {
+        let state = shared.borrow();
+        let in_state = Scan {
+            snapshot: read,
+            ..scan.clone()
+        };
+        let snapshot = state_to_read(
+            read,
+            state.newest_state(scan),
+            state.lacks_data_of(&in_state) || state.shows_withdrawn(&in_state),
+        )?;
+        Ok(MemoryScan {
+            state: Rc::clone(shared),
+            revision: state.revision,
+            snapshot,
+            source: state.source(scan, snapshot)?,
+            scan: scan.clone(),
+        })
+    }
+
+    /// Begins again if a write has changed the batches since the last step, and returns whether it
+    /// did. [`MemoryScan::step`] then passes the documents of the same state, from the first one;
+    /// those of the newest state if some were physically deleted. Called after each pause.
+    ///
+    /// It copies the documents of the state, which costs time and memory in proportion to all of
+    /// them. A host that can wait keeps writes back until its queries have ended.
+    ///
+    /// # Errors
+    /// [`StoreError::SnapshotGone`] if the scan names a state of which data were deleted.
+    pub fn begins_again(&mut self) -> Result<bool, StoreError> {
+        let is_copy = matches!(&self.source, Source::Made(_, rest) if rest.is_empty());
+        if is_copy || self.state.borrow().revision == self.revision {
+            return Ok(false);
+        }
+        let begin = |read| MemoryScan::begin(&self.state, &self.scan, read);
+        *self = begin(Some(self.snapshot)).or_else(|_| begin(self.scan.snapshot))?;
+        Ok(true)
+    }
+
     /// Passes the present batch to `take`, as [`BatchSink::take`] describes. Returns
     /// [`Progress::Paused`] until nothing is left, or until `take` needs no more.
     ///
@@ -79,29 +113,24 @@ impl MemoryScan {
     /// methods of a sink in the module of the page.
     ///
     /// # Errors
-    /// The repository has changed since the scan began, or a part of the checkpoint cannot be read.
+    /// A part of the checkpoint cannot be read.
     ///
     /// [`BatchSink::take`]: crate::store::repository::BatchSink::take
     #[inline]
     pub fn step(&mut self, take: impl FnOnce(&Batch) -> Progress) -> Result<Progress, StoreError> {
         let shared = Rc::clone(&self.state);
         let state = shared.borrow();
-        let progress = self.present(&state)?.map_or(Progress::More, take);
+        let progress = self.present(&state).map_or(Progress::More, take);
         self.follow(&state, progress)
     }
 
     /// Returns the present batch, if there is any.
-    fn present<'s>(&'s self, state: &'s State) -> Result<Option<&'s Batch>, StoreError> {
-        if state.revision != self.revision {
-            return Err(StoreError::Unavailable(String::from(
-                "the data have changed since the query began: run it again",
-            )));
-        }
-        Ok(match &self.source {
+    fn present<'s>(&'s self, state: &'s State) -> Option<&'s Batch> {
+        match &self.source {
             Source::State => Some(&state.batch),
             Source::Made(batch, _) => Some(batch),
             Source::Nothing => None,
-        })
+        }
     }
 
     /// Goes on to the next batch if the present one is done.
