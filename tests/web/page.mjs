@@ -265,7 +265,7 @@ export function workerOf(page) {
 /**
  * Starts a second worker with the protocol of the page: `call(name, argument)`. `call.cancelled`
  * ends the call at its first progress, `call.text` reads a Blob, `call.after` waits for a number of
- * answers, `call.kill` ends the worker.
+ * answers, `call.together` sends several calls at once, `call.kill` ends the worker.
  */
 export async function caller(page, url = workerOf(page)) {
   const number = await page.evaluate((url) => {
@@ -292,6 +292,28 @@ export async function caller(page, url = workerOf(page)) {
         waiting.set(id, { resolve, reject, cancel });
         worker.postMessage({ id, call, argument });
       });
+    one.together = async (calls) => {
+      const [order, answers, ids, ended] = [[], {}, {}, {}];
+      for (const [name, [call, argument]] of Object.entries(calls)) {
+        // A cancellation has no answer.
+        if (call === "cancel") {
+          const { calls, after } = argument;
+          const cancel = () => calls.forEach((name) => worker.postMessage({ cancel: ids[name] }));
+          void ended[after].then(cancel);
+          continue;
+        }
+        ids[name] = one.last + 1;
+        ended[name] = one
+          .call(call, argument)
+          .catch(({ message }) => message)
+          .then((answer) => {
+            answers[name] = answer;
+            order.push(name);
+          });
+      }
+      await Promise.all(Object.values(ended));
+      return { order, answers };
+    };
     return all.push(one) - 1;
   }, url);
   const ask = (call, argument, cancel) =>
@@ -312,6 +334,8 @@ export async function caller(page, url = workerOf(page)) {
       number,
       answers,
     });
+  call.together = (calls) =>
+    page.evaluate(({ number, calls }) => window.tested[number].together(calls), { number, calls });
   call.kill = () => page.evaluate((number) => window.tested[number].worker.terminate(), number);
   return call;
 }

@@ -8,6 +8,7 @@ import {
   testGuide as tested,
   tryGuide as tried,
 } from "aqlite-wasm";
+import { atOnce } from "../src/slices";
 import { guarded, json, moment, text } from "./guard";
 import type {
   Completions,
@@ -49,7 +50,10 @@ export function parse(q: string): Parsed {
  */
 export function explain(q: string): Explanation {
   return guarded(
-    () => JSON.parse(bare().explain(text(q), "{}", new Date().toISOString())) as Explanation,
+    () =>
+      JSON.parse(
+        atOnce(bare().begin_explanation(text(q), "{}", new Date().toISOString())),
+      ) as Explanation,
   );
 }
 

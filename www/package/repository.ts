@@ -1,7 +1,8 @@
 // A repository of EHRs, templates and guides behind the REST interface, in memory or stored.
 import { Repository as Engine, Pages, Samples } from "aqlite-wasm";
-import { JournaledRepository, nextTask, reads, responseOf } from "../src/journaled";
+import { JournaledRepository, readAnswer, reads, responseOf } from "../src/journaled";
 import { DataSets } from "../src/persist";
+import { atOnce, nextTask } from "../src/slices";
 import { opfs, type Root } from "../src/storage";
 import { dispose } from "./dispose";
 import { AqliteError, ofAnswer } from "./errors";
@@ -193,9 +194,18 @@ export class Repository {
   ): Promise<RestAnswer> {
     const run = (engine: Engine) => {
       engine.admin = this.#admin;
-      return JSON.parse(
-        engine.handle(method, url, JSON.stringify(headers), body, Date.now(), crypto.randomUUID()),
-      ) as RestAnswer;
+      return readAnswer<RestAnswer>(
+        atOnce(
+          engine.begin_request(
+            method,
+            url,
+            JSON.stringify(headers),
+            body,
+            Date.now(),
+            crypto.randomUUID(),
+          ),
+        ),
+      );
     };
     return reads(method, url.startsWith("http") ? url : `http://localhost${url}`)
       ? this.#reading(run)
@@ -461,7 +471,9 @@ export class Repository {
     return this.#reading(
       (engine) =>
         JSON.parse(
-          engine.explain(text(q), json(parameters, "the parameters"), moment(now)),
+          atOnce(
+            engine.begin_explanation(text(q), json(parameters, "the parameters"), moment(now)),
+          ),
         ) as Explanation,
     );
   }
@@ -583,16 +595,18 @@ export class Repository {
   }: RestRequest): Promise<RestAnswer> {
     const run = (engine: Engine) => {
       engine.admin = true;
-      return JSON.parse(
-        engine.handle(
-          method,
-          `${this.#base}/v1/${path}`,
-          JSON.stringify(headers),
-          body,
-          Date.now(),
-          crypto.randomUUID(),
+      return readAnswer<RestAnswer>(
+        atOnce(
+          engine.begin_request(
+            method,
+            `${this.#base}/v1/${path}`,
+            JSON.stringify(headers),
+            body,
+            Date.now(),
+            crypto.randomUUID(),
+          ),
         ),
-      ) as RestAnswer;
+      );
     };
     const answer = await (method === "GET" ? this.#reading(run) : this.#writing(run));
     if (answer.status < 300) return answer;

@@ -5,6 +5,7 @@ import type { Samples } from "./protocol";
 import { Repository } from "aqlite-wasm";
 import { Damaged, type DataSets, type Journal, type Piece, type Stored } from "./persist";
 import { exclusively } from "./storage";
+import { beforeSlices, behindSlices, nextTask } from "./slices";
 import { Fault, reasonOf } from "./fault";
 
 /** An answer of the REST interface. */
@@ -12,6 +13,12 @@ export interface Answer {
   status: number;
   headers: [string, string][];
   body: string;
+}
+
+/** Reads the text of an answer of the module: a line of JSON, and the body. */
+export function readAnswer<T extends Answer>(text: string): T {
+  const end = text.indexOf("\n");
+  return { ...(JSON.parse(text.slice(0, end)) as Omit<T, "body">), body: text.slice(end + 1) } as T;
 }
 
 /**
@@ -29,19 +36,6 @@ export function responseOf({ status, headers, body }: Answer, method: string): R
 /** The error of a write that could not be stored and was undone. */
 export class NotStored extends Fault<"notStored"> {
   override readonly name = "NotStored";
-}
-
-/** Waits for the next task, so that messages are handled. `setTimeout` would wait for milliseconds. */
-export function nextTask(): Promise<void> {
-  if (typeof MessageChannel === "undefined") return new Promise((resolve) => setTimeout(resolve));
-  return new Promise((resolve) => {
-    const { port1, port2 } = new MessageChannel();
-    port1.onmessage = () => {
-      port1.close();
-      resolve();
-    };
-    port2.postMessage(null);
-  });
 }
 
 const READS = new Set(["GET", "HEAD", "OPTIONS"]);
@@ -73,6 +67,9 @@ export class JournaledRepository {
   readonly #compacts: boolean;
   #journal: Journal;
   #busy: Promise<unknown> = Promise.resolve();
+  /** The number of functions that read now, and the function to call when the last one ends. */
+  #reading = 0;
+  #ended = () => undefined;
   /** The file of the checkpoint from which the repository was opened. */
   #file: string | undefined;
   /** The number of physical deletions before the checkpoint was made: no file has their texts. */
@@ -98,32 +95,55 @@ export class JournaledRepository {
     return this.#journal;
   }
 
-  /**
-   * Runs one function after another. No other function of this realm may run between a write and
-   * the moment when the write is in the journal.
-   */
+  /** Runs one function after another. The turn of a read ends when the read begins. */
   #inTurn<T>(run: () => Promise<T>): Promise<T> {
     const result = this.#busy.then(run, run);
     this.#busy = result.catch(() => undefined);
     return result;
   }
 
-  /** Runs on data that contain all writes of other realms. */
-  current<T>(run: () => T | Promise<T>, reading?: ReadProgress): Promise<T> {
-    return this.#inTurn(async () => {
-      for (;;) {
-        await this.follow(reading);
-        const outcome = await settled(run);
-        const failure = this.repository.failure;
-        if (failure === undefined) {
-          if ("error" in outcome) throw outcome.error;
-          return outcome.value;
-        }
-        // A part of the checkpoint could not be read, so the outcome is not valid. Nothing was
-        // stored. The loop repeats the run on a recovered repository.
-        await this.#recover(failure);
+  /**
+   * Runs on data that contain all writes of other realms, beside other functions that read. The
+   * data do not change until it ends: writes wait, and so do functions behind them.
+   */
+  async current<T>(run: () => T | Promise<T>, reading?: ReadProgress): Promise<T> {
+    for (;;) {
+      await this.#inTurn(async () => {
+        await beforeSlices(() => this.follow(reading));
+        this.#reading += 1;
+      });
+      try {
+        const outcome = await this.#valid(run);
+        if (outcome) return outcome.value;
+      } finally {
+        this.#reading -= 1;
+        if (this.#reading === 0) this.#ended();
       }
-    });
+    }
+  }
+
+  /** Waits until no function reads. The caller must hold the turn, so that none begins. */
+  async #untilAlone(): Promise<void> {
+    if (this.#reading === 0) return;
+    await behindSlices(
+      () =>
+        new Promise((resolve) => {
+          this.#ended = () => void resolve();
+        }),
+    );
+  }
+
+  /** Runs a function. Returns `null` if it must run again, because its data were damaged. */
+  async #valid<T>(run: () => T | Promise<T>): Promise<{ value: T } | null> {
+    const outcome = await settled(run);
+    const failure = this.repository.failure;
+    if (failure === undefined) {
+      if ("error" in outcome) throw outcome.error;
+      return outcome;
+    }
+    // A part of the checkpoint could not be read, so the outcome is not valid. Nothing was stored.
+    await this.#recover(failure);
+    return null;
   }
 
   /** Drops a checkpoint that cannot be read. Fails if no earlier starting point has its content. */
@@ -133,9 +153,17 @@ export class JournaledRepository {
     throw new Fault("fileDamaged", { file: file ?? "", reason: failure });
   }
 
-  /** Runs like `current`, with no other writer among all realms. */
+  /** Runs like `current`, with no other function of this realm, and no writer among all realms. */
   alone<T>(run: () => T | Promise<T>): Promise<T> {
-    return this.sets.alone(() => this.current(run));
+    const inTurn = async () => {
+      for (;;) {
+        await beforeSlices(() => this.follow());
+        await this.#untilAlone();
+        const outcome = await this.#valid(run);
+        if (outcome) return outcome.value;
+      }
+    };
+    return this.sets.alone(() => this.#inTurn(inTurn));
   }
 
   /** Runs like `alone`, and stores the writes. */
@@ -150,16 +178,23 @@ export class JournaledRepository {
   /** Applies the writes of other realms. The caller must hold the turn. */
   async follow(reading: ReadProgress = () => undefined): Promise<void> {
     const id = await this.#which();
-    if (id !== this.#journal.id) this.#journal = this.sets.journal(id);
+    if (id !== this.#journal.id) {
+      await this.#untilAlone();
+      this.#journal = this.sets.journal(id);
+    }
     let done = 0;
-    const repeat = (lines: Uint8Array, of: number) => {
+    const repeat = async (lines: Uint8Array, of: number) => {
+      await this.#untilAlone();
       this.repository.repeat(lines);
       done += lines.length;
       reading(done, of);
     };
     for (;;) {
       try {
-        await this.#journal.follow((stored) => this.#open(stored), repeat);
+        await this.#journal.follow(async (stored) => {
+          await this.#untilAlone();
+          this.#open(stored);
+        }, repeat);
         break;
       } catch (error) {
         this.#journal.forget();

@@ -60,6 +60,21 @@ function skipValue(text: string, at: number): number {
   }
 }
 
+/** Returns the position behind a value and its comma. */
+function skipComma(text: string, at: number): number {
+  at = skipSpace(text, at);
+  return text.charCodeAt(at) === COMMA ? skipSpace(text, at + 1) : at;
+}
+
+/** Returns the name of the member at `at`, and the start of its value. */
+function memberAt(text: string, at: number): { name: string; start: number } {
+  const end = skipString(text, at);
+  const name = JSON.parse(text.slice(at, end)) as string;
+  at = skipSpace(text, end);
+  if (text.charCodeAt(at) !== COLON) throw new SyntaxError("expected a colon");
+  return { name, start: skipSpace(text, at + 1) };
+}
+
 /** Calls `visit` with the range of each member of the object that starts at `at`. */
 function members(
   text: string,
@@ -68,29 +83,27 @@ function members(
 ): void {
   at = skipSpace(text, at + 1);
   while (text.charCodeAt(at) === QUOTE) {
-    const end = skipString(text, at);
-    const name = JSON.parse(text.slice(at, end)) as string;
-    at = skipSpace(text, end);
-    if (text.charCodeAt(at) !== COLON) throw new SyntaxError("expected a colon");
-    const start = skipSpace(text, at + 1);
-    const stop = skipValue(text, start);
-    visit(name, start, stop);
-    at = skipSpace(text, stop);
-    if (text.charCodeAt(at) === COMMA) at = skipSpace(text, at + 1);
+    const { name, start } = memberAt(text, at);
+    const end = skipValue(text, start);
+    visit(name, start, end);
+    at = skipComma(text, end);
   }
 }
 
-/** Calls `visit` with the range of each element of the array that starts at `at`. */
-function elements(text: string, at: number, visit: (start: number, end: number) => void): void {
+/**
+ * Calls `visit` with the range of each element of the array that starts at `at`. Returns the end of
+ * the array.
+ */
+function elements(text: string, at: number, visit: (start: number, end: number) => void): number {
   at = skipSpace(text, at + 1);
   while (at < text.length && text.charCodeAt(at) !== CLOSE_BRACKET) {
     const end = skipValue(text, at);
     let stop = end;
     while (stop > at && text.charCodeAt(stop - 1) <= 32) stop -= 1;
     visit(at, stop);
-    at = skipSpace(text, end);
-    if (text.charCodeAt(at) === COMMA) at = skipSpace(text, at + 1);
+    at = skipComma(text, end);
   }
+  return at + 1;
 }
 
 /** The parts of a result set from which pages are joined. */
@@ -114,13 +127,31 @@ export function resultPage(text: string): ResultPage {
   return page;
 }
 
-/** Finds the range of every cell of a result set, without building values. */
-export function indexResult(text: string): {
+/** The cells of a result set. */
+export interface ResultIndex {
   columns: { name: string; path: string | null }[];
+  /** Start and end of each cell, row by row. */
   cells: Uint32Array;
   rows: number;
-} {
+  meta: Record<string, unknown>;
+}
+
+/** The number of rows that are indexed in one step. */
+const STEP = 500;
+
+/** Finds the range of every cell of a result set, without building values. */
+export function indexResult(text: string): ResultIndex {
+  const steps = indexing(text);
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return step.value;
+  }
+}
+
+/** Indexes a result set like `indexResult`, in short steps. */
+export function* indexing(text: string): Generator<undefined, ResultIndex> {
   let columns: { name: string; path: string | null }[] = [];
+  let meta: Record<string, unknown> = {};
   let cells = new Uint32Array(1024);
   let used = 0;
   let rows = 0;
@@ -135,18 +166,28 @@ export function indexResult(text: string): {
     cells[used + 1] = end;
     used += 2;
   };
-  members(text, skipSpace(text, 0), (name, start, end) => {
-    if (name === "columns") {
-      const sent = JSON.parse(text.slice(start, end)) as { name: string; path?: string | null }[];
-      columns = sent.map((column) => ({ name: column.name, path: column.path ?? null }));
-    } else if (name === "rows") {
-      elements(text, start, (row) => {
+  let at = skipSpace(text, skipSpace(text, 0) + 1);
+  while (text.charCodeAt(at) === QUOTE) {
+    const { name, start } = memberAt(text, at);
+    if (name === "rows" && text.charCodeAt(start) === OPEN_BRACKET) {
+      at = skipSpace(text, start + 1);
+      while (at < text.length && text.charCodeAt(at) !== CLOSE_BRACKET) {
+        at = skipComma(text, elements(text, at, cell));
         rows += 1;
-        elements(text, row, cell);
-      });
+        if (rows % STEP === 0) yield;
+      }
+      at = skipComma(text, at + 1);
+      continue;
     }
-  });
-  return { columns, cells: cells.slice(0, used), rows };
+    const end = skipValue(text, start);
+    const value = () => JSON.parse(text.slice(start, end)) as unknown;
+    if (name === "columns") {
+      const sent = value() as { name: string; path?: string | null }[];
+      columns = sent.map((column) => ({ name: column.name, path: column.path ?? null }));
+    } else if (name === "meta") meta = value() as Record<string, unknown>;
+    at = skipComma(text, end);
+  }
+  return { columns, cells: cells.slice(0, used), rows, meta };
 }
 
 /** Parses a JSON text. Numbers keep their digits. */

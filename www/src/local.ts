@@ -3,11 +3,17 @@
 //
 // Each realm has its own instance of the module. The instances have the same data, because each one
 // applies the same journal. A writer first takes the lock and applies the new lines of the journal.
-import init, { Samples as Loading, type InitOutput, type Repository } from "aqlite-wasm";
-import { JournaledRepository, nextTask, reads, type Answer } from "./journaled";
+import init, {
+  Samples as Loading,
+  type InitOutput,
+  type Repository,
+  type Steps,
+} from "aqlite-wasm";
+import { JournaledRepository, readAnswer, reads, type Answer } from "./journaled";
 import { DataSets } from "./persist";
 import type { Contents, DataSet, Progress, Replacement, Samples } from "./protocol";
 import { refusal } from "./remote";
+import { inSlices, nextTask } from "./slices";
 import { MemoryRoot, opfs } from "./storage";
 import { Fault } from "./fault";
 import { errors } from "./texts/en/errors";
@@ -70,8 +76,8 @@ export type WorkObserver = (progress: Progress) => void;
  */
 const RESTORABLE = 600_000;
 
-/** The number of compositions between two pauses for other work. */
-const STEP = 1000;
+/** The number of compositions between two pauses for other work: about ten milliseconds. */
+const STEP = 100;
 
 /** Sends a request of the REST interface. Returns the body of the answer; a refusal is an error. */
 export type Send = (
@@ -162,12 +168,15 @@ export class Local {
     return `${id} ${generation}`;
   }
 
-  /** The repository. It is valid until the next `await`, which may replace it. */
+  /**
+   * The repository. Within `current` it is valid until the end of the run; elsewhere until the next
+   * `await`, which may replace it.
+   */
   get repository(): Repository {
     return this.#journaled.repository;
   }
 
-  /** Runs on data that contain all writes of the other realm. */
+  /** Runs on data that contain all writes of the other realm, and that do not change meanwhile. */
   current<T>(run: () => T | Promise<T>): Promise<T> {
     return this.#journaled.current(run);
   }
@@ -210,25 +219,25 @@ export class Local {
     return `${this.#base}v1/${path}`;
   }
 
-  /** Answers a request of the REST interface and stores its writes. */
-  handle(asked: RestRequest): Promise<Answer> {
-    const run = () => this.#carryOut(asked);
+  /**
+   * Answers a request of the REST interface and stores its writes. `check` may end a request that
+   * only reads by throwing.
+   */
+  handle(asked: RestRequest, check?: () => void): Promise<Answer> {
     return reads(asked.method, asked.url)
-      ? this.#journaled.current(run)
-      : this.#journaled.writing(run);
+      ? this.#journaled.current(() => answerOf(this.#begin(asked), check))
+      : this.#journaled.writing(() => answerOf(this.#begin(asked)));
   }
 
-  #carryOut({ method, url, headers, body }: RestRequest): Answer {
-    return JSON.parse(
-      this.repository.handle(
-        method,
-        url,
-        JSON.stringify(headers),
-        body,
-        Date.now(),
-        crypto.randomUUID(),
-      ),
-    ) as Answer;
+  #begin({ method, url, headers, body }: RestRequest): Steps {
+    return this.repository.begin_request(
+      method,
+      url,
+      JSON.stringify(headers),
+      body,
+      Date.now(),
+      crypto.randomUUID(),
+    );
   }
 
   /**
@@ -237,15 +246,17 @@ export class Local {
    */
   export(watch: WorkObserver): Promise<Blob> {
     return this.#journaled.current(async () => {
-      const [parts, start, of] = [[] as string[], performance.now(), this.#compositions()];
+      const of = await this.#compositions();
+      const [parts, start] = [[] as Blob[], performance.now()];
       for (let after = "", done = 0; ;) {
-        const { body } = this.#administer({
+        const { body } = await this.#administer({
           method: "GET",
-          url: this.address(`admin/export?limit=1000&after=${encodeURIComponent(after)}`),
+          url: this.address(`admin/export?limit=250&after=${encodeURIComponent(after)}`),
           headers: {},
           body: "",
         });
-        parts.push(body);
+        // A blob of blobs is made at once. One of long texts would encode all of them.
+        parts.push(new Blob([body]));
         const lines = body.trimEnd().split("\n");
         const last = JSON.parse(lines.at(-1) ?? "{}") as Exported;
         done += lines.length;
@@ -267,9 +278,9 @@ export class Local {
    * their repository accepted with findings are accepted here, too.
    */
   import(text: string): Promise<string[]> {
-    return this.#journaled.writing(() => {
+    return this.#journaled.writing(async () => {
       const headers = { "content-type": "application/x-ndjson" };
-      const { status, body } = this.#administer({
+      const { status, body } = await this.#administer({
         method: "POST",
         url: this.address("admin/import?findings=keep"),
         headers,
@@ -286,11 +297,11 @@ export class Local {
    * Returns the number of findings.
    */
   load(ehr: string, text: string): Promise<number> {
-    return this.#journaled.writing(() => {
+    return this.#journaled.writing(async () => {
       // The version gets an id of its own: the uid of the document may be that of a stored one.
       const { uid: _, ...data } = JSON.parse(text) as Record<string, unknown>;
       const line = { ehr_id: ehr, version_uid: `${crypto.randomUUID()}::files::1`, data };
-      const { status, body } = this.#administer({
+      const { status, body } = await this.#administer({
         method: "POST",
         url: this.address("admin/load"),
         headers: { "content-type": "application/json" },
@@ -306,11 +317,10 @@ export class Local {
    * inside of `run`.
    */
   async administering<T>(run: (send: Send) => Promise<T>): Promise<T> {
-    const send: Send = (method, path, body = "", headers = {}) => {
-      const answer = this.#administer({ method, url: this.address(path), headers, body });
-      return answer.status < 300
-        ? Promise.resolve(answer.body)
-        : Promise.reject(refusal(answer.status, answer.body));
+    const send: Send = async (method, path, body = "", headers = {}) => {
+      const answer = await this.#administer({ method, url: this.address(path), headers, body });
+      if (answer.status < 300) return answer.body;
+      throw refusal(answer.status, answer.body);
     };
     // If `run` fails, its writes so far are stored as well: the repository in memory has applied
     // them, and must stay equal to the journal.
@@ -324,16 +334,17 @@ export class Local {
     return done.value;
   }
 
-  #administer(asked: RestRequest): Answer {
+  #administer(asked: RestRequest): Promise<Answer> {
     this.repository.admin = true;
     try {
-      return this.#carryOut(asked);
+      return answerOf(this.#begin(asked));
     } finally {
+      // The request has kept the permission; other requests may begin before its end.
       this.repository.admin = false;
     }
   }
 
-  #compositions(): number {
+  #compositions(): Promise<number> {
     return this.#count("SELECT COUNT(*) AS n FROM EHR e CONTAINS COMPOSITION c");
   }
 
@@ -428,10 +439,9 @@ export class Local {
     return this.#journaled.current(() => this.#contents());
   }
 
-  #count(q: string): number {
-    const answer = JSON.parse(this.repository.query(q, "{}", new Date().toISOString())) as {
-      rows: [[number]];
-    };
+  async #count(q: string): Promise<number> {
+    const run = this.repository.begin(q, "{}", new Date().toISOString());
+    const answer = JSON.parse(await inSlices(run)) as { rows: [[number]] };
     return answer.rows[0][0];
   }
 
@@ -441,8 +451,8 @@ export class Local {
     return {
       place: null,
       set: set ?? null,
-      ehrs: this.#count("SELECT COUNT(e/ehr_id/value) AS n FROM EHR e"),
-      compositions: this.#compositions(),
+      ehrs: await this.#count("SELECT COUNT(e/ehr_id/value) AS n FROM EHR e"),
+      compositions: await this.#compositions(),
       identity: this.identity,
       samples: this.#journaled.journal.samples,
       added: this.#journaled.journal.added,
@@ -451,6 +461,11 @@ export class Local {
       milliseconds: this.#milliseconds,
     };
   }
+}
+
+/** Answers a request in slices. `check` may end it by throwing. */
+async function answerOf(request: Steps, check?: () => void): Promise<Answer> {
+  return readAnswer(await inSlices(request, check));
 }
 
 /** Returns the errors of refused lines in the answer of an import. */

@@ -413,8 +413,8 @@ export class Journal {
    * checkpoint, or starts empty without one.
    */
   async follow(
-    anew: (stored: Stored | undefined) => void,
-    repeat: (lines: Uint8Array, of: number) => void,
+    anew: (stored: Stored | undefined) => Promise<void>,
+    repeat: (lines: Uint8Array, of: number) => Promise<void>,
   ): Promise<void> {
     const set = await this.#entry();
     const { generation, base, samples } = set;
@@ -423,7 +423,7 @@ export class Journal {
     this.#samples = samples;
     let of = PIECE;
     if (generation !== this.#at.generation || start?.checkpoint?.file !== this.#at.file) {
-      anew(start?.checkpoint && (await this.#open(start.checkpoint)));
+      await anew(start?.checkpoint && (await this.#open(start.checkpoint)));
       this.#at = startOf(generation, start);
       this.#tail = 0;
       this.#before = start?.checkpoint?.bytes ?? 0;
@@ -431,7 +431,7 @@ export class Journal {
     }
     for await (const lines of this.#news(this.#at, set.reached)) {
       this.#tail += lines.length;
-      repeat(lines, of);
+      await repeat(lines, of);
     }
   }
 

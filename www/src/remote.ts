@@ -1,8 +1,10 @@
 // A repository on a server, used through its REST interface.
 import { Repository } from "aqlite-wasm";
 import { body } from "./code";
+import { readAnswer } from "./journaled";
 import { resultPage } from "./json";
 import type { Contents, Misplaced, PageStart, Server } from "./protocol";
+import { inSlices } from "./slices";
 import { Fault, faultText, type FaultText } from "./fault";
 import { errors } from "./texts/en/errors";
 
@@ -64,7 +66,7 @@ export class Remote {
   /** Adds a template of the server to `labels`. Returns whether it could be read. */
   async #fetchTemplate(id: string): Promise<boolean> {
     const text = await this.rest("GET", `definition/template/${encodeURIComponent(id)}/1`);
-    const answer = this.labels.handle(
+    const request = this.labels.begin_request(
       "POST",
       "/v1/definition/template?type=opt14",
       '{"content-type":"application/xml"}',
@@ -72,7 +74,7 @@ export class Remote {
       Date.now(),
       id,
     );
-    return (JSON.parse(answer) as { status: number }).status === 201;
+    return readAnswer(await inSlices(request)).status === 201;
   }
 
   /**

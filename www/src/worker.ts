@@ -9,16 +9,15 @@ import {
   runGuideOn,
   testGuide,
   tryGuide,
-  type QueryRun,
 } from "aqlite-wasm";
 import type { DescribedGuide, TestedGuide } from "./guide-text";
 import { body } from "./code";
 import { destination } from "./destination";
-import { nextTask } from "./journaled";
-import { indexResult, resultPage } from "./json";
+import { indexing, indexResult, type ResultIndex } from "./json";
 import { Local, refusedLines, type Send, type WorkObserver } from "./local";
 import { refusal, Refusal, Remote } from "./remote";
 import { LISTED, TIMELINE } from "./protocol";
+import { fatal, inSlices, slices } from "./slices";
 import type {
   Calls,
   Cancel,
@@ -136,9 +135,10 @@ async function rest(
   path: string,
   body = "",
   headers: Record<string, string> = {},
+  check?: () => void,
 ): Promise<string> {
   if (remote) return remote.rest(method, path, body, headers);
-  const answer = await local.handle({ method, url: local.address(path), headers, body });
+  const answer = await local.handle({ method, url: local.address(path), headers, body }, check);
   if (answer.status < 300) return answer.body;
   throw refusal(answer.status, answer.body);
 }
@@ -167,31 +167,6 @@ async function patients(local: Local, q: string): Promise<Patient[]> {
 }
 
 /**
- * The time in milliseconds that a query runs before other calls, such as those of the editor, have
- * their turn. The time of a slice is shorter than a person notices.
- */
-const SLICE = 25;
-
-/** Runs a query to its end, with pauses for other calls. `check` may end it by throwing. */
-async function inSlices(query: QueryRun, check: () => void): Promise<string> {
-  let text: string | undefined;
-  try {
-    for (let begun = performance.now(); (text = query.step()) === undefined;) {
-      if (performance.now() - begun < SLICE) continue;
-      await nextTask();
-      check();
-      begun = performance.now();
-    }
-  } catch (error) {
-    // The memory of an instance that failed is not used again.
-    if (!fatal(error)) query.free();
-    throw error;
-  }
-  query.free();
-  return text;
-}
-
-/**
  * Runs a query. Fails if `expected` is present and is not the identity of the data. `check` may end
  * a query on the data of this browser by throwing.
  */
@@ -200,21 +175,32 @@ async function ask(
   q: string,
   parameters: Record<string, unknown>,
   expected?: string,
-  check: () => void = () => undefined,
+  check?: () => void,
 ): Promise<Answered> {
   const server = remote;
   if (server) {
     requireSame(server.identity, expected);
     return { ...(await server.query(q, parameters)), identity: server.identity };
   }
-  // The turn of the query excludes writes of this realm, which would make its run void.
+  // Writes wait for the end of the query, so it reads one state.
   return local.current(async () => {
-    requireSame(local.identity, expected);
+    const identity = local.identity;
+    requireSame(identity, expected);
     const start = performance.now();
     const run = local.repository.begin(q, JSON.stringify(parameters), new Date().toISOString());
     const text = await inSlices(run, check);
-    return { text, more: false, milliseconds: performance.now() - start, identity: local.identity };
+    return { text, more: false, milliseconds: performance.now() - start, identity };
   });
+}
+
+/** Finds the cells of a result in slices. */
+async function indexed(text: string, check: () => void): Promise<ResultIndex> {
+  const [steps, pause] = [indexing(text), slices(check)];
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return step.value;
+    await pause();
+  }
 }
 
 /** The number of rows of the first attempt at a page. If the rows are too large, fewer are tried. */
@@ -230,7 +216,7 @@ function isTooLarge(error: unknown): boolean {
   );
 }
 
-type Page = Answered & Pick<Result, "offset" | "next">;
+type Page = Answered & ResultIndex & Pick<Result, "offset" | "next">;
 
 /** Runs a query. Returns all rows, or one page if they are too large or if a page is requested. */
 async function page(
@@ -243,14 +229,16 @@ async function page(
   const server = remote;
   if (server) {
     const answer = await server.query(q, parameters, from ?? undefined);
-    return { ...answer, offset: from?.offset ?? 0, identity: server.identity };
+    const about = { offset: from?.offset ?? 0, identity: server.identity };
+    return { ...answer, ...(await indexed(answer.text, check)), ...about };
   }
-  if (from) return localPage(local, q, parameters, from);
+  if (from) return localPage(local, q, parameters, from, check);
   try {
-    return { ...(await ask(local, q, parameters, undefined, check)), offset: 0, next: null };
+    const answer = await ask(local, q, parameters, undefined, check);
+    return { ...answer, ...(await indexed(answer.text, check)), offset: 0, next: null };
   } catch (error) {
     if (!isTooLarge(error)) throw error;
-    return localPage(local, q, parameters, { offset: 0, fetch: null, snapshot: null });
+    return localPage(local, q, parameters, { offset: 0, fetch: null, snapshot: null }, check);
   }
 }
 
@@ -260,6 +248,7 @@ async function localPage(
   q: string,
   parameters: Record<string, unknown>,
   { offset, fetch, snapshot }: PageStart,
+  check: () => void,
 ): Promise<Page> {
   const start = performance.now();
   const identity = local.identity;
@@ -267,26 +256,32 @@ async function localPage(
     try {
       const window = { offset, fetch: rows, ...(snapshot === null ? {} : { snapshot }) };
       const sent = JSON.stringify({ ...body({ q, parameters }), ...window });
-      const text = await rest(local, "POST", "query/aql", sent, {
-        "content-type": "application/json",
-        accept: "application/json",
-      });
-      const { meta, count } = resultPage(text);
-      const token = typeof meta["_snapshot"] === "string" ? meta["_snapshot"] : null;
-      const more = count === rows;
-      const next = more ? { offset: offset + count, fetch: rows, snapshot: token } : null;
-      return { text, more, offset, next, identity, milliseconds: performance.now() - start };
+      const headers = { "content-type": "application/json", accept: "application/json" };
+      const text = await rest(local, "POST", "query/aql", sent, headers, check);
+      const milliseconds = performance.now() - start;
+      const index = await indexed(text, check);
+      const state = index.meta["_snapshot"];
+      const token = typeof state === "string" ? state : null;
+      const more = index.rows === rows;
+      const next = more ? { offset: offset + rows, fetch: rows, snapshot: token } : null;
+      return { text, more, offset, next, identity, milliseconds, ...index };
     } catch (error) {
       if (!isTooLarge(error) || rows < 4) throw error;
     }
   }
 }
 
-function explained(local: Local, { q, parameters }: Calls["explain"]["argument"]): Promise<string> {
+function explained(
+  local: Local,
+  { q, parameters }: Calls["explain"]["argument"],
+  check: () => void,
+): Promise<string> {
   if (remote) return remote.explain(q, parameters);
-  return local.current(() =>
-    local.repository.explain(q, JSON.stringify(parameters), new Date().toISOString()),
-  );
+  return local.current(() => {
+    const now = new Date().toISOString();
+    const run = local.repository.begin_explanation(q, JSON.stringify(parameters), now);
+    return inSlices(run, check);
+  });
 }
 
 /** Returns the index of the first column of a query whose cells belong to a document. */
@@ -421,27 +416,34 @@ const handlers: Handlers = {
     const { cells } = indexResult(text);
     return cells.length === 0 ? null : text.slice(cells.at(-2), cells.at(-1));
   },
-  documents: async ({ q, parameters, identity, format }, local) => {
+  documents: async ({ q, parameters, identity, format }, local, { check }) => {
     const labels = remote?.labels;
     const asked = documentQuery(q, firstPath(q));
     if (asked === undefined) return { text: "", count: 0 };
-    const { text } = await ask(local, asked, parameters, identity);
-    const { cells, columns } = indexResult(text);
+    const { text } = await ask(local, asked, parameters, identity, check);
+    const { cells, columns } = await indexed(text, check);
     const documents = new Set<string>();
     for (let at = 2 * (columns.length - 1); at < cells.length; at += 2 * columns.length)
       documents.add(text.slice(cells[at], cells[at + 1]));
     documents.delete("null");
-    const lines = [...documents].map((document) =>
-      format === "JSON" ? document : (labels ?? local.repository).simplified(document, format),
-    );
+    const lines: string[] = [];
+    const pause = slices(check);
+    for (const document of documents) {
+      lines.push(
+        format === "JSON" ? document : (labels ?? local.repository).simplified(document, format),
+      );
+      await pause();
+    }
     return { text: lines.map((line) => `${line}\n`).join(""), count: lines.length };
   },
-  withEhrs: async ({ q, parameters, identity }, local) => {
+  withEhrs: async ({ q, parameters, identity }, local, { check }) => {
     const asked = patientQuery(q);
     if (asked === undefined) return null;
-    const { text, more, milliseconds } = await ask(local, asked, parameters, identity);
+    const answer = await ask(local, asked, parameters, identity, check);
+    const { text, more, milliseconds } = answer;
     const about = { more, offset: 0, next: null, identity, milliseconds };
-    return { text, ...indexResult(text), ...about } satisfies Result;
+    const { meta: _, ...index } = await indexed(text, check);
+    return { text, ...index, ...about } satisfies Result;
   },
   webTemplate: (id, local) =>
     rest(local, "GET", `definition/template/${encodeURIComponent(id)}/webtemplate`),
@@ -461,12 +463,12 @@ const handlers: Handlers = {
     return (JSON.parse(answer) as { uid: string }).uid;
   },
   query: async ({ q, parameters, from }, local, { check }) => {
-    const { text, ...about } = await page(local, q, parameters, from, check);
-    return { text, ...indexResult(text), ...about } satisfies Result;
+    const { meta: _, ...result } = await page(local, q, parameters, from, check);
+    return result satisfies Result;
   },
-  explain: async (asked, local) => {
+  explain: async (asked, local, { check }) => {
     const start = performance.now();
-    const text = await explained(local, asked);
+    const text = await explained(local, asked, check);
     return {
       ...(JSON.parse(text) as Omit<Explained, "milliseconds">),
       milliseconds: performance.now() - start,
@@ -628,15 +630,6 @@ const handlers: Handlers = {
         )
       : local.import(text),
 };
-
-/** Whether the error makes the instance unusable: its memory is in an unknown state. */
-function fatal(error: unknown): boolean {
-  return (
-    error instanceof WebAssembly.RuntimeError ||
-    error instanceof RangeError ||
-    (error instanceof Error && error.name === "Panic")
-  );
-}
 
 function failure(error: unknown): Failure {
   const diagnostics = (error as { diagnostics?: Diagnostic[] } | null)?.diagnostics ?? [];

@@ -15,8 +15,8 @@ mod pages;
 mod zone;
 
 use aqlite::aql::{
-    self, Budget, Completion, Page, Parameter, Parameters, Plan, QueryError, QueryOptions,
-    ResultSet, TemplateLabels,
+    self, Budget, Completion, Page, Parameter, Parameters, Plan, QueryOptions, ResultSet,
+    TemplateLabels,
 };
 use aqlite::diag::{Diagnostic, Finding, LineIndex, Severity, Span};
 use aqlite::document::ReadBytes;
@@ -25,7 +25,7 @@ use aqlite::rm::json as rm_json;
 use aqlite::samples::Generator;
 use aqlite::service::{
     Answers, Auth, Config, Host, KnownTemplates, LintTemplates, QuerySteps, ReplayEnvironment,
-    Request, Response, SampleLoading, Service, StepsOutcome, diagnostics_json,
+    Request, SampleLoading, Service, StepsOutcome, diagnostics_json, json_in_steps, next_poll,
 };
 use aqlite::store::memory::{CheckpointWork, Memory};
 use aqlite::store::ready::now_or_never;
@@ -36,18 +36,22 @@ use aqlite::template::{Template, WebTemplate, describe};
 use js_sys::{Function, Uint8Array};
 use serde_json::{Value, json};
 use std::cell::RefCell;
-use std::task::Poll;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
 use wasm_bindgen::prelude::*;
 
 /// The maximum number of rows. It exceeds any page, because the whole answer is wanted here.
 const ROWS: usize = 2_000_000;
 /// The units of work of a step of a query: some milliseconds.
-const STEP: u64 = 1_000_000;
+const STEP: u64 = 250_000;
 
 /// The approximate bytes of memory per byte of a journal.
 const IN_MEMORY: usize = 6;
 /// The approximate bytes of memory per sample composition during loading.
 const OF_COMPOSITION: usize = 16_000;
+/// The number of sample compositions for which memory grows at once.
+const ROOM: usize = 1_000;
 
 /// Grows the memory by about this number of bytes at once. Each step of growing costs a browser
 /// more time than the loading that needs it.
@@ -123,26 +127,30 @@ impl ReadBytes for FileReader {
 /// A repository in memory behind the REST interface.
 #[wasm_bindgen]
 pub struct Repository {
-    service: Service<Memory>,
+    /// Shared with the calls that run in steps.
+    service: Rc<Service<Memory>>,
     templates: RefCell<KnownTemplates>,
+    /// Whether requests may administer.
+    admin: bool,
 }
 
-/// A query that runs in steps. It fails if the repository changes meanwhile.
+/// A call that runs in steps, so that the host can do other work in between.
 #[wasm_bindgen]
-pub struct QueryRun(QuerySteps);
+pub struct Steps(Pin<Box<dyn Future<Output = Result<String, JsValue>>>>);
 
 #[wasm_bindgen]
-impl QueryRun {
-    /// Runs the next step. Returns `undefined` before the last one, and then the form of
-    /// [`Repository::query`]. It must not be called again after that, or after an error.
+impl Steps {
+    /// Runs the next step. Returns `undefined` before the last one, and then the result of the
+    /// call. It must not be called again after that, or after an error.
     ///
     /// # Errors
     ///
-    /// The result was too large, or the repository has changed.
+    /// Those of the call.
     pub fn step(&mut self) -> Result<Option<String>, JsValue> {
-        match self.0.step() {
+        let mut context = Context::from_waker(Waker::noop());
+        match self.0.as_mut().poll(&mut context) {
             Poll::Pending => Ok(None),
-            Poll::Ready(outcome) => outcome_of(outcome).map(|(rows, _)| Some(result_json(&rows))),
+            Poll::Ready(result) => result.map(Some),
         }
     }
 }
@@ -186,11 +194,13 @@ impl Repository {
             auth: Auth::Open,
             log: false,
             origins: vec![String::from("*")],
+            query_piece: STEP,
             ..Config::default()
         };
         Repository {
-            service: Service::new(memory, config),
+            service: Rc::new(Service::new(memory, config)),
             templates: RefCell::default(),
+            admin: false,
         }
     }
 
@@ -269,7 +279,9 @@ impl Repository {
         samples: &mut Samples,
         compositions: usize,
     ) -> Result<bool, JsValue> {
-        make_room(compositions * OF_COMPOSITION);
+        if samples.done() % ROOM < compositions {
+            make_room(ROOM * OF_COMPOSITION);
+        }
         let before = self.service.config().clone();
         self.configure(Config {
             trusts_compositions: true,
@@ -280,18 +292,15 @@ impl Repository {
         loaded.map_err(error::of_samples)
     }
 
-    /// Sets whether requests may administer: export, import, load under fixed ids, delete
+    /// Sets whether later requests may administer: export, import, load under fixed ids, delete
     /// physically.
     #[wasm_bindgen(setter)]
     pub fn set_admin(&mut self, admin: bool) {
-        self.configure(Config {
-            admin,
-            ..self.service.config().clone()
-        });
+        self.admin = admin;
     }
 
-    /// Answers a request of the REST interface: JSON text `{status, headers: [[name, value]],
-    /// body}`, and `code` of an error.
+    /// Begins to answer a request of the REST interface. The result is the JSON text `{status,
+    /// headers: [[name, value]]}` with the `code` of an error, a line end, and the body.
     ///
     /// `url` is the whole address, `headers` a JSON object, `now` milliseconds since 1970. New
     /// identifiers follow from `seed`: the same call on the same data returns the same answer,
@@ -300,7 +309,7 @@ impl Repository {
     /// # Errors
     ///
     /// `headers` is not a JSON object of texts. A wrong request results in a status, as over HTTP.
-    pub fn handle(
+    pub fn begin_request(
         &self,
         method: &str,
         url: &str,
@@ -308,7 +317,7 @@ impl Repository {
         body: &str,
         now: f64,
         seed: &str,
-    ) -> Result<String, JsValue> {
+    ) -> Result<Steps, JsValue> {
         let headers = rm_json::members(headers)
             .map_err(|problem| error::of_argument(problem.describe(headers)))?;
         let target = url
@@ -320,45 +329,33 @@ impl Repository {
             .filter_map(|(name, value)| Some((name.into_owned(), rm_json::text(value)?)))
             .collect();
         request.body = body.as_bytes().to_vec();
-        let Response {
-            status,
-            headers,
-            body,
-            code,
-            ..
-        } = self.send(&request, now, seed).map_err(error::of_wait)?;
-        let body = String::from_utf8_lossy(&body);
-        let mut answer = json!({ "status": status, "headers": headers, "body": body });
-        if let (Some(code), Some(members)) = (code, answer.as_object_mut()) {
-            members.insert("code".into(), code.into());
-        }
-        Ok(answer.to_string())
+        request.administers = self.admin;
+        let service = Rc::clone(&self.service);
+        let mut environment = ReplayEnvironment::new(now, seed)
+            .with_zones(zone::offset)
+            .with_pauses(next_poll);
+        Ok(Steps(Box::pin(async move {
+            let response = service.handle(&request, &mut environment).await;
+            Ok(response.into_text())
+        })))
     }
 
-    /// Runs a query on all data. Returns the JSON text `{"columns":[{name, path}],"rows":[[…]]}`
-    /// with every row.
+    /// Begins to run a query on all data. The result is the JSON text `{"columns":[{name, path}],
+    /// "rows":[[…]]}` with every row.
     ///
     /// `parameters` is a JSON object. A value `{"text": "…"}` takes the type of the other side of
     /// its comparison. `now` is ISO 8601 with zone.
     ///
     /// # Errors
     ///
-    /// An `Error` with `diagnostics` if the query or a parameter is wrong, without them if the
-    /// result was too large.
-    pub fn query(&self, q: &str, parameters: &str, now: &str) -> Result<String, JsValue> {
-        let plan = self.plan(q, parameters, None)?;
-        let (rows, _) = self.execute(plan, now, None, &|| false)?;
-        Ok(result_json(&rows))
-    }
-
-    /// Begins to run a query in steps. Its arguments are those of [`Repository::query`].
-    ///
-    /// # Errors
-    ///
-    /// An `Error` with `diagnostics` if the query or a parameter is wrong.
-    pub fn begin(&self, q: &str, parameters: &str, now: &str) -> Result<QueryRun, JsValue> {
-        self.steps(self.plan(q, parameters, None)?, now, None)
-            .map(QueryRun)
+    /// An `Error` with `diagnostics` if the query or a parameter is wrong. A step fails without them
+    /// if the result is too large.
+    pub fn begin(&self, q: &str, parameters: &str, now: &str) -> Result<Steps, JsValue> {
+        let run = self.steps(self.plan(q, parameters, None)?, now, None)?;
+        Ok(Steps(Box::pin(async {
+            let (rows, _) = outcome_of(run.await)?;
+            Ok(json_in_steps(&rows).await)
+        })))
     }
 
     /// Returns the findings that a commit would have for a composition (canonical JSON or XML):
@@ -382,22 +379,32 @@ impl Repository {
             .to_string())
     }
 
-    /// Explains each step of a query and the data that its run reads: the JSON text of
-    /// `query/aql/explain`. Parameters as in [`Repository::query`].
+    /// Begins to explain each step of a query and the data that its run reads. The result is the
+    /// JSON text of `query/aql/explain`. Parameters as in [`Repository::begin`].
     ///
     /// # Errors
     ///
     /// A parameter cannot be read. Problems of the query are part of the explanation.
-    pub fn explain(&self, q: &str, parameters: &str, now: &str) -> Result<String, JsValue> {
+    pub fn begin_explanation(
+        &self,
+        q: &str,
+        parameters: &str,
+        now: &str,
+    ) -> Result<Steps, JsValue> {
         let parameters = bound(parameters)?;
         let (answers, templates) = (self.answers(q)?, self.templates()?);
-        ready(async {
-            let host = Host::in_memory(now, &clock);
-            self.service
-                .explanation(q, &parameters, None, &answers, &host, &templates)
+        let (service, q, now) = (Rc::clone(&self.service), q.to_owned(), now.to_owned());
+        Ok(Steps(Box::pin(async move {
+            let host = Host {
+                pause: &next_poll,
+                ..Host::in_memory(&now, &clock)
+            };
+            service
+                .explanation(&q, &parameters, None, &answers, &host, &templates)
                 .await
                 .map(|explanation| explanation.to_string())
-        })
+                .map_err(|failed| error::of_store(&failed))
+        })))
     }
 
     /// Returns the problems of a query, compared with the templates and the data: JSON text of a
@@ -492,9 +499,12 @@ impl Repository {
 }
 
 impl Repository {
+    /// Replaces the configuration, unless a call runs in steps.
     fn configure(&mut self, config: Config) {
         let spare = Service::new(Memory::new(), config.clone());
-        self.service = std::mem::replace(&mut self.service, spare).with_config(config);
+        if let Some(service) = Rc::get_mut(&mut self.service) {
+            *service = std::mem::replace(service, spare).with_config(config);
+        }
     }
 
     fn of_template<T>(
@@ -537,24 +547,6 @@ impl Repository {
             .map_err(|failed| error::of_store(&failed))
     }
 
-    /// Runs a plan at once. Returns the state that was read, too.
-    fn execute(
-        &self,
-        plan: Plan,
-        now: &str,
-        snapshot: Option<Snapshot>,
-        stopped: &dyn Fn() -> bool,
-    ) -> Result<(ResultSet, Snapshot), JsValue> {
-        let mut steps = self.steps(plan, now, snapshot)?;
-        loop {
-            match steps.step() {
-                Poll::Ready(outcome) => return outcome_of(outcome),
-                Poll::Pending if stopped() => return Err(error::of_run(&QueryError::Stopped)),
-                Poll::Pending => {}
-            }
-        }
-    }
-
     /// Returns the answers of the stored value sets to the terminology calls of a query. No server
     /// is called here.
     fn answers(&self, q: &str) -> Result<Answers, JsValue> {
@@ -570,14 +562,6 @@ impl Repository {
         now_or_never(self.service.templates_of_lint())
             .map_err(error::of_wait)?
             .map_err(error::of_store_message)
-    }
-
-    fn send(&self, request: &Request, now: f64, seed: &str) -> Result<Response, String> {
-        now_or_never(self.service.handle(
-            request,
-            &mut ReplayEnvironment::new(now, seed).with_zones(zone::offset),
-        ))
-        .map_err(|waits| waits.to_string())
     }
 
     /// Calls `ask` with the labels of the present templates.
@@ -688,18 +672,6 @@ fn parameter(value: Value) -> Parameter {
                 .to_owned(),
         ),
     }
-}
-
-fn result_json(result: &ResultSet) -> String {
-    let columns: Vec<Value> = result
-        .columns
-        .iter()
-        .map(|c| json!({ "name": c.name, "path": c.path }))
-        .collect();
-    let mut out = format!("{{\"columns\":{},\"rows\":", Value::from(columns));
-    result.write_rows(&mut out);
-    out.push('}');
-    out
 }
 
 fn finding_json(f: &Finding) -> Value {

@@ -1,10 +1,12 @@
 //! Results that are kept for several forms of output, and results in pages of rows. All pages show
 //! the state of the data that the first one read.
 
-use super::{Repository, error, result_json};
-use aqlite::aql::{CsvOptions, Page, ResultSet};
+use super::{Repository, error, outcome_of};
+use aqlite::aql::{CsvOptions, Page, Plan, QueryError, ResultSet};
+use aqlite::service::json_head;
 use aqlite::store::scan::Snapshot;
 use js_sys::Function;
+use std::task::Poll;
 use wasm_bindgen::prelude::*;
 
 /// The rows of a query.
@@ -13,9 +15,12 @@ pub struct Rows(ResultSet);
 
 #[wasm_bindgen]
 impl Rows {
-    /// Returns the form of [`Repository::query`].
+    /// Returns the form of [`Repository::begin`].
     pub fn json(&self) -> String {
-        result_json(&self.0)
+        let mut out = json_head(&self.0);
+        self.0.write_rows(&mut out);
+        out.push('}');
+        out
     }
 
     /// Returns RFC 4180. With `guard`, spreadsheets do not interpret texts as formulas.
@@ -66,7 +71,7 @@ impl Repository {
     ///
     /// # Errors
     ///
-    /// As [`Repository::query`], and if the run was stopped.
+    /// As [`Repository::begin`], and if the run was stopped.
     pub fn rows(
         &self,
         q: &str,
@@ -109,6 +114,26 @@ impl Repository {
         pages.sent += result.len() as u64;
         pages.snapshot = Some(snapshot);
         Ok(Some(Rows(result)))
+    }
+}
+
+impl Repository {
+    /// Runs a plan at once. Returns the state that was read, too.
+    fn execute(
+        &self,
+        plan: Plan,
+        now: &str,
+        snapshot: Option<Snapshot>,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<(ResultSet, Snapshot), JsValue> {
+        let mut steps = self.steps(plan, now, snapshot)?;
+        loop {
+            match steps.step() {
+                Poll::Ready(outcome) => return outcome_of(outcome),
+                Poll::Pending if stopped() => return Err(error::of_run(&QueryError::Stopped)),
+                Poll::Pending => {}
+            }
+        }
     }
 }
 

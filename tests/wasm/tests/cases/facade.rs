@@ -1,9 +1,9 @@
 //! The functions that JavaScript calls: results, errors and editor services.
 
-use super::service::{repository_with_weights, send};
+use super::service::{finish, repository_with_weights, send};
 use super::{NOW, TEMPLATE, WEIGHT};
 use aqlite_wasm::{Repository, format};
-use js_sys::{Array, Error, Function, Reflect};
+use js_sys::{Array, Function, Reflect};
 use serde_json::{Value, json};
 use wasm_bindgen_test::wasm_bindgen_test;
 
@@ -16,7 +16,7 @@ fn parsed(text: &str) -> Value {
 #[wasm_bindgen_test]
 fn rows_come_as_json() {
     let repository = repository_with_weights();
-    let rows = parsed(&repository.query(WEIGHTS, "{}", NOW).unwrap());
+    let rows = parsed(&finish(repository.begin(WEIGHTS, "{}", NOW)).unwrap());
     assert_eq!(rows["columns"][0]["name"], "kg");
     assert_eq!(rows["rows"], json!([[72.5], [120.5]]));
 }
@@ -25,15 +25,35 @@ fn rows_come_as_json() {
 fn a_query_runs_in_steps() {
     let repository = repository_with_weights();
     let mut run = repository.begin(WEIGHTS, "{}", NOW).ok().unwrap();
-    let text = std::iter::repeat_with(|| run.step().unwrap()).find_map(|text| text);
-    assert_eq!(parsed(&text.unwrap())["rows"], json!([[72.5], [120.5]]));
+    let steps = std::iter::repeat_with(|| run.step().unwrap()).take_while(Option::is_none);
+    assert!(
+        steps.count() > 0,
+        "the text is written in a step of its own"
+    );
+}
+
+#[wasm_bindgen_test]
+fn a_request_runs_in_steps_with_the_permission_of_its_begin() {
+    let mut repository = repository_with_weights();
+    let url = "http://local/v1/admin/export";
+    let begin =
+        |repository: &Repository| repository.begin_request("GET", url, "{}", "", 1.796e12, "seed");
+    let status = |request| {
+        let text = finish(request).unwrap();
+        parsed(text.lines().next().unwrap())["status"].clone()
+    };
+    repository.set_admin(true);
+    let admitted = begin(&repository);
+    repository.set_admin(false);
+    assert_eq!(status(begin(&repository)), 403);
+    assert_eq!(status(admitted), 200);
 }
 
 #[wasm_bindgen_test]
 fn a_query_takes_parameters() {
     let repository = repository_with_weights();
     let q = "SELECT o/name/value FROM OBSERVATION o WHERE o/data/events/data/items[at0004]/value/magnitude > $least";
-    let rows = parsed(&repository.query(q, r#"{"least":100}"#, NOW).unwrap());
+    let rows = parsed(&finish(repository.begin(q, r#"{"least":100}"#, NOW)).unwrap());
     assert_eq!(rows["rows"], json!([["Body weight"]]));
 }
 
@@ -41,7 +61,7 @@ fn a_query_takes_parameters() {
 fn a_wrong_query_is_an_error_with_positions_in_utf16_units() {
     let repository = Repository::new("http://local", false);
     let q = "SELECT '𝛼', o/dta FROM OBSERVATION o";
-    let error: Error = repository.query(q, "{}", NOW).unwrap_err().into();
+    let error = finish(repository.begin(q, "{}", NOW)).unwrap_err();
     assert!(String::from(error.message()).contains("dta"));
     let diagnostics: Array = Reflect::get(&error, &"diagnostics".into()).unwrap().into();
     let from = Reflect::get(&diagnostics.get(0), &"from".into()).unwrap();
@@ -108,24 +128,15 @@ fn a_document_is_validated_and_simplified() {
 #[wasm_bindgen_test]
 fn a_journal_repeats_the_writes_of_a_repository() {
     let first = Repository::new("http://local", true);
-    first
-        .handle(
-            "PUT",
-            "http://local/v1/ehr/7d44b88c-4199-4bad-97dc-d78268e01398",
-            "{}",
-            "",
-            1.796e12,
-            "seed",
-        )
-        .ok()
-        .unwrap();
+    let url = "http://local/v1/ehr/7d44b88c-4199-4bad-97dc-d78268e01398";
+    finish(first.begin_request("PUT", url, "{}", "", 1.796e12, "seed")).unwrap();
     let second = Repository::new("http://local", true);
     second
         .repeat(&first.written().ok().unwrap().unwrap())
         .ok()
         .unwrap();
     let q = "SELECT e/ehr_id/value FROM EHR e";
-    let rows = parsed(&second.query(q, "{}", NOW).unwrap());
+    let rows = parsed(&finish(second.begin(q, "{}", NOW)).unwrap());
     assert_eq!(
         rows["rows"],
         json!([["7d44b88c-4199-4bad-97dc-d78268e01398"]])

@@ -1,6 +1,6 @@
 //! Guides: evaluation on values and on stored documents, by the core and through the facade.
 
-use super::service::{EHR, repository_with_weights};
+use super::service::{EHR, finish, repository_with_weights};
 use super::{GUIDE, NOW};
 use aqlite::gdl::time::Moment;
 use aqlite::gdl::value::Value;
@@ -44,9 +44,8 @@ fn a_guide_runs_on_the_rows_of_its_own_queries() {
     let described = parsed(&describe_guide(GUIDE, "en", NOW, None).unwrap());
     let binding = &described["bindings"][0];
     let parameters = json!({ "ehr_id": EHR }).to_string();
-    let rows = repository
-        .query(binding["aql"].as_str().unwrap(), &parameters, NOW)
-        .unwrap();
+    let aql = binding["aql"].as_str().unwrap();
+    let rows = finish(repository.begin(aql, &parameters, NOW)).unwrap();
     let answers = json!({ binding["id"].as_str().unwrap(): rows }).to_string();
     let run = parsed(&run_guide_on(GUIDE, &answers, "en", NOW, None).unwrap());
     assert_eq!(run["fired"], json!(["gt0011"]), "{run:#}");

@@ -1,7 +1,8 @@
 //! The REST service on the memory repository, through the facade.
 
 use super::{GUIDE, NOW_MILLIS, TEMPLATE, WEIGHT};
-use aqlite_wasm::Repository;
+use aqlite_wasm::{Repository, Steps};
+use js_sys::Error;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicU32, Ordering};
 use wasm_bindgen_test::wasm_bindgen_test;
@@ -25,22 +26,24 @@ pub struct Answer {
     etag: String,
 }
 
+/// Runs all steps of a call.
+pub fn finish(call: Result<Steps, impl Into<Error>>) -> Result<String, Error> {
+    let mut call = call.map_err(Into::into)?;
+    loop {
+        if let Some(text) = call.step()? {
+            return Ok(text);
+        }
+    }
+}
+
 pub fn send(repository: &Repository, call: &str, headers: &Value, body: &str) -> Answer {
     let (method, path) = call.split_once(' ').unwrap();
     let url = format!("{ITS}{path}");
-    let text = repository
-        .handle(
-            method,
-            &url,
-            &headers.to_string(),
-            body,
-            NOW_MILLIS,
-            &seed(),
-        )
-        .ok()
-        .unwrap();
-    let answer: Value = serde_json::from_str(&text).unwrap();
-    let body = answer["body"].as_str().unwrap();
+    let headers = headers.to_string();
+    let request = repository.begin_request(method, &url, &headers, body, NOW_MILLIS, &seed());
+    let text = finish(request).unwrap();
+    let (answer, body) = text.split_once('\n').unwrap();
+    let answer: Value = serde_json::from_str(answer).unwrap();
     let named = |header: &&Value| {
         header[0]
             .as_str()
@@ -164,12 +167,10 @@ fn a_stored_guide_runs_on_several_ehrs() {
     let call = |call: &str, body: &str| {
         let url = format!("http://local/v1{}", call.split_once(' ').unwrap().1);
         let headers = as_json().to_string();
-        let text = repository
-            .handle("POST", &url, &headers, body, NOW_MILLIS, &seed())
-            .ok()
-            .unwrap();
-        let answer: Value = serde_json::from_str(&text).unwrap();
-        let body = answer["body"].as_str().unwrap();
+        let request = repository.begin_request("POST", &url, &headers, body, NOW_MILLIS, &seed());
+        let text = finish(request).unwrap();
+        let (answer, body) = text.split_once('\n').unwrap();
+        let answer: Value = serde_json::from_str(answer).unwrap();
         (
             answer["status"].as_u64().unwrap(),
             serde_json::from_str(body).unwrap_or(Value::Null),
