@@ -1,15 +1,17 @@
 //! The command `convert`: documents from one format to another.
 
-use crate::data::document::{Document, Reader};
+use crate::data::document::Reader;
 use crate::data::files::{self, SourceFile};
 use crate::data::templates::Templates;
 use crate::data::templates_of;
-use crate::document_format::{Dialect, DocumentFormat};
+use crate::document_format::{Dialect, DocumentFormat, indented};
 use crate::outcome::{Failure, Outcome};
 use crate::progress::{self, Progress};
 use crate::{output, query};
 use aqlite::diag::Finding;
+use aqlite::rm::tree::NodeRef;
 use clap::Args;
+use std::collections::HashMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -23,6 +25,8 @@ Examples:
     aqlite convert compositions --to xml -o xml
 
 The content of the input decides its format. FLAT and STRUCTURED need the template.
+Several documents of a file become a JSON array, or one file for each in the folder of -o.
+A document that cannot be converted is reported, and the others are converted.
 
 Exit code: 0 if all documents are converted, 1 for documents with errors, 2 for wrong usage.";
 
@@ -33,7 +37,7 @@ pub struct Options {
     /// A document, or a folder of documents
     #[arg(value_name = "IN")]
     input: PathBuf,
-    /// The file to write; the folder if IN is a folder; by default the standard output
+    /// The file to write, or a folder: needed if IN is a folder; by default the standard output
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
     /// The format to write
@@ -59,11 +63,12 @@ pub fn run(options: &Options) -> Result<Outcome, Failure> {
     if listed.is_empty() {
         query::warn_of_none("documents", &input);
     }
-    let converter = Converter {
+    let mut converter = Converter {
         options,
         templates: &templates,
         now: query::now(),
         progress: Progress::new(listed.iter().map(|file| file.size).sum(), "converting"),
+        sources: HashMap::new(),
     };
     let outcome = converter.all(&listed);
     converter.progress.finish();
@@ -75,53 +80,70 @@ struct Converter<'c> {
     templates: &'c Templates,
     now: String,
     progress: Progress,
+    /// By the path of a file that is written or still to be read: the input whose documents it has.
+    sources: HashMap<PathBuf, PathBuf>,
+}
+
+/// The place of the documents of a file.
+enum Target<'t> {
+    StandardOutput,
+    File(&'t Path),
+    /// Files of a folder: this name if it holds all documents, else one for each document.
+    InFolder(PathBuf),
 }
 
 impl Converter<'_> {
-    /// Converts all documents: those of a folder into another one.
-    fn all(&self, listed: &[SourceFile]) -> Result<Outcome, Failure> {
-        if self.options.input.is_dir() {
-            return self.folder(listed);
-        }
-        let mut outcome = Outcome::Success;
-        for file in listed {
-            outcome = outcome.and(self.file(file, self.options.output.as_deref())?);
-        }
-        Ok(outcome)
-    }
-
-    /// Converts the documents of a folder into another one, with the same names.
-    fn folder(&self, listed: &[SourceFile]) -> Result<Outcome, Failure> {
-        let Some(output) = &self.options.output else {
-            let problem = "the input is a folder: name the folder to write by -o";
-            return Err(Failure::Usage(String::from(problem)));
-        };
-        let mut outcome = Outcome::Success;
-        for file in listed {
-            let inner = file.path.strip_prefix(&self.options.input);
-            let inner = inner
-                .unwrap_or(&file.path)
-                .with_extension(self.options.to.ending());
-            let target = output.join(inner);
-            if let Some(folder) = target.parent() {
-                std::fs::create_dir_all(folder)?;
+    /// Converts all documents: those of several files into a folder.
+    fn all(&mut self, listed: &[SourceFile]) -> Result<Outcome, Failure> {
+        let options = self.options;
+        let is_many = options.input.is_dir() || listed.len() > 1;
+        let output = match options.output.as_deref() {
+            Some(output) if is_many || output.is_dir() => output,
+            None if is_many => {
+                let problem =
+                    "the input is a folder or several files: name the folder to write by -o";
+                return Err(Failure::Usage(String::from(problem)));
             }
-            outcome = outcome.and(self.file(file, Some(&target))?);
+            output => {
+                let target = || output.map_or(Target::StandardOutput, Target::File);
+                let each = |file| self.file(file, &target());
+                return outcome_of(listed.iter().map(each));
+            }
+        };
+        // A file that is still to be read must not be overwritten.
+        for file in listed {
+            let place = output.join(self.inner(file));
+            let real = place.canonicalize();
+            if real.is_ok_and(|real| file.path.canonicalize().is_ok_and(|own| own == real)) {
+                self.sources.insert(place, file.path.clone());
+            }
         }
-        Ok(outcome)
+        outcome_of(listed.iter().map(|file| {
+            let target = output.join(self.inner(file).with_extension(options.to.ending()));
+            self.file(file, &Target::InFolder(target))
+        }))
     }
 
-    /// Converts the documents of a file. Problems are reported, and the file is left out.
-    fn file(&self, file: &SourceFile, target: Option<&Path>) -> Result<Outcome, Failure> {
+    /// Returns the path of a file below the folder that is converted; of another file, its name.
+    fn inner<'f>(&self, file: &'f SourceFile) -> &'f Path {
+        let below = file.path.strip_prefix(&self.options.input).ok();
+        let below = below.filter(|path| !path.as_os_str().is_empty());
+        below.unwrap_or_else(|| file.path.file_name().map_or(&file.path, Path::new))
+    }
+
+    /// Converts the documents of a file. Problems are reported, and the document is left out.
+    fn file(&mut self, file: &SourceFile, target: &Target<'_>) -> Result<Outcome, Failure> {
         progress::check()?;
         // Documents on the standard output show the progress themselves.
-        if target.is_some() {
+        if !matches!(target, Target::StandardOutput) {
             self.progress.show();
         }
         self.progress.advance(file.size);
         let path = file.shown();
-        let text = files::read_text(&file.path)
-            .map_err(|error| Failure::Data(format!("{path}: {error}")))?;
+        let text = match files::read_text(&file.path) {
+            Ok(text) => text,
+            Err(error) => return Ok(self.refused(&format!("{path}: {error}"))),
+        };
         let reader = Reader {
             templates: self.templates,
             now: &self.now,
@@ -133,32 +155,119 @@ impl Converter<'_> {
                 return Ok(Outcome::Findings);
             }
         };
-        if documents.is_empty() {
-            return Ok(Outcome::Success);
+        let roots = documents.iter().filter_map(|document| document.tree.root());
+        self.write(file, &roots.collect::<Vec<_>>(), target)
+    }
+
+    /// Writes the documents of a file: one text for each, or an array of JSON.
+    fn write(
+        &mut self,
+        file: &SourceFile,
+        roots: &[NodeRef<'_>],
+        target: &Target<'_>,
+    ) -> Result<Outcome, Failure> {
+        let path = file.shown();
+        let is_json = self.options.to == DocumentFormat::Json;
+        let is_divided = !is_json && roots.len() > 1;
+        if is_divided && !matches!(target, Target::InFolder(_)) {
+            let count = roots.len();
+            let problem = "documents, and a text of this format has one";
+            let help = "name an existing folder by -o, or write --to json";
+            return Ok(self.refused(&format!("{path}: {count} {problem}: {help}")));
         }
-        let written = self.write(&path, &documents)?;
-        let mut out = output::open(target)?;
-        out.write_all(written.as_bytes())?;
+        let (mut outcome, mut texts) = (Outcome::Success, Vec::new());
+        for (number, root) in (1..).zip(roots) {
+            match self.text(&path, *root) {
+                Ok(text) => texts.push((is_divided.then_some(number), text)),
+                Err(Failure::Data(problem)) => outcome = self.refused(&problem),
+                Err(failure) => return Err(failure),
+            }
+        }
+        if is_json && texts.len() > 1 {
+            let all: Vec<&str> = texts.iter().map(|(_, text)| text.as_str()).collect();
+            texts = vec![(None, indented(&format!("[{}]", all.join(","))))];
+        }
+        for (number, text) in texts {
+            outcome = outcome.and(self.save(file, target, number, &text)?);
+        }
+        Ok(outcome)
+    }
+
+    /// Writes the text of a document.
+    fn text(&self, path: &str, root: NodeRef<'_>) -> Result<String, Failure> {
+        let options = self.options;
+        let written = options.to.write(root, self.templates, options.dialect);
+        let (text, left) = written.map_err(|failure| failure.at(path))?;
+        if !left.is_empty() {
+            let left = left.join(", ");
+            self.progress.hide_while(|| {
+                eprintln!("{path}: warning: the format does not carry: {left}");
+            });
+        }
+        Ok(text)
+    }
+
+    /// Saves a text at its target; in a file with the number of the document, if there is one.
+    fn save(
+        &mut self,
+        file: &SourceFile,
+        target: &Target<'_>,
+        number: Option<usize>,
+        text: &str,
+    ) -> Result<Outcome, Failure> {
+        let target = match target {
+            Target::StandardOutput => None,
+            Target::File(path) => Some(path.to_path_buf()),
+            Target::InFolder(path) => Some(numbered(path, number)),
+        };
+        if let Some(target) = &target {
+            let source = self.sources.entry(target.clone());
+            let source = source.or_insert_with(|| file.path.clone());
+            if *source != file.path {
+                let problem = format!(
+                    "{}: `{}` has the documents of `{}`: rename one of the two files",
+                    file.shown(),
+                    target.display(),
+                    source.display()
+                );
+                return Ok(self.refused(&problem));
+            }
+            if let Some(folder) = target.parent() {
+                std::fs::create_dir_all(folder)?;
+            }
+        }
+        let mut out = output::open(target.as_deref())?;
+        out.write_all(text.as_bytes())?;
         out.flush()?;
         Ok(Outcome::Success)
     }
 
-    fn write(&self, path: &str, documents: &[Document]) -> Result<String, Failure> {
-        let mut out = String::new();
-        for root in documents.iter().filter_map(|document| document.tree.root()) {
-            let options = self.options;
-            let written = options.to.write(root, self.templates, options.dialect);
-            let (text, left) = written.map_err(|failure| failure.at(path))?;
-            if !left.is_empty() {
-                let left = left.join(", ");
-                self.progress.hide_while(|| {
-                    eprintln!("{path}: warning: the format does not carry: {left}");
-                });
-            }
-            out.push_str(&text);
-        }
-        Ok(out)
+    /// Reports a document that is left out.
+    fn refused(&self, problem: &str) -> Outcome {
+        self.progress.hide_while(|| eprintln!("error: {problem}"));
+        Outcome::Findings
     }
+}
+
+/// Returns the outcome of parts, all of which run unless one fails.
+fn outcome_of(
+    mut parts: impl Iterator<Item = Result<Outcome, Failure>>,
+) -> Result<Outcome, Failure> {
+    parts.try_fold(Outcome::Success, |all, part| Ok(all.and(part?)))
+}
+
+/// Adds the number of a document to the name of a file: `visits-2.xml`.
+fn numbered(path: &Path, number: Option<usize>) -> PathBuf {
+    let (Some(number), Some(stem)) = (number, path.file_stem()) else {
+        return path.to_owned();
+    };
+    let mut name = stem.to_owned();
+    name.push(format!("-{number}"));
+    if let Some(ending) = path.extension() {
+        name.push(".");
+        name.push(ending);
+    }
+    path.with_file_name(name)
 }
 
 /// Prints the findings of a file.

@@ -124,7 +124,7 @@ fn of_json(text: &str) -> Content {
         Content::ExportLine
     } else if has("gdl_version") || has("definition") && has("concept") {
         Content::Guide
-    } else if members.iter().any(|(key, _)| key.contains('/')) {
+    } else if members.iter().any(|(key, _)| key.contains(['/', '|'])) {
         Content::Flat
     } else if members
         .iter()
@@ -167,6 +167,7 @@ mod tests {
             ("{\"_type\":\"COMPOSITION\"}", Content::Json),
             ("{\"name\":{},\"archetype_node_id\":\"x\"}", Content::Json),
             ("{\"ctx/language\":\"en\",\"a/b:0|x\":1}", Content::Flat),
+            ("{\"a|raw\":{\"b\":1}}", Content::Flat),
             (
                 "{\"ctx\":{\"language\":\"en\"},\"a\":{\"b\":[1]}}",
                 Content::Structured,

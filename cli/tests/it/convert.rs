@@ -36,6 +36,22 @@ fn document_survives_each_format() {
 }
 
 #[test]
+fn a_whole_document_may_be_one_key_of_flat() {
+    let folder = Folder::new();
+    write_definitions(&folder);
+    let document: serde_json::Value =
+        serde_json::from_str(&generator().composition(0).json).unwrap();
+    let template = document["archetype_details"]["template_id"]["value"].as_str();
+    let template = format!("templates/{}.opt", template.unwrap());
+    let text = serde_json::json!({ "encounter|raw": document }).to_string();
+    folder.write("in.json", &text);
+    let ran = folder.run(&["convert", "in.json", "--to", "json", "-d", &template]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let written: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(written["name"], document["name"]);
+}
+
+#[test]
 fn folder_becomes_a_folder() {
     let folder = sample();
     let ran = folder.run(&["convert", "data", "--to", "xml"]);
@@ -44,6 +60,93 @@ fn folder_becomes_a_folder() {
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
     let count = "SELECT COUNT(*) AS n FROM COMPOSITION c";
     assert_eq!(folder.run(&["query", "-d", "xml", count]).out, "n\n200\n");
+}
+
+/// A document that needs no template.
+const PLAIN: &str = r#"{"_type":"FOLDER","archetype_node_id":"openEHR-EHR-FOLDER.stays.v1",
+    "name":{"_type":"DV_TEXT","value":"NAME"}}"#;
+
+#[test]
+fn document_of_a_folder_does_not_replace_another_one() {
+    let folder = Folder::new();
+    folder.write("in/visit.json", &PLAIN.replace("NAME", "first"));
+    folder.write("second.json", &PLAIN.replace("NAME", "second"));
+    let ran = folder.run(&[
+        "convert",
+        "second.json",
+        "--to",
+        "xml",
+        "-o",
+        "in/visit.xml",
+    ]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let ran = folder.run(&["convert", "in", "--to", "json", "-o", "out"]);
+    assert_eq!(
+        (ran.code, ran.err.replace('\\', "/").as_str()),
+        (
+            Some(1),
+            "error: in/visit.xml: `out/visit.json` has the documents of `in/visit.json`: rename \
+             one of the two files\n"
+        )
+    );
+    let read = |file: &str| std::fs::read_to_string(folder.path().join(file)).unwrap();
+    assert!(read("out/visit.json").contains("first"));
+    // A file of the same folder that is still to be read is kept too.
+    let ran = folder.run(&["convert", "in", "--to", "xml", "-o", "in"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
+    assert!(read("in/visit.xml").contains("second"));
+    let ran = folder.run(&["convert", "in/*", "--to", "json"]);
+    assert_eq!(ran.code, Some(2), "several files need a folder");
+}
+
+#[test]
+fn documents_behind_one_that_fails_are_converted() {
+    let folder = Folder::new();
+    write_definitions(&folder);
+    let good = generator().composition(0).json;
+    folder.write("in/1.json", &PLAIN.replace("NAME", "not for FLAT"));
+    std::fs::write(folder.path().join("in/2.json"), b"{\xff}").unwrap();
+    folder.write("in/3.json", "{");
+    folder.write("in/4.json", &good);
+    let arguments = [
+        "convert",
+        "in",
+        "--to",
+        "flat",
+        "-d",
+        "templates",
+        "-o",
+        "out",
+    ];
+    let ran = folder.run(&arguments);
+    assert_eq!(ran.code, Some(1));
+    for file in ["1.json", "2.json", "3.json"] {
+        assert!(ran.err.contains(file), "{file}: {}", ran.err);
+        assert!(!folder.path().join("out").join(file).exists());
+    }
+    assert!(folder.path().join("out/4.json").exists(), "{}", ran.err);
+}
+
+#[test]
+fn several_documents_of_a_file_stay_readable() {
+    let folder = Folder::new();
+    let all = ["first", "second"].map(|name| PLAIN.replace("NAME", name));
+    folder.write("all.json", &format!("[{}]", all.join(",")));
+    let read = |file: &str| std::fs::read_to_string(folder.path().join(file)).unwrap();
+    let ran = folder.run(&["convert", "all.json", "--to", "json", "-o", "out.json"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let written: serde_json::Value = serde_json::from_str(&read("out.json")).unwrap();
+    assert_eq!(written[1]["name"]["value"], "second");
+    for output in [&[][..], &["-o", "out.xml"]] {
+        let ran = folder.run(&[&["convert", "all.json", "--to", "xml"], output].concat());
+        assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""));
+        assert!(ran.err.contains("existing folder by -o"), "{}", ran.err);
+    }
+    assert!(!folder.path().join("out.xml").exists());
+    std::fs::create_dir(folder.path().join("out")).unwrap();
+    let ran = folder.run(&["convert", "all.json", "--to", "xml", "-o", "out"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(read("out/all-2.xml").contains("second"));
 }
 
 #[test]
