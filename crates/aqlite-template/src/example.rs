@@ -672,7 +672,10 @@ impl<'t> Members<'t, '_> {
 }
 
 fn constrained(node: Option<&Node>, attr: Attr) -> Option<&Attribute> {
-    node?.attributes.iter().find(|a| a.attr == Some(attr))
+    // The first row of a tuple has values that fit together.
+    let rows = node?.tuples.iter().filter_map(|rows| rows.first());
+    let mut all = rows.flatten().chain(&node?.attributes);
+    all.find(|a| a.attr == Some(attr))
 }
 
 fn is_slot(node: &Node) -> bool {

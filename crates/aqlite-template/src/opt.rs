@@ -318,6 +318,7 @@ impl<'t> OptReader<'t> {
             occurrences,
             root,
             attributes,
+            tuples: Vec::new(),
             constraint,
             class_text: name.text,
             assumed: assumed(xml),

@@ -2,8 +2,7 @@
 //!
 //! Both published forms are supported: multiplicities as elements, and multiplicities as texts
 //! (`P_ARCHETYPE`). A value with several ranges becomes alternatives, a reference a copy of its
-//! target. A constraint that the tree cannot represent (a tuple of other classes than quantities,
-//! ordinals and scales, or another kind of constraint) leaves its node unchecked. A definition with
+//! target. A constraint that the tree cannot represent leaves its node unchecked. A definition with
 //! a class that the Reference Model does not have is opaque: documents are checked by the Reference
 //! Model alone.
 
@@ -25,7 +24,7 @@ use aqlite_rm::order;
 use std::collections::BTreeMap;
 use std::collections::HashMap;
 use terminology::{bindings, substitute_prescribed, terms, value_sets};
-use tuple::tupled;
+use tuple::{Columns, MOST};
 use value::PROXY;
 
 impl Template {
@@ -123,6 +122,8 @@ fn template(root: Xml<'_>, definition: Xml<'_>, id: String) -> Result<Template, 
     let mut reader = Opt2Reader::of(root, &archetype)?;
     let mut node = reader.node(definition, 0);
     node.archetype_id = Some(archetype.clone());
+    // A document has one root.
+    node.occurrences.upper.get_or_insert(1);
     if let Some(failed) = reader.failed.or(reader.gauge.failed.take()) {
         return Err(failed);
     }
@@ -284,16 +285,6 @@ impl<'d> Opt2Reader<'d> {
         }
     }
 
-    /// Reads a cell of a tuple, which has one constraint.
-    fn cell(&mut self, xml: Xml<'d>, root: usize) -> Node {
-        let mut node = self.node(xml, root);
-        if !self.further_constraints(xml, root).is_empty() {
-            self.unknown(xml, "a cell with several constraints");
-            node.constraint = Constraint::Open;
-        }
-        node
-    }
-
     /// Reads an object. A value with several ranges becomes one alternative for each.
     fn alternatives(&mut self, xml: Xml<'d>, root: usize) -> Vec<Node> {
         let node = self.node(xml, root);
@@ -362,10 +353,9 @@ impl<'d> Opt2Reader<'d> {
         let root = used.as_ref().map_or(outer, |id| self.used(id));
         let constraint = self.constraint(xml, kind, root);
         let attributes = xml.all("attributes");
-        let columns = xml.all("attribute_tuples").flat_map(|t| t.all("members"));
-        let columns: Vec<&str> = columns.map(Xml::text).collect();
+        let mut columns = Columns::of(xml);
         let mut attributes: Vec<Attribute> = attributes
-            .map(|a| self.attribute(a, root, &columns))
+            .map(|a| self.attribute(a, name.class, root, &mut columns))
             .collect();
         if let Some(class) = name.class {
             for attribute in &mut attributes {
@@ -387,22 +377,17 @@ impl<'d> Opt2Reader<'d> {
             occurrences: occurrences.unwrap_or(Multiplicity::ANY),
             root,
             attributes,
+            tuples: Vec::new(),
             constraint,
             class_text: name.text,
             assumed: Vec::new(),
         };
-        self.tuples(xml, &mut node);
-        node
-    }
-
-    /// Reads the tuples of attributes. A tuple replaces the constraints on its attributes.
-    fn tuples(&mut self, xml: Xml<'d>, node: &mut Node) {
-        for tuple in xml.all("attribute_tuples") {
-            match tupled(node.class, tuple, &mut node.attributes) {
-                Some(together) => node.constraint = together,
-                None => self.unknown(tuple, "a tuple of attributes"),
+        for (number, tuple) in xml.all("attribute_tuples").enumerate() {
+            if number >= MOST || columns.constrain(&mut node, tuple).is_none() {
+                self.unknown(tuple, "a tuple of attributes");
             }
         }
+        node
     }
 
     /// Reads the component terminology of an archetype that the template uses. Returns its index.
@@ -433,11 +418,15 @@ impl<'d> Opt2Reader<'d> {
         self.roots.len() - 1
     }
 
-    /// Reads an attribute. `columns` are the attributes that tuples constrain, with one object for each
-    /// row.
-    fn attribute(&mut self, xml: Xml<'d>, root: usize, columns: &[&str]) -> Attribute {
+    /// Reads an attribute of a class. `columns` are the attributes that tuples constrain.
+    fn attribute(
+        &mut self,
+        xml: Xml<'d>,
+        class: Option<Cls>,
+        root: usize,
+        columns: &mut Columns<'d>,
+    ) -> Attribute {
         let name = xml.attribute("rm_attribute_name").unwrap_or_default();
-        let is_column = columns.contains(&name);
         let attr = Attr::parse(name);
         // A differential path would constrain a node elsewhere, which the tree cannot represent.
         let path = xml.text_along(&["differential_path"]);
@@ -450,19 +439,25 @@ impl<'d> Opt2Reader<'d> {
         if let Some(c) = cardinality {
             self.gauge.count(xml, "cardinality", c.interval);
         }
-        let attribute = Attribute {
+        let mut attribute = Attribute {
             attr: attr.filter(|_| !is_elsewhere),
             existence: self.multiplicity(xml, "existence"),
             cardinality,
-            children: xml
-                .all("children")
-                .flat_map(|c| match is_column {
-                    true => vec![self.cell(c, root)],
-                    false => self.alternatives(c, root),
-                })
-                .collect(),
+            children: Vec::new(),
             name: name.to_owned(),
         };
+        columns.begin(name);
+        for child in xml.all("children") {
+            attribute.children.extend(self.alternatives(child, root));
+            columns.end_cell(name, attribute.children.len());
+        }
+        let definition = class.zip(attr).and_then(|(class, attr)| class.attr(attr));
+        if definition.is_some_and(|definition| !definition.card.is_list()) {
+            for child in &mut attribute.children {
+                // AOM 2, `C_OBJECT.effective_occurrences`: the attribute has one value.
+                child.occurrences.upper.get_or_insert(1);
+            }
+        }
         self.gauge.alternatives(xml, &attribute.children);
         self.gauge.leave(length);
         attribute

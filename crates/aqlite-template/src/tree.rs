@@ -155,6 +155,9 @@ pub struct Node {
     pub root: usize,
     /// The constraints on attributes.
     pub attributes: Vec<Attribute>,
+    /// The attributes that are constrained together: the rows of each tuple (AOM 2,
+    /// `C_ATTRIBUTE_TUPLE`), of which one must match. A tuple with one row is in `attributes`.
+    pub tuples: Vec<Vec<Vec<Attribute>>>,
     /// The constraint on the value itself.
     pub constraint: Constraint,
     /// The value to assume if data have none (AOM 1.4, `C_DEFINED_OBJECT.assumed_value`). Empty if
@@ -499,8 +502,9 @@ impl Node {
             ),
             _ => {}
         }
-        self.attributes
-            .iter()
+        let together = self.tuples.iter().flatten().flatten();
+        let attributes = self.attributes.iter().chain(together);
+        attributes
             .flat_map(|a| &a.children)
             .for_each(|child| child.texts(texts));
     }

@@ -116,11 +116,12 @@ impl Range {
         })
     }
 
-    /// Reads `>=0`, `<=9`, `>0` or `<9`.
+    /// Reads `>=0`, `≥0`, `<=9`, `≤9`, `>0` or `<9`.
     fn one_sided(text: &str) -> Option<Range> {
         let after = |sign: &str| text.strip_prefix(sign).and_then(limit);
         // The longer signs are tried first, because `>` is also the start of `>=`.
-        let (lower, upper) = (after(">="), after("<="));
+        let lower = after(">=").or_else(|| after("≥"));
+        let upper = after("<=").or_else(|| after("≤"));
         let is_included = lower.is_some() || upper.is_some();
         let (lower, upper) = match is_included {
             true => (lower, upper),

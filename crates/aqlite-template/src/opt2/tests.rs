@@ -158,46 +158,120 @@ fn ordinals_are_read_from_tuples() {
 }
 
 #[test]
-fn tuples_of_other_classes_are_not_checked() {
-    let rows: [(&str, &str, &[&str]); 2] = [
+fn rows_of_a_tuple_constrain_any_attributes_together() {
+    let kinds: [(&str, &str, &[&str]); 3] = [
+        (
+            "numerator",
+            "P_C_REAL",
+            &[
+                "<lower>0</lower><upper>1</upper>",
+                "<lower>0</lower><upper>100</upper>",
+            ],
+        ),
+        (
+            "denominator",
+            "P_C_REAL",
+            &["<lower>1</lower>", "<lower>100</lower>"],
+        ),
+        (
+            "type",
+            "P_C_INTEGER",
+            &["<lower>1</lower>", "<lower>2</lower>"],
+        ),
+    ];
+    let template = with_tuple("DV_PROPORTION", &kinds);
+    assert!(template.warnings.is_empty());
+    let sent = |numerator: &str, denominator: &str, kind: u8| {
+        let value = format!(
+            r#"{{"_type":"DV_PROPORTION","numerator":{numerator},"denominator":{denominator},"type":{kind}}}"#
+        );
+        codes(&value, &template)
+    };
+    assert!(sent("0.5", "1", 1).is_empty() && sent("50", "100", 2).is_empty());
+    // The finding is that of the nearest row.
+    assert_eq!(
+        (sent("5", "1", 1), sent("50", "100", 1)),
+        (vec!["TPL0506"], vec!["TPL0506"])
+    );
+    // An example has the values of one row.
+    let now = "2026-11-20T09:30:00Z";
+    let example = crate::example(&template, crate::ExampleKind::Full, None, now).unwrap();
+    let found = validate(example.root().unwrap(), &template);
+    assert!(found.is_empty(), "{found:?}");
+    // The only row of a tuple constrains each attribute.
+    let only: [(&str, &str, &[&str]); 2] = [
         ("numerator", "P_C_REAL", &["<lower>1</lower>"]),
         ("denominator", "P_C_REAL", &["<lower>2</lower>"]),
     ];
-    let without_units: [(&str, &str, &[&str]); 1] =
-        [("magnitude", "P_C_REAL", &["<lower>1</lower>"])];
-    for template in [
-        with_tuple("DV_PROPORTION", &rows),
-        with_tuple("DV_QUANTITY", &without_units),
-    ] {
-        assert!(!template.is_opaque && template.warnings.len() == 1);
-        let coded = r#"{"_type":"DV_CODED_TEXT","value":"x","defining_code":{"terminology_id":{"value":"local"},"code_string":"at9"}}"#;
-        assert_eq!(
-            codes(coded, &template),
-            ["TPL0507"],
-            "its sibling is checked"
-        );
-    }
+    let template = with_tuple("DV_PROPORTION", &only);
+    let half = r#"{"_type":"DV_PROPORTION","numerator":1,"denominator":2,"type":0}"#;
+    assert!(codes(half, &template).is_empty());
+    assert_eq!(
+        codes(&half.replace(":2", ":3"), &template),
+        ["TPL0506"],
+        "{:?}",
+        template.warnings
+    );
 }
 
 #[test]
-fn cell_with_several_ranges_is_not_checked() {
-    let rows: [(&str, &str, &[&str]); 2] = [
+fn cells_may_have_several_ranges_and_texts() {
+    let rows: [(&str, &str, &[&str]); 3] = [
         (
             "magnitude",
             "P_C_REAL",
             &[
                 "<lower>1</lower><upper>2</upper></constraint><constraint><lower>8</lower><upper>9</upper>",
+                "<lower>5</lower><upper>6</upper>",
             ],
         ),
-        ("units", "P_C_STRING", &["kg"]),
+        (
+            "units",
+            "P_C_STRING",
+            &["kg</constraint><constraint>g", "mg"],
+        ),
+        ("magnitude_status", "P_C_STRING", &["=", "~"]),
     ];
     let template = with_tuple("DV_QUANTITY", &rows);
-    assert_eq!(template.warnings.len(), 1);
-    let sent = |units: &str| {
-        let value = format!(r#"{{"_type":"DV_QUANTITY","magnitude":8.5,"units":"{units}"}}"#);
+    assert!(template.warnings.is_empty());
+    let sent = |magnitude: &str, units: &str, status: &str| {
+        let value = format!(
+            r#"{{"_type":"DV_QUANTITY","magnitude":{magnitude},"units":"{units}","magnitude_status":"{status}"}}"#
+        );
         codes(&value, &template)
     };
-    assert_eq!((sent("kg"), sent("g")), (vec![], vec!["TPL0508"]));
+    for (magnitude, units, status) in [("8.5", "kg", "="), ("1", "g", "="), ("5.5", "mg", "~")] {
+        assert!(sent(magnitude, units, status).is_empty(), "{magnitude}");
+    }
+    assert_eq!(
+        [
+            sent("5.5", "kg", "="),
+            sent("8.5", "mg", "~"),
+            sent("5.5", "mg", "="),
+            sent("8.5", "t", "=")
+        ],
+        [["TPL0506"], ["TPL0506"], ["TPL0506"], ["TPL0508"]]
+    );
+}
+
+#[test]
+fn columns_of_different_lengths_are_not_checked() {
+    let rows: [(&str, &str, &[&str]); 2] = [
+        (
+            "numerator",
+            "P_C_REAL",
+            &["<lower>1</lower>", "<lower>3</lower>"],
+        ),
+        ("denominator", "P_C_REAL", &["<lower>2</lower>"]),
+    ];
+    let template = with_tuple("DV_PROPORTION", &rows);
+    assert!(!template.is_opaque && template.warnings.len() == 1);
+    let coded = r#"{"_type":"DV_CODED_TEXT","value":"x","defining_code":{"terminology_id":{"value":"local"},"code_string":"at9"}}"#;
+    assert_eq!(
+        codes(coded, &template),
+        ["TPL0507"],
+        "its sibling is checked"
+    );
 }
 
 #[test]

@@ -28,7 +28,11 @@ fn text_of(node: &WebNode) -> String {
     let named = node.name.clone().filter(|n| !n.trim().is_empty());
     named.unwrap_or_else(|| {
         node.last_step()
-            .map(|s| format!("{}{}", s.attr, s.predicate()))
+            .map(|s| match s.class.is_a(Cls::LOCATABLE) {
+                true => format!("{}{}", s.attr, s.predicate()),
+                // ADL 2 has ids of data values and contexts too, which data do not have.
+                false => s.attr.to_string(),
+            })
             .unwrap_or_default()
     })
 }

@@ -123,13 +123,19 @@ fn has_inputs(web: &WebNode, is_plain: bool) -> bool {
 /// Returns the permitted kinds of a proportion by number. All kinds if the template does not
 /// constrain them.
 pub(crate) fn proportion_kinds(web: &WebNode) -> Vec<i64> {
-    let listed = web
-        .constraints_at(&["type"])
-        .find_map(|n| match &n.constraint {
-            Constraint::Integer { list, .. } if !list.is_empty() => Some(list.clone()),
-            _ => None,
-        });
-    listed.unwrap_or_else(|| (0..5).collect())
+    let tuples = web.value.iter().flat_map(|node| &node.tuples);
+    let cells = tuples.flatten().flatten().filter(|a| a.name == "type");
+    let cells = cells.flat_map(|a| &a.children);
+    let all: Vec<&Node> = web.constraints_at(&["type"]).chain(cells).collect();
+    let permits = |node: &&Node, kind: i64| match &node.constraint {
+        Constraint::Integer { list, .. } if !list.is_empty() => list.contains(&kind),
+        Constraint::Integer {
+            range: Some(range), ..
+        } => range.doubles().contains(&(kind as f64)),
+        _ => true,
+    };
+    let is_possible = |kind: &i64| all.is_empty() || all.iter().any(|n| permits(n, *kind));
+    (0..5).filter(is_possible).collect()
 }
 
 /// Writes the member `proportionTypes`.
@@ -667,6 +673,7 @@ pub(crate) fn blank() -> Node {
         occurrences: crate::tree::Multiplicity::ANY,
         root: 0,
         attributes: Vec::new(),
+        tuples: Vec::new(),
         constraint: Constraint::Open,
         assumed: Vec::new(),
     }

@@ -298,3 +298,59 @@ fn a_node_that_the_template_does_not_mention_has_the_occurrences_of_its_attribut
         );
     }
 }
+
+/// A template of ADL 2 whose single-valued attributes have objects with ids and no occurrences.
+const NOTE: &str = r#"operational_template (adl_version=2.0.6; rm_release=1.1.0; generated)
+    openEHR-EHR-COMPOSITION.note.v1.0.0
+
+language
+    original_language = <[ISO_639-1::en]>
+
+definition
+    COMPOSITION[id1] matches {
+        category matches { DV_CODED_TEXT[id10] matches { defining_code matches {[openehr::433]} } }
+        context matches {
+            EVENT_CONTEXT[id12] matches {
+                other_context matches {
+                    ITEM_TREE[id13] matches {
+                        items matches {
+                            ELEMENT[id14] matches {
+                                value matches {
+                                    DV_INTERVAL<DV_COUNT>[id15] matches {
+                                        lower matches { DV_COUNT[id16] matches { magnitude matches {|>=0|} } }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+terminology
+    term_definitions = <
+        ["en"] = <
+            ["id1"] = <text = <"Note"> description = <"x">>
+            ["id14"] = <text = <"Extra"> description = <"x">>
+        >
+    >
+"#;
+
+#[test]
+fn single_valued_attributes_have_one_object_without_its_id() {
+    let template = Template::parse_opt2(NOTE).unwrap();
+    let web = WebTemplate::of(&template);
+    let context = web.tree.child("context").unwrap();
+    let interval = context.child("extra").unwrap();
+    for node in [
+        Some(&web.tree),
+        web.tree.child("category"),
+        Some(context),
+        interval.child("lower"),
+    ] {
+        assert_eq!(node.unwrap().occurrences.upper, Some(1));
+    }
+    // An ELEMENT of a list may be repeated.
+    assert_eq!(interval.occurrences.upper, None);
+}
