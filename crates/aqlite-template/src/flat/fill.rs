@@ -239,7 +239,10 @@ impl<'r> DocumentReader<'r, '_> {
                     reader.read_value(Cls::LINK, form, None, Attr::LINKS)
                 })
             });
-            made.into_iter().for_each(|m| draft.add(Attr::LINKS, m));
+            let Some(mut link) = made else { continue };
+            code_text(&mut link, Attr::TYPE);
+            code_text(&mut link, Attr::MEANING);
+            draft.add(Attr::LINKS, link);
         }
     }
 
@@ -649,4 +652,19 @@ fn openehr(code: &str) -> Draft<'_> {
         Some(terminology::rubric(code).unwrap_or(code).into()),
     );
     draft
+}
+
+/// Replaces a text `code::text` or `terminology::code::text` by the coded text that it means.
+fn code_text(link: &mut Draft<'_>, attr: Attr) {
+    let text = link.copy_along(&[attr, Attr::VALUE]).unwrap_or_default();
+    let parts: Vec<&str> = text.splitn(3, "::").collect();
+    let (terminology, code, text) = match parts.as_slice() {
+        [terminology, code, text] => (*terminology, code, text),
+        [code, text] => ("external", code, text),
+        _ => return,
+    };
+    let own = |text: &str| Cow::Owned(text.to_owned());
+    let mut coded = Draft::object(Cls::DV_CODED_TEXT);
+    put_code(&mut coded, own(terminology), own(code), Some(own(text)));
+    link.put(attr, coded);
 }

@@ -343,6 +343,7 @@ pub(super) fn parse(text: &str, shape: Shape) -> Result<KeyTree<'_>, Vec<Finding
         count: 0,
         last: LastPath::default(),
         is_strict: shape == Shape::StrictStructured,
+        place: String::new(),
     };
     let mut root = KeyTree::default();
     let read = reader.read_root(&mut root, shape);
@@ -367,6 +368,8 @@ struct KeyReader<'a> {
     last: LastPath<'a>,
     /// Whether an instance must be in a list.
     is_strict: bool,
+    /// The key of the object of STRUCTURED that is being read.
+    place: String,
 }
 
 impl<'a> KeyReader<'a> {
@@ -411,8 +414,10 @@ impl<'a> KeyReader<'a> {
 
     fn report(&mut self, code: &'static str, key: &str, message: impl Into<String>) {
         if self.findings.len() < super::MAX_FINDINGS {
+            let is_inner = !self.place.is_empty() && !key.is_empty() && !key.starts_with('|');
+            let key = [self.place.as_str(), if is_inner { "/" } else { "" }, key].concat();
             self.findings
-                .push(Finding::error(code, super::shown(key), message));
+                .push(Finding::error(code, super::shown(&key), message));
         }
     }
 
@@ -462,6 +467,19 @@ impl<'a> KeyReader<'a> {
         })
     }
 
+    /// Reads a value of STRUCTURED. Its key is spelled for a finding only.
+    fn read_given(
+        &mut self,
+        name: &str,
+        may_be_json: bool,
+        key: impl FnOnce() -> String,
+    ) -> Result<Option<Value<'a>>, Malformed> {
+        match self.scan.peek() {
+            Some(b'{' | b'[') => self.read_json(&key(), may_be_json),
+            _ => self.read_scalar(name, may_be_json),
+        }
+    }
+
     /// Reads an object or a list in place of a value. Empty ones count as absent.
     fn read_json(&mut self, key: &str, may_be_json: bool) -> Result<Option<Value<'a>>, Malformed> {
         // Twice the depth: canonical JSON nests an object and a list for each level of the
@@ -508,7 +526,7 @@ impl<'a> KeyReader<'a> {
     ) -> Result<(), Malformed> {
         if self.scan.peek() == Some(b'[') && suffix != "raw" {
             return self.read_list(&mut |reader, index| {
-                let value = reader.read_scalar(&suffix, false)?;
+                let value = reader.read_given(&suffix, false, || spelled("", index, &suffix))?;
                 value
                     .into_iter()
                     .for_each(|value| form.add_value((suffix.clone(), index), value));
@@ -516,7 +534,8 @@ impl<'a> KeyReader<'a> {
             });
         }
         let (suffix, index) = split_index(suffix).unwrap_or((Cow::Borrowed(""), 0));
-        if let Some(value) = self.read_scalar(&suffix, suffix == "raw")? {
+        let key = || spelled("", index, &suffix);
+        if let Some(value) = self.read_given(&suffix, suffix == "raw", key)? {
             form.add_value((suffix, index), value);
         }
         Ok(())
@@ -606,17 +625,37 @@ impl<'a> KeyReader<'a> {
     ) -> Result<(), Malformed> {
         let is_raw = suffix.as_deref() == Some("raw");
         if self.scan.peek() == Some(b'{') && !is_raw {
-            return form
-                .child_mut(segment, index)
-                .map_or(Ok(()), |at| self.read_structured(at, depth + 1));
+            let length = self.place.len();
+            if length > 0 {
+                self.place.push('/');
+            }
+            self.place.push_str(&segment);
+            if index > 0 {
+                self.place.push_str(&format!(":{index}"));
+            }
+            form.child_mut(segment, index)
+                .map_or(Ok(()), |at| self.read_structured(at, depth + 1))?;
+            self.place.truncate(length);
+            return Ok(());
         }
-        let value = self.read_scalar(&segment, is_raw)?;
+        let key = || spelled(&segment, index, suffix.as_deref().unwrap_or_default());
+        let value = self.read_given(&segment, is_raw, key)?;
         if let Some((at, value)) =
             value.and_then(|value| Some((form.child_mut(segment, index)?, value)))
         {
             at.add_value(indexed(suffix), value);
         }
         Ok(())
+    }
+}
+
+/// Returns the key of a segment or of a suffix, as FLAT spells it.
+fn spelled(segment: &str, index: u32, suffix: &str) -> String {
+    let mark = if suffix.is_empty() { "" } else { "|" };
+    match (index, segment) {
+        (0, _) => format!("{segment}{mark}{suffix}"),
+        (_, "") => format!("{mark}{suffix}:{index}"),
+        _ => format!("{segment}:{index}{mark}{suffix}"),
     }
 }
 

@@ -87,6 +87,15 @@ pub(super) fn only_duration(kid: &WebNode) -> Option<&str> {
     }
 }
 
+/// Returns the number that an attribute of the value must have, if it is the only one.
+pub(super) fn only_real(kid: &WebNode, attribute: &str) -> Option<f64> {
+    match &only_node(kid, attribute)?.constraint {
+        Constraint::Real { list, .. } if list.len() == 1 => list.first().copied(),
+        Constraint::Real { range, .. } => only_limit(range.as_ref()?).copied(),
+        _ => None,
+    }
+}
+
 /// Returns the constraint on an attribute of the value, if there are no alternatives to it.
 fn only_node<'w>(kid: &'w WebNode, attribute: &str) -> Option<&'w Node> {
     let path = [attribute];

@@ -36,9 +36,12 @@ pub(super) fn respell_findings(text: &str, findings: Vec<Finding>) -> Vec<Findin
         let rest = rest
             .filter(|_| finding.code == "FLT0101")
             .unwrap_or_default();
-        let candidate = |key: &str| match key.contains('|') {
-            true => sent.respell(key),
-            false => sent.respell(key) + rest,
+        let candidate = |key: &str| {
+            // The refused key may differ in the mark of its last piece only.
+            let last = key.rfind(['/', '|']).unwrap_or_default();
+            let (front, last) = key.split_at(last);
+            let rest = if key.contains('|') { "" } else { rest };
+            format!("{}{last}{rest}", sent.respell(front))
         };
         let candidates = finding.expected.as_deref().map(|candidates| {
             let candidates = candidates.split(", ").map(candidate);

@@ -13,6 +13,7 @@ mod errors;
 mod matching;
 mod names;
 mod ordinal;
+mod proportion;
 mod spellings;
 
 const SMALL: &str = include_str!("../../../../tests/cases/template/small.opt");
@@ -552,7 +553,10 @@ fn strict_structured_requires_lists() {
     assert_eq!(strict(json!([{ "|magnitude": 72.5 }])), []);
     assert_eq!(
         strict(json!({ "|magnitude": 72.5 })),
-        [("FLT0106", String::from("weight"))]
+        [(
+            "FLT0106",
+            String::from("encounter/body_weight/events_at0003/weight")
+        )]
     );
     let tree = read(
         &flat(&json!({ "|magnitude": 72.5 })),

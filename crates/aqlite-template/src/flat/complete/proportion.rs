@@ -1,5 +1,6 @@
-//! Proportions: the kind, and the numerator of a magnitude.
+//! Proportions: the kind, the denominator, and the numerator of a magnitude.
 
+use super::super::only::only_real;
 use super::*;
 use crate::web::proportion_kinds;
 
@@ -15,8 +16,15 @@ impl<'r> DocumentReader<'r, '_> {
         self.check_plain_values(Cls::REAL, form);
         let magnitude = plain_value(form).filter(|_| draft.get(Attr::NUMERATOR).is_none());
         let kinds = web.map_or_else(|| (0..5).collect(), proportion_kinds);
+        let only = web.and_then(|web| only_real(web, "denominator"));
+        if let (None, Some(only)) = (draft.get(Attr::DENOMINATOR), only) {
+            draft.put(
+                Attr::DENOMINATOR,
+                Draft::leaf(Cls::REAL, number::shortest(only)),
+            );
+        }
         if draft.get(Attr::TYPE).is_none() {
-            if magnitude.is_some() && kinds.len() > 1 {
+            if magnitude.is_some() && kinds.len() > 1 && only.is_none() {
                 let message = "a value without suffix is the magnitude, which several kinds of \
                      proportion can have: give `|type`, or `|numerator` and `|denominator`";
                 return self.refuse_here("FLT0108", message, &[]);

@@ -18,7 +18,13 @@ fn a_name_with_an_index_is_one_instance_in_structured() {
     assert_eq!((weight(0), weight(1)), (json!(70), json!(71)));
     let several = json!({ "events_at0003:1": [{}, { "weight": [{ "|magnitude": 1 }] }] });
     let found = findings_of(&document(several), Shape::Structured, &template, &web);
-    assert_eq!(found, [("FLT0105", String::from("events_at0003:1"))]);
+    assert_eq!(
+        found,
+        [(
+            "FLT0105",
+            String::from("encounter/body_weight/events_at0003:1")
+        )]
+    );
 }
 
 #[test]
@@ -409,6 +415,24 @@ fn a_participation_without_a_performer_is_of_the_subject() {
         assert_eq!(participation["performer"]["_type"], expected, "{key}");
         assert_round_trip(&tree, &template, &web);
     }
+}
+
+#[test]
+fn texts_of_links_in_the_context_may_be_coded() {
+    let (template, web) = parse_both(SMALL);
+    let members = json!({ "|magnitude": 70, "ctx/link:0|type": "SNOMED-CT::1::Issue",
+        "ctx/link:0|meaning": "2::Problem", "ctx/link:0|target": "ehr://a" });
+    let tree = read(&flat(&members), Shape::Flat, &template, &web, NOW)
+        .unwrap_or_else(|f| panic!("{f:?}"));
+    let coded = |terminology: &str, code: &str, text: &str| {
+        json!({ "_type": "DV_CODED_TEXT", "value": text, "defining_code": { "_type": "CODE_PHRASE",
+            "terminology_id": { "_type": "TERMINOLOGY_ID", "value": terminology },
+            "code_string": code } })
+    };
+    let link = canonical(&tree)["content"][0]["links"][0].take();
+    assert_eq!(link["type"], coded("SNOMED-CT", "1", "Issue"));
+    assert_eq!(link["meaning"], coded("external", "2", "Problem"));
+    assert_round_trip(&tree, &template, &web);
 }
 
 #[test]

@@ -172,6 +172,7 @@ encounter/body_weight/_other_participation:0|modd => encounter/body_weight/_othe
 /count_value/_nomral_range => /count_value/_normal_range
 /count_value|nomral_range => /count_value/_normal_range
 /_null_flavor => /_null_flavour
+/count_value/_normal_range|lower => /count_value/_normal_range/lower
 encounter/context/encoding => encounter/body_weight/encoding
 encounter/context/language => none
 "#;
@@ -204,6 +205,35 @@ fn the_first_candidate_is_a_possible_key_of_the_position() {
         }
     }
     assert_eq!(wrong, Vec::<String>::new());
+}
+
+#[test]
+fn findings_of_structured_have_the_whole_key() {
+    let (template, web) = unconstrained();
+    let event = |weight: Value| {
+        let event = json!([{ "weight": [weight] }]);
+        json!({ "ctx": { "territory": "SE", "composer_self": true },
+            "encounter": { "body_weight": [{ "events_at0003": event }] } })
+    };
+    let at = "encounter/body_weight/events_at0003/weight";
+    for (weight, key) in [
+        (json!({ "text_value": [["a"]] }), "/text_value"),
+        (json!({ "text_value": ["a", ["b"]] }), "/text_value:1"),
+        (json!({ "|foo": { "a": 1 } }), "|foo"),
+        (
+            json!({ "text_value": [{ "|value": [[1]] }] }),
+            "/text_value|value",
+        ),
+        (json!({ "text_value": [{ "|": 1 }] }), "/text_value|"),
+    ] {
+        let text = event(weight).to_string();
+        let found = findings_of(&text, Shape::Structured, &template, &web);
+        let found = found
+            .into_iter()
+            .filter(|(code, _)| matches!(*code, "FLT0105" | "FLT0106"));
+        let keys: Vec<String> = found.map(|(_, key)| key).collect();
+        assert_eq!(keys, [format!("{at}{key}")], "{text}");
+    }
 }
 
 #[test]
