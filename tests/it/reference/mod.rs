@@ -500,6 +500,10 @@ impl<'a> World<'a> {
             Predicate::Compare(path, op, PredicateValue::Literal(literal)) => values(path)
                 .iter()
                 .any(|v| compare(v, *op, &Value::literal(literal)) == Some(true)),
+            Predicate::Compare(path, op, PredicateValue::Uid(members)) => {
+                let expected = Some(*op == CompareOp::Eq);
+                values(path).iter().any(|v| matches(v, members) == expected)
+            }
             Predicate::Compare(path, op, PredicateValue::Path(other)) => {
                 values(path).iter().any(|l| {
                     values(other)

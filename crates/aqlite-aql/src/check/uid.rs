@@ -2,12 +2,12 @@
 //! system also match it.
 //!
 //! COMPOSITION.uid holds a version uid (`uuid::system::2`), but people and clients know the object.
-//! So `=`, `!=` and `matches` on `…/uid/value` also compare with these short forms; other texts
-//! compare as texts.
+//! So `=`, `!=` and `matches` on `…/uid/value` also compare with these short forms, in WHERE and in
+//! brackets; other texts compare as texts.
 
 use crate::query::{
-    CompareOp, Condition, Contains, Expr, LikeItem, LikePattern, Predicate, PredicateValue, Query,
-    ShortUid, Source, Step,
+    CompareOp, Condition, Contains, Expr, LikeItem, LikePattern, List, Members, Predicate,
+    PredicateValue, Query, ShortUid, Source, Step,
 };
 use aqlite_rm::class::{Attr, Cls};
 
@@ -20,7 +20,11 @@ impl UidPaths {
         let mut found = Vec::new();
         for (index, path) in query.paths.iter().enumerate() {
             let class = query.variables.get(path.variable)?.class;
-            if class.is_a(Cls::LOCATABLE) && ends_in_uid(&path.steps) {
+            // VERSIONED_OBJECT.uid is the uid of an object, and equals no other form.
+            let is_of_version = path.steps.len() > UID.len()
+                || class.is_a(Cls::LOCATABLE)
+                || class.is_a(Cls::VERSION);
+            if is_of_version && ends_in_uid(&path.steps) {
                 found.push(index);
             }
         }
@@ -37,6 +41,15 @@ impl UidPaths {
 pub(super) fn widen(query: &mut Query, uids: &UidPaths) {
     query.condition = query.condition.take().map(|c| widened(uids, c));
     widen_source(&mut query.from);
+    for path in query.paths.iter_mut().chain(&mut query.exists) {
+        path.root.iter_mut().for_each(widen_predicate);
+        widen_steps(&mut path.steps);
+    }
+}
+
+fn widen_steps(steps: &mut [Step]) {
+    let predicates = steps.iter_mut().filter_map(|s| s.predicate.as_mut());
+    predicates.for_each(widen_predicate);
 }
 
 fn widened(uids: &UidPaths, condition: Condition) -> Condition {
@@ -87,21 +100,32 @@ fn widen_source(source: &mut Source) {
 fn widen_predicate(predicate: &mut Predicate) {
     match predicate {
         Predicate::And(all) | Predicate::Or(all) => all.iter_mut().for_each(widen_predicate),
-        // Predicates have no LIKE; a regular expression matches the same uids.
-        Predicate::Compare(steps, CompareOp::Eq, PredicateValue::Literal(literal))
-            if ends_in_uid(steps) =>
-        {
-            if let Some(form) = ShortUid::of(literal) {
-                let regex = Predicate::Regex(steps.clone(), regex(&form));
-                *predicate = Predicate::Or(vec![predicate.clone(), regex]);
+        Predicate::NodeId(_) => {}
+        Predicate::Regex(steps, _) => widen_steps(steps),
+        Predicate::Compare(steps, op, value) => {
+            widen_steps(steps);
+            match value {
+                PredicateValue::Path(other) => widen_steps(other),
+                PredicateValue::Literal(literal)
+                    if matches!(op, CompareOp::Eq | CompareOp::Ne)
+                        && ends_in_uid(steps)
+                        && ShortUid::of(literal).is_some() =>
+                {
+                    let list = List::new(vec![literal.clone()]);
+                    *value = PredicateValue::Uid(Members::new(vec![list]).by_short_uid());
+                }
+                PredicateValue::Literal(_) | PredicateValue::Uid(_) => {}
             }
         }
-        _ => {}
     }
 }
 
+/// The end of a path to the text of a uid.
+const UID: [Attr; 2] = [Attr::UID, Attr::VALUE];
+
 fn ends_in_uid(steps: &[Step]) -> bool {
-    steps.iter().map(|s| s.attr).eq([Attr::UID, Attr::VALUE])
+    let end = steps.len().checked_sub(UID.len());
+    end.is_some_and(|end| steps.iter().skip(end).map(|s| s.attr).eq(UID))
 }
 
 /// Returns the pattern of the version uids that a short form names.
@@ -112,10 +136,4 @@ fn pattern(form: &ShortUid) -> LikePattern {
         .as_ref()
         .map(|n| LikeItem::Text(format!("::{n}")));
     LikePattern::new([start, LikeItem::Any].into_iter().chain(end).collect())
-}
-
-/// Returns the regular expression of the version uids that a short form names.
-fn regex(form: &ShortUid) -> String {
-    let number = form.number.as_ref().map(|n| format!("::{n}"));
-    format!("{}::.*{}", form.object, number.unwrap_or_default())
 }

@@ -166,6 +166,8 @@ pub enum PredicateValue {
     Literal(Literal),
     /// A path from the same node.
     Path(Vec<Step>),
+    /// The short form of a version uid, which `=` and `!=` compare with the uid of a version.
+    Uid(Members),
 }
 
 /// `variable[root predicate]/step/step`.

@@ -2,7 +2,7 @@
 
 use super::bind::may_hold;
 use super::node::{Node, View};
-use super::value::{Value, compare, compared_bytes};
+use super::value::{Value, compare, compared_bytes, member};
 use super::work::{STEP, of_texts};
 use crate::answer::plan::Plan;
 use crate::answer::query::{CompareOp, Predicate, PredicateValue, Step};
@@ -36,6 +36,10 @@ impl<'p, 'b> PredicateEvaluator<'p, 'b> {
                 self.any(node, path, &mut |left| {
                     self.any(node, other, &mut |right| self.compares(left, *op, right))
                 })
+            }
+            Predicate::Compare(path, op, PredicateValue::Uid(members)) => {
+                let expected = Some(*op == CompareOp::Eq);
+                self.any(node, path, &mut |left| member(left, members) == expected)
             }
             Predicate::Regex(path, pattern) => self.regex(pattern).is_some_and(|regex| {
                 self.any(node, path, &mut |left| {
