@@ -26,6 +26,8 @@ pub(crate) struct QueryRequest {
     pub q: Option<String>,
     /// Placeholder values.
     pub parameters: Parameters,
+    /// The placeholders that the request sets to null.
+    pub nulls: Vec<String>,
     /// The EHR to which the query is restricted.
     pub ehr: Option<String>,
     /// Rows to skip.
@@ -247,7 +249,7 @@ impl QueryRequest {
             match parameter {
                 // Null is no value (rulings R2): the placeholder stays unbound, and the checker
                 // rejects the query.
-                Parameter::Null => {}
+                Parameter::Null => self.nulls.push(name.to_owned()),
                 parameter => self.bind(name, parameter)?,
             }
         }

@@ -401,6 +401,7 @@ impl<R: Repository> Service<R> {
         let answers = self.answers(Some(call), &ast).await?;
         let options = CheckOptions {
             terminology: Some(&answers),
+            nulls: &request.nulls,
             ..CheckOptions::default()
         };
         let mut query = aql::check(&ast, &request.parameters, &options)

@@ -93,6 +93,8 @@ pub struct CheckOptions<'a> {
     /// The source of answers to TERMINOLOGY() beside openEHR's own groups and code sets. Without a
     /// source, other requests are the error AQL0501.
     pub terminology: Option<&'a dyn Terminology>,
+    /// The names that the request binds to null. They are not bound; a diagnostic mentions it.
+    pub nulls: &'a [String],
     /// Whether the text is being written: unbound parameters and unanswered terminologies are no
     /// errors. The resulting query must not be executed.
     pub draft: bool,
@@ -563,7 +565,10 @@ impl<'a> Checker<'a> {
             many => format!("the parameters {} are not bound", listed(many)),
         };
         let bound: Vec<String> = self.parameters.keys().map(|k| format!("`{k}`")).collect();
-        let help = if bound.is_empty() {
+        let is_null = |name: &&String| names.contains(&format!("`${name}`"));
+        let help = if let Some(name) = self.options.nulls.iter().find(is_null) {
+            format!("the request binds `{name}` to null, which is no value: send a value")
+        } else if bound.is_empty() {
             "the request binds no parameters".to_owned()
         } else {
             format!("the request binds {}", listed(&bound))

@@ -101,7 +101,7 @@ impl Explanation {
         self.syntax = Some(syntax(&ast));
         let options_of_check = CheckOptions {
             terminology: options.terminology,
-            draft: false,
+            ..CheckOptions::default()
         };
         let (query, diagnostics) = examine(&ast, parameters, &options_of_check);
         self.diagnostics.extend(diagnostics);

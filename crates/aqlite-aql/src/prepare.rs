@@ -58,7 +58,7 @@ pub fn prepare_tree(
 ) -> Result<Plan, Vec<Diagnostic>> {
     let options_of_check = CheckOptions {
         terminology: options.terminology,
-        draft: false,
+        ..CheckOptions::default()
     };
     let mut query = check(ast, parameters, &options_of_check)?;
     if let Some(Page { offset, rows }) = options.page

@@ -239,7 +239,7 @@ fn terminologies_answer_or_are_reported_absent() {
         &Parameters::new(),
         &CheckOptions {
             terminology: Some(&Group),
-            draft: false,
+            ..CheckOptions::default()
         },
     )
     .unwrap();
