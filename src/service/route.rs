@@ -143,7 +143,7 @@ pub(crate) const ENDPOINTS: [&str; 7] = [
     "/definitions",
     "/query",
     "/gdl",
-    "/cds-services",
+    CDS_SERVICES,
     "/demographic",
     "/admin",
 ];
@@ -158,6 +158,9 @@ const METHODS: [&str; 9] = [
 
 /// Methods of the table, in their order in Allow.
 const SERVED: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"];
+
+/// The path of the services of CDS Hooks, below a mount and at the root.
+const CDS_SERVICES: &str = "/cds-services";
 
 /// The path of the OpenAPI document.
 const OPENAPI: &str = "/openapi.json";
@@ -351,8 +354,12 @@ fn find_server(method: &str, path: &str) -> Result<RouteTarget, Failure> {
     })
 }
 
-/// Returns the mount of a path, and the path below it.
+/// Returns the mount of a path, and the path below it. The services of CDS Hooks are at the root too:
+/// clients append `/cds-services` to the address of a server.
 fn mount_of(path: &str) -> Option<(Dialect, &str)> {
+    if path == CDS_SERVICES || path.starts_with("/cds-services/") {
+        return Some((Dialect::V1, path));
+    }
     Dialect::ALL.into_iter().find_map(|d| {
         path.strip_prefix(d.mount())
             // `/v10` does not belong to `/v1`.
