@@ -145,7 +145,7 @@ impl Record {
     fn data_until_now(&self) -> Vec<DataInstance> {
         let is_later = |(path, value): &(String, GuideValue)| {
             let is_time = path.starts_with(EVENT_TIME);
-            matches!(value, GuideValue::Moment(time) if is_time && time.millis > self.now.millis)
+            matches!(value, GuideValue::Moment(time, _) if is_time && time.millis > self.now.millis)
         };
         let data = self.data.iter();
         data.filter(|data| !data.values.iter().any(is_later))

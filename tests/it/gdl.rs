@@ -399,7 +399,8 @@ fn path_of(name: &str) -> String {
     if name == "time" {
         "/data/events/time".to_owned()
     } else {
-        format!("/data[at0001]/items[{name}]")
+        let (code, attribute) = name.split_at(name.find('/').unwrap_or(name.len()));
+        format!("/data[at0001]/items[{code}]{attribute}")
     }
 }
 

@@ -504,3 +504,156 @@ fn queries_of_a_run_that_converts_units_leave_no_unit_out() {
         aql(true)
     );
 }
+
+/// Returns the data of one EHR: a composition for each list of elements, with an evaluation `a`.
+fn evaluations(compositions: &[serde_json::Value]) -> Batch {
+    let (mut batch, layouts) = (Batch::new(), LayoutStore::new());
+    let ehr = batch.add_ehr(EhrRow {
+        ehr_id: "one".into(),
+        system_id: "test".into(),
+        time_created: "2012-01-01T00:00:00Z".into(),
+        is_queryable: true,
+    });
+    for (number, items) in compositions.iter().enumerate() {
+        let json = json!({"_type": "COMPOSITION", "archetype_node_id": "openEHR-EHR-COMPOSITION.c.v1",
+            "context": {"_type": "EVENT_CONTEXT", "start_time": {"_type": "DV_DATE_TIME", "value": "2022-02"}},
+            "name": {"value": "c"}, "content": [{"_type": "EVALUATION", "name": {"value": "a"},
+            "archetype_node_id": "openEHR-EHR-EVALUATION.a.v1", "data": {"_type": "ITEM_TREE",
+            "archetype_node_id": "at0001", "name": {"value": "t"}, "items": items}}]});
+        let uid = format!("u{number}");
+        add_composition(&mut batch, ehr, number, uid, &json.to_string(), &layouts);
+    }
+    batch
+}
+
+fn element(code: &str, member: &str, value: &serde_json::Value) -> serde_json::Value {
+    json!({"_type": "ELEMENT", "archetype_node_id": code, "name": {"value": "e"}, member: value})
+}
+
+/// Runs a guide on the EHR of [`evaluations`].
+fn run_on(guide: &CompiledGuide, batch: &Batch) -> gdl::Run {
+    let now = Moment::parse("2030-01-01T00:00:00Z", 0).unwrap();
+    let mut population = population_of(guide, &[String::from("one")], batch, now);
+    run(guide, &population.instances("one").unwrap(), NOW)
+}
+
+#[test]
+fn a_null_flavor_of_the_record_is_read_where_a_guide_asks_for_it() {
+    let path = |code: &str| json!({"path": format!("/data[at0001]/items[{code}]")});
+    let guide = |when: &str| {
+        compiled(&json!({"id": "flavors", "definition": {
+            "data_bindings": {
+                "in": {"model_id": "openEHR-EHR-EVALUATION.a.v1", "type": "INPUT",
+                    "elements": {"a": path("at0002"), "b": path("at0003")}},
+                "out": {"model_id": "openEHR-EHR-EVALUATION.out.v1", "type": "OUTPUT", "elements": {"x": path("x")}}},
+            "rules": {"r": {"priority": 1, "when": [when], "then": ["$x='fired'"]}}}}))
+    };
+    let flavor = json!({"_type": "DV_CODED_TEXT", "value": "no information", "defining_code": {
+        "_type": "CODE_PHRASE", "terminology_id": {"_type": "TERMINOLOGY_ID", "value": "openehr"}, "code_string": "271"}});
+    let count = json!({"_type": "DV_COUNT", "magnitude": 3});
+    let unknown = evaluations(&[json!([
+        element("at0002", "null_flavour", &flavor),
+        element("at0003", "value", &count)
+    ])]);
+    let alone = evaluations(&[json!([element("at0002", "null_flavour", &flavor)])]);
+    for (when, on_unknown, on_alone) in [
+        ("$a.null_flavor==openehr::271|no information|", true, true),
+        ("$a.null_flavour==openehr::253|unknown|", false, false),
+        ("$a.null_flavor!=null && $a==null", true, true),
+        ("$b.null_flavor==null && $b==3", true, false),
+        ("$b.count==1", true, false),
+    ] {
+        let guide = guide(when);
+        let reads = guide.queries()[0].aql.contains("null_flavour");
+        assert_eq!(reads, when.contains("null_flavo"), "{when}");
+        for (batch, expected) in [(&unknown, on_unknown), (&alone, on_alone)] {
+            assert_eq!(
+                run_on(&guide, batch).fired.len(),
+                usize::from(expected),
+                "{when}"
+            );
+        }
+    }
+}
+
+/// The text of a stored time is shown as it was recorded, wherever a run shows it.
+#[test]
+fn a_stored_time_has_no_digits_that_were_not_recorded() {
+    let path = |code: &str| json!({"path": format!("/data[at0001]/items[{code}]")});
+    let guide = compiled(&json!({"id": "times", "definition": {
+        "data_bindings": {
+            "in": {"model_id": "openEHR-EHR-EVALUATION.a.v1", "type": "INPUT", "elements": {"a": path("at0002")}},
+            "out": {"model_id": "openEHR-EHR-EVALUATION.out.v1", "type": "OUTPUT",
+                "elements": {"x": path("x"), "y": path("y"), "z": path("z"), "w": path("w")}}},
+        "templates": {"t": {"id": "t", "model_id": "T", "object": {"whole": "{$a}", "part": "on {$a}"}}},
+        "rules": {"r": {"priority": 1, "then": ["$x='on '+$a", "$y=$a.string", "$z=max($a,$a)", "$w=$a+0,d", "use_template($t)"]}}}}));
+    for (class, recorded, computed) in [
+        ("DV_DATE", "2022-02", "2022-02-01"),
+        ("DV_DATE", "2022", "2022-01-01"),
+        ("DV_DATE", "2022-02-03", "2022-02-03"),
+        (
+            "DV_DATE_TIME",
+            "2022-02-03T04:05:06",
+            "2022-02-03T04:05:06Z",
+        ),
+        ("DV_DATE_TIME", "2022-02-03T04:05", "2022-02-03T04:05:00Z"),
+        (
+            "DV_DATE_TIME",
+            "2022-02-03T04:05:06+00:00",
+            "2022-02-03T04:05:06Z",
+        ),
+        (
+            "DV_DATE_TIME",
+            "2022-02-03T04:05:06.123456Z",
+            "2022-02-03T04:05:06.123Z",
+        ),
+        (
+            "DV_DATE_TIME",
+            "2022-02-03T04:05:06+02:00",
+            "2022-02-03T04:05:06+02:00",
+        ),
+        (
+            "DV_DATE_TIME",
+            "2022-02-03T04:05:06.120Z",
+            "2022-02-03T04:05:06.120Z",
+        ),
+        (
+            "DV_DATE_TIME",
+            "2022-02-03T04:05:06.000Z",
+            "2022-02-03T04:05:06Z",
+        ),
+        (
+            "DV_DATE_TIME",
+            "2022-02-03T04:05:06.1-00:30",
+            "2022-02-03T04:05:06.100-00:30",
+        ),
+        ("DV_TIME", "04:05", "04:05:00Z"),
+        ("DV_TIME", "04:05:06", "04:05:06Z"),
+    ] {
+        let value = json!({"_type": class, "value": recorded});
+        let batch = evaluations(&[json!([element("at0002", "value", &value)])]);
+        let now = Moment::parse("2030-01-01T00:00:00Z", 0).unwrap();
+        let mut population = population_of(&guide, &[String::from("one")], &batch, now);
+        let query = population.queries()[0].clone();
+        let instances = population.instances("one").unwrap();
+        let shown = query.values_of(instances[0].first());
+        assert_eq!(gdl::output::rm_json(&shown[0].1), value);
+        let run = run(&guide, &instances, NOW);
+        let text =
+            |code: &str| gdl::output::rm_json(run.value(&guide, code).unwrap())["value"].clone();
+        assert_eq!(text("x"), json!(format!("on {recorded}")));
+        assert_eq!(
+            [text("y"), text("z"), text("w")],
+            [recorded, recorded, computed]
+        );
+        let filled = run.outputs.last().unwrap().values[0].to_json();
+        assert_eq!(
+            filled,
+            json!({"whole": recorded, "part": format!("on {recorded}")})
+        );
+        let trace = run.trace.as_ref().unwrap();
+        let used = &trace.inputs[0].used[0];
+        assert_eq!(used.values[0].value, recorded);
+        assert_eq!(used.time.as_deref(), Some("2022-02"));
+    }
+}

@@ -198,7 +198,7 @@ impl Machine<'_> {
             let value = self.read(slot, aggregate).into_owned();
             return Some(value).filter(|v| !v.is_null()).into_iter().collect();
         }
-        let now = || (code == "currentDateTime").then_some(Value::Moment(self.input.clock.now));
+        let now = || (code == "currentDateTime").then_some(Value::moment(self.input.clock.now));
         let last = own
             .and_then(|v| v.last().cloned())
             .or_else(now)
@@ -409,7 +409,7 @@ impl Machine<'_> {
     /// Returns the date-time at a number of milliseconds since 1970; null where there is none.
     fn moment(&self, millis: f64) -> Value {
         let moment = integer(millis).and_then(|millis| self.input.clock.at(millis));
-        moment.map_or(Value::Null, Value::Moment)
+        moment.map_or(Value::Null, Value::moment)
     }
 
     /// Returns the value after an assignment to `.value`, whose meaning depends on the class.

@@ -21,6 +21,8 @@ pub struct Instance {
     pub values: Vec<Value>,
     /// The time of the event, if the data contain one.
     pub time: Option<Moment>,
+    /// The text of the time, if that is not the text of the moment.
+    pub recorded_time: Option<Arc<str>>,
     /// The uid of the composition that contains the occurrence.
     pub source: Option<Arc<str>>,
     /// The numbers of the elements that hold the values, by column. Elements that repeat within one
@@ -302,12 +304,16 @@ impl BindingQuery {
         for (column, value) in self.columns.iter().zip(row) {
             match (column, value) {
                 (QueryColumn::Value { is_time, .. }, value) => {
-                    if let (Value::Moment(moment), true) = (&value, is_time) {
+                    if let (Value::Moment(moment, recorded), true) = (&value, is_time) {
                         instance.time = Some(*moment);
+                        instance.recorded_time.clone_from(recorded);
                     }
                     instance.values.push(value);
                 }
-                (QueryColumn::Time, Value::Moment(moment)) => instance.time = Some(moment),
+                (QueryColumn::Time, Value::Moment(moment, recorded)) => {
+                    instance.time = Some(moment);
+                    instance.recorded_time = recorded;
+                }
                 (QueryColumn::Source, Value::Text(uid)) => instance.source = Some(uid),
                 _ => {}
             }
@@ -407,6 +413,14 @@ pub(crate) fn column_path(path: &str) -> String {
         "items" | "item" => format!("{path}/value"),
         _ => path.to_owned(),
     }
+}
+
+/// Returns the path to the null flavor of the ELEMENT that a path reads; `None` for an RM attribute,
+/// which has none.
+pub(crate) fn null_flavor_path(path: &str) -> Option<String> {
+    let element = path.strip_suffix("/value").unwrap_or(path);
+    let is_element = column_path(element) != element;
+    is_element.then(|| format!("{element}/null_flavour"))
 }
 
 /// Returns the event in the paths of the columns, such as `/data[at0001]/events[at0006]`. A time

@@ -298,6 +298,7 @@ pub(crate) fn size(value: &Value) -> usize {
             ordinal.symbol.terminology.len() + ordinal.symbol.code.len() + ordinal.symbol.text.len()
         }
         Value::Object(object) => json_size(object),
+        Value::Moment(_, Some(recorded)) => recorded.len(),
         _ => 0,
     }
 }

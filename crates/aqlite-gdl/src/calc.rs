@@ -2,7 +2,7 @@
 
 use super::compile::Attribute;
 use super::expr::ast::{Function, Operator};
-use super::time::{Clock, Moment, TimeUnit};
+use super::time::{Clock, Moment, Precision, TimeUnit};
 use super::value::{Coded, Quantity, Value, grouped, integer, real};
 use chrono::{Datelike, NaiveDate};
 use std::borrow::Cow;
@@ -197,7 +197,7 @@ fn moved(moment: Moment, by: &Value, sign: f64, clock: Clock<'_>) -> Option<Resu
             let unit = TimeUnit::parse(&q.unit)?;
             let moved = clock.plus(moment, sign * q.magnitude, unit);
             let moved = moved.filter(|m| m.is_in_calendar());
-            Some(moved.map(Value::Moment).ok_or(EvalError::Calendar))
+            Some(moved.map(Value::moment).ok_or(EvalError::Calendar))
         }
         Value::Number(n) | Value::Span(n) => Some(moved_by_millis(moment, sign * n)),
         Value::Count(n) => Some(moved_by_millis(moment, sign * real(*n))),
@@ -218,7 +218,7 @@ fn moved_by_millis(moment: Moment, millis: f64) -> Result<Value> {
 
 fn instant(value: &Value, clock: Clock<'_>) -> Option<Moment> {
     match value {
-        Value::Moment(m) => Some(*m),
+        Value::Moment(m, _) => Some(*m),
         Value::Millis(ms) => integer(*ms).and_then(|ms| clock.at(ms)),
         _ => None,
     }
@@ -259,7 +259,8 @@ pub(crate) fn shown(value: &Value) -> String {
         }
         Value::Ordinal(o) => o.symbol.text.to_string(),
         Value::Coded(c) => c.text.to_string(),
-        Value::Moment(m) => m.text(),
+        Value::Moment(_, Some(recorded)) => recorded.to_string(),
+        Value::Moment(m, None) => m.text(),
         Value::Proportion(p) => format!("{}/{}", grouped(p.numerator), grouped(p.denominator)),
     }
 }
@@ -301,6 +302,12 @@ pub(crate) fn compare(
 /// Returns the order of two values. Quantities of different units have none, unless both are units
 /// of time.
 fn order(a: &Value, b: &Value, clock: Clock<'_>) -> Result<Ordering> {
+    if let (Value::Moment(x, _), Value::Moment(y, _)) = (a, b)
+        && (x.precision == Precision::Time) != (y.precision == Precision::Time)
+    {
+        // A time of day is on no day.
+        return Err(EvalError::Types);
+    }
     if let (Some(x), Some(y)) = (instant(a, clock), instant(b, clock)) {
         return Ok(x.millis.cmp(&y.millis));
     }
@@ -348,10 +355,13 @@ fn equal(a: &Value, b: &Value, clock: Clock<'_>) -> Result<bool> {
             x.numerator == y.numerator && x.denominator == y.denominator && x.kind == y.kind
         }
         (Value::Object(x), Value::Object(y)) => x == y,
-        (Value::Text(t), _) | (_, Value::Text(t)) if Value::Text(t.clone()).number().is_none() => {
-            return Err(EvalError::Types);
-        }
-        _ => order(a, b, clock)? == Ordering::Equal,
+        // A class that rules cannot read has no equality with another.
+        (Value::Object(_), _) | (_, Value::Object(_)) => return Err(EvalError::Types),
+        _ => match order(a, b, clock) {
+            // Values of different classes are not equal.
+            Err(EvalError::Types) => false,
+            order => order? == Ordering::Equal,
+        },
     })
 }
 
@@ -407,7 +417,7 @@ pub(crate) fn attribute(value: &Value, attribute: Attribute) -> Result<Value> {
     use Attribute as A;
     // `.year`, `.month` and `.day` use the calendar of the offset of the moment.
     let moment = |f: fn(NaiveDate) -> f64| match value {
-        Value::Moment(m) => m
+        Value::Moment(m, _) => m
             .local_date()
             .map(|d| Value::Number(f(d)))
             .ok_or(EvalError::Range),
@@ -416,7 +426,7 @@ pub(crate) fn attribute(value: &Value, attribute: Attribute) -> Result<Value> {
     Ok(match (attribute, value) {
         (_, Value::Null) | (A::Whole, _) => value.clone(),
         (A::Magnitude, Value::Count(n)) => Value::Number(real(*n)),
-        (A::Magnitude, Value::Boolean(_) | Value::Coded(_) | Value::Moment(_)) => {
+        (A::Magnitude, Value::Boolean(_) | Value::Coded(_) | Value::Moment(..)) => {
             return Err(EvalError::Types);
         }
         (A::Magnitude, v) => Value::Number(v.number().ok_or(EvalError::Types)?),
@@ -429,7 +439,7 @@ pub(crate) fn attribute(value: &Value, attribute: Attribute) -> Result<Value> {
             }),
         ) => Value::Number(f64::from(*p)),
         (A::Precision, Value::Quantity(_)) => Value::Null,
-        (A::Value, Value::Moment(m)) => Value::Millis(real(m.millis)),
+        (A::Value, Value::Moment(m, _)) => Value::Millis(real(m.millis)),
         (A::Value, Value::Coded(c)) => Value::Text(c.text.clone()),
         (A::Value, Value::Ordinal(o)) => Value::Number(real(o.value)),
         (A::Value, Value::Quantity(q)) => Value::Number(q.magnitude),

@@ -14,8 +14,8 @@ mod plan;
 
 pub use plan::CompiledGuide;
 pub(crate) use plan::{
-    ActionPlan, Assign, Attribute, BindingHead, BindingPlan, Column, ConditionPlan, Op, OpId,
-    Predicate, RulePlan, SlotInfo,
+    ActionPlan, Assign, Attribute, BindingHead, BindingPlan, Column, ConditionPlan,
+    NullFlavorColumn, Op, OpId, Predicate, RulePlan, SlotInfo,
 };
 
 impl Guide {
@@ -140,6 +140,7 @@ impl<'g> Compiler<'g> {
                 columns,
                 predicates: Vec::new(),
                 outputs: Vec::new(),
+                null_flavors: Vec::new(),
             });
         }
         for variable in &guide.internal_variables {
@@ -187,6 +188,7 @@ impl<'g> Compiler<'g> {
             }
         }
         self.outputs();
+        self.null_flavors();
         let slots = self.slot_index.iter();
         self.out.slot_index = order::map(slots.map(|(code, slot)| ((*code).to_owned(), *slot)));
         self.out
@@ -215,6 +217,27 @@ impl<'g> Compiler<'g> {
                 .enumerate()
                 .filter_map(|(i, c)| c.slot.map(|s| (i, s)));
             plan.outputs = slots.filter(|(_, s)| assignable(*s)).collect();
+        }
+    }
+
+    /// Adds a column for each null flavor that a statement reads. Other guides do not query any.
+    fn null_flavors(&mut self) {
+        let read: HashSet<usize> = self.out.ops.iter().filter_map(null_flavor_read).collect();
+        for plan in &mut self.out.bindings {
+            let columns = plan.columns.iter().enumerate();
+            let elements = columns.filter_map(|(value, column)| {
+                let slot = column.slot.filter(|slot| read.contains(slot))?;
+                Some((value, slot, super::bind::null_flavor_path(&column.path)?))
+            });
+            for (value, slot, path) in elements.collect::<Vec<_>>() {
+                let column = plan.columns.len();
+                plan.columns.push(Column::of_path(path));
+                plan.null_flavors.push(NullFlavorColumn {
+                    column,
+                    value,
+                    slot,
+                });
+            }
         }
     }
 
@@ -275,14 +298,15 @@ impl<'g> Compiler<'g> {
             return (*found, Attribute::Whole);
         }
         let (base, attribute) = split_path(&path);
+        if attribute == Attribute::NullFlavor
+            && let Some(path) = super::bind::null_flavor_path(base)
+        {
+            return self.column(&path);
+        }
         if let Some(found) = self.columns.get(base) {
             return (*found, attribute);
         }
-        plan.columns.push(Column {
-            path: base.to_owned(),
-            named: None,
-            slot: None,
-        });
+        plan.columns.push(Column::of_path(base.to_owned()));
         let column = plan.columns.len() - 1;
         self.columns.insert(base.to_owned(), column);
         (column, attribute)
@@ -634,6 +658,14 @@ impl<'g> Compiler<'g> {
                 self.push(Op::Read(slot, attribute))
             }
         }
+    }
+}
+
+/// Returns the slot of the variable whose null flavor an operation reads.
+fn null_flavor_read(op: &Op) -> Option<usize> {
+    match op {
+        Op::Read(slot, Attribute::NullFlavor) => Some(*slot),
+        _ => None,
     }
 }
 

@@ -298,11 +298,11 @@ impl<'a> Machine<'a> {
     fn computed(&self, op: Op, instance: Option<&Instance>) -> Value {
         match op {
             Op::Now(attribute) => {
-                let now = Value::Moment(self.input.clock.now);
+                let now = Value::moment(self.input.clock.now);
                 self.value_or_note(calc::attribute(&now, attribute))
             }
             Op::Today(attribute) => {
-                let today = self.input.clock.today().map_or(Value::Null, Value::Moment);
+                let today = self.input.clock.today().map_or(Value::Null, Value::moment);
                 self.value_or_note(calc::attribute(&today, attribute))
             }
             Op::Term(term) => self.term(term),

@@ -210,7 +210,7 @@ impl<'g> Uses<'g> {
             || self.dated.contains(&code)
             || self.adds_period(code)
             || reads(&["year", "month", "day"])
-            || beside(|v| matches!(v, Value::Moment(_)));
+            || beside(|v| matches!(v, Value::Moment(..)));
         let is_ordinal = beside(|v| matches!(v, Value::Ordinal(_))) || reads(&["symbol"]);
         let is_coded =
             beside(|v| matches!(v, Value::Coded(_))) || reads(&["code", "terminologyId"]);

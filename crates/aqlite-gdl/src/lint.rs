@@ -120,7 +120,7 @@ fn kind_by_value(value: &Value) -> Option<&'static str> {
         Value::Proportion(_) => "a proportion",
         Value::Ordinal(_) | Value::Coded(_) => "a code",
         Value::Boolean(_) => "a truth value",
-        Value::Moment(_) => "a point in time",
+        Value::Moment(..) => "a point in time",
         _ => return None,
     })
 }

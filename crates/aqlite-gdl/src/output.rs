@@ -4,7 +4,6 @@ use super::compile::CompiledGuide;
 use super::fill::json_number;
 use super::guide::{Direction, Guide};
 use super::run::{CardOut, Output, OutputValue, Run};
-use super::time::Precision;
 use super::trace::{Note, Trace};
 use super::value::{Coded, Value};
 use serde::ser::SerializeMap;
@@ -445,11 +444,7 @@ impl Serialize for RmJson<'_> {
             Value::Ordinal(o) => members
                 .with("value", &o.value)?
                 .with("symbol", &RmCoded(&o.symbol))?,
-            Value::Moment(m) => {
-                let text = m.text();
-                let date = text.get(..10).filter(|_| m.precision == Precision::Date);
-                members.with("value", date.unwrap_or(&text))?
-            }
+            moment @ Value::Moment(..) => members.with("value", &super::calc::shown(moment))?,
             Value::Proportion(p) => members
                 .with_whole("numerator", p.numerator)?
                 .with_whole("denominator", p.denominator)?

@@ -15,7 +15,7 @@ use super::bind::{column_path, quoted};
 use super::calc;
 use super::compile::{Attribute, CompiledGuide, split_path};
 use super::expr::ast::{Expr, Operator};
-use super::time::{Clock, Moment, TimeUnit};
+use super::time::{Clock, Moment, Precision, TimeUnit};
 use super::value::{Coded, Quantity, Value, integer};
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::number;
@@ -65,7 +65,7 @@ fn constant(expr: &Expr, clock: Clock<'_>) -> Option<Value> {
                 .attribute
                 .as_deref()
                 .map_or(Some(Attribute::Whole), Attribute::parse)?;
-            calc::attribute(&Value::Moment(now), attribute).ok()
+            calc::attribute(&Value::moment(now), attribute).ok()
         }
         Expr::Binary(operator @ (Operator::Plus | Operator::Minus), a, b) => {
             calc::arithmetic(*operator, &constant(a, clock)?, &constant(b, clock)?, clock).ok()
@@ -112,7 +112,10 @@ impl Pusher<'_> {
             (Operator::Unequal, Some(Value::Null), Attribute::Whole) => {
                 Some(format!("EXISTS {column}"))
             }
-            (_, Some(Value::Moment(m)), Attribute::Whole | Attribute::Value) if is_time(base) => {
+            // The comparison with a time of day has a note.
+            (_, Some(Value::Moment(m, _)), Attribute::Whole | Attribute::Value)
+                if is_time(base) && m.precision != Precision::Time =>
+            {
                 timed(&column, operator, m.millis)
             }
             (_, Some(Value::Millis(ms)), Attribute::Whole | Attribute::Value) if is_time(base) => {

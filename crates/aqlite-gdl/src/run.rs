@@ -297,7 +297,7 @@ impl CompiledGuide {
             // Values of a data instance are searched from the end, so a time in the result itself
             // wins.
             let time = super::gdl1::time_path(&output.model_id).to_owned();
-            values.insert(0, (time, Value::Moment(now)));
+            values.insert(0, (time, Value::moment(now)));
             let data = DataInstance {
                 model_id: output.model_id.to_string(),
                 values,
@@ -437,6 +437,7 @@ impl Machine<'_> {
     /// Adds the values of an instance to the variables of its binding. `known` has the elements of
     /// the instances before it, by column.
     fn load(&mut self, plan: &BindingPlan, instance: &Instance, known: &mut HashSet<(usize, u32)>) {
+        self.load_null_flavors(plan, instance);
         let cells = plan.columns.iter().zip(&instance.values).enumerate();
         // Nulls are not pushed, so `count` and `last` see known values only.
         for (index, (column, value)) in cells.filter(|(_, (_, v))| !v.is_null()) {
@@ -453,6 +454,20 @@ impl Machine<'_> {
             let original = instance.originals.iter().find(|(of, _)| *of == index);
             if let Some((_, original)) = original {
                 slot.keep_original(original.clone());
+            }
+        }
+    }
+
+    /// Sets the null flavors of the variables of a binding to those of the latest elements.
+    fn load_null_flavors(&mut self, plan: &BindingPlan, instance: &Instance) {
+        for read in &plan.null_flavors {
+            let cell = |index: usize| instance.values.get(index).filter(|v| !v.is_null());
+            let flavor = cell(read.column);
+            // An instance without the element says nothing about it.
+            if (flavor.is_some() || cell(read.value).is_some())
+                && let Some(slot) = self.slots.get_mut(read.slot)
+            {
+                slot.null_flavor = flavor.cloned().map(Box::new);
             }
         }
     }

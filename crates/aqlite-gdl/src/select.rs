@@ -7,7 +7,7 @@ use super::compile::{Attribute, CompiledGuide, Predicate};
 use super::eval::{Machine, Place, RunNote, add_note};
 use super::pause::NextPause;
 use super::run::RunInput;
-use super::value::Value;
+use super::value::{Value, integer};
 
 impl CompiledGuide {
     /// Returns the indexes of the instances of a binding that its predicates keep. A run would read
@@ -165,7 +165,9 @@ impl Machine<'_> {
 /// Returns the moment of an attribute of a value, in milliseconds.
 fn moment_of(value: &Value, attribute: Attribute) -> Option<i64> {
     match calc::attribute(value, attribute) {
-        Ok(Value::Moment(moment)) => Some(moment.millis),
+        Ok(Value::Moment(moment, _)) => Some(moment.millis),
+        // `.value` of a time.
+        Ok(Value::Millis(millis)) => integer(millis),
         _ => None,
     }
 }

@@ -34,13 +34,18 @@ trait Stored<'a>: Copy {
     }
 
     /// Returns the time at an attribute; `None` for a malformed one.
-    fn moment_at(self, attr: Attr) -> Option<Moment> {
+    fn moment_at(self, attr: Attr) -> Option<Value> {
         match self.get(attr)?.leaf()? {
-            Leaf::Time(time) => Some(Moment::from_millis(
-                (time.micros() - from_unix_millis(0)).div_euclid(1000),
-                time.offset().map_or(UTC, |minutes| i32::from(minutes) * 60),
-            )),
-            leaf => Moment::parse(&leaf.as_text()?, UTC),
+            Leaf::Time(time) => {
+                let moment = Moment::from_millis(
+                    (time.micros() - from_unix_millis(0)).div_euclid(1000),
+                    time.offset().map_or(UTC, |minutes| i32::from(minutes) * 60),
+                );
+                // The text of a plain time is that of its moment.
+                let recorded = (!time.is_plain()).then(|| Arc::from(time.text()));
+                Some(Value::Moment(moment, recorded))
+            }
+            leaf => Value::recorded(&leaf.as_text()?, UTC),
         }
     }
 
@@ -152,7 +157,7 @@ impl ValueReader {
             },
             Cls::DV_DATE_TIME | Cls::DV_DATE | Cls::DV_TIME => {
                 // A malformed time is null, so that it counts as missing.
-                Value::Moment(object.moment_at(Attr::VALUE)?)
+                object.moment_at(Attr::VALUE)?
             }
             Cls::DV_DURATION => Value::Duration(Arc::from(&*text()?)),
             Cls::DV_PROPORTION => Value::Proportion(Proportion {
@@ -295,12 +300,12 @@ pub(crate) fn value_at(resource: &Json, path: &str) -> Option<Value> {
     Some(match at {
         Json::String(text) => {
             // A year alone is more likely a number, and a time alone needs a date.
-            let is_date = |moment: &Moment| {
-                text.get(4..5) == Some("-") && moment.precision != Precision::Time
+            let is_date = text.get(4..5) == Some("-");
+            let is_date = |value: &Value| {
+                is_date && matches!(value, Value::Moment(m, _) if m.precision != Precision::Time)
             };
-            Moment::parse(text, UTC)
-                .filter(is_date)
-                .map_or_else(|| Value::text(text), Value::Moment)
+            let moment = Value::recorded(text, UTC).filter(is_date);
+            moment.unwrap_or_else(|| Value::text(text))
         }
         Json::Object(_) => match text("code") {
             Some(code) => Value::coded(
@@ -341,7 +346,7 @@ mod tests {
             Value::coded("local", "at0005", "Yes")
         );
         assert!(
-            matches!(value_of_json(r#"{"_type":"DV_DATE","value":"2020-02-29"}"#), Value::Moment(m) if m.offset == 0)
+            matches!(value_of_json(r#"{"_type":"DV_DATE","value":"2020-02-29"}"#), Value::Moment(m, None) if m.offset == 0)
         );
         assert!(
             matches!(value_of_json(r#"{"_type":"DV_QUANTITY","magnitude":1,"units":"1","precision":-1}"#), Value::Quantity(q) if q.precision.is_none())

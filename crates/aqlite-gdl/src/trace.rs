@@ -312,7 +312,10 @@ fn source(machine: &Machine<'_>, plan: &BindingPlan, instance: &Instance) -> Sou
     };
     SourceTrace {
         composition: instance.source.as_deref().map(str::to_owned),
-        time: instance.time.map(super::time::Moment::text),
+        time: match &instance.recorded_time {
+            Some(recorded) => Some(recorded.to_string()),
+            None => instance.time.map(super::time::Moment::text),
+        },
         values: given.map(value).collect(),
     }
 }

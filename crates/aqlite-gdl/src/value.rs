@@ -30,8 +30,9 @@ pub enum Value {
     Ordinal(Arc<Ordinal>),
     /// `DV_CODED_TEXT`.
     Coded(Arc<Coded>),
-    /// `DV_DATE_TIME`, `DV_DATE` or `DV_TIME`.
-    Moment(Moment),
+    /// `DV_DATE_TIME`, `DV_DATE` or `DV_TIME`. A stored value whose text is not the text of the
+    /// moment has that text: a partial one, one without a zone.
+    Moment(Moment, Option<Arc<str>>),
     /// `DV_PROPORTION`.
     Proportion(Proportion),
     /// `DV_DURATION`, its ISO 8601 text.
@@ -118,6 +119,18 @@ impl Value {
         Value::Ordinal(Arc::new(Ordinal { value, symbol }))
     }
 
+    /// Creates a point in time that is not stored.
+    pub fn moment(moment: Moment) -> Value {
+        Value::Moment(moment, None)
+    }
+
+    /// Parses a stored time. The moment of a partial one is its beginning; its text is kept.
+    pub(crate) fn recorded(text: &str, zone: i32) -> Option<Value> {
+        let moment = Moment::parse(text, zone)?;
+        let recorded = (moment.text() != text).then(|| Arc::from(text));
+        Some(Value::Moment(moment, recorded))
+    }
+
     /// Whether the value is [`Value::Null`].
     pub fn is_null(&self) -> bool {
         matches!(self, Value::Null)
@@ -161,7 +174,7 @@ impl Value {
             Value::Count(n) => n.hash(&mut hasher),
             Value::Coded(code) => (&code.terminology, &code.code).hash(&mut hasher),
             Value::Ordinal(ordinal) => (ordinal.value, &ordinal.symbol.code).hash(&mut hasher),
-            Value::Moment(moment) => moment.millis.hash(&mut hasher),
+            Value::Moment(moment, _) => moment.millis.hash(&mut hasher),
             Value::Null | Value::Boolean(_) | Value::Proportion(_) | Value::Object(_) => {}
         }
         hasher.finish()
@@ -206,7 +219,7 @@ impl Value {
             Value::Count(_) => "DV_COUNT",
             Value::Ordinal(_) => "DV_ORDINAL",
             Value::Coded(_) => "DV_CODED_TEXT",
-            Value::Moment(m) => match m.precision {
+            Value::Moment(m, _) => match m.precision {
                 Precision::Date => "DV_DATE",
                 Precision::DateTime => "DV_DATE_TIME",
                 Precision::Time => "DV_TIME",

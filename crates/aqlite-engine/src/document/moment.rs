@@ -86,6 +86,12 @@ impl TimeText {
         self.form.offset()
     }
 
+    /// Returns whether the text has seconds and a time zone, and no other digits than a host would
+    /// write ([`TimeForm::is_plain`]).
+    pub fn is_plain(self) -> bool {
+        self.form.is_plain(self.micros)
+    }
+
     /// Returns the text.
     pub fn text(self) -> String {
         let mut text = String::new();

@@ -50,6 +50,19 @@ pub(crate) struct BindingPlan {
     pub predicates: Vec<Predicate>,
     /// The assignable variables of the binding, as pairs of column and slot.
     pub outputs: Vec<(usize, usize)>,
+    /// The elements whose null flavor a statement reads.
+    pub null_flavors: Vec<NullFlavorColumn>,
+}
+
+/// The null flavor of an element that feeds a variable.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NullFlavorColumn {
+    /// The column of the null flavor.
+    pub column: usize,
+    /// The column of the value of the element.
+    pub value: usize,
+    /// The slot of the variable.
+    pub slot: usize,
 }
 
 /// The part of a binding that results repeat.
@@ -70,6 +83,17 @@ pub(crate) struct Column {
     /// The slot of the variable that the column feeds. `None` for a column that only predicates
     /// read.
     pub slot: Option<usize>,
+}
+
+impl Column {
+    /// Creates a column that feeds no variable.
+    pub fn of_path(path: String) -> Column {
+        Column {
+            path,
+            named: None,
+            slot: None,
+        }
+    }
 }
 
 /// A predicate of a binding.

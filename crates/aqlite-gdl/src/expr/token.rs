@@ -77,10 +77,11 @@ pub(crate) fn text(input: &str) -> IResult<&str, String> {
 /// a number is a prefix of most others.
 pub(crate) fn literal(input: &str, in_arguments: bool) -> IResult<&str, Value> {
     if in_arguments {
-        return alt((date_time, ordinal, coded, plain_number, text_value)).parse(input);
+        return alt((date_time, time, ordinal, coded, plain_number, text_value)).parse(input);
     }
     alt((
         date_time,
+        time,
         ordinal,
         coded,
         proportion,
@@ -240,7 +241,27 @@ fn date_time(input: &str) -> IResult<&str, Value> {
             opt(zone),
         )),
     ));
-    map_opt(shape, |t: &str| Moment::parse(t, 0).map(Value::Moment)).parse(input)
+    moment(shape).parse(input)
+}
+
+/// `09:00`, `09:00:00`, `09:00:00.5+01:00`
+fn time(input: &str) -> IResult<&str, Value> {
+    let fraction = (char('.'), digit1);
+    let seconds = (char(':'), take_digits(2), opt(fraction));
+    moment(recognize((
+        take_digits(2),
+        char(':'),
+        take_digits(2),
+        opt(seconds),
+        opt(zone),
+    )))
+    .parse(input)
+}
+
+fn moment<'a>(
+    shape: impl Parser<&'a str, Output = &'a str, Error = nom::error::Error<&'a str>>,
+) -> impl Parser<&'a str, Output = Value, Error = nom::error::Error<&'a str>> {
+    map_opt(shape, |t: &str| Moment::parse(t, 0).map(Value::moment))
 }
 
 fn zone(input: &str) -> IResult<&str, &str> {
@@ -306,7 +327,7 @@ mod tests {
         assert_eq!(whole("ICD10::I48.0"), Value::coded("ICD10", "I48.0", ""));
         assert!(matches!(whole("96,100,2"), Value::Proportion(p) if p.kind == 2));
         assert_eq!(whole("2.72399E-4"), Value::Number(2.72399e-4));
-        assert!(matches!(whole("2014-01-01T00:00:00"), Value::Moment(_)));
+        assert!(matches!(whole("2014-01-01T00:00:00"), Value::Moment(..)));
         assert_eq!(whole(r"'a \'b\' c'"), Value::text("a 'b' c"));
     }
 

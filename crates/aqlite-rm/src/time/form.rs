@@ -112,6 +112,22 @@ impl TimeForm {
         self.decimals.is_some()
     }
 
+    /// Returns whether the text has seconds, milliseconds only if they are not 0, and a designator:
+    /// `Z`, or an offset other than 0.
+    pub fn is_plain(self, micros: i64) -> bool {
+        let has_plain_seconds = match self.decimals {
+            Some(0) => true,
+            Some(3) => micros.rem_euclid(SECOND) != 0,
+            _ => false,
+        };
+        let has_designator = match self.designator {
+            ZoneDesignator::Absent => false,
+            ZoneDesignator::Utc => true,
+            ZoneDesignator::Offset(minutes) => minutes != 0,
+        };
+        has_plain_seconds && has_designator
+    }
+
     /// Appends the text of the time `micros` microseconds after 0001-01-01T00:00Z.
     ///
     /// The year must have four digits in the zone of the form, as that of every text has from which
@@ -203,6 +219,25 @@ mod tests {
     fn form_of(text: &str) -> Option<TimeForm> {
         let time = Temporal::parse(TemporalKind::DateTime, text)?;
         TimeForm::of(text, time.earliest)
+    }
+
+    #[test]
+    fn plain_forms_have_a_zone_and_no_superfluous_digits() {
+        for (text, expected) in [
+            ("2019-05-01T10:19:00Z", true),
+            ("2019-05-01T10:19:00+02:00", true),
+            ("2019-05-01T10:19:00.120Z", true),
+            ("2019-05-01T10:19:00.000Z", false),
+            ("2019-05-01T10:19:00.5Z", false),
+            ("2019-05-01T10:19:00.123456Z", false),
+            ("2019-05-01T10:19:00+00:00", false),
+            ("2019-05-01T10:19:00", false),
+            ("2019-05-01T10:19Z", false),
+        ] {
+            let time = Temporal::parse(TemporalKind::DateTime, text).unwrap();
+            let is_plain = form_of(text).unwrap().is_plain(time.earliest);
+            assert_eq!(is_plain, expected, "{text}");
+        }
     }
 
     #[test]
