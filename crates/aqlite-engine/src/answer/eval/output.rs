@@ -1,6 +1,7 @@
 //! The steps after WHERE: groups and aggregates, ORDER BY, DISTINCT and the window.
 
 mod groups;
+mod memory;
 mod partial;
 
 use super::accumulator::order_at;
@@ -318,33 +319,6 @@ impl Output {
         self.shown.fill(None);
         self.distinct.forget_texts();
         self.result_buffer.keep(0..cells as u32);
-    }
-
-    /// Returns an estimate of the bytes held.
-    pub fn bytes(&self) -> usize {
-        let rows = self.ready.len() * size_of::<u32>() + self.rows.len() * size_of::<OutRow>();
-        let made_of = self.keys.len() * size_of::<SortKey>() + self.nodes.len() * size_of::<Node>();
-        self.result_buffer.bytes()
-            + rows
-            + made_of
-            + self.key_bytes
-            + self.grouped_bytes
-            + self.distinct.bytes()
-    }
-
-    /// Returns an estimate of the allocated bytes, which the run takes from the memory of its host.
-    /// A growing list allocates up to twice as much as it holds.
-    pub fn footprint(&self) -> usize {
-        let rows =
-            self.ready.capacity() * size_of::<u32>() + self.rows.capacity() * size_of::<OutRow>();
-        let made_of =
-            self.keys.capacity() * size_of::<SortKey>() + self.nodes.capacity() * size_of::<Node>();
-        self.result_buffer.footprint()
-            + rows
-            + made_of
-            + self.key_bytes
-            + self.grouped_bytes
-            + self.distinct.bytes()
     }
 
     /// Prepares the output for the rows of another batch.
