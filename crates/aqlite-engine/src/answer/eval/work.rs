@@ -42,8 +42,9 @@ const UNPAUSED_CELLS: u64 = 134_217_728;
 /// time.
 const COMPARED: u64 = 8;
 
-/// The number of documents before the sample that a void run visits.
-const UNSAMPLED: usize = 64;
+/// The number of documents before the sample that a void run visits: the first slice of a query for
+/// its first rows (`Budget::slice`).
+const UNSAMPLED: usize = 256;
 
 /// The first stride of the sample, and the attempts after which it is halved.
 const FIRST_STRIDE: usize = 256;

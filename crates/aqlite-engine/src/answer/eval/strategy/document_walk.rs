@@ -46,8 +46,9 @@ impl Strategy for DocumentWalk {
             };
             let Some(doc) = number.and_then(|number| batch.doc(number)) else {
                 // The list of documents can be absent. The run then goes on with the next batch, so
-                // that the lists of all segments are loaded together.
-                if run.work.is_void() {
+                // that the lists of all segments are loaded together. A query for its first rows
+                // ends here, because it may not need the next segments.
+                if run.work.is_void() && run.output.missing(run.plan).is_none() {
                     rare.find(run, batch);
                     return Ok(());
                 }
