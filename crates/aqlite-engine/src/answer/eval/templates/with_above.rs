@@ -5,7 +5,6 @@
 //! fragments are attached to the blocks of the anchor, and their columns are read like its own.
 
 use super::above::ContextVariable;
-use super::anchor_rows::AnchorRows;
 use super::sink::{FoundBlocks, Sink};
 use super::{Abort, AnchorSearch, ByTemplate};
 use crate::answer::eval::QueryError;
@@ -216,17 +215,13 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     ) -> Result<Option<Vec<Part>>, QueryError> {
         let rows = block.rows.rows();
         self.work.add(rows.len() as u64 * (1 + above.len()) as u64);
-        let (mut parts, mut last) = (Vec::<Part>::new(), 0);
-        let (mut document, mut at) = (None, 0);
-        while at < rows.len() {
-            let doc = rows
-                .get(at)
-                .and_then(|row| block.table.docs().get(*row as usize));
-            if document != doc {
-                // A document that is unknown is none of the batch, so it has no rows above.
-                self.whole_rows(doc.copied().unwrap_or(u32::MAX), above)?;
-                document = doc;
-            }
+        let docs = block.table.docs();
+        let doc = |row: &u32| docs.get(*row as usize).copied();
+        let (mut parts, mut last, mut at) = (Vec::<Part>::new(), 0, 0);
+        for of_doc in rows.chunk_by(|a, b| doc(a) == doc(b)) {
+            // A document that is unknown is none of the batch, so it has no rows above.
+            let document = of_doc.first().and_then(doc).unwrap_or(u32::MAX);
+            self.whole_rows(document, above)?;
             let Some(only) = only_rows(above) else {
                 return Ok(None);
             };
@@ -237,10 +232,11 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
                     parts.push(Part::new(&only));
                 }
             }
+            let next = at + of_doc.len();
             if let Some(part) = parts.get_mut(last) {
-                part.push(at, &only);
+                (at..next).for_each(|index| part.push(index, &only));
             }
-            at += 1;
+            at = next;
         }
         Ok(Some(parts))
     }
@@ -277,7 +273,6 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     ) -> Result<(), Abort> {
         let mut search = AnchorSearch::new(None, rest, first, self.plan.width);
         let evaluator = self.evaluator();
-        search.walked = AnchorRows::new(self.plan.width);
         for (i, walked) in found.walked.rows.iter().enumerate() {
             let Some(row) = found.walked.nodes_of(i) else {
                 return Err(super::broken("a row that was kept has no nodes"));
