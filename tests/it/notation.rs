@@ -129,6 +129,29 @@ impl Repository {
         self.batch_of(|_| true, |_| true)
     }
 
+    /// Splits the repository into batches as a host would send them: by EHR if EHRs must be whole,
+    /// else by commit.
+    pub fn parts(&self, whole_ehrs: bool, count: usize) -> Vec<Batch> {
+        let all = match whole_ehrs {
+            true => self.ehrs.len(),
+            false => self.documents.len(),
+        };
+        let count = count.clamp(1, all.max(1));
+        // The number of documents or EHRs before a part.
+        let before = |part: usize| part * all / count;
+        let is_in = |part: usize, place: usize| (before(part)..before(part + 1)).contains(&place);
+        let part = |part: usize| {
+            self.batch_of(
+                |ehr| !whole_ehrs || is_in(part, ehr),
+                |document| match whole_ehrs {
+                    true => is_in(part, document.ehr),
+                    false => is_in(part, document.row.ordinal as usize - 1),
+                },
+            )
+        };
+        (0..count).map(part).collect()
+    }
+
     /// Returns the selected EHRs and documents as a batch.
     pub fn batch_of(
         &self,

@@ -217,12 +217,16 @@ impl Case {
             return Outcome::TooMuch;
         };
         let batch = repository.batch();
-        let [first, second] = halves(&repository, plan.scan().whole_ehrs);
+        let whole_ehrs = plan.scan().whole_ehrs;
+        let halves = repository.parts(whole_ehrs, 2);
+        let halves: Vec<&Batch> = halves.iter().collect();
+        let fifths = repository.parts(whole_ehrs, 5);
         let ways = [
             ("plain", vec![&batch], true),
             ("optimised", vec![&batch], false),
-            ("plain, two batches", vec![&first, &second], true),
-            ("optimised, two batches", vec![&first, &second], false),
+            ("plain, two batches", halves.clone(), true),
+            ("optimised, two batches", halves.clone(), false),
+            ("optimised, five batches", fifths.iter().collect(), false),
         ];
         for warning in lint(&text, &ast, parameters, &[]) {
             let contrary = prepare_tree(&warning.contrary, parameters, &options);
@@ -247,9 +251,12 @@ impl Case {
             }
         }
         if plan.is_divisible() {
+            // A part without documents changes nothing.
             let none = Batch::default();
+            let (before, behind) = fifths.split_at(fifths.len() / 2);
+            let divided: Vec<&Batch> = before.iter().chain([&none]).chain(behind).collect();
             for plain in [true, false] {
-                match run_divided(&text, &plan, &[&first, &none, &second], plain) {
+                match run_divided(&text, &plan, &divided, plain) {
                     Err(message) if message.contains("more than") => return Outcome::TooMuch,
                     Ok((found, paths)) if found == expected => taken.extend(paths),
                     other => {
@@ -287,7 +294,7 @@ impl Case {
                 }
             }
         }
-        self.within_budgets(&text, &options, &[&first, &second], &expected)
+        self.within_budgets(&text, &options, &halves, &expected)
             .unwrap_or(Outcome::Agreed(expected.len(), taken))
     }
 
@@ -413,27 +420,6 @@ fn json(value: &Parameter) -> serde_json::Value {
     }
 }
 
-/// Splits the repository as a host would send it: by EHR if EHRs must be whole, else by commit.
-fn halves(repository: &Repository, whole_ehrs: bool) -> [aqlite::document::Batch; 2] {
-    let middle = if whole_ehrs {
-        repository.ehrs.len()
-    } else {
-        repository.documents.len()
-    } / 2;
-    let in_first = |d: &Document| {
-        if whole_ehrs {
-            d.ehr < middle
-        } else {
-            (d.row.ordinal as usize) <= middle
-        }
-    };
-    let ehrs = |first: bool| move |ehr: usize| !whole_ehrs || (ehr < middle) == first;
-    [
-        repository.batch_of(ehrs(true), in_first),
-        repository.batch_of(ehrs(false), |d| !in_first(d)),
-    ]
-}
-
 /// Returns the repository as two segments that were written before any document was superseded and while
 /// all EHRs were queryable, with their batches in the present state.
 fn segments(repository: &Repository) -> Vec<(EncodedSegment, Segment, Rc<Batch>)> {
@@ -468,7 +454,8 @@ fn segments(repository: &Repository) -> Vec<(EncodedSegment, Segment, Rc<Batch>)
             })
             .collect(),
     };
-    let encoded = halves(&written, false).map(|batch| batch.to_segment(&ehrs));
+    let halves = written.parts(false, 2).into_iter();
+    let encoded: Vec<_> = halves.map(|batch| batch.to_segment(&ehrs)).collect();
     // The older one has the greater numbers of tables.
     let segments = encoded.into_iter().zip([1_000, 0]).map(|(encoded, first)| {
         let encoded = encoded.expect("a whole batch");

@@ -16,7 +16,7 @@ use super::reference;
 use aqlite::aql::query::{AggregateFunction, Function, ValueType};
 use aqlite::aql::{Budget, QueryOptions, check, lint, parse, prepare, prepare_tree};
 use aqlite::document::Batch;
-use case::{Case, read, run_within};
+use case::{Case, budget_of, read, run_within};
 
 pub use case::{NOW, run, run_divided, run_plan, traced};
 
@@ -168,6 +168,32 @@ impl Case {
         }
     }
 
+    /// Checks the rows of runs over several batches, up to one for each document, or for each EHR if
+    /// EHRs must be whole.
+    fn check_parts(
+        &self,
+        options: &QueryOptions<'_>,
+        repository: &Repository,
+        expected: &[String],
+    ) -> Result<(), String> {
+        let query = &self.query;
+        let plan = prepare(query, &self.parameters, options).map_err(|d| format!("{d:?}"))?;
+        for count in [1, 2, 3, usize::MAX] {
+            let parts = repository.parts(plan.scan().whole_ehrs, count);
+            let parts: Vec<&Batch> = parts.iter().collect();
+            for budget in [Budget::default(), budget_of(query, false)] {
+                let (found, _) = run_within(&plan, &parts, budget)?;
+                if found != expected {
+                    return Err(format!(
+                        "  {query}\n  one batch {expected:#?}\n  {} batches {found:#?}",
+                        parts.len()
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn check(&self) -> Result<(), String> {
         let repository = Repository::read(&self.data)?;
         let batch = repository.batch();
@@ -194,6 +220,7 @@ impl Case {
                 self.query
             ));
         }
+        self.check_parts(&options, &repository, &plain)?;
         let mut expected = self.expected.clone();
         if self.unordered {
             found.sort();

@@ -90,7 +90,7 @@ pub fn run_divided(
 }
 
 /// Returns the budget of a query of the tests.
-fn budget_of(query: &str, plain: bool) -> Budget {
+pub fn budget_of(query: &str, plain: bool) -> Budget {
     let usual = Budget::default();
     let length = query.len();
     Budget {

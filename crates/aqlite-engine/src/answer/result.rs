@@ -479,7 +479,8 @@ impl ResultBuffer {
         }
         self.cells.truncate(start * self.width);
         self.cells.extend(kept);
-        self.detached = self.detached.min(self.cells.len());
+        // The rows that moved can refer to the dictionary of the batch.
+        self.detached = self.detached.min(start * self.width);
     }
 
     /// Returns the rows with copies of their texts.

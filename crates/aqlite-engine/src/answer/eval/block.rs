@@ -113,8 +113,8 @@ impl<'b> Block<'b> {
                 self.retain_by_word(words, conjunct, evaluator, scratch, check_cancelled)
             }
             ConjunctColumns::Anything => {
-                if let Some(passes) = self.by_layout(conjunct, evaluator, scratch) {
-                    self.keep_all(passes, evaluator.view);
+                if let Some(outcomes) = self.by_layout(conjunct, evaluator, scratch) {
+                    self.keep_by_layout(&outcomes, evaluator.view);
                     return Ok(());
                 }
                 evaluator.view.note(ExecutionPath::PredicateRows);
@@ -131,27 +131,62 @@ impl<'b> Block<'b> {
         }
     }
 
-    /// Returns whether all rows pass a conjunct with EXISTS; `None` if the outcome depends on more
-    /// than the layout.
+    /// Returns whether rows pass a conjunct with EXISTS, by [`ParentRows::layout_of`]; `None` if the
+    /// outcome depends on more than the layouts.
     fn by_layout<'p: 'b>(
         &self,
         conjunct: &Conjunct<'p>,
         evaluator: ConditionEvaluator<'p, 'b>,
         scratch: &mut [Node],
-    ) -> Option<bool> {
+    ) -> Option<Vec<bool>> {
         if conjunct.paths.is_some() || self.rows.is_empty() {
             return None;
         }
         let differs = Cell::new(false);
-        let view = evaluator.view.watched(&differs);
-        self.fill(view, 0, scratch);
         let watched = ConditionEvaluator {
             plan: evaluator.plan,
-            view,
+            view: evaluator.view.watched(&differs),
             now: evaluator.now,
         };
-        let first = watched.truth(conjunct.condition, scratch);
-        (!differs.get()).then_some(first == Some(true))
+        let layouts = self.over.layouts();
+        let mut outcomes: Vec<Option<bool>> = vec![None; layouts];
+        let mut undecided = layouts;
+        for i in 0..self.rows.len() {
+            let outcome = outcomes.get_mut(self.over.layout_of(i)?)?;
+            if outcome.is_some() {
+                continue;
+            }
+            self.fill(watched.view, i, scratch);
+            *outcome = Some(watched.truth(conjunct.condition, scratch) == Some(true));
+            undecided -= 1;
+            if differs.get() {
+                return None;
+            }
+            if undecided == 0 {
+                break;
+            }
+        }
+        // No row has a layout without an outcome.
+        let decided = outcomes.into_iter().map(|outcome| outcome == Some(true));
+        Some(decided.collect())
+    }
+
+    /// Keeps the rows of layouts whose outcome is true.
+    fn keep_by_layout(&mut self, outcomes: &[bool], view: View<'_>) {
+        if let [passes] = outcomes {
+            return self.keep_all(*passes, view);
+        }
+        view.note(ExecutionPath::PredicateOnce);
+        let outcome = |i| outcomes.get(self.over.layout_of(i)?).copied();
+        let flags: Vec<bool> = (0..self.rows.len())
+            .map(|i| {
+                outcome(i).unwrap_or_else(|| {
+                    view.note_broken("a child row of a block has no parent row");
+                    false
+                })
+            })
+            .collect();
+        self.keep(|i, _| flags.get(i) == Some(&true));
     }
 
     /// Removes all rows and returns true if the zone map of a column excludes that any value passes
@@ -607,6 +642,23 @@ impl ParentRows {
         };
         let (parent, row) = *of.get(i)?;
         Some((parents.get(parent as usize)?, row))
+    }
+
+    /// Returns the number of layouts that the parent rows have; 1 if they contribute no cells.
+    fn layouts(&self) -> usize {
+        match self {
+            ParentRows::Known { parents, .. } => parents.len(),
+            ParentRows::Nothing | ParentRows::Unused => 1,
+        }
+    }
+
+    /// Returns the index of the layout of the parent row of a row of the block; `None` if it has
+    /// none, which breaks an invariant.
+    fn layout_of(&self, i: usize) -> Option<usize> {
+        match self {
+            ParentRows::Known { of, .. } => of.get(i).map(|(parent, _)| *parent as usize),
+            ParentRows::Nothing | ParentRows::Unused => Some(0),
+        }
     }
 
     /// Returns whether a parent row contributes the cell of a path.

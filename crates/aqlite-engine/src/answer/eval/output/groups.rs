@@ -213,6 +213,10 @@ impl Output {
         order: Order,
     ) -> Option<usize> {
         let query = &evaluator.plan.query;
+        if !has_keys(query) {
+            // Blocks may have created the only group, which has no key.
+            return Some(self.only_group(query));
+        }
         let mut buffer = String::new();
         let key = self.key_of(evaluator, row, &mut buffer)?;
         let next = self.groups.len();
