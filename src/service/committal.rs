@@ -2,7 +2,7 @@
 //! a document.
 
 use super::Request;
-use super::error::{Failure, root_of};
+use super::error::{Failure, root_of, shortened};
 use crate::diag::{Finding, Severity};
 use crate::rm::class::{Attr, Cls};
 use crate::rm::json::{self, quote_into};
@@ -260,7 +260,10 @@ impl CommitMetadata {
             (_, "system_id" | "time_committed") => {}
             _ => {
                 return Err(Failure::bad_request(format!(
-                    "the committal header {group} has the unknown part `{key}`"
+                    "the committal header {group} has the unknown part `{}`: expected {}",
+                    // A bare value stands where the name of a part is expected.
+                    shortened(if key.is_empty() { value } else { key }),
+                    known_parts(group)
                 )));
             }
         }
@@ -383,6 +386,16 @@ impl CommitMetadata {
     }
 }
 
+/// Returns the description of the parts that a committal header may have.
+fn known_parts(group: &str) -> &'static str {
+    match group {
+        "openehr-version" => r#"`lifecycle_state.code_string="…"`"#,
+        _ => {
+            r#"`change_type.code_string="…"`, `description.value="…"`, or `committer.name="…"` and `committer.external_ref.id`, `.namespace` and `.type`"#
+        }
+    }
+}
+
 impl Code {
     /// Returns a DV_CODED_TEXT as canonical JSON.
     pub fn to_json(self) -> String {
@@ -473,9 +486,13 @@ fn attestation(audit: NodeRef<'_>) -> Result<Option<String>, Failure> {
 pub(crate) fn check_parts(node: NodeRef<'_>, what: &str, stored: &[Attr]) -> Result<(), Failure> {
     let values = stored
         .iter()
-        .flat_map(|attr| node.values(*attr).map(move |value| (*attr, value)));
+        .flat_map(|attr| node.values(*attr).enumerate().map(move |at| (*attr, at)));
     let findings: Vec<Finding> = values
-        .flat_map(|(attr, value)| errors_below(attr, value))
+        .flat_map(|(attr, (index, value))| {
+            let def = node.class().attr(attr);
+            let is_list = def.is_some_and(|def| def.card.is_list());
+            errors_below(attr, is_list.then_some(index), value)
+        })
         .collect();
     if findings.is_empty() {
         Ok(())
@@ -491,18 +508,20 @@ pub(crate) fn check_parts(node: NodeRef<'_>, what: &str, stored: &[Attr]) -> Res
 fn check_stated(stated: &Option<String>, class: Cls, attr: Attr) -> Result<(), Failure> {
     let Some(stated) = stated else { return Ok(()) };
     let tree = json::read(stated, class).map_err(|f| Failure::unreadable("audit", &f))?;
-    match errors_below(attr, root_of(&tree)?) {
+    match errors_below(attr, None, root_of(&tree)?) {
         none if none.is_empty() => Ok(()),
         findings => Err(Failure::unreadable("audit", &findings)),
     }
 }
 
-/// Returns the errors in the value of an attribute, with paths from the object that has it.
-fn errors_below(attr: Attr, value: NodeRef<'_>) -> Vec<Finding> {
+/// Returns the errors in the value of an attribute, with paths from the object that has it. `index`
+/// is the index in the list of an attribute that has several values.
+fn errors_below(attr: Attr, index: Option<usize>, value: NodeRef<'_>) -> Vec<Finding> {
+    let index = index.map_or_else(String::new, |index| format!("[{index}]"));
     let findings = validate(value).into_iter();
     let errors = findings.filter(|finding| finding.severity == Severity::Error);
     let from_object = |finding: Finding| Finding {
-        path: format!("/{attr}{}", finding.path),
+        path: format!("/{attr}{index}{}", finding.path),
         ..finding
     };
     errors.map(from_object).collect()

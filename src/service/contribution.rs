@@ -4,7 +4,7 @@ use super::Service;
 use super::admission::LARGE;
 use super::call::{Call, ChangedResource};
 use super::commit::{Change, ChangeSet, KEPT, VERSION, class_name};
-use super::committal::{Audit, CREATION, CommitMetadata, DELETED, MODIFICATION, check_parts};
+use super::committal::{Audit, CREATION, Code, CommitMetadata, DELETED, MODIFICATION, check_parts};
 use super::content::{CheckedDocument, Rigor, read_part};
 use super::document_class::kind_of;
 use super::error::{Failure, root_of};
@@ -13,7 +13,7 @@ use super::http::Response;
 use super::identity::{check_following_uids, given_member_id};
 use super::ids::{VersionUid, is_uuid};
 use super::imported::read_version;
-use super::members::in_member;
+use super::members::{EarlierMembers, in_member};
 use super::negotiate::{Format, body_format};
 use super::owner::Owner;
 use super::update_form::{canonical_audit, check_contribution_type};
@@ -110,6 +110,7 @@ impl<R: Repository> Service<R> {
             .followed_objects(call, owner, &sent.versions, by_default.deletes())
             .await?;
         let (mut changes, mut unpaused) = (Vec::new(), 0);
+        let mut earlier = EarlierMembers::default();
         for (index, version) in sent.versions.iter().enumerate() {
             unpaused += version.size() + VERSION;
             if unpaused > LARGE {
@@ -129,6 +130,10 @@ impl<R: Repository> Service<R> {
                         .await
                 }
             };
+            let change = change.and_then(|change| {
+                earlier.add(index, &change)?;
+                Ok(change)
+            });
             let change = change.map_err(|failure| in_member(index, failure))?;
             // A later member may follow this one, which the database does not have yet.
             followed.change(&change);
@@ -138,7 +143,7 @@ impl<R: Repository> Service<R> {
         let audit = sent
             .audit
             .or(call.commit_headers()?)
-            .member_audit(CREATION)?;
+            .member_audit(common_change_type(&changes))?;
         Ok(ChangeSet {
             ehr_id,
             creates_ehr: false,
@@ -278,6 +283,17 @@ impl<R: Repository> Service<R> {
                 .and_then(|root| root.get(Attr::DATA))
                 .map(NodeRef::class)
         }))
+    }
+}
+
+/// Returns the change type of a contribution that states none: that of its members. A contribution
+/// with members of several types modifies its EHR.
+fn common_change_type(changes: &[Change]) -> Code {
+    let mut types = changes.iter().map(|change| change.audit.change_type);
+    let first = types.next().unwrap_or(CREATION);
+    match types.all(|other| other == first) {
+        true => first,
+        false => MODIFICATION,
     }
 }
 
@@ -454,9 +470,19 @@ fn parts(text: &str, format: Format) -> Result<Vec<(Cow<'_, str>, &str)>, Failur
             .map_err(|findings| Failure::unreadable("contribution", &findings));
     }
     let malformed = |problem| super::content::malformed("contribution", text, problem);
+    let refused = |value: &str, expected: &str| {
+        let what = format!("the contribution cannot be read: {value} is not {expected}");
+        Err(Failure::bad_request(what))
+    };
+    if text.trim_start().starts_with('[') {
+        return refused("the body", "an object with `versions` and `audit`");
+    }
     let mut found = Vec::new();
     for (key, value) in members(text).map_err(malformed)? {
         if key == "versions" {
+            if !value.starts_with('[') {
+                return refused("`versions`", "a list");
+            }
             found.extend(
                 elements(value)
                     .map_err(malformed)?

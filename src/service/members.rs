@@ -1,8 +1,10 @@
 //! The members of a contribution, which errors name by their place: `versions[2]`.
 
+use super::commit::Change;
 use super::error::Failure;
 use crate::document::ObjectKind;
 use crate::store::repository::{StoreError, Version};
+use std::collections::HashMap;
 
 /// The members of a contribution in their order. Empty for a change at its own address, whose
 /// request has one document only.
@@ -74,6 +76,52 @@ impl Members {
             _ => return None,
         };
         self.0.iter().rposition(is_rejected)
+    }
+}
+
+/// The members of a contribution before the one that is checked.
+#[derive(Default)]
+pub(crate) struct EarlierMembers {
+    /// For each version that a member follows, the index of that member.
+    followers: HashMap<String, usize>,
+    /// The index of the member that creates the directory of the EHR.
+    directory: Option<usize>,
+}
+
+impl EarlierMembers {
+    /// Adds the change of a member.
+    ///
+    /// # Errors
+    /// 409 if an earlier member follows the same version, or creates a directory too. The database
+    /// would report the earlier member as a stored version, which the client could not read.
+    pub fn add(&mut self, index: usize, change: &Change) -> Result<(), Failure> {
+        if let Some(preceding) = &change.preceding
+            && let Some(earlier) = self.followers.insert(preceding.clone(), index)
+        {
+            return Err(Failure::new(
+                409,
+                format!(
+                    "versions[{earlier}] follows the version {preceding} too: let each member follow the one before it, or send one of them"
+                ),
+            ));
+        }
+        if change.kind != ObjectKind::Folder {
+            return Ok(());
+        }
+        let creates = change.preceding.is_none() && change.content.is_some();
+        match self.directory {
+            Some(earlier) if creates => Err(Failure::new(
+                409,
+                format!(
+                    "versions[{earlier}] creates a directory too, and an EHR has one: send one of them"
+                ),
+            )),
+            _ => {
+                // A deletion makes room for another directory.
+                self.directory = creates.then_some(index);
+                Ok(())
+            }
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use super::Service;
 use super::admission::{LARGE, Turn};
 use super::call::{Call, validated};
 use super::dialect::Dialect;
-use super::error::{Failure, root_of};
+use super::error::{Failure, root_of, shortened};
 use super::http::Response;
 use super::ids::{check_addressable, is_version};
 use super::negotiate::{Form, Format, Return, choose};
@@ -150,6 +150,7 @@ impl<R: Repository> Service<R> {
     pub(super) async fn template_example(&self, call: &Call<'_>) -> Result<Response, Failure> {
         let form = Form::wanted(call.request)?;
         let kind = example_kind(call)?;
+        check_example_type(call)?;
         let found = self.chosen(call).await?;
         let compiled = self.compiled_template(Some(call), &found).await?;
         // The text is no longer needed, and an example may be large.
@@ -379,6 +380,19 @@ fn example_kind(call: &Call<'_>) -> Result<ExampleKind, Failure> {
         Some("minimal" | "required") => Ok(ExampleKind::Minimal),
         Some(other) => Err(Failure::bad_request(format!(
             "the detail `{other}` is unknown: expected `full` or `minimal`, or `required`, `medium`, `complete`"
+        ))),
+    }
+}
+
+/// Checks `type`, which ITS-REST has for examples. A document that the server accepts is also what
+/// it returns, so both types have one example. On `/v1` it is the type of the template.
+fn check_example_type(call: &Call<'_>) -> Result<(), Failure> {
+    let sent = of_path(call).and_then(|_| call.request.query_value("type"));
+    match sent {
+        None | Some("" | "input" | "output") => Ok(()),
+        Some(other) => Err(Failure::bad_request(format!(
+            "the example type `{}` is unknown: expected `input` or `output`",
+            shortened(other)
         ))),
     }
 }

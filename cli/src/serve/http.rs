@@ -81,7 +81,7 @@ async fn handle(
         return answer;
     }
     let Some(head) = head(&server, &parts, peer) else {
-        return StatusCode::BAD_REQUEST.into_response();
+        return without_host();
     };
     // hyper knows from the headers that a request has no body.
     let body = (!body.is_end_stream()).then_some(body);
@@ -118,6 +118,13 @@ fn without_length(method: &Method, mut answer: Response) -> Response {
         *answer.body_mut() = Body::from_stream(nothing);
     }
     answer
+}
+
+/// The answer to a request that names no host, so that no address of a resource could be made.
+fn without_host() -> Response {
+    const BODY: &str = r#"{"error":"Bad Request","message":"the request names no host: send the header Host, which HTTP/1.0 leaves out by default","code":400,"errors":[]}"#;
+    let headers = [("Content-Type", "application/json")];
+    (StatusCode::BAD_REQUEST, headers, BODY).into_response()
 }
 
 /// The answer if all service threads are full, or have ended.

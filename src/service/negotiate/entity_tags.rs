@@ -64,9 +64,15 @@ fn listed<'r>(request: &'r Request, name: &str) -> Vec<&'r str> {
 ///
 /// # Errors
 /// 400 without the header, and for `*`: ITS-REST requires the uid of the version that the change
-/// follows.
+/// follows. 412 if If-None-Match excludes each of these versions.
 pub(crate) fn required_if_match(request: &Request) -> Result<Vec<&str>, Failure> {
     match IfMatch::from_headers(request) {
+        Some(IfMatch::Tags(tags)) if tags.iter().all(|tag| none_match(request, tag)) => {
+            Err(Failure::new(
+                412,
+                "If-None-Match excludes the version that If-Match names: leave If-None-Match out to change it",
+            ))
+        }
         Some(IfMatch::Tags(tags)) => Ok(tags),
         Some(IfMatch::Any) => Err(Failure::bad_request(
             "the header If-Match is `*`, which names no version: send the version uid of the version that you change",
@@ -124,6 +130,16 @@ mod tests {
             let request = sent(&values);
             let refused = required_if_match(&request).map_err(|f| f.status);
             assert_eq!(refused, Err(400), "{values:?}");
+        }
+        for (excluded, expected) in [
+            ("*", Err(412)),
+            ("\"a\"", Err(412)),
+            ("\"b\"", Ok(vec!["a"])),
+            ("", Ok(vec!["a"])),
+        ] {
+            let request = sent(&["\"a\""]).with_header("If-None-Match", excluded);
+            let required = required_if_match(&request).map_err(|f| f.status);
+            assert_eq!(required, expected, "{excluded}");
         }
     }
 }

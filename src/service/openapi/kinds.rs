@@ -437,7 +437,14 @@ const KINDS: &[(Operation, Kind)] = &[
             "A document that fits a template",
             &[200, 404, 406],
         )
-        .query(&["kind", "detail_level", "language", "format", "dialect"])
+        .query(&[
+            "kind",
+            "detail_level",
+            "type",
+            "language",
+            "format",
+            "dialect",
+        ])
         .gives(FORMS),
     ),
     (
