@@ -3,7 +3,7 @@
 use super::Service;
 use super::call::Call;
 use super::committal::{Audit, INCOMPLETE};
-use super::error::{Failure, root_of};
+use super::error::{Failure, root_of, shortened};
 use super::negotiate::{Format, body_format};
 use crate::diag::{Finding, Severity};
 use crate::document::Texts;
@@ -213,7 +213,7 @@ pub(crate) fn without_template(id: Option<&str>) -> Finding {
             "/archetype_details/template_id/value",
             "the template is unknown: upload it first",
         )
-        .found(id),
+        .found(shortened(id)),
         None => {
             let finding = Finding::error(
                 "SVC0201",

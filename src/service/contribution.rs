@@ -7,7 +7,7 @@ use super::commit::{Change, ChangeSet, KEPT, VERSION, class_name};
 use super::committal::{Audit, CREATION, Code, CommitMetadata, DELETED, MODIFICATION, check_parts};
 use super::content::{CheckedDocument, Rigor, read_part};
 use super::document_class::kind_of;
-use super::error::{Failure, root_of};
+use super::error::{Failure, root_of, shortened};
 use super::followed::FollowedObjects;
 use super::http::Response;
 use super::identity::{check_following_uids, given_member_id};
@@ -20,7 +20,7 @@ use super::update_form::{canonical_audit, check_contribution_type};
 use super::versioned::own;
 use crate::document::ObjectKind;
 use crate::rm::class::{Attr, Cls};
-use crate::rm::json::{elements, members};
+use crate::rm::json::{TOO_MANY, elements_within, members};
 use crate::rm::tree::{Kind, NodeId, NodeRef, Tree};
 use crate::rm::xml;
 use crate::store::repository::{Repository, StoreError, VersionMetadata, VersionSelector};
@@ -131,7 +131,8 @@ impl<R: Repository> Service<R> {
                 }
             };
             let change = change.and_then(|change| {
-                earlier.add(index, &change)?;
+                let (preceding, has_data) = (change.preceding.as_deref(), change.content.is_some());
+                earlier.add(index, change.kind, preceding, has_data)?;
                 Ok(change)
             });
             let change = change.map_err(|failure| in_member(index, failure))?;
@@ -402,7 +403,8 @@ impl SentContribution {
                 "uid" => false,
                 other => {
                     return Err(refused(&format!(
-                        "`{other}` is not an attribute of CONTRIBUTION"
+                        "`{}` is not an attribute of CONTRIBUTION",
+                        shortened(other)
                     )));
                 }
             };
@@ -452,15 +454,19 @@ fn read_audit(text: &str, format: Format) -> Result<Tree, Failure> {
 
 /// Checks the number of versions.
 fn check_count(versions: usize) -> Result<(), Failure> {
-    if versions <= MAX_VERSIONS {
-        return Ok(());
+    match versions <= MAX_VERSIONS {
+        true => Ok(()),
+        false => Err(too_many_versions()),
     }
-    Err(Failure::new(
+}
+
+fn too_many_versions() -> Failure {
+    Failure::new(
         413,
         format!(
-            "the contribution has {versions} versions, at most {MAX_VERSIONS} are committed together: send several contributions, or a bulk load"
+            "the contribution has more versions than the {MAX_VERSIONS} that are committed together at most: send several contributions, or a bulk load"
         ),
-    ))
+    )
 }
 
 /// Returns the attributes of a contribution as texts, with an element for each version.
@@ -483,12 +489,14 @@ fn parts(text: &str, format: Format) -> Result<Vec<(Cow<'_, str>, &str)>, Failur
             if !value.starts_with('[') {
                 return refused("`versions`", "a list");
             }
-            found.extend(
-                elements(value)
-                    .map_err(malformed)?
-                    .into_iter()
-                    .map(|version| (key.clone(), version)),
-            );
+            // The list is not read whole before its number of versions is checked.
+            let versions = elements_within(value, MAX_VERSIONS).map_err(|problem| {
+                match problem.message == TOO_MANY {
+                    true => too_many_versions(),
+                    false => malformed(problem),
+                }
+            })?;
+            found.extend(versions.into_iter().map(|version| (key.clone(), version)));
         } else {
             found.push((key, value));
         }

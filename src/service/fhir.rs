@@ -44,6 +44,15 @@ struct Part {
     imports: Vec<String>,
 }
 
+/// The maximum number of nodes of a resource: its tree takes at most 200 MB. A concept counts as
+/// fifteen of them.
+const MAX_NODES: usize = 3_000_000;
+
+/// Returns the message about the answer of a terminology server that cannot be read.
+fn unreadable(problem: &json::Malformed) -> String {
+    format!("its answer cannot be read as JSON: {problem}")
+}
+
 impl ValueSet {
     /// Reads a ValueSet resource. If it has an expansion, that takes precedence over its
     /// definition.
@@ -52,7 +61,7 @@ impl ValueSet {
     /// A message that names the missing member, or the part that only a terminology server can
     /// expand.
     pub fn read(text: &str) -> Result<ValueSet, String> {
-        let resource = json::value(text)
+        let resource = json::value_within(text, MAX_NODES)
             .map_err(|problem| format!("this is not JSON: {}", problem.describe(text)))?;
         let kind = string(&resource, "resourceType");
         if kind != "ValueSet" {
@@ -264,7 +273,7 @@ impl Page {
     /// Reads the response of `ValueSet/$expand`.
     pub fn read(text: &str) -> Result<Page, String> {
         let resource: Value =
-            json::value(text).map_err(|_| String::from("its answer is not JSON"))?;
+            json::value_within(text, MAX_NODES).map_err(|problem| unreadable(&problem))?;
         match resource.get("expansion") {
             Some(expansion) => Page::of(expansion, "its answer"),
             None => Err(format!(
@@ -336,7 +345,8 @@ impl Page {
 /// Reads the Parameters of a response to `$validate-code`, `$subsumes`, `$lookup` or `$translate`.
 pub(crate) fn answer(operation: &str, text: &str) -> Result<TerminologyAnswer, TerminologyError> {
     let failed = |why: &str| TerminologyError::Failed(format!("it answers `{operation}` {why}"));
-    let resource: Value = json::value(text).map_err(|_| failed("without JSON"))?;
+    let resource: Value = json::value_within(text, MAX_NODES)
+        .map_err(|_| failed("without JSON of at most 3,000,000 values"))?;
     let all = list(&resource, "parameter");
     let named = |name: &str| all.iter().find(|p| string(p, "name") == name);
     let answer = match operation {
@@ -378,7 +388,7 @@ fn target(parameter: &Value) -> Option<String> {
 /// Returns the text of an OperationOutcome.
 #[cfg(feature = "server")]
 pub(crate) fn outcome(text: &str) -> Option<String> {
-    let resource: Value = json::value(text).ok()?;
+    let resource: Value = json::value_within(text, MAX_NODES).ok()?;
     let issue = list(&resource, "issue").first()?;
     let details = issue.get("details").map_or("", |d| string(d, "text"));
     let said = [string(issue, "diagnostics"), details]

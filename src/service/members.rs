@@ -1,6 +1,5 @@
 //! The members of a contribution, which errors name by their place: `versions[2]`.
 
-use super::commit::Change;
 use super::error::Failure;
 use crate::document::ObjectKind;
 use crate::store::repository::{StoreError, Version};
@@ -89,14 +88,20 @@ pub(crate) struct EarlierMembers {
 }
 
 impl EarlierMembers {
-    /// Adds the change of a member.
+    /// Adds a member of a kind that follows a version, or has data without one.
     ///
     /// # Errors
     /// 409 if an earlier member follows the same version, or creates a directory too. The database
     /// would report the earlier member as a stored version, which the client could not read.
-    pub fn add(&mut self, index: usize, change: &Change) -> Result<(), Failure> {
-        if let Some(preceding) = &change.preceding
-            && let Some(earlier) = self.followers.insert(preceding.clone(), index)
+    pub fn add(
+        &mut self,
+        index: usize,
+        kind: ObjectKind,
+        preceding: Option<&str>,
+        has_data: bool,
+    ) -> Result<(), Failure> {
+        if let Some(preceding) = preceding
+            && let Some(earlier) = self.followers.insert(preceding.to_owned(), index)
         {
             return Err(Failure::new(
                 409,
@@ -105,10 +110,10 @@ impl EarlierMembers {
                 ),
             ));
         }
-        if change.kind != ObjectKind::Folder {
+        if kind != ObjectKind::Folder {
             return Ok(());
         }
-        let creates = change.preceding.is_none() && change.content.is_some();
+        let creates = preceding.is_none() && has_data;
         match self.directory {
             Some(earlier) if creates => Err(Failure::new(
                 409,

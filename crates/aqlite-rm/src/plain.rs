@@ -13,6 +13,12 @@ use std::collections::HashSet;
 const REPEATED: &str = "an earlier member of the object has the same name: send each member once";
 /// Members of an object from which repeated names are found by a set.
 const FEW: usize = 16;
+/// The maximum number of members of an object. Readers keep the names of all of them.
+const MAX_MEMBERS: usize = 100_000;
+/// The nodes that an object or a list counts as: it has about ten times the memory of a number.
+const NODES: usize = 10;
+/// The message for a list that has more elements than its reader accepts.
+pub const TOO_MANY: &str = "the list has too many elements";
 
 /// Parses a whole text as a tree.
 ///
@@ -20,8 +26,17 @@ const FEW: usize = 16;
 /// The text is not JSON, is nested too deep, repeats a member of an object, or has a number beyond
 /// the range of doubles.
 pub fn value(text: &str) -> Result<Value, Malformed> {
-    let mut scan = Scanner::new(text);
-    let value = nested(&mut scan, Limits::default().depth)?;
+    value_within(text, usize::MAX)
+}
+
+/// Parses a whole text as a tree of at most `nodes` nodes. An object or a list counts as ten of
+/// them, because a tree takes up to eighty times the memory of its text.
+///
+/// # Errors
+/// As [`value`], and for a tree with more nodes.
+pub fn value_within(text: &str, nodes: usize) -> Result<Value, Malformed> {
+    let (mut scan, mut left) = (Scanner::new(text), nodes);
+    let value = nested(&mut scan, Limits::default().depth, &mut left)?;
     expect_end(&mut scan).map(|()| value)
 }
 
@@ -44,8 +59,8 @@ pub fn parse_strings(json: &str) -> Option<Vec<String>> {
 /// Envelopes around RM documents are read like this, because the digits of numbers must be kept.
 ///
 /// # Errors
-/// The text is not one JSON object, or repeats a member. Readers differ in which of two members they
-/// use, so a check by one reader would not hold for another.
+/// The text is not one JSON object, repeats a member, or has more than 100,000 of them. Readers
+/// differ in which of two members they use, so a check by one reader would not hold for another.
 pub fn members(text: &str) -> Result<Vec<(Cow<'_, str>, &str)>, Malformed> {
     members_with(text, &mut |_, _| false)
 }
@@ -73,6 +88,9 @@ pub fn members_with<'a>(
             let key = scan.key()?;
             if is_repeated(&out, &mut names, &key) {
                 return Err(before.error(REPEATED));
+            }
+            if out.len() >= MAX_MEMBERS {
+                return Err(before.error("the object has more than 100,000 members"));
             }
             scan.peek();
             let start = scan.offset();
@@ -103,8 +121,19 @@ fn is_repeated(before: &[(Cow<'_, str>, &str)], names: &mut HashSet<String>, key
 /// # Errors
 /// The text is not one JSON array.
 pub fn elements(text: &str) -> Result<Vec<&str>, Malformed> {
+    elements_within(text, usize::MAX)
+}
+
+/// Returns at most `most` elements of a JSON array as JSON text.
+///
+/// # Errors
+/// The text is not one JSON array, or has more elements ([`TOO_MANY`]).
+pub fn elements_within(text: &str, most: usize) -> Result<Vec<&str>, Malformed> {
     let (mut out, mut scan) = (Vec::new(), Scanner::new(text));
     read_bracketed(&mut scan, Token::ArrayStart, Token::ArrayEnd, &mut |scan| {
+        if out.len() >= most {
+            return Err(scan.error(TOO_MANY));
+        }
         out.push(scan.skip_value(Limits::default().depth)?);
         Ok(())
     })?;
@@ -156,9 +185,15 @@ pub fn expect_end(scan: &mut Scanner<'_>) -> Result<(), Malformed> {
     }
 }
 
-fn nested(scan: &mut Scanner<'_>, depth: usize) -> Result<Value, Malformed> {
+/// Reads a value, and subtracts its nodes from those that are `left`.
+fn nested(scan: &mut Scanner<'_>, depth: usize, left: &mut usize) -> Result<Value, Malformed> {
     let before = *scan;
-    Ok(match scan.next_token()? {
+    let token = scan.next_token()?;
+    let is_list = matches!(token, Token::ObjectStart | Token::ArrayStart);
+    *left = left
+        .checked_sub(if is_list { NODES } else { 1 })
+        .ok_or_else(|| before.error("the text has too many values"))?;
+    Ok(match token {
         Token::Null => Value::Null,
         Token::Boolean(flag) => Value::Bool(flag),
         Token::String(text) => Value::String(text.into_owned()),
@@ -174,7 +209,7 @@ fn nested(scan: &mut Scanner<'_>, depth: usize) -> Result<Value, Malformed> {
                 scan.peek();
                 let name = *scan;
                 let key = scan.key()?.into_owned();
-                match members.insert(key, nested(scan, depth - 1)?) {
+                match members.insert(key, nested(scan, depth - 1, left)?) {
                     Some(_) => Err(name.error(REPEATED)),
                     None => Ok(()),
                 }
@@ -186,7 +221,7 @@ fn nested(scan: &mut Scanner<'_>, depth: usize) -> Result<Value, Malformed> {
             // `read_bracketed` consumes the opening bracket itself.
             *scan = before;
             read_bracketed(scan, Token::ArrayStart, Token::ArrayEnd, &mut |scan| {
-                items.push(nested(scan, depth - 1)?);
+                items.push(nested(scan, depth - 1, left)?);
                 Ok(())
             })?;
             Value::Array(items)
@@ -209,6 +244,23 @@ fn amount(digits: &str) -> Option<Number> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_of_nodes_members_and_elements_are_limited() {
+        let list = format!("[{}0]", "0,".repeat(9));
+        assert!(value_within(&list, 20).is_ok());
+        let refused = value_within(&list, 19).unwrap_err();
+        assert_eq!(refused.message, "the text has too many values");
+        assert_eq!(elements_within(&list, 10).map(|all| all.len()), Ok(10));
+        let refused = elements_within(&list, 9).unwrap_err();
+        assert_eq!((refused.message, refused.offset), (TOO_MANY, 19));
+        let object = |count: usize| {
+            let all: Vec<String> = (0..count).map(|i| format!("\"{i}\":0")).collect();
+            format!("{{{}}}", all.join(","))
+        };
+        assert_eq!(members(&object(MAX_MEMBERS)).unwrap().len(), MAX_MEMBERS);
+        assert!(members(&object(MAX_MEMBERS + 1)).is_err());
+    }
 
     #[test]
     fn value_equals_the_result_of_serde_json() {

@@ -20,7 +20,7 @@ use super::super::content::{Rigor, malformed, read_text};
 use super::super::contribution::SentContribution;
 use super::super::document_class::{COMPOSITION, EHR_STATUS};
 use super::super::ehr::DEFAULT_STATUS;
-use super::super::error::Failure;
+use super::super::error::{Failure, shortened};
 use super::super::http::Response;
 use super::super::identity::given_object_id;
 use super::super::ids::{LineUuids, is_uuid, uuid_beside};
@@ -96,7 +96,8 @@ impl<'a> BulkLine<'a> {
                 }
                 other => {
                     return Err(Failure::bad_request(format!(
-                        "`{other}` does not belong here: expected `ehr_id` and one of composition, contribution, ehr_status"
+                        "`{}` does not belong here: expected `ehr_id` and one of composition, contribution, ehr_status",
+                        shortened(&other)
                     )));
                 }
             }

@@ -80,7 +80,8 @@ fn record_of(line: &str) -> Result<&str, Failure> {
             "record" => record = Some(value),
             other => {
                 return Err(Failure::bad_request(format!(
-                    "`{other}` does not belong here: expected `digest` and `record`"
+                    "`{}` does not belong here: expected `digest` and `record`",
+                    shortened(other)
                 )));
             }
         }

@@ -6,6 +6,10 @@ use aqlite_rm::diag::Finding;
 use aqlite_rm::json::{Malformed, Scanner};
 use std::collections::HashMap;
 
+/// The maximum length of a key that is spelled as the client sent it, in bytes. The memory of a
+/// search grows with the pieces of each key, and findings repeat keys.
+const LONGEST: usize = 2_000;
+
 /// The client's spellings of some keys.
 ///
 /// The reader names a position with an index at each repeated node, and a suffix with a bar. A
@@ -68,14 +72,18 @@ impl SentKeys {
     /// each of its segments at most.
     fn find<'k>(text: &str, keys: impl Iterator<Item = &'k str>) -> SentKeys {
         let mut spellings = HashMap::new();
-        for key in keys {
+        for key in keys.filter(|key| key.len() <= LONGEST) {
             let NormalKey { text, pieces } = NormalKey::of(key);
             let beginnings = pieces.iter().filter_map(|piece| text.get(..piece.end));
             spellings.extend(beginnings.map(|beginning| (beginning.to_owned(), None)));
         }
         let mut sent = SentKeys { spellings };
         // A text with another form has no keys, and its finding names none.
-        let _ = for_each_key(text, &mut |key| sent.record(key));
+        let _ = for_each_key(text, &mut |key| {
+            if key.len() <= LONGEST {
+                sent.record(key);
+            }
+        });
         sent
     }
 
@@ -97,6 +105,9 @@ impl SentKeys {
 
     /// Returns a key with its longest beginning that was sent in the spelling of the client.
     fn respell(&self, key: &str) -> String {
+        if key.len() > LONGEST {
+            return super::shown(key);
+        }
         let normal = NormalKey::of(key);
         let sent = normal.pieces.iter().rev().find_map(|piece| {
             let spelling = self.spellings.get(normal.text.get(..piece.end)?)?;
@@ -108,6 +119,9 @@ impl SentKeys {
 
     /// Returns what follows in the first key with this beginning.
     fn rest_of(&self, beginning: &str) -> Option<&str> {
+        if beginning.len() > LONGEST {
+            return None;
+        }
         let spelling = self.spellings.get(&NormalKey::of(beginning).text)?;
         Some(spelling.as_ref()?.rest.as_str())
     }

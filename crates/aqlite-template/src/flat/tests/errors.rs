@@ -397,3 +397,18 @@ fn the_right_key_is_the_first_candidate_for_a_mistyped_one() {
         "{right} of {tried}"
     );
 }
+
+/// Findings shorten the keys that they repeat, and a search of spellings leaves out long keys.
+#[test]
+fn long_keys_are_not_repeated() {
+    let (template, web) = parse_both(SMALL);
+    for key in [
+        "/".repeat(100_000),
+        format!("encounter/x{}", "|".repeat(100_000)),
+    ] {
+        let text = serde_json::json!({ key: 1 }).to_string();
+        let found = read(&text, Shape::Flat, &template, &web, NOW).unwrap_err();
+        let longest = found.iter().map(|finding| finding.path.len()).max();
+        assert!(longest < Some(3_000), "{longest:?}");
+    }
+}
