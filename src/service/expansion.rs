@@ -106,8 +106,23 @@ impl<R: Repository> Service<R> {
             if let Err(error) = added {
                 return Ok(Err(error));
             }
+            // A value set of megabytes takes a second to read.
+            if let Some(call) = call {
+                call.pause().await;
+                if self.is_late(call) {
+                    let most = self.config.limits.query_time / 1_000_000;
+                    return Ok(Err(TerminologyError::Late(format!(
+                        "the value sets of the request take longer than {most} s to read: import fewer"
+                    ))));
+                }
+            }
         }
         Ok(Ok(()))
+    }
+
+    /// Returns whether a request takes longer than a query may.
+    fn is_late(&self, call: &Call<'_>) -> bool {
+        call.clock() - call.now > self.config.limits.query_time
     }
 
     /// Requests the codes of an imported value set from the server.
