@@ -30,6 +30,13 @@ const PARTIES: [(&str, &str); 5] = [
         r#", "performer": {"_type": "PARTY_REF", "id": {"_type": "HIER_OBJECT_ID", "value": "6ba7b814-9dad-41d1-80b4-00c04fd430c8"}, "namespace": "demographic", "type": "PERSON"}"#,
     ),
 ];
+/// Node ids that only the v2 schema allows.
+const NODE_IDS_OF_V2: [&str; 4] = [
+    "id1.1",
+    "at029",
+    "openEHR-EHR-FOLDER.generic.v1.10.2",
+    "org.example::openEHR-EHR-FOLDER.generic.v1.0.0",
+];
 /// A contribution with one version; the document follows.
 const CONTRIBUTION: &str = r#"{"_type":"CONTRIBUTION","audit":{"_type":"AUDIT_DETAILS","committer":{"_type":"PARTY_IDENTIFIED","name":"Dr. Ek"}},"versions":[{"_type":"ORIGINAL_VERSION","commit_audit":{"_type":"AUDIT_DETAILS","committer":{"_type":"PARTY_IDENTIFIED","name":"Dr. Ek"},"change_type":{"_type":"DV_CODED_TEXT","value":"creation","defining_code":{"_type":"CODE_PHRASE","terminology_id":{"_type":"TERMINOLOGY_ID","value":"openehr"},"code_string":"249"}}},"lifecycle_state":{"_type":"DV_CODED_TEXT","value":"complete","defining_code":{"_type":"CODE_PHRASE","terminology_id":{"_type":"TERMINOLOGY_ID","value":"openehr"},"code_string":"532"}},"data":"#;
 const TEMPLATE: &str = include_str!("../cases/template/small.opt");
@@ -191,6 +198,7 @@ impl Resources {
         let folder = all.change("POST", &format!("/ehr/{EHR}/directory"), &AUDIT, DIRECTORY)?;
         let after = [("If-Match", folder.as_str())];
         all.directory = all.change("PUT", &format!("/ehr/{EHR}/directory"), &after, DIRECTORY)?;
+        all.texts_of_v2()?;
         for (class, more) in PARTIES {
             let party = all.party(class, more)?;
             all.parties.push(party);
@@ -200,6 +208,33 @@ impl Resources {
         all.contribute(&format!("/ehr/{EHR}/contribution"), COMPOSITION)?;
         all.contribution = all.contribute("/demographic/contribution", PERSON)?;
         Ok(all)
+    }
+
+    /// Commits documents with texts that only the v2 schema allows: time zones, node ids.
+    fn texts_of_v2(&mut self) -> Result<(), String> {
+        for zone in ["+13:00", "+05:45"] {
+            let elsewhere = COMPOSITION.replace("08:30:00.000+01:00", &format!("08:30:00{zone}"));
+            self.change(
+                "POST",
+                &format!("/ehr/{EHR}/composition"),
+                &AUDIT,
+                &elsewhere,
+            )?;
+        }
+        for (number, id) in NODE_IDS_OF_V2.iter().enumerate() {
+            let ehr = self.change(
+                "POST",
+                "/ehr",
+                &[],
+                &STATUS.replace("patient-7", &format!("patient-v2-{number}")),
+            )?;
+            let (before, folder) = DIRECTORY
+                .rsplit_once("openEHR-EHR-FOLDER.generic.v1")
+                .ok_or("a directory has folders")?;
+            let directory = format!("{before}{id}{folder}");
+            self.change("POST", &format!("/ehr/{ehr}/directory"), &AUDIT, &directory)?;
+        }
+        Ok(())
     }
 
     /// Creates and updates a party of a class. Returns its path and its version uid.

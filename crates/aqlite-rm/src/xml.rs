@@ -12,6 +12,7 @@ mod elements;
 mod namespaces;
 mod read;
 mod root;
+mod schema;
 mod write;
 
 pub use elements::{child_elements, elements};
@@ -294,6 +295,18 @@ mod tests {
             ),
             (
                 r#"{"_type":"ORIGINAL_VERSION","data":{"_type":"EHR_STATUS"}}"#,
+                V2,
+            ),
+            (r#"{"_type":"ADDRESS"}"#, V2),
+            (r#"{"_type":"CONTACT"}"#, V2),
+            (r#"{"_type":"PARTY_IDENTITY"}"#, V2),
+            (r#"{"_type":"VERSIONED_FOLDER"}"#, V2),
+            (
+                r#"{"_type":"ORIGINAL_VERSION","data":{"_type":"FOLDER","archetype_node_id":"id1"}}"#,
+                V2,
+            ),
+            (
+                r#"{"_type":"ORIGINAL_VERSION","commit_audit":{"time_committed":{"value":"2026-11-20T08:30:00+13:00"}}}"#,
                 V2,
             ),
             (

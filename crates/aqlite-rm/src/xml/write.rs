@@ -5,6 +5,7 @@
 use super::super::build::{Step, path_text};
 use super::super::class::{Attr, AttrDef, Cls, XmlForm};
 use super::super::tree::{Kind, NodeRef};
+use super::schema::needs_v2;
 use super::{INSTANCE, V1, V2};
 use crate::diag::Finding;
 
@@ -29,14 +30,14 @@ pub fn write_without_audit_terms(node: NodeRef<'_>, root: &str) -> Result<String
 
 /// The treatment of `preferred_term` in codes of audits and lifecycle states.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum AuditTerms {
+pub(super) enum AuditTerms {
     Kept,
     Omitted,
 }
 
 impl AuditTerms {
     /// Returns whether `preferred_term` is omitted in the code at this attribute.
-    fn are_omitted_at(self, cls: Cls, attr: Attr) -> bool {
+    pub(super) fn are_omitted_at(self, cls: Cls, attr: Attr) -> bool {
         let is_code = (attr == Attr::CHANGE_TYPE && cls.is_a(Cls::AUDIT_DETAILS))
             || (attr == Attr::LIFECYCLE_STATE && cls.is_a(Cls::VERSION));
         self == AuditTerms::Omitted && is_code
@@ -56,14 +57,7 @@ fn write_as(node: NodeRef<'_>, root: &str, terms: AuditTerms) -> Result<String, 
         .push_str("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<");
     writer.out.push_str(root);
     for (name, value) in [
-        (
-            " xmlns=\"",
-            if is_root_of_v2(node.class()) || needs_v2(node, terms) {
-                V2
-            } else {
-                V1
-            },
-        ),
+        (" xmlns=\"", if needs_v2(node, terms) { V2 } else { V1 }),
         (" xmlns:xsi=\"", INSTANCE),
     ] {
         writer.out.push_str(name);
@@ -79,79 +73,6 @@ fn write_as(node: NodeRef<'_>, root: &str, terms: AuditTerms) -> Result<String, 
         None => Ok(writer.out),
         Some(finding) => Err(finding),
     }
-}
-
-/// Attributes older than RM 1.1.0 that the v1 schema does not define, at least not under the name
-/// of the model.
-const MISSING_IN_V1: [(Cls, Attr); 3] = [
-    (Cls::ISM_TRANSITION, Attr::REASON),
-    (Cls::DV_PARSABLE, Attr::SIZE),
-    (Cls::ENTRY, Attr::WORKFLOW_ID),
-];
-
-/// Attributes that are mandatory in the v1 schema only.
-const DEMANDED_BY_V1: [(Cls, Attr); 5] = [
-    (Cls::ACTIVITY, Attr::TIMING),
-    (Cls::DV_IDENTIFIER, Attr::ISSUER),
-    (Cls::DV_IDENTIFIER, Attr::ASSIGNER),
-    (Cls::DV_IDENTIFIER, Attr::TYPE),
-    (Cls::PARTICIPATION, Attr::MODE),
-];
-
-/// Classes of version data that the v1 schema does not define.
-const CLASSES_OF_V2: [Cls; 3] = [Cls::PARTY, Cls::EHR_STATUS, Cls::EHR_ACCESS];
-
-/// Returns whether the v1 schema defines the parts of a resource class but not the class itself.
-fn is_root_of_v2(class: Cls) -> bool {
-    const ROOTS: [Cls; 3] = [Cls::EHR, Cls::CONTRIBUTION, Cls::VERSIONED_OBJECT];
-    ROOTS
-        .iter()
-        .chain(&CLASSES_OF_V2)
-        .any(|root| class.is_a(*root))
-}
-
-/// Returns whether an object needs the v2 schema: it has content newer than RM 1.0.2, or lacks
-/// content that v1 requires.
-fn needs_v2(node: NodeRef<'_>, terms: AuditTerms) -> bool {
-    let cls = node.class();
-    let is_later = |child: NodeRef<'_>| {
-        let Some(def) = definition(cls, child) else {
-            return false;
-        };
-        // Attributes that are newer than the v1 schema.
-        def.since == "1.1.0"
-            || MISSING_IN_V1
-                .iter()
-                .any(|(owner, attr)| *attr == def.attr && cls.is_a(*owner))
-            || (def.attr == Attr::DATA && CLASSES_OF_V2.iter().any(|c| child.class().is_a(*c)))
-            // The v1 schema restricts this text to a node code.
-            || (def.attr == Attr::ACTIVITY_ID && !is_at_code(child.text()))
-    };
-    let is_incomplete = || {
-        DEMANDED_BY_V1
-            .iter()
-            .any(|(owner, attr)| cls.is_a(*owner) && node.get(*attr).is_none())
-    };
-    // A code that is not written cannot require the later schema.
-    let is_counted = |child: &NodeRef<'_>| {
-        !child
-            .attr()
-            .is_some_and(|attr| terms.are_omitted_at(cls, attr))
-    };
-    let mut children = node.children().filter(is_counted);
-    (node.kind() == Kind::Object && is_incomplete())
-        || children.any(|child| is_later(child) || (!child.is_leaf() && needs_v2(child, terms)))
-}
-
-/// Returns whether a text has the form that the v1 schema requires of an `activity_id`.
-fn is_at_code(text: &str) -> bool {
-    let mut parts = text.strip_prefix("at").unwrap_or_default().split('.');
-    let first = parts.next().unwrap_or_default();
-    let digits = |part: &str, most: usize| {
-        (1..=most).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit())
-    };
-    let is_added = first == "0" && parts.next().is_some_and(|part| digits(part, 4));
-    (is_added || (first.len() == 4 && digits(first, 4))) && parts.all(|part| digits(part, 3))
 }
 
 /// Returns the first character of a text that an XML 1.0 document cannot contain.
@@ -286,6 +207,6 @@ impl Writer {
     }
 }
 
-fn definition(cls: Cls, child: NodeRef<'_>) -> Option<&'static AttrDef> {
+pub(super) fn definition(cls: Cls, child: NodeRef<'_>) -> Option<&'static AttrDef> {
     child.attr().and_then(|attr| cls.attr(attr))
 }
