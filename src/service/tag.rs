@@ -18,7 +18,7 @@ use super::owner::Owner;
 use super::validators::{check_preconditions, has_preconditions, not_modified, tags_etag};
 use crate::rm::class::Cls;
 use crate::rm::id::object_id_of;
-use crate::rm::json::{self, elements, members, quote_into};
+use crate::rm::json::{self, elements, members};
 use crate::store::repository::{ItemTag, ListPage, Repository, StoreError, TagList};
 use aqlite_rm::order;
 use serde_json::{Value, json};
@@ -283,7 +283,8 @@ pub(crate) fn with_headers(response: Response, tags: &[TagList]) -> Response {
                 OF_OBJECT
             };
             let value = header_of(list);
-            // Only ASCII can be sent in a header. A client reads other tags at the URL of the tags.
+            // Only printable ASCII can be sent in a header. A client reads other tags at the URL of
+            // the tags.
             let is_short = value.len() <= MAX_HEADER;
             if is_short && value.bytes().all(|b| (b' '..0x7f).contains(&b)) {
                 response.with_header(name, value)
@@ -295,17 +296,22 @@ pub(crate) fn with_headers(response: Response, tags: &[TagList]) -> Response {
 
 fn header_of(list: &TagList) -> String {
     let tags = list.tags.iter().map(|tag| {
-        let mut text = String::from("key=");
-        quote_into(&mut text, &tag.key);
+        let mut text = format!("key={}", quoted(&tag.key));
         for (name, value) in [(",value=", &tag.value), (",target_path=", &tag.path)] {
             if let Some(value) = value {
                 text.push_str(name);
-                quote_into(&mut text, value);
+                text.push_str(&quoted(value));
             }
         }
         text
     });
     tags.collect::<Vec<String>>().join("; ")
+}
+
+/// Returns a text as a quoted string of a header (RFC 9110, section 5.6.4). A backslash there makes
+/// the next character literal, so no control character can be escaped.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 /// Reads a header. Each `key` begins a tag.
@@ -434,6 +440,49 @@ mod tests {
         };
         assert_eq!(header("b"), Some(r#"key="a",value="b""#.len()));
         assert_eq!(header("é"), None);
+        assert_eq!(header("two\nlines"), None);
         assert_eq!(header(&"b".repeat(MAX_HEADER)), None);
+    }
+
+    /// Returns all texts of up to `length` of these characters.
+    fn texts(alphabet: &[char], length: usize) -> Vec<String> {
+        let mut all = vec![String::new()];
+        let mut start = 0;
+        for _ in 0..length {
+            let end = all.len();
+            let longest = all.get(start..).unwrap_or_default();
+            let longer = longest
+                .iter()
+                .flat_map(|text| alphabet.iter().map(move |c| format!("{text}{c}")));
+            let longer: Vec<String> = longer.collect();
+            all.extend(longer);
+            start = end;
+        }
+        all
+    }
+
+    #[test]
+    fn header_of_tags_is_read_as_the_same_tags() {
+        let alphabet = [
+            'n', '"', '\\', '\n', '\t', '\u{7f}', ';', ',', '=', ' ', 'é',
+        ];
+        let mut sent = 0;
+        for text in texts(&alphabet, 3) {
+            let tag = |key: String| ItemTag {
+                key,
+                value: Some(text.clone()),
+                path: Some(format!("/{text}")),
+            };
+            let tags = vec![tag(format!("k{text}")), tag(String::from("other"))];
+            let list = TagList::new("o".into(), tags);
+            let response = with_headers(Response::new(200), std::slice::from_ref(&list));
+            if let Some(header) = response.header(OF_OBJECT) {
+                let read = of_header(OF_OBJECT, header);
+                assert!(read.is_ok_and(|read| read == list.tags), "{header}");
+                sent += 1;
+            }
+        }
+        // Seven of the characters can be sent.
+        assert_eq!(sent, 1 + 7 + 49 + 343);
     }
 }
