@@ -10,7 +10,7 @@ use super::dialect::Dialect;
 use super::envelope::{Envelope, SharedCommitData};
 use super::error::Failure;
 use super::http::encode;
-use super::negotiate::{Form, Prefer, Return, none_match, wanted_format};
+use super::negotiate::{Form, Prefer, Return, choose, none_match, wanted_format};
 use super::representation::Representation;
 use super::representation::body_of;
 use super::route::{MatchedRoute, Operation};
@@ -526,7 +526,18 @@ impl<'a> Call<'a> {
         match self.prefer.returns {
             Return::Representation if self.has_forms() => Form::wanted(self.request).map(drop),
             Return::Representation => wanted_format(self.request).map(drop),
-            _ => Ok(()),
+            // An identifier is JSON.
+            Return::Identifier => self.check_json_acceptable(),
+            Return::Minimal => Ok(()),
+        }
+    }
+
+    /// Checks, before anything is written, that the response to a change will be acceptable if its
+    /// only form is JSON.
+    pub fn check_json_acceptable(&self) -> Result<(), Failure> {
+        match self.prefer.returns {
+            Return::Minimal => Ok(()),
+            _ => choose(self.request, &["application/json"]).map(drop),
         }
     }
 

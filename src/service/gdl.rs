@@ -40,6 +40,7 @@ impl<R: Repository> Service<R> {
             bytes: 0,
             body: text,
         };
+        call.check_json_acceptable()?;
         let compiled = guide.compile();
         self.define(KIND, &definition).await?;
         uploaded(call, &definition, &compiled)

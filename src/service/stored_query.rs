@@ -36,6 +36,7 @@ impl<R: Repository> Service<R> {
         let name = call.param(0)?;
         check_name(name)?;
         check_language(call)?;
+        call.check_json_acceptable()?;
         let text = query_text(call)?;
         self.check_query(&text)?;
         let mut definition = Definition {

@@ -33,8 +33,11 @@ const OPT2: &str = "opt2";
 /// template.
 const RESERVED: [&str; 3] = ["adl1.4", "adl2", ALL];
 
-/// Returns the response to an upload.
-fn uploaded(call: &Call<'_>, definition: Definition) -> Response {
+/// Media type and text of a body.
+type Content = (&'static str, String);
+
+/// Returns the response to an upload. `content` is what [`uploaded_content`] returned.
+fn uploaded(call: &Call<'_>, definition: &Definition, content: Option<Content>) -> Response {
     let (name, version) = (definition.name.as_str(), definition.version.as_str());
     let path = match call.dialect {
         Dialect::V1 => call.address(&["definition", "template", name, version]),
@@ -43,17 +46,57 @@ fn uploaded(call: &Call<'_>, definition: Definition) -> Response {
         }
         Dialect::Its => call.address(&["definition", "template", "adl1.4", name]),
     };
-    let etag = definition_etag(&definition);
+    let etag = definition_etag(definition);
     let response = validated(Response::new(201), &etag, &definition.created);
     let response = response.with_header("Location", path);
-    let response = match call.prefer.returns {
-        Return::Representation => response.with_body(media_type(&definition), definition.body),
-        Return::Identifier => {
-            response.with_body("application/json", json!({ "uid": name }).to_string())
-        }
-        Return::Minimal => response,
+    let response = match content {
+        Some((media_type, body)) => response.with_body(media_type, body),
+        None => response,
     };
     call.preference_applied(response)
+}
+
+/// Returns the content that the client prefers of the response to an upload. It is made before the
+/// template is stored, because no error may follow the change.
+///
+/// # Errors
+/// 406 if the client does not accept the content.
+async fn uploaded_content(
+    call: &Call<'_>,
+    template: &Template,
+    limit: usize,
+) -> Result<Option<Content>, Failure> {
+    match call.prefer.returns {
+        Return::Minimal => return Ok(None),
+        Return::Identifier => {
+            call.check_json_acceptable()?;
+            let body = json!({ "uid": template.template_id }).to_string();
+            return Ok(Some(("application/json", body)));
+        }
+        Return::Representation => {}
+    }
+    let text = call.text()?;
+    let sent = media_type(text);
+    let wanted = choose(call.request, &offered(call.dialect, sent))?;
+    if wanted == sent {
+        return Ok(Some((sent, text_as_sent(call))));
+    }
+    let turn = call.turn(LARGE).await?;
+    let web = WebTemplate::of(template);
+    drop(turn);
+    let _turn = call.turn(LARGE).await?;
+    Ok(Some((wanted, web_text(&web, template, limit)?)))
+}
+
+/// Returns the text of an upload as it is stored: a byte order mark is part of it.
+fn text_as_sent(call: &Call<'_>) -> String {
+    String::from_utf8_lossy(&call.request.body).into_owned()
+}
+
+/// Returns a web template as JSON within the limits of a result and of a web template.
+fn web_text(web: &WebTemplate, template: &Template, limit: usize) -> Result<String, Failure> {
+    web.to_json_within(template, limit.min(WEB_BYTES))
+        .ok_or_else(|| Failure::result_too_large("the web template", limit.min(WEB_BYTES)))
 }
 
 impl<R: Repository> Service<R> {
@@ -66,6 +109,7 @@ impl<R: Repository> Service<R> {
         check_id(&template.template_id)?;
         // The permission depends on the id, which is known only after the text is read.
         call.check_named_permission(&template.template_id)?;
+        let content = uploaded_content(call, &template, self.config.limits.result).await?;
         let definition = Definition {
             version: template.version_or(requested),
             name: template.template_id,
@@ -74,10 +118,10 @@ impl<R: Repository> Service<R> {
             storing_id: String::new(),
             summary: json!({ "concept": listed_text(&template.concept), "archetype_id": listed_text(&template.archetype_id), "opaque": template.is_opaque }).to_string(),
             bytes: 0,
-            body: String::from_utf8_lossy(&call.request.body).into_owned(),
+            body: text_as_sent(call),
         };
         self.define(KIND, &definition).await?;
-        Ok(uploaded(call, definition))
+        Ok(uploaded(call, &definition, content))
     }
 
     /// Reads the template of an upload, within all limits.
@@ -133,7 +177,7 @@ impl<R: Repository> Service<R> {
     /// /definition/template/{adl1.4|adl2}/{id}[/{version}]
     pub(super) async fn template_get(&self, call: &Call<'_>) -> Result<Response, Failure> {
         let found = self.chosen(call).await?;
-        let sent = media_type(&found);
+        let sent = media_type(&found.body);
         if choose(call.request, &offered(call.dialect, sent))? != sent {
             return self.template_web(call).await;
         }
@@ -193,13 +237,9 @@ impl<R: Repository> Service<R> {
         let found = self.chosen(call).await?;
         let etag = format!("{}/web", definition_etag(&found));
         let compiled = self.compiled_template(Some(call), &found).await?;
-        // The limit of a result and that of a web template both apply.
-        let limit = self.config.limits.result.min(WEB_BYTES);
         let web = compiled.web(call).await?;
         let turn = call.turn(LARGE).await?;
-        let body = web
-            .to_json_within(&compiled.template, limit)
-            .ok_or_else(|| Failure::result_too_large("the web template", limit))?;
+        let body = web_text(web, &compiled.template, self.config.limits.result)?;
         drop(turn);
         Ok(definition_response(
             call.request,
@@ -233,9 +273,8 @@ fn offered(dialect: Dialect, sent: &'static str) -> Vec<&'static str> {
 }
 
 /// Returns the media type of the text of a template: ADL or XML.
-fn media_type(definition: &Definition) -> &'static str {
-    let is_xml = definition
-        .body
+fn media_type(text: &str) -> &'static str {
+    let is_xml = text
         .trim_start_matches('\u{feff}')
         .trim_start()
         .starts_with('<');

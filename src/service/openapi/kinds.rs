@@ -269,7 +269,7 @@ const KINDS: &[(Operation, Kind)] = &[
     ),
     (
         Operation::QueryStore,
-        Kind::new("query store", "Store a query", &[200, 409, 412])
+        Kind::new("query store", "Store a query", &[200, 406, 409, 412])
             .query(&["type"])
             .headers(&["Prefer", "If-Match", "If-None-Match"])
             .sends(TEXT)
@@ -386,12 +386,17 @@ const KINDS: &[(Operation, Kind)] = &[
         Kind::new(
             "template upload",
             "Upload an operational template",
-            &[201, 409],
+            &[201, 406, 409],
         )
         .query(&["type", "version"])
         .headers(&["Prefer"])
         .sends(XML)
-        .gives(&["application/xml", "text/plain", "application/json"]),
+        .gives(&[
+            "application/xml",
+            "text/plain",
+            WEB_TEMPLATE,
+            "application/json",
+        ]),
     ),
     (
         Operation::TemplateList,
@@ -461,7 +466,7 @@ const KINDS: &[(Operation, Kind)] = &[
     // Guides and CDS Hooks.
     (
         Operation::GuideUpload,
-        Kind::new("guide upload", "Upload a guide", &[201, 409])
+        Kind::new("guide upload", "Upload a guide", &[201, 406, 409])
             .headers(&["Prefer"])
             .sends(TEXT)
             .gives(JSON),

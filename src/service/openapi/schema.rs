@@ -193,7 +193,7 @@ fn service_bodies(operation: Operation) -> (&'static [&'static str], &'static [&
         Operation::ContributionCreate => (&["ContributionRequest"], &["CONTRIBUTION", "Identifier"]),
         Operation::ContributionList => (&[], &["ContributionList"]),
         Operation::ContributionGet => (&[], &["CONTRIBUTION"]),
-        Operation::TemplateUpload => (&[], &["Identifier"]),
+        Operation::TemplateUpload => (&[], &["Identifier", "WebTemplate"]),
         Operation::TemplateList | Operation::TemplateVersions => (&[], &["TemplateList"]),
         Operation::TemplateGet | Operation::TemplateWeb => (&[], &["WebTemplate"]),
         Operation::TemplateExample => (&[], &["Any_LOCATABLE", "FlatComposition", "StructuredComposition"]),
