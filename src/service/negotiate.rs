@@ -31,16 +31,13 @@ impl Format {
         }
     }
 
+    /// Returns the format that a media type names. Types such as `application/fhir+json` have the
+    /// syntax of JSON, but another content.
     fn from_media_type(media_type: &str) -> Option<Format> {
-        let (_, subtype) = media_type.split_once('/')?;
-        match subtype {
-            "json" => Some(Format::Json),
-            "xml" => Some(Format::Xml),
-            // FLAT and STRUCTURED end in `+json` too, but have another content.
-            _ if subtype.ends_with("+json") && !subtype.contains("openehr.wt") => {
-                Some(Format::Json)
-            }
-            _ if subtype.ends_with("+xml") => Some(Format::Xml),
+        match media_type {
+            "application/json" => Some(Format::Json),
+            // RFC 7303, section 9.2: both names are equivalent.
+            "application/xml" | "text/xml" => Some(Format::Xml),
             _ => None,
         }
     }
@@ -437,6 +434,9 @@ mod tests {
         assert_eq!(accept("application/*"), Ok(Format::Json));
         assert_eq!(accept("text/csv"), Err(406));
         assert_eq!(accept("app/*"), Err(406));
+        assert_eq!(accept("application/fhir+json"), Err(406));
+        assert_eq!(accept("application/vnd.example+xml"), Err(406));
+        assert_eq!(accept("text/xml"), Ok(Format::Xml));
         assert_eq!(accept("application/xml, application/json"), Ok(Format::Xml));
     }
 
@@ -450,10 +450,7 @@ mod tests {
             accept("application/*;q=0.9, application/json;q=0.2"),
             Ok(Format::Xml)
         );
-        assert_eq!(
-            accept("application/vnd.example+xml;q=0.5, */*;q=0.4"),
-            Ok(Format::Xml)
-        );
+        assert_eq!(accept("text/xml;q=0.5, */*;q=0.4"), Ok(Format::Xml));
         assert_eq!(
             accept("application/json;charset=utf-8;Q=0.3, application/xml;q=0.2"),
             Ok(Format::Json)

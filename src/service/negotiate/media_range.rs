@@ -61,7 +61,8 @@ impl MediaRange {
     fn parse(range: &str) -> MediaRange {
         let name = match media_type(range) {
             alias if NDJSON.contains(&alias.as_str()) => NDJSON[0].to_owned(),
-            other => other,
+            other => Format::from_media_type(&other)
+                .map_or(other, |format| format.media_type().to_owned()),
         };
         let quality = parameter(range, "q")
             .and_then(number::parse)
@@ -70,14 +71,11 @@ impl MediaRange {
         MediaRange { name, quality }
     }
 
-    /// Returns the specificity of the range for an offered media type: 3 for its name, 2 for its
-    /// syntax suffix, 1 for `type/*`, 0 for `*/*`; `None` if it does not match.
+    /// Returns the specificity of the range for an offered media type: 2 for its name, 1 for
+    /// `type/*`, 0 for `*/*`; `None` if it does not match.
     fn specificity(&self, offer: &str) -> Option<u8> {
         let name = self.name.as_str();
         if name == offer {
-            return Some(3);
-        }
-        if Format::from_media_type(name).is_some_and(|format| format.media_type() == offer) {
             return Some(2);
         }
         match name.strip_suffix("/*") {
