@@ -188,16 +188,43 @@ impl<'t> Siblings<'t> {
     }
 
     /// Returns the groups of constraints with the same id that no name distinguishes.
+    ///
+    /// Groups with the same terms precede groups whose terms differ. So a member that meets no
+    /// constraint leaves the other members of its group of terms alone only.
     pub fn rivals(&self) -> &[Vec<usize>] {
         self.rivals.get_or_init(|| {
-            let groups = self.by_code.values().chain(self.by_archetype.values());
-            let same = groups.flat_map(|group| self.with_same_names(group));
+            let groups = || self.by_code.values().chain(self.by_archetype.values());
+            let same = groups().flat_map(|group| self.with_same_names(group));
             let mut rivals: Vec<Vec<usize>> = same.chain([self.without_names()]).collect();
-            rivals.retain(|group| group.len() > 1);
-            // The order of a map is not that of the template.
-            order::sort(&mut rivals);
+            let mut unnamed: Vec<Vec<usize>> = groups().map(|group| self.unnamed(group)).collect();
+            unnamed.retain(|group| !rivals.contains(group));
+            for list in [&mut rivals, &mut unnamed] {
+                list.retain(|group| group.len() > 1);
+                // The order of a map is not that of the template.
+                order::sort(list);
+            }
+            rivals.append(&mut unnamed);
             rivals
         })
+    }
+
+    /// Returns the constraints of a group that do not constrain the name. Their terms may differ: a
+    /// term is no constraint (AOM 1.4).
+    fn unnamed(&self, group: &[usize]) -> Vec<usize> {
+        let is_unnamed = |index: &usize| self.names(*index).is_some_and(|n| !n.is_named());
+        group.iter().copied().filter(is_unnamed).collect()
+    }
+
+    /// Returns the rivals that an object may be assigned to: those whose term is its name, or all if
+    /// its name is no term of them.
+    pub fn rivals_of(&self, object: NodeRef<'_>, rivals: &[usize]) -> Vec<usize> {
+        let name = Name::of(object);
+        let is_so_named = |index: &usize| self.names(*index).is_some_and(|n| n.allow(&name));
+        let named: Vec<usize> = rivals.iter().copied().filter(is_so_named).collect();
+        match named.is_empty() {
+            true => rivals.to_vec(),
+            false => named,
+        }
     }
 
     /// Returns the constraints for objects that have neither id nor name, such as PARTICIPATION.

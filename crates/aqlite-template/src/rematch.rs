@@ -48,9 +48,9 @@ impl<'a> Check<'a> {
         let fits: Vec<Vec<usize>> = members
             .iter()
             .map(|member| {
-                let rivals = rivals.iter().copied();
-                let fits = rivals.filter(|rival| self.try_out(values, *member, attribute, *rival));
-                fits.collect()
+                let mut fits = self.rivals_of(values, *member, attribute, rivals);
+                fits.retain(|rival| self.try_out(values, *member, attribute, *rival));
+                fits
             })
             .collect();
         let occurrences = rivals.iter().filter_map(|rival| {
@@ -64,6 +64,24 @@ impl<'a> Check<'a> {
             if let Some(choice) = choices.get_mut(*member) {
                 *choice = Some(rival);
             }
+        }
+    }
+
+    /// Returns the rivals that a member may be assigned to, if the work for their names is left.
+    fn rivals_of(
+        &mut self,
+        values: &[NodeRef<'a>],
+        member: usize,
+        attribute: &'a Attribute,
+        rivals: &[usize],
+    ) -> Vec<usize> {
+        let Some(value) = values.get(member) else {
+            return Vec::new();
+        };
+        let siblings = self.siblings(attribute);
+        match self.spend(siblings.cost(*value, rivals)) {
+            true => siblings.rivals_of(*value, rivals),
+            false => Vec::new(),
         }
     }
 
