@@ -51,7 +51,8 @@ pub struct WebNode {
     pub cardinalities: Vec<WebCardinality>,
     /// The constraint on the value, or `None` if the template does not constrain it.
     pub value: Option<Box<Node>>,
-    /// The alternatives of the transition of an ACTION: node id, current states.
+    /// The alternatives of the transition of an ACTION: careflow step (empty if the template lists
+    /// none), current states.
     pub transitions: Vec<(String, Vec<String>)>,
     /// The nodes below.
     pub children: Vec<WebNode>,

@@ -295,11 +295,7 @@ impl<'t> WebBuilder<'t> {
     /// Merges the alternatives of a transition into one node.
     fn transition_of(&self, alternatives: &'t [Node]) -> WebNode {
         let mut web = added(Attr::ISM_TRANSITION, Cls::ISM_TRANSITION, ONCE);
-        web.transitions = alternatives
-            .iter()
-            .filter(|n| !n.node_id.is_empty())
-            .map(|n| (n.node_id.clone(), states(n)))
-            .collect();
+        web.transitions = alternatives.iter().flat_map(steps_and_states).collect();
         if web.transitions.is_empty() {
             return web;
         }
@@ -362,11 +358,25 @@ fn added(attr: Attr, class: Cls, occurrences: Multiplicity) -> WebNode {
     }
 }
 
-/// Returns the codes of the states that a transition leads to.
-fn states(transition: &Node) -> Vec<String> {
-    let states = transition.attribute("current_state");
-    let states = states.into_iter().flat_map(|a| &a.children);
-    let phrases = states.filter_map(|s| s.attribute("defining_code"));
+/// Returns the careflow steps of a transition with the codes of the states that they lead to.
+///
+/// The constraint on the careflow step lists the codes. Without it, the node id is the code of the
+/// step by convention. A transition without both has an empty code, if it constrains the state.
+fn steps_and_states(transition: &Node) -> Vec<(String, Vec<String>)> {
+    let states = codes(transition, "current_state");
+    let mut steps = codes(transition, "careflow_step");
+    if steps.is_empty() && !(transition.node_id.is_empty() && states.is_empty()) {
+        steps.push(transition.node_id.clone());
+    }
+    let with_states = |step| (step, states.clone());
+    steps.into_iter().map(with_states).collect()
+}
+
+/// Returns the codes that a template lists for a coded attribute of an object.
+fn codes(object: &Node, attribute: &str) -> Vec<String> {
+    let texts = object.attribute(attribute);
+    let texts = texts.into_iter().flat_map(|a| &a.children);
+    let phrases = texts.filter_map(|s| s.attribute("defining_code"));
     let constraints = phrases.flat_map(|a| &a.children).map(|c| &c.constraint);
     let codes = constraints.filter_map(|constraint| match constraint {
         Constraint::Code { codes, .. } => Some(codes),

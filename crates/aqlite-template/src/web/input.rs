@@ -567,9 +567,7 @@ impl InputWriter<'_, '_> {
     fn transition(&mut self, parent: &WebNode) {
         match self.web.last_step().map(|s| s.attr) {
             Some(Attr::CURRENT_STATE) => self.current_state(parent),
-            Some(Attr::CAREFLOW_STEP) if !parent.transitions.is_empty() => {
-                self.careflow_step(parent)
-            }
+            Some(Attr::CAREFLOW_STEP) if has_steps(parent) => self.careflow_step(parent),
             _ => self.coded(),
         }
     }
@@ -597,7 +595,8 @@ impl InputWriter<'_, '_> {
         let root = parent.last_step().map_or(0, |s| s.root);
         let node = Node { root, ..blank() };
         self.field(Some("code"), "CODED_TEXT", &mut |out| {
-            list(out, &parent.transitions, |out, (code, states)| {
+            let steps = parent.transitions.iter().filter(is_step);
+            list(out, steps, |out, (code, states)| {
                 let choice = Choice {
                     template,
                     node: Some(&node),
@@ -610,6 +609,15 @@ impl InputWriter<'_, '_> {
             });
         });
     }
+}
+
+/// Returns whether an alternative of a transition has a careflow step.
+fn is_step((code, _): &&(String, Vec<String>)) -> bool {
+    !code.is_empty()
+}
+
+fn has_steps(transition: &WebNode) -> bool {
+    transition.transitions.iter().any(|step| is_step(&step))
 }
 
 /// Returns the part of a duration with an index of [`DURATION_FIELDS`], 0 if it is absent.

@@ -38,6 +38,57 @@ fn a_small_template_as_a_web_template() {
     );
 }
 
+/// Returns the web template of the order without the node ids of its transitions.
+fn order_without_ids_of_transitions(change: impl Fn(String) -> String) -> serde_json::Value {
+    const CLASS: &str = "<rm_type_name>ISM_TRANSITION</rm_type_name>";
+    let text = include_str!("../../../../tests/cases/template/order.opt");
+    let mut parts = text.split(CLASS);
+    let mut changed = parts.next().unwrap().to_owned();
+    for part in parts {
+        let (front, back) = part.split_once("<node_id>").unwrap();
+        let (_, back) = back.split_once("</node_id>").unwrap();
+        changed += &format!("{CLASS}{front}<node_id/>{back}");
+    }
+    let template = Template::parse(&change(changed)).unwrap();
+    serde_json::from_str(&WebTemplate::of(&template).to_json(&template)).unwrap()
+}
+
+fn transition(web: &serde_json::Value) -> &serde_json::Value {
+    let action = web.pointer("/tree/children").unwrap().as_array().unwrap();
+    let action = action.iter().find(|c| c["rmType"] == "ACTION").unwrap();
+    let kids = action["children"].as_array().unwrap();
+    kids.iter().find(|c| c["id"] == "ism_transition").unwrap()
+}
+
+#[test]
+fn transition_without_a_node_id_has_the_codes_of_its_careflow_step() {
+    let text = include_str!("../../../../tests/cases/template/order.opt");
+    let template = Template::parse(text).unwrap();
+    let with_ids = WebTemplate::of(&template).to_json(&template);
+    let with_ids: serde_json::Value = serde_json::from_str(&with_ids).unwrap();
+    let without_ids = order_without_ids_of_transitions(|text| text);
+    assert_eq!(transition(&without_ids), transition(&with_ids));
+    let steps = "/children/2/inputs/0/list";
+    let steps = transition(&without_ids).pointer(steps).unwrap();
+    assert_eq!(steps.as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn transition_without_careflow_steps_has_the_states_of_the_template() {
+    let without_steps = |text: String| text.replace("careflow_step<", "reason<");
+    let web = order_without_ids_of_transitions(without_steps);
+    let transition = transition(&web);
+    let states = transition.pointer("/children/0/inputs/0/list").unwrap();
+    let states: Vec<_> = states.as_array().unwrap().iter().collect();
+    assert_eq!(
+        states.iter().map(|s| &s["value"]).collect::<Vec<_>>(),
+        ["245", "526", "532"]
+    );
+    assert_eq!(transition["children"].as_array().unwrap().len(), 3);
+    let list = transition.pointer("/children/2/inputs/0/list");
+    assert!(list.is_none(), "{list:?}");
+}
+
 /// Returns the annotations of the three sections of a template with more elements at its end.
 fn annotations_with(elements: &str) -> Vec<Option<serde_json::Value>> {
     let text = include_str!("../../../../tests/cases/template/named.opt");

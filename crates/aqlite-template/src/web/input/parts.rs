@@ -119,10 +119,14 @@ pub(super) fn entries<'a>(out: &mut JsonText, pairs: impl IntoIterator<Item = (&
 }
 
 /// Writes the member `list`, with one element by `write` for each item.
-pub(super) fn list<T>(out: &mut JsonText, items: &[T], mut write: impl FnMut(&mut JsonText, &T)) {
+pub(super) fn list<'i, T: 'i>(
+    out: &mut JsonText,
+    items: impl IntoIterator<Item = &'i T>,
+    mut write: impl FnMut(&mut JsonText, &'i T),
+) {
     out.key("list");
     out.open('[');
-    items.iter().for_each(|item| write(out, item));
+    items.into_iter().for_each(|item| write(out, item));
     out.close(']');
 }
 
