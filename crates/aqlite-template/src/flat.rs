@@ -54,7 +54,7 @@ pub fn read(
 ) -> Result<Tree, Vec<Finding>> {
     let read = read_keys(text, shape, template, web, now);
     match shape {
-        Shape::Flat => read.map_err(|findings| sent::respell_findings(text, findings)),
+        Shape::Flat => read.map_err(|findings| sent::respell_findings(text, findings, &web.tree)),
         _ => read,
     }
 }

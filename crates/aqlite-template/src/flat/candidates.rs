@@ -1,7 +1,7 @@
 //! Keys that are possible at a position, for findings about unknown segments and suffixes.
 
 use super::follow::FOLLOWED;
-use super::read::{DocumentReader, attr_of};
+use super::read::{DocumentReader, attr_of, position};
 use super::write::{Maker, has_plain_segment};
 use super::{shown, suffix};
 use crate::web::{DURATION_FIELDS, WebNode};
@@ -103,6 +103,31 @@ impl DocumentReader<'_, '_> {
         };
         similar.into_iter().take(MOST).map(path).collect()
     }
+}
+
+/// Returns whether a key addresses a node, or an attribute or a suffix of it.
+pub(super) fn is_key(root: &WebNode, key: &str) -> bool {
+    let (path, name) = key.split_once('|').unwrap_or((key, ""));
+    let without_index = |piece: &'_ str| piece.split(':').next().unwrap_or_default().to_owned();
+    let mut segments = path.split('/').map(without_index);
+    if segments.next().as_deref() != Some(&root.id) {
+        return false;
+    }
+    let mut web = root;
+    for segment in segments {
+        match position(web, &segment).and_then(|at| web.children.get(at)) {
+            Some(kid) => web = kid,
+            None => {
+                let of_element = web.element().is_some().then_some(Cls::ELEMENT);
+                let mut classes = [web.class].into_iter().chain(of_element);
+                return classes.any(|class| suffix::attribute(class, &segment).is_some());
+            }
+        }
+    }
+    let name = without_index(name);
+    name.is_empty()
+        || suffix::named(web.class, &name).is_some()
+        || special_suffixes(web.class).contains(&name.as_str())
 }
 
 /// Returns a segment or a suffix without its mark.

@@ -134,7 +134,9 @@ impl<'r> DocumentReader<'r, '_> {
             {
                 self.read_code_flag(draft, code)
             }
-            (_, _, Some(found)) => self.set_leaf(draft, found.path, text),
+            (_, _, Some(found)) => {
+                self.at_suffix(name, |reader| reader.set_leaf(draft, found.path, text))
+            }
             (_, name, None) => self.refuse_suffix(name, class, web),
         }
     }

@@ -116,13 +116,33 @@ impl<'r> DocumentReader<'r, '_> {
         if details.get(Attr::ACTIVITY_ID).is_none() {
             match activity_of(instruction, activity) {
                 Some(id) => details.put(Attr::ACTIVITY_ID, Draft::text(id)),
-                None => self.refuse_here(
-                    "FLT0108",
-                    "the activity of the INSTRUCTION is ambiguous: give `|activity_index`",
-                    &[],
-                ),
+                None => self.refuse_activity(instruction, activity),
             }
         }
+    }
+
+    /// Reports that no activity has the index, or that several are possible without one.
+    fn refuse_activity(&mut self, instruction: &Instruction<'_, '_>, index: Option<usize>) {
+        let count: usize = activities(instruction).map(|(_, count)| count).sum();
+        let (code, message) = match index {
+            _ if count == 0 => ("FLT0104", String::from("the INSTRUCTION has no activity")),
+            Some(index) => (
+                "FLT0104",
+                format!(
+                    "`|activity_index` is {index}, but the indexes of the activities of the INSTRUCTION end at {}",
+                    count.saturating_sub(1)
+                ),
+            ),
+            None => (
+                "FLT0108",
+                String::from(
+                    "the activity of the INSTRUCTION is ambiguous: give `|activity_index`",
+                ),
+            ),
+        };
+        let suffix = index.map_or("", |_| "|activity_index");
+        let key = format!("{}{suffix}", self.path);
+        self.refuse(code, &key, message, &[]);
     }
 
     fn point(&mut self, details: &mut Draft<'r>, path: &str) {
@@ -162,16 +182,18 @@ impl<'r> DocumentReader<'r, '_> {
     }
 }
 
+/// Returns the nodes of the activities of an instruction with the number of their instances.
+fn activities<'i>(
+    instruction: &'i Instruction<'_, '_>,
+) -> impl Iterator<Item = (&'i WebNode, usize)> {
+    let kids = instruction.web.children.iter();
+    let kids = kids.filter(|kid| kid.class == Cls::ACTIVITY);
+    kids.map(|kid| (kid, instruction.form.instances(&kid.id).len()))
+}
+
 /// Returns the id of the activity with this index, or of the only one.
 fn activity_of(instruction: &Instruction<'_, '_>, index: Option<usize>) -> Option<String> {
-    let kids = instruction
-        .web
-        .children
-        .iter()
-        .filter(|kid| kid.class == Cls::ACTIVITY);
-    let all: Vec<(&WebNode, usize)> = kids
-        .map(|kid| (kid, instruction.form.instances(&kid.id).len()))
-        .collect();
+    let all: Vec<(&WebNode, usize)> = activities(instruction).collect();
     // Without an index, the activity must be the only one.
     let is_told = index.is_some() || all.iter().map(|(_, count)| count).sum::<usize>() == 1;
     let mut left = index.filter(|_| is_told).or(is_told.then_some(0))?;

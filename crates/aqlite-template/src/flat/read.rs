@@ -154,6 +154,34 @@ impl<'r> DocumentReader<'r, '_> {
         done
     }
 
+    /// Calls `act`, which reads the value of a suffix of the current key. An unusable value is
+    /// reported at the suffix.
+    pub fn at_suffix(&mut self, suffix: &str, act: impl FnOnce(&mut Self)) {
+        let known = self.findings.len();
+        act(self);
+        if suffix.is_empty() {
+            return;
+        }
+        let added = self.findings.iter_mut().skip(known);
+        for finding in added.filter(|finding| finding.code == "FLT0104") {
+            finding.path = shown(&format!("{}|{suffix}", self.path));
+        }
+    }
+
+    /// Calls `act`, which completes a value whose given parts were read after `known` findings. Parts
+    /// that are unusable are not also reported as missing.
+    pub fn after_parts(&mut self, known: usize, act: impl FnOnce(&mut Self)) {
+        let read = self.findings.len();
+        act(self);
+        if read == known {
+            return;
+        }
+        let added = self.findings.split_off(read.min(self.findings.len()));
+        let is_consequence = |f: &Finding| f.code == "FLT0108" && f.path == self.path;
+        let kept: Vec<Finding> = added.into_iter().filter(|f| !is_consequence(f)).collect();
+        self.findings.extend(kept);
+    }
+
     /// Calls `act` with the key of a setting of `ctx` as the current key. The setting may be read
     /// for many objects, and each of its problems is reported once.
     pub fn at_context<T>(&mut self, key: &str, act: impl FnOnce(&mut Self) -> T) -> T {

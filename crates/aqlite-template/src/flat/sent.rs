@@ -1,6 +1,8 @@
 //! The keys of a text in FLAT as the client spelled them, for findings.
 
+use super::candidates::is_key;
 use super::form::MAX_DEPTH;
+use crate::web::WebNode;
 use aqlite_rm::Token;
 use aqlite_rm::diag::Finding;
 use aqlite_rm::json::{Malformed, Scanner};
@@ -27,7 +29,10 @@ struct Spelling {
 }
 
 /// Replaces the keys of findings by the spellings of them in the text.
-pub(super) fn respell_findings(text: &str, findings: Vec<Finding>) -> Vec<Finding> {
+///
+/// A candidate for an unknown segment has the rest of the key that was sent, unless no candidate is a
+/// key with this rest.
+pub(super) fn respell_findings(text: &str, findings: Vec<Finding>, root: &WebNode) -> Vec<Finding> {
     let is_of_key = |finding: &&Finding| finding.code.starts_with("FLT");
     let paths = findings.iter().filter(is_of_key).map(|f| f.path.as_str());
     let sent = SentKeys::find(text, paths);
@@ -40,7 +45,7 @@ pub(super) fn respell_findings(text: &str, findings: Vec<Finding>) -> Vec<Findin
         let rest = rest
             .filter(|_| finding.code == "FLT0101")
             .unwrap_or_default();
-        let candidate = |key: &str| {
+        let candidate = |key: &str, rest: &str| {
             // The refused key may differ in the mark of its last piece only.
             let last = key.rfind(['/', '|']).unwrap_or_default();
             let (front, last) = key.split_at(last);
@@ -48,8 +53,15 @@ pub(super) fn respell_findings(text: &str, findings: Vec<Finding>) -> Vec<Findin
             format!("{}{last}{rest}", sent.respell(front))
         };
         let candidates = finding.expected.as_deref().map(|candidates| {
-            let candidates = candidates.split(", ").map(candidate);
-            candidates.collect::<Vec<_>>().join(", ")
+            let with = |rest| candidates.split(", ").map(move |key| candidate(key, rest));
+            let mut whole: Vec<String> = with(rest).collect();
+            if !rest.is_empty() {
+                whole.retain(|key| is_key(root, key));
+            }
+            match whole.is_empty() {
+                true => with("").collect::<Vec<_>>().join(", "),
+                false => whole.join(", "),
+            }
         });
         Finding {
             path: sent.respell(&finding.path) + rest,

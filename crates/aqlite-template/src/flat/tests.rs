@@ -655,6 +655,10 @@ fn an_action_names_its_instruction_by_key_uid_or_number() {
         (json!({ "|wt_path": "report/request:7" }), "FLT0104"),
         (json!({ "|instruction_index": "x" }), "FLT0104"),
         (json!({ "|instruction_index": 1 }), "FLT0108"),
+        (
+            json!({ "|instruction_index": 1, "|activity_index": 2 }),
+            "FLT0104",
+        ),
         (json!({ "|instruction_nidex": 1 }), "FLT0102"),
     ] {
         assert_eq!(

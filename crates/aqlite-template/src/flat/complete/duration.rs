@@ -43,7 +43,8 @@ impl<'r> DocumentReader<'r, '_> {
             _ => "a whole number from 0",
         };
         let message = format!("`|{name}` is `{}`, expected {expected}", shown(text));
-        self.refuse_here("FLT0104", message, &[]);
+        let key = format!("{}|{name}", self.path);
+        self.refuse("FLT0104", &key, message, &[]);
     }
 
     /// Reports a part of a duration that is given besides the whole.

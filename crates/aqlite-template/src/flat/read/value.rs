@@ -155,12 +155,15 @@ impl<'r> DocumentReader<'r, '_> {
             return None;
         }
         let mut draft = Draft::object(class);
+        let known = self.findings.len();
         for given in form.values_by_suffix() {
             let text = given.value.text();
             self.read_suffix(&mut draft, &given.suffix, given.index, text, web);
         }
         self.read_value_segments(&mut draft, form, web, like);
-        self.complete(&mut draft, form, web, at, like);
+        self.after_parts(known, |reader| {
+            reader.complete(&mut draft, form, web, at, like)
+        });
         Some(draft)
     }
 

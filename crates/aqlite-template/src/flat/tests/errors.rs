@@ -67,6 +67,11 @@ FLT0105 /count_value:-1 { "/count_value:-1": 1 }
 FLT0106 /count_value { "/count_value": {"magnitude": 1} }
 FLT0104 /count_value { "/count_value": 1.5 }
 FLT0104 /boolean_value { "/boolean_value": "maybe" }
+FLT0104 /quantity_value|magnitude { "/quantity_value|magnitude": "abc", "/quantity_value|unit": "kg" }
+FLT0104 /quantity_value|precision { "/quantity_value|magnitude": 1, "/quantity_value|precision": "x", "/quantity_value|unit": "kg" }
+FLT0104 /multimedia_value|size { "/multimedia_value": "urn:a", "/multimedia_value|mediatype": "image/png", "/multimedia_value|size": "x" }
+FLT0104 /count_value/_normal_range|lower_included { "/count_value": 3, "/count_value/_normal_range|lower_included": "x", "/count_value/_normal_range/lower": 3 }
+FLT0104 /duration_value|day { "/duration_value|day": "x" }
 "#;
 
 #[test]
@@ -87,6 +92,24 @@ fn every_unusable_key_is_reported() {
             found.iter().any(|(c, k)| *c == code && *k == key),
             "{members}: {found:?}"
         );
+    }
+}
+
+#[test]
+fn an_unusable_part_of_a_value_is_not_reported_as_missing() {
+    let (template, web) = unconstrained();
+    for (members, suffix) in [
+        (
+            json!({ "/quantity_value|magnitude": "abc", "/quantity_value|unit": "kg" }),
+            "/quantity_value|magnitude",
+        ),
+        (
+            json!({ "/proportion_value|numerator": "abc", "/proportion_value|denominator": 2, "/proportion_value|type": 0 }),
+            "/proportion_value|numerator",
+        ),
+    ] {
+        let found = findings_of(&flat(&members), Shape::Flat, &template, &web);
+        assert_eq!(found, [("FLT0104", format!("{AT}{suffix}"))], "{members}");
     }
 }
 
@@ -129,6 +152,9 @@ FLT0108 encounter/body_weight/events_at0003/weight none { "encounter/body_weight
 FLT0107 encounter/body_weight/events_at0003/weight|magnitude none { "encounter/body_weight/events_at0003/weight|magnitude": 1, "encounter:0/body_weight/events_at0003:0/weight|magnitude": 2 }
 FLT0101 encounter/body_weight/events_at0003/wieght|magnitude encounter/body_weight/events_at0003/weight|magnitude { "encounter/body_weight/events_at0003/wieght|magnitude": 1, "encounter/body_weight/events_at0003:1/weight|magnitude": 1 }
 FLT0101 encounter/body_wieght/events_at0003:00/weight|unit encounter/body_weight/events_at0003:00/weight|unit { "encounter/body_wieght/events_at0003:00/weight|unit": "kg", "encounter/body_wieght/events_at0003/weight|magnitude": 1 }
+FLT0101 encounter/body_wieght/colour encounter/body_weight { "encounter/body_wieght/colour": "red" }
+FLT0101 encounter/body_wieght/events_at0003/weight|colour encounter/body_weight { "encounter/body_wieght/events_at0003/weight|colour": "red" }
+FLT0104 encounter/body_weight/events_at0003/weight|magnitude none { "encounter/body_weight/events_at0003/weight|magnitude": "abc" }
 FLT0102 ctx/language/colour code { "ctx/language/colour": "red" }
 FLT0102 encounter/composer|identifiers_colour:00 none { "encounter/composer|identifiers_colour:00": "red" }
 "#;
