@@ -8,6 +8,7 @@ mod defaults;
 mod event;
 mod leaf;
 mod slot;
+mod timing;
 
 use super::draft;
 use super::tree::{Attribute, Constraint, Node, Template};
@@ -212,6 +213,7 @@ impl<'t> Place<'t> {
         if class.is_a(Cls::EVENT) {
             self.put_offset(&mut draft, node);
         }
+        timing::complete(&mut draft, class, node);
         if class.is_a(Cls::LOCATABLE) {
             match self.identity(node, id) {
                 Ok(identity) => identity

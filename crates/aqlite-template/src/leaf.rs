@@ -437,6 +437,46 @@ pub(super) fn offset(
     check.report(finding.expected(expected).found(shown));
 }
 
+/// Checks `DV_PROPORTION.is_integral`, which the model computes: the document does not have it.
+pub(super) fn integral(check: &mut Check<'_>, proportion: NodeRef<'_>, function: &Attribute) {
+    if check.spend(function.children.len()) && !permits_integrality(proportion, function) {
+        let expected = match has_whole_parts(proportion) {
+            true => "a proportion that is not integral",
+            false => "a proportion of whole numbers",
+        };
+        let text = |attr| proportion.text_at(attr).unwrap_or_default();
+        let found = [text(Attr::NUMERATOR), text(Attr::DENOMINATOR)].join("/");
+        wrong(check, &found, expected.to_owned());
+    }
+}
+
+/// Returns whether a constraint on `DV_PROPORTION.is_integral` permits a proportion.
+///
+/// Source: RM Data Types IM, DV_PROPORTION: "True if the numerator and denominator values are
+/// integers, i.e. if precision is 0". Whole numbers with another precision are both, because
+/// documents often omit the precision.
+pub(super) fn permits_integrality(proportion: NodeRef<'_>, function: &Attribute) -> bool {
+    let is_whole = has_whole_parts(proportion);
+    let is_precise = proportion.text_at(Attr::PRECISION) == Some("0");
+    let permits = |constraint: &Constraint| match constraint {
+        Constraint::Boolean {
+            true_valid,
+            false_valid,
+        } => (*true_valid && is_whole) || (*false_valid && !(is_whole && is_precise)),
+        _ => true,
+    };
+    let mut alternatives = function.children.iter();
+    function.children.is_empty() || alternatives.any(|node| permits(&node.constraint))
+}
+
+fn has_whole_parts(proportion: NodeRef<'_>) -> bool {
+    let mut parts = [Attr::NUMERATOR, Attr::DENOMINATOR].into_iter();
+    parts.all(|attr| {
+        let number = proportion.text_at(attr).and_then(Exact::parse);
+        number.is_none_or(|number| number.floor() == number)
+    })
+}
+
 /// Returns the ranges of the alternatives of `EVENT.offset`, or `None` if one has no range.
 pub(super) fn offsets(function: &Attribute) -> Option<Vec<&Interval<String>>> {
     let durations = function

@@ -328,6 +328,11 @@ impl<'a> Check<'a> {
         if attribute.name == "offset" && object.class().is_a(Cls::EVENT) {
             return self.offset(object, attribute);
         }
+        if attribute.name == "is_integral" && object.class() == Cls::DV_PROPORTION {
+            return self.at(Step::Attribute(&attribute.name), |check| {
+                leaf::integral(check, object, attribute)
+            });
+        }
         // An unknown attribute constrains nothing. The reader of the template has warned about it.
         let Some(attr) = attribute.attr else { return };
         let Some(definition) = object.class().attr(attr) else {

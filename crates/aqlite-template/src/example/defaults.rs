@@ -4,7 +4,7 @@ use super::Draft;
 use super::Place;
 use crate::leaf::split_zone;
 use aqlite_rm::class::{Attr, AttrDef, Cls};
-use aqlite_rm::time::TemporalKind;
+use aqlite_rm::time::{Temporal, TemporalKind};
 
 /// Filler text without language or meaning.
 pub(super) const TEXT: &str = "Lorem ipsum";
@@ -156,6 +156,36 @@ fn text(place: &Place<'_>, owner: Cls, attr: Attr) -> String {
 const DURATIONS: [&str; 9] = [
     "PT1H", "P1D", "P1W", "P1M", "P1Y", "PT1M", "PT1S", "P0D", "PT0S",
 ];
+
+/// The letters of the units of a duration with their seconds, the units of a clock first.
+const UNITS: [(char, i64); 7] = [
+    ('H', 3_600),
+    ('M', 60),
+    ('S', 1),
+    ('D', 86_400),
+    ('W', 7 * 86_400),
+    // Months and years of the Gregorian calendar on average.
+    ('M', 2_629_746),
+    ('Y', 31_556_952),
+];
+
+/// Returns durations of one unit each near a limit: the number of units below it, and the next two.
+/// Months and years have their average length.
+pub(super) fn in_one_unit(limit: &str) -> Vec<String> {
+    let limit = Temporal::parse(TemporalKind::Duration, limit);
+    let Some(seconds) = limit.map(|limit| limit.earliest / 1_000_000) else {
+        return Vec::new();
+    };
+    let units = UNITS.iter().enumerate();
+    let near = units.flat_map(|(index, (letter, length))| {
+        let front = if index < 3 { "PT" } else { "P" };
+        let below = seconds / length;
+        let numbers = [below, below + 1, below + 2, below - 1];
+        let numbers = numbers.into_iter().filter(|number| *number >= 0);
+        numbers.map(move |number| format!("{front}{number}{letter}"))
+    });
+    near.collect()
+}
 
 /// Splits a pattern of a temporal kind into the rule of the date and the rule of the time.
 fn rules(kind: TemporalKind, pattern: &str) -> (&str, &str) {

@@ -1,6 +1,7 @@
 //! Generation of values: candidates are tried in order, and the first that the validator accepts is
 //! used.
 
+use super::super::leaf;
 use super::super::tree::{Constraint, Interval, Node, OrdinalItem, QuantityItem};
 use super::Draft;
 use super::{Limit, Made, Place, constrained, defaults, is_forbidden};
@@ -9,7 +10,7 @@ use aqlite_rm::class::{Attr, AttrDef, Cls};
 use aqlite_rm::diag::Finding;
 use aqlite_rm::number::{self, TextForm};
 use aqlite_rm::terminology;
-use aqlite_rm::time::Temporal;
+use aqlite_rm::time::{Temporal, TemporalKind};
 use aqlite_rm::units;
 
 /// The maximum number of candidates for a part of a proportion. All combinations of parts are
@@ -115,12 +116,11 @@ impl<'t> Place<'t> {
                 ..
             } => {
                 let mut texts = defaults::times(*kind, self.now, pattern.as_deref());
-                texts.extend(
-                    range
-                        .iter()
-                        .flat_map(|r| [r.lower.clone(), r.upper.clone()])
-                        .flatten(),
-                );
+                let limits = range.iter().flat_map(|r| [&r.lower, &r.upper]).flatten();
+                texts.extend(limits.clone().cloned());
+                if *kind == TemporalKind::Duration {
+                    texts.extend(limits.flat_map(|limit| defaults::in_one_unit(limit)));
+                }
                 texts
             }
             _ => vec![default()],
@@ -176,32 +176,46 @@ impl<'t> Place<'t> {
 
     /// Generates a quantity with the first unit that can be met, and with the required precision.
     pub(super) fn quantity(&mut self, node: &'t Node, list: &'t [QuantityItem]) -> Made {
-        for item in list {
-            let range = item
-                .precision
-                .as_ref()
-                .filter(|p| p.upper.is_none_or(|u| u >= 0.0));
-            let is_allowed =
-                |decimals: &u32| range.is_none_or(|p| p.contains(&f64::from(*decimals)));
-            // Fewer decimals than the precision requires would be invalid.
-            for decimals in (0..=DECIMALS).filter(is_allowed) {
-                for magnitude in self.numbers(item.magnitude.as_ref(), decimals) {
-                    let mut draft =
-                        Draft::holding(Cls::DV_QUANTITY, Attr::UNITS, item.units.clone())
-                            .with(Attr::MAGNITUDE, Draft::leaf(Cls::REAL, magnitude));
-                    if range.is_some_and(|p| p.lower.is_some() || p.upper.is_some()) {
-                        draft.put(
-                            Attr::PRECISION,
-                            Draft::leaf(Cls::INTEGER, decimals.to_string()),
-                        );
-                    }
-                    if holds(self, draft.clone(), Attr::VALUE, node) {
-                        return Ok(draft);
-                    }
+        // A magnitude has the decimals of its precision, unless its range has no such number: the
+        // precision is that of a display, and constrains no decimals.
+        for has_more_decimals in [false, true] {
+            for item in list {
+                if let Some(draft) = self.quantity_in(node, item, has_more_decimals) {
+                    return Ok(draft);
                 }
             }
         }
         Err(self.problem("no magnitude meets the range and the precision of any unit"))
+    }
+
+    fn quantity_in(
+        &self,
+        node: &Node,
+        item: &QuantityItem,
+        has_more_decimals: bool,
+    ) -> Option<Draft> {
+        let range = item.precision.as_ref();
+        let range = range.filter(|p| p.upper.is_none_or(|u| u >= 0.0));
+        let is_allowed = |precision: &u32| range.is_none_or(|p| p.contains(&f64::from(*precision)));
+        let is_stated = range.is_some_and(|p| p.lower.is_some() || p.upper.is_some());
+        for precision in (0..=DECIMALS).filter(is_allowed) {
+            let decimals = match has_more_decimals {
+                true => precision + 1..=DECIMALS,
+                false => precision..=precision,
+            };
+            for magnitude in decimals.flat_map(|d| self.numbers(item.magnitude.as_ref(), d)) {
+                let mut draft = Draft::holding(Cls::DV_QUANTITY, Attr::UNITS, item.units.clone())
+                    .with(Attr::MAGNITUDE, Draft::leaf(Cls::REAL, magnitude));
+                if is_stated {
+                    let precision = Draft::leaf(Cls::INTEGER, precision.to_string());
+                    draft.put(Attr::PRECISION, precision);
+                }
+                if holds(self, draft.clone(), Attr::VALUE, node) {
+                    return Some(draft);
+                }
+            }
+        }
+        None
     }
 
     /// Generates a quantity in the first known unit of a property.
@@ -429,6 +443,7 @@ impl<'t> Place<'t> {
         let numerators = self.parts(node, Attr::NUMERATOR, &["1", "50"]);
         let denominators = self.parts(node, Attr::DENOMINATOR, &["2", "1", "100"]);
         let precisions = self.precisions(node);
+        let integral = node.and_then(|node| node.attribute("is_integral"));
         for kind in &kinds {
             for denominator in &denominators {
                 for numerator in &numerators {
@@ -439,7 +454,10 @@ impl<'t> Place<'t> {
                         let draft =
                             new_proportion(kind, numerator, denominator, precision.as_deref());
                         let tree = draft.clone().into_tree(None);
-                        let is_valid = |root| rm::validate::validate(root).is_empty();
+                        let is_valid = |root| {
+                            rm::validate::validate(root).is_empty()
+                                && integral.is_none_or(|i| leaf::permits_integrality(root, i))
+                        };
                         if tree.root().is_some_and(is_valid) {
                             return Ok(draft);
                         }
@@ -617,6 +635,57 @@ mod tests {
                 let found = text_of_value(&template, kind, &[Attr::PRECISION]);
                 assert_eq!(found.as_deref(), expected, "{existence} {kind:?}");
             }
+        }
+    }
+
+    #[test]
+    fn a_value_that_the_validator_accepts_is_found() {
+        let leaf = |class: &str, primitive: &str, item: &str| {
+            format!(
+                r#"<children xsi:type="C_COMPLEX_OBJECT"><rm_type_name>{class}</rm_type_name><node_id/>
+                <attributes xsi:type="C_SINGLE_ATTRIBUTE"><rm_attribute_name>value</rm_attribute_name>
+                <children xsi:type="C_PRIMITIVE_OBJECT"><rm_type_name>{primitive}</rm_type_name><node_id/>{item}</children></attributes></children>"#
+            )
+        };
+        let minutes = |lower: &str, upper: &str| {
+            let item = format!(
+                r#"<item xsi:type="C_DURATION"><pattern>PTM</pattern><range><lower_included>true</lower_included><upper_included>false</upper_included>
+                <lower_unbounded>false</lower_unbounded><upper_unbounded>false</upper_unbounded><lower>{lower}</lower><upper>{upper}</upper></range></item>"#
+            );
+            leaf("DV_DURATION", "DURATION", &item)
+        };
+        let open = |class: &str| {
+            format!(
+                r#"<children xsi:type="C_COMPLEX_OBJECT"><rm_type_name>{class}</rm_type_name><node_id/></children>"#
+            )
+        };
+        let precise = r#"<children xsi:type="C_DV_QUANTITY"><rm_type_name>DV_QUANTITY</rm_type_name><node_id/><list>
+            <magnitude><lower_included>true</lower_included><upper_included>true</upper_included><lower_unbounded>false</lower_unbounded>
+            <upper_unbounded>false</upper_unbounded><lower>1.2</lower><upper>1.8</upper></magnitude>
+            <precision><lower_included>true</lower_included><upper_included>true</upper_included><lower_unbounded>false</lower_unbounded>
+            <upper_unbounded>false</upper_unbounded><lower>0</lower><upper>0</upper></precision><units>kg</units></list></children>"#;
+        let integral = r#"<children xsi:type="C_COMPLEX_OBJECT"><rm_type_name>DV_PROPORTION</rm_type_name><node_id/>
+            <attributes xsi:type="C_SINGLE_ATTRIBUTE"><rm_attribute_name>is_integral</rm_attribute_name>
+            <children xsi:type="C_PRIMITIVE_OBJECT"><rm_type_name>BOOLEAN</rm_type_name><node_id/><item xsi:type="C_BOOLEAN">
+            <true_valid>true</true_valid><false_valid>false</false_valid></item></children></attributes>
+            <attributes xsi:type="C_SINGLE_ATTRIBUTE"><rm_attribute_name>numerator</rm_attribute_name>
+            <children xsi:type="C_PRIMITIVE_OBJECT"><rm_type_name>REAL</rm_type_name><node_id/><item xsi:type="C_REAL">
+            <list>0.7</list><list>3</list></item></children></attributes></children>"#;
+        let (of, parsable) = (Attr::VALUE, [Attr::VALUE, Attr::FORMALISM]);
+        for (value, path, expected) in [
+            (minutes("PT1H", "PT2H"), &[of][..], "PT60M"),
+            (minutes("P1DT30S", "P2D"), &[of], "PT1441M"),
+            (String::from(precise), &[Attr::MAGNITUDE], "1.5"),
+            (String::from(integral), &[Attr::NUMERATOR], "3"),
+            (
+                open("DV_PERIODIC_TIME_SPECIFICATION"),
+                &parsable,
+                "HL7:PIVL",
+            ),
+            (open("DV_GENERAL_TIME_SPECIFICATION"), &parsable, "HL7:GTS"),
+        ] {
+            let found = text_of_value(&with_value(&value), ExampleKind::Full, path);
+            assert_eq!(found.as_deref(), Some(expected), "{value}");
         }
     }
 
