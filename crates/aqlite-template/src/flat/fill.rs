@@ -347,8 +347,16 @@ impl<'r> DocumentReader<'r, '_> {
         draft.put(Attr::ISM_TRANSITION, transition);
     }
 
-    /// Completes the state of a transition from its careflow step.
+    /// Completes a mandatory careflow step that has one permitted code, and the state of a transition
+    /// from its careflow step.
     fn fill_transition(&mut self, draft: &mut Draft<'r>, web: &'r WebNode) {
+        if let Some(step) = only_step(web).filter(|_| draft.get(Attr::CAREFLOW_STEP).is_none())
+            && let Some(label) = self.label(Some(web), "local", step)
+        {
+            let mut text = Draft::object(Cls::DV_CODED_TEXT);
+            put_code(&mut text, "local".into(), step.into(), Some(label));
+            draft.put(Attr::CAREFLOW_STEP, text);
+        }
         if draft.get(Attr::CURRENT_STATE).is_some() {
             return;
         }
@@ -588,6 +596,18 @@ fn only_state(transition: &WebNode) -> Option<&str> {
     states
         .all(|states| matches!(states.as_slice(), [state] if state == only))
         .then_some(only.as_str())
+}
+
+/// Returns the code of the careflow step, if it is mandatory and all alternatives have the same one.
+fn only_step(transition: &WebNode) -> Option<&str> {
+    let mut kids = transition.children.iter();
+    let step = kids.find(|kid| attr_of(kid) == Attr::CAREFLOW_STEP)?;
+    let is_required = step.last_step()?.occurrences.lower > 0;
+    let mut codes = transition.transitions.iter().map(|(code, _)| code);
+    let only = codes
+        .next()
+        .filter(|code| is_required && !code.is_empty())?;
+    codes.all(|code| code == only).then_some(only)
 }
 
 /// Returns the class of the subject of an entry.

@@ -303,6 +303,12 @@ impl<'t> WebBuilder<'t> {
             .into_iter()
             .map(|(attr, occurrences)| added(attr, Cls::DV_CODED_TEXT, occurrences))
             .collect();
+        // The node has the occurrences that other servers print, its step those of the template.
+        if alternatives.iter().all(requires_step) {
+            let parts = web.children.iter_mut().flat_map(|c| &mut c.steps);
+            let steps = parts.filter(|step| step.attr == Attr::CAREFLOW_STEP);
+            steps.for_each(|step| step.occurrences = ONCE);
+        }
         // The codes of all alternatives belong to the archetype of the first.
         if let Some(first) = alternatives.first() {
             let steps = web.children.iter_mut().flat_map(|c| &mut c.steps);
@@ -370,6 +376,11 @@ fn steps_and_states(transition: &Node) -> Vec<(String, Vec<String>)> {
     }
     let with_states = |step| (step, states.clone());
     steps.into_iter().map(with_states).collect()
+}
+
+fn requires_step(transition: &Node) -> bool {
+    let existence = transition.attribute("careflow_step").map(|a| a.existence);
+    existence.flatten().is_some_and(|e| e.lower > 0)
 }
 
 /// Returns the codes that a template lists for a coded attribute of an object.

@@ -124,6 +124,37 @@ fn the_only_state_of_a_transition_is_completed() {
     assert_eq!(state(&only), "planned");
 }
 
+#[test]
+fn the_only_code_of_a_mandatory_careflow_step_is_completed() {
+    let order = include_str!("../../../../../tests/cases/template/order.opt");
+    let name = "<rm_attribute_name>careflow_step</rm_attribute_name>";
+    let with_existence = |lower: u8| {
+        let mut parts = order.split(name);
+        let first = parts.next().unwrap().to_owned();
+        parts.fold(first, |text, part| {
+            let (existence, part) = part.split_once("</existence>").unwrap();
+            let existence = existence.replace("<lower>0<", &format!("<lower>{lower}<"));
+            format!("{text}{name}{existence}</existence>{part}")
+        })
+    };
+    let text =
+        json!({ "ctx/territory": "SE", "ctx/composer_self": true, "report/service:0/time": NOW });
+    let step = |lower: u8, alternatives: usize| {
+        let (template, mut web) = parse_both(&with_existence(lower));
+        let action = web.tree.children.iter_mut();
+        let action = action.into_iter().find(|kid| kid.id == "service").unwrap();
+        let mut kids = action.children.iter_mut();
+        let transition = kids.find(|kid| kid.id == "ism_transition").unwrap();
+        transition.transitions.truncate(alternatives);
+        let tree = read(&text.to_string(), Shape::Flat, &template, &web, NOW).unwrap();
+        let step = canonical(&tree)["content"][0]["ism_transition"]["careflow_step"].take();
+        step["defining_code"]["code_string"].clone()
+    };
+    assert_eq!(step(1, 1), "at0004");
+    assert_eq!(step(1, 2), Value::Null);
+    assert_eq!(step(0, 1), Value::Null);
+}
+
 /// The template with one event, an INTERVAL_EVENT with a fixed width.
 fn with_width() -> String {
     let width = r#"<attributes xsi:type="C_SINGLE_ATTRIBUTE"><rm_attribute_name>width</rm_attribute_name>
