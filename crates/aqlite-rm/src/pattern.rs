@@ -1,8 +1,9 @@
 //! Regular expressions of archetypes (slots, text constraints) and queries, matched in linear time.
 //!
 //! A match covers the whole text. Supported are `.`, classes, groups, alternation, `* + ? {m,n}`,
-//! `\d \w \s` and their negations, escapes, and a leading `(?i)`. An expression outside this subset
-//! does not compile, and neither does a reversed range (`[z-a]`, `a{3,2}`). A constraint whose
+//! `\d \w \s` and their negations, escapes (also `\xHH`, `\uHHHH`, `\Q…\E`), POSIX classes such as
+//! `[[:alpha:]]`, names of groups, and a leading `(?i)`. An expression outside this subset does not
+//! compile, and neither does a reversed range (`[z-a]`, `a{3,2}`). A constraint whose
 //! expression does not compile is not enforced.
 //!
 //! `.` matches every character, also a line feed: a constraint describes whole texts, and one of
@@ -40,6 +41,19 @@ enum Expr {
     Either(Vec<Expr>),
     Repeat(Box<Expr>, u32, Option<u32>),
 }
+
+/// The POSIX classes with their characters.
+const POSIX: [(&str, &[(char, char)]); 9] = [
+    ("alpha", &[('a', 'z'), ('A', 'Z')]),
+    ("digit", &[('0', '9')]),
+    ("alnum", &[('a', 'z'), ('A', 'Z'), ('0', '9')]),
+    ("upper", &[('A', 'Z')]),
+    ("lower", &[('a', 'z')]),
+    ("xdigit", &[('0', '9'), ('a', 'f'), ('A', 'F')]),
+    ("space", &[(' ', ' '), ('\t', '\r')]),
+    ("blank", &[(' ', ' '), ('\t', '\t')]),
+    ("punct", &[('!', '/'), (':', '@'), ('[', '`'), ('{', '~')]),
+];
 
 // Nested repetitions multiply, so a short source could become a very large program.
 const MAX_STEPS: usize = 20_000;
@@ -279,6 +293,18 @@ impl Reader<'_> {
             if matches!(c, '^' | '$') {
                 continue;
             }
+            if c == '\\' && self.chars.next_if(|c| matches!(c, 'A' | 'z')).is_some() {
+                continue;
+            }
+            if c == '\\' && self.chars.next_if_eq(&'Q').is_some() {
+                let quoted = self.quoted();
+                parts.extend(quoted.into_iter().map(|c| Expr::One(Set::of(c))));
+                // A quantifier repeats the last character.
+                if let Some(last) = parts.pop() {
+                    parts.push(self.repeated(last)?);
+                }
+                continue;
+            }
             let part = self.atom(c)?;
             parts.push(self.repeated(part)?);
         }
@@ -293,12 +319,11 @@ impl Reader<'_> {
                 ranges: Vec::new(),
             }),
             '[' => Expr::One(self.class()?),
-            '\\' => Expr::One(Set::escape(self.chars.next()?)?),
+            '\\' => Expr::One(self.escaped()?),
             '*' | '+' | '?' => return None,
             '(' => {
-                // Of the groups that begin with `(?`, only `(?:` is supported.
-                if self.chars.next_if_eq(&'?').is_some() && self.chars.next() != Some(':') {
-                    return None;
+                if self.chars.next_if_eq(&'?').is_some() {
+                    self.group()?;
                 }
                 let inner = self.either()?;
                 self.chars.next_if_eq(&')')?;
@@ -306,6 +331,63 @@ impl Reader<'_> {
             }
             other => Expr::One(Set::of(other)),
         })
+    }
+
+    /// Reads the beginning of a group behind `(?`: `:`, or its name as in `<name>` and `P<name>`. No
+    /// other group is supported.
+    fn group(&mut self) -> Option<()> {
+        if self.chars.next_if_eq(&':').is_some() {
+            return Some(());
+        }
+        self.chars.next_if_eq(&'P');
+        self.chars.next_if_eq(&'<')?;
+        let mut name = String::new();
+        while let Some(c) = self
+            .chars
+            .next_if(|c| c.is_ascii_alphanumeric() || *c == '_')
+        {
+            name.push(c);
+        }
+        self.chars.next_if_eq(&'>')?;
+        (!name.is_empty()).then_some(())
+    }
+
+    /// Reads the characters up to `\E`, or up to the end.
+    fn quoted(&mut self) -> Vec<char> {
+        let mut quoted = Vec::new();
+        while let Some(c) = self.chars.next() {
+            if c == '\\' && self.chars.next_if_eq(&'E').is_some() {
+                break;
+            }
+            quoted.push(c);
+        }
+        quoted
+    }
+
+    /// Reads an escape behind its backslash.
+    fn escaped(&mut self) -> Option<Set> {
+        let digits = match self.chars.next()? {
+            'x' => 2,
+            'u' => 4,
+            other => return Set::escape(other),
+        };
+        let mut code = 0;
+        for _ in 0..digits {
+            code = code * 16 + self.chars.next()?.to_digit(16)?;
+        }
+        char::from_u32(code).map(Set::of)
+    }
+
+    /// Reads a POSIX class behind `[:`. Its characters are those of ASCII.
+    fn posix(&mut self) -> Option<&'static [(char, char)]> {
+        let mut name = String::new();
+        while let Some(c) = self.chars.next_if(char::is_ascii_lowercase) {
+            name.push(c);
+        }
+        self.chars.next_if_eq(&':')?;
+        self.chars.next_if_eq(&']')?;
+        let class = POSIX.iter().find(|(class, _)| *class == name);
+        class.map(|(_, ranges)| *ranges)
     }
 
     fn class(&mut self) -> Option<Set> {
@@ -317,10 +399,12 @@ impl Reader<'_> {
             let low = match self.chars.next()? {
                 // A bracket that comes first in a class is an ordinary character.
                 ']' if !set.ranges.is_empty() => return Some(set),
-                // A POSIX class such as `[:alpha:]` is not supported.
-                '[' if self.chars.peek() == Some(&':') => return None,
+                '[' if self.chars.next_if_eq(&':').is_some() => {
+                    set.ranges.extend_from_slice(self.posix()?);
+                    continue;
+                }
                 '\\' => {
-                    let escaped = Set::escape(self.chars.next()?)?;
+                    let escaped = self.escaped()?;
                     if escaped.negated {
                         return None;
                     }
@@ -344,7 +428,11 @@ impl Reader<'_> {
                     set.ranges.extend([(low, low), ('-', '-')]);
                     return Some(set);
                 }
-                '\\' => self.chars.next()?,
+                '\\' => match self.escaped()?.ranges.as_slice() {
+                    [(a, b)] if a == b => *a,
+                    // A class is no limit of a range.
+                    _ => return None,
+                },
                 high => high,
             };
             // A reversed range contains no character, and is an error in Perl.
@@ -512,6 +600,20 @@ mod tests {
             ("(?i)\u{e5}", "\u{c5}", false),
             ("a.b", "a\nb", true),
             ("a+?b*?", "aab", true),
+            ("\\x41\\u00e9", "A\u{e9}", true),
+            ("[\\x41-\\x43]+", "ABC", true),
+            ("[\\x41-\\x43]+", "x", false),
+            ("[[:alpha:]_]+", "a_Z", true),
+            ("[^[:digit:]]", "7", false),
+            ("[[:space:]]", "\u{b}", true),
+            ("\\Afoo\\z", "foo", true),
+            ("\\Afoo\\z", "xfoo", false),
+            ("\\Qa.b\\E+c", "a.bbc", true),
+            ("\\Qa.b\\E", "axb", false),
+            ("\\Q(", "(", true),
+            ("x\\Q\\E", "x", true),
+            ("(?<year>\\d{2})+", "1926", true),
+            ("(?P<a>b|c)", "c", true),
         ] {
             assert_eq!(
                 Pattern::compile(pattern).unwrap().matches(text),
@@ -544,9 +646,15 @@ mod tests {
                 "(?=look)ahead",
                 "\\bword",
                 "(a)\\1",
-                "\\x41",
+                "\\x4",
+                "\\ud800",
                 "a(?i)b",
-                "[[:alpha:]]",
+                "[[:letter:]]",
+                "[a-\\d]",
+                "(?<>a)",
+                "(?<=a)b",
+                "(?P=a)",
+                "\\Qa\\E**",
                 "[z-a]",
                 "[a9-0]",
                 "[b-\\a]",
