@@ -347,16 +347,23 @@ impl<'r> DocumentReader<'r, '_> {
         draft.put(Attr::ISM_TRANSITION, transition);
     }
 
-    /// Completes a mandatory careflow step that has one permitted code, and the state of a transition
-    /// from its careflow step.
+    /// Completes the state of a transition from its careflow step, or else a mandatory careflow step
+    /// from its state.
     fn fill_transition(&mut self, draft: &mut Draft<'r>, web: &'r WebNode) {
-        if let Some(step) = only_step(web).filter(|_| draft.get(Attr::CAREFLOW_STEP).is_none())
+        self.fill_state(draft, web);
+        let state =
+            draft.text_along(&[Attr::CURRENT_STATE, Attr::DEFINING_CODE, Attr::CODE_STRING]);
+        let step = only_step(web, state.unwrap_or_default());
+        if let Some(step) = step.filter(|_| draft.get(Attr::CAREFLOW_STEP).is_none())
             && let Some(label) = self.label(Some(web), "local", step)
         {
             let mut text = Draft::object(Cls::DV_CODED_TEXT);
             put_code(&mut text, "local".into(), step.into(), Some(label));
             draft.put(Attr::CAREFLOW_STEP, text);
         }
+    }
+
+    fn fill_state(&mut self, draft: &mut Draft<'r>, web: &'r WebNode) {
         if draft.get(Attr::CURRENT_STATE).is_some() {
             return;
         }
@@ -598,12 +605,16 @@ fn only_state(transition: &WebNode) -> Option<&str> {
         .then_some(only.as_str())
 }
 
-/// Returns the code of the careflow step, if it is mandatory and all alternatives have the same one.
-fn only_step(transition: &WebNode) -> Option<&str> {
+/// Returns the code of the careflow step, if it is mandatory and all alternatives that lead to the
+/// state have the same one.
+fn only_step<'w>(transition: &'w WebNode, state: &str) -> Option<&'w str> {
     let mut kids = transition.children.iter();
     let step = kids.find(|kid| attr_of(kid) == Attr::CAREFLOW_STEP)?;
     let is_required = step.last_step()?.occurrences.lower > 0;
-    let mut codes = transition.transitions.iter().map(|(code, _)| code);
+    let leads_there = |states: &[String]| states.is_empty() || states.iter().any(|s| s == state);
+    let alternatives = transition.transitions.iter();
+    let alternatives = alternatives.filter(|(_, states)| leads_there(states));
+    let mut codes = alternatives.map(|(code, _)| code);
     let only = codes
         .next()
         .filter(|code| is_required && !code.is_empty())?;

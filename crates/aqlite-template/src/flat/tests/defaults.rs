@@ -151,8 +151,10 @@ fn the_only_code_of_a_mandatory_careflow_step_is_completed() {
         step["defining_code"]["code_string"].clone()
     };
     assert_eq!(step(1, 1), "at0004");
+    // The step of the state, which is 532 by default.
+    assert_eq!(step(1, 3), "at0006");
     assert_eq!(step(1, 2), Value::Null);
-    assert_eq!(step(0, 1), Value::Null);
+    assert_eq!(step(0, 3), Value::Null);
 }
 
 /// The template with one event, an INTERVAL_EVENT with a fixed width.
