@@ -462,7 +462,7 @@ impl<R: Repository> Service<R> {
                 Reach::One(_)
             )
         {
-            return Err(call.caller.refused(call.permission));
+            return Err(call.caller.refused_for_patient(call.permission));
         }
         let mut before = None;
         for (index, change) in set.changes.iter().enumerate() {

@@ -5,6 +5,7 @@ use super::auth::{Action, Permission, Resource};
 use super::dialect::Dialect;
 use super::document_class::Controlled;
 use super::error::{Failure, shortened};
+use super::fhir::Canonical;
 use super::http::decode;
 use super::negotiate::Accepted;
 use super::origin::authority_of;
@@ -212,15 +213,33 @@ impl MatchedRoute {
 
     /// Returns the parameter of the path with one of these names.
     pub fn named(&self, names: &[&str]) -> Option<&str> {
-        let parts = self
-            .route
-            .pattern
+        self.parameters()
+            .find(|(part, _)| names.contains(part))
+            .map(|(_, value)| value)
+    }
+
+    /// Returns the name of the definition that the path addresses, which patterns of scopes limit.
+    ///
+    /// Every parameter but an EHR and a version is such a name, so that no route of a new kind of
+    /// definition escapes the patterns.
+    pub fn definition_name(&self) -> Option<&str> {
+        let (part, name) = self
+            .parameters()
+            .find(|(part, _)| !["ehr_id", "version"].contains(part))?;
+        Some(match part {
+            // A value set is stored under its URL without a version.
+            "url" => Canonical::read(name).url,
+            _ => name,
+        })
+    }
+
+    /// Returns the parameters of the path with their names in the pattern.
+    fn parameters(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let pattern: &'static str = self.route.pattern;
+        let parts = pattern
             .split('/')
             .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
-        parts
-            .zip(&self.params)
-            .find(|(part, _)| names.contains(part))
-            .map(|(_, value)| value.as_str())
+        parts.zip(self.params.iter().map(String::as_str))
     }
 }
 

@@ -104,6 +104,7 @@ impl<R: Repository> Service<R> {
         });
         let entries = found
             .iter()
+            .filter(|d| call.check_named_permission(&d.name).is_ok())
             .map(entry)
             .collect::<Result<Value, Failure>>()?;
         Ok(Response::json(200, entries))

@@ -117,7 +117,7 @@ fn subject(found: &MatchedRoute) -> Subject<'_> {
         _ if found.route.operation == Operation::QueryAdHoc => Subject::Nameless,
         _ if found.route.operation == Operation::QueryList => Subject::Some,
         Resource::Template | Resource::Query | Resource::Guide => found
-            .named(&["id", "name", "guide_id"])
+            .definition_name()
             .map_or(Subject::Some, Subject::Named),
         Resource::Party | Resource::Import | Resource::Admin | Resource::Log => Subject::Some,
     }

@@ -287,10 +287,23 @@ impl Caller {
     /// Returns the error for a missing permission: 403, with the error of RFC 6750 §3.1 for callers
     /// with a token.
     pub(crate) fn refused(&self, permission: Permission) -> Failure {
-        let roles = permission.roles();
+        let is_of_patient = |scope: &Scope| scope.names(permission) && !scope.allows(permission);
+        match self.scopes.iter().any(is_of_patient) {
+            true => self.refused_for_patient(permission),
+            false => self.needs(permission, "a scope"),
+        }
+    }
+
+    /// Returns the error for a permission that no `patient/` scope grants. The caller may have one
+    /// for this resource and act.
+    pub(crate) fn refused_for_patient(&self, permission: Permission) -> Failure {
+        self.needs(permission, "a `user/` scope")
+    }
+
+    fn needs(&self, permission: Permission, scope: &str) -> Failure {
         let message = format!(
-            "this needs the role {}, or a scope for `{}` with `{}`",
-            roles.join(" or "),
+            "this needs the role {}, or {scope} for `{}` with `{}`",
+            permission.roles().join(" or "),
             permission.word(),
             permission.letter()
         );

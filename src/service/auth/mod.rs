@@ -19,6 +19,8 @@ mod host;
 #[cfg(feature = "server")]
 mod log;
 mod passwords;
+#[cfg(test)]
+mod patterns;
 #[cfg(feature = "server")]
 mod refusals;
 mod scope;

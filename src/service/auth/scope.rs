@@ -4,7 +4,7 @@
 //! | resource | meaning | name that the pattern must match |
 //! |---|---|---|
 //! | `composition` | content of an EHR | the template of a COMPOSITION; all else in an EHR needs the pattern `*` |
-//! | `template` | operational templates | the template id |
+//! | `template` | operational templates and value sets | the template id, the URL of the value set |
 //! | `aql` | stored queries; ad-hoc queries need the pattern `*` | the qualified name |
 //! | `guide` | guides (not in SMART on openEHR) | the guide id |
 //! | `party` | demographic parties (not in SMART on openEHR) | |
@@ -181,8 +181,19 @@ impl Scope {
     /// Returns whether the scope grants the act for at least some objects of the resource. Parties
     /// belong to no EHR: a scope of one EHR grants nothing about them.
     pub fn allows(&self, permission: Permission) -> bool {
-        let reaches = (self.compartment, self.resource) != (Compartment::Patient, Resource::Party);
-        reaches && self.resource == permission.resource && self.acts.contains(permission.letter())
+        let is_read = matches!(permission.act, Action::Read | Action::Search);
+        let reaches = self.compartment != Compartment::Patient
+            || match self.resource {
+                Resource::Record => true,
+                Resource::Template | Resource::Query | Resource::Guide => is_read,
+                Resource::Party | Resource::Import | Resource::Admin | Resource::Log => false,
+            };
+        reaches && self.names(permission)
+    }
+
+    /// Returns whether the scope names the resource and the act, whatever its compartment permits.
+    pub fn names(&self, permission: Permission) -> bool {
+        self.resource == permission.resource && self.acts.contains(permission.letter())
     }
 
     /// Returns whether its pattern matches a name.
@@ -318,6 +329,22 @@ mod tests {
         for (pattern, name, matches) in [
             ("MyHospital.Template.v0", "MyHospital.Template.v0", true),
             ("*.Template.v0", "Other.Template.v0", true),
+    #[test]
+    fn scope_of_one_ehr_changes_nothing_that_all_ehrs_share() {
+        use Action::{Create, Delete, Read, Search, Update};
+        for word in ["template", "aql", "guide", "composition"] {
+            let scope = |compartment| Scope::parse(&format!("{compartment}/{word}-*.cruds"));
+            let (patient, user) = (scope("patient").unwrap(), scope("user").unwrap());
+            for act in [Create, Read, Update, Delete, Search] {
+                let resource = resource_of(word).unwrap();
+                let permission = Permission { resource, act };
+                let expected = word == "composition" || matches!(act, Read | Search);
+                assert_eq!(patient.allows(permission), expected, "{word} {act:?}");
+                assert!(user.allows(permission), "{word} {act:?}");
+            }
+        }
+    }
+
             ("*.Template.v0", "A.B.Template.v0", false),
             ("MyHospital.**", "MyHospital.Other.v2", true),
             ("org.openehr::*", "org.openehr::compositions", true),

@@ -1,0 +1,238 @@
+//! Tests that the pattern of a scope limits every route of definitions, and every composition.
+
+use super::super::route::{Operation, Route, routes};
+use super::super::{Auth, Config, Environment, Request, Response, Service};
+use super::{Action, Caller, Permission, Resource};
+use crate::store::memory::Memory;
+use crate::store::ready::now_or_never;
+
+const EHR: &str = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
+const TEMPLATE: &str = include_str!("../../../tests/cases/template/small.opt");
+const TEMPLATE_2: &str = include_str!("../../../tests/cases/template/note.adls");
+const GUIDE: &str = include_str!("../../../tests/cases/rest/weight_class.gdl2");
+const VALUE_SET: &str = r#"{"resourceType":"ValueSet","url":"http://x.example/weights","title":"a title","compose":{"include":[{"system":"http://s.example","concept":[{"code":"c1"}]}]}}"#;
+const VALUE_SET_PATH: &str = "http:%2F%2Fx.example%2Fweights";
+const QUERY: &str = r#"{"q":"SELECT e/ehr_id/value FROM EHR e"}"#;
+const RUN: &str =
+    r#"{"guide_id":"weight_class.v1","ehr_ids":["6ba7b810-9dad-41d1-80b4-00c04fd430c8"]}"#;
+/// The names of the stored definitions, and of no other.
+const NAMES: [&str; 4] = [
+    "weight.en.v2",
+    "weight_class.v1",
+    "http://x.example/weights",
+    "org.weights::all",
+];
+
+struct Ticks(i64);
+
+impl Environment for Ticks {
+    fn now(&mut self) -> i64 {
+        self.0 += 1_000;
+        1_796_000_000_000_000 + self.0
+    }
+
+    fn new_uuid(&mut self) -> String {
+        self.0 += 1;
+        format!("00000000-0000-4000-8000-{:012x}", self.0)
+    }
+}
+
+/// A service with one definition of each kind and an EHR.
+struct Host(Service<Memory>, Ticks);
+
+impl Host {
+    fn new() -> Host {
+        let config = Config {
+            auth: Auth::Known,
+            ..Config::default()
+        };
+        let mut host = Host(Service::new(Memory::new(), config), Ticks(0));
+        let owner = Caller::with_roles("owner", "", &["read", "write", "query", "define"]);
+        for (method, target, media_type, body) in [
+            ("PUT", &*format!("/v1/ehr/{EHR}"), "application/json", ""),
+            (
+                "POST",
+                "/v1/definition/template?type=opt14",
+                "application/xml",
+                TEMPLATE,
+            ),
+            ("POST", "/v1/definition/gdl", "application/json", GUIDE),
+            (
+                "PUT",
+                "/v1/query/org.weights::all/1.0.0",
+                "application/json",
+                QUERY,
+            ),
+            (
+                "PUT",
+                &format!("/v1/definition/valueset/{VALUE_SET_PATH}"),
+                "application/json",
+                VALUE_SET,
+            ),
+        ] {
+            let answer = host.send(&owner, method, target, media_type, body);
+            assert!([200, 201].contains(&answer.status), "{target}: {answer:?}");
+        }
+        host
+    }
+
+    fn send(
+        &mut self,
+        caller: &Caller,
+        method: &str,
+        target: &str,
+        media_type: &str,
+        body: &str,
+    ) -> Response {
+        let request = Request::new(method, target).with_body(media_type, body);
+        now_or_never(self.0.serve(&request, Ok(caller), &mut self.1)).unwrap()
+    }
+
+    fn status(&mut self, caller: &Caller, method: &str, target: &str, body: &str) -> u16 {
+        self.send(caller, method, target, "application/json", body)
+            .status
+    }
+}
+
+fn app(scopes: &str) -> Caller {
+    Caller::with_roles("app", "https://id.example", &[]).narrowed(scopes, Some(EHR), false)
+}
+
+/// Returns a caller with every permission on definitions whose names match a pattern.
+fn limited_to(pattern: &str) -> Caller {
+    let scopes = ["template", "aql", "guide"]
+        .map(|word| format!("user/{word}-{pattern}.cruds system/{word}-{pattern}.cruds"));
+    app(&scopes.join(" "))
+}
+
+fn has_definitions(route: &Route) -> bool {
+    let resource = route.permission.resource;
+    matches!(
+        resource,
+        Resource::Template | Resource::Query | Resource::Guide
+    )
+}
+
+fn text(response: &Response) -> String {
+    String::from_utf8_lossy(&response.body).into_owned()
+}
+
+/// Each route that names a definition refuses a foreign name, each list leaves it out, and each
+/// upload refuses a body with it. A new route of definitions must do the same.
+#[test]
+fn pattern_limits_every_route_of_definitions() {
+    let mut host = Host::new();
+    let other = limited_to("other");
+    for route in routes().filter(|route| has_definitions(route)) {
+        let is_name =
+            |part: &&str| part.starts_with('{') && !["{ehr_id}", "{version}"].contains(part);
+        let names_one = route.pattern.split('/').any(|part| is_name(&part));
+        let path: Vec<&str> = route
+            .pattern
+            .split('/')
+            .map(|part| match part {
+                "{ehr_id}" => EHR,
+                "{version}" => "1.0.0",
+                "{url}" => VALUE_SET_PATH,
+                part if part.starts_with('{') => "org.weights::all",
+                part => part,
+            })
+            .collect();
+        let target = format!(
+            "/v1/{}?ehr_id={EHR}&guide_id=weight_class.v1",
+            path.join("/")
+        );
+        let lists = route.operation == Operation::QueryList
+            || (!names_one && (route.method, route.permission.act) == ("GET", Action::Read));
+        let (media_type, body) = match route.operation {
+            Operation::TemplateUpload if target.contains("adl2") => ("text/plain", TEMPLATE_2),
+            Operation::TemplateUpload => ("application/xml", TEMPLATE),
+            Operation::GuideUpload => ("application/json", GUIDE),
+            Operation::GuideRunOn => ("application/json", RUN),
+            _ => ("application/json", QUERY),
+        };
+        let query = if route.operation == Operation::TemplateUpload {
+            "&type=opt14"
+        } else {
+            ""
+        };
+        let answer = host.send(
+            &other,
+            route.method,
+            &format!("{target}{query}"),
+            media_type,
+            body,
+        );
+        let (status, text) = (answer.status, text(&answer));
+        let expected = if lists { 200 } else { 403 };
+        assert_eq!(status, expected, "{} {target}: {text}", route.method);
+        let named = NAMES.iter().find(|name| text.contains(**name));
+        assert_eq!(named, None, "{} {target}: {text}", route.method);
+    }
+}
+
+#[test]
+fn lists_have_the_definitions_that_a_pattern_matches() {
+    let mut host = Host::new();
+    let weights = limited_to("**weight**");
+    for (target, name) in [
+        ("/v1/definition/template", NAMES[0]),
+        ("/v1/definition/gdl", NAMES[1]),
+        ("/v1/cds-services", NAMES[1]),
+        ("/v1/definition/valueset", NAMES[2]),
+        ("/v1/definition/query", NAMES[3]),
+    ] {
+        let answer = host.send(&weights, "GET", target, "application/json", "");
+        assert!(text(&answer).contains(name), "{target}: {answer:?}");
+    }
+}
+
+#[test]
+fn value_set_is_named_by_its_url_without_a_version() {
+    let mut host = Host::new();
+    let exact = app("user/template-http://x.example/weights.cruds");
+    for path in [VALUE_SET_PATH, &format!("{VALUE_SET_PATH}%7C7")] {
+        let target = format!("/v1/definition/valueset/{path}");
+        assert_eq!(host.status(&exact, "GET", &target, ""), 200, "{path}");
+        assert_eq!(
+            host.status(&exact, "PUT", &target, VALUE_SET),
+            204,
+            "{path}"
+        );
+    }
+    let versioned = app("user/template-http://x.example/weights|7.cruds");
+    let target = format!("/v1/definition/valueset/{VALUE_SET_PATH}%7C7");
+    assert_eq!(host.status(&versioned, "GET", &target, ""), 403);
+}
+
+#[test]
+fn scope_of_one_ehr_reads_definitions_and_changes_none() {
+    let mut host = Host::new();
+    let patient = app("patient/template-*.cruds patient/aql-*.cruds patient/guide-*.cruds");
+    for route in routes().filter(|route| has_definitions(route)) {
+        let Permission { act, .. } = route.permission;
+        if !matches!(act, Action::Create | Action::Update | Action::Delete) {
+            continue;
+        }
+        let path = route.pattern.replace("{url}", VALUE_SET_PATH);
+        let answer = host.send(
+            &patient,
+            route.method,
+            &format!("/v1/{path}"),
+            "application/json",
+            "{}",
+        );
+        let text = text(&answer);
+        assert_eq!(answer.status, 403, "{path}: {text}");
+        assert!(text.contains("or a `user/` scope for"), "{path}: {text}");
+    }
+    let target = format!("/v1/definition/valueset/{VALUE_SET_PATH}");
+    assert_eq!(host.status(&patient, "GET", &target, ""), 200);
+    let creates = app("patient/composition-*.cruds");
+    let answer = host.send(&creates, "POST", "/v1/ehr", "application/json", "");
+    assert_eq!(answer.status, 403);
+    assert!(
+        text(&answer).contains("a `user/` scope for `composition` with `c`"),
+        "{answer:?}"
+    );
+}
