@@ -218,15 +218,18 @@ impl Issuer {
             .try_fold(claims, |value, part| value.get(part));
         let roles = listed.map(words).unwrap_or_default();
         let here: Vec<&str> = roles.iter().flat_map(|role| self.role(role)).collect();
-        let scopes = scopes_of(claims);
         let ehr = text(&self.ehr_claim).filter(|id| super::super::ids::is_uuid(id));
         let mut caller = Caller::with_roles(name, &self.name, &here);
         caller.label = ["name", "preferred_username"]
             .into_iter()
             .find_map(text)
             .map(str::to_owned);
-        // A token with scopes but without the claim of roles leaves `user/` scopes unrestricted.
-        Ok(caller.narrowed(&scopes, ehr, listed.is_some()))
+        Ok(match scopes_of(claims) {
+            // A token with scopes but without the claim of roles leaves `user/` scopes unrestricted.
+            Some(scopes) => caller.narrowed(&scopes, ehr, listed.is_some()),
+            // Unreadable scopes would restrict the roles in an unknown way, so they grant nothing.
+            None => caller.without_permissions(),
+        })
     }
 
     /// Returns the roles of this service for a role of the issuer.
@@ -242,9 +245,17 @@ impl Issuer {
 }
 
 /// Returns the scopes of a token, with blanks between them. Issuers use either name of the claim.
-fn scopes_of(claims: &Value) -> String {
+/// Returns `None` if a claim is present, and is neither a text nor a list of texts.
+fn scopes_of(claims: &Value) -> Option<String> {
     let claims = ["scope", "scp"].iter().filter_map(|key| claims.get(key));
-    claims.flat_map(words).collect::<Vec<_>>().join(" ")
+    let is_readable = |claim: &Value| match claim {
+        Value::Array(all) => all.iter().all(Value::is_string),
+        claim => claim.is_string(),
+    };
+    let scopes: Option<Vec<_>> = claims
+        .map(|claim| is_readable(claim).then(|| words(claim).join(" ")))
+        .collect();
+    Some(scopes?.join(" "))
 }
 
 /// Returns the words of a claim: a text with blanks between them, or a list.
@@ -578,6 +589,45 @@ mod tests {
         assert!(may_read(Some("read")));
         assert!(!may_read(Some("define")), "the role grants no reading");
         assert!(may_read(None), "the roles are unknown");
+    }
+
+    #[test]
+    fn unreadable_claim_of_scopes_grants_nothing() {
+        use serde_json::{Value, json};
+        let permission = Permission {
+            resource: Resource::Record,
+            act: Action::Read,
+        };
+        let may_read = |key: &str, scopes: Value| {
+            let mut claims = json!({ "sub": "42", "realm_access": { "roles": ["read"] } });
+            claims[key] = scopes;
+            let caller = issuer().caller(&claims).unwrap();
+            caller.has_permission(permission, Subject::Some)
+        };
+        let scope = "patient/composition-*.r";
+        for unreadable in [
+            json!(5),
+            json!(null),
+            json!(true),
+            json!({ scope: 1 }),
+            json!([[scope]]),
+            json!(["openid", 5]),
+            json!(format!("openid,{scope}")),
+            json!(format!("\"{scope}\"")),
+            json!(format!("openid\u{a0}{scope}")),
+            json!([format!("openid;{scope}")]),
+        ] {
+            for key in ["scope", "scp"] {
+                assert!(!may_read(key, unreadable.clone()), "{key} {unreadable}");
+            }
+        }
+        for readable in [
+            json!("openid user/composition-*.r"),
+            json!(["openid"]),
+            json!(""),
+        ] {
+            assert!(may_read("scope", readable.clone()), "{readable}");
+        }
     }
 
     #[test]

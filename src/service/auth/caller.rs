@@ -199,6 +199,14 @@ impl Caller {
         }
     }
 
+    /// Removes every permission of the caller, whose token has scopes that cannot be read.
+    pub(crate) fn without_permissions(self) -> Caller {
+        Caller {
+            scopes: Vec::new(),
+            ..self
+        }
+    }
+
     /// Checks that the credentials are valid at a time, in seconds since 1970: a body or a result that
     /// is sent in parts may outlast a token.
     ///

@@ -179,7 +179,8 @@ impl Scope {
     }
 
     /// Returns whether the scope grants the act for at least some objects of the resource. Parties
-    /// belong to no EHR: a scope of one EHR grants nothing about them.
+    /// and definitions belong to no EHR: a scope of one EHR grants nothing about parties, and
+    /// changes no definition, which is shared by all EHRs.
     pub fn allows(&self, permission: Permission) -> bool {
         let is_read = matches!(permission.act, Action::Read | Action::Search);
         let reaches = self.compartment != Compartment::Patient
@@ -220,16 +221,38 @@ fn resource_of(word: &str) -> Option<Resource> {
     RESOURCES.iter().find(|(w, _)| *w == word).map(|(_, r)| *r)
 }
 
-/// Returns whether a list of scopes restricts its token to them: one names a resource of openEHR. A
-/// malformed one, such as `user/composition-*.rx`, grants nothing and restricts too.
+/// Returns whether a list of scopes restricts its token to them: one of them is a scope of openEHR,
+/// or looks like one and cannot be read. An unreadable one, such as `user/composition-*.rx` or
+/// `openid,patient/composition-*.r`, grants nothing and restricts too.
 pub(crate) fn restricts(list: &str) -> bool {
-    list.split_ascii_whitespace().any(|scope| {
-        let Some((compartment, rest)) = scope.split_once('/') else {
-            return false;
-        };
-        let word = rest.split(['-', '.']).next().unwrap_or_default();
-        Compartment::from_word(compartment).is_some() && resource_of(word).is_some()
-    })
+    let pieces = list.split_ascii_whitespace();
+    pieces
+        .filter(|scope| !is_of_fhir(scope))
+        .any(has_compartment)
+}
+
+/// Returns whether a text contains the beginning of a scope, in any case of letters.
+fn has_compartment(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    let mut compartments = ["patient/", "user/", "system/"].into_iter();
+    compartments.any(|compartment| text.contains(compartment))
+}
+
+/// Returns whether a scope is one of FHIR, in the syntax of SMART App Launch 1 or 2, such as
+/// `patient/*.read` or `user/Observation.rs?category=laboratory`.
+fn is_of_fhir(scope: &str) -> bool {
+    let read = || {
+        let (compartment, rest) = scope.split_once('/')?;
+        let (rest, condition) = rest.split_once('?').unwrap_or((rest, ""));
+        let (resource, acts) = rest.split_once('.')?;
+        let is_type = resource.starts_with(|c: char| c.is_ascii_uppercase())
+            && resource.chars().all(|c| c.is_ascii_alphabetic());
+        let is_acts = matches!(acts, "read" | "write" | "*")
+            || (!acts.is_empty() && acts.chars().all(|c| "cruds".contains(c)));
+        Compartment::from_word(compartment)?;
+        Some((resource == "*" || is_type) && is_acts && !has_compartment(condition))
+    };
+    read().unwrap_or(false)
 }
 
 /// Parses the scopes of a list separated by blanks.
@@ -307,29 +330,6 @@ mod tests {
     }
 
     #[test]
-    fn malformed_scopes_of_openehr_restrict_and_others_do_not() {
-        for (list, expected) in [
-            ("openid patient/composition-*.rs", true),
-            ("patient/composition-*.rx", true),
-            ("user/composition.read", true),
-            ("system/admin-*.cruds", true),
-            (
-                "openid launch/patient user/Observation.rs patient/*.rs",
-                false,
-            ),
-            ("composition-*.rs", false),
-            ("", false),
-        ] {
-            assert_eq!(restricts(list), expected, "{list}");
-        }
-    }
-
-    #[test]
-    fn single_star_stops_at_periods() {
-        for (pattern, name, matches) in [
-            ("MyHospital.Template.v0", "MyHospital.Template.v0", true),
-            ("*.Template.v0", "Other.Template.v0", true),
-    #[test]
     fn scope_of_one_ehr_changes_nothing_that_all_ehrs_share() {
         use Action::{Create, Delete, Read, Search, Update};
         for word in ["template", "aql", "guide", "composition"] {
@@ -345,6 +345,40 @@ mod tests {
         }
     }
 
+    #[test]
+    fn malformed_scopes_of_openehr_restrict_and_others_do_not() {
+        for (list, expected) in [
+            ("openid patient/composition-*.rs", true),
+            ("patient/composition-*.rx", true),
+            ("user/composition.read", true),
+            ("system/admin-*.cruds", true),
+            (
+                "openid launch/patient user/Observation.rs patient/*.rs",
+                false,
+            ),
+            (
+                "patient/Observation.read user/*.* user/Observation.rs?category=http://a.b/c|d",
+                false,
+            ),
+            ("system/x-y.r", true),
+            ("openid,patient/composition-*.r", true),
+            ("openid\u{a0}patient/composition-*.r", true),
+            ("\"patient/composition-*.r\"", true),
+            ("Patient/composition-*.r", true),
+            ("patient/Observation.rs,patient/composition-*.r", true),
+            ("user/Observation.rs?a=b,patient/composition-*.r", true),
+            ("composition-*.rs", false),
+            ("", false),
+        ] {
+            assert_eq!(restricts(list), expected, "{list}");
+        }
+    }
+
+    #[test]
+    fn single_star_stops_at_periods() {
+        for (pattern, name, matches) in [
+            ("MyHospital.Template.v0", "MyHospital.Template.v0", true),
+            ("*.Template.v0", "Other.Template.v0", true),
             ("*.Template.v0", "A.B.Template.v0", false),
             ("MyHospital.**", "MyHospital.Other.v2", true),
             ("org.openehr::*", "org.openehr::compositions", true),
