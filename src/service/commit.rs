@@ -580,15 +580,38 @@ impl Change {
             (Some(_), Some(_)) => Action::Update,
             (Some(_), None) => Action::Create,
         };
-        Permission {
-            resource: if self.kind == ObjectKind::Party {
-                Resource::Party
-            } else {
-                Resource::Record
-            },
-            act,
-        }
+        permission_of(self.kind, act)
     }
+}
+
+/// Returns the permission for an act on documents of a kind.
+fn permission_of(kind: ObjectKind, act: Action) -> Permission {
+    let resource = match kind {
+        ObjectKind::Party => Resource::Party,
+        _ => Resource::Record,
+    };
+    Permission { resource, act }
+}
+
+/// Checks that the caller may write a document of this kind and template to an EHR: 403, or 404.
+///
+/// Called as soon as the template is named, before it is looked up. Otherwise the answer would
+/// reveal whether a template exists, and its rules, to a caller who may not use it. A composition
+/// without a template is refused for that when it is checked.
+pub(crate) fn check_write(
+    call: &Call<'_>,
+    owner: &str,
+    (kind, act): (ObjectKind, Action),
+    template: Option<&str>,
+) -> Result<(), Failure> {
+    let subject = match (kind, template) {
+        // An administrator may load any document.
+        _ if call.permission.resource == Resource::Admin => return Ok(()),
+        (ObjectKind::Composition, None) => return Ok(()),
+        (ObjectKind::Composition, Some(template)) => Subject::Named(template),
+        _ => Subject::Nameless,
+    };
+    call.caller.within(permission_of(kind, act), subject, owner)
 }
 
 /// Returns the error for a change of a version that is not the latest one.

@@ -2,10 +2,11 @@
 
 use super::Service;
 use super::admission::LARGE;
+use super::auth::Action;
 use super::call::{Call, ChangedResource};
-use super::commit::{Change, ChangeSet, KEPT, VERSION, class_name};
+use super::commit::{Change, ChangeSet, KEPT, VERSION, check_write, class_name};
 use super::committal::{Audit, CREATION, Code, CommitMetadata, DELETED, MODIFICATION, check_parts};
-use super::content::{CheckedDocument, Rigor, read_part};
+use super::content::{CheckedDocument, Rigor, named_template, read_part};
 use super::document_class::kind_of;
 use super::error::{Failure, root_of, shortened};
 use super::followed::FollowedObjects;
@@ -203,8 +204,14 @@ impl<R: Repository> Service<R> {
         owner.check_member(kind, preceding.is_some() && data.is_some())?;
         let content = match data {
             Some(data) => Some(
-                self.check_member(call, kind, data, Rigor::from_audit(&audit))
-                    .await?,
+                self.check_member(
+                    call,
+                    owner,
+                    (kind, preceding.is_some()),
+                    data,
+                    Rigor::from_audit(&audit),
+                )
+                .await?,
             ),
             None => None,
         };
@@ -249,16 +256,22 @@ impl<R: Repository> Service<R> {
         })
     }
 
-    /// Checks the content of a member: 400 if it is invalid or its template is unknown, on both
-    /// mounts.
+    /// Checks the content of a member, whose object exists if it `follows` a version: 403 if the
+    /// caller may not write it, 400 if it is invalid or its template is unknown, on both mounts.
     pub(super) async fn check_member(
         &self,
         call: &Call<'_>,
-        kind: ObjectKind,
+        owner: &Owner,
+        (kind, follows): (ObjectKind, bool),
         data: NodeRef<'_>,
         rigor: Rigor,
     ) -> Result<CheckedDocument, Failure> {
         let tree = data.to_tree();
+        let act = match follows {
+            true => Action::Update,
+            false => Action::Create,
+        };
+        check_write(call, owner.id(), (kind, act), named_template(&tree))?;
         let checked = match kind {
             ObjectKind::Composition => self.check_composition(call, tree, rigor).await,
             other => self.check_plain(call, tree, class_name(other), rigor).await,

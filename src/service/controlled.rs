@@ -4,9 +4,9 @@
 
 use super::admission::Turn;
 use super::call::{Call, ChangedResource, validated};
-use super::commit::{Change, ChangeSet, Committed, CommittedChange, flags};
+use super::commit::{Change, ChangeSet, Committed, CommittedChange, check_write, flags};
 use super::committal::{Audit, CREATION, DELETED, MODIFICATION};
-use super::content::{CheckedDocument, Rigor};
+use super::content::{CheckedDocument, Rigor, named_template};
 use super::document_class::Controlled;
 use super::error::Failure;
 use super::http::Response;
@@ -92,7 +92,7 @@ impl<R: Repository> Service<R> {
         };
         owner.check_modifiable(what.kind)?;
         let (body, audit) = (body?, call.direct_audit(CREATION)?);
-        let content = self.check(call, what, body, &audit).await?;
+        let content = self.check(call, owner.id(), what, body, &audit).await?;
         self.creation_change_set(call, owner.id(), what, (content, audit))
     }
 
@@ -183,7 +183,7 @@ impl<R: Repository> Service<R> {
             check_object(document, latest.object_id(), "the path")?;
         }
         let audit = call.direct_audit(MODIFICATION)?;
-        let content = self.check(call, what, tree, &audit).await?;
+        let content = self.check(call, owner.id(), what, tree, &audit).await?;
         // A trigger of the database has the same rule. This check names the path of the difference.
         if content.template_id != latest.template_id {
             let finding = Finding::error(
@@ -388,14 +388,17 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// Checks a document by the rules of its class.
+    /// Checks a document by the rules of its class, if the caller may write it.
     pub(crate) async fn check(
         &self,
         call: &Call<'_>,
+        owner: &str,
         what: &Controlled,
         tree: Tree,
         audit: &Audit,
     ) -> Result<CheckedDocument, Failure> {
+        let written = (what.kind, call.permission.act);
+        check_write(call, owner, written, named_template(&tree))?;
         let rigor = Rigor::from_audit(audit);
         match what.kind {
             ObjectKind::Composition => self.check_composition(call, tree, rigor).await,

@@ -146,9 +146,15 @@ impl<R: Repository> Service<R> {
             .import_audit(by_default, state)?;
         let content = match data {
             Some(data) => Some(
-                self.check_member(call, kind, data, Rigor::from_audit(&audit))
-                    .await
-                    .map_err(|failure| failure.below("/item"))?,
+                self.check_member(
+                    call,
+                    owner,
+                    (kind, preceding.is_some()),
+                    data,
+                    Rigor::from_audit(&audit),
+                )
+                .await
+                .map_err(|failure| failure.below("/item"))?,
             ),
             None => None,
         };

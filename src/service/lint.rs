@@ -2,6 +2,7 @@
 //! the rows that each part of the query removes.
 
 use super::Service;
+use super::auth::{Action, Permission, Resource, Subject};
 use super::call::Call;
 use super::error::Failure;
 use super::templates::Compiled;
@@ -27,6 +28,12 @@ const LINT_WORK: u64 = 50_000_000;
 
 /// The maximum microseconds of the runs that explain a result without rows.
 const STAGES_TIME: i64 = 2_000_000;
+
+/// The permission to read a template.
+const READ: Permission = Permission {
+    resource: Resource::Template,
+    act: Action::Read,
+};
 
 /// The templates that lint compares a query with.
 #[derive(Clone, Default)]
@@ -84,8 +91,9 @@ impl<R: Repository> Service<R> {
         templates.map_err(|failure| failure.into_fields().message)
     }
 
-    /// Returns the templates that lint compares a query with: the latest version of each, or none
-    /// if they are too large, or one of an earlier release cannot be read.
+    /// Returns the templates that lint compares a query with: the latest version of each that the
+    /// caller may read, or none if they are too large, or one of an earlier release cannot be read.
+    /// Without a call they are those of all names.
     ///
     /// # Errors
     /// If the repository fails.
@@ -94,7 +102,11 @@ impl<R: Repository> Service<R> {
         call: Option<&Call<'_>>,
     ) -> Result<LintTemplates, Failure> {
         let listed = self.repository.definitions(DefinitionKind::Template, "");
-        let listed = listed.await.map_err(Failure::of_store)?;
+        let mut listed = listed.await.map_err(Failure::of_store)?;
+        // A warning names nodes of a template, and so does its absence.
+        if let Some(call) = call {
+            listed.retain(|d| call.caller.has_permission(READ, Subject::Named(&d.name)));
+        }
         // The list has the sizes of all versions, so that no body is read in vain.
         if listed.iter().map(|d| d.bytes).sum::<usize>() > LINT_TEMPLATES {
             return Ok(LintTemplates::default());

@@ -3,6 +3,7 @@
 
 use super::Service;
 use super::call::Call;
+use super::commit::check_write;
 use super::content::{COMPOSITION, CheckedDocument, named_template, read_text, without_template};
 use super::dialect::Dialect;
 use super::document_class::Controlled;
@@ -160,6 +161,8 @@ impl<R: Repository> Service<R> {
         let id = stated_template(call)?.or(follows).ok_or_else(|| {
             Failure::bad_request("the template of the body is not named: send the header openehr-template-id or the parameter `templateId`")
         })?;
+        let written = (ObjectKind::Composition, call.permission.act);
+        check_write(call, call.param(0)?, written, Some(id))?;
         let compiled = self.template_or_refusal(call, id).await?;
         let web = compiled.web(call).await?;
         let _turn = call.turn(text.len()).await?;

@@ -236,3 +236,149 @@ fn scope_of_one_ehr_reads_definitions_and_changes_none() {
         "{answer:?}"
     );
 }
+
+/// Returns a document of the stored template, with this template id.
+fn weight(template: &str) -> String {
+    include_str!("../../../tests/cases/rest/weight.json").replace("weight.en.v2", template)
+}
+
+/// Whether the template exists, and whether the document fits it, makes no difference.
+#[test]
+fn document_of_a_template_beyond_the_pattern_has_one_answer() {
+    let mut host = Host::new();
+    for scope in [
+        "patient/composition-other.cruds",
+        "user/composition-other.cruds",
+    ] {
+        let caller = app(scope);
+        let mut refused = |method: &str, target: &str, media_type: &str, body: &str| {
+            let answer = host.send(&caller, method, target, media_type, body);
+            (answer.status, text(&answer))
+        };
+        let valid = weight("weight.en.v2");
+        let invalid = valid.replace("Nurse Berg", "");
+        let unknown = weight("unknown.v1");
+        for mount in ["/v1", "/rest/openehr/v1"] {
+            let ehr = format!("{mount}/ehr/{EHR}");
+            let documents = [&valid, &invalid, &unknown].map(|body| {
+                refused(
+                    "POST",
+                    &format!("{ehr}/composition"),
+                    "application/json",
+                    body,
+                )
+            });
+            let flats = ["weight.en.v2", "unknown.v1"].map(|template| {
+                let target = format!("{ehr}/composition?templateId={template}");
+                let media_type = "application/openehr.wt.flat+json";
+                refused("POST", &target, media_type, r#"{"nothing/here":"1"}"#)
+            });
+            for (status, answer) in documents.iter().chain(&flats) {
+                assert_eq!((*status, answer), (403, &documents[0].1), "{scope} {mount}");
+            }
+            let members = [&valid, &invalid, &unknown].map(|data| {
+                let body = format!(
+                    r#"{{"versions":[{{"commit_audit":{{"change_type":{{"value":"creation","defining_code":{{"terminology_id":{{"value":"openehr"}},"code_string":"249"}}}}}},"data":{data}}}],"audit":{{}}}}"#
+                );
+                refused("POST", &format!("{ehr}/contribution"), "application/json", &body)
+            });
+            for (status, answer) in &members {
+                assert_eq!((*status, answer), (403, &members[0].1), "{scope} {mount}");
+            }
+        }
+    }
+}
+
+/// A load needs the pattern `*`, which this caller has in another EHR only.
+#[test]
+fn line_of_a_template_beyond_the_pattern_has_one_answer() {
+    let mut host = Host::new();
+    let other = "7ba7b810-9dad-41d1-80b4-00c04fd430c8";
+    let owner = Caller::with_roles("owner", "", &["write"]);
+    assert_eq!(
+        host.status(&owner, "PUT", &format!("/v1/ehr/{other}"), ""),
+        201
+    );
+    let caller = app("patient/composition-*.cruds user/composition-other.cruds");
+    let valid = weight("weight.en.v2");
+    let compositions = [valid.replace("Nurse Berg", ""), weight("unknown.v1"), valid];
+    let status = |template: &str| {
+        let details = format!(
+            r#"{{"archetype_details":{{"archetype_id":{{"value":"openEHR-EHR-EHR_STATUS.generic.v1"}},"template_id":{{"value":"{template}"}},"rm_version":"1.1.0"}},"#
+        );
+        include_str!("../../../tests/cases/rest/status.json").replacen('{', &details, 1)
+    };
+    let statuses = ["weight.en.v2", "unknown.v1"].map(status);
+    let lines = compositions.iter().map(|body| ("composition", body));
+    let lines = lines.chain(statuses.iter().map(|body| ("ehr_status", body)));
+    for (member, body) in lines {
+        let body = body.replace('\n', "");
+        let line = format!(r#"{{"ehr_id":"{other}","{member}":{body}}}"#);
+        let answer = host.send(
+            &caller,
+            "POST",
+            "/v1/ehr/bulk",
+            "application/x-ndjson",
+            &line,
+        );
+        let text = text(&answer);
+        assert!(text.contains("\"status\":404"), "{member}: {text}");
+    }
+}
+
+#[test]
+fn lint_compares_a_query_with_templates_that_the_caller_may_read() {
+    let mut host = Host::new();
+    let q = "SELECT o/data[at9999] FROM EHR e CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.body_weight.v2]";
+    let body = format!(r#"{{"q":"{q}","ehr_id":"{EHR}"}}"#);
+    let mut warnings = |scopes: &str| {
+        let caller = app(scopes);
+        let answer = host.send(
+            &caller,
+            "POST",
+            "/v1/query/aql/explain",
+            "application/json",
+            &body,
+        );
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let explanation: serde_json::Value = serde_json::from_slice(&answer.body).unwrap();
+        explanation["warnings"].to_string()
+    };
+    let own = warnings("patient/aql-*.s patient/template-weight.**.r");
+    assert!(own.contains("AQL06"), "{own}");
+    let without = warnings("patient/aql-*.s");
+    assert_ne!(own, without);
+    assert_eq!(
+        warnings("patient/aql-*.s patient/template-other.r"),
+        without
+    );
+    let mut empty = Host(
+        Service::new(
+            Memory::new(),
+            Config {
+                auth: Auth::Known,
+                ..Config::default()
+            },
+        ),
+        Ticks(0),
+    );
+    let owner = Caller::with_roles("owner", "", &["write"]);
+    assert_eq!(
+        empty.status(&owner, "PUT", &format!("/v1/ehr/{EHR}"), ""),
+        201
+    );
+    let caller = app("patient/aql-*.s");
+    let answer = empty.send(
+        &caller,
+        "POST",
+        "/v1/query/aql/explain",
+        "application/json",
+        &body,
+    );
+    let explanation: serde_json::Value = serde_json::from_slice(&answer.body).unwrap();
+    assert_eq!(
+        explanation["warnings"].to_string(),
+        without,
+        "as without the template"
+    );
+}

@@ -14,9 +14,9 @@
 
 use super::super::auth::Subject;
 use super::super::call::Call;
-use super::super::commit::ChangeSet;
+use super::super::commit::{ChangeSet, check_write};
 use super::super::committal::{CREATION, CommitMetadata};
-use super::super::content::{Rigor, malformed, read_text};
+use super::super::content::{Rigor, malformed, named_template, read_text};
 use super::super::contribution::SentContribution;
 use super::super::document_class::{COMPOSITION, EHR_STATUS};
 use super::super::ehr::DEFAULT_STATUS;
@@ -312,6 +312,8 @@ impl<R: Repository> Service<R> {
             value
         };
         let status = read_text(text, Format::Json, Cls::EHR_STATUS, EHR_STATUS.name)?;
+        let written = (EHR_STATUS.kind, call.permission.act);
+        check_write(call, ehr_id, written, None)?;
         let status = self
             .check_plain(call, status, EHR_STATUS.name, Rigor::Complete)
             .await?;
@@ -339,6 +341,8 @@ impl<R: Repository> Service<R> {
         tree: Tree,
     ) -> Result<ChangeSet, Failure> {
         let audit = call.direct_audit(CREATION)?;
+        let written = (COMPOSITION.kind, call.permission.act);
+        check_write(call, ehr_id, written, named_template(&tree))?;
         let content = self
             .check_composition(call, tree, Rigor::from_audit(&audit))
             .await?;
