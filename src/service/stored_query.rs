@@ -23,8 +23,12 @@ use serde_json::{Map, Value, json};
 
 const KIND: DefinitionKind = DefinitionKind::Query;
 
-/// The maximum bytes of the texts of a list of stored queries.
+/// The maximum bytes of the texts of a list of stored queries. If they have more together, each
+/// text that is longer than an equal share of them is cut.
 const MAX_LISTED: usize = 10_000_000;
+
+/// The maximum number of stored queries that are read together.
+const TOGETHER: usize = 1_000;
 
 /// The maximum number of versions of one stored query: each execution without a complete version
 /// reads all.
@@ -117,31 +121,28 @@ impl<R: Repository> Service<R> {
         choose(call.request, &["application/json"])?;
         // Without a prefix, all queries are listed.
         let prefix = call.optional_param(0).unwrap_or_default();
-        let bytes = self.repository.definition_bytes(KIND, prefix);
-        let bytes = bytes.await.map_err(Failure::of_store)?;
-        // Lists that are too long are rejected below, and need no memory.
-        call.room(if bytes > MAX_LISTED { 0 } else { bytes })
-            .await?;
-        let found = self
-            .repository
-            .definition_bodies(KIND, prefix, MAX_LISTED)
-            .await
-            .map_err(Failure::of_store)?
-            .ok_or_else(|| {
-                Failure::bad_request(format!(
-                    "the texts of these stored queries are longer than {MAX_LISTED} bytes in all: name a longer prefix"
-                ))
-            })?;
-        Ok(Response::json(
-            200,
-            found
-                .iter()
-                // A permission may name single queries. The list has those that the caller may
-                // read.
-                .filter(|d| call.check_named_permission(&d.name).is_ok())
-                .map(|d| Value::Object(detail(call.dialect, d)))
-                .collect::<Value>(),
-        ))
+        let listed = self.repository.definitions(KIND, prefix).await;
+        let mut listed = listed.map_err(Failure::of_store)?;
+        // A permission may name single queries. The list has those that the caller may read, and
+        // the others do not count.
+        listed.retain(|d| call.check_named_permission(&d.name).is_ok());
+        let (bytes, longest) = bytes_of_list(listed.iter().map(|d| d.bytes));
+        call.room(bytes).await?;
+        let mut entries = Vec::with_capacity(listed.len());
+        for (number, some) in listed.chunks(TOGETHER).enumerate() {
+            if number > 0 {
+                call.pause().await;
+            }
+            let ids: Vec<_> = some.iter().map(|d| (&*d.name, &*d.version)).collect();
+            let found = self.repository.definition_bodies(KIND, &ids, longest).await;
+            for mut definition in found.map_err(Failure::of_store)? {
+                if definition.bytes > longest {
+                    definition.body.push('…');
+                }
+                entries.push(Value::Object(detail(call.dialect, &definition)));
+            }
+        }
+        Ok(Response::json(200, Value::Array(entries)))
     }
 
     /// GET /definition/query/{name}/{version}
@@ -199,6 +200,17 @@ impl<R: Repository> Service<R> {
             Ok(())
         }
     }
+}
+
+/// Returns the bytes of the texts of a list, and the maximum bytes of a text that is not cut, for
+/// the sizes of the whole texts.
+fn bytes_of_list(sizes: impl ExactSizeIterator<Item = usize> + Clone) -> (usize, usize) {
+    let total = sizes.clone().fold(0, usize::saturating_add);
+    if total <= MAX_LISTED {
+        return (total, MAX_LISTED);
+    }
+    let longest = MAX_LISTED / sizes.len().max(1);
+    (sizes.map(|size| size.min(longest)).sum(), longest)
 }
 
 /// Checks that the text is declared as AQL, or not declared.
@@ -323,7 +335,17 @@ fn check_name(name: &str) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::check_name;
+    use super::{MAX_LISTED, bytes_of_list, check_name};
+
+    #[test]
+    fn texts_of_a_long_list_are_cut_to_an_equal_share() {
+        let of = |sizes: &[usize]| bytes_of_list(sizes.iter().copied());
+        assert_eq!(of(&[]), (0, MAX_LISTED));
+        assert_eq!(of(&[MAX_LISTED - 1, 1]), (MAX_LISTED, MAX_LISTED));
+        assert_eq!(of(&[MAX_LISTED, 1]), (MAX_LISTED / 2 + 1, MAX_LISTED / 2));
+        let many = vec![100; MAX_LISTED];
+        assert_eq!(of(&many), (MAX_LISTED, 1));
+    }
 
     // Clients and workerd remove the segments `.` and `..`, so no request over HTTP shows this.
     #[test]

@@ -716,22 +716,16 @@ pub trait Repository {
         name: &str,
     ) -> Result<Vec<Definition>, StoreError>;
 
-    /// Returns the total size in bytes of the bodies of the definitions whose names start with
-    /// `prefix`. No body is read.
-    async fn definition_bytes(
-        &self,
-        kind: DefinitionKind,
-        prefix: &str,
-    ) -> Result<usize, StoreError>;
-
-    /// Like [`Repository::definitions`], with bodies. Returns `None`, and reads no body, if they
-    /// have more than `most` bytes in total.
+    /// Returns the definitions with these names and versions, by name and SEMVER, with bodies.
+    ///
+    /// A body of more than `longest` bytes is cut to a quarter as many characters, which have
+    /// `longest` bytes at most. Those that do not exist are left out.
     async fn definition_bodies(
         &self,
         kind: DefinitionKind,
-        prefix: &str,
-        most: usize,
-    ) -> Result<Option<Vec<Definition>>, StoreError>;
+        ids: &[(&str, &str)],
+        longest: usize,
+    ) -> Result<Vec<Definition>, StoreError>;
 
     /// Returns the preconditions of the first version of a document: its EHR, and all versions of
     /// its template, without bodies. Implementations use one round trip if they can.

@@ -117,8 +117,9 @@ fn content(memory: &Memory) -> Result<Vec<String>, StoreError> {
         let ehr = ready(memory.ehr_by_subject(subject, "hospital"))?;
         all.push(format!("{ehr:?}"));
     }
-    let definitions = ready(memory.definition_bodies(DefinitionKind::Query, "", 1 << 20))?;
-    for definition in definitions.unwrap_or_default() {
+    let listed = ready(memory.definitions(DefinitionKind::Query, ""))?;
+    let ids: Vec<_> = listed.iter().map(|d| (&*d.name, &*d.version)).collect();
+    for definition in ready(memory.definition_bodies(DefinitionKind::Query, &ids, 1 << 20))? {
         // The id of a storing is of this repository alone.
         all.push(format!("{} {}", definition.name, definition.body));
     }

@@ -125,17 +125,13 @@ impl<R: Repository> Repository for CachedDefinitions<R> {
         found.inspect(|found| self.list(kind, found))
     }
 
-    async fn definition_bytes(&self, kind: Kind, prefix: &str) -> Outcome<usize> {
-        self.inner.definition_bytes(kind, prefix).await
-    }
-
     async fn definition_bodies(
         &self,
         kind: Kind,
-        prefix: &str,
-        most: usize,
-    ) -> Outcome<Option<Vec<Definition>>> {
-        self.inner.definition_bodies(kind, prefix, most).await
+        ids: &[(&str, &str)],
+        longest: usize,
+    ) -> Outcome<Vec<Definition>> {
+        self.inner.definition_bodies(kind, ids, longest).await
     }
 
     async fn preconditions(

@@ -382,3 +382,43 @@ fn lint_compares_a_query_with_templates_that_the_caller_may_read() {
         "as without the template"
     );
 }
+
+#[test]
+fn long_texts_of_stored_queries_leave_every_list_readable() {
+    let mut host = Host::new();
+    let author = app("user/aql-org.long::*.cruds");
+    let text_of = "SELECT e/ehr_id/value FROM EHR e";
+    let long = format!(r#"{{"q":"{text_of} -- {}"}}"#, "x".repeat(250_000));
+    for number in 0..42 {
+        let target = format!("/v1/definition/query/org.long::q{number}/1.0.0");
+        assert_eq!(host.status(&author, "PUT", &target, &long), 200);
+    }
+    let mut listed = |scopes: &str| {
+        let answer = host.send(
+            &app(scopes),
+            "GET",
+            "/v1/definition/query",
+            "application/json",
+            "",
+        );
+        assert_eq!(answer.status, 200, "{scopes}");
+        let queries: Vec<serde_json::Value> = serde_json::from_slice(&answer.body).unwrap();
+        let q = |query: &serde_json::Value| query["q"].as_str().unwrap_or_default().to_owned();
+        queries.iter().map(q).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        listed("user/aql-org.weights::*.r"),
+        [text_of],
+        "others do not count"
+    );
+    for scopes in ["user/aql-org.long::*.r", "user/aql-*.r"] {
+        let texts = listed(scopes);
+        let bytes: usize = texts.iter().map(String::len).sum();
+        assert!(
+            texts.len() >= 42 && bytes <= 10_000_000,
+            "{scopes}: {bytes}"
+        );
+        let is_whole_or_cut = |text: &String| text == text_of || text.ends_with('…');
+        assert!(texts.iter().all(is_whole_or_cut), "{scopes}");
+    }
+}

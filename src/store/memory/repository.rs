@@ -61,34 +61,38 @@ impl Memory {
     }
 
     /// Returns the definitions of a kind whose names match, in order.
-    fn listed(
-        &self,
-        kind: DefinitionKind,
-        has_name: &dyn Fn(&str) -> bool,
-        with_bodies: bool,
-    ) -> Vec<Definition> {
+    fn listed(&self, kind: DefinitionKind, has_name: &dyn Fn(&str) -> bool) -> Vec<Definition> {
         let state = self.state.borrow();
         let listed = state
             .definitions
             .iter()
             .filter(|((k, name, _), _)| *k == kind && has_name(name));
-        let head = |d: &Definition| Definition {
-            name: d.name.clone(),
-            version: d.version.clone(),
-            format: d.format.clone(),
-            created: d.created.clone(),
-            storing_id: d.storing_id.clone(),
-            summary: d.summary.clone(),
-            bytes: d.body.len(),
-            body: if with_bodies {
-                d.body.clone()
-            } else {
-                String::new()
-            },
-        };
         let mut found: Vec<Definition> = listed.map(|(_, d)| head(d)).collect();
         order::sort_by(&mut found, by_name);
         found
+    }
+}
+
+/// Returns a definition without its body.
+fn head(definition: &Definition) -> Definition {
+    Definition {
+        name: definition.name.clone(),
+        version: definition.version.clone(),
+        format: definition.format.clone(),
+        created: definition.created.clone(),
+        storing_id: definition.storing_id.clone(),
+        summary: definition.summary.clone(),
+        bytes: definition.body.len(),
+        body: String::new(),
+    }
+}
+
+/// Returns a body, cut if it has more than `longest` bytes.
+fn shortened_body(body: &str, longest: usize) -> &str {
+    let cut = body.char_indices().nth(longest / 4);
+    match cut.filter(|_| body.len() > longest) {
+        Some((end, _)) => body.get(..end).unwrap_or_default(),
+        None => body,
     }
 }
 
@@ -431,7 +435,7 @@ impl Repository for Memory {
         kind: DefinitionKind,
         prefix: &str,
     ) -> impl Future<Output = Result<Vec<Definition>, StoreError>> {
-        self.completed(|| Ok(self.listed(kind, &|name| name.starts_with(prefix), false)))
+        self.completed(|| Ok(self.listed(kind, &|name| name.starts_with(prefix))))
     }
 
     fn definition_versions(
@@ -439,36 +443,28 @@ impl Repository for Memory {
         kind: DefinitionKind,
         name: &str,
     ) -> impl Future<Output = Result<Vec<Definition>, StoreError>> {
-        self.completed(|| Ok(self.listed(kind, &|own| own == name, false)))
-    }
-
-    fn definition_bytes(
-        &self,
-        kind: DefinitionKind,
-        prefix: &str,
-    ) -> impl Future<Output = Result<usize, StoreError>> {
-        self.completed(|| {
-            let listed = self.listed(kind, &|name| name.starts_with(prefix), false);
-            Ok(listed.iter().map(|definition| definition.bytes).sum())
-        })
+        self.completed(|| Ok(self.listed(kind, &|own| own == name)))
     }
 
     fn definition_bodies(
         &self,
         kind: DefinitionKind,
-        prefix: &str,
-        most: usize,
-    ) -> impl Future<Output = Result<Option<Vec<Definition>>, StoreError>> {
+        ids: &[(&str, &str)],
+        longest: usize,
+    ) -> impl Future<Output = Result<Vec<Definition>, StoreError>> {
         self.completed(|| {
             let state = self.state.borrow();
-            let bytes: usize = state
-                .definitions
-                .iter()
-                .filter(|((k, name, _), _)| *k == kind && name.starts_with(prefix))
-                .map(|(_, definition)| definition.body.len())
-                .sum();
-            let fits = bytes <= most;
-            Ok(fits.then(|| self.listed(kind, &|name| name.starts_with(prefix), true)))
+            let read = |(name, version): &(&str, &str)| {
+                let key = (kind, (*name).to_owned(), (*version).to_owned());
+                let definition = state.definitions.get(&key)?;
+                Some(Definition {
+                    body: shortened_body(&definition.body, longest).to_owned(),
+                    ..head(definition)
+                })
+            };
+            let mut found: Vec<Definition> = ids.iter().filter_map(read).collect();
+            order::sort_by(&mut found, by_name);
+            Ok(found)
         })
     }
 

@@ -34,18 +34,28 @@ const LIST: &str = concat!(
     head!(),
     " FROM definition WHERE kind = ?1 AND substr(name, 1, length(?2)) = ?2"
 );
-/// A search in `chunk` compares whole chunks of other owners, so it is made for long bodies only.
+/// The body of a row `definition`. A search in `chunk` compares whole chunks of other owners, so it
+/// is made for long bodies only.
+macro_rules! body {
+    () => {
+        "CASE WHEN bytes = octet_length(body) THEN body ELSE body || coalesce((SELECT group_concat(c.body, '') FROM
+      (SELECT body FROM chunk WHERE owner = 'd/' || CAST(?1 AS INTEGER) || '/' || name || '/' || version ORDER BY part) c), '') END"
+    };
+}
+/// Definitions by names and versions. A body of more than `?3` bytes is cut to a quarter as many
+/// characters.
 const LIST_WITH_BODIES: &str = concat!(
     "SELECT ",
     head!(),
-    ", CASE WHEN bytes = octet_length(body) THEN body ELSE body || coalesce((SELECT group_concat(c.body, '') FROM
-      (SELECT body FROM chunk WHERE owner = 'd/' || CAST(?1 AS INTEGER) || '/' || name || '/' || version ORDER BY part) c), '') END
-    FROM definition WHERE kind = ?1 AND substr(name, 1, length(?2)) = ?2"
-);
-const LENGTHS: &str = concat!(
-    "SELECT coalesce(sum(",
+    ", CASE WHEN ",
     bytes!(),
-    "), 0) FROM definition WHERE kind = ?1 AND substr(name, 1, length(?2)) = ?2"
+    " <= ?3 THEN ",
+    body!(),
+    " ELSE substr(",
+    body!(),
+    ", 1, CAST(?3 / 4 AS INTEGER)) END
+    FROM json_each(?2) j CROSS JOIN definition
+    WHERE kind = ?1 AND name = json_extract(j.value, '$[0]') AND version = json_extract(j.value, '$[1]')"
 );
 const VERSIONS: &str = concat!(
     "SELECT ",
@@ -125,29 +135,32 @@ impl<S: Sql> SqlRepository<S> {
         )
     }
 
-    pub(super) async fn bytes_of_bodies(
-        &self,
-        kind: DefinitionKind,
-        prefix: &str,
-    ) -> Result<usize, StoreError> {
-        let lengths = Statement::new(LENGTHS).bind(kind.number()).bind(prefix);
-        let bytes = Fields::of_only(self.rows(lengths).await?)?.number()?;
-        Ok(usize::try_from(bytes).unwrap_or(usize::MAX))
-    }
-
     pub(super) async fn list_bodies(
         &self,
         kind: DefinitionKind,
-        prefix: &str,
-        most: usize,
-    ) -> Result<Option<Vec<Definition>>, StoreError> {
-        // The sizes are known without the texts, so nothing is transferred if they are too long.
-        if self.bytes_of_bodies(kind, prefix).await? > most {
-            return Ok(None);
+        ids: &[(&str, &str)],
+        longest: usize,
+    ) -> Result<Vec<Definition>, StoreError> {
+        let ids = serde_json::Value::from_iter(ids.iter().map(|(name, version)| [*name, *version]));
+        let bodies = Statement::new(LIST_WITH_BODIES)
+            .bind(kind.number())
+            .bind(ids.to_string())
+            .bind(longest as u64);
+        let mut found = Vec::new();
+        for row in self.rows(bodies).await? {
+            let mut fields = Fields::of(row);
+            let head = head(&mut fields)?;
+            let definition = Definition {
+                body: fields.text()?,
+                ..head
+            };
+            found.push(match definition.bytes <= longest {
+                true => whole(definition)?,
+                false => definition,
+            });
         }
-        let bodies = Statement::new(LIST_WITH_BODIES);
-        let bodies = bodies.bind(kind.number()).bind(prefix);
-        listed(self.rows(bodies).await?).map(Some)
+        order::sort_by(&mut found, by_name);
+        Ok(found)
     }
 
     pub(super) async fn read_preconditions(
@@ -236,31 +249,15 @@ fn whole(definition: Definition) -> Result<Definition, StoreError> {
     })
 }
 
-/// Returns the definitions of rows, by name and SEMVER.
+/// Returns the definitions of rows without bodies, by name and SEMVER.
 fn listed(rows: Vec<Row>) -> Result<Vec<Definition>, StoreError> {
-    let definition = |row: Row| {
-        // Only some statements select the body, as an additional last column.
-        let has_body = row.len() > HEAD;
-        let mut fields = Fields::of(row);
-        let head = head(&mut fields)?;
-        match has_body {
-            true => whole(Definition {
-                body: fields.text()?,
-                ..head
-            }),
-            false => Ok(head),
-        }
-    };
     let mut found = rows
         .into_iter()
-        .map(definition)
+        .map(|row| head(&mut Fields::of(row)))
         .collect::<Result<Vec<_>, StoreError>>()?;
     order::sort_by(&mut found, by_name);
     Ok(found)
 }
-
-/// The number of columns that [`head`] reads.
-const HEAD: usize = 7;
 
 fn head(fields: &mut Fields) -> Result<Definition, StoreError> {
     Ok(Definition {

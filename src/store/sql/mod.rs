@@ -324,21 +324,13 @@ impl<S: Sql> Repository for SqlRepository<S> {
         self.list_versions(kind, name).await
     }
 
-    async fn definition_bytes(
-        &self,
-        kind: DefinitionKind,
-        prefix: &str,
-    ) -> Result<usize, StoreError> {
-        self.bytes_of_bodies(kind, prefix).await
-    }
-
     async fn definition_bodies(
         &self,
         kind: DefinitionKind,
-        prefix: &str,
-        most: usize,
-    ) -> Result<Option<Vec<Definition>>, StoreError> {
-        self.list_bodies(kind, prefix, most).await
+        ids: &[(&str, &str)],
+        longest: usize,
+    ) -> Result<Vec<Definition>, StoreError> {
+        self.list_bodies(kind, ids, longest).await
     }
 
     async fn preconditions(

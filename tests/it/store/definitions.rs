@@ -126,19 +126,27 @@ pub fn definitions_are_immutable<R: Repository>(store: &R) {
         names(done(store.definition_versions(kind, "org::"))),
         [""; 0]
     );
-    let bytes = 3 * "body of org::a".len();
-    assert_eq!(
-        done(store.definition_bodies(kind, "org::", bytes - 1)),
-        None
-    );
-    assert_eq!(
-        names(done(store.definition_bodies(kind, "org::", bytes)).expect("they fit")),
-        [
-            "org::a/1.9.0body of org::a",
-            "org::a/1.10.0body of org::a",
-            "org::b/1.0.0body of org::b"
-        ]
-    );
+    let bytes = "body of org::a".len();
+    let ids = [
+        ("org::b", "1.0.0"),
+        ("org::a", "1.10.0"),
+        ("org::a", "1.9.0"),
+        ("org::a", "9.9.9"),
+    ];
+    for (longest, ends) in [
+        (bytes, ["body of org::a", "body of org::b"]),
+        (bytes - 1, ["bod"; 2]),
+    ] {
+        assert_eq!(
+            names(done(store.definition_bodies(kind, &ids, longest))),
+            [
+                format!("org::a/1.9.0{}", ends[0]),
+                format!("org::a/1.10.0{}", ends[0]),
+                format!("org::b/1.0.0{}", ends[1])
+            ],
+            "{longest}"
+        );
+    }
     let guides = done(store.definitions(DefinitionKind::Guide, ""));
     assert_eq!(
         guides
