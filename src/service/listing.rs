@@ -138,7 +138,7 @@ fn check_population(call: &Call<'_>) -> Result<(), Failure> {
         ),
     };
     let message = format!(
-        "`GET ehr` without a subject lists all EHRs, which needs the role population or a scope such as `user/aql-*.s`: {remedy}"
+        "`GET ehr` without a subject lists all EHRs, which needs the role population or a scope such as `system/aql-*.s`: {remedy}"
     );
     Err(call.caller.insufficient(message))
 }

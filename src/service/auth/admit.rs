@@ -444,7 +444,7 @@ mod tests {
     #[test]
     fn refused_list_of_ehrs_names_what_the_caller_may_read() {
         let mut host = Host::new();
-        let rule = "`GET ehr` without a subject lists all EHRs, which needs the role population";
+        let rule = "`GET ehr` without a subject lists all EHRs, which needs the role population or a scope such as `system/aql-*.s`";
         let own = format!("read the EHR of this token by `GET ehr/{EHR}`");
         let patient = Caller::with_roles("p", "", &[]);
         let patient = |scopes: &str| patient.clone().narrowed(scopes, Some(EHR), false);
