@@ -242,7 +242,8 @@ impl Lister<'_> {
             let metadata = fs::metadata(&path).ok();
             if metadata.as_ref().is_some_and(Metadata::is_dir) {
                 let below = folder.folder(&path, is_link);
-                // A link to a folder above would be followed without end. Its files are listed.
+                // A link to a folder above would be followed without end, or lists the folders
+                // beside that of `-d`.
                 if !(is_link && folder.is_in(&below.real)) {
                     self.add_folder(&below, depth - 1)?;
                 }
@@ -345,9 +346,9 @@ impl ListedFolder<'_> {
         }
     }
 
-    /// Returns whether it is a folder without links, or below it.
+    /// Returns whether it is a folder without links, or below it, also by the links to it.
     fn is_in(&self, real: &Path) -> bool {
-        self.real == real || self.above.is_some_and(|above| above.is_in(real))
+        self.real.starts_with(real) || self.above.is_some_and(|above| above.is_in(real))
     }
 }
 

@@ -96,9 +96,14 @@ fn circles_of_links_and_pipes_are_left_out() {
     let expected = rows(&folder, &["d"]);
     symlink("..", folder.path().join("d/p1/loop")).unwrap();
     symlink(".", folder.path().join("d/p2/own")).unwrap();
+    // Also above the folder that is named, whose other folders are not meant.
+    for (link, target) in [("d/up", ".."), ("d/p1/top", "../.."), ("d/root", "/")] {
+        symlink(target, folder.path().join(link)).unwrap();
+    }
     let pipe = folder.path().join("d/p2/pipe.json");
     assert!(Command::new("mkfifo").arg(pipe).status().unwrap().success());
     assert_eq!(rows(&folder, &["d"]), expected);
+    assert_eq!(rows(&folder, &["d/p1"]).len(), 2);
     // A link to another folder is followed.
     symlink("../p2", folder.path().join("d/p1/also")).unwrap();
     assert_eq!(rows(&folder, &["d"]).len(), 4);
