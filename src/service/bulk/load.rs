@@ -97,7 +97,7 @@ impl<'a> BulkLine<'a> {
                 other => {
                     return Err(Failure::bad_request(format!(
                         "`{}` does not belong here: expected `ehr_id` and one of composition, contribution, ehr_status",
-                        shortened(&other)
+                        shortened(other)
                     )));
                 }
             }
