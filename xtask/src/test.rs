@@ -62,7 +62,12 @@ pub fn run(args: &[String]) -> Result<(), String> {
             "warnings",
         ]),
     );
-    report.step("documentation of the crates", documentation());
+    // The program has the name of the library. One command would write the pages of both at the same
+    // time into one folder, where each removes those of the other.
+    let crates = documentation(&["--workspace", "--exclude", "aqlite-cli"]);
+    let program = documentation(&["--package", "aqlite-cli"]);
+    report.step("documentation of the program", program);
+    report.step("documentation of the crates", crates);
     report.step("lints of the fuzz targets", fuzz_targets());
     report.step(
         "lints of the mutants",
@@ -78,10 +83,10 @@ pub fn run(args: &[String]) -> Result<(), String> {
     report.print(started)
 }
 
-/// Builds the documentation of all crates. A link that leads nowhere is an error, and so is one from a
+/// Builds the documentation of packages. A link that leads nowhere is an error, and so is one from a
 /// public item to a private one.
-fn documentation() -> Command {
-    let mut doc = cargo(&["doc", "--quiet", "--workspace", "--no-deps"]);
+fn documentation(packages: &[&str]) -> Command {
+    let mut doc = cargo(&[&["doc", "--quiet", "--no-deps"], packages].concat());
     doc.env("RUSTDOCFLAGS", "--deny warnings");
     doc
 }
