@@ -158,9 +158,14 @@ impl DataSet {
 
     /// Runs a query on the segments until no read found a part absent.
     fn run_on_segments<'p>(&self, plan: &'p Plan, now: &'p str) -> Result<Run<'p>, Failure> {
+        let mut earlier: Option<Run<'p>> = None;
         loop {
             let before = absent_reads();
             let mut run = Run::new(plan, now, budget(), &is_interrupted);
+            // A later attempt looks for the parts of more documents.
+            if let Some(earlier) = earlier.take() {
+                run.take_over(earlier);
+            }
             // The run ends early when it has enough rows, or has failed.
             let _ = self.segments.iter().all(|opened| run.push(&opened.batch));
             if absent_reads() == before {
@@ -172,6 +177,7 @@ impl DataSet {
             if self.load_wanted()? == 0 {
                 return Err(damaged("a part of a segment is absent"));
             }
+            earlier = Some(run);
         }
     }
 
