@@ -113,20 +113,21 @@ impl EarlierMembers {
         if kind != ObjectKind::Folder {
             return Ok(());
         }
-        let creates = preceding.is_none() && has_data;
-        match self.directory {
-            Some(earlier) if creates => Err(Failure::new(
-                409,
-                format!(
-                    "versions[{earlier}] creates a directory too, and an EHR has one: send one of them"
-                ),
-            )),
-            _ => {
-                // A deletion makes room for another directory.
-                self.directory = creates.then_some(index);
-                Ok(())
+        match (self.directory, preceding) {
+            // A deletion makes room for another directory.
+            _ if !has_data => self.directory = None,
+            (Some(earlier), None) => {
+                return Err(Failure::new(
+                    409,
+                    format!(
+                        "versions[{earlier}] creates a directory too, and an EHR has one: send one of them"
+                    ),
+                ));
             }
+            (None, None) => self.directory = Some(index),
+            (_, Some(_)) => {}
         }
+        Ok(())
     }
 }
 
