@@ -88,7 +88,8 @@ pub(crate) struct EarlierMembers {
 }
 
 impl EarlierMembers {
-    /// Adds a member of a kind that follows a version, or has data without one.
+    /// Adds the member at an index. `preceding` is the version that it follows, and `has_data` is
+    /// false for a deletion.
     ///
     /// # Errors
     /// 409 if an earlier member follows the same version, or creates a directory too. The database

@@ -128,6 +128,7 @@ mod tests {
     use super::super::super::route::routes;
     use super::super::super::{Config, Environment, Response};
     use super::super::scope::ROLES;
+    use super::super::ticks::Ticks;
     use super::*;
     use crate::store::memory::Memory;
     use crate::store::ready::now_or_never;
@@ -137,20 +138,6 @@ mod tests {
     const OTHER: &str = "7ba7b810-9dad-41d1-80b4-00c04fd430c8";
     /// All scopes that a token could grant.
     const EVERYTHING: &str = "patient/composition-*.cruds patient/template-*.cruds patient/aql-*.cruds patient/guide-*.cruds patient/party-*.cruds";
-
-    struct Ticks(i64);
-
-    impl Environment for Ticks {
-        fn now(&mut self) -> i64 {
-            self.0 += 1_000;
-            1_796_000_000_000_000 + self.0
-        }
-
-        fn new_uuid(&mut self) -> String {
-            self.0 += 1;
-            format!("00000000-0000-4000-8000-{:012x}", self.0)
-        }
-    }
 
     /// A service with two EHRs and a stored query.
     struct Host(Service<Memory>, Ticks);
@@ -162,7 +149,7 @@ mod tests {
                 admin: true,
                 ..Config::default()
             };
-            let mut host = Host(Service::new(Memory::new(), config), Ticks(0));
+            let mut host = Host(Service::new(Memory::new(), config), Ticks::default());
             host.furnish();
             host
         }
@@ -557,7 +544,7 @@ mod tests {
                 ..Config::default()
             },
         );
-        let mut environment = Ticks(0);
+        let mut environment = Ticks::default();
         let mut ask = |method: &str, target: &str| {
             now_or_never(service.handle(&Request::new(method, target), &mut environment))
                 .unwrap()

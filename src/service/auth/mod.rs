@@ -24,6 +24,8 @@ mod patterns;
 #[cfg(feature = "server")]
 mod refusals;
 mod scope;
+#[cfg(test)]
+mod ticks;
 mod token;
 mod trail;
 mod users;

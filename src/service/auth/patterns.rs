@@ -1,7 +1,8 @@
 //! Tests that the pattern of a scope limits every route of definitions, and every composition.
 
 use super::super::route::{Operation, Route, routes};
-use super::super::{Auth, Config, Environment, Request, Response, Service};
+use super::super::{Auth, Config, Request, Response, Service};
+use super::ticks::Ticks;
 use super::{Action, Caller, Permission, Resource};
 use crate::store::memory::Memory;
 use crate::store::ready::now_or_never;
@@ -23,30 +24,21 @@ const NAMES: [&str; 4] = [
     "org.weights::all",
 ];
 
-struct Ticks(i64);
-
-impl Environment for Ticks {
-    fn now(&mut self) -> i64 {
-        self.0 += 1_000;
-        1_796_000_000_000_000 + self.0
-    }
-
-    fn new_uuid(&mut self) -> String {
-        self.0 += 1;
-        format!("00000000-0000-4000-8000-{:012x}", self.0)
-    }
-}
-
 /// A service with one definition of each kind and an EHR.
 struct Host(Service<Memory>, Ticks);
 
 impl Host {
-    fn new() -> Host {
+    /// Returns a service without definitions and EHRs.
+    fn empty() -> Host {
         let config = Config {
             auth: Auth::Known,
             ..Config::default()
         };
-        let mut host = Host(Service::new(Memory::new(), config), Ticks(0));
+        Host(Service::new(Memory::new(), config), Ticks::default())
+    }
+
+    fn new() -> Host {
+        let mut host = Host::empty();
         let owner = Caller::with_roles("owner", "", &["read", "write", "query", "define"]);
         for (method, target, media_type, body) in [
             ("PUT", &*format!("/v1/ehr/{EHR}"), "application/json", ""),
@@ -352,16 +344,7 @@ fn lint_compares_a_query_with_templates_that_the_caller_may_read() {
         warnings("patient/aql-*.s patient/template-other.r"),
         without
     );
-    let mut empty = Host(
-        Service::new(
-            Memory::new(),
-            Config {
-                auth: Auth::Known,
-                ..Config::default()
-            },
-        ),
-        Ticks(0),
-    );
+    let mut empty = Host::empty();
     let owner = Caller::with_roles("owner", "", &["write"]);
     assert_eq!(
         empty.status(&owner, "PUT", &format!("/v1/ehr/{EHR}"), ""),
