@@ -113,8 +113,8 @@ impl<'b> Block<'b> {
                 self.retain_by_word(words, conjunct, evaluator, scratch, check_cancelled)
             }
             ConjunctColumns::Anything => {
-                if let Some(outcomes) = self.by_layout(conjunct, evaluator, scratch) {
-                    self.keep_by_layout(&outcomes, evaluator.view);
+                if let Some(outcomes) = self.outcomes_by_variant(conjunct, evaluator, scratch) {
+                    self.keep_by_variant(&outcomes, evaluator.view);
                     return Ok(());
                 }
                 evaluator.view.note(ExecutionPath::PredicateRows);
@@ -131,9 +131,9 @@ impl<'b> Block<'b> {
         }
     }
 
-    /// Returns whether rows pass a conjunct with EXISTS, by [`ParentRows::layout_of`]; `None` if the
-    /// outcome depends on more than the layouts.
-    fn by_layout<'p: 'b>(
+    /// Returns the outcome of a conjunct with EXISTS for each layout variant of the parent rows
+    /// ([`ParentRows::variant_of`]); `None` if it depends on more than the layouts.
+    fn outcomes_by_variant<'p: 'b>(
         &self,
         conjunct: &Conjunct<'p>,
         evaluator: ConditionEvaluator<'p, 'b>,
@@ -148,11 +148,11 @@ impl<'b> Block<'b> {
             view: evaluator.view.watched(&differs),
             now: evaluator.now,
         };
-        let layouts = self.over.layouts();
-        let mut outcomes: Vec<Option<bool>> = vec![None; layouts];
-        let mut undecided = layouts;
+        let variants = self.over.variants();
+        let mut outcomes: Vec<Option<bool>> = vec![None; variants];
+        let mut undecided = variants;
         for i in 0..self.rows.len() {
-            let outcome = outcomes.get_mut(self.over.layout_of(i)?)?;
+            let outcome = outcomes.get_mut(self.over.variant_of(i)?)?;
             if outcome.is_some() {
                 continue;
             }
@@ -166,18 +166,18 @@ impl<'b> Block<'b> {
                 break;
             }
         }
-        // No row has a layout without an outcome.
+        // No row has a variant without an outcome.
         let decided = outcomes.into_iter().map(|outcome| outcome == Some(true));
         Some(decided.collect())
     }
 
-    /// Keeps the rows of layouts whose outcome is true.
-    fn keep_by_layout(&mut self, outcomes: &[bool], view: View<'_>) {
+    /// Keeps the rows whose parent rows have a layout variant with the outcome true.
+    fn keep_by_variant(&mut self, outcomes: &[bool], view: View<'_>) {
         if let [passes] = outcomes {
             return self.keep_all(*passes, view);
         }
         view.note(ExecutionPath::PredicateOnce);
-        let outcome = |i| outcomes.get(self.over.layout_of(i)?).copied();
+        let outcome = |i| outcomes.get(self.over.variant_of(i)?).copied();
         let flags: Vec<bool> = (0..self.rows.len())
             .map(|i| {
                 outcome(i).unwrap_or_else(|| {
@@ -644,17 +644,18 @@ impl ParentRows {
         Some((parents.get(parent as usize)?, row))
     }
 
-    /// Returns the number of layouts that the parent rows have; 1 if they contribute no cells.
-    fn layouts(&self) -> usize {
+    /// Returns the number of tables and layout variants of the parent rows; 1 if they contribute no
+    /// cells.
+    fn variants(&self) -> usize {
         match self {
             ParentRows::Known { parents, .. } => parents.len(),
             ParentRows::Nothing | ParentRows::Unused => 1,
         }
     }
 
-    /// Returns the index of the layout of the parent row of a row of the block; `None` if it has
-    /// none, which breaks an invariant.
-    fn layout_of(&self, i: usize) -> Option<usize> {
+    /// Returns the index of the table and layout variant of the parent row of a row of the block;
+    /// `None` if it has none, which breaks an invariant.
+    fn variant_of(&self, i: usize) -> Option<usize> {
         match self {
             ParentRows::Known { of, .. } => of.get(i).map(|(parent, _)| *parent as usize),
             ParentRows::Nothing | ParentRows::Unused => Some(0),

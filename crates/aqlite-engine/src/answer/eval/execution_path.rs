@@ -100,7 +100,8 @@ execution_paths! {
     CompareTimes = "predicate over a column of times",
     /// A comparison that no row of a block passes, according to the zone map of the column.
     ZoneMap = "block left out by its zone map",
-    /// A predicate with the same outcome for all rows of a block.
+    /// A predicate with the same outcome for all rows of a block, or for all child rows whose parent
+    /// rows have the same layout variant.
     PredicateOnce = "predicate once a block",
     /// A predicate over a column of texts, evaluated once for each distinct text.
     PredicateWords = "predicate once a text",
