@@ -37,6 +37,8 @@ after(async () => {
 
 test("many requests without credentials make few log entries, which count the requests", async () => {
   const flood = 1_500;
+  // Alone, because the order in which the server takes concurrent requests is its own.
+  assert.equal((await get(`${V1}/ehr/${EHR}`)).status, 401);
   for (let sent = 0; sent < flood; sent += 50) {
     const paths = Array.from({ length: 50 }, (_, n) =>
       n % 2 ? `${V1}/ehr/${EHR}` : `${ITS}/definition/template/adl1.4`,
@@ -52,14 +54,14 @@ test("many requests without credentials make few log entries, which count the re
   const refused = (await entries()).filter((entry) => entry.who === "" && entry.status === 401);
   assert.equal(
     refused.reduce((sum, entry) => sum + entry.requests, 0),
-    flood,
+    flood + 1,
   );
   assert.ok(refused.length <= 40, `${refused.length} entries`);
   assert.ok(
     refused.some(
       (entry) => entry.requests === 1 && entry.request_id !== "" && entry.ehr_id === EHR,
     ),
-    "some are kept whole",
+    "the first is kept whole",
   );
 });
 
