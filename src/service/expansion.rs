@@ -10,7 +10,7 @@ use super::fhir::{Coding, ValueSet};
 use super::terminology::{MAX_CODES, TerminologyRequest, refused, separated};
 use crate::aql::TerminologyError;
 use crate::store::repository::Repository;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
 /// The maximum number of value sets that one imports, directly or indirectly.
@@ -25,14 +25,16 @@ type Expansion = Result<Rc<[Coding]>, TerminologyError>;
 
 /// The value sets of one request.
 #[derive(Default)]
-struct Loaded {
+struct ValueSets {
     /// In the order in which they were read, by canonical URL. One with two versions is there
     /// twice.
-    sets: Vec<(String, ValueSet)>,
+    read: Vec<(String, ValueSet)>,
     /// The codes of the expanded ones, by URL.
     expanded: HashMap<String, Rc<[Coding]>>,
     /// Codes that were read.
     codes: usize,
+    /// Comparisons of codes in the expansions so far.
+    compared: usize,
 }
 
 impl<R: Repository> Service<R> {
@@ -46,20 +48,19 @@ impl<R: Repository> Service<R> {
         let Some(set) = self.stored_value_set(call, url).await? else {
             return Ok(None);
         };
-        let mut loaded = Loaded::default();
-        if let Err(error) = self.load_imports(call, url, set, &mut loaded).await? {
+        let mut sets = ValueSets::default();
+        if let Err(error) = self.load_imports(call, url, set, &mut sets).await? {
             return Ok(Some(Err(error)));
         }
-        let mut compared = 0;
-        while !loaded.expanded.contains_key(url) {
-            if let Err(error) = loaded.step(&mut compared) {
+        for cycle in sets.take_cycles() {
+            if let Err(error) = sets.expand(&cycle) {
                 return Ok(Some(Err(error)));
             }
             if let Some(call) = call {
                 call.pause().await;
             }
         }
-        let codes = loaded.expanded.remove(url);
+        let codes = sets.expanded.remove(url);
         let codes = codes.ok_or_else(|| Failure::broken("a value set was not expanded"))?;
         Ok(Some(match codes.len() > MAX_CODES {
             true => refused(format!("the value set has more than {MAX_CODES} codes")),
@@ -73,29 +74,29 @@ impl<R: Repository> Service<R> {
         call: Option<&Call<'_>>,
         url: &str,
         set: ValueSet,
-        loaded: &mut Loaded,
+        sets: &mut ValueSets,
     ) -> Result<Result<(), TerminologyError>, Failure> {
         let mut open: Vec<String> = Vec::new();
-        if let Err(error) = loaded.add(url, set, &mut open) {
+        if let Err(error) = sets.add(url, set, &mut open) {
             return Ok(Err(error));
         }
         // Depth does not matter: each value set is read once, and `MAX_IMPORTS` bounds their
         // number.
         while let Some(url) = open.pop() {
-            if loaded.has(&url) {
+            if sets.has(&url) {
                 continue;
             }
-            if loaded.sets.len() + loaded.expanded.len() > MAX_IMPORTS {
+            if sets.read.len() + sets.expanded.len() > MAX_IMPORTS {
                 return Ok(refused(format!(
                     "the value set imports more than {MAX_IMPORTS} others"
                 )));
             }
             let added = match self.stored_value_set(call, &url).await? {
-                Some(inner) => loaded.add(&url, inner, &mut open),
+                Some(inner) => sets.add(&url, inner, &mut open),
                 None => match self.expand_import(call, &url).await? {
                     // The terminology server has expanded the imports of this value set itself.
-                    Ok(codes) => loaded.count(codes.len()).map(|()| {
-                        loaded.expanded.insert(url, codes.into());
+                    Ok(codes) => sets.count(codes.len()).map(|()| {
+                        sets.expanded.insert(url, codes.into());
                     }),
                     Err(TerminologyError::Absent(_)) => refused(format!(
                         "the value set imports `{url}`, which is not stored"
@@ -135,9 +136,9 @@ impl<R: Repository> Service<R> {
     }
 }
 
-impl Loaded {
+impl ValueSets {
     fn has(&self, url: &str) -> bool {
-        self.expanded.contains_key(url) || self.sets.iter().any(|(known, _)| known == url)
+        self.expanded.contains_key(url) || self.read.iter().any(|(known, _)| known == url)
     }
 
     /// Adds a value set that was read. Appends the URLs of its imports to `open`.
@@ -149,7 +150,7 @@ impl Loaded {
     ) -> Result<(), TerminologyError> {
         self.count(set.size())?;
         open.extend(set.imports().map(str::to_owned));
-        self.sets.push((url.to_owned(), set));
+        self.read.push((url.to_owned(), set));
         Ok(())
     }
 
@@ -163,57 +164,94 @@ impl Loaded {
         ))
     }
 
-    /// Expands a value set whose imports are all expanded, or a cycle of value sets.
-    fn step(&mut self, compared: &mut usize) -> Result<(), TerminologyError> {
-        let is_ready =
-            |(_, set): &(String, ValueSet)| set.imports().all(|u| self.expanded.contains_key(u));
-        let Some(at) = self.sets.iter().position(is_ready) else {
-            return self.expand_together(compared);
-        };
-        // The order of the remaining sets is irrelevant.
-        let (url, set) = self.sets.swap_remove(at);
-        let codes = self.codes_of(&set, compared)?;
-        self.expanded.insert(url, codes);
-        Ok(())
+    /// Takes the value sets that were read, imports first. Those that import each other are
+    /// together.
+    ///
+    /// A value set reaches itself and what its imports reach. Thus it reaches more value sets than
+    /// its imports do, except those that import it in turn, which reach the same.
+    fn take_cycles(&mut self) -> Vec<Vec<(String, ValueSet)>> {
+        let imports = self.positions_of_imports();
+        let read = std::mem::take(&mut self.read);
+        let mut cycles: BTreeMap<(usize, BTreeSet<usize>), Vec<(String, ValueSet)>> =
+            BTreeMap::new();
+        for (at, set) in read.into_iter().enumerate() {
+            let reached = reachable(at, &imports);
+            cycles
+                .entry((reached.len(), reached))
+                .or_default()
+                .push(set);
+        }
+        cycles.into_values().collect()
     }
 
-    /// Expands value sets that import each other: repeats until none changes.
+    /// Returns the imports of each value set that was read, by position, without those that the
+    /// terminology server expanded.
+    fn positions_of_imports(&self) -> Vec<BTreeSet<usize>> {
+        let urls = self.read.iter().enumerate();
+        let positions: HashMap<&str, usize> =
+            urls.map(|(at, (url, _))| (url.as_str(), at)).collect();
+        let of_set = |(_, set): &(String, ValueSet)| {
+            let imports = set.imports();
+            imports
+                .filter_map(|url| positions.get(url).copied())
+                .collect()
+        };
+        self.read.iter().map(of_set).collect()
+    }
+
+    /// Expands value sets that import each other, whose other imports are expanded.
     ///
-    /// Includes only add codes, so they become stable after as many rounds as there are sets. An
-    /// exclusion in the cycle may have no stable result, and any result would be arbitrary.
-    fn expand_together(&mut self, compared: &mut usize) -> Result<(), TerminologyError> {
-        let sets = std::mem::take(&mut self.sets);
-        for _ in 0..=MAX_IMPORTS {
-            let mut changes = false;
-            for (url, set) in &sets {
-                let codes = self.codes_of(set, compared)?;
-                let before = self.expanded.insert(url.clone(), Rc::clone(&codes));
-                changes |= before.is_none_or(|before| before != codes);
+    /// Includes only add codes, so repeating ends with the same codes in each order of the sets.
+    /// Exclusions of each other's codes have no such result: any would be arbitrary.
+    fn expand(&mut self, cycle: &[(String, ValueSet)]) -> Result<(), TerminologyError> {
+        let is_member = |url: &str| cycle.iter().any(|(member, _)| member == url);
+        if cycle.iter().any(|(_, set)| set.exclusions().any(is_member)) {
+            return self_exclusion(cycle);
+        }
+        let repeats = cycle.iter().any(|(_, set)| set.imports().any(is_member));
+        let mut before = None;
+        loop {
+            let mut codes = 0;
+            for (url, set) in cycle {
+                let expanded = self.codes_of(set)?;
+                codes += expanded.len();
+                self.expanded.insert(url.clone(), expanded);
             }
-            if !changes {
+            if before.replace(codes) == Some(codes) || !repeats {
                 return Ok(());
             }
         }
-        let urls: Vec<&str> = sets.iter().map(|(url, _)| url.as_str()).take(5).collect();
-        refused(format!(
-            "value sets that import each other exclude their own codes: {}; leave the exclusion out of the cycle",
-            urls.join(", ")
-        ))
     }
 
     /// Returns the codes of a value set, as far as its imports are expanded.
-    fn codes_of(
-        &self,
-        set: &ValueSet,
-        compared: &mut usize,
-    ) -> Result<Rc<[Coding]>, TerminologyError> {
+    fn codes_of(&mut self, set: &ValueSet) -> Result<Rc<[Coding]>, TerminologyError> {
         let imported = |url: &str| self.expanded.get(url).map_or(&[][..], |codes| &**codes);
-        *compared += 1 + set.work(&imported);
-        if *compared > MAX_COMPARED {
+        self.compared += 1 + set.work(&imported);
+        if self.compared > MAX_COMPARED {
             return refused(format!(
                 "the value set takes more than {MAX_COMPARED} comparisons of codes: import fewer value sets, or each fewer times"
             ));
         }
         Ok(set.codes(&imported).into())
     }
+}
+
+/// Returns the positions that an import chain from a position reaches, with itself.
+fn reachable(from: usize, imports: &[BTreeSet<usize>]) -> BTreeSet<usize> {
+    let (mut reached, mut open) = (BTreeSet::new(), vec![from]);
+    while let Some(at) = open.pop() {
+        if reached.insert(at) {
+            open.extend(imports.get(at).into_iter().flatten());
+        }
+    }
+    reached
+}
+
+/// Rejects value sets that import each other, of which one excludes the codes of another.
+fn self_exclusion(cycle: &[(String, ValueSet)]) -> Result<(), TerminologyError> {
+    let urls: Vec<&str> = cycle.iter().map(|(url, _)| url.as_str()).take(5).collect();
+    refused(format!(
+        "value sets that import each other exclude their own codes: {}; leave the exclusion out of the cycle",
+        urls.join(", ")
+    ))
 }

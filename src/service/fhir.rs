@@ -103,6 +103,12 @@ impl ValueSet {
             .map(String::as_str)
     }
 
+    /// Iterates over the URLs of the imports whose codes it excludes.
+    pub fn exclusions(&self) -> impl Iterator<Item = &str> {
+        let imports = self.exclude.iter().flat_map(|part| &part.imports);
+        imports.map(String::as_str)
+    }
+
     /// Returns the number of codes that it lists itself.
     pub fn size(&self) -> usize {
         let parts = self.include.iter().chain(&self.exclude);
