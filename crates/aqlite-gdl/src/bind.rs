@@ -297,8 +297,9 @@ impl BindingQuery {
     }
 
     fn instance(&self, row: impl Iterator<Item = Value>) -> Instance {
+        let is_value = |column: &&QueryColumn| matches!(column, QueryColumn::Value { .. });
         let mut instance = Instance {
-            values: Vec::with_capacity(self.columns.len()),
+            values: Vec::with_capacity(self.columns.iter().filter(is_value).count()),
             ..Instance::default()
         };
         for (column, value) in self.columns.iter().zip(row) {

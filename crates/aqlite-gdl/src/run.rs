@@ -407,6 +407,7 @@ impl Machine<'_> {
                 false => None,
                 true => Some(self.select_instances(i, Some(next_pause)).await),
             };
+            self.reserve(plan, selected.as_ref().map_or(instances.len(), Vec::len));
             let known = &mut HashSet::new();
             match &selected {
                 None => instances.iter().for_each(|i| self.load(plan, i, known)),
@@ -432,6 +433,15 @@ impl Machine<'_> {
             self.pause_if_due(next_pause).await;
         }
         self.budget.work(cells)
+    }
+
+    /// Allocates the space for the values of some instances at once.
+    fn reserve(&mut self, plan: &BindingPlan, instances: usize) {
+        for slot in plan.columns.iter().filter_map(|column| column.slot) {
+            if let Some(slot) = self.slots.get_mut(slot) {
+                slot.earlier.reserve(instances);
+            }
+        }
     }
 
     /// Adds the values of an instance to the variables of its binding. `known` has the elements of

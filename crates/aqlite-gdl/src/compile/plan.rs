@@ -29,6 +29,16 @@ pub struct CompiledGuide {
     pub problems: Vec<Diagnostic>,
 }
 
+impl CompiledGuide {
+    /// Whether a run may count or add up values by the elements that hold them.
+    pub(crate) fn reads_elements(&self) -> bool {
+        let reads = |op: &Op| matches!(op, Op::Read(_, Attribute::Count | Attribute::Sum));
+        // The placeholders of templates and cards may, too.
+        let has_cards = self.guide.rules.iter().any(|rule| !rule.cards.is_empty());
+        has_cards || !self.guide.templates.is_empty() || self.ops.iter().any(reads)
+    }
+}
+
 /// The static facts about a variable.
 #[derive(Clone, Debug)]
 pub(crate) struct SlotInfo {
