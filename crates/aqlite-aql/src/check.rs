@@ -35,6 +35,7 @@ use super::terminology::Terminology;
 use super::token::DIAGNOSTICS_LIMIT;
 use aqlite_rm::diag::{Diagnostic, Fix, Severity, Span, nearest};
 use aqlite_rm::order;
+use aqlite_rm::pattern::Pattern;
 use bound::BoundValues;
 use std::collections::{BTreeMap, HashSet};
 use uid::UidPaths;
@@ -48,6 +49,9 @@ pub const MAX_COLUMNS: usize = 1_000;
 /// The most conditions of a query: comparisons, LIKE, MATCHES and EXISTS of WHERE, and the
 /// predicates in brackets. The values behind one MATCHES are not counted.
 pub const MAX_CONDITIONS: usize = 1_000;
+/// The maximum number of steps of the regular expressions of a query. Each takes 24 bytes, and
+/// repetitions multiply them.
+const MAX_REGEX_STEPS: usize = 200_000;
 
 /// The most characters of a pattern behind LIKE, and the most bytes of a text that is compared in
 /// brackets.
@@ -152,6 +156,8 @@ struct Checker<'a> {
     exists: Vec<IdentifiedPath>,
     /// The number of conditions and predicates so far.
     conditions: usize,
+    /// The number of steps of the regular expressions so far.
+    regex_steps: usize,
     /// The number of steps of paths so far.
     steps: usize,
     /// The values of the parameters and value sets that were mentioned so far.
@@ -178,6 +184,7 @@ impl<'a> Checker<'a> {
             paths: Vec::new(),
             exists: Vec::new(),
             conditions: 0,
+            regex_steps: 0,
             steps: 0,
             bound: BoundValues::default(),
             unbound: Vec::new(),
@@ -257,6 +264,26 @@ impl<'a> Checker<'a> {
             );
         }
         (self.conditions <= MAX_CONDITIONS).then_some(())
+    }
+
+    /// Counts the steps of a regular expression; `None` if those of the query have too many,
+    /// reported once.
+    fn count_regex_steps(&mut self, pattern: &Pattern, span: Span) -> Option<()> {
+        let had_few = self.regex_steps <= MAX_REGEX_STEPS;
+        self.regex_steps = self.regex_steps.saturating_add(pattern.steps());
+        let has_few = self.regex_steps <= MAX_REGEX_STEPS;
+        if had_few && !has_few {
+            let message = format!(
+                "the regular expressions of the query have more than {MAX_REGEX_STEPS} steps"
+            );
+            let _ = self.error::<()>(
+                "AQL0003",
+                span,
+                message,
+                "repetitions count as often as they may occur: write shorter ones",
+            );
+        }
+        has_few.then_some(())
     }
 
     fn error<T>(

@@ -18,11 +18,14 @@ use std::str::Chars;
 pub struct Pattern {
     source: String,
     program: Vec<Step>,
+    /// The sets of the expression. The steps of a repetition share them.
+    sets: Vec<Set>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 enum Step {
-    One(Set),
+    /// A character of the set with this index.
+    One(u32),
     Split(usize, usize),
     Jump(usize),
     Done,
@@ -31,12 +34,15 @@ enum Step {
 #[derive(Clone, Debug, PartialEq, Default)]
 struct Set {
     negated: bool,
+    /// In ascending order, without common characters.
     ranges: Vec<(char, char)>,
+    /// The first character of the first range that was written, for examples.
+    first: Option<char>,
 }
 
 #[derive(Clone, Debug)]
 enum Expr {
-    One(Set),
+    One(u32),
     Sequence(Vec<Expr>),
     Either(Vec<Expr>),
     Repeat(Box<Expr>, u32, Option<u32>),
@@ -58,18 +64,26 @@ const POSIX: [(&str, &[(char, char)]); 9] = [
 // Nested repetitions multiply, so a short source could become a very large program.
 const MAX_STEPS: usize = 20_000;
 const MAX_REPEAT: u32 = 1_000;
-// The reader is recursive, so the nesting of groups is limited.
+// The reader is recursive, so the nesting of groups is limited, and that of the repetitions of one
+// part, as in `a{2}{3}`.
 const MAX_DEPTH: usize = 32;
+const MAX_REPETITIONS: usize = 8;
+/// The maximum number of bytes of an expression.
+const MAX_SOURCE: usize = 100_000;
 
 impl Pattern {
     /// Compiles an expression, or returns `None` if it is outside the supported subset.
     pub fn compile(source: &str) -> Option<Pattern> {
+        if source.len() > MAX_SOURCE {
+            return None;
+        }
         let (ignores_case, rest) = source
             .strip_prefix("(?i)")
             .map_or((false, source), |rest| (true, rest));
         let mut reader = Reader {
             chars: rest.chars().peekable(),
             depth: 0,
+            sets: Vec::new(),
         };
         let expr = reader.either()?;
         if reader.chars.next().is_some() {
@@ -78,16 +92,15 @@ impl Pattern {
         let mut program = Vec::new();
         emit(&expr, &mut program)?;
         program.push(Step::Done);
+        let mut sets = reader.sets;
         if ignores_case {
-            program.iter_mut().for_each(|step| {
-                if let Step::One(set) = step {
-                    set.ignore_case()
-                }
-            });
+            sets.iter_mut().for_each(Set::ignore_case);
         }
+        sets.iter_mut().for_each(Set::merge);
         Some(Pattern {
             source: source.to_owned(),
             program,
+            sets,
         })
     }
 
@@ -122,7 +135,8 @@ impl Pattern {
                         Some(Step::Done) if text.is_empty() => empty = Some(String::new()),
                         Some(Step::Done) => return Some(text),
                         Some(Step::One(set)) => {
-                            next.extend(set.example().map(|c| (at + 1, format!("{text}{c}"))))
+                            let example = self.set(*set).and_then(Set::example);
+                            next.extend(example.map(|c| (at + 1, format!("{text}{c}"))))
                         }
                         _ => {}
                     }
@@ -136,6 +150,10 @@ impl Pattern {
         empty
     }
 
+    fn set(&self, index: u32) -> Option<&Set> {
+        self.sets.get(usize::try_from(index).ok()?)
+    }
+
     /// Returns whether the whole text matches.
     pub fn matches(&self, text: &str) -> bool {
         let (mut now, mut next) = (
@@ -147,7 +165,7 @@ impl Pattern {
             next.clear();
             for at in &now.list {
                 if let Some(Step::One(set)) = self.program.get(*at)
-                    && set.contains(c)
+                    && self.set(*set).is_some_and(|set| set.contains(c))
                 {
                     next.add(&self.program, at + 1);
                 }
@@ -198,20 +216,37 @@ impl Threads {
 impl Set {
     fn of(c: char) -> Set {
         Set {
-            negated: false,
             ranges: vec![(c, c)],
+            ..Set::default()
         }
     }
 
     fn contains(&self, c: char) -> bool {
+        let behind = self.ranges.partition_point(|(low, _)| *low <= c);
+        let range = behind.checked_sub(1).and_then(|at| self.ranges.get(at));
         // The comparison with `negated` inverts the result for a negated class.
-        self.ranges.iter().any(|(a, b)| (*a..=*b).contains(&c)) != self.negated
+        range.is_some_and(|(_, high)| c <= *high) != self.negated
+    }
+
+    /// Sorts the ranges and unites those with common characters.
+    fn merge(&mut self) {
+        self.first = self.ranges.first().map(|(low, _)| *low);
+        self.ranges.sort_unstable();
+        self.ranges.dedup_by(|(low, high), (_, before)| {
+            let is_common = *low <= *before;
+            if is_common {
+                *before = (*before).max(*high);
+            }
+            is_common
+        });
+        self.ranges.shrink_to_fit();
     }
 
     /// Returns a character of the set that a document may contain, preferring an unsurprising one
     /// if the set is large.
     fn example(&self) -> Option<char> {
-        let lows = self.ranges.iter().map(|(low, _)| *low);
+        let lows = self.first.into_iter();
+        let lows = lows.chain(self.ranges.iter().map(|(low, _)| *low));
         // A negated set contains a neighbour of one of its ranges, or every character.
         let next = |high: &char| char::from_u32(u32::from(*high) + 1);
         let neighbours = self.ranges.iter().filter_map(|(_, high)| next(high));
@@ -253,6 +288,7 @@ impl Set {
         Some(Set {
             negated: c.is_ascii_uppercase(),
             ranges: ranges.to_vec(),
+            ..Set::default()
         })
     }
 }
@@ -260,9 +296,16 @@ impl Set {
 struct Reader<'a> {
     chars: Peekable<Chars<'a>>,
     depth: usize,
+    sets: Vec<Set>,
 }
 
 impl Reader<'_> {
+    fn one(&mut self, set: Set) -> Option<Expr> {
+        let index = u32::try_from(self.sets.len()).ok()?;
+        self.sets.push(set);
+        Some(Expr::One(index))
+    }
+
     fn either(&mut self) -> Option<Expr> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
@@ -297,8 +340,9 @@ impl Reader<'_> {
                 continue;
             }
             if c == '\\' && self.chars.next_if_eq(&'Q').is_some() {
-                let quoted = self.quoted();
-                parts.extend(quoted.into_iter().map(|c| Expr::One(Set::of(c))));
+                for c in self.quoted() {
+                    parts.push(self.one(Set::of(c))?);
+                }
                 // A quantifier repeats the last character.
                 if let Some(last) = parts.pop() {
                     parts.push(self.repeated(last)?);
@@ -314,12 +358,18 @@ impl Reader<'_> {
     fn atom(&mut self, c: char) -> Option<Expr> {
         Some(match c {
             // The negation of no range contains every character.
-            '.' => Expr::One(Set {
+            '.' => self.one(Set {
                 negated: true,
-                ranges: Vec::new(),
-            }),
-            '[' => Expr::One(self.class()?),
-            '\\' => Expr::One(self.escaped()?),
+                ..Set::default()
+            })?,
+            '[' => {
+                let class = self.class()?;
+                self.one(class)?
+            }
+            '\\' => {
+                let escaped = self.escaped()?;
+                self.one(escaped)?
+            }
             '*' | '+' | '?' => return None,
             '(' => {
                 if self.chars.next_if_eq(&'?').is_some() {
@@ -329,7 +379,7 @@ impl Reader<'_> {
                 self.chars.next_if_eq(&')')?;
                 inner
             }
-            other => Expr::One(Set::of(other)),
+            other => self.one(Set::of(other))?,
         })
     }
 
@@ -393,7 +443,7 @@ impl Reader<'_> {
     fn class(&mut self) -> Option<Set> {
         let mut set = Set {
             negated: self.chars.next_if_eq(&'^').is_some(),
-            ranges: Vec::new(),
+            ..Set::default()
         };
         loop {
             let low = match self.chars.next()? {
@@ -444,6 +494,7 @@ impl Reader<'_> {
     }
 
     fn repeated(&mut self, mut part: Expr) -> Option<Expr> {
+        let mut repetitions = 0;
         while let Some(c) = self.chars.next_if(|c| matches!(c, '*' | '+' | '?' | '{')) {
             let (min, max) = match c {
                 '*' => (0, None),
@@ -451,6 +502,10 @@ impl Reader<'_> {
                 '?' => (0, Some(1)),
                 _ => self.bounds()?,
             };
+            repetitions += 1;
+            if repetitions > MAX_REPETITIONS {
+                return None;
+            }
             part = Expr::Repeat(Box::new(part), min, max);
             // A match covers the whole text, so `*?` matches the same texts as `*`.
             self.chars.next_if_eq(&'?');
@@ -485,12 +540,17 @@ fn emit(expr: &Expr, program: &mut Vec<Step>) -> Option<()> {
         return None;
     }
     match expr {
-        Expr::One(set) => program.push(Step::One(set.clone())),
+        Expr::One(set) => program.push(Step::One(*set)),
         Expr::Sequence(parts) => parts.iter().try_for_each(|p| emit(p, program))?,
         Expr::Either(options) => emit_either(options, program)?,
         Expr::Repeat(inner, min, max) => {
             for _ in 0..*min {
+                let before = program.len();
                 emit(inner, program)?;
+                // Repetitions of nothing would not grow, so no limit would end them.
+                if program.len() == before {
+                    break;
+                }
             }
             match max {
                 None => emit_loop(inner, program)?,
@@ -664,5 +724,42 @@ mod tests {
             .all(|other| Pattern::compile(other).is_none())
         );
         assert_eq!(Pattern::compile("((a{1000}){1000}){1000}"), None);
+    }
+
+    #[test]
+    fn ranges_are_united() {
+        for (pattern, text, expected) in [
+            ("[a-fd-zb]", "y", true),
+            ("[xa-f]", "b", true),
+            ("[xa-f]", "g", false),
+            ("[^xa-fc-h]", "g", false),
+            ("[^xa-fc-h]", "i", true),
+            ("(?i)[X-Za]", "A", true),
+            ("[\\w\\d_-]", "-", true),
+            ("a(b{0}){1000}{1000}{1000}c", "ac", true),
+        ] {
+            assert_eq!(
+                Pattern::compile(pattern).unwrap().matches(text),
+                expected,
+                "{pattern} on {text}"
+            );
+        }
+        let wide = Pattern::compile(&format!("[{}]{{1000}}", "\\w".repeat(4_900))).unwrap();
+        let sizes: Vec<usize> = wide.sets.iter().map(|set| set.ranges.len()).collect();
+        assert_eq!(sizes, [4]);
+    }
+
+    #[test]
+    fn long_and_deep_expressions_do_not_compile() {
+        assert!(Pattern::compile(&format!("a{}", "{1}".repeat(8))).is_some());
+        for source in [
+            format!("a{}", "{1}".repeat(9)),
+            format!("a{}", "?*".repeat(20_000)),
+            "(".repeat(40_000),
+            "a".repeat(7_000_000),
+            format!("[{}]", "\\w".repeat(200_000)),
+        ] {
+            assert_eq!(Pattern::compile(&source), None);
+        }
     }
 }

@@ -190,9 +190,11 @@ impl Gauge {
     /// Compiles an expression. Returns `None` as well when the expressions of the template exceed
     /// the limit of the reader.
     pub fn compile(&mut self, xml: Xml<'_>, source: &str) -> Option<Pattern> {
+        let length = source.chars().count();
+        self.most(xml, length, EXPRESSION, "characters of one expression");
         let pattern = Some(source)
             // Compilation stops at the limit, because the states are the memory in question.
-            .filter(|_| self.steps <= STEPS_READ)
+            .filter(|_| length <= EXPRESSION && self.steps <= STEPS_READ)
             .and_then(Pattern::compile);
         self.steps += pattern.as_ref().map_or(0, Pattern::steps);
         if self.steps > STEPS_READ && self.failed.is_none() {
@@ -209,14 +211,8 @@ impl Gauge {
         pattern
     }
 
-    /// Checks the length of an expression and the number of its states.
-    pub fn expression(&mut self, xml: Xml<'_>, source: &str, steps: usize) {
-        self.most(
-            xml,
-            source.chars().count(),
-            EXPRESSION,
-            "characters of one expression",
-        );
+    /// Checks the number of states of an expression.
+    pub fn expression(&mut self, xml: Xml<'_>, steps: usize) {
         self.most(
             xml,
             steps,
@@ -323,14 +319,14 @@ impl Constraint {
                 includes
                     .iter()
                     .chain(excludes)
-                    .for_each(|p| gauge.expression(xml, p.source(), p.steps()));
+                    .for_each(|p| gauge.expression(xml, p.steps()));
             }
             Constraint::Text { pattern, list, .. } => {
                 gauge.list(xml, list.len());
                 list.iter().for_each(|text| gauge.text(xml, text));
                 pattern
                     .iter()
-                    .for_each(|p| gauge.expression(xml, p.source(), p.steps()));
+                    .for_each(|p| gauge.expression(xml, p.steps()));
             }
             Constraint::Integer { list, .. } => gauge.list(xml, list.len()),
             Constraint::Real { list, .. } => gauge.list(xml, list.len()),

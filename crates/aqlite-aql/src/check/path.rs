@@ -276,9 +276,12 @@ impl Checker<'_> {
                 let (path, _) = self.steps(&regex.path, classes)?;
                 // Slashes delimit the expression in AQL only.
                 let body = regex_body(&regex.regex.text).replace("\\/", "/");
-                if let Err(refused) = compile_pattern(&body, regex.regex.span()) {
-                    self.add_error(refused);
-                    return None;
+                match compile_pattern(&body, regex.regex.span()) {
+                    Ok(pattern) => self.count_regex_steps(&pattern, regex.regex.span())?,
+                    Err(refused) => {
+                        self.add_error(refused);
+                        return None;
+                    }
                 }
                 Some(vec![Predicate::Regex(path, body)])
             }

@@ -267,6 +267,12 @@ fn queries_have_limits_of_columns_conditions_and_patterns() {
     };
     assert!(ok(&predicates(MAX_CONDITIONS - 1)).condition.is_some());
     assert_eq!(codes(&predicates(MAX_CONDITIONS)), ["AQL0003"]);
+    let regexes = |n: usize| {
+        let all = vec!["name/value matches {/a{1000}{19}/}"; n].join(" or ");
+        format!("SELECT c FROM COMPOSITION c[{all}] WHERE EXISTS c/uid")
+    };
+    assert!(ok(&regexes(10)).condition.is_some());
+    assert_eq!(codes(&regexes(11)), ["AQL0003"]);
     let pattern = |n: usize| {
         format!(
             "SELECT c FROM COMPOSITION c WHERE c/name/value LIKE '*{}'",

@@ -13,6 +13,7 @@ use crate::document::ObjectKind;
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::diag::{Diagnostic, Span};
 use aqlite_rm::id::is_archetype_id;
+use aqlite_rm::order;
 use aqlite_rm::pattern::Pattern;
 
 /// The largest number of distinct paths of a query.
@@ -448,7 +449,8 @@ fn regexes(query: &Query) -> Result<Vec<(String, Pattern)>, Vec<Diagnostic>> {
         Ok(compiled) => Ok((pattern, compiled)),
         Err(problem) => Err(vec![problem]),
     };
-    patterns.into_iter().map(compile).collect()
+    let distinct = order::distinct(patterns);
+    distinct.into_iter().map(compile).collect()
 }
 
 /// Compiles the pattern of a predicate, written at `span`, without the slashes around it.
