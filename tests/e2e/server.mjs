@@ -27,6 +27,8 @@ export const program = process.env.AQLITE_PROGRAM;
 export const instances = program ? 3 : 1;
 /** A test of KV, workerd or the configuration of wrangler. It is skipped for the program. */
 export const testOfWorker = program ? test.skip : test;
+/** A test of the HTTP server of the program. It is skipped for the worker, which has workerd's. */
+export const testOfProgram = program ? test : test.skip;
 
 /** The number of attempts to reach a starting server, ten each second. A busy machine needs many. */
 const ATTEMPTS = 1200;

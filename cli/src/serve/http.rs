@@ -2,6 +2,7 @@
 
 use super::database::Files;
 use super::metrics::{Metrics, route_class};
+use super::server::HEADERS;
 use super::thread::{Job, Pool, RequestJob};
 use super::{page, storage};
 use aqlite::service;
@@ -80,6 +81,14 @@ async fn handle(
     if let Some(answer) = page::answer(&parts) {
         return answer;
     }
+    // Checked by hyper for HTTP/1 only.
+    if parts.headers.len() > HEADERS {
+        return StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE.into_response();
+    }
+    // Before the headers are copied, so that requests without a place take little memory.
+    if !server.pool.has_room() {
+        return refused(&server, route_class(parts.uri.path()), started);
+    }
     let Some(head) = head(&server, &parts, peer) else {
         return without_host();
     };
@@ -91,17 +100,23 @@ async fn handle(
         head,
         body,
         started,
+        is_multiplexed: parts.version >= Version::HTTP_2,
         answer,
     });
     if !server.pool.send(job) {
-        server.metrics.record_refusal();
-        let (status, time) = (StatusCode::SERVICE_UNAVAILABLE, started.elapsed());
-        server.metrics.record_answer(route, status.as_u16(), time);
-        return unavailable();
+        return refused(&server, route, started);
     }
     // The channel closes without an answer if the service thread has ended.
     let answer = answered.await.unwrap_or_else(|_| unavailable());
     without_length(&parts.method, answer)
+}
+
+/// Refuses a request that no service thread has room for.
+fn refused(server: &Server, route: &'static str, started: Instant) -> Response {
+    server.metrics.record_refusal();
+    let (status, time) = (StatusCode::SERVICE_UNAVAILABLE, started.elapsed());
+    server.metrics.record_answer(route, status.as_u16(), time);
+    unavailable()
 }
 
 /// Omits the length of an answer that has no body: it would be 0, and the length of an answer to

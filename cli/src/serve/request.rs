@@ -8,7 +8,7 @@ use super::log;
 use super::metrics::route_class;
 use super::parts::{self, PartOrder};
 use super::sending::answer_body;
-use super::thread::{RequestJob, ServiceThread};
+use super::thread::{Held, RequestJob, ServiceThread};
 use aqlite::service::auth::Denied;
 use aqlite::service::{self, Auth, BodyParts, Environment, LARGE, Permit, Work};
 use axum::body::Body;
@@ -23,22 +23,39 @@ use tokio::time::timeout;
 /// The time that a long response waits for memory in which it is sent.
 const SEND_PATIENCE: Duration = Duration::from_secs(5);
 
+/// The time in which a client of HTTP/2 may send the rest of a body that nothing reads. It also reads
+/// the response if the body is broken off, so the time only spares it an error.
+const MULTIPLEXED_TIME: Duration = Duration::from_secs(1);
+
 /// Answers a request. It is executed to its end even if the client disconnects.
-pub async fn answer(thread: Rc<ServiceThread>, job: RequestJob) {
+pub async fn answer(thread: Rc<ServiceThread>, job: RequestJob, held: Held) {
     let RequestJob {
         head,
         body,
         started,
+        is_multiplexed,
         answer,
     } = job;
     let body = body.map(|body| IncomingBody::new(body, &head));
     let active = ActiveRequest::admit(thread, &head, body.is_some(), started).await;
+    let pass = async |body: Option<IncomingBody>, limit: usize| match is_multiplexed {
+        true => drop(timeout(MULTIPLEXED_TIME, pass(body, limit)).await),
+        false => pass(body, limit).await,
+    };
     let response = match (active, body) {
         (Err(refused), body) => {
             let limit = refused.thread.service.config().limits.body;
             let response = refused.finish(&head, refused.response.clone());
+            // Callers without permission must not take the places of others meanwhile.
+            drop((head, held));
             pass(body, limit).await;
             http::response(response)
+        }
+        // Nothing reads the body of a request that needs no permission.
+        (Ok(active), Some(body)) if !service::needs_permission(&head) => {
+            drop(held);
+            pass(Some(body), active.thread.service.config().limits.body).await;
+            Rc::new(active).answer_whole(head).await
         }
         (Ok(active), None) => Rc::new(active).answer_whole(head).await,
         (Ok(active), Some(body)) => Rc::new(active).answer_with_body(head, body).await,

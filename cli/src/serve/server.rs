@@ -40,7 +40,7 @@ const HEADERS_TIME: Duration = Duration::from_secs(20);
 const HEADERS_BYTES: u32 = 65_536;
 
 /// Headers of a request.
-const HEADERS: usize = 100;
+pub const HEADERS: usize = 100;
 
 /// Requests of one HTTP/2 connection at a time.
 const STREAMS: u32 = 128;

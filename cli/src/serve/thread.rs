@@ -68,8 +68,19 @@ pub struct RequestJob {
     pub body: Option<Body>,
     /// The arrival of the headers.
     pub started: Instant,
+    /// Whether the connection has other requests at the same time, as in HTTP/2.
+    pub is_multiplexed: bool,
     /// The place of the answer.
     pub answer: oneshot::Sender<Response>,
+}
+
+/// A place among the requests that a service thread holds. Dropping it frees the place.
+pub struct Held(Arc<AtomicUsize>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// The service threads of a server.
@@ -142,10 +153,10 @@ impl Handle<mpsc::WeakSender<Job>> {
 
 /// Sends a job, and counts it as a request of its thread.
 fn enqueue(jobs: &mpsc::Sender<Job>, active: &AtomicUsize, job: Job) -> bool {
-    // Counted before sending: the thread may subtract it before `try_send` returns. The number is
-    // only a hint for balancing, so no stronger ordering is needed.
-    active.fetch_add(1, Ordering::Relaxed);
-    let is_sent = jobs.try_send(job).is_ok();
+    // Counted before sending: the thread may subtract it before `try_send` returns. The number
+    // guards no other data, so no stronger ordering is needed.
+    let held = active.fetch_add(1, Ordering::Relaxed);
+    let is_sent = held < HELD && jobs.try_send(job).is_ok();
     if !is_sent {
         active.fetch_sub(1, Ordering::Relaxed);
     }
@@ -159,7 +170,7 @@ impl Pool {
     /// # Errors
     /// If a database cannot be opened or a thread cannot be started.
     pub fn start(count: usize, setup: &Setup) -> anyhow::Result<(Pool, Vec<JoinHandle<()>>)> {
-        // A full channel refuses requests, so the queue of a thread is bounded.
+        // The channel never fills: a thread that holds as many requests is sent no more.
         let channels: Vec<_> = (0..count.max(1)).map(|_| mpsc::channel(HELD)).collect();
         let (senders, receivers): (Vec<_>, Vec<_>) = channels.into_iter().unzip();
         let handle = |jobs| Handle {
@@ -192,6 +203,13 @@ impl Pool {
             sent: Arc::default(),
         };
         Ok((pool, threads))
+    }
+
+    /// Returns whether a thread can hold one more request.
+    #[must_use]
+    pub fn has_room(&self) -> bool {
+        let mut handles = self.handles.iter();
+        handles.any(|handle| handle.active.load(Ordering::Relaxed) < HELD)
     }
 
     /// Sends a request to the thread with the fewest requests. Returns false if that thread is full.
@@ -237,18 +255,17 @@ async fn run(
             Some(_) = running.join_next() => {}
             job = jobs.recv() => {
                 let Some(job) = job else { break };
-                let (thread, active) = (Rc::clone(&thread), Arc::clone(&active));
+                let (thread, held) = (Rc::clone(&thread), Held(Arc::clone(&active)));
                 running.spawn_local(async move {
                     match job {
                         Job::Request(job) => {
                             thread.metrics.begin_request();
-                            request::answer(Rc::clone(&thread), job).await;
+                            request::answer(Rc::clone(&thread), job, held).await;
                             thread.metrics.end_request();
                         }
                         Job::Part(job) => job.answer(&thread).await,
                         Job::Query(job) => job.answer(&thread).await,
                     }
-                    active.fetch_sub(1, Ordering::Relaxed);
                 });
             }
         }
@@ -341,5 +358,36 @@ impl ServiceThread {
         if let Err(error) = super::maintenance::compact(&self.connections.repository(), 1).await {
             super::log::problem("compaction", &error);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thread_holds_a_limited_number_of_requests() {
+        let (jobs, mut received) = mpsc::channel(HELD);
+        let active = Arc::default();
+        let job = || {
+            let (answer, _) = oneshot::channel();
+            Job::Request(RequestJob {
+                head: Request::new("GET", "/v1/ehr"),
+                body: None,
+                started: Instant::now(),
+                is_multiplexed: false,
+                answer,
+            })
+        };
+        let mut held = Vec::new();
+        for _ in 0..HELD {
+            assert!(enqueue(&jobs, &active, job()));
+            // The thread takes each request from the channel at once.
+            assert!(received.try_recv().is_ok());
+            held.push(Held(Arc::clone(&active)));
+        }
+        assert!(!enqueue(&jobs, &active, job()));
+        held.pop();
+        assert!(enqueue(&jobs, &active, job()));
     }
 }
