@@ -6,6 +6,7 @@ use crate::data::templates::Templates;
 use crate::data::templates_of;
 use crate::document_format::{Dialect, DocumentFormat, indented};
 use crate::outcome::{Failure, Outcome};
+use crate::printable::printable;
 use crate::progress::{self, Progress};
 use crate::{output, query};
 use aqlite::diag::Finding;
@@ -201,6 +202,7 @@ impl Converter<'_> {
         if !left.is_empty() {
             let left = left.join(", ");
             self.progress.hide_while(|| {
+                let (path, left) = (printable(path), printable(&left));
                 eprintln!("{path}: warning: the format does not carry: {left}");
             });
         }
@@ -244,6 +246,7 @@ impl Converter<'_> {
 
     /// Reports a document that is left out.
     fn refused(&self, problem: &str) -> Outcome {
+        let problem = printable(problem);
         self.progress.hide_while(|| eprintln!("error: {problem}"));
         Outcome::Findings
     }
@@ -273,6 +276,7 @@ fn numbered(path: &Path, number: Option<usize>) -> PathBuf {
 /// Prints the findings of a file.
 fn report(path: &str, findings: &[Finding]) {
     for finding in findings {
-        eprintln!("{path}: error[{}]: {}", finding.code, finding.one_line());
+        let (path, message) = (printable(path), finding.one_line());
+        eprintln!("{path}: error[{}]: {}", finding.code, printable(&message));
     }
 }

@@ -3,6 +3,7 @@
 use crate::data::templates::{self, Templates};
 use crate::document_format::{Dialect, DocumentFormat};
 use crate::outcome::{Failure, Outcome};
+use crate::printable::printable;
 use crate::{output, query, report};
 use aqlite::template::{ExampleKind, Template, example};
 use clap::{Args, ValueEnum};
@@ -73,7 +74,8 @@ pub fn run(options: &Options) -> Result<Outcome, Failure> {
         Ok(made) => made,
         Err(findings) => {
             for finding in findings {
-                eprintln!("error[{}]: {}", finding.code, finding.one_line());
+                let message = finding.one_line();
+                eprintln!("error[{}]: {}", finding.code, printable(&message));
             }
             return Ok(Outcome::Findings);
         }

@@ -13,6 +13,7 @@ mod lint;
 mod man;
 mod outcome;
 mod output;
+mod printable;
 mod progress;
 mod query;
 mod report;

@@ -1,5 +1,6 @@
 //! The outcome of a command: exit codes and failures.
 
+use crate::printable::{printable, printable_lines};
 use std::process::ExitCode;
 
 /// The outcome of a command that ran.
@@ -79,14 +80,14 @@ impl Failure {
     /// Writes the message on the standard error.
     pub fn report(&self) {
         if let Some(message) = self.message() {
-            eprintln!("error: {message}");
+            eprintln!("error: {}", printable_lines(&message));
         }
     }
 
     /// Adds the file that the failure is about.
     pub fn at(self, path: &str) -> Failure {
         match self {
-            Failure::Data(message) => Failure::Data(format!("{path}: {message}")),
+            Failure::Data(message) => Failure::Data(format!("{}: {message}", printable(path))),
             other => other,
         }
     }

@@ -24,6 +24,9 @@ pub const DOCUMENTS_OF_FILE: u64 = 1 << 16;
 /// The number of documents of a line: the ordinals of the next line follow.
 pub const DOCUMENTS_OF_LINE: u64 = 1 << 12;
 
+/// The maximum number of findings that are listed of one text.
+const FINDINGS_OF_TEXT: usize = 1_000;
+
 /// The input of a block.
 #[derive(Clone, Debug)]
 pub enum Unit {
@@ -231,8 +234,14 @@ impl<'b> Builder<'b> {
                 }
             }
             Err(findings) => {
-                for finding in findings {
-                    self.add_finding(&finding, text, origin);
+                // Each is located by a search from the beginning of the text.
+                for finding in findings.iter().take(FINDINGS_OF_TEXT) {
+                    self.add_finding(finding, text, origin);
+                }
+                if let Some(further) = findings.len().checked_sub(FINDINGS_OF_TEXT + 1) {
+                    let problem = format!("{} further findings are not listed", further + 1);
+                    let line = origin.line.unwrap_or(0);
+                    self.add_problem(origin.file, line, ("CLI0004", problem));
                 }
             }
         }

@@ -1,5 +1,6 @@
 //! The catalog of a data set: everything about it beside the columns of its segments.
 
+use crate::printable::printable;
 use bitcode::{Decode, Encode};
 use std::collections::HashMap;
 use twox_hash::XxHash64;
@@ -63,11 +64,12 @@ impl FileProblem {
 
 impl std::fmt::Display for FileProblem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}", self.path)?;
+        write!(f, "{}", printable(&self.path))?;
         if self.line > 0 {
             write!(f, ":{}", self.line)?;
         }
-        write!(f, ": {}[{}]: {}", self.severity, self.code, self.message)
+        let message = printable(&self.message);
+        write!(f, ": {}[{}]: {message}", self.severity, self.code)
     }
 }
 
