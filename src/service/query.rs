@@ -315,7 +315,7 @@ impl<R: Repository> Service<R> {
         let (media_type, format, end) = match requested.format {
             NegotiatedFormat::Csv(options) => (
                 "text/csv; charset=utf-8; header=present",
-                ResultFormat::Csv(options, result.csv_columns()),
+                ResultFormat::Csv(options, self.csv_columns(call, answer).await?),
                 "",
             ),
             NegotiatedFormat::Ndjson => (

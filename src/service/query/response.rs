@@ -10,8 +10,8 @@ use super::super::root::generator;
 use super::super::stored_query::qualified_name;
 use super::super::substitution::substituted;
 use super::super::time::iso;
-use super::{QueryResult, RequestedQuery};
-use crate::aql::{ResultColumn, ResultFormat};
+use super::{QueryResult, RequestedQuery, StopReason};
+use crate::aql::{CsvColumns, CsvParts, ResultColumn, ResultFormat};
 use crate::document::short_digest;
 use crate::store::canonical::quoted;
 use crate::store::repository::Repository;
@@ -88,10 +88,7 @@ impl<R: Repository> Service<R> {
                 rows = result.write_piece(&format, rows, (start + PIECE, limit), &mut out);
             }
             if out.len().max(start.saturating_add(next)) > limit {
-                let remedy = "request fewer rows by `fetch`, or paths instead of whole objects";
-                return Err(Failure::bad_request(format!(
-                    "the result is larger than {limit} bytes: {remedy}"
-                )));
+                return Err(too_large(limit));
             }
             if rows < result.len() {
                 let bytes = bytes_of_rest(out.len(), rows, result.len(), limit);
@@ -100,6 +97,27 @@ impl<R: Repository> Service<R> {
         }
         format.end(&mut out);
         Ok(out)
+    }
+
+    /// Returns the columns of CSV, with the parts that the values of each column have.
+    pub(super) async fn csv_columns(
+        &self,
+        call: &Call<'_>,
+        answer: &QueryResult,
+    ) -> Result<CsvColumns, Failure> {
+        let (result, limit) = (&answer.result, self.config.limits.result);
+        let (mut parts, is_late) = (CsvParts::default(), self.deadline(call));
+        while !result.find_csv_parts(&mut parts, PIECE) {
+            call.pause().await;
+            if is_late() {
+                return Err(self.stop_failure(StopReason::Late));
+            }
+            // Such a row cannot be written either.
+            if result.row_bytes(parts.next_row()) > limit {
+                return Err(too_large(limit));
+            }
+        }
+        Ok(result.csv_columns_with(parts))
     }
 
     /// Returns the members of a result before its rows.
@@ -161,6 +179,12 @@ impl<R: Repository> Service<R> {
             }
         }
     }
+}
+
+/// Returns the error for a result whose text has more than `limit` bytes.
+fn too_large(limit: usize) -> Failure {
+    let remedy = "request fewer rows by `fetch`, or paths instead of whole objects";
+    Failure::bad_request(format!("the result is larger than {limit} bytes: {remedy}"))
 }
 
 /// Appends the description of a column.

@@ -22,5 +22,5 @@ pub use eval::{
 pub use plan::{BROKEN_INVARIANT, MAX_PATHS, Plan, compile_pattern, plan, unanswerable_class};
 pub use result::{Cell, ResultColumn, ResultFormat, ResultSet, Row};
 pub use scan::Progress;
-pub use table::CsvOptions;
+pub use table::{CsvColumns, CsvOptions, CsvParts};
 pub use trie::{Mode, Trie, TrieNode};

@@ -98,9 +98,26 @@ impl ResultSet {
 
     /// Returns the columns of CSV, with the parts that the values of each column have.
     pub fn csv_columns(&self) -> CsvColumns {
-        let mut found: Vec<Vec<String>> = vec![Vec::new(); self.columns.len()];
-        for row in self.rows() {
-            for (cell, found) in row.iter().zip(&mut found) {
+        let mut parts = CsvParts::default();
+        self.find_csv_parts(&mut parts, usize::MAX);
+        self.csv_columns_with(parts)
+    }
+
+    /// Looks for parts in further rows, of at least `bytes` bytes if there are as many. Returns
+    /// whether all rows were read.
+    ///
+    /// Long results are read in pieces, because cells that share a text are read one by one: the
+    /// work can be much greater than the size of the result in memory.
+    pub fn find_csv_parts(&self, parts: &mut CsvParts, bytes: usize) -> bool {
+        parts.found.resize_with(self.columns.len(), Vec::new);
+        let mut read = 0_usize;
+        for row in self.rows().skip(parts.rows) {
+            if read >= bytes {
+                return false;
+            }
+            read = read.saturating_add(self.row_bytes(parts.rows).max(1));
+            parts.rows += 1;
+            for (cell, found) in row.iter().zip(&mut parts.found) {
                 for (part, _) in spread(cell) {
                     if !found.contains(&part) {
                         found.push(part);
@@ -108,7 +125,12 @@ impl ResultSet {
                 }
             }
         }
-        let parts: Vec<Vec<String>> = found.into_iter().map(in_order).collect();
+        true
+    }
+
+    /// Returns the columns of CSV with the parts that were found.
+    pub fn csv_columns_with(&self, parts: CsvParts) -> CsvColumns {
+        let parts: Vec<Vec<String>> = parts.found.into_iter().map(in_order).collect();
         let names = self.column_names();
         let headings = names
             .iter()
@@ -137,6 +159,21 @@ impl ResultSet {
         self.write_piece(format, 0, (usize::MAX, usize::MAX), &mut out);
         format.end(&mut out);
         out
+    }
+}
+
+/// The parts that the values of each column have in the rows that were read.
+#[derive(Clone, Debug, Default)]
+pub struct CsvParts {
+    found: Vec<Vec<String>>,
+    /// The number of rows that were read.
+    rows: usize,
+}
+
+impl CsvParts {
+    /// Returns the index of the next row.
+    pub fn next_row(&self) -> usize {
+        self.rows
     }
 }
 
@@ -355,6 +392,27 @@ mod tests {
         let mut out = String::new();
         assert_eq!(result.write_piece(&format, 0, (1_000, 20), &mut out), 1);
         assert_eq!(out, "a\r\n");
+    }
+
+    #[test]
+    fn parts_that_are_found_in_pieces_are_those_of_all_rows() {
+        let count = r#"{"_type":"DV_COUNT","magnitude":1}"#;
+        let quantity = r#"{"_type":"DV_QUANTITY","magnitude":1,"units":"kg"}"#;
+        let rows = vec![
+            vec![json(count)],
+            vec![Cell::Null],
+            vec![json(quantity)],
+            vec![text("a")],
+        ];
+        let result = table(&[("x", None)], rows);
+        let (mut parts, mut pieces) = (CsvParts::default(), 1);
+        while !result.find_csv_parts(&mut parts, 1) {
+            assert_eq!(parts.next_row(), pieces);
+            pieces += 1;
+        }
+        assert_eq!(pieces, 4);
+        let columns = result.csv_columns_with(parts);
+        assert_eq!(columns.headings, result.csv_columns().headings);
     }
 
     fn one(cells: Vec<Text>, guard: bool) -> String {
