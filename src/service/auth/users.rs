@@ -160,7 +160,10 @@ fn decoded(credentials: &str) -> Option<String> {
         .trim_end_matches('=')
         .replace('+', "-")
         .replace('/', "_");
-    String::from_utf8(base64url(&plain)?).ok()
+    let text = String::from_utf8(base64url(&plain)?).ok()?;
+    // Control characters are invalid (RFC 7617, section 2). A password with zeros at its end would
+    // also have the hash of the password without them: HMAC pads short keys with zeros.
+    (!text.contains(char::is_control)).then_some(text)
 }
 
 #[cfg(test)]
@@ -247,5 +250,7 @@ pub(super) mod tests {
         for wrong in ["YW5uOnNlY3JlVA==", "Ym9iOnNlY3JldA==", "YW5u", "%%%", ""] {
             assert!(!ask(wrong), "{wrong}");
         }
+        assert_eq!(decoded("YW5uOnB3").as_deref(), Some("ann:pw"));
+        assert_eq!(decoded("YW5uOnB3AA=="), None, "a zero at the end");
     }
 }
