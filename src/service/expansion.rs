@@ -20,6 +20,9 @@ const MAX_LOADED: usize = 200_000;
 /// The maximum number of comparisons of codes during an expansion.
 const MAX_COMPARED: usize = 1_000_000;
 
+/// Value sets that import each other, by URL, or one alone.
+type Cycle = Vec<(String, ValueSet)>;
+
 /// The codes of a value set, or the reason for their absence.
 type Expansion = Result<Rc<[Coding]>, TerminologyError>;
 
@@ -169,11 +172,10 @@ impl ValueSets {
     ///
     /// A value set reaches itself and what its imports reach. Thus it reaches more value sets than
     /// its imports do, except those that import it in turn, which reach the same.
-    fn take_cycles(&mut self) -> Vec<Vec<(String, ValueSet)>> {
+    fn take_cycles(&mut self) -> Vec<Cycle> {
         let imports = self.positions_of_imports();
         let read = std::mem::take(&mut self.read);
-        let mut cycles: BTreeMap<(usize, BTreeSet<usize>), Vec<(String, ValueSet)>> =
-            BTreeMap::new();
+        let mut cycles: BTreeMap<(usize, BTreeSet<usize>), Cycle> = BTreeMap::new();
         for (at, set) in read.into_iter().enumerate() {
             let reached = reachable(at, &imports);
             cycles
