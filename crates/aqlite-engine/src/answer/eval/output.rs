@@ -541,14 +541,17 @@ impl Output {
 
     /// Removes the cells of rows that were removed, if they are most of the result buffer.
     fn drop_unused_cells(&mut self) {
-        if self.result_buffer.len() > self.rows.len().saturating_mul(4).max(1024) {
-            self.shown.fill(None);
-            self.result_buffer
-                .keep(self.rows.iter().map(|row| row.cells));
-            self.rows
-                .iter_mut()
-                .zip(0..)
-                .for_each(|(row, number)| row.cells = number);
+        let used = self.ready.len() + self.rows.len();
+        if self.result_buffer.len() <= used.saturating_mul(4).max(1024) {
+            return;
+        }
+        self.shown.fill(None);
+        let cells = self.rows.iter().map(|row| row.cells);
+        self.result_buffer
+            .keep(self.ready.iter().copied().chain(cells));
+        let cells = self.rows.iter_mut().map(|row| &mut row.cells);
+        for (row, number) in self.ready.iter_mut().chain(cells).zip(0..) {
+            *row = number;
         }
     }
 
