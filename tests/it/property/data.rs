@@ -124,6 +124,67 @@ pub fn repository(random: &mut Random) -> String {
     writer.out
 }
 
+/// Generates compositions that vary one: lines are left out, repeated, or have another value.
+///
+/// Thus they share layouts in part, and the columns of one have gaps, or several values, where
+/// others have one.
+pub fn variations(random: &mut Random) -> String {
+    let mut writer = Writer {
+        out: String::new(),
+        random,
+    };
+    writer.composition(1);
+    let model = writer.out;
+    let lines: Vec<&str> = model.lines().collect();
+    let (mut out, ehrs) = (String::new(), 1 + random.below(3));
+    for _ in 0..3 + random.below(8) {
+        let _ = writeln!(out, "EHR e{}", 1 + random.below(ehrs));
+        vary(&lines, random, &mut out);
+    }
+    out
+}
+
+/// Writes a line and those below it with changes, then the lines behind them.
+fn vary(lines: &[&str], random: &mut Random, out: &mut String) {
+    let depth = |line: &str| line.len() - line.trim_start().len();
+    let Some((first, rest)) = lines.split_first() else {
+        return;
+    };
+    let is_below = |line: &&str| depth(line) > depth(first);
+    let below = rest.iter().take_while(|line| is_below(line)).count();
+    let (below, behind) = rest.split_at(below);
+    let can_vary = depth(first) > 0 && !first.contains("HISTORY");
+    let times = match random.below(100) {
+        0..8 if can_vary => 0,
+        8..14 if can_vary => 2,
+        _ => 1,
+    };
+    for _ in 0..times {
+        let _ = writeln!(out, "{}", varied_value(first, random));
+        vary(below, random, out);
+    }
+    vary(behind, random, out);
+}
+
+/// Returns a line with another value of the same class, or of another in some cases.
+fn varied_value(line: &str, random: &mut Random) -> String {
+    let Some((node, value)) = line.split_once(" = ") else {
+        return line.to_owned();
+    };
+    let is_leaf = line.trim_start().starts_with("ELEMENT");
+    if !is_leaf || random.percent(40) {
+        return line.to_owned();
+    }
+    let class = |value: &str| value.chars().find(|c| c.is_alphabetic() || *c == '\'');
+    let alike = LEAVES.iter().filter(|leaf| class(leaf) == class(value));
+    let alike: Vec<&str> = alike.copied().collect();
+    let value = match random.percent(90) {
+        true => random.pick(&alike),
+        false => random.pick(&LEAVES),
+    };
+    format!("{node} = {value}")
+}
+
 struct Writer<'r> {
     out: String,
     random: &'r mut Random,

@@ -28,6 +28,7 @@ const NUMBERS: [&str; 14] = [
     "7",
 ];
 const WORDS: [&str; 4] = ["'low'", "'high'", "'low'", "'2020-01-02'"];
+const CODES: [&str; 2] = ["code at0005 'low'", "code at0006 'high'"];
 const TIMES: [&str; 9] = [
     "2020-01-01T08:00:00Z",
     "2020-01-01T09:00:00+01:00",
@@ -49,6 +50,13 @@ struct Layout {
     /// The possible numbers of elements at0004 of each event.
     repeated: &'static [usize],
     has_context: bool,
+    /// The percentage of entries with a subject other than the patient, and of those with a
+    /// protocol.
+    subject: usize,
+    protocol: usize,
+    /// The percentage of elements at0007 with a coded text or a null flavour.
+    coded: usize,
+    absent: usize,
     /// Whether some counts exceed the precision of a double.
     has_large: bool,
 }
@@ -61,6 +69,10 @@ pub fn repository(random: &mut Random) -> String {
         optional: random.pick(&[100, 60, 30, 5]),
         repeated: random.pick(&[&[1][..], &[1], &[1], &[2], &[1, 2]]),
         has_context: random.percent(50),
+        subject: random.pick(&[0, 0, 100, 50]),
+        protocol: random.pick(&[0, 0, 100, 50]),
+        coded: random.pick(&[0, 0, 50]),
+        absent: random.pick(&[0, 0, 20]),
         has_large: random.one_in(4),
     };
     let (mut out, ehrs) = (String::new(), 1 + random.below(3));
@@ -101,8 +113,17 @@ fn composition(layout: &Layout, random: &mut Random, out: &mut String) {
     let _ = writeln!(out, "COMPOSITION[openEHR-EHR-COMPOSITION.x.v1] {name}");
     if layout.has_context {
         let _ = writeln!(out, "  EVENT_CONTEXT x = {}", random.pick(&TIMES));
+        if random.percent(layout.subject) {
+            let name = random.pick(&["Ann", "Bob"]);
+            let _ = writeln!(
+                out,
+                r#"    PARTICIPATION p = {{"function":{{"value":"F"}},"performer":{{"_type":"PARTY_IDENTIFIED","name":"{name}"}}}}"#
+            );
+        }
     }
-    let _ = writeln!(out, "  OBSERVATION[{ENTRY}] o\n    HISTORY[at0001] h");
+    let _ = writeln!(out, "  OBSERVATION[{ENTRY}] o");
+    extras(layout, random, out);
+    let _ = writeln!(out, "    HISTORY[at0001] h");
     for _ in 0..random.pick(layout.events) {
         let _ = writeln!(
             out,
@@ -136,9 +157,31 @@ fn composition(layout: &Layout, random: &mut Random, out: &mut String) {
         if random.percent(layout.optional) {
             element(out, "at0006", &format!("{} kg", random.pick(&NUMBERS)));
         }
-        element(out, "at0007", random.pick(&WORDS));
+        let word = match random.below(100) {
+            dice if dice < layout.absent => "null",
+            dice if dice < layout.absent + layout.coded => random.pick(&CODES),
+            _ => random.pick(&WORDS),
+        };
+        element(out, "at0007", word);
         if random.percent(layout.optional) {
             element(out, "at0008", &format!("datetime {}", random.pick(&TIMES)));
+        }
+    }
+}
+
+/// Adds the attributes of an entry whose classes or presence differ between documents.
+fn extras(layout: &Layout, random: &mut Random, out: &mut String) {
+    let subject = match random.percent(layout.subject) {
+        true => r#"PARTY_IDENTIFIED s = {"name":"Ann"}"#,
+        false => "PARTY_SELF s = {}",
+    };
+    let _ = writeln!(out, "    @subject {subject}");
+    if random.percent(layout.protocol) {
+        let _ = writeln!(out, "    @protocol ITEM_TREE[at0010] p");
+        for code in ["at0011", "at0012"] {
+            if random.percent(layout.optional) {
+                let _ = writeln!(out, "      ELEMENT[{code}] n = {}", random.pick(&WORDS));
+            }
         }
     }
 }
@@ -188,9 +231,14 @@ pub fn draft(random: &mut Random) -> Draft {
             random.pick(&["", " OFFSET 2"])
         ));
     }
-    let condition = match random.below(5) {
+    let condition = match random.below(7) {
         0 | 1 => None,
         2 | 3 => Some(test(random)),
+        4 => Some(Condition::Not(Box::new(test(random)))),
+        5 => Some(Condition::Or(
+            Box::new(test(random)),
+            Box::new(test(random)),
+        )),
         _ => Some(Condition::And(
             Box::new(test(random)),
             Box::new(test(random)),
@@ -287,7 +335,8 @@ fn items(random: &mut Random) -> &'static str {
 }
 
 fn path(random: &mut Random) -> String {
-    let end = match random.below(10) {
+    let end = match random.below(11) {
+        10 => return attribute(random).to_owned(),
         0..=3 => return number(random),
         4 => "[at0007]/value/value",
         5 => "[at0008]/value/value",
@@ -322,9 +371,25 @@ fn path(random: &mut Random) -> String {
     format!("{}{end}", items(random))
 }
 
+/// Generates a path to an attribute that not every entry has.
+fn attribute(random: &mut Random) -> &'static str {
+    random.pick(&[
+        "o/subject",
+        "o/subject/name",
+        "o/protocol",
+        "o/protocol[at0010]/items[at0011]",
+        "o/protocol[at0010]/items[at0011]/value/value",
+        "o/protocol/items[at0012]/value/value",
+        "o/data[at0001]/events[at0002]/data[at0003]/items[at0007]/value/defining_code/code_string",
+        "o/data/events/data/items[at0007]/null_flavour",
+        "c/context/participations/performer/name",
+    ])
+}
+
 fn test(random: &mut Random) -> Condition {
     let operator = random.pick(&["=", "!=", "<", "<=", ">", ">="]);
-    Condition::Plain(match random.below(6) {
+    Condition::Plain(match random.below(8) {
+        6 | 7 => format!("EXISTS {}", attribute(random)),
         0..=2 => format!(
             "{} {operator} {}",
             number(random),
