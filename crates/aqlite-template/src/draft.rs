@@ -69,6 +69,13 @@ impl<'d> Draft<'d> {
         }
     }
 
+    /// Removes the value at an attribute.
+    pub fn remove(&mut self, attr: Attr) {
+        if let Draft::Object(_, attributes) = self {
+            attributes.retain(|(a, _)| *a != attr);
+        }
+    }
+
     /// Returns the value at an attribute.
     pub fn get(&self, attr: Attr) -> Option<&Draft<'d>> {
         let Draft::Object(_, attributes) = self else {

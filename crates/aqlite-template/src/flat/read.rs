@@ -3,7 +3,7 @@
 use super::candidates::is_of_template;
 use super::context::Context;
 use super::follow::Instructions;
-use super::form::{EMPTY_TREE, KeyTree, SegmentInstance, Value};
+use super::form::{EMPTY_TREE, KeyTree, SegmentInstance, SuffixValue, Value};
 use super::{MAX_FINDINGS, shown, suffix};
 use crate::draft::Draft;
 use crate::tree::Template;
@@ -17,7 +17,10 @@ use std::borrow::Cow;
 use std::fmt::Write;
 use std::rc::Rc;
 
+mod absent;
 mod value;
+
+use absent::{Absent, is_absent};
 
 /// Reads a document. Without `now`, the document is only compared with the written one,
 /// and may lack mandatory values.
@@ -93,8 +96,10 @@ impl<'r> DocumentReader<'r, '_> {
         let made = self
             .read_container(web, form)
             .unwrap_or_else(|| self.new_object(web.last_step(), web.class));
-        self.complete_root(made)
-            .map(|made| without_absent(made, web, form))
+        let absent = Absent::of(&made, web, form);
+        let mut root = self.complete_root(made)?;
+        absent.remove_from(&mut root);
+        Some(root)
     }
 
     pub fn refuse(&mut self, code: &'static str, key: &str, message: String, near: &[&str]) {
@@ -228,9 +233,12 @@ impl<'r> DocumentReader<'r, '_> {
         if entries_of(&draft) == bare && form.value_at("_type", 0).is_none() {
             return None;
         }
+        self.check_absent_attributes(&draft, web, form);
+        let absent = Absent::of(&draft, web, form);
         self.fill(&mut draft, web, form);
         self.name_levels(&mut draft, &web.levels, Some(web), form);
-        Some(without_absent(draft, web, form))
+        absent.remove_from(&mut draft);
+        Some(draft)
     }
 
     /// Reads the segments below an object, in the order of the template, so that lists of the
@@ -306,14 +314,16 @@ impl<'r> DocumentReader<'r, '_> {
         segment: &str,
         instances: &'r [SegmentInstance<'_>],
     ) {
-        let is_absent = || instances.iter().all(|part| is_absent(&part.form));
-        if is_transient(segment) || are_empty(instances) || is_absent() {
+        if is_transient(segment) || are_empty(instances) {
             return;
         }
         if self.read_history_origin(draft, segment, instances) {
             return;
         }
         let def = suffix::attribute(draft.class(), segment);
+        if let Some(def) = def.filter(|_| instances.iter().all(|part| is_absent(&part.form))) {
+            return self.read_absent_attribute(segment, def, instances);
+        }
         match def.filter(|def| !is_of_template(def.attr)) {
             Some(def) => match level(&web.levels, def.attr, instances) {
                 Some(level) => self.read_level(draft, level, segment, instances),
@@ -468,7 +478,7 @@ impl<'r> DocumentReader<'r, '_> {
 
     fn read_instance(&mut self, draft: &mut Draft<'r>, kid: &'r WebNode, form: &'r KeyTree<'_>) {
         if is_absent(form) {
-            return;
+            return self.check_absent(form);
         }
         let made = match kid.element() {
             Some(element) => self.read_element(kid, element, form),
@@ -628,16 +638,6 @@ pub(super) fn entries_of(draft: &Draft<'_>) -> usize {
     }
 }
 
-fn without(draft: Draft<'_>, attr: Attr) -> Draft<'_> {
-    match draft {
-        Draft::Object(class, attributes) => Draft::Object(
-            class,
-            attributes.into_iter().filter(|(a, _)| *a != attr).collect(),
-        ),
-        other => other,
-    }
-}
-
 /// Returns an attribute of the enclosing ELEMENT, if the value has none of this name.
 fn of_element(class: Cls, segment: &str) -> Option<&'static AttrDef> {
     let is_own = suffix::attribute(class, segment).is_some();
@@ -659,27 +659,6 @@ fn level<'r>(
         .iter()
         .find(|level| level.step.attr == attr)
         .filter(|_| !is_raw)
-}
-
-/// Returns whether the sender stated that the value is absent, although readers would complete one.
-fn is_absent(form: &KeyTree<'_>) -> bool {
-    form.value_at("_absent", 0)
-        .is_some_and(|value| is_true(value.text()))
-}
-
-/// Removes completed values that the sender stated to be absent.
-fn without_absent<'r>(draft: Draft<'r>, web: &WebNode, form: &KeyTree<'_>) -> Draft<'r> {
-    let absent = form
-        .segments()
-        .filter(|(_, instances)| instances.iter().any(|part| is_absent(&part.form)));
-    let attrs: Vec<Attr> = absent
-        .filter_map(|(segment, _)| {
-            let kid = position(web, segment).and_then(|at| web.children.get(at));
-            kid.map(attr_of)
-                .or_else(|| suffix::attribute(draft.class(), segment).map(|def| def.attr))
-        })
-        .collect();
-    attrs.into_iter().fold(draft, without)
 }
 
 pub(super) fn attr_of(web: &WebNode) -> Attr {

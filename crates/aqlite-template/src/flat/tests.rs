@@ -7,6 +7,7 @@ use aqlite_rm::diag::Severity;
 use aqlite_rm::json;
 use serde_json::{Value, json};
 
+mod absent;
 mod defaults;
 mod dialects;
 mod errors;

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::flat::complete::plain_value;
-use crate::flat::form::SuffixValue;
 use aqlite_rm::number;
 
 /// Returns whether a quantity has a unit and nothing else, as a form sends one that is not filled in.
@@ -54,7 +53,7 @@ impl<'r> DocumentReader<'r, '_> {
                 .get(Attr::VALUE)
                 .is_some_and(|v| v.class() == Cls::ELEMENT)
             {
-                element = without(element, Attr::VALUE);
+                element.remove(Attr::VALUE);
             }
         }
         let is_told = element.get(Attr::VALUE).is_some()
@@ -284,11 +283,7 @@ impl<'r> DocumentReader<'r, '_> {
         class: Cls,
         form: &'r KeyTree<'_>,
     ) -> Option<Draft<'r>> {
-        if form.values.len() > 1 || !form.is_leaf() {
-            let message =
-                "`|raw` represents the whole object: no other key is allowed at it or below it";
-            self.refuse_here("FLT0107", message, &[]);
-        }
+        self.check_alone(form, "raw", "represents the whole object");
         match json::read(&with_types(raw.text()), class) {
             Ok(tree) => tree.root().map(Draft::of),
             Err(findings) => {

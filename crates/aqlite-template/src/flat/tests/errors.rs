@@ -54,6 +54,20 @@ FLT0108 /parsable_value { "/parsable_value": "a b" }
 FLT0105 /count_value| { "/count_value|": 3 }
 FLT0107 /_null_flavour { "/_null_flavour": "271", "/_null_flavour|code": "253" }
 FLT0107 encounter/composer { "encounter/composer": "Berg", "encounter/composer|name": "Dahl" }
+FLT0107 /count_value { "/count_value|_absent": true, "/count_value": 1 }
+FLT0107 /count_value { "/count_value|_absent": "TRUE", "/count_value|_absent:1": true }
+FLT0107 /count_value { "/count_value|_absent": true, "/count_value|colour": "red" }
+FLT0107 /count_value { "/count_value|_absent": true, "/count_value/_normal_range/lower": 1 }
+FLT0107 / { "|_absent": true, "/count_value": 3 }
+FLT0107 encounter/body_weight { "encounter/body_weight|_absent": true, "encounter/body_weight/comment": "a" }
+FLT0107 encounter/body_weight { "encounter/body_weight|_absent": true, "encounter/body_weight/colour": "red" }
+FLT0107 encounter/_context { "encounter/_context|_absent": true, "encounter/context/_location": "ward" }
+FLT0107 encounter/body_weight/_provider { "encounter/body_weight/_provider|_absent": true, "encounter/body_weight/_provider|name": "Berg" }
+FLT0107 encounter/body_weight/_data { "encounter/body_weight/_data|_absent": true, "/count_value": 3 }
+FLT0105 encounter/body_weight/_provider:1 { "encounter/body_weight/_provider:1|_absent": true, "/count_value": 3 }
+FLT0101 encounter/body_weight/colour|_absent { "encounter/body_weight/colour|_absent": true, "/count_value": 3 }
+FLT0102 /count_value|_absentx { "/count_value|_absentx": true, "/count_value": 3 }
+FLT0102 encounter|_absent { "encounter|_absent": true, "/count_value": 3 }
 FLT0104 / { "|raw": { "_type": "PARTY_SELF" } }
 FLT0107 / { "|raw": { "_type": "DV_COUNT", "magnitude": 3 }, "/count_value": 3 }
 FLT0102 /coded_text_value|386661006 { "/coded_text_value|386661006": false }
