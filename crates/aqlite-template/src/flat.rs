@@ -72,7 +72,7 @@ fn read_keys(
     if conflicts.is_empty() {
         return read;
     }
-    let finding = |key: String| Finding::error("FLT0107", shown(&key), form::CONFLICT);
+    let finding = |key: String| Finding::error("FLT0107", limited(key), form::CONFLICT);
     let mut findings: Vec<Finding> = conflicts.into_iter().map(finding).collect();
     findings.extend(read.err().unwrap_or_default());
     findings.truncate(MAX_FINDINGS);
@@ -177,9 +177,23 @@ pub fn respell_keys<'k>(text: &str, keys: impl Iterator<Item = &'k mut String>) 
     sent::respell_keys(text, keys);
 }
 
-/// Returns a key as error messages quote it.
-fn shown(key: &str) -> String {
-    key.chars().take(200).collect()
+/// Returns a text of the client as error messages quote it.
+fn shown(text: &str) -> String {
+    text.chars().take(200).collect()
+}
+
+/// The maximum length of the key of a finding in bytes. Each of a hundred findings may have a key
+/// of this length, and a search for its spelling keeps the beginnings of the key.
+const LONGEST_KEY: usize = 2_000;
+
+/// Returns a key as findings name it. It is cut only if it exceeds [`LONGEST_KEY`].
+fn limited(mut key: String) -> String {
+    let is_end = |at: &usize| key.is_char_boundary(*at);
+    let end = (0..=LONGEST_KEY).rev().find(is_end).unwrap_or_default();
+    if key.len() > end {
+        key.truncate(end);
+    }
+    key
 }
 
 #[cfg(test)]

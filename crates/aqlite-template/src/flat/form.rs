@@ -417,7 +417,7 @@ impl<'a> KeyReader<'a> {
             let is_inner = !self.place.is_empty() && !key.is_empty() && !key.starts_with('|');
             let key = [self.place.as_str(), if is_inner { "/" } else { "" }, key].concat();
             self.findings
-                .push(Finding::error(code, super::shown(&key), message));
+                .push(Finding::error(code, super::limited(key), message));
         }
     }
 

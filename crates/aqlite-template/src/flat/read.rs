@@ -4,7 +4,7 @@ use super::candidates::is_of_template;
 use super::context::Context;
 use super::follow::Instructions;
 use super::form::{EMPTY_TREE, KeyTree, SegmentInstance, SuffixValue, Value};
-use super::{MAX_FINDINGS, shown, suffix};
+use super::{MAX_FINDINGS, limited, shown, suffix};
 use crate::draft::Draft;
 use crate::tree::Template;
 use crate::web::{Level, Step, WebNode, WebTemplate};
@@ -104,7 +104,7 @@ impl<'r> DocumentReader<'r, '_> {
 
     pub fn refuse(&mut self, code: &'static str, key: &str, message: String, near: &[&str]) {
         if !self.is_full() {
-            let finding = Finding::error(code, shown(key), message);
+            let finding = Finding::error(code, limited(key.to_owned()), message);
             self.findings.push(if near.is_empty() {
                 finding
             } else {
@@ -169,7 +169,7 @@ impl<'r> DocumentReader<'r, '_> {
         }
         let added = self.findings.iter_mut().skip(known);
         for finding in added.filter(|finding| finding.code == "FLT0104") {
-            finding.path = shown(&format!("{}|{suffix}", self.path));
+            finding.path = limited(format!("{}|{suffix}", self.path));
         }
     }
 

@@ -1,5 +1,6 @@
 //! The keys of a text in FLAT as the client spelled them, for findings.
 
+use super::LONGEST_KEY;
 use super::candidates::is_key;
 use super::form::MAX_DEPTH;
 use crate::web::WebNode;
@@ -8,9 +9,9 @@ use aqlite_rm::diag::Finding;
 use aqlite_rm::json::{Malformed, Scanner};
 use std::collections::HashMap;
 
-/// The maximum length of a key that is spelled as the client sent it, in bytes. The memory of a
-/// search grows with the pieces of each key, and findings repeat keys.
-const LONGEST: usize = 2_000;
+/// The maximum number of pieces of a key. The last piece of a longer one has all that follows. The
+/// memory of a search grows with the square of this number, and no key of a node has more pieces.
+const MAX_PIECES: usize = MAX_DEPTH + 2;
 
 /// The client's spellings of some keys.
 ///
@@ -84,7 +85,7 @@ impl SentKeys {
     /// each of its segments at most.
     fn find<'k>(text: &str, keys: impl Iterator<Item = &'k str>) -> SentKeys {
         let mut spellings = HashMap::new();
-        for key in keys.filter(|key| key.len() <= LONGEST) {
+        for key in keys.filter(|key| key.len() <= LONGEST_KEY) {
             let NormalKey { text, pieces } = NormalKey::of(key);
             let beginnings = pieces.iter().filter_map(|piece| text.get(..piece.end));
             spellings.extend(beginnings.map(|beginning| (beginning.to_owned(), None)));
@@ -92,7 +93,7 @@ impl SentKeys {
         let mut sent = SentKeys { spellings };
         // A text with another form has no keys, and its finding names none.
         let _ = for_each_key(text, &mut |key| {
-            if key.len() <= LONGEST {
+            if key.len() <= LONGEST_KEY {
                 sent.record(key);
             }
         });
@@ -117,8 +118,8 @@ impl SentKeys {
 
     /// Returns a key with its longest beginning that was sent in the spelling of the client.
     fn respell(&self, key: &str) -> String {
-        if key.len() > LONGEST {
-            return super::shown(key);
+        if key.len() > LONGEST_KEY {
+            return super::limited(key.to_owned());
         }
         let normal = NormalKey::of(key);
         let sent = normal.pieces.iter().rev().find_map(|piece| {
@@ -131,7 +132,7 @@ impl SentKeys {
 
     /// Returns what follows in the first key with this beginning.
     fn rest_of(&self, beginning: &str) -> Option<&str> {
-        if beginning.len() > LONGEST {
+        if beginning.len() > LONGEST_KEY {
             return None;
         }
         let spelling = self.spellings.get(&NormalKey::of(beginning).text)?;
@@ -157,7 +158,7 @@ impl NormalKey {
     fn of(key: &str) -> NormalKey {
         let (mut text, mut pieces) = (String::with_capacity(key.len()), Vec::new());
         let mut sent_end = 0;
-        for piece in key.split(['/', '|']) {
+        for piece in key.splitn(MAX_PIECES, ['/', '|']) {
             sent_end += piece.len();
             text.push('/');
             text.push_str(&without_zero(piece));

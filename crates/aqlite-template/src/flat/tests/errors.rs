@@ -438,6 +438,23 @@ fn the_right_key_is_the_first_candidate_for_a_mistyped_one() {
     );
 }
 
+#[test]
+fn keys_of_ordinary_length_are_not_cut() {
+    let (template, web) = parse_both(SMALL);
+    let id = "colour_of_the_skin_".repeat(40);
+    for key in [
+        format!("{AT}/{id}"),
+        format!("{AT}|{id}"),
+        format!("ctx/{id}"),
+    ] {
+        let text = json!({ &key: 1, "encounter/comment": null }).to_string();
+        let found = read(&text, Shape::Flat, &template, &web, NOW).unwrap_err();
+        let is_whole = found.iter().any(|finding| finding.path == key);
+        assert!(is_whole, "{key}: {found:?}");
+        assert!(found.iter().all(|f| !f.message.contains(&id)), "{found:?}");
+    }
+}
+
 /// Findings shorten the keys that they repeat, and a search of spellings leaves out long keys.
 #[test]
 fn long_keys_are_not_repeated() {
