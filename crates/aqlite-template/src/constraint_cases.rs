@@ -88,7 +88,7 @@ fn example_text(template: &Template) -> String {
     let is_code = |part: &&str| part.starts_with(":\"");
     let codes = text.split("\"code_string\"").skip(1).filter(is_code);
     let codes: Vec<&str> = codes.filter_map(|part| part.split('"').nth(1)).collect();
-    format!("example {}", codes.join(" "))
+    format!("example {}", codes.join(" ")).trim().to_owned()
 }
 
 fn template_warnings(template: &Template) -> String {

@@ -163,20 +163,22 @@ fn cell<'r>(row: &'r Row, name: &str) -> Option<&'r Constraint> {
     Some(&cell.children.first()?.constraint)
 }
 
+/// Returns a row as an item of a list of quantities, unless it lists several magnitudes or
+/// precisions.
 fn quantity(row: &Row) -> Option<QuantityItem> {
-    let range = |name: &str| cell(row, name).and_then(range_of);
+    let range = |name: &str| cell(row, name).map_or(Some(None), range_of);
     let [units] = texts(cell(row, "units")?)? else {
         return None;
     };
     Some(QuantityItem {
         units: units.clone(),
-        magnitude: range("magnitude"),
-        precision: range("precision"),
+        magnitude: range("magnitude")?,
+        precision: range("precision")?,
     })
 }
 
 fn ordinal(row: &Row) -> Option<OrdinalItem> {
-    let range = range_of(cell(row, "value")?)?;
+    let range = range_of(cell(row, "value")?)??;
     let value = range.lower.filter(|lower| range.upper == Some(*lower))?;
     ordinal_item(value, cell(row, "symbol")?)
 }
@@ -199,10 +201,15 @@ fn ordinal_item(value: f64, symbol: &Constraint) -> Option<OrdinalItem> {
     })
 }
 
-fn range_of(constraint: &Constraint) -> Option<Interval<f64>> {
+/// Returns the range of a number, absent if any number is permitted; `None` if the constraint is
+/// none of one range.
+fn range_of(constraint: &Constraint) -> Option<Option<Interval<f64>>> {
     match constraint {
-        Constraint::Integer { range, .. } => range.as_ref().map(Interval::doubles),
-        Constraint::Real { range, .. } => range.clone(),
+        Constraint::Integer { range, list } if list.is_empty() => {
+            Some(range.as_ref().map(Interval::doubles))
+        }
+        Constraint::Real { range, list } if list.is_empty() => Some(range.clone()),
+        Constraint::Open => Some(None),
         _ => None,
     }
 }
