@@ -2,7 +2,7 @@
 //! values that meet the constraints.
 //!
 //! The generator builds drafts. An optional part whose constraints cannot be met is omitted; a
-//! mandatory one is a finding. The result is checked by both validators.
+//! mandatory one is a finding. The result is checked by both validators and the reader of JSON.
 
 mod defaults;
 mod event;
@@ -68,6 +68,9 @@ pub fn example(
     if let Some(root) = tree.root() {
         findings.extend(rm::validate::validate(root));
         findings.extend(validate(root, template));
+        // The validators rely on classes that readers have checked.
+        let read = rm::json::read(&rm::json::write(root), root.class());
+        findings.extend(read.err().unwrap_or_default());
     }
     findings.retain(|f| f.severity == Severity::Error);
     match findings.is_empty() {

@@ -447,11 +447,17 @@ impl<'d> Opt2Reader<'d> {
             name: name.to_owned(),
         };
         columns.begin(name);
+        let definition = class.zip(attr).and_then(|(class, attr)| class.attr(attr));
+        let is_coded_text = definition.is_some_and(|d| d.ty == Cls::DV_CODED_TEXT);
         for child in xml.all("children") {
-            attribute.children.extend(self.alternatives(child, root));
+            let mut read = self.alternatives(child, root);
+            if is_coded_text && kind_of(child) == "C_TERMINOLOGY_CODE" {
+                read.iter().for_each(|_| self.gauge.node(child));
+                read = read.into_iter().map(coded_text).collect();
+            }
+            attribute.children.extend(read);
             columns.end_cell(name, attribute.children.len());
         }
-        let definition = class.zip(attr).and_then(|(class, attr)| class.attr(attr));
         if definition.is_some_and(|definition| !definition.card.is_list()) {
             for child in &mut attribute.children {
                 // AOM 2, `C_OBJECT.effective_occurrences`: the attribute has one value.
@@ -521,6 +527,36 @@ impl<'d> Opt2Reader<'d> {
             self.unknown(xml, &format!("the {name} `{written}`"));
         }
         count
+    }
+}
+
+/// Returns the coded text with a code. A template may constrain a coded text, such as the symbol of
+/// an ordinal, by its code alone.
+fn coded_text(code: Node) -> Node {
+    Node {
+        class: Some(Cls::DV_CODED_TEXT),
+        parameter: None,
+        node_id: String::new(),
+        archetype_id: None,
+        occurrences: code.occurrences,
+        root: code.root,
+        tuples: Vec::new(),
+        constraint: Constraint::Open,
+        class_text: Cls::DV_CODED_TEXT.to_string(),
+        assumed: Vec::new(),
+        attributes: vec![Attribute {
+            attr: Some(Attr::DEFINING_CODE),
+            existence: None,
+            cardinality: None,
+            name: Attr::DEFINING_CODE.to_string(),
+            children: vec![Node {
+                occurrences: Multiplicity {
+                    upper: Some(1),
+                    ..Multiplicity::ANY
+                },
+                ..code
+            }],
+        }],
     }
 }
 

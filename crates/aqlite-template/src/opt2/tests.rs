@@ -255,6 +255,21 @@ fn cells_may_have_several_ranges_and_texts() {
 }
 
 #[test]
+fn an_example_that_readers_would_refuse_is_an_error() {
+    // A CODE_PHRASE is no DATA_VALUE.
+    let (start, behind) = SMALL
+        .split_once("<children rm_type_name=\"DV_COUNT\"")
+        .unwrap();
+    let end = behind.find("</attributes></children></attributes></definition>");
+    let code = r#"<children xsi:type="C_TERMINOLOGY_CODE" rm_type_name="CODE_PHRASE"><constraint>at1</constraint></children>"#;
+    let text = format!("{start}{code}{}", &behind[end.unwrap()..]);
+    let template = Template::parse_opt2(&text).unwrap();
+    let now = "2026-11-20T09:30:00Z";
+    let found = crate::example(&template, crate::ExampleKind::Full, None, now).unwrap_err();
+    assert!(!found.is_empty());
+}
+
+#[test]
 fn columns_of_different_lengths_are_not_checked() {
     let rows: [(&str, &str, &[&str]); 2] = [
         (

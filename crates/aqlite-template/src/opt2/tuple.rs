@@ -2,7 +2,7 @@
 
 use super::super::tree::{Attribute, Constraint, Interval, Node, OrdinalItem, QuantityItem};
 use super::super::xml::Xml;
-use aqlite_rm::class::Cls;
+use aqlite_rm::class::{Attr, Cls};
 
 /// The attributes of an object that its tuples constrain. Such an attribute has the cells of one
 /// column: one for each row.
@@ -180,7 +180,8 @@ fn quantity(row: &Row) -> Option<QuantityItem> {
 fn ordinal(row: &Row) -> Option<OrdinalItem> {
     let range = range_of(cell(row, "value")?)??;
     let value = range.lower.filter(|lower| range.upper == Some(*lower))?;
-    ordinal_item(value, cell(row, "symbol")?)
+    let symbol = row.iter().find(|cell| cell.name == "symbol")?;
+    ordinal_item(value, code_of(symbol.children.first()?)?)
 }
 
 /// Returns a pair of value and symbol, if the symbol is exactly one code.
@@ -199,6 +200,19 @@ fn ordinal_item(value: f64, symbol: &Constraint) -> Option<OrdinalItem> {
         terminology: terminology.clone(),
         code: code.clone(),
     })
+}
+
+/// Returns the constraint on the code of a coded text, if there is no other constraint on the text.
+fn code_of(text: &Node) -> Option<&Constraint> {
+    match text.attributes.as_slice() {
+        [only] if only.attr == Some(Attr::DEFINING_CODE) && text.tuples.is_empty() => {
+            let [code] = only.children.as_slice() else {
+                return None;
+            };
+            Some(&code.constraint)
+        }
+        _ => None,
+    }
 }
 
 /// Returns the range of a number, absent if any number is permitted; `None` if the constraint is
