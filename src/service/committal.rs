@@ -42,7 +42,7 @@ const LIFECYCLES: [Code; 5] = [
     INCOMPLETE,
     DELETED,
     code("800", "inactive"),
-    code("801", "abandoned"),
+    ABANDONED,
 ];
 
 /// The change type of a first version.
@@ -56,6 +56,8 @@ pub(crate) const COMPLETE: Code = code("532", "complete");
 
 /// The lifecycle state of a draft.
 pub(crate) const INCOMPLETE: Code = code("553", "incomplete");
+/// The lifecycle state of a draft that is not completed.
+pub(crate) const ABANDONED: Code = code("801", "abandoned");
 
 /// The commit metadata that a client may state. Its RM parts are canonical JSON.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -2,7 +2,7 @@
 
 use super::Service;
 use super::call::Call;
-use super::committal::{Audit, INCOMPLETE};
+use super::committal::{ABANDONED, Audit, INCOMPLETE};
 use super::error::{Failure, root_of, shortened};
 use super::negotiate::{Format, body_format};
 use crate::diag::{Finding, Severity};
@@ -184,14 +184,17 @@ pub(crate) enum Rigor {
     /// All rules.
     Complete,
     /// Structure, classes and values, but not the presence of required items: the version is
-    /// incomplete.
+    /// incomplete, or was when it was abandoned.
     Draft,
 }
 
 impl Rigor {
-    /// Returns the rigor for a version with the lifecycle state of this audit.
+    /// Returns the rigor for a version with the lifecycle state of this audit. Only an incomplete
+    /// version becomes abandoned.
+    ///
+    /// Source: Common IM, Version Lifecycle.
     pub fn from_audit(audit: &Audit) -> Rigor {
-        if audit.lifecycle == INCOMPLETE {
+        if [INCOMPLETE, ABANDONED].contains(&audit.lifecycle) {
             Rigor::Draft
         } else {
             Rigor::Complete
