@@ -203,6 +203,10 @@ fn in_words(constraint: &Constraint) -> Vec<String> {
             true_valid: true,
             false_valid: true,
         } => Vec::new(),
+        Constraint::Boolean {
+            true_valid: false,
+            false_valid: false,
+        } => vec![String::from("neither true nor false")],
         Constraint::Boolean { true_valid, .. } => vec![format!("only {true_valid}")],
         Constraint::Text {
             pattern,

@@ -74,7 +74,11 @@ fn boolean(check: &mut Check<'_>, value: NodeRef<'_>, true_valid: bool, false_va
         false_valid
     };
     if is_leaf(value) && !is_valid {
-        let expected = if true_valid { "true" } else { "false" };
+        let expected = match (true_valid, false_valid) {
+            (true, _) => "true",
+            (_, true) => "false",
+            (false, false) => "absent: no value is allowed",
+        };
         wrong(check, value.text(), expected.to_owned());
     }
 }
