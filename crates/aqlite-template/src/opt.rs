@@ -250,6 +250,14 @@ impl<'t> OptReader<'t> {
         }
     }
 
+    /// Records a part of the definition that is not checked.
+    fn warn(&mut self, code: &'static str, xml: Xml<'_>, message: String) {
+        if self.warnings.len() < MAX_WARNINGS {
+            let warning = Diagnostic::warning(code, xml.span(), message);
+            self.warnings.push(warning);
+        }
+    }
+
     fn node(&mut self, xml: Xml<'t>, root: usize) -> Node {
         self.gauge.node(xml);
         // A root has an archetype id, any other node a node id, a data value neither.
@@ -278,8 +286,7 @@ impl<'t> OptReader<'t> {
         let Some(target) = target else {
             let message =
                 format!("the target `{path}` of a reference cannot be used: it is not checked");
-            let warning = Diagnostic::warning("TPL0402", xml.span(), message);
-            self.warnings.push(warning);
+            self.warn("TPL0402", xml, message);
             return self.node_here(xml, root);
         };
         let own = xml.child("occurrences");
@@ -291,11 +298,8 @@ impl<'t> OptReader<'t> {
         let name = ClassName::read(xml.text_along(&["rm_type_name"]));
         // Primitive types are named by their constraint, so an unknown class is expected there.
         if name.class.is_none() && xml.child("item").is_none() {
-            self.warnings.push(Diagnostic::warning(
-                "TPL0401",
-                xml.span(),
-                format!("`{}` is not a class of the Reference Model", name.text),
-            ));
+            let message = format!("`{}` is not a class of the Reference Model", name.text);
+            self.warn("TPL0401", xml, message);
         }
         // In a slot, the archetype id is not that of the node.
         let is_slot = xml.xsi_type() == Some("ARCHETYPE_SLOT");
@@ -306,7 +310,9 @@ impl<'t> OptReader<'t> {
         let constraint = self.constraint(xml);
         // Attributes below a slot would constrain archetypes that the template does not contain.
         let attributes = xml.all("attributes").filter(|_| !is_slot);
-        let attributes = attributes.map(|a| self.attribute(a, root)).collect();
+        let attributes = attributes
+            .map(|a| self.attribute(a, name.class, root))
+            .collect();
         let occurrences = xml
             .child("occurrences")
             .map_or(Multiplicity::ANY, |o| self.multiplicity(o, "occurrences"));
@@ -344,7 +350,8 @@ impl<'t> OptReader<'t> {
         self.roots.len() - 1
     }
 
-    fn attribute(&mut self, xml: Xml<'t>, root: usize) -> Attribute {
+    /// Reads an attribute of a class.
+    fn attribute(&mut self, xml: Xml<'t>, class: Option<Cls>, root: usize) -> Attribute {
         let name: String = xml
             .text_along(&["rm_attribute_name"])
             .unwrap_or_default()
@@ -358,6 +365,9 @@ impl<'t> OptReader<'t> {
                 )
                 .with_help("name the attribute"),
             );
+        } else if let Some(class) = class.filter(|class| !is_known(*class, &name)) {
+            let message = format!("`{name}` is not an attribute of {class}: it is not checked");
+            self.warn("TPL0402", xml, message);
         }
         // The path is recorded while the children are read: excesses are reported with it.
         let length = self.gauge.enter(&["/", &name]);
@@ -432,6 +442,25 @@ impl<'t> OptReader<'t> {
         root.bindings.extend(bindings);
         Ok(())
     }
+}
+
+/// The maximum number of warnings about a definition. Further ones are dropped.
+pub(super) const MAX_WARNINGS: usize = 100;
+
+/// Returns whether an attribute of a class is checked. Objects may be of a descendant.
+pub(super) fn is_known(class: Cls, name: &str) -> bool {
+    // Functions of the model, which the validator computes.
+    let function = match name {
+        "offset" => Some(Cls::EVENT),
+        "is_integral" => Some(Cls::DV_PROPORTION),
+        _ => None,
+    };
+    let has = |class: Cls, attr: Attr| class.attr(attr).is_some();
+    let is_attribute = |attr: Attr| {
+        let mut descendants = Cls::all().filter(|other| other.is_a(class));
+        has(class, attr) || descendants.any(|other| has(other, attr))
+    };
+    function.is_some_and(|of| class.is_a(of)) || Attr::parse(name).is_some_and(is_attribute)
 }
 
 /// Returns the class that OPT names: a class of the RM, or a primitive type in upper case or by the

@@ -12,7 +12,7 @@ mod value;
 
 use super::adl2;
 use super::limits::Gauge;
-use super::opt::ClassName;
+use super::opt::{ClassName, MAX_WARNINGS, is_known};
 use super::reference::References;
 use super::tree::{
     ArchetypeRoot, Attribute, Cardinality, Constraint, Multiplicity, Node, Template, semantic,
@@ -230,9 +230,6 @@ fn concept_of(id: &str) -> &str {
     front.rsplit_once('.').map_or(front, |(_, concept)| concept)
 }
 
-/// The maximum number of warnings about constraints that are not checked.
-const MAX_UNKNOWN: usize = 100;
-
 struct Opt2Reader<'d> {
     /// The terminologies of the archetypes used, by archetype id.
     components: HashMap<&'d str, Xml<'d>>,
@@ -275,7 +272,7 @@ impl<'d> Opt2Reader<'d> {
 
     /// Records a constraint that is not checked.
     fn unknown(&mut self, xml: Xml<'d>, what: &str) {
-        if self.unknown.len() < MAX_UNKNOWN {
+        if self.unknown.len() < MAX_WARNINGS {
             let message = format!("{what} is not understood: it is not checked");
             let warning = Diagnostic::warning("TPL0404", xml.span(), message);
             // A value with several constraints is read twice.
@@ -431,7 +428,11 @@ impl<'d> Opt2Reader<'d> {
         // A differential path would constrain a node elsewhere, which the tree cannot represent.
         let path = xml.text_along(&["differential_path"]);
         let is_elsewhere = path.is_some_and(|p| !p.is_empty());
-        if attr.is_none() || is_elsewhere {
+        let is_known = match class {
+            Some(class) => is_known(class, name),
+            None => attr.is_some(),
+        };
+        if !is_known || is_elsewhere {
             self.unknown(xml, &format!("the attribute `{name}`"));
         }
         let cardinality = self.cardinality(xml);

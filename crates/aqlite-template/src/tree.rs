@@ -6,7 +6,7 @@ use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::diag::Diagnostic;
 use aqlite_rm::exact::Exact;
 use aqlite_rm::number::TextForm;
-use aqlite_rm::time::TemporalKind;
+use aqlite_rm::time::{Temporal, TemporalKind};
 use std::collections::BTreeMap;
 use std::collections::HashSet;
 use std::fmt;
@@ -551,6 +551,14 @@ impl Interval<Exact> {
     /// Returns the range with the nearest doubles as limits.
     pub(super) fn doubles(&self) -> Interval<f64> {
         self.map(|limit| limit.double())
+    }
+}
+
+impl Interval<String> {
+    /// Returns the limits that are no date, time or duration of a kind. A check ignores them.
+    pub(super) fn unreadable(&self, kind: TemporalKind) -> impl Iterator<Item = &String> {
+        let limits = [&self.lower, &self.upper].into_iter().flatten();
+        limits.filter(move |text| !text.is_empty() && Temporal::parse(kind, text).is_none())
     }
 }
 

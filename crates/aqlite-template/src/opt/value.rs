@@ -46,8 +46,7 @@ impl OptReader<'_> {
             ) => Constraint::Open,
             Some(other) => {
                 let message = format!("constraints of type `{other}` are not checked");
-                let warning = Diagnostic::warning("TPL0402", xml.span(), message);
-                self.warnings.push(warning);
+                self.warn("TPL0402", xml, message);
                 Constraint::Open
             }
         }
@@ -84,10 +83,15 @@ impl OptReader<'_> {
     }
 
     fn temporal(&mut self, item: Xml<'_>, kind: TemporalKind) -> Constraint {
+        let range = item.child("range").map(|r| self.interval(r));
+        for limit in range.iter().flat_map(|range| range.unreadable(kind)) {
+            let message = format!("the limit `{limit}` is not understood: it is not checked");
+            self.warn("TPL0402", item, message);
+        }
         Constraint::Temporal {
             kind,
             pattern: pattern_of(item).map(str::to_owned),
-            range: item.child("range").map(|r| self.interval(r)),
+            range,
             fraction: match self.flag(item, "fractional_seconds_allowed") {
                 Some(false) => Validity::Prohibited,
                 _ => validity(item, "millisecond_validity"),
@@ -152,11 +156,8 @@ impl OptReader<'_> {
             .unwrap_or(text);
         let pattern = self.gauge.compile(at, text);
         if pattern.is_none() {
-            self.warnings.push(Diagnostic::warning(
-                "TPL0403",
-                at.span(),
-                format!("the expression `{text}` is not understood and not checked"),
-            ));
+            let message = format!("the expression `{text}` is not understood and not checked");
+            self.warn("TPL0403", at, message);
         }
         pattern
     }

@@ -329,7 +329,7 @@ fn text_that_is_not_a_template_is_rejected() {
 }
 
 #[test]
-fn unreadable_multiplicity_is_reported() {
+fn unreadable_parts_of_constraints_are_reported() {
     let warnings = |from: &str, to: &str| {
         let text = SMALL.replacen(from, to, 1);
         assert_ne!(text, SMALL, "{from}");
@@ -350,6 +350,22 @@ fn unreadable_multiplicity_is_reported() {
         ["the cardinality `many` is not understood: it is not checked"]
     );
     assert!(warnings(r#"occurrences="0..1""#, r#"occurrences="""#).is_empty());
+    assert_eq!(
+        warnings(
+            r#"rm_attribute_name="magnitude""#,
+            r#"rm_attribute_name="value""#
+        ),
+        ["the attribute `value` is not understood: it is not checked"]
+    );
+    let dates = "<lower>soon</lower><upper>2026-12-31</upper>";
+    let text = SMALL
+        .replace("C_INTEGER", "C_DATE")
+        .replace("<lower>1</lower><upper>9</upper>", dates);
+    let template = Template::parse_opt2(&text).unwrap();
+    assert_eq!(
+        template.warnings[0].message,
+        "the limit `soon` is not understood: it is not checked"
+    );
 }
 
 #[test]

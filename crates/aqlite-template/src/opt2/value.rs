@@ -81,6 +81,11 @@ impl<'d> Opt2Reader<'d> {
             .text_along(&["pattern_constraint"])
             .or(xml.attribute("pattern_constraint"))
             .filter(|p| !p.is_empty());
+        let ranges: Vec<Option<Interval<String>>> = self.ranges(xml);
+        let read = ranges.iter().flatten();
+        for limit in read.flat_map(|range| range.unreadable(temporal)) {
+            self.unknown(xml, &format!("the limit `{limit}`"));
+        }
         let constraint = |range| Constraint::Temporal {
             kind: temporal,
             pattern: pattern.map(str::to_owned),
@@ -88,7 +93,7 @@ impl<'d> Opt2Reader<'d> {
             fraction: Validity::Optional,
             zone: Validity::Optional,
         };
-        self.ranges(xml).into_iter().map(constraint).collect()
+        ranges.into_iter().map(constraint).collect()
     }
 
     /// Reads a list of texts, or the first of several alternatives.
