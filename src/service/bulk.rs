@@ -244,6 +244,16 @@ impl<'a> Lines<'a> {
         self.earlier = Some(Box::pin(std::future::ready(false)));
     }
 
+    /// Returns whether a pending line writes a version of one of these objects of an EHR, which are
+    /// sorted.
+    #[cfg(feature = "server")]
+    fn has_pending(&self, ehr_id: &str, objects: &[String]) -> bool {
+        let commits = self.commits.iter().filter(|commit| commit.ehr_id == ehr_id);
+        let mut versions = commits.flat_map(|commit| &commit.versions);
+        !objects.is_empty()
+            && versions.any(|version| objects.binary_search(&version.object_id).is_ok())
+    }
+
     /// Returns the responses.
     pub fn into_text(self) -> String {
         self.out

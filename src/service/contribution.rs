@@ -9,7 +9,7 @@ use super::committal::{Audit, CREATION, Code, CommitMetadata, DELETED, MODIFICAT
 use super::content::{CheckedDocument, Rigor, named_template, read_part};
 use super::document_class::kind_of;
 use super::error::{Failure, root_of, shortened};
-use super::followed::FollowedObjects;
+use super::followed::{FollowedObjects, objects_to_read};
 use super::http::Response;
 use super::identity::{check_following_uids, given_member_id};
 use super::ids::{VersionUid, is_uuid};
@@ -106,10 +106,9 @@ impl<R: Repository> Service<R> {
                 "a caller with access to one EHR cannot choose the uid of a contribution: leave `uid` out",
             ));
         }
-        let by_default = call.commit_headers()?.clone().or(&sent.audit);
-        let mut followed = self
-            .followed_objects(call, owner, &sent.versions, by_default.deletes())
-            .await?;
+        let wanted = sent.objects_to_read(call, owner)?;
+        let wanted: Vec<&str> = wanted.iter().map(String::as_str).collect();
+        let mut followed = self.read_all_followed(call, owner, &wanted).await?;
         let (mut changes, mut unpaused) = (Vec::new(), 0);
         let mut earlier = EarlierMembers::default();
         for (index, version) in sent.versions.iter().enumerate() {
@@ -447,6 +446,15 @@ impl SentContribution {
             versions,
             audit,
         })
+    }
+
+    /// Returns the stored objects that the check of the members reads.
+    ///
+    /// # Errors
+    /// 400 for committal headers that cannot be read.
+    pub fn objects_to_read(&self, call: &Call<'_>, owner: &Owner) -> Result<Vec<String>, Failure> {
+        let by_default = call.commit_headers()?.clone().or(&self.audit);
+        Ok(objects_to_read(owner, &self.versions, by_default.deletes()))
     }
 }
 

@@ -113,22 +113,6 @@ impl FollowedObjects {
 }
 
 impl<R: Repository> Service<R> {
-    /// Reads the objects whose kind or class the check of these members needs, in few statements.
-    /// `may_all_delete`: whether members without a change type are deletions.
-    pub(super) async fn followed_objects(
-        &self,
-        call: &Call<'_>,
-        owner: &Owner,
-        versions: &[Tree],
-        may_all_delete: bool,
-    ) -> Result<FollowedObjects, Failure> {
-        let roots = versions.iter().filter_map(Tree::root);
-        let wanted = roots.filter_map(|root| object_to_read(owner, root, may_all_delete));
-        let wanted = order::distinct(wanted);
-        let wanted: Vec<&str> = wanted.iter().map(String::as_str).collect();
-        self.read_all_followed(call, owner, &wanted).await
-    }
-
     /// Reads objects, [`OBJECTS`] of them by one statement.
     pub(super) async fn read_all_followed(
         &self,
@@ -273,6 +257,17 @@ fn class_of(version: &BoundedVersion) -> Option<Cls> {
     let tree = version.packed.unpack();
     let data = tree.root().and_then(|root| root.get(Attr::DATA));
     data.map(NodeRef::class)
+}
+
+/// Returns the objects whose kind or class the check of these members needs.
+/// `may_all_delete`: whether members without a change type are deletions.
+pub(super) fn objects_to_read(
+    owner: &Owner,
+    versions: &[Tree],
+    may_all_delete: bool,
+) -> Vec<String> {
+    let roots = versions.iter().filter_map(Tree::root);
+    order::distinct(roots.filter_map(|root| object_to_read(owner, root, may_all_delete)))
 }
 
 /// Returns the object that the check of a member reads: that of a deletion, of an imported version

@@ -295,6 +295,11 @@ impl<R: Repository> Service<R> {
             contribution_uid: sent.uid.clone(),
         });
         let owner = self.bulk_owner(ehr_id, load).await?;
+        // The check reads these objects from the database, which must have their latest versions.
+        let read = sent.objects_to_read(call, &owner)?;
+        if load.lines.has_pending(owner.id(), &read) {
+            self.flush(&mut load.lines).await;
+        }
         self.change_set(call, &owner, sent).await
     }
 
