@@ -39,7 +39,6 @@ use super::http::{Request, Response};
 use super::identity::{LIFECYCLE_CODE, check_data_uid, check_deletable, preceding_uid};
 use super::ids::{VersionUid, check_subject, is_uuid};
 use super::imported::read_version;
-use super::imported_form::stored_form;
 use super::members::{Members, in_member};
 use super::named_uids::complete_data_uid;
 use super::negotiate::Format;
@@ -48,6 +47,7 @@ use super::time::past_instant;
 use crate::diag::Finding;
 use crate::document::{NothingKnown, ObjectKind, Packed};
 use crate::rm::class::{Attr, Cls};
+use crate::rm::imported::stored_form;
 use crate::rm::tree::{NodeRef, Tree};
 use crate::rm::validate::validate;
 use crate::store::repository::{

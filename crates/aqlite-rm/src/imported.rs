@@ -10,7 +10,44 @@ use super::json;
 use super::tree::{NodeRef, Tree};
 
 /// The attributes of VERSION that an IMPORTED_VERSION has itself, not its item.
-pub const AROUND: [Attr; 3] = [Attr::CONTRIBUTION, Attr::COMMIT_AUDIT, Attr::SIGNATURE];
+const AROUND: [Attr; 3] = [Attr::CONTRIBUTION, Attr::COMMIT_AUDIT, Attr::SIGNATURE];
+
+/// Returns the stored form of an IMPORTED_VERSION in the form of the Reference Model.
+///
+/// `follows` is true if the preceding version of the item is stored in the same repository.
+pub fn stored_form(standard: NodeRef<'_>, follows: bool) -> Tree {
+    let mut tree = Tree::object(Cls::IMPORTED_VERSION);
+    let (Some(root), Some(item)) = (tree.root().map(NodeRef::id), standard.get(Attr::ITEM)) else {
+        return standard.to_tree();
+    };
+    for attr in AROUND {
+        if let Some(value) = standard.get(attr) {
+            tree.put(root, attr, value);
+        }
+    }
+    let preceding = follows.then_some(Attr::PRECEDING_VERSION_UID);
+    for attr in [
+        Some(Attr::UID),
+        preceding,
+        Some(Attr::LIFECYCLE_STATE),
+        Some(Attr::DATA),
+    ]
+    .into_iter()
+    .flatten()
+    {
+        if let Some(value) = item.get(attr) {
+            tree.put(root, attr, value);
+        }
+    }
+    let mut bare = item.to_tree();
+    if let Some(id) = bare.root().map(NodeRef::id) {
+        bare.remove(id, Attr::DATA);
+    }
+    if let Some(bare) = bare.root() {
+        tree.put(root, Attr::ITEM, bare);
+    }
+    tree
+}
 
 /// Returns the form of the Reference Model, which clients read, of a stored version.
 ///
