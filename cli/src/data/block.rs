@@ -302,7 +302,8 @@ impl<'b> Builder<'b> {
             Some(found) => &found.known,
             None => &NothingKnown,
         };
-        let made = || self.versions.around(tree, &uid, committed);
+        let preceding = document.preceding.as_deref();
+        let made = || self.versions.around(tree, &uid, preceding, committed);
         let version = document.version.unwrap_or_else(made);
         let Some(root) = version.root() else {
             return;

@@ -5,10 +5,17 @@ use super::export;
 use super::templates::{LoadedTemplate, Templates};
 use aqlite::diag::Finding;
 use aqlite::rm::class::{Attr, Cls};
+use aqlite::rm::imported::stored_form;
 use aqlite::rm::json::{self, elements, members, members_with};
 use aqlite::rm::tree::{NodeRef, Tree};
 use aqlite::rm::xml;
 use aqlite::template::flat::{self, Shape};
+use serde_json::Value;
+
+/// The code of the change type of a first version, in the terminology of openEHR.
+const CREATION: &str = "249";
+/// The code of the change type and of the lifecycle state of a deletion.
+const DELETED: &str = "523";
 
 /// A document that was read: a COMPOSITION, an EHR_STATUS or a directory.
 pub struct Document {
@@ -20,6 +27,9 @@ pub struct Document {
     pub ehr: Option<String>,
     /// The uid that the text around the document names.
     pub uid: Option<String>,
+    /// The uid of the version that this one follows, if the document is a member of a contribution.
+    /// The uid of the document is then the next one.
+    pub preceding: Option<String>,
 }
 
 /// The reader of documents, with everything that it needs beside the text.
@@ -32,12 +42,14 @@ pub struct Reader<'r> {
 }
 
 impl Document {
-    fn alone(tree: Tree) -> Document {
+    /// A document without a text around it.
+    pub fn alone(tree: Tree) -> Document {
         Document {
             tree,
             version: None,
             ehr: None,
             uid: None,
+            preceding: None,
         }
     }
 }
@@ -125,26 +137,24 @@ fn names_class(text: &str) -> bool {
 
 /// Takes the document of a tree: the tree itself, or the data of a VERSION.
 fn document(tree: Tree) -> Result<Document, Vec<Finding>> {
-    let Some(root) = tree.root() else {
+    let Some(class) = tree.root().map(NodeRef::class) else {
         return Err(vec![unknown()]);
     };
-    let class = root.class();
     if [Cls::COMPOSITION, Cls::EHR_STATUS, Cls::FOLDER].contains(&class) {
         return Ok(Document::alone(tree));
     }
-    if class.is_a(Cls::VERSION)
-        && let Some(document) = data_of(root)
-    {
-        let is_complete = class == Cls::ORIGINAL_VERSION && document.uid.is_some();
-        return Ok(Document {
-            version: is_complete.then_some(tree),
-            ..document
-        });
+    if class.is_a(Cls::VERSION) {
+        let document = document_of_version(tree);
+        if document.tree.root().is_some() {
+            return Ok(document);
+        }
     }
+    Err(no_document(class))
+}
+
+fn no_document(class: Cls) -> Vec<Finding> {
     let problem = "expected a COMPOSITION, an EHR_STATUS, a FOLDER or a VERSION with one of them";
-    Err(vec![
-        Finding::error("CLI0103", "", problem).found(class.name()),
-    ])
+    vec![Finding::error("CLI0103", "", problem).found(class.name())]
 }
 
 /// Reads a VERSION of an export, also one that deletes its object.
@@ -153,34 +163,49 @@ fn document(tree: Tree) -> Result<Document, Vec<Finding>> {
 /// All findings of the reader.
 pub fn read_version(text: &str) -> Result<Document, Vec<Finding>> {
     let tree = json::read(text, Cls::ANY)?;
-    let deletion = tree
-        .root()
-        .filter(|root| root.class() == Cls::ORIGINAL_VERSION && root.get(Attr::DATA).is_none());
-    let uid = deletion.and_then(|root| root.text_along(&[Attr::UID, Attr::VALUE]));
-    let Some(uid) = uid.map(str::to_owned) else {
+    let class = tree.root().map(NodeRef::class);
+    let Some(class) = class.filter(|class| class.is_a(Cls::VERSION)) else {
         return document(tree);
     };
-    Ok(Document {
-        tree: Tree::new(),
-        version: Some(tree),
-        ehr: None,
-        uid: Some(uid),
-    })
+    let document = document_of_version(tree);
+    // The version of a deletion has no data, and its uid names the object.
+    match document.version.is_some() || document.tree.root().is_some() {
+        true => Ok(document),
+        false => Err(no_document(class)),
+    }
 }
 
-/// Returns the data of a VERSION with its uid. Those of an IMPORTED_VERSION are in its item.
-fn data_of(version: NodeRef<'_>) -> Option<Document> {
-    let uid = version.text_along(&[Attr::UID, Attr::VALUE]);
-    // An IMPORTED_VERSION wraps an ORIGINAL_VERSION.
-    let version = version.get(Attr::ITEM).unwrap_or(version);
-    let data = version.get(Attr::DATA)?;
-    let uid = uid.or_else(|| version.text_along(&[Attr::UID, Attr::VALUE]));
-    Some(Document {
-        tree: data.to_tree(),
-        version: None,
+/// Takes the document of a VERSION; its tree is empty for a deletion. The version itself is kept
+/// if it has a uid. Queries read the stored form of an IMPORTED_VERSION.
+fn document_of_version(version: Tree) -> Document {
+    let imported = version
+        .root()
+        .filter(|root| root.class() == Cls::IMPORTED_VERSION)
+        .map(|root| stored_form(root, follows(root)));
+    let version = imported.unwrap_or(version);
+    let root = version.root();
+    let uid = root.and_then(|root| root.text_along(&[Attr::UID, Attr::VALUE]));
+    let uid = uid.map(str::to_owned);
+    let data = root.and_then(|root| root.get(Attr::DATA));
+    Document {
+        tree: data.map_or_else(Tree::new, NodeRef::to_tree),
+        version: uid.is_some().then_some(version),
         ehr: None,
-        uid: uid.map(str::to_owned),
-    })
+        uid,
+        preceding: None,
+    }
+}
+
+/// Returns whether an IMPORTED_VERSION follows another version in the repository that imported it:
+/// the change type of its import is then another one than creation.
+fn follows(imported: NodeRef<'_>) -> bool {
+    let change_type = imported.text_along(&[
+        Attr::COMMIT_AUDIT,
+        Attr::CHANGE_TYPE,
+        Attr::DEFINING_CODE,
+        Attr::CODE_STRING,
+    ]);
+    change_type.is_some_and(|code| code != CREATION)
 }
 
 /// Reads a line of a bulk load: `{ehr_id, composition}`, `{ehr_id, ehr_status}` or `{ehr_id,
@@ -234,22 +259,64 @@ fn other_member(
     }
 }
 
-/// Reads the data of the versions of a CONTRIBUTION.
+/// Reads the members of a CONTRIBUTION in the form of a client.
 fn contribution_data(text: &str) -> Result<Vec<Document>, Vec<Finding>> {
     let malformed = |problem| vec![json::finding(text, problem)];
     let all = members(text).map_err(malformed)?;
-    let versions = all.iter().find(|(key, _)| key == "versions");
-    let versions = elements(versions.map_or("[]", |(_, text)| text)).map_err(malformed)?;
-    let mut documents = Vec::new();
-    for version in versions {
-        let parts = members(version).map_err(malformed)?;
-        let Some((_, data)) = parts.iter().find(|(key, _)| key == "data") else {
-            continue;
-        };
-        let tree = json::read(data, Cls::ANY).map_err(|found| below(found, "contribution"))?;
-        documents.push(document(tree)?);
+    let part = |name: &str| all.iter().find(|(key, _)| key == name).map(|(_, v)| *v);
+    let deletes = part("audit").and_then(states_deletion).unwrap_or(false);
+    let versions = elements(part("versions").unwrap_or("[]")).map_err(malformed)?;
+    let read = |version: &str| {
+        let found = contribution_member(version, deletes);
+        found.map_err(|found| below(found, "contribution"))
+    };
+    versions.into_iter().map(read).collect()
+}
+
+/// Reads a member of a CONTRIBUTION. `deletes` is true if a member without a change type deletes.
+fn contribution_member(text: &str, deletes: bool) -> Result<Document, Vec<Finding>> {
+    let parts = members(text).map_err(|problem| vec![json::finding(text, problem)])?;
+    let part = |name: &str| parts.iter().find(|(key, _)| key == name).map(|(_, v)| *v);
+    if let Some(item) = part("item") {
+        // The item of an IMPORTED_VERSION is a version of another system.
+        let item = json::read(item, Cls::ORIGINAL_VERSION)?;
+        return Ok(document_of_version(item));
     }
-    Ok(documents)
+    let preceding = part("preceding_version_uid").and_then(object_version_id);
+    let deletes = part("commit_audit")
+        .and_then(states_deletion)
+        .unwrap_or(deletes);
+    let read = match part("data").filter(|_| !deletes) {
+        Some(data) => document(json::read(data, Cls::ANY)?)?,
+        None if preceding.is_some() => Document::alone(Tree::new()),
+        None => {
+            let problem = "the version has neither `data` nor the version that it deletes";
+            return Err(vec![Finding::error("CLI0108", "/versions", problem)]);
+        }
+    };
+    Ok(Document { preceding, ..read })
+}
+
+/// Returns the text of an OBJECT_VERSION_ID: that of its `value`, or the JSON text itself.
+fn object_version_id(id: &str) -> Option<String> {
+    let id = json::value(id).ok()?;
+    let text = id.get("value").unwrap_or(&id).as_str();
+    text.filter(|text| !text.is_empty()).map(str::to_owned)
+}
+
+/// Returns whether the change type of an audit is a deletion; `None` if it has no change type.
+fn states_deletion(audit: &str) -> Option<bool> {
+    let audit = json::value(audit).ok()?;
+    let change_type = audit.get("change_type")?;
+    let texts = [
+        change_type.pointer("/defining_code/code_string"),
+        change_type.get("code_string"),
+        change_type.get("value"),
+        Some(change_type),
+    ];
+    let mut texts = texts.into_iter().flatten().filter_map(Value::as_str);
+    let is_deletion = |text: &str| text == DELETED || text.eq_ignore_ascii_case("deleted");
+    Some(texts.any(|text| is_deletion(text.trim())))
 }
 
 /// Returns findings about a member of a line, with paths from the line.

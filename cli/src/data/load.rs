@@ -393,12 +393,7 @@ fn add_statuses(
                 number: 1,
             };
             let kind = (ObjectKind::EhrStatus, uid);
-            let document = Document {
-                tree: status,
-                version: None,
-                ehr: None,
-                uid: None,
-            };
+            let document = Document::alone(status);
             builder.add_version(owner, kind, document, (ordinal, shared.created));
         }
         first += chunk.len() as u64;

@@ -22,6 +22,13 @@ const ENVELOPE: &str = r#"{"_type":"ORIGINAL_VERSION",
 "lifecycle_state":{"_type":"DV_CODED_TEXT","value":"complete","defining_code":{"_type":"CODE_PHRASE",
  "terminology_id":{"_type":"TERMINOLOGY_ID","value":"openehr"},"code_string":"532","preferred_term":"complete"}}}"#;
 
+/// The path of the change type in a VERSION.
+const CHANGE_TYPE: [Attr; 2] = [Attr::COMMIT_AUDIT, Attr::CHANGE_TYPE];
+/// The code and the rubric of a change type.
+const MODIFICATION: (&str, &str) = ("251", "modification");
+/// The code and the rubric of a change type and of a lifecycle state.
+const DELETED: (&str, &str) = ("523", "deleted");
+
 /// The uid of a version.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct VersionUid {
@@ -34,18 +41,35 @@ pub struct VersionUid {
 }
 
 impl VersionUid {
-    /// Returns the uid of a document: as the text around it states, as the document states, else
-    /// derived from `origin`, which names the place of the document.
+    /// Returns the uid of a document: the next one of the version that it follows, as the text
+    /// around it states, as the document states, else derived from `origin`, which names the place
+    /// of the document.
     ///
     /// # Errors
     /// If the number of the version is no whole number of 32 bits, such as that of a branch.
     pub fn of(document: &Document, origin: impl FnOnce() -> String) -> Result<VersionUid, String> {
+        if let Some(preceding) = document.preceding.as_deref() {
+            return VersionUid::parse(preceding)?.next();
+        }
         let own = || document.tree.root()?.text_along(&[Attr::UID, Attr::VALUE]);
         let stated = document.uid.as_deref().or_else(own);
         match stated.filter(|uid| !uid.is_empty()) {
             Some(stated) => VersionUid::parse(stated),
             None => VersionUid::parse(&derived_id(&origin())),
         }
+    }
+
+    /// Returns the uid of the version that follows. It has the system of this one, as the members
+    /// of later contributions name it.
+    fn next(self) -> Result<VersionUid, String> {
+        let number = self.number.checked_add(1);
+        let number = number.ok_or_else(|| format!("`{}` is the last version", self.text))?;
+        let begin = self.text.rsplit_once("::").map_or("", |(begin, _)| begin);
+        Ok(VersionUid {
+            text: format!("{begin}::{number}"),
+            object_id: self.object_id,
+            number,
+        })
     }
 
     /// Parses the uid of a version, or the id of an object, whose version is then the first one.
@@ -88,8 +112,15 @@ impl Versions {
         }
     }
 
-    /// Returns the version around a document. `time` is the time of its commit.
-    pub fn around(&self, mut data: Tree, uid: &VersionUid, time: &str) -> Tree {
+    /// Returns the version around a document; an empty tree is a deletion. `time` is the time of
+    /// its commit, and `preceding` the uid of the version that it follows.
+    pub fn around(
+        &self,
+        mut data: Tree,
+        uid: &VersionUid,
+        preceding: Option<&str>,
+        time: &str,
+    ) -> Tree {
         let mut tree = self.envelope.clone();
         let contribution = [Attr::CONTRIBUTION, Attr::ID, Attr::VALUE];
         // Files have no contributions. The id of the object is their id: it is the same in each run.
@@ -97,8 +128,22 @@ impl Versions {
         let committed = [Attr::COMMIT_AUDIT, Attr::TIME_COMMITTED, Attr::VALUE];
         set(&mut tree, &committed, time);
         set(&mut tree, &[Attr::UID, Attr::VALUE], &uid.text);
+        let Some(root) = tree.root().map(NodeRef::id) else {
+            return tree;
+        };
+        if let Some(id) = preceding.map(version_id).as_ref().and_then(Tree::root) {
+            tree.put(root, Attr::PRECEDING_VERSION_UID, id);
+        }
+        match (data.root().is_some(), preceding) {
+            (true, None) => {}
+            (true, Some(_)) => set_code(&mut tree, &CHANGE_TYPE, MODIFICATION),
+            (false, _) => {
+                set_code(&mut tree, &CHANGE_TYPE, DELETED);
+                set_code(&mut tree, &[Attr::LIFECYCLE_STATE], DELETED);
+            }
+        }
         name(&mut data, &uid.text);
-        if let (Some(root), Some(data)) = (tree.root().map(NodeRef::id), data.root()) {
+        if let Some(data) = data.root() {
             tree.put(root, Attr::DATA, data);
         }
         tree
@@ -143,14 +188,34 @@ fn set(tree: &mut Tree, path: &[Attr], text: &str) {
     }
 }
 
+/// Sets a DV_CODED_TEXT to a code of the terminology of openEHR.
+fn set_code(tree: &mut Tree, path: &[Attr], (code, rubric): (&str, &str)) {
+    let below = |rest: &[Attr]| [path, rest].concat();
+    set(tree, &below(&[Attr::VALUE]), rubric);
+    set(
+        tree,
+        &below(&[Attr::DEFINING_CODE, Attr::CODE_STRING]),
+        code,
+    );
+    set(
+        tree,
+        &below(&[Attr::DEFINING_CODE, Attr::PREFERRED_TERM]),
+        rubric,
+    );
+}
+
+/// Returns an OBJECT_VERSION_ID.
+fn version_id(uid: &str) -> Tree {
+    let mut id = Tree::object(Cls::OBJECT_VERSION_ID);
+    if let Some(node) = id.root().map(NodeRef::id) {
+        id.push_leaf(Some(node), Some(Attr::VALUE), Cls::STRING, Kind::Text, uid);
+    }
+    id
+}
+
 /// Sets the uid of a document to that of its version, as the service does.
 fn name(data: &mut Tree, uid: &str) {
-    let mut id = Tree::object(Cls::OBJECT_VERSION_ID);
-    let Some(node) = id.root().map(NodeRef::id) else {
-        return;
-    };
-    id.push_leaf(Some(node), Some(Attr::VALUE), Cls::STRING, Kind::Text, uid);
-    if let (Some(root), Some(id)) = (data.root().map(NodeRef::id), id.root()) {
+    if let (Some(root), Some(id)) = (data.root().map(NodeRef::id), version_id(uid).root()) {
         data.put(root, Attr::UID, id);
     }
 }

@@ -179,6 +179,52 @@ fn export(service: &Service<Memory>) -> String {
     }
 }
 
+/// Imports versions of another system: of one object the versions 2 and 3, which deletes it, and of
+/// another one the version 1.
+fn import_versions(service: &Service<Memory>, ehr: &str, composition: &str) {
+    let code = |code: &str| {
+        format!(
+            r#"{{"_type":"DV_CODED_TEXT","value":"as coded","defining_code":{{"_type":"CODE_PHRASE","terminology_id":{{"_type":"TERMINOLOGY_ID","value":"openehr"}},"code_string":"{code}"}}}}"#
+        )
+    };
+    let imported = |object: u32, number: u32, data: &str, state: &str| {
+        let uid = |number| {
+            format!(
+                r#"{{"_type":"OBJECT_VERSION_ID","value":"dddddddd-6666-4666-8666-{object:012}::far.example::{number}"}}"#
+            )
+        };
+        let preceding = match number {
+            1 => String::new(),
+            _ => format!(r#""preceding_version_uid":{},"#, uid(number - 1)),
+        };
+        format!(
+            r#"{{"_type":"IMPORTED_VERSION","item":{{"_type":"ORIGINAL_VERSION","contribution":{{"_type":"OBJECT_REF","namespace":"local","type":"CONTRIBUTION","id":{{"_type":"HIER_OBJECT_ID","value":"dddddddd-6666-4666-8666-000000000900"}}}},"commit_audit":{{"_type":"AUDIT_DETAILS","system_id":"far.example","committer":{{"_type":"PARTY_SELF"}},"time_committed":{{"_type":"DV_DATE_TIME","value":"1969-05-06T07:08:09Z"}},"change_type":{}}},"uid":{},{preceding}{data}"lifecycle_state":{}}}}}"#,
+            code("249"),
+            uid(number),
+            code(state)
+        )
+    };
+    let data = format!(r#""data":{composition},"#);
+    let versions = [
+        imported(1, 2, &data, "532"),
+        imported(1, 3, "", "523"),
+        imported(2, 1, &data, "532"),
+    ];
+    let body = format!(
+        r#"{{"audit":{{"committer":{{"_type":"PARTY_SELF"}}}},"versions":[{}]}}"#,
+        versions.join(",")
+    );
+    let request = Request::new("POST", &format!("/v1/ehr/{ehr}/contribution"))
+        .with_body("application/json", body);
+    let mut environment = ReplayEnvironment::new(3.0, "import");
+    let answer = now_or_never(service.handle(&request, &mut environment)).unwrap();
+    assert!(
+        answer.status < 300,
+        "{}",
+        String::from_utf8_lossy(&answer.body)
+    );
+}
+
 #[test]
 fn export_of_the_service_answers_like_the_service() {
     let (service, generator) = (service(&generator()), generator());
@@ -193,6 +239,7 @@ fn export_of_the_service_answers_like_the_service() {
         "{}",
         String::from_utf8_lossy(&answer.body)
     );
+    import_versions(&service, &ehr, &generator.composition(1).json);
     let folder = Folder::new();
     let text = export(&service);
     folder.write("export.ndjson", &text);
@@ -201,6 +248,8 @@ fn export_of_the_service_answers_like_the_service() {
         "SELECT v/commit_audit/time_committed/value, v/uid/value, v/contribution/id/value FROM EHR e CONTAINS VERSION v CONTAINS COMPOSITION c",
         "SELECT s FROM EHR e CONTAINS EHR_STATUS s",
         "SELECT v/uid/value, v/lifecycle_state/value FROM EHR e CONTAINS VERSION v[all_versions]",
+        "SELECT v/uid/value, v/preceding_version_uid/value, v/commit_audit/change_type/value, v/commit_audit/system_id, v/item/commit_audit/system_id FROM EHR e CONTAINS VERSION v[all_versions]",
+        "SELECT v FROM EHR e CONTAINS VERSION v[all_versions] WHERE v/item/commit_audit/system_id = 'far.example'",
     ] {
         let ran = folder.run(&["query", "-d", "export.ndjson", "--format", "json", query]);
         assert_eq!(ran.code, Some(0), "{}", ran.err);

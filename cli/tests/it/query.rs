@@ -123,6 +123,79 @@ fn lines_name_their_ehr_and_its_status() {
 }
 
 #[test]
+fn contributions_of_lines_change_and_delete_objects() {
+    let (folder, generator) = (Folder::new(), generator());
+    let ehr = generator.ehr(0).ehr_id;
+    let uid = |object: u32, number: u32| {
+        format!("8849182c-82ad-4088-a07f-00000000000{object}::s::{number}")
+    };
+    let line = |audit: &str, version: &str| {
+        format!(
+            "{{\"ehr_id\":\"{ehr}\",\"contribution\":{{\"audit\":{{{audit}}},\"versions\":[{{{version}}}]}}}}\n"
+        )
+    };
+    let data = |index: usize| format!("\"data\":{}", generator.composition(index).json);
+    let first = |object: u32, index: usize| {
+        let named = format!(
+            "{{\"_type\":\"COMPOSITION\",\"uid\":{{\"_type\":\"OBJECT_VERSION_ID\",\"value\":\"{}\"}},",
+            uid(object, 1)
+        );
+        let data = data(index).replacen("{\"_type\":\"COMPOSITION\",", &named, 1);
+        line("", &data)
+    };
+    let follows = |object: u32, number: u32| {
+        let preceding = uid(object, number);
+        format!("\"preceding_version_uid\":{{\"value\":\"{preceding}\"}}")
+    };
+    let deletion = "\"change_type\":{\"terminology_id\":\"openehr\",\"code_string\":\"523\"}";
+    let lines = [
+        first(1, 0),
+        first(2, 1),
+        first(3, 2),
+        first(4, 3),
+        line("", &format!("{},{}", follows(1, 1), data(4))),
+        line("", &follows(2, 1)),
+        // The data of a deletion do not count.
+        line(deletion, &format!("{},{}", follows(3, 1), data(5))),
+        line(
+            "",
+            &format!(
+                "\"commit_audit\":{{{deletion}}},{},{}",
+                follows(1, 2),
+                data(6)
+            ),
+        ),
+    ];
+    folder.write("a.ndjson", &lines[..7].concat());
+    let latest = "SELECT c/uid/value AS uid FROM EHR e CONTAINS COMPOSITION c ORDER BY uid";
+    let ran = folder.run(&["query", "-d", "a.ndjson", latest]);
+    let expected = format!("uid\n{}\n{}\n", uid(1, 2), uid(4, 1));
+    assert_eq!((ran.out, ran.err), (expected, String::new()));
+    folder.write("b.ndjson", &lines.concat());
+    let all = "SELECT v/uid/value AS uid, v/commit_audit/change_type/value AS change, v/preceding_version_uid/value AS preceding FROM EHR e CONTAINS VERSION v[all_versions] WHERE v/uid/value LIKE '*::s::*' ORDER BY uid";
+    let ran = folder.run(&["query", "-d", "b.ndjson", all]);
+    let rows = [
+        format!("{},creation,", uid(1, 1)),
+        format!("{},modification,{}", uid(1, 2), uid(1, 1)),
+        format!("{},deleted,{}", uid(1, 3), uid(1, 2)),
+        format!("{},creation,", uid(2, 1)),
+        format!("{},deleted,{}", uid(2, 2), uid(2, 1)),
+        format!("{},creation,", uid(3, 1)),
+        format!("{},deleted,{}", uid(3, 2), uid(3, 1)),
+        format!("{},creation,", uid(4, 1)),
+    ];
+    let expected = format!("uid,change,preceding\n{}\n", rows.join("\n"));
+    assert_eq!((ran.out, ran.err), (expected, String::new()));
+    folder.write("c.ndjson", &line("", "\"lifecycle_state\":{}"));
+    let ran = folder.run(&["query", "-d", "c.ndjson", latest]);
+    assert!(
+        ran.err.contains("c.ndjson:1: error[CLI0108]"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
 fn later_version_hides_the_earlier_one() {
     let folder = Folder::new();
     let generator = generator();
