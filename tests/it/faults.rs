@@ -44,9 +44,28 @@ impl Sql for Faulty {
     }
 }
 
+/// A database whose layouts are removed right before each of the next commits.
+#[derive(Clone)]
+struct Removing {
+    database: Sqlite,
+    left: Rc<Cell<usize>>,
+}
+
+impl Sql for Removing {
+    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Vec<Row>>, SqlError> {
+        let commits = |statement: &Statement| statement.sql.contains("'revision' RETURNING");
+        if self.left.get() > 0 && statements.iter().any(commits) {
+            self.left.set(self.left.get() - 1);
+            let next = "UPDATE meta SET value = value + 1 WHERE name = 'shape_generation'";
+            self.database.batch(vec![Statement::new(next)]).await?;
+        }
+        self.database.batch(statements).await
+    }
+}
+
 type Instance = Service<SqlRepository<Faulty>>;
 
-fn instance(database: &Faulty) -> Instance {
+fn instance<S: Sql + Clone>(database: &S) -> Service<SqlRepository<S>> {
     let config = Config {
         auth: Auth::Open,
         admin: true,
@@ -60,7 +79,11 @@ fn instance(database: &Faulty) -> Instance {
     )
 }
 
-fn send(service: &Instance, ticks: &mut Ticks, request: &Request) -> Response {
+fn send<S: Sql>(
+    service: &Service<SqlRepository<S>>,
+    ticks: &mut Ticks,
+    request: &Request,
+) -> Response {
     now_or_never(service.handle(request, ticks)).expect("a synchronous repository")
 }
 
@@ -248,5 +271,24 @@ fn a_repeated_line_is_no_conflict_while_the_database_fails() {
             );
         }
         assert!(refused >= 2, "{}: {refused}", request.path);
+    }
+}
+
+#[test]
+fn a_commit_is_written_while_documents_are_removed() {
+    let database = Removing {
+        database: Sqlite::in_memory(),
+        left: Rc::default(),
+    };
+    let (service, mut ticks) = (instance(&database), Ticks::new());
+    for request in requests().iter().take(2) {
+        let made = send(&service, &mut ticks, request);
+        assert!(made.status < 300, "{made:?}");
+    }
+    for removals in [1, 3, 10] {
+        database.left.set(removals);
+        let request = json("POST", &format!("ehr/{EHR}/composition"), WEIGHT);
+        let made = send(&service, &mut ticks, &request);
+        assert_eq!((made.status, database.left.get()), (201, 0), "{made:?}");
     }
 }

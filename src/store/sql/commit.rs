@@ -96,8 +96,8 @@ const NEXT_REVISION_OF: &str = concat!(
 );
 /// The failed constraint, as [`SqlError::Constraint`] names it.
 const LAYOUTS_WERE_REMOVED: &str = "NULL meta.value";
-/// The maximum number of attempts of a commit, if layouts are removed meanwhile.
-const MAX_ATTEMPTS: usize = 4;
+/// The maximum number of batches of a commit. Each removal of layouts can refuse one of them.
+const MAX_ATTEMPTS: usize = 16;
 /// The latest versions of objects. The last column is a JSON list of the columns for
 /// [`KeptProperties`]; it is NULL if no version has data.
 const LATEST_VERSIONS: &str = "SELECT v.object, e.ehr_id, v.object || '::' || v.system || '::' || v.number AS uid, v.kind,
@@ -157,8 +157,7 @@ impl<S: Sql> SqlRepository<S> {
             .is_ok_and(|outcome| outcome.is_ok())
     }
 
-    /// Writes change sets in one transaction. If layouts were removed meanwhile, reads their ids
-    /// again and retries.
+    /// Writes change sets in one transaction, again if layouts were removed meanwhile.
     async fn send_commits(
         &self,
         commits: &[Commit],
@@ -167,10 +166,10 @@ impl<S: Sql> SqlRepository<S> {
         for _ in 0..MAX_ATTEMPTS {
             let next = match prepared.take() {
                 Some(prepared) => Some(prepared),
-                None => self.prepare(commits).await?,
+                None => self.prepare_again(commits).await?,
             };
             let Some(PreparedBatch { batch, columns }) = next else {
-                continue;
+                break;
             };
             match self.sql.batch(batch).await {
                 Err(SqlError::Constraint(what)) if what == LAYOUTS_WERE_REMOVED => {
@@ -195,6 +194,16 @@ impl<S: Sql> SqlRepository<S> {
         Err(StoreError::Unavailable(
             "documents are being removed meanwhile".into(),
         ))
+    }
+
+    /// Prepares until no layouts were removed meanwhile. An attempt may only learn the generation.
+    async fn prepare_again(&self, commits: &[Commit]) -> Result<Option<PreparedBatch>, StoreError> {
+        for _ in 0..MAX_ATTEMPTS {
+            if let Some(prepared) = self.prepare(commits).await? {
+                return Ok(Some(prepared));
+            }
+        }
+        Ok(None)
     }
 
     /// Returns the batch of change sets; `None` if layouts were removed meanwhile.
