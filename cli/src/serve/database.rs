@@ -179,11 +179,12 @@ pub fn read_only(
     let files = Files::beside(path);
     let database = Sqlite::read_only(&files.database)?;
     let applied = applied(database.connection()).context("it is no repository")?;
+    check_release(&applied, MIGRATIONS)?;
     ensure!(
         // Reading needs exactly the schema of this release, and a read-only connection cannot
         // migrate.
         applied.iter().eq(MIGRATIONS.iter().map(|(name, _)| name)),
-        "the database is of another release: `aqlite serve` of this one migrates older ones"
+        "the database is of an older release: `aqlite serve` of this one migrates it"
     );
     let mut segments = Segments::new(Box::new(FileBlobs::new(&files.segments)));
     if let Some((kept, loaded)) = parts {
@@ -252,19 +253,42 @@ pub fn migrate(connection: &mut Connection, migrations: Migrations) -> anyhow::R
         "CREATE TABLE IF NOT EXISTS migration (name TEXT PRIMARY KEY, applied TEXT NOT NULL) STRICT, WITHOUT ROWID",
     )?;
     let applied = applied(connection)?;
-    if let Some(newer) = applied
-        .iter()
-        .find(|a| !migrations.iter().any(|m| m.0 == *a))
-    {
-        // A newer schema may have rules that this release would break.
-        bail!("the database is of a newer release: this one has no migration {newer}");
-    }
+    check_release(&applied, migrations)?;
     for (name, text) in migrations {
         if applied.iter().any(|applied| applied == name) {
             continue;
         }
         apply(connection, name, text).with_context(|| format!("migration {name}"))?;
     }
+    Ok(())
+}
+
+/// Checks that a database has no migration of a newer release, whose schema may have rules that this
+/// one would break.
+fn check_release(applied: &[String], migrations: Migrations) -> anyhow::Result<()> {
+    let is_newer = |name: &&String| !migrations.iter().any(|known| known.0 == *name);
+    match applied.iter().find(is_newer) {
+        Some(newer) => {
+            bail!("the database is of a newer release: this one has no migration {newer}")
+        }
+        None => Ok(()),
+    }
+}
+
+/// Checks that a database is empty, or a repository. Called before anything is written to its file.
+///
+/// # Errors
+/// If it has tables of another program.
+pub(super) fn check_owner(connection: &Connection) -> anyhow::Result<()> {
+    let is_own: bool = connection.query_row(
+        "SELECT count(*) = 0 OR total(name = 'migration') > 0 FROM sqlite_schema",
+        [],
+        |row| row.get(0),
+    )?;
+    ensure!(
+        is_own,
+        "the file is a database of another program: name another file"
+    );
     Ok(())
 }
 
@@ -320,5 +344,19 @@ mod tests {
             .unwrap();
         let error = migrate(&mut connection, MIGRATIONS).unwrap_err();
         assert!(error.to_string().contains("9999_later.sql"), "{error}");
+    }
+
+    #[test]
+    fn a_database_of_another_program_is_refused() {
+        let connection = Connection::open_in_memory().unwrap();
+        check_owner(&connection).unwrap();
+        connection
+            .execute_batch("CREATE TABLE note (text TEXT)")
+            .unwrap();
+        let error = check_owner(&connection).unwrap_err().to_string();
+        assert!(error.contains("another program"), "{error}");
+        let mut repository = Connection::open_in_memory().unwrap();
+        migrate(&mut repository, MIGRATIONS).unwrap();
+        check_owner(&repository).unwrap();
     }
 }

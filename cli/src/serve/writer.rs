@@ -5,6 +5,7 @@
 //! write-ahead log serves them all. A batch that fails is rolled back to its savepoint, and does
 //! not fail the others.
 
+use super::database::check_owner;
 use super::metrics::Metrics;
 use super::sqlite::{configure, execute, failure, set_cache};
 use anyhow::Context;
@@ -72,7 +73,10 @@ impl Writer {
         prepare: impl FnOnce(&mut Connection) -> anyhow::Result<()>,
         metrics: Arc<Metrics>,
     ) -> anyhow::Result<(Writer, JoinHandle<()>)> {
-        let mut connection = open(path, pages).with_context(|| format!("{}", path.display()))?;
+        let shown = || format!("{}", path.display());
+        let mut connection = Connection::open(path).with_context(shown)?;
+        check_owner(&connection).with_context(shown)?;
+        set_up(&connection, pages).with_context(shown)?;
         prepare(&mut connection)?;
         let (sender, receiver) = mpsc::sync_channel(WAITING);
         let thread = thread::Builder::new().name("writer".into());
@@ -96,20 +100,18 @@ impl Writer {
     }
 }
 
-/// Opens the connection that writes.
-fn open(path: &Path, pages: usize) -> rusqlite::Result<Connection> {
-    let connection = Connection::open(path)?;
-    configure(&connection)?;
+/// Sets up the connection that writes.
+fn set_up(connection: &Connection, pages: usize) -> rusqlite::Result<()> {
+    configure(connection)?;
     // Freed pages are overwritten with zeros, so that deleted documents do not stay in the file.
     connection.pragma_update(None, "secure_delete", "ON")?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     // Each commit waits for the fsync of the write-ahead log.
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", "ON")?;
-    set_cache(&connection, pages)?;
+    set_cache(connection, pages)?;
     connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
-    connection.pragma_update(None, "journal_size_limit", LOG_BYTES)?;
-    Ok(connection)
+    connection.pragma_update(None, "journal_size_limit", LOG_BYTES)
 }
 
 fn run(connection: &Connection, batches: &Receiver<Batch>, metrics: &Metrics) {
