@@ -20,6 +20,9 @@ const MOUNT: &str = "/v1";
 /// Bytes of the lines of one request of an import; one longer line is sent alone.
 const BYTES: usize = 4_000_000;
 
+/// The beginning of a line of an export.
+const LINE: &str = "{\"digest\":\"";
+
 /// Bytes that are read at a time to find the last line of a file.
 const BLOCK: u64 = 1 << 20;
 
@@ -31,9 +34,9 @@ Examples:
   Export one EHR of another server:
     aqlite export ehr.ndjson --base https://cdr.example.org --token $TOKEN --ehr 7d44b88c-4199-4bad-97dc-d78268e01398
 
-An export that broke off continues behind the last whole line of its file. The server needs `ADMIN=true`.
+An export that broke off continues behind the last whole line of its file. A complete file, and one that is no export, is refused. The server needs `ADMIN=true`.
 
-Exit code: 0 for a complete file, 1 for a broken export, 2 for wrong usage, 130 for Ctrl-C.";
+Exit code: 0 for a complete export, 1 for a broken export or a refused file, 2 for wrong usage, 130 for Ctrl-C.";
 
 const IMPORT_EXAMPLES: &str = "\
 Examples:
@@ -107,29 +110,38 @@ pub fn export(options: &ExportOptions) -> Result<Outcome, Failure> {
     let client = options.target.connect()?;
     let shown = options.file.display();
     let failed = |error: std::io::Error| Failure::Data(format!("{shown}: {error}"));
-    let mut file = begun(&options.file).map_err(failed)?;
-    let line = match &mut file {
-        Some(file) => last_line(file).map_err(failed)?,
-        None => None,
+    let begun = Begun::open(&options.file)?;
+    if let Some(begun) = &begun {
+        begun.check_continued(&options.file, options.ehr.as_deref())?;
+    }
+    let (mut begun, mut last) = match begun {
+        Some(begun) => (Some((begun.file, begun.end)), begun.last),
+        None => (None, None),
     };
-    let line = line.map(|line| record_of(&line, &options.file));
-    let mut last = line.transpose()?;
+    let mut file = None;
     let progress = Progress::of_unknown("records exported");
     let mut count = 0_u64;
     while !last.as_ref().is_some_and(is_end) {
         progress::check()?;
+        let is_first = last.is_none();
         let page = client.page(options.ehr.as_deref(), last.as_ref())?;
         let before = count;
         for line in page.lines() {
             last = Some(record_of(line, &options.file)?);
             count += 1;
         }
-        // A page is checked before any of it is written. A server that refuses leaves no file.
-        let file = match &mut file {
-            Some(file) => file,
-            None => file.insert(File::create_new(&options.file).map_err(failed)?),
+        // A page is checked before any of it is written. A server that refuses leaves no file, and
+        // a file as it is.
+        let mut open = match file.take() {
+            Some(open) => open,
+            None => writable(&options.file, begun.take()).map_err(failed)?,
         };
-        file.write_all(page.as_bytes()).map_err(failed)?;
+        if last.as_ref().is_some_and(is_end) && !is_first && options.ehr.is_none() {
+            // The definitions of the first page may be older than the contributions of this one.
+            open = with_definitions(open, &options.file, &client.definitions(&options.file)?)?;
+        }
+        open.write_all(page.as_bytes()).map_err(failed)?;
+        file = Some(open);
         progress.advance(count - before);
         progress.show();
     }
@@ -141,11 +153,158 @@ pub fn export(options: &ExportOptions) -> Result<Outcome, Failure> {
     Ok(Outcome::Success)
 }
 
-/// Opens the file of an export that broke off, or is complete; `None` if there is none.
-fn begun(path: &Path) -> std::io::Result<Option<File>> {
-    match OpenOptions::new().read(true).write(true).open(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        opened => opened.map(Some),
+/// Returns the file to append to: a new one, or that of an export that broke off, which is cut
+/// behind its last whole line.
+fn writable(path: &Path, begun: Option<(File, u64)>) -> std::io::Result<File> {
+    let Some((mut file, end)) = begun else {
+        return File::create_new(path);
+    };
+    file.set_len(end)?;
+    file.seek(SeekFrom::End(0))?;
+    Ok(file)
+}
+
+/// A line with a definition.
+struct DefinitionLine {
+    /// Kind, name and version, as a position has them.
+    position: String,
+    line: String,
+}
+
+/// Replaces the definitions at the beginning of a file by the present ones. Definitions that were
+/// removed meanwhile stay, because contributions of the file may need them. Returns the file, at
+/// its end.
+fn with_definitions(
+    mut file: File,
+    path: &Path,
+    present: &[DefinitionLine],
+) -> Result<File, Failure> {
+    let failed = |error: std::io::Error| Failure::Data(format!("{}: {error}", path.display()));
+    let held = held_definitions(&mut file, path)?;
+    let is_present =
+        |line: &DefinitionLine| present.iter().any(|one| one.position == line.position);
+    let removed = held.iter().filter(|line| !is_present(line));
+    let merged: Vec<&str> = removed
+        .chain(present)
+        .map(|one| one.line.as_str())
+        .collect();
+    if merged
+        .iter()
+        .copied()
+        .eq(held.iter().map(|one| one.line.as_str()))
+    {
+        file.seek(SeekFrom::End(0)).map_err(failed)?;
+        return Ok(file);
+    }
+    let begin: usize = held.iter().map(|one| one.line.len()).sum();
+    let mut name = path.as_os_str().to_owned();
+    name.push(".new");
+    let renewed = PathBuf::from(name);
+    let copy = |mut file: File| {
+        let mut copied = File::create(&renewed)?;
+        copied.write_all(merged.concat().as_bytes())?;
+        file.seek(SeekFrom::Start(begin as u64))?;
+        std::io::copy(&mut file, &mut copied)?;
+        copied.sync_all()?;
+        // Some systems replace no file that is open.
+        drop((file, copied));
+        std::fs::rename(&renewed, path)?;
+        OpenOptions::new().append(true).open(path)
+    };
+    copy(file).map_err(failed)
+}
+
+/// Reads the lines with definitions at the beginning of a file.
+fn held_definitions(file: &mut File, path: &Path) -> Result<Vec<DefinitionLine>, Failure> {
+    let failed = |error: std::io::Error| Failure::Data(format!("{}: {error}", path.display()));
+    file.seek(SeekFrom::Start(0)).map_err(failed)?;
+    let (mut reader, mut held) = (BufReader::new(file), Vec::new());
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).map_err(failed)?;
+        match DefinitionLine::read(line, path)? {
+            Some(definition) => held.push(definition),
+            None => return Ok(held),
+        }
+    }
+}
+
+impl DefinitionLine {
+    /// Reads a line with its end; `None` for another record, and behind the last line.
+    fn read(line: String, path: &Path) -> Result<Option<DefinitionLine>, Failure> {
+        if line.is_empty() {
+            return Ok(None);
+        }
+        let record = record_of(line.trim_end(), path)?;
+        match record.get("definition") {
+            Some(_) => Ok(Some(DefinitionLine {
+                position: position_of(&record)?,
+                line,
+            })),
+            None => Ok(None),
+        }
+    }
+}
+
+/// A file that exists: an export that broke off, or is complete.
+struct Begun {
+    file: File,
+    /// The record of its last whole line.
+    last: Option<Value>,
+    /// The position behind its last whole line.
+    end: u64,
+}
+
+impl Begun {
+    /// Opens a file, and changes nothing; `None` if there is none.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or has anything but lines of an export.
+    fn open(path: &Path) -> Result<Option<Begun>, Failure> {
+        let failed = |error: std::io::Error| Failure::Data(format!("{}: {error}", path.display()));
+        let mut file = match OpenOptions::new().read(true).write(true).open(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            opened => opened.map_err(failed)?,
+        };
+        let Tail { line, end, rest } = Tail::read(&mut file).map_err(failed)?;
+        // Behind the last whole line is at most the beginning of another one.
+        let is_begun = rest.starts_with(LINE.as_bytes()) || LINE.as_bytes().starts_with(&rest);
+        let last = match line {
+            Some(line) if is_begun => Some(record_of(&line, path)?),
+            None if is_begun => None,
+            _ => {
+                return Err(Failure::Data(format!(
+                    "{}: the file exists, and is no export: name another one",
+                    path.display()
+                )));
+            }
+        };
+        Ok(Some(Begun { file, last, end }))
+    }
+
+    /// Checks that an export of these EHRs can continue the file.
+    ///
+    /// # Errors
+    /// If the file is complete, or its last record is not of the EHR.
+    fn check_continued(&self, path: &Path, ehr: Option<&str>) -> Result<(), Failure> {
+        let Some(last) = &self.last else {
+            return Ok(());
+        };
+        let shown = path.display();
+        if is_end(last) {
+            return Err(Failure::Data(format!(
+                "{shown}: the file is a complete export, possibly of an earlier state or of other EHRs: name another file, or remove this one"
+            )));
+        }
+        let of = last.get("ehr_id").and_then(Value::as_str);
+        match ehr {
+            Some(ehr) if !of.is_some_and(|of| of.eq_ignore_ascii_case(ehr)) => {
+                Err(Failure::Data(format!(
+                    "{shown}: the file is an export of other EHRs that broke off: name another file, or remove this one"
+                )))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -258,7 +417,36 @@ impl Client {
         if let Some(authorization) = &self.authorization {
             request = request.header("Authorization", authorization);
         }
-        text_of(&url, request.call())
+        let (status, text) = answer_of(&url, request.call())?;
+        match (status, refusal(status, &text)) {
+            (200, _) => Ok(text),
+            (404, Failure::Refused { status, message }) if last.is_some() => {
+                let remedy = "if the last record of the file was removed from the repository, remove the file and export again";
+                let message = format!("{message}; {remedy}");
+                Err(Failure::Refused { status, message })
+            }
+            (_, refused) => Err(refused),
+        }
+    }
+
+    /// Returns the definitions, which come before the contributions of an export.
+    fn definitions(&self, file: &Path) -> Result<Vec<DefinitionLine>, Failure> {
+        let (mut found, mut last) = (Vec::new(), None);
+        loop {
+            progress::check()?;
+            let page = self.page(None, last.as_ref())?;
+            for line in page.split_inclusive('\n') {
+                match DefinitionLine::read(line.to_owned(), file)? {
+                    Some(definition) => found.push(definition),
+                    None => return Ok(found),
+                }
+            }
+            last = page
+                .lines()
+                .last()
+                .map(|line| record_of(line, file))
+                .transpose()?;
+        }
     }
 
     /// Sends lines to the import, and returns the answers.
@@ -276,28 +464,28 @@ impl Client {
         if let Some(authorization) = &self.authorization {
             request = request.header("Authorization", authorization);
         }
-        text_of(&url, request.send(lines))
+        match answer_of(&url, request.send(lines))? {
+            (200, text) => Ok(text),
+            (status, text) => Err(refusal(status, &text)),
+        }
     }
 }
 
-/// Returns the text of an answer.
-fn text_of(
+/// Returns status and text of an answer.
+fn answer_of(
     url: &str,
     answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
-) -> Result<String, Failure> {
+) -> Result<(u16, String), Failure> {
     let failed = |error: ureq::Error| Failure::Data(format!("{url}: {error}"));
     let mut answer = answer.map_err(failed)?;
     let body = answer.body_mut().with_config().limit(LONGEST);
     let text = body.read_to_string().map_err(failed)?;
-    match answer.status().as_u16() {
-        200 => Ok(text),
-        status => Err(refusal(status, &text)),
-    }
+    Ok((answer.status().as_u16(), text))
 }
 
 /// Returns the record of a line, whose digest is checked.
 fn record_of(line: &str, file: &Path) -> Result<Value, Failure> {
-    let parts = line.strip_prefix("{\"digest\":\"");
+    let parts = line.strip_prefix(LINE);
     let parts = parts.and_then(|rest| rest.strip_suffix('}'));
     let parts = parts.and_then(|rest| rest.split_once("\",\"record\":"));
     let (digest, record) = parts.ok_or_else(|| unreadable(line))?;
@@ -332,30 +520,45 @@ fn position_of(record: &Value) -> Result<String, Failure> {
     Ok(format!("{kind}/{name}/{version}"))
 }
 
-/// Returns the last whole line of an export that broke off, cuts the rest from the file, and sets the
-/// position to the end.
-fn last_line(file: &mut File) -> std::io::Result<Option<String>> {
-    let mut at = file.seek(SeekFrom::End(0))?;
-    let mut tail: Vec<u8> = Vec::new();
-    let (end, begin) = loop {
-        let end = tail.iter().rposition(|byte| *byte == b'\n');
-        let before = end.and_then(|end| tail.get(..end)).unwrap_or_default();
-        let begin = before.iter().rposition(|byte| *byte == b'\n');
-        if at == 0 || begin.is_some() {
-            break (end, begin.map_or(0, |begin| begin + 1));
-        }
-        let length = BLOCK.min(at);
-        at -= length;
-        file.seek(SeekFrom::Start(at))?;
-        let mut block = vec![0; usize::try_from(length).unwrap_or_default()];
-        file.read_exact(&mut block)?;
-        block.append(&mut tail);
-        tail = block;
-    };
-    file.set_len(at + end.map_or(0, |end| end as u64 + 1))?;
-    file.seek(SeekFrom::End(0))?;
-    let line = end.and_then(|end| tail.get(begin..end));
-    Ok(line.map(|line| String::from_utf8_lossy(line).into_owned()))
+/// The end of a file of lines.
+struct Tail {
+    /// The last whole line.
+    line: Option<String>,
+    /// The position behind it.
+    end: u64,
+    /// The beginning of the bytes behind it, as long as that of a line of an export.
+    rest: Vec<u8>,
+}
+
+impl Tail {
+    /// Reads the end of a file, block by block from behind.
+    fn read(file: &mut File) -> std::io::Result<Tail> {
+        let mut at = file.seek(SeekFrom::End(0))?;
+        let mut tail: Vec<u8> = Vec::new();
+        let (end, begin) = loop {
+            let end = tail.iter().rposition(|byte| *byte == b'\n');
+            let before = end.and_then(|end| tail.get(..end)).unwrap_or_default();
+            let begin = before.iter().rposition(|byte| *byte == b'\n');
+            if at == 0 || begin.is_some() {
+                break (end, begin.map_or(0, |begin| begin + 1));
+            }
+            let length = BLOCK.min(at);
+            at -= length;
+            file.seek(SeekFrom::Start(at))?;
+            let mut block = vec![0; usize::try_from(length).unwrap_or_default()];
+            file.read_exact(&mut block)?;
+            block.append(&mut tail);
+            tail = block;
+        };
+        let line = end.and_then(|end| tail.get(begin..end));
+        let behind = end.map_or(0, |end| end + 1);
+        let rest = tail.iter().skip(behind).take(LINE.len());
+        Ok(Tail {
+            line: line.map(|line| String::from_utf8_lossy(line).into_owned()),
+            end: at + behind as u64,
+            rest: rest.copied().collect(),
+        })
+    }
 }
 
 #[cfg(test)]
@@ -363,20 +566,80 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rest_of_a_broken_line_is_cut() {
+    fn the_last_whole_line_is_found_and_nothing_is_cut() {
         let long = "x".repeat(3_000_000);
-        for (written, line, kept) in [
-            ("", None, 0),
-            ("a", None, 0),
-            ("a\n", Some("a"), 2),
-            ("a\nb\nc", Some("b"), 4),
-            (&format!("a\n{long}\nc"), Some(long.as_str()), 3_000_003),
+        for (written, line, end, rest) in [
+            ("", None, 0, ""),
+            ("a", None, 0, "a"),
+            ("a\n", Some("a"), 2, ""),
+            ("a\nb\nc", Some("b"), 4, "c"),
+            (
+                &format!("a\n{long}\nc"),
+                Some(long.as_str()),
+                3_000_003,
+                "c",
+            ),
         ] {
             let mut file = tempfile::tempfile().unwrap();
             file.write_all(written.as_bytes()).unwrap();
-            assert_eq!(last_line(&mut file).unwrap().as_deref(), line);
-            assert_eq!(file.metadata().unwrap().len(), kept);
-            assert_eq!(file.stream_position().unwrap(), kept);
+            let tail = Tail::read(&mut file).unwrap();
+            assert_eq!(tail.line.as_deref(), line);
+            assert_eq!((tail.end, tail.rest), (end, rest.as_bytes().to_vec()));
+            assert_eq!(file.metadata().unwrap().len(), written.len() as u64);
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_no_export_is_not_opened_for_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let record = r#"{"definition":"query","name":"a","version":"1.0.0"}"#;
+        let digest = digest_of_text(record);
+        let line = format!("{{\"digest\":\"{digest}\",\"record\":{record}}}\n");
+        let half = line.get(..line.len() / 2).unwrap();
+        for (written, is_export) in [
+            (String::new(), true),
+            (half.to_owned(), true),
+            (line.get(..4).unwrap().to_owned(), true),
+            (line.clone(), true),
+            (format!("{line}{half}"), true),
+            (String::from("{\"a\":1}"), false),
+            (String::from("{\"a\":1}\n"), false),
+            (String::from("SQLite format 3\0\n\n"), false),
+            (format!("{line}notes"), false),
+            (format!("{line}notes\n"), false),
+        ] {
+            std::fs::write(&path, &written).unwrap();
+            let opened = Begun::open(&path);
+            assert_eq!(opened.is_ok(), is_export, "{written}");
+            if let Ok(begun) = opened {
+                let end = written.rfind('\n').map_or(0, |at| at as u64 + 1);
+                assert_eq!(begun.unwrap().end, end);
+            }
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), written);
+        }
+    }
+
+    #[test]
+    fn an_export_continues_only_its_own_file() {
+        let begun = |record: &str| Begun {
+            file: tempfile::tempfile().unwrap(),
+            last: Some(json::value(record).unwrap()),
+            end: 0,
+        };
+        let of_a = r#"{"ehr_id":"a","contribution":{"uid":{"value":"c"}}}"#;
+        let definition = r#"{"definition":"query"}"#;
+        for (record, ehr, continues) in [
+            (r#"{"end":true}"#, None, false),
+            (r#"{"end":true}"#, Some("a"), false),
+            (of_a, None, true),
+            (of_a, Some("A"), true),
+            (of_a, Some("b"), false),
+            (definition, None, true),
+            (definition, Some("a"), false),
+        ] {
+            let checked = begun(record).check_continued(Path::new("a.ndjson"), ehr);
+            assert_eq!(checked.is_ok(), continues, "{record} {ehr:?}");
         }
     }
 

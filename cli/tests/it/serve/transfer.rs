@@ -53,11 +53,33 @@ fn an_export_that_broke_off_is_completed_and_imported() {
     );
     let completed = std::fs::read_to_string(here.0.join("broken.ndjson")).unwrap();
     assert!(completed == whole, "the completed file differs");
-    assert!(written(&export("whole.ndjson")).starts_with("0 records"));
+
+    // A definition that is stored before the export continues is among the first lines.
+    let query = r#"{"q":"SELECT e/ehr_id/value FROM EHR e"}"#;
+    let path = format!("{ITS}/definition/query/org.example::later/1.0.0");
+    let stored = server.send("PUT", &path, query);
+    assert!(stored.status < 300, "{}", text(&stored));
+    let is_contribution = |line: &&str| line.contains(r#""record":{"ehr_id""#);
+    let first = lines.iter().position(is_contribution).unwrap();
+    std::fs::write(here.0.join("late.ndjson"), lines[..=first].concat()).unwrap();
+    written(&export("late.ndjson"));
+    written(&export("fresh.ndjson"));
+    let whole = std::fs::read_to_string(here.0.join("fresh.ndjson")).unwrap();
+    assert!(whole.contains("org.example::later"), "{whole}");
+    let late = std::fs::read_to_string(here.0.join("late.ndjson")).unwrap();
+    assert!(late == whole, "the definition is not in its place");
+    let lines: Vec<&str> = whole.split_inclusive('\n').collect();
+
+    // A complete file may have an earlier state.
+    let complete = refused(&export("whole.ndjson"));
+    assert!(
+        complete.contains("whole.ndjson: the file is a complete export"),
+        "{complete}"
+    );
     server.stop();
 
     let (server, base) = start(&there);
-    let file = here.0.join("whole.ndjson");
+    let file = here.0.join("fresh.ndjson");
     let import = |file: &str| there.run(&["import", file, "--base", &base]);
     let file = file.to_str().unwrap();
     // The last line is the end, which is no record.
@@ -111,6 +133,13 @@ fn a_server_without_administration_refuses_an_export() {
         !folder.0.join("a.ndjson").exists(),
         "no file without a page"
     );
+    let broken = r#"{"digest":"0"#;
+    for (name, held) in [("b.json", r#"{"a":1}"#), ("broken.ndjson", broken)] {
+        std::fs::write(folder.0.join(name), held).unwrap();
+        refused(&folder.run(&["export", name, "--base", &base]));
+        let left = std::fs::read_to_string(folder.0.join(name)).unwrap();
+        assert_eq!(left, held, "a refused export leaves the file");
+    }
     let import = refused(&folder.run(&["import", "empty.ndjson", "--base", &base]));
     assert!(import.contains("the export broke off"), "{import}");
     server.stop();
