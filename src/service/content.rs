@@ -9,7 +9,7 @@ use crate::diag::{Finding, Severity};
 use crate::document::Texts;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::json;
-use crate::rm::tree::Tree;
+use crate::rm::tree::{NodeRef, Tree};
 use crate::rm::validate::{is_unreadable, validate};
 use crate::rm::xml;
 use crate::store::repository::Repository;
@@ -170,10 +170,7 @@ fn add_template_findings(
     findings: &mut Vec<Finding>,
 ) -> Result<(), Failure> {
     let root = root_of(tree)?;
-    findings.extend(match rigor {
-        Rigor::Complete => template::validate(root, template),
-        Rigor::Draft => template::validate_draft(root, template),
-    });
+    findings.extend(rigor.findings(root, template));
     template::label_findings(root, template, findings);
     Ok(())
 }
@@ -189,15 +186,27 @@ pub(crate) enum Rigor {
 }
 
 impl Rigor {
-    /// Returns the rigor for a version with the lifecycle state of this audit. Only an incomplete
+    /// Returns the rigor for a version with the lifecycle state of this audit.
+    pub fn from_audit(audit: &Audit) -> Rigor {
+        Rigor::from_lifecycle(audit.lifecycle.code)
+    }
+
+    /// Returns the rigor for a version with the lifecycle state of this code. Only an incomplete
     /// version becomes abandoned.
     ///
     /// Source: Common IM, Version Lifecycle.
-    pub fn from_audit(audit: &Audit) -> Rigor {
-        if [INCOMPLETE, ABANDONED].contains(&audit.lifecycle) {
-            Rigor::Draft
-        } else {
-            Rigor::Complete
+    pub fn from_lifecycle(code: &str) -> Rigor {
+        match [INCOMPLETE.code, ABANDONED.code].contains(&code) {
+            true => Rigor::Draft,
+            false => Rigor::Complete,
+        }
+    }
+
+    /// Returns the findings of a template in a document.
+    pub fn findings(self, root: NodeRef<'_>, template: &template::Template) -> Vec<Finding> {
+        match self {
+            Rigor::Complete => template::validate(root, template),
+            Rigor::Draft => template::validate_draft(root, template),
         }
     }
 }

@@ -308,6 +308,12 @@ impl Failure {
         self
     }
 
+    /// Adds a remedy to the message.
+    pub fn with_help(mut self, help: &str) -> Failure {
+        self.message = format!("{}; {help}", self.message);
+        self
+    }
+
     /// Adds the path of the part of the request that has the problems to their paths. A problem
     /// without a path gets that of the part.
     pub fn below(self, part: &str) -> Failure {

@@ -32,7 +32,7 @@ use super::bulk::{NDJSON, SentLine, numbered};
 use super::call::Call;
 use super::commit::flags;
 use super::committal::{DELETED, lifecycle};
-use super::content::{model_findings, read_text, refuse_errors, without_template};
+use super::content::{Rigor, model_findings, read_text, refuse_errors, without_template};
 use super::document_class::kind_of;
 use super::error::Failure;
 use super::http::{Request, Response};
@@ -44,7 +44,7 @@ use super::named_uids::complete_data_uid;
 use super::negotiate::Format;
 use super::template;
 use super::time::past_instant;
-use crate::diag::Finding;
+use crate::diag::{Finding, Severity};
 use crate::document::{NothingKnown, ObjectKind, Packed};
 use crate::rm::class::{Attr, Cls};
 use crate::rm::imported::stored_form;
@@ -278,7 +278,7 @@ impl<R: Repository> Service<R> {
             .ok_or_else(|| Failure::bad_request("the version is empty"))?;
         let head = VersionHead::read(root, context)?;
         let (template_id, packed) = self
-            .packed_import(call, &tree, head.kind, context.keeps_findings)
+            .packed_import(call, &tree, &head, context.keeps_findings)
             .await?;
         Ok(Version {
             ehr_id: context.ehr_id.to_owned(),
@@ -302,14 +302,13 @@ impl<R: Repository> Service<R> {
         &self,
         call: &Call<'_>,
         version: &Tree,
-        kind: ObjectKind,
+        head: &VersionHead,
         keeps_findings: bool,
     ) -> Result<(Option<String>, Packed), Failure> {
         let data = version.root().and_then(|root| root.get(Attr::DATA));
-        if let Some(data) = data.filter(|_| kind == ObjectKind::Composition) {
-            return self
-                .imported_composition(call, version, data, keeps_findings)
-                .await;
+        if let Some(data) = data.filter(|_| head.kind == ObjectKind::Composition) {
+            let rigor = (!keeps_findings).then(|| Rigor::from_lifecycle(&head.lifecycle));
+            return self.imported_composition(call, version, data, rigor).await;
         }
         let mut findings = model_findings(version)?;
         place_in_sent(version, &mut findings);
@@ -318,12 +317,13 @@ impl<R: Repository> Service<R> {
     }
 
     /// Returns the template of an imported composition, and the packed form of its version.
+    /// `rigor` is `None` if compositions with findings are accepted.
     async fn imported_composition(
         &self,
         call: &Call<'_>,
         version: &Tree,
         data: NodeRef<'_>,
-        keeps_findings: bool,
+        rigor: Option<Rigor>,
     ) -> Result<(Option<String>, Packed), Failure> {
         let path = [Attr::ARCHETYPE_DETAILS, Attr::TEMPLATE_ID, Attr::VALUE];
         let template_id = data.text_along(&path).map(str::to_owned);
@@ -343,18 +343,25 @@ impl<R: Repository> Service<R> {
             return Err(Failure::invalid(call.dialect, "version", &findings));
         };
         let _turn = call.turn(version.size()).await?;
-        if keeps_findings {
-            // Findings about the VERSION itself still reject the line: its audit and uid must be
-            // valid.
-            findings.retain(|finding| !is_of_data(finding));
-        } else {
-            let mut of_data = crate::template::validate(data, &template.template);
+        if let Some(rigor) = rigor {
+            let mut of_data = rigor.findings(data, &template.template);
             // Their paths begin at the data, all others at the version.
             of_data.iter_mut().for_each(|f| f.path.insert_str(0, DATA));
             findings.extend(of_data);
+        } else {
+            // Findings about the VERSION itself still reject the line: its audit and uid must be
+            // valid.
+            findings.retain(|finding| !is_of_data(finding));
         }
+        let mut errors = findings.iter().filter(|f| f.severity == Severity::Error);
+        let can_be_kept = errors.all(is_of_data);
         place_in_sent(version, &mut findings);
-        refuse_errors(call, "version", &findings)?;
+        refuse_errors(call, "version", &findings).map_err(|failure| match can_be_kept {
+            true => {
+                failure.with_help("`findings=keep` imports compositions in spite of their errors")
+            }
+            false => failure,
+        })?;
         Ok((template_id, self.packed(version, &*template.known)?))
     }
 
