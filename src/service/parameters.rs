@@ -13,6 +13,7 @@ use super::content::malformed;
 use super::error::Failure;
 use super::ids::is_uuid;
 use super::page_state::PageState;
+use super::time::with_plus;
 use crate::aql::{Parameter, Parameters};
 use crate::rm::json::{self, members};
 use aqlite_rm::order;
@@ -146,7 +147,11 @@ impl QueryRequest {
         if !self.wants(name) {
             return self.narrow_unwanted(name, value);
         }
-        let value = Parameter::Untyped(value.to_owned());
+        let value = match name == "ehr_id" && is_uuid(value) {
+            true => value.to_ascii_lowercase(),
+            false => with_plus(value).into_owned(),
+        };
+        let value = Parameter::Untyped(value);
         match self.parameters.get_mut(name) {
             None => {
                 self.parameters.insert(name.to_owned(), value);
@@ -257,6 +262,13 @@ impl QueryRequest {
     }
 
     fn bind(&mut self, name: &str, value: Parameter) -> Result<(), Failure> {
+        // The ids of EHRs are stored in lower case, and accepted in both.
+        let value = match value {
+            Parameter::Text(id) if name == "ehr_id" && is_uuid(&id) => {
+                Parameter::Text(id.to_ascii_lowercase())
+            }
+            value => value,
+        };
         match self.parameters.get(name) {
             Some(bound) if *bound != value => Err(Failure::repeated(name)),
             _ => {

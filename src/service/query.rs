@@ -17,7 +17,7 @@ pub(crate) use internal::{EhrSelection, RowVisitor};
 pub(super) use recent_plans::RecentPlans;
 
 use super::Service;
-use super::call::Call;
+use super::call::{Call, validated};
 use super::error::Failure;
 use super::http::{Response, RowPart};
 use super::ids::is_version;
@@ -28,7 +28,7 @@ use super::query_memory::{MemoryShare, ReadBudget, StopReason};
 use super::stored_query::detail;
 use super::time::iso;
 use super::trial::Host;
-use super::validators::not_modified;
+use super::validators::{definition_etag, not_modified};
 use crate::aql::query::Query;
 use crate::aql::{self, Budget, CheckOptions, Plan, QueryError, ResultFormat, ResultSet};
 use crate::document::short_digest;
@@ -135,14 +135,18 @@ impl<R: Repository> Service<R> {
         stored: &Definition,
     ) -> Result<Response, Failure> {
         let mut body = detail(call.dialect, stored);
+        let of_definition = |body| {
+            let response = Response::json(200, Value::Object(body));
+            validated(response, &definition_etag(stored), &stored.created)
+        };
         if call.prefer.stated && call.prefer.returns == Return::Minimal {
-            return Ok(call.preference_applied(Response::json(200, Value::Object(body))));
+            return Ok(call.preference_applied(of_definition(body)));
         }
         let response = match self.result_without_parameters(call, stored).await {
             Ok(response) => response,
-            // A query with parameters, for example.
-            Err(failure) if failure.status < 500 => {
-                return Ok(Response::json(200, Value::Object(body)));
+            // A query with parameters, for example, or one that needs a terminology server.
+            Err(failure) if ![500, 503].contains(&failure.status) => {
+                return Ok(of_definition(body));
             }
             Err(failure) => return Err(failure),
         };

@@ -3,6 +3,7 @@
 use super::call::Call;
 use super::error::{Failure, shortened};
 use super::negotiate::parameter;
+use super::time::with_plus;
 use crate::gdl::time::{Clock, Moment, Precision, Zone};
 use crate::gdl::{CompiledGuide, Guide, Options};
 
@@ -122,7 +123,8 @@ fn zone_of<'c, 'a: 'c>(call: &'c Call<'a>) -> Result<Option<Box<dyn Zone + 'c>>,
 /// # Errors
 /// 400 for a text that is no date-time, and for a time at which the zone has no offset.
 fn now_of(call: &Call<'_>, zone: Option<&dyn Zone>) -> Result<Moment, Failure> {
-    let read = match (call.request.query_value("now"), zone) {
+    let sent = call.request.query_value("now").map(with_plus);
+    let read = match (sent.as_deref(), zone) {
         (None, _) => Some(Moment::from_millis(call.now / 1000, 0)),
         (Some(text), Some(zone)) => Moment::parse_in_zone(text, zone),
         (Some(text), None) => Moment::parse(text, 0),

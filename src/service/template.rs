@@ -252,14 +252,18 @@ impl<R: Repository> Service<R> {
 
     /// Returns the template that the path selects.
     async fn chosen(&self, call: &Call<'_>) -> Result<Definition, Failure> {
-        let found = self
-            .select_definition(KIND, Some(call), call.param(0)?, call.optional_param(1))
-            .await?;
-        let found = found.ok_or_else(|| Failure::not_found("there is no such template"))?;
-        match wanted(call).is_some_and(|t| !t.eq_ignore_ascii_case(&found.format)) {
-            true => Err(Failure::not_found("there is no such template of this type")),
-            false => Ok(found),
+        let mut stored = self.versions_of(KIND, call.param(0)?).await?;
+        if let Some(wanted) = wanted(call) {
+            let is_wanted = |d: &Definition| wanted.eq_ignore_ascii_case(&d.format);
+            if !stored.is_empty() && !stored.iter().any(is_wanted) {
+                return Err(Failure::not_found("there is no such template of this type"));
+            }
+            stored.retain(is_wanted);
         }
+        let found = self
+            .select_among(KIND, Some(call), &stored, call.optional_param(1))
+            .await?;
+        found.ok_or_else(|| Failure::not_found("there is no such template"))
     }
 }
 

@@ -6,6 +6,7 @@ use crate::rm::time::{
     CalendarDate, Parts, Temporal, TemporalKind, date_after, format_nearest_utc, format_utc,
     from_unix_millis,
 };
+use std::borrow::Cow;
 
 const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 const MONTHS: [&str; 12] = [
@@ -61,6 +62,19 @@ pub(crate) fn at_time(text: &str) -> Result<String, Failure> {
 pub(crate) fn version_at_time(request: &Request) -> Result<Option<String>, Failure> {
     let stated = request.query_value("version_at_time");
     stated.filter(|t| !t.is_empty()).map(at_time).transpose()
+}
+
+/// Returns a value of a query string with the `+` of a zone that arrived as a blank, because the
+/// client did not encode it: `2024-01-03T11:00:00 01:00`. Every other text is returned as it is.
+pub(crate) fn with_plus(text: &str) -> Cow<'_, str> {
+    let is_time = |text: &str| {
+        text.contains('T') && Parts::parse(TemporalKind::DateTime, text).is_some()
+    };
+    let with_plus = || text.replacen(' ', "+", 1);
+    match text.contains(' ') && is_time(&with_plus()) {
+        true => Cow::Owned(with_plus()),
+        false => Cow::Borrowed(text),
+    }
 }
 
 /// Reads a parameter that is a time. It is a bound of a search, so the nearest time of [`iso`] is as

@@ -213,7 +213,7 @@ fn compared_uid(compare: &ast::Compare, parameters: &Parameters) -> Option<Compa
             _ => return None,
         },
         ast::Expr::Parameter(name) => match parameters.get(&name.text)? {
-            Parameter::Text(text) => (text.clone(), name.span()),
+            Parameter::Text(text) | Parameter::Untyped(text) => (text.clone(), name.span()),
             _ => return None,
         },
         _ => return None,
