@@ -14,14 +14,12 @@ use super::execution::{Extent, Stage};
 use super::gdl::KIND;
 use super::http::Response;
 use super::negotiate::choose;
-use super::query::{EhrSelection, RowVisitor};
+use super::query::EhrSelection;
 use super::validators::summary_of;
-use crate::aql::{Parameter, RowValue};
 use crate::gdl::CompiledGuide;
 use crate::gdl::cards::{cards, notes_card};
 use crate::rm::json::{self, elements, members};
-use crate::store::repository::{Definition, Repository};
-use aqlite_rm::order;
+use crate::store::repository::{Definition, Ehr, Repository, StoreError};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -96,34 +94,39 @@ impl<R: Repository> Service<R> {
         if named.is_some() {
             return Err(no_ehr());
         }
-        self.ehr_in_any_namespace(call, &request.patient, whose)
-            .await
+        self.ehr_in_any_namespace(&request.patient, whose).await
     }
 
-    /// Returns the only EHR whose subject has this id in some namespace.
+    /// Returns the only EHR whose subject has this id in some namespace. EHRs that are not queryable
+    /// count too: the call is about one patient, and is no query of the population.
     async fn ehr_in_any_namespace(
         &self,
-        call: &Call<'_>,
         patient: &str,
         whose: EhrSelection<'_>,
     ) -> Result<String, Failure> {
-        // The status as a document, not as an attribute of its EHR: each row then belongs to one
-        // document, so that the query reads segments.
-        let q = "SELECT e/ehr_id/value FROM EHR e CONTAINS EHR_STATUS s WHERE s/subject/external_ref/id/value=$patient";
-        let patient = Parameter::Text(patient.to_owned());
-        let parameters = order::map([(String::from("patient"), patient)]);
-        let mut found = FirstTexts::default();
-        self.each_row(call, &[q], &parameters, whose, &mut found)
-            .await
-            .map_err(|(_, failure)| failure)?;
-        match found.0.as_slice() {
+        let found = match whose {
+            EhrSelection::All => self.repository.ehrs_by_subject_id(patient, 2).await,
+            EhrSelection::Some(permitted) => self.ehrs_of(permitted, patient).await,
+        };
+        match found.map_err(Failure::of_store)?.as_slice() {
             [] => Err(no_ehr()),
-            [id] => Ok(id.clone()),
+            [ehr] => Ok(ehr.ehr_id.clone()),
             _ => Err(Failure::new(
                 409,
                 "several namespaces have a patient with this id: name one by the parameter `subject_namespace`",
             )),
         }
+    }
+
+    /// Returns those of the permitted EHRs whose subject has this id.
+    async fn ehrs_of(&self, permitted: &[String], patient: &str) -> Result<Vec<Ehr>, StoreError> {
+        let mut found = Vec::new();
+        for id in permitted {
+            let ehr = self.repository.ehr(id).await?;
+            let has_id = |ehr: &Ehr| ehr.subject.as_ref().is_some_and(|(id, _)| id == patient);
+            found.extend(ehr.filter(has_id));
+        }
+        Ok(found)
     }
 }
 
@@ -153,21 +156,6 @@ fn confined_to(call: &Call<'_>, guide: &CompiledGuide) -> Result<Option<String>,
         Reach::One(own) => Some(own),
         _ => None,
     })
-}
-
-/// The texts of the first column of a query.
-#[derive(Default)]
-struct FirstTexts(Vec<String>);
-
-impl RowVisitor for FirstTexts {
-    fn row(&mut self, _: usize, row: &[RowValue<'_>]) {
-        let text = row.first().and_then(|value| value.text());
-        self.0.extend(text.map(Cow::into_owned));
-    }
-
-    fn restart(&mut self) {
-        self.0.clear();
-    }
 }
 
 /// Returns the error for a patient without an EHR that the caller may know of.

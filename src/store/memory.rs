@@ -21,7 +21,7 @@ pub use checkpoint::CheckpointWork;
 use index::StoredContribution;
 pub use scan::MemoryScan;
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 /// A repository in memory. All documents are rows of one batch, which grows with each commit.
@@ -38,7 +38,8 @@ struct State {
     /// In the order of creation.
     ehrs: Vec<EhrEntry>,
     ehr_ids: HashMap<String, usize>,
-    subjects: HashMap<(String, String), usize>,
+    /// In the order of ids, then of namespaces.
+    subjects: BTreeMap<(String, String), usize>,
     /// In commit order.
     contributions: Vec<StoredContribution>,
     contribution_uids: TextIndex,

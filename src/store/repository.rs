@@ -554,6 +554,10 @@ pub trait Repository {
     /// Returns the EHR of this subject.
     async fn ehr_by_subject(&self, id: &str, namespace: &str) -> Result<Option<Ehr>, StoreError>;
 
+    /// Returns the EHRs whose subject has this id in any namespace, queryable or not: the first
+    /// `limit` of them in the order of the namespaces.
+    async fn ehrs_by_subject_id(&self, id: &str, limit: u64) -> Result<Vec<Ehr>, StoreError>;
+
     /// Returns a version of an object of this EHR.
     async fn version(
         &self,

@@ -376,6 +376,21 @@ fn a_subject_has_one_ehr<R: Repository>(store: &R) {
         Some(OTHER.into())
     );
     assert_eq!(done(store.ehr_by_subject("p2", "elsewhere")), None);
+    let with_id = |id, limit| -> Vec<String> {
+        let found = done(store.ehrs_by_subject_id(id, limit)).into_iter();
+        found.map(|ehr| ehr.ehr_id).collect()
+    };
+    assert_eq!(with_id("p2", 2), [OTHER]);
+    assert!(with_id("p", 2).is_empty());
+    let third = "33333333-3333-4333-8333-333333333333";
+    let clinic = Some((String::from("p2"), String::from("clinic")));
+    let mut commit = creation(third, Some("p2"));
+    commit.new_ehr.as_mut().expect("an EHR").subject = clinic.clone();
+    let flags = commit.status.as_mut().expect("a status");
+    (flags.subject, flags.is_queryable) = (clinic, false);
+    done(store.commit(commit));
+    assert_eq!(with_id("p2", 2), [third, OTHER]);
+    assert_eq!(with_id("p2", 1), [third]);
     let status = format!("status-{OTHER}");
     let flags = EhrFlags {
         subject: Some(("p1".into(), "hospital".into())),

@@ -237,6 +237,10 @@ impl<R: Repository> Repository for CachedDefinitions<R> {
         self.inner.ehr_by_subject(id, namespace).await
     }
 
+    async fn ehrs_by_subject_id(&self, id: &str, limit: u64) -> Outcome<Vec<Ehr>> {
+        self.inner.ehrs_by_subject_id(id, limit).await
+    }
+
     async fn version_within(
         &self,
         ehr_id: &str,

@@ -248,6 +248,24 @@ impl Repository for Memory {
         })
     }
 
+    fn ehrs_by_subject_id(
+        &self,
+        id: &str,
+        limit: u64,
+    ) -> impl Future<Output = Result<Vec<Ehr>, StoreError>> {
+        self.completed(|| {
+            let state = self.state.borrow();
+            // The empty text is the least namespace.
+            let from = (id.to_owned(), String::new());
+            let subjects = state.subjects.range(from..);
+            let own = subjects.take_while(|((other, _), _)| other == id);
+            let records = own.filter_map(|(_, place)| state.ehrs.get(*place));
+            let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+            let ehrs = records.filter_map(|record| record.ehr.clone());
+            Ok(ehrs.take(limit).collect())
+        })
+    }
+
     fn version_within(
         &self,
         ehr_id: &str,

@@ -181,6 +181,10 @@ impl<S: Sql> Repository for SqlRepository<S> {
         .await
     }
 
+    async fn ehrs_by_subject_id(&self, id: &str, limit: u64) -> Result<Vec<Ehr>, StoreError> {
+        self.read_ehrs_by_subject_id(id, limit).await
+    }
+
     async fn version_within(
         &self,
         ehr_id: &str,

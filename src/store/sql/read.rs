@@ -61,6 +61,8 @@ pub(super) const EHR: &str = ehr!("ehr_id = ?1");
 const EHRS: &str =
     ehr!("id > coalesce((SELECT id FROM ehr WHERE ehr_id = ?1), 0) ORDER BY id LIMIT ?2");
 pub(super) const EHR_BY_SUBJECT: &str = ehr!("subject_id = ?1 AND subject_namespace = ?2");
+/// `?1` the id of a subject, `?2` maximum rows.
+const EHRS_BY_SUBJECT_ID: &str = ehr!("subject_id = ?1 ORDER BY subject_namespace LIMIT ?2");
 /// A limit above the size of every document, which JSON represents exactly.
 const ANY: u64 = 1 << 40;
 const LATEST: &str = version!(" AND v.successor IS NULL");
@@ -155,6 +157,16 @@ impl<S: Sql> SqlRepository<S> {
             return Err(StoreError::NoSuchEhr);
         }
         answers.next()?.into_iter().map(ehr_of_row).collect()
+    }
+
+    pub(super) async fn read_ehrs_by_subject_id(
+        &self,
+        id: &str,
+        limit: u64,
+    ) -> Result<Vec<Ehr>, StoreError> {
+        let query = Statement::new(EHRS_BY_SUBJECT_ID).bind(id).bind(limit);
+        let rows = self.rows(query).await?;
+        rows.into_iter().map(ehr_of_row).collect()
     }
 
     pub(super) async fn read_version(
