@@ -640,7 +640,7 @@ fn bindings_become_queries_and_rows_instances() {
     let (_, guide) = file("chain_advice.gdl");
     let queries = guide.queries();
     assert_eq!(queries.len(), 1, "OUTPUT bindings are not asked for");
-    let expected = "SELECT o/data[at0001]/items[at0003]/value, o/data/events/time, c/uid/value FROM EHR e[ehr_id/value=$ehr_id] \
+    let expected = "SELECT o/protocol[at0001]/items[at0003]/value, o/data/events/time, c/uid/value FROM EHR e[ehr_id/value=$ehr_id] \
                     CONTAINS COMPOSITION c CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.score_demo.v1] \
                     WHERE c/archetype_details/template_id/value='Scores'";
     assert_eq!(queries[0].aql, expected);
@@ -674,7 +674,7 @@ fn bindings_become_queries_and_rows_instances() {
         Some("refer")
     );
     let trace = serde_json::to_value(run.trace.as_ref().unwrap()).unwrap();
-    let values = json!([{"variable": "gt0005", "path": "/data[at0001]/items[at0003]", "value": "9"},
+    let values = json!([{"variable": "gt0005", "path": "/protocol[at0001]/items[at0003]", "value": "9"},
         {"path": "/data/events/time", "value": "2024-01-02T00:00:00Z"}]);
     assert_eq!(
         trace["inputs"][0]["used"],

@@ -44,8 +44,8 @@ fn problems_of_broken_guides_have_positions() {
             .any(|p| p.code == "GDL0401" && p.message.contains("gt0033"))
     );
     let typed = text.replace(
-        "\"path\": \"/data[at0001]/items[at0003]\"",
-        "\"path\": \"/data[at0001]/items[at0003]\", \"data_type\": \"DV_BOOLEAN\"",
+        "\"path\": \"/protocol[at0001]/items[at0003]\"",
+        "\"path\": \"/protocol[at0001]/items[at0003]\", \"data_type\": \"DV_BOOLEAN\"",
     );
     let typed = gdl::parse(&typed).unwrap().compile();
     assert!(

@@ -483,7 +483,7 @@ fn units_are_converted_only_on_request() {
 #[test]
 fn queries_of_a_run_that_converts_units_leave_no_unit_out() {
     let guide = compiled(&json!({"id": "pushed", "definition": {"data_bindings": {
-        "in": {"model_id": "openEHR-EHR-OBSERVATION.in.v1", "type": "INPUT", "predicates": ["/data[at0001]/items[at0002]/value > 70,kg"],
+        "in": {"model_id": "openEHR-EHR-EVALUATION.in.v1", "type": "INPUT", "predicates": ["/data[at0001]/items[at0002]/value > 70,kg"],
             "elements": {"a": {"path": "/data[at0001]/items[at0002]"}}}}, "rules": {}}}));
     let now = Moment::parse(NOW, 0).unwrap();
     let aql = |convert_units: bool| {

@@ -93,7 +93,7 @@ pub enum QueryColumn {
 type Pushed<'a> = &'a dyn Fn(usize, &dyn Fn(&str) -> String) -> Vec<String>;
 
 /// The identified paths of the columns of a binding.
-struct QueryPaths {
+pub(crate) struct QueryPaths {
     /// Whether the binding is of a COMPOSITION itself.
     is_composition: bool,
     /// The path to the time of the one event that has the values.
@@ -101,8 +101,16 @@ struct QueryPaths {
 }
 
 impl QueryPaths {
+    /// Creates the paths of a class, whose events are not known.
+    pub fn of_class(class: &str) -> QueryPaths {
+        QueryPaths {
+            is_composition: class == "COMPOSITION",
+            event_time: None,
+        }
+    }
+
     /// Returns the identified path for a path of the guide.
-    fn of(&self, path: &str) -> String {
+    pub fn of(&self, path: &str) -> String {
         let of_composition = path.starts_with("/context/") && !self.is_composition;
         let object = if of_composition { 'c' } else { 'o' };
         format!("{object}{}", self.in_event(path))
@@ -163,15 +171,22 @@ impl CompiledGuide {
         let (binding, plan) = (self.guide.bindings.get(index)?, self.bindings.get(index)?);
         let class = class_of(&binding.model_id)?;
         let paths = QueryPaths {
-            is_composition: class == "COMPOSITION",
             event_time: event_of(&plan.columns).map(|event| format!("{event}/time")),
+            ..QueryPaths::of_class(class)
         };
         let place = |path: &str| paths.of(path);
         let dated_by = super::gdl1::time_path(&binding.model_id);
         let (mut columns, mut select): (Vec<_>, Vec<_>) = plan
             .columns
             .iter()
-            .map(|column| (self.value_column(column, dated_by), place(&column.path)))
+            .map(|column| {
+                // A path that cannot be read has no value, and keeps its place in the rows.
+                let text = match column.is_readable {
+                    true => place(&column.path),
+                    false => String::from("NULL"),
+                };
+                (self.value_column(column, dated_by), text)
+            })
             .unzip();
         // A variable of the guide may already read the time that dates the instance.
         if !plan.columns.iter().any(|c| c.path == dated_by) {
@@ -433,7 +448,8 @@ fn event_of(columns: &[super::compile::Column]) -> Option<&str> {
         let end = path.get(at..)?.find(']')?;
         path.get(..=at + end)
     };
-    let mut events = columns.iter().filter_map(|c| event(&c.path));
+    let columns = columns.iter().filter(|column| column.is_readable);
+    let mut events = columns.filter_map(|c| event(&c.path));
     let first = events.next()?;
     events.all(|e| e == first).then_some(first)
 }

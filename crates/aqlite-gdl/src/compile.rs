@@ -1,17 +1,17 @@
 //! Compilation of a guide: variables become indexes, expressions operations of one arena.
 
 use super::expr::ast::{Action, Expr, Function, Operator, Variable};
-use super::guide::{
-    Binding, Condition, Direction, Element, Guide, MAX_PROBLEMS, Rule, Step, shown,
-};
+use super::guide::{Binding, Condition, Direction, Element, Guide, MAX_PROBLEMS, Rule, Step};
 use super::value::Value;
 use aqlite_rm::diag::{Diagnostic, Span};
 use aqlite_rm::order;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+mod paths;
 mod plan;
 
+pub(crate) use paths::split_path;
 pub use plan::CompiledGuide;
 pub(crate) use plan::{
     ActionPlan, Assign, Attribute, BindingHead, BindingPlan, Column, ConditionPlan,
@@ -126,7 +126,10 @@ impl<'g> Compiler<'g> {
         let guide = self.guide;
         for binding in &guide.bindings {
             let columns = binding.elements.iter().map(|e| self.bound_column(e));
-            let columns = columns.collect();
+            let mut columns: Vec<Column> = columns.collect();
+            if binding.direction != Direction::Output {
+                self.check_paths(binding, &mut columns);
+            }
             // Some guides repeat the archetype id as template id. It names no template.
             let template_id = binding.template_id.as_deref();
             let template_id = template_id.filter(|t| super::bind::class_of(t).is_none());
@@ -167,6 +170,8 @@ impl<'g> Compiler<'g> {
             path: super::bind::normal_path(&element.path),
             named: Some(named),
             slot: Some(slot),
+            // An element without a path has no value.
+            is_readable: !element.path.is_empty(),
         }
     }
 
@@ -227,11 +232,17 @@ impl<'g> Compiler<'g> {
             let columns = plan.columns.iter().enumerate();
             let elements = columns.filter_map(|(value, column)| {
                 let slot = column.slot.filter(|slot| read.contains(slot))?;
-                Some((value, slot, super::bind::null_flavor_path(&column.path)?))
+                let path = super::bind::null_flavor_path(&column.path)?;
+                let is_readable = column.is_readable;
+                let flavor = Column {
+                    is_readable,
+                    ..Column::of_path(path)
+                };
+                Some((value, slot, flavor))
             });
-            for (value, slot, path) in elements.collect::<Vec<_>>() {
+            for (value, slot, flavor) in elements.collect::<Vec<_>>() {
                 let column = plan.columns.len();
-                plan.columns.push(Column::of_path(path));
+                plan.columns.push(flavor);
                 plan.null_flavors.push(NullFlavorColumn {
                     column,
                     value,
@@ -267,58 +278,6 @@ impl<'g> Compiler<'g> {
         filters.append(&mut best);
         if let Some(plan) = self.out.bindings.get_mut(self.binding) {
             plan.predicates = filters;
-        }
-    }
-
-    /// Returns the column of a path in a predicate, and the attribute of its value.
-    fn column(&mut self, path: &str) -> (usize, Attribute) {
-        let Some(plan) = self.out.bindings.get_mut(self.binding) else {
-            self.path_outside(path);
-            // An impossible column: evaluation reads null from it.
-            return (usize::MAX, Attribute::Whole);
-        };
-        let path = super::bind::normal_path(path);
-        if !super::names::is_path(split_path(&path).0) {
-            let message = format!("the path `{}` is invalid", shown(&path));
-            let problem = Diagnostic::error("GDL0306", self.span, message);
-            if self.out.problems.len() < MAX_PROBLEMS {
-                let help = "write a path such as `/data[at0001]/items[at0002]`";
-                self.out.problems.push(problem.with_help(help));
-            }
-            return (usize::MAX, Attribute::Whole);
-        }
-        // The map holds the first column of each path. A linear search would be quadratic: a
-        // binding has up to 10,000 variables, and as many predicates.
-        if self.columns.is_empty() {
-            for (i, column) in plan.columns.iter().enumerate() {
-                self.columns.entry(column.path.clone()).or_insert(i);
-            }
-        }
-        if let Some(found) = self.columns.get(&path) {
-            return (*found, Attribute::Whole);
-        }
-        let (base, attribute) = split_path(&path);
-        if attribute == Attribute::NullFlavor
-            && let Some(path) = super::bind::null_flavor_path(base)
-        {
-            return self.column(&path);
-        }
-        if let Some(found) = self.columns.get(base) {
-            return (*found, attribute);
-        }
-        plan.columns.push(Column::of_path(base.to_owned()));
-        let column = plan.columns.len() - 1;
-        self.columns.insert(base.to_owned(), column);
-        (column, attribute)
-    }
-
-    /// Reports a path outside of a predicate.
-    fn path_outside(&mut self, path: &str) {
-        let help = "paths stand in predicates of bindings; rules use variables";
-        if self.out.problems.len() < MAX_PROBLEMS {
-            let message = format!("path `{}` outside of a predicate", shown(path));
-            let problem = Diagnostic::error("GDL0310", self.span, message);
-            self.out.problems.push(problem.with_help(help));
         }
     }
 
@@ -716,77 +675,4 @@ pub(crate) fn conjuncts(expr: &Expr) -> Vec<&Expr> {
         }
     }
     found
-}
-
-/// Splits `/…/items[at0004]/value/magnitude`, `/…/items[at0004]/value` or `/symbol/value.value`
-/// into path and attribute.
-pub(crate) fn split_path(path: &str) -> (&str, Attribute) {
-    // A dot or slash inside of brackets belongs to a node id or name.
-    let tail_at = path.rfind(']').map_or(0, |i| i + 1);
-    let (head, tail) = path.split_at(tail_at);
-    let front = |length: usize| path.get(..head.len() + length);
-    if let Some((base, name)) = tail.rsplit_once('.')
-        && let Some(attribute) = Attribute::parse(name)
-    {
-        return (front(base.len()).unwrap_or(path), attribute);
-    }
-    // `/value` occurs behind an element, or behind an RM attribute that holds a data value.
-    // The first `/value` is taken: behind it only the attribute of a data value may follow.
-    let behind_value = tail
-        .find("/value")
-        .map(|at| (at, tail.get(at + "/value".len()..).unwrap_or_default()));
-    let split = behind_value.and_then(|(at, rest)| {
-        let attribute = match rest {
-            "" => Some(Attribute::Whole),
-            rest => rest.strip_prefix('/').and_then(Attribute::parse),
-        };
-        let is_value = |base: &&str| at == 0 || super::bind::is_data_value(base);
-        front(at).filter(is_value).zip(attribute)
-    });
-    split.unwrap_or((path, Attribute::Whole))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_of_predicates_are_split() {
-        assert_eq!(
-            split_path("/data[at1]/items[at2]/value/magnitude"),
-            ("/data[at1]/items[at2]", Attribute::Magnitude)
-        );
-        assert_eq!(
-            split_path("/data[at1]/items[at2]/value"),
-            ("/data[at1]/items[at2]", Attribute::Whole)
-        );
-        assert_eq!(
-            split_path("/symbol/value.value"),
-            ("/symbol/value", Attribute::Value)
-        );
-        assert_eq!(
-            split_path("/data/events/time"),
-            ("/data/events/time", Attribute::Whole)
-        );
-        assert_eq!(
-            split_path("/data/events/time/value"),
-            ("/data/events/time", Attribute::Whole)
-        );
-        assert_eq!(
-            split_path("/data/events/time/value/year"),
-            ("/data/events/time", Attribute::Year)
-        );
-        assert_eq!(
-            split_path("/data[at1]/events[at2]/width/value/string"),
-            ("/data[at1]/events[at2]/width", Attribute::String)
-        );
-        assert_eq!(
-            split_path("/ism_transition/current_state/value/code"),
-            ("/ism_transition/current_state", Attribute::Code)
-        );
-        assert_eq!(
-            split_path("/feeder_audit/value/code"),
-            ("/feeder_audit/value/code", Attribute::Whole)
-        );
-    }
 }

@@ -646,7 +646,7 @@ mod tests {
     ) -> Result<crate::Run, crate::Exceeded> {
         let guide = serde_json::json!({"id": "x.v1", "definition": {
             "data_bindings": {
-                "gt0001": {"model_id": "openEHR-EHR-OBSERVATION.a.v1", "type": "INPUT",
+                "gt0001": {"model_id": "openEHR-EHR-EVALUATION.a.v1", "type": "INPUT",
                     "elements": {"gt0002": {"path": "/data[at0001]/items[at0002]"}}},
                 "gt0003": {"model_id": "openEHR-EHR-EVALUATION.b.v1", "type": "OUTPUT",
                     "elements": {"gt0004": {"path": "/data[at0001]/items[at0002]"}}}},

@@ -45,6 +45,7 @@ pub mod print;
 mod push;
 mod reach;
 mod read;
+mod readable;
 mod run;
 mod select;
 pub mod stored;

@@ -15,6 +15,7 @@ use super::bind::{column_path, quoted};
 use super::calc;
 use super::compile::{Attribute, CompiledGuide, split_path};
 use super::expr::ast::{Expr, Operator};
+use super::names::is_path;
 use super::time::{Clock, Moment, Precision, TimeUnit};
 use super::value::{Coded, Quantity, Value, integer};
 use aqlite_rm::class::{Attr, Cls};
@@ -37,10 +38,14 @@ impl CompiledGuide {
             .get(binding)
             .map(|b| b.predicates.as_slice())
             .unwrap_or_default();
+        let plan = self.bindings.get(binding);
+        let columns = plan.map(|plan| plan.columns.as_slice()).unwrap_or_default();
+        let unreadable = columns.iter().filter(|column| !column.is_readable);
         let mut pusher = Pusher {
             clock,
             convert_units,
             place,
+            unreadable: unreadable.map(|column| column.path.as_str()).collect(),
             conditions: Vec::new(),
         };
         predicates
@@ -78,6 +83,8 @@ struct Pusher<'a> {
     clock: Clock<'a>,
     convert_units: bool,
     place: &'a dyn Fn(&str) -> String,
+    /// The paths that no query can read.
+    unreadable: Vec<&'a str>,
     conditions: Vec<String>,
 }
 
@@ -105,6 +112,9 @@ impl Pusher<'_> {
     fn comparison(&mut self, path: &str, operator: Operator, other: &Expr) {
         let path = super::bind::normal_path(path);
         let (base, attribute) = split_path(&path);
+        if !is_path(base) || self.unreadable.iter().any(|path| path.starts_with(base)) {
+            return;
+        }
         let column = (self.place)(base);
         // A path to an element is read at its data value, whose class is unknown until it is read.
         let is_element = column_path(base) != base;

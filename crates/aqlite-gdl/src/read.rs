@@ -568,5 +568,6 @@ fn bound_codes(item: &Item) -> Vec<String> {
     let codes = item.get("codes").map(Item::elements).unwrap_or_default();
     let texts = codes.iter().filter_map(Item::text);
     let code = |text: &str| text.rsplit("::").next().unwrap_or(text).trim().to_owned();
-    texts.map(code).collect()
+    // Every code begins with an empty one.
+    texts.map(code).filter(|code| !code.is_empty()).collect()
 }

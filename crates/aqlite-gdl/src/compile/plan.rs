@@ -93,6 +93,8 @@ pub(crate) struct Column {
     /// The slot of the variable that the column feeds. `None` for a column that only predicates
     /// read.
     pub slot: Option<usize>,
+    /// Whether a query can read the path. Otherwise the data have no value there.
+    pub is_readable: bool,
 }
 
 impl Column {
@@ -102,6 +104,7 @@ impl Column {
             path,
             named: None,
             slot: None,
+            is_readable: true,
         }
     }
 }
