@@ -20,6 +20,7 @@ mod error_codes;
 mod faults;
 mod features;
 mod gdl;
+mod gdl_chain;
 mod gdl_damaged;
 mod gdl_records;
 mod gdl_templates;

@@ -4,7 +4,7 @@ use super::budget::{FRAME, OUTPUT_FRAME, json_size, size};
 use super::calc::EvalError;
 use super::compile::{ActionPlan, Assign, Attribute, CompiledGuide, Op};
 use super::eval::Machine;
-use super::run::{Effects, Output, OutputValue};
+use super::run::{Effects, Output, OutputOrigin, OutputValue};
 use super::value::{Coded, Ordinal, Proportion, Quantity, Value, integer, real};
 use super::{calc, fill};
 use hashbrown::HashSet;
@@ -238,7 +238,8 @@ impl Machine<'_> {
         };
         let values: Vec<OutputValue> = plan.outputs.iter().filter_map(value_of).collect();
         if !values.is_empty() {
-            effects.created.push(Output::from_binding(plan, values));
+            let output = Output::from_binding(plan, OutputOrigin::Created, values);
+            effects.created.push(output);
         }
     }
 

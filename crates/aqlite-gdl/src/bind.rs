@@ -33,6 +33,9 @@ pub struct Instance {
     /// The stored values of columns that the guide copies, where the value of the guide lacks a
     /// part of them: the index of the column and the stored value.
     pub originals: Vec<(usize, Arc<serde_json::Value>)>,
+    /// Whether the instance is a result of earlier guides of a chain. It is later than data of the
+    /// same time.
+    pub is_result: bool,
 }
 
 impl PartialEq for Instance {
@@ -42,7 +45,7 @@ impl PartialEq for Instance {
     }
 }
 
-/// The data of one model by path, in the form in which guides pass results on to each other.
+/// The data of one model by path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DataInstance {
     /// The archetype or resource class.

@@ -27,6 +27,7 @@ mod conversion;
 pub mod describe;
 mod eval;
 mod expr;
+mod feed;
 mod fill;
 pub mod fixture;
 pub mod form;
@@ -63,8 +64,8 @@ pub use guide::Guide;
 pub use pause::{NextPause, Pause};
 pub use population::Population;
 pub use run::{
-    ActionOut, CardOut, LinkOut, Options, Output, OutputValue, Run, RunInput, SuggestionOut,
-    Terminology,
+    ActionOut, CardOut, LinkOut, Options, Output, OutputOrigin, OutputValue, Run, RunInput,
+    SuggestionOut, Terminology,
 };
 pub use subsume::{AncestorQuestions, Subsumption, SubsumptionQuestions, Subsumptions};
 

@@ -98,26 +98,30 @@ pub(crate) fn is_model_id(model_id: &str) -> bool {
 /// Whether a path consists of `/name` and `/name[predicate]` alone. Texts within a predicate are
 /// closed.
 pub(crate) fn is_path(path: &str) -> bool {
-    let mut rest = path;
+    steps(path).is_some()
+}
+
+/// Returns the steps of a path, each with its name and its predicate, which may be empty. `None` for
+/// a text that is no path, see [`is_path`].
+pub(crate) fn steps(path: &str) -> Option<Vec<(&str, &str)>> {
+    let (mut rest, mut steps) = (path, Vec::new());
     loop {
-        let Some(step) = rest.strip_prefix('/') else {
-            return false;
-        };
+        let step = rest.strip_prefix('/')?;
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let name = step.find(|c| !is_name(c)).unwrap_or(step.len());
-        if name == 0 {
-            return false;
+        let end = step.find(|c| !is_name(c)).unwrap_or(step.len());
+        let (name, behind) = step.split_at_checked(end).filter(|_| end > 0)?;
+        let (predicate, behind) = match behind.strip_prefix('[') {
+            Some(open) => {
+                let (predicate, closed) = open.split_at_checked(end_of_predicate(open)?)?;
+                (predicate, closed.strip_prefix(']')?)
+            }
+            None => ("", behind),
+        };
+        steps.push((name, predicate));
+        if behind.is_empty() {
+            return Some(steps);
         }
-        rest = step.get(name..).unwrap_or_default();
-        if let Some(predicate) = rest.strip_prefix('[') {
-            let Some(end) = end_of_predicate(predicate) else {
-                return false;
-            };
-            rest = predicate.get(end + 1..).unwrap_or_default();
-        }
-        if rest.is_empty() {
-            return true;
-        }
+        rest = behind;
     }
 }
 

@@ -1,13 +1,12 @@
 //! One run of a guide: predicates, preconditions, default actions, rules by priority, results.
 
-use super::bind::{DataInstance, Instance};
+use super::bind::Instance;
 use super::budget::{Exceeded, Limits, OUTPUT_FRAME, Spent, json_size, size};
 use super::compile::{BindingHead, BindingPlan, CompiledGuide, RulePlan};
 use super::eval::{Machine, Place};
 use super::guide::Direction;
 use super::pause::{NextPause, WAITS, at_once};
-use super::stored::value_at;
-use super::time::{Clock, Moment};
+use super::time::Clock;
 use super::trace::{self, Note, Trace};
 use super::value::Value;
 use hashbrown::HashSet;
@@ -104,8 +103,24 @@ pub struct Output {
     pub model_id: Arc<str>,
     /// The template of the data, if the guide names one that is not an archetype.
     pub template_id: Option<Arc<str>>,
+    /// The origin of the instance.
+    pub origin: OutputOrigin,
     /// The values of the instance.
     pub values: Vec<OutputValue>,
+}
+
+/// The origin of an instance of a result.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum OutputOrigin {
+    /// The variables of an OUTPUT binding.
+    Binding,
+    /// `create`, which makes an instance of its own.
+    Created,
+    /// A filled template.
+    Template,
+    /// An instance of the input, see [`Options::include_input`].
+    Input,
 }
 
 /// A value that the guide made.
@@ -205,7 +220,11 @@ impl<'a> RunInput<'a> {
 }
 
 impl Output {
-    pub(crate) fn from_binding(plan: &BindingPlan, values: Vec<OutputValue>) -> Output {
+    pub(crate) fn from_binding(
+        plan: &BindingPlan,
+        origin: OutputOrigin,
+        values: Vec<OutputValue>,
+    ) -> Output {
         let BindingHead {
             id,
             model_id,
@@ -215,6 +234,7 @@ impl Output {
             id,
             model_id,
             template_id,
+            origin,
             values,
         }
     }
@@ -281,52 +301,6 @@ impl CompiledGuide {
         machine.check_budget()?;
         machine.pause_if_due(next_pause).await;
         machine.finish(started, effects, record, &used)
-    }
-
-    /// Adds the results of earlier guides to the input of this guide. Each result becomes one more,
-    /// latest instance of every binding of its model, dated `now`. In a chain of guides, each one
-    /// receives the results of all before it.
-    pub fn feed(&self, instances: &mut Vec<Vec<Instance>>, earlier: &[Output], now: Moment) {
-        instances.resize_with(self.bindings.len(), Vec::new);
-        for output in earlier {
-            let mut values: Vec<(String, Value)> = output
-                .values
-                .iter()
-                .flat_map(|value| self.parts_of(&output.model_id, value))
-                .collect();
-            // Values of a data instance are searched from the end, so a time in the result itself
-            // wins.
-            let time = super::gdl1::time_path(&output.model_id).to_owned();
-            values.insert(0, (time, Value::moment(now)));
-            let data = DataInstance {
-                model_id: output.model_id.to_string(),
-                values,
-            };
-            for (own, new) in instances.iter_mut().zip(self.instances_of(&[data])) {
-                own.extend(new.into_iter().map(|instance| Instance {
-                    time: Some(now),
-                    ..instance
-                }));
-            }
-        }
-    }
-
-    /// Returns the parts of an earlier result that this guide reads: the value itself, or the
-    /// values at the bound paths of a resource.
-    fn parts_of(&self, model_id: &str, value: &OutputValue) -> Vec<(String, Value)> {
-        let Value::Object(resource) = &value.value else {
-            return vec![(value.path.to_string(), value.value.clone())];
-        };
-        let own = self
-            .guide
-            .bindings
-            .iter()
-            .zip(&self.bindings)
-            .filter(|(binding, _)| binding.model_id == model_id);
-        let columns = own.flat_map(|(_, plan)| &plan.columns);
-        columns
-            .filter_map(|column| Some((column.path.clone(), value_at(resource, &column.path)?)))
-            .collect()
     }
 }
 
@@ -625,7 +599,7 @@ impl Machine<'_> {
                 .filter_map(|(column, slot)| self.output_value(plan, *column, *slot))
                 .collect();
             if !values.is_empty() {
-                outputs.push(Output::from_binding(plan, values));
+                outputs.push(Output::from_binding(plan, OutputOrigin::Binding, values));
             }
         }
         outputs.extend(created);
@@ -677,6 +651,7 @@ impl Machine<'_> {
             id,
             model_id: Arc::from(template.model_id.as_str()),
             template_id: template.template_id.as_deref().map(Arc::from),
+            origin: OutputOrigin::Template,
             values: vec![value],
         })
     }
@@ -710,5 +685,5 @@ fn input_as_output(plan: &BindingPlan, instance: &Instance) -> Output {
         value: v.clone(),
         original: None,
     });
-    Output::from_binding(plan, values.collect())
+    Output::from_binding(plan, OutputOrigin::Input, values.collect())
 }

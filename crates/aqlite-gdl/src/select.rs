@@ -122,7 +122,10 @@ impl Machine<'_> {
                 }
                 moment
             };
-            kept = best_of(&kept, *max, moment).into_iter().collect();
+            let is_result = |i: usize| instances.get(i).is_some_and(|found| found.is_result);
+            kept = best_of(&kept, *max, moment, is_result)
+                .into_iter()
+                .collect();
         }
         kept
     }
@@ -173,17 +176,20 @@ fn moment_of(value: &Value, attribute: Attribute) -> Option<i64> {
 }
 
 /// Returns the instance with the latest or earliest moment. Instances without one are not chosen.
+///
+/// Of equal moments the first instance wins. Results of earlier guides are later than all before
+/// them, so the last of them is the latest.
 fn best_of(
     instances: &[usize],
     is_latest: bool,
     moment: impl Fn(&usize) -> Option<i64>,
+    is_result: impl Fn(usize) -> bool,
 ) -> Option<usize> {
     let mut best: Option<(i64, usize)> = None;
     for i in instances {
         let Some(found) = moment(i) else { continue };
-        // Strict comparisons: of equal moments the first instance wins.
         let is_better = best.is_none_or(|(ms, _)| match is_latest {
-            true => found > ms,
+            true => found > ms || (found == ms && is_result(*i)),
             false => found < ms,
         });
         if is_better {
