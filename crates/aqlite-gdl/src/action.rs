@@ -3,7 +3,7 @@
 use super::budget::{FRAME, OUTPUT_FRAME, json_size, size};
 use super::calc::EvalError;
 use super::compile::{ActionPlan, Assign, Attribute, CompiledGuide, Op};
-use super::eval::Machine;
+use super::eval::{Machine, PartialProportion, Pending};
 use super::run::{Effects, Output, OutputOrigin, OutputValue};
 use super::value::{Coded, Ordinal, Proportion, Quantity, Value, integer, real};
 use super::{calc, fill};
@@ -19,6 +19,21 @@ enum Target {
     New,
     /// An instance that an earlier assignment of the same `create` has begun.
     Created,
+}
+
+/// The state of a variable before an assignment.
+#[derive(Clone, Copy)]
+struct Base<'s> {
+    value: &'s Value,
+    /// The parts of its next value.
+    pending: Option<&'s Pending>,
+}
+
+/// The state of a variable after an assignment.
+enum Changed {
+    Value(Value),
+    /// The parts of a value that is not complete.
+    Parts(Pending),
 }
 
 impl Machine<'_> {
@@ -295,17 +310,24 @@ impl Machine<'_> {
             }
             return false;
         }
-        let pending = slot.pending.clone().map(Value::Quantity);
         let own = match target {
             Target::New => &Value::Null,
             Target::Existing if slot.only_created => &Value::Null,
             Target::Existing => slot.own_value(),
             Target::Created => &slot.last,
         };
-        let has_number = pending.is_none() && own.number().is_some();
-        let base = pending.as_ref().unwrap_or(own);
+        let base = Base {
+            value: own,
+            pending: slot.pending.as_ref(),
+        };
         match self.changed(base, assign.attribute, value, is_quantity) {
-            Ok(new) => self.store_or_wait(assign, new, target, has_number),
+            Ok(Changed::Value(new)) => self.store_rounded(assign, new, target),
+            Ok(Changed::Parts(parts)) => {
+                if let Some(slot) = self.slots.get_mut(assign.slot) {
+                    slot.pending = Some(parts);
+                }
+                false
+            }
             Err(error) => {
                 self.add_note(error);
                 false
@@ -313,23 +335,9 @@ impl Machine<'_> {
         }
     }
 
-    /// Stores a value. Unit and precision alone are not a value: they wait for the number. Returns
-    /// whether a value was stored.
-    fn store_or_wait(
-        &mut self,
-        assign: &Assign,
-        new: Value,
-        target: Target,
-        has_number: bool,
-    ) -> bool {
-        let describes = matches!(assign.attribute, Attribute::Unit | Attribute::Precision);
-        if describes && !has_number && !self.input.options.as_published {
-            if let (Some(slot), Value::Quantity(quantity)) = (self.slots.get_mut(assign.slot), new)
-            {
-                slot.pending = Some(quantity);
-            }
-            return false;
-        }
+    /// Stores a value, rounded to its precision if the run rounds. Returns true, as a value was
+    /// stored.
+    fn store_rounded(&mut self, assign: &Assign, new: Value, target: Target) -> bool {
         if !new.is_finite() {
             self.add_note(EvalError::Infinite);
         }
@@ -373,7 +381,80 @@ impl Machine<'_> {
 
     /// Returns the value of a variable after an assignment to the whole value or to one of its
     /// attributes.
+    ///
+    /// Unit and precision without a number are not a value, and neither is a numerator without a
+    /// denominator: such parts wait for the others.
     fn changed(
+        &self,
+        base: Base<'_>,
+        attribute: Attribute,
+        value: Value,
+        is_quantity: bool,
+    ) -> Result<Changed, EvalError> {
+        let as_published = self.input.options.as_published;
+        let is_proportion = matches!(base.value, Value::Proportion(_));
+        let pending = base.pending.filter(|_| !as_published);
+        match (attribute, pending) {
+            // The engine behind the published fixtures made counts of the parts of a proportion.
+            (Attribute::Numerator | Attribute::Denominator, _)
+                if as_published && !is_proportion =>
+            {
+                let n = value.number().ok_or(EvalError::Types)?;
+                magnitude(base.value, n, is_quantity).map(Changed::Value)
+            }
+            (Attribute::Numerator | Attribute::Denominator | Attribute::Type, pending) => {
+                let n = value.number().ok_or(EvalError::Types)?;
+                partial_proportion(base.value, pending).with_part(attribute, n)
+            }
+            (Attribute::Precision, Some(Pending::Proportion(parts))) => {
+                let precision = Some(decimals_of(&value)?);
+                PartialProportion {
+                    precision,
+                    ..*parts
+                }
+                .changed()
+            }
+            (Attribute::Precision, None) if is_proportion => {
+                let precision = Some(decimals_of(&value)?);
+                let parts = partial_proportion(base.value, None);
+                PartialProportion { precision, ..parts }.changed()
+            }
+            // A proportion has no unit.
+            (Attribute::Unit, None) if is_proportion => Err(EvalError::Types),
+            (Attribute::Unit | Attribute::Precision, pending) => {
+                let (quantity, has_number) = match pending {
+                    Some(Pending::Quantity(quantity)) => (quantity.clone(), false),
+                    Some(Pending::Proportion(_)) => (quantity_of(&Value::Null), false),
+                    None => (quantity_of(base.value), base.value.number().is_some()),
+                };
+                let quantity = match attribute {
+                    Attribute::Unit => with_unit(quantity, value)?,
+                    _ => Quantity {
+                        precision: Some(decimals_of(&value)?),
+                        ..quantity
+                    },
+                };
+                Ok(if has_number || as_published {
+                    Changed::Value(Value::Quantity(quantity))
+                } else {
+                    Changed::Parts(Pending::Quantity(quantity))
+                })
+            }
+            (_, Some(Pending::Quantity(quantity))) => {
+                let base = Value::Quantity(quantity.clone());
+                let changed = self.changed_value(&base, attribute, value, is_quantity);
+                changed.map(Changed::Value)
+            }
+            _ => {
+                let changed = self.changed_value(base.value, attribute, value, is_quantity);
+                changed.map(Changed::Value)
+            }
+        }
+    }
+
+    /// Returns the value of a variable after an assignment to the whole value, or to an attribute
+    /// that makes a value.
+    fn changed_value(
         &self,
         base: &Value,
         attribute: Attribute,
@@ -381,27 +462,16 @@ impl Machine<'_> {
         is_quantity: bool,
     ) -> Result<Value, EvalError> {
         match attribute {
-            Attribute::Whole => Ok(self.whole(base, value, is_quantity)),
+            Attribute::Whole => self.whole(base, value, is_quantity),
             Attribute::Value => self.with_value(base, value, is_quantity),
             Attribute::Magnitude | Attribute::Count | Attribute::Sum => {
                 magnitude(base, value.number().ok_or(EvalError::Types)?, is_quantity)
             }
-            Attribute::Unit => with_unit(base, value),
-            Attribute::Precision => with_precision(base, &value),
             Attribute::Code => {
                 let Value::Text(code) = value else {
                     return Err(EvalError::Types);
                 };
                 Ok(with_code(base, code))
-            }
-            // The engine behind the published fixtures made counts of the parts of a proportion.
-            Attribute::Numerator | Attribute::Denominator
-                if self.input.options.as_published && !matches!(base, Value::Proportion(_)) =>
-            {
-                magnitude(base, value.number().ok_or(EvalError::Types)?, is_quantity)
-            }
-            Attribute::Numerator | Attribute::Denominator | Attribute::Type => {
-                proportion(base, attribute, value.number().ok_or(EvalError::Types)?)
             }
             _ => Err(EvalError::Types),
         }
@@ -430,14 +500,14 @@ impl Machine<'_> {
                 text,
                 ..c.as_ref().clone()
             })),
-            (base, value) => self.whole(base, value, is_quantity),
+            (base, value) => self.whole(base, value, is_quantity)?,
         })
     }
 
     /// Prepares a whole value for storing: a term of the guide gets its text, a number the class of
     /// the variable.
-    fn whole(&self, base: &Value, value: Value, is_quantity: bool) -> Value {
-        match value {
+    fn whole(&self, base: &Value, value: Value, is_quantity: bool) -> Result<Value, EvalError> {
+        Ok(match value {
             Value::Coded(code) if &*code.terminology == "local" && code.code.starts_with("gt") => {
                 let text = self
                     .guide
@@ -460,11 +530,13 @@ impl Machine<'_> {
                     })
                 }
                 _ if is_quantity => Value::quantity(n, ""),
+                // It would be a count, which is an integer.
+                _ if n.is_finite() && integer(n).is_none() => return Err(EvalError::Range),
                 _ => Value::Number(n),
             },
             Value::Millis(ms) => self.moment(ms),
             other => other,
-        }
+        })
     }
 }
 
@@ -490,27 +562,22 @@ fn quantity_of(base: &Value) -> Quantity {
     }
 }
 
-fn with_unit(base: &Value, unit: Value) -> Result<Value, EvalError> {
-    let Value::Text(unit) = unit else {
-        return Err(EvalError::Types);
-    };
-    Ok(Value::Quantity(Quantity {
-        unit,
-        ..quantity_of(base)
-    }))
+fn with_unit(quantity: Quantity, unit: Value) -> Result<Quantity, EvalError> {
+    match unit {
+        Value::Text(unit) => Ok(Quantity { unit, ..quantity }),
+        _ => Err(EvalError::Types),
+    }
 }
 
-fn with_precision(base: &Value, precision: &Value) -> Result<Value, EvalError> {
+/// Returns the value of a precision.
+fn decimals_of(precision: &Value) -> Result<u8, EvalError> {
     let n = precision
         .number()
         .and_then(integer)
         .ok_or(EvalError::Types)?;
     // A double has no more than 15 reliable decimal digits.
     let precision = u8::try_from(n).ok().filter(|p| *p <= 15);
-    Ok(Value::Quantity(Quantity {
-        precision: Some(precision.ok_or(EvalError::Range)?),
-        ..quantity_of(base)
-    }))
+    precision.ok_or(EvalError::Range)
 }
 
 fn with_code(base: &Value, code: Arc<str>) -> Value {
@@ -539,27 +606,53 @@ fn with_code(base: &Value, code: Arc<str>) -> Value {
     }
 }
 
-fn proportion(base: &Value, attribute: Attribute, n: f64) -> Result<Value, EvalError> {
-    let mut p = match base {
-        Value::Proportion(p) => *p,
-        // The denominator is 1, so that a proportion with a numerator alone can be divided.
-        _ => Proportion {
-            numerator: 0.0,
-            denominator: 1.0,
-            kind: 0,
-            precision: None,
+/// Returns the parts of a proportion that a variable has.
+fn partial_proportion(value: &Value, pending: Option<&Pending>) -> PartialProportion {
+    match (pending, value) {
+        (Some(Pending::Proportion(parts)), _) => *parts,
+        // Only its unit tells a quantity from a proportion.
+        (Some(Pending::Quantity(quantity)), _) => PartialProportion {
+            precision: quantity.precision,
+            ..PartialProportion::default()
         },
-    };
-    match attribute {
-        Attribute::Numerator => p.numerator = n,
-        Attribute::Denominator => p.denominator = n,
-        _ => {
-            p.kind = integer(n)
-                .filter(|k| (0..=4).contains(k) && real(*k) == n)
-                .ok_or(EvalError::Range)?
-        }
+        (None, Value::Proportion(p)) => PartialProportion {
+            numerator: Some(p.numerator),
+            denominator: Some(p.denominator),
+            kind: p.kind,
+            precision: p.precision,
+        },
+        _ => PartialProportion::default(),
     }
-    Ok(Value::Proportion(p))
+}
+
+impl PartialProportion {
+    /// Sets numerator, denominator or kind.
+    fn with_part(mut self, attribute: Attribute, n: f64) -> Result<Changed, EvalError> {
+        match attribute {
+            Attribute::Numerator => self.numerator = Some(n),
+            Attribute::Denominator if n == 0.0 => return Err(EvalError::ZeroDenominator),
+            Attribute::Denominator => self.denominator = Some(n),
+            _ => {
+                self.kind = integer(n)
+                    .filter(|k| (0..=4).contains(k) && real(*k) == n)
+                    .ok_or(EvalError::Range)?
+            }
+        }
+        self.changed()
+    }
+
+    /// Returns the proportion, if it is complete.
+    fn changed(self) -> Result<Changed, EvalError> {
+        Ok(match self.numerator.zip(self.denominator) {
+            Some((numerator, denominator)) => Changed::Value(Value::Proportion(Proportion {
+                numerator,
+                denominator,
+                kind: self.kind,
+                precision: self.precision,
+            })),
+            None => Changed::Parts(Pending::Proportion(self)),
+        })
+    }
 }
 
 /// Returns the variable that an assignment copies as it is.

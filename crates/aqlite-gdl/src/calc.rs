@@ -21,6 +21,8 @@ pub enum EvalError {
     /// The result is a date before the year 0000 or after the year 9999, which ISO 8601 cannot
     /// write with four digits.
     Calendar,
+    /// The denominator of a proportion would be 0.
+    ZeroDenominator,
     /// The operation does not exist for these types.
     Types,
     /// The operands are quantities with these two different units. A missing unit is an empty text.
@@ -48,6 +50,7 @@ impl EvalError {
         };
         Cow::Borrowed(match self {
             EvalError::DivisionByZero => "division by zero",
+            EvalError::ZeroDenominator => "the denominator of a proportion is not 0",
             EvalError::Range => "the result is out of range",
             EvalError::Calendar => "the date is beyond the calendar: years are 0000 to 9999",
             EvalError::Types => "the types do not fit",
@@ -438,6 +441,9 @@ pub(crate) fn attribute(value: &Value, attribute: Attribute) -> Result<Value> {
                 precision: Some(p), ..
             }),
         ) => Value::Number(f64::from(*p)),
+        (A::Precision, Value::Proportion(p)) => p
+            .precision
+            .map_or(Value::Null, |p| Value::Number(f64::from(p))),
         (A::Precision, Value::Quantity(_)) => Value::Null,
         (A::Value, Value::Moment(m, _)) => Value::Millis(real(m.millis)),
         (A::Value, Value::Coded(c)) => Value::Text(c.text.clone()),

@@ -46,14 +46,33 @@ pub(crate) fn add_note(notes: &mut Vec<RunNote>, note: RunNote) {
     }
 }
 
+/// The parts of a value that is not complete.
+#[derive(Clone, Debug)]
+pub(crate) enum Pending {
+    /// Unit and precision without a number.
+    Quantity(Quantity),
+    /// A proportion without numerator or denominator.
+    Proportion(PartialProportion),
+}
+
+/// The parts of a proportion that were set.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PartialProportion {
+    pub numerator: Option<f64>,
+    pub denominator: Option<f64>,
+    /// The kind; a ratio unless it is set.
+    pub kind: i64,
+    pub precision: Option<u8>,
+}
+
 /// The values of one variable, oldest first.
 #[derive(Clone, Debug)]
 pub(crate) struct Slot {
     pub last: Value,
     pub earlier: Vec<Value>,
     pub null_flavor: Option<Box<Value>>,
-    /// Unit and precision that were set before any number. The variable has no value yet.
-    pub pending: Option<Quantity>,
+    /// The parts that were set before the value is complete. The variable has no value yet.
+    pub pending: Option<Pending>,
     /// The number of the rule that set the variable last; 0 for none. Until that rule ends,
     /// attributes change the value in place.
     pub set_in: u32,

@@ -106,7 +106,7 @@ fn has_attribute(class: &str, attribute: &str) -> bool {
 /// Returns the kind of value that a use of an attribute implies, if it implies exactly one.
 fn kind_by_attribute(attribute: &str) -> Option<&'static str> {
     Some(match attribute {
-        "unit" | "units" | "precision" => "a quantity",
+        "unit" | "units" => "a quantity",
         "numerator" | "denominator" => "a proportion",
         "symbol" | "code" | "terminologyId" => "a code",
         "year" | "month" | "day" => "a point in time",

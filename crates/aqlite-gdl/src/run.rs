@@ -279,7 +279,8 @@ impl CompiledGuide {
     }
 
     /// Runs the guide once, as [`CompiledGuide::run`] does. After some milliseconds of work, it
-    /// awaits `next_pause` before the next statement, so that a host can answer others.
+    /// awaits `next_pause` before the next statement, so that a host can answer others, or end the
+    /// run.
     ///
     /// # Errors
     ///
@@ -574,10 +575,15 @@ impl Machine<'_> {
         for (i, test) in rule.when.iter().enumerate() {
             self.pause_if_due(next_pause).await;
             self.place.set(Place::When(index, i));
+            let notes = self.notes.borrow().len();
             let result = self.test(test.op, None);
+            // Only the trace needs the results of the conditions behind the first that is not true.
+            // Their notes are dropped, because notes do not depend on the trace.
+            if !all {
+                self.notes.borrow_mut().truncate(notes);
+            }
             all &= result == Some(true);
             record.condition(self, Some(index), test, result);
-            // Only the trace needs the results of the conditions behind the first that is not true.
             let is_decided = !all && !self.input.options.trace;
             if is_decided || self.budget.is_exceeded() {
                 break;
