@@ -198,6 +198,7 @@ impl Failure {
     pub fn exceeded(exceeded: &Exceeded) -> Failure {
         let status = match exceeded.limit {
             Limit::Broken(_) => 500,
+            Limit::Time => 408,
             _ => 400,
         };
         let mut error = coded(exceeded.to_string(), exceeded.code());
@@ -552,5 +553,6 @@ mod tests {
         };
         assert_eq!(Failure::exceeded(&ended(Limit::Broken("x"))).status, 500);
         assert_eq!(Failure::exceeded(&ended(Limit::Steps)).status, 400);
+        assert_eq!(Failure::exceeded(&ended(Limit::Time)).status, 408);
     }
 }

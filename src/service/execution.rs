@@ -4,6 +4,9 @@
 //! each EHR, and each reads the results of all before it in addition to the record. The response is
 //! a list with the result of each guide in order.
 
+mod failure;
+mod rows;
+mod stage;
 mod work;
 
 use super::Service;
@@ -13,27 +16,23 @@ use super::content::malformed;
 use super::error::{Failure, shortened};
 use super::http::Response;
 use super::negotiate::{choose, is_ndjson};
-use super::query::{EhrSelection, RowVisitor};
-use super::run_parameters::RunParameters;
-use crate::aql::{Parameters, RowValue, TerminologyError};
-use crate::gdl::output::{EhrRun, QueryRun, Response as Answer, response};
+use super::query::EhrSelection;
+use crate::aql::{Parameters, TerminologyError};
+use crate::gdl::output::{EhrRun, Response as Answer, response};
 use crate::gdl::value::Value;
-use crate::gdl::{
-    BindingQuery, CompiledGuide, Exceeded, Instance, Limit, Limits, Options, Output, Population,
-    RunInput, Spent, Subsumptions,
-};
+use crate::gdl::{CompiledGuide, Exceeded, Limit, Limits, Output, Population, Spent, Subsumptions};
 use crate::rm::json::{self, members};
 use crate::store::repository::Repository;
+pub(super) use failure::RunFailure;
+use rows::{StageRows, too_much_data};
+pub(super) use stage::Stage;
+use stage::StageInput;
 use std::collections::HashSet;
-use std::rc::Rc;
 pub(super) use work::GuideWork;
 use work::{STEPS, StepCounter, too_long, too_many_steps};
 
 /// The maximum number of guides of a chain.
 const MAX_GUIDES: usize = 20;
-
-/// The maximum bytes of data that the guides of a call read, as [`Population::bytes`] counts them.
-const MAX_READ: usize = 30_000_000;
 
 /// The bytes of the runs of lines, counted as for [`Limits::bytes`], after which their answers are
 /// written and sent. So the memory of a call does not depend on the number of its lines. A thousand
@@ -44,10 +43,6 @@ const PIECE_BYTES: usize = 16_000_000;
 /// The work of the runs of lines after which their answers are written and sent, in the unit of
 /// [`Limits::steps`]. Two runs of the most expensive guide are within it.
 const PIECE_STEPS: u64 = 40_000_000;
-
-/// Bytes that are counted for a value or a query of a response in addition to its texts: it is an
-/// object of objects until it is written.
-const ANSWER_FRAME: usize = 400;
 
 /// The request of a client.
 struct GuideRequest {
@@ -110,12 +105,6 @@ fn texts(name: &str, list: &str) -> Result<Vec<String>, Failure> {
         .ok_or_else(|| Failure::bad_request(format!("`{name}` is not a list of texts")))
 }
 
-/// A guide of a chain, with its parameters.
-pub(super) struct Stage<'c> {
-    guide: Rc<CompiledGuide>,
-    parameters: RunParameters<'c>,
-}
-
 /// The EHRs on which a call runs guides.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extent {
@@ -145,66 +134,6 @@ struct StageData<'s> {
     /// The number of queries of all stages.
     queries: usize,
 }
-
-/// The receiver of the rows that the guides of all stages read.
-struct StageRows<'s> {
-    /// For each stage its data.
-    populations: Vec<Population<'s>>,
-    /// For each query its stage, and its number there.
-    owners: Vec<(usize, usize)>,
-    /// The bytes of all data, as [`Population::bytes`] counts them.
-    read: usize,
-    /// Whether a row belongs to no stage, so that data may be missing.
-    is_incomplete: bool,
-}
-
-impl<'s> StageRows<'s> {
-    fn of(stages: &'s [Stage<'_>]) -> StageRows<'s> {
-        let populations: Vec<Population<'_>> = stages
-            .iter()
-            .map(|s| Population::new(&s.guide, s.parameters.clock(), s.parameters.options))
-            .collect();
-        let owners = (0..)
-            .zip(&populations)
-            .flat_map(|(i, p)| (0..p.queries().len()).map(move |query| (i, query)))
-            .collect();
-        StageRows {
-            populations,
-            owners,
-            read: 0,
-            is_incomplete: false,
-        }
-    }
-}
-
-impl RowVisitor for StageRows<'_> {
-    fn row(&mut self, query: usize, row: &[RowValue<'_>]) {
-        // Data beyond the limit are not kept, as the call fails.
-        if self.read > MAX_READ {
-            return;
-        }
-        let owner = self.owners.get(query);
-        let owner = owner.and_then(|(stage, query)| {
-            let population = self.populations.get_mut(*stage)?;
-            Some((population, *query))
-        });
-        let Some((population, query)) = owner else {
-            self.is_incomplete = true;
-            return;
-        };
-        let before = population.bytes();
-        population.add(query, row);
-        self.read += population.bytes() - before;
-    }
-
-    fn restart(&mut self) {
-        self.populations.iter_mut().for_each(Population::clear);
-        self.read = 0;
-    }
-}
-
-/// The invariant that does not hold if a guide selects an instance that was not read.
-const NO_INSTANCE: &str = "a selected instance does not exist";
 
 /// The state of a chain of guides between two stages.
 struct Chain {
@@ -281,15 +210,15 @@ fn uncounted() -> Failure {
     Failure::broken("the consumption of the runs on an EHR is not counted")
 }
 
+/// Whether the EHRs before one whose run ended are a piece: the others have answers of their own. A
+/// broken invariant ends the call.
+fn ends_piece(ended: &Exceeded, extent: Extent, ehr: usize) -> bool {
+    extent == Extent::Piece && ehr > 0 && !matches!(ended.limit, Limit::Broken(_))
+}
+
 /// Returns whether EHRs with this consumption are a piece.
 fn is_piece(spent: Spent) -> bool {
     spent.bytes >= PIECE_BYTES || spent.steps >= PIECE_STEPS
-}
-
-/// The input of a stage for an EHR.
-struct StageInput<'i> {
-    ehr_id: &'i str,
-    instances: Vec<Vec<Instance>>,
 }
 
 impl<R: Repository> Service<R> {
@@ -372,7 +301,7 @@ impl<R: Repository> Service<R> {
         }
         let answers = stages.iter().zip(runs).zip(times);
         Ok(answers
-            .map(|((stage, runs), time)| response(&stage.guide, runs, time))
+            .map(|((stage, runs), time)| response(stage.guide(), runs, time))
             .collect())
     }
 
@@ -403,7 +332,7 @@ impl<R: Repository> Service<R> {
         ids: &[String],
         extent: Extent,
         reports_queries: bool,
-    ) -> Result<GuideResults, Failure> {
+    ) -> Result<GuideResults, RunFailure> {
         let started = call.clock();
         let data = self.read_stages(call, stages, ids).await?;
         let queries = (data.queries * data.ehrs.len()).max(1);
@@ -448,7 +377,7 @@ impl<R: Repository> Service<R> {
         call: &Call<'_>,
         stages: &'s [Stage<'_>],
         ids: &'s [String],
-    ) -> Result<StageData<'s>, Failure> {
+    ) -> Result<StageData<'s>, RunFailure> {
         let mut stage_rows = StageRows::of(stages);
         let texts: Vec<String> = stage_rows
             .populations
@@ -461,23 +390,22 @@ impl<R: Repository> Service<R> {
         let missing = self
             .each_row(call, &queries, &parameters, ehrs, &mut stage_rows)
             .await;
+        let is_too_much = stage_rows.is_too_much();
         let StageRows {
             populations,
             owners,
-            read,
             is_incomplete,
+            ..
         } = stage_rows;
         let missing: HashSet<String> = missing
             .map_err(|(at, failure)| in_binding(stages, owners.get(at), failure))?
             .into_iter()
             .collect();
-        if read > MAX_READ {
-            return Err(Failure::bad_request(format!(
-                "the guides would read more than {MAX_READ} bytes of data: name fewer EHRs, or fewer guides"
-            )));
+        if is_too_much {
+            return Err(RunFailure::Data(too_much_data(stages, ids)));
         }
         if is_incomplete {
-            return Err(Failure::broken("a row of the data belongs to no guide"));
+            return Err(Failure::broken("a row of the data belongs to no guide").into());
         }
         let exists = |id: &&String| !missing.contains(*id);
         Ok(StageData {
@@ -495,7 +423,7 @@ impl<R: Repository> Service<R> {
         mut population: Population<'_>,
         ehrs: &[&str],
         chain: &mut Chain,
-    ) -> Result<Vec<EhrRun>, Failure> {
+    ) -> Result<Vec<EhrRun>, RunFailure> {
         let mut counter = StepCounter::default();
         let inputs = self
             .stage_inputs(call, stage, &mut population, ehrs, chain, &mut counter)
@@ -504,8 +432,9 @@ impl<R: Repository> Service<R> {
         let ends = chain.started.saturating_add(self.config.limits.query_time);
         let mut work = GuideWork::new(chain.limits.steps, ends);
         let terms = self
-            .subsumptions(call, &stage.guide, values, &mut work)
-            .await?;
+            .subsumptions(call, stage.guide(), values, &mut work)
+            .await
+            .map_err(RunFailure::of_data)?;
         chain.limits.steps = work.left();
         let queries = match chain.reports_queries {
             true => population.queries(),
@@ -517,10 +446,23 @@ impl<R: Repository> Service<R> {
             let ehr_id = input.ehr_id;
             let limits = chain.limits_of(ehr)?;
             let ran = stage
-                .run(call, &terms, input, queries, (chain.query_time, limits))
+                .run(
+                    call,
+                    &terms,
+                    input,
+                    queries,
+                    (chain.query_time, limits, ends),
+                )
                 .await;
-            let (run, spent) =
-                ran.map_err(|e| Failure::exceeded(&e).within(&named(stage.id(), ehr_id)))?;
+            let (run, spent) = match ran {
+                // The next piece begins with this EHR.
+                Err(ended) if ends_piece(&ended, chain.extent, ehr) => {
+                    chain.earlier.truncate(ehr);
+                    break;
+                }
+                Err(ended) => return Err(RunFailure::of_run(&ended, stage.id(), ehr_id)),
+                Ok(ran) => ran,
+            };
             total = total.with(chain.count(ehr, spent)?);
             runs.push(run);
             if chain.extent == Extent::Piece && is_piece(total) {
@@ -531,7 +473,7 @@ impl<R: Repository> Service<R> {
                 continue;
             }
             if call.clock() - chain.started > self.config.limits.query_time {
-                return Err(too_long().within(&named(stage.id(), ehr_id)));
+                return Err(too_long().within(&named(stage.id(), ehr_id)).into());
             }
             call.pause().await;
         }
@@ -547,7 +489,7 @@ impl<R: Repository> Service<R> {
         ehrs: &[&'e str],
         chain: &mut Chain,
         counter: &mut StepCounter,
-    ) -> Result<Vec<StageInput<'e>>, Failure> {
+    ) -> Result<Vec<StageInput<'e>>, RunFailure> {
         let mut inputs = Vec::with_capacity(ehrs.len());
         for (id, earlier) in ehrs.iter().zip(&chain.earlier) {
             let work = stage.reading(earlier.len());
@@ -556,7 +498,8 @@ impl<R: Repository> Service<R> {
                 ..Spent::default()
             });
             if chain.limits.steps == 0 {
-                return Err(too_many_steps().within(&named(stage.id(), id)));
+                let failure = too_many_steps().within(&named(stage.id(), id));
+                return Err(RunFailure::Data(failure));
             }
             let input = stage.read(population, id, earlier);
             let broken = |e| Failure::exceeded(&e).within(&named(stage.id(), id));
@@ -607,7 +550,7 @@ fn written(answer: &impl serde::Serialize) -> Result<Response, Failure> {
 /// Adds the stage and the binding to the failure of a query.
 fn in_binding(stages: &[Stage<'_>], at: Option<&(usize, usize)>, failure: Failure) -> Failure {
     let Some((guide, query)) =
-        at.and_then(|(stage, query)| Some((&stages.get(*stage)?.guide, *query)))
+        at.and_then(|(stage, query)| Some((stages.get(*stage)?.guide(), *query)))
     else {
         return failure;
     };
@@ -628,160 +571,6 @@ pub(super) fn record_access(
     stages
         .iter()
         .try_for_each(|stage| call.check_permission_on(stage.id(), ehr_id))
-}
-
-impl<'c> Stage<'c> {
-    /// Creates the stage of a guide with the parameters of the request.
-    pub fn of<'a: 'c>(call: &'c Call<'a>, guide: Rc<CompiledGuide>) -> Result<Stage<'c>, Failure> {
-        Ok(Stage {
-            parameters: RunParameters::of(call, &guide)?,
-            guide,
-        })
-    }
-
-    /// Returns the id of the guide.
-    pub fn id(&self) -> &str {
-        &self.guide.guide().id
-    }
-
-    /// Returns the language of texts.
-    pub fn language(&self) -> &str {
-        &self.parameters.language
-    }
-
-    /// Returns the steps of reading an EHR: every binding is evaluated once for the record and once
-    /// for each result of an earlier guide.
-    fn reading(&self, earlier: usize) -> u64 {
-        let bindings = self.guide.guide().bindings.len() as u64;
-        bindings.saturating_mul(1 + earlier as u64)
-    }
-
-    /// Reads the input of the guide for an EHR: the record, and the results of the guides before
-    /// it.
-    fn read<'i>(
-        &self,
-        population: &mut Population<'_>,
-        ehr_id: &'i str,
-        earlier: &[Output],
-    ) -> Result<StageInput<'i>, Exceeded> {
-        let mut instances = population.instances(ehr_id)?;
-        self.guide
-            .feed(&mut instances, earlier, self.parameters.now);
-        Ok(StageInput { ehr_id, instances })
-    }
-
-    /// Runs the guide within the remaining limits of the call, with pauses. Reports the values of
-    /// the queries if requested; each query took `time` milliseconds.
-    async fn run(
-        &self,
-        call: &Call<'_>,
-        terms: &Subsumptions,
-        read: StageInput<'_>,
-        queries: &[BindingQuery],
-        (time, left): (f64, Limits),
-    ) -> Result<(EhrRun, Spent), Exceeded> {
-        let StageInput { ehr_id, instances } = read;
-        let RunParameters {
-            language, options, ..
-        } = &self.parameters;
-        let options = Options {
-            limits: options.limits.within(left),
-            ..*options
-        };
-        let input = RunInput {
-            instances: &instances,
-            clock: self.parameters.clock(),
-            language,
-            options,
-            terminology: Some(terms),
-        };
-        let run = self.guide.run_in_turns(&input, &|| call.pause()).await?;
-        let mut spent = run.spent;
-        let reports = match queries {
-            [] => Vec::new(),
-            queries => {
-                self.query_runs(call, queries, (ehr_id, time), &input, &mut spent)
-                    .await?
-            }
-        };
-        let run = EhrRun {
-            ehr_id: ehr_id.to_owned(),
-            queries: reports,
-            run,
-        };
-        Ok((run, spent))
-    }
-
-    /// Returns the values of the queries for an EHR, each of which took `time` milliseconds. Adds
-    /// their consumption to `spent`.
-    async fn query_runs(
-        &self,
-        call: &Call<'_>,
-        queries: &[BindingQuery],
-        (ehr_id, time): (&str, f64),
-        input: &RunInput<'_>,
-        spent: &mut Spent,
-    ) -> Result<Vec<QueryRun>, Exceeded> {
-        let options = input.options;
-        let left = RunInput {
-            options: Options {
-                limits: options.limits.without(*spent),
-                ..options
-            },
-            ..*input
-        };
-        let bindings = queries.iter().map(|query| query.binding);
-        let next_pause = || call.pause();
-        let selecting = self.guide.select_last(bindings, &left, &next_pause);
-        let (selected, selecting) = selecting.await?;
-        spent.steps = spent.steps.saturating_add(selecting.steps);
-        let mut reports = Vec::with_capacity(queries.len());
-        for (query, selected) in queries.iter().zip(selected) {
-            let instances = input.instances.get(query.binding);
-            let instance = selected.map(|at| instances.and_then(|list| list.get(at)));
-            // An index that is not found must not read as a binding without instances.
-            if matches!(instance, Some(None)) {
-                return Err(self.failed(query, Limit::Broken(NO_INSTANCE), 0));
-            }
-            let value = query.values_of(instance.flatten());
-            let sizes = value.iter().map(|(name, v)| name.len() + v.size());
-            let size: usize = sizes.map(|size| ANSWER_FRAME + size).sum();
-            spent.bytes += ANSWER_FRAME + query.aql.len() + size;
-            if spent.bytes > options.limits.bytes {
-                let most = u64::try_from(options.limits.bytes).unwrap_or(u64::MAX);
-                return Err(self.failed(query, Limit::Bytes, most));
-            }
-            reports.push(QueryRun {
-                id: query.id.clone(),
-                // Ids of EHRs in the repository are UUIDs, so they need no escaping.
-                aql: query.aql.replace("$ehr_id", &format!("'{ehr_id}'")),
-                time,
-                value,
-            });
-        }
-        Ok(reports)
-    }
-
-    /// Returns the error for a query whose values cannot be reported: they exceed the limit of a
-    /// response, or an invariant is broken.
-    fn failed(&self, query: &BindingQuery, limit: Limit, most: u64) -> Exceeded {
-        Exceeded {
-            guide_id: self.id().to_owned(),
-            place: format!("query of {}", query.id),
-            statement: String::new(),
-            limit,
-            most,
-        }
-    }
-}
-
-impl StageInput<'_> {
-    fn values(&self) -> impl Iterator<Item = &Value> {
-        self.instances
-            .iter()
-            .flatten()
-            .flat_map(|instance| &instance.values)
-    }
 }
 
 fn named(guide_id: &str, ehr_id: &str) -> String {

@@ -113,6 +113,7 @@ export type DiagnosticCode =
   | "GDL0602"
   | "GDL0603"
   | "GDL0604"
+  | "GDL0605"
   | "GDL0699"
   | "RM0001"
   | "RM0002"

@@ -89,6 +89,8 @@ pub enum Limit {
     Steps,
     /// One statement took more steps than a run may take without a pause.
     Statement,
+    /// The host ended the run at a pause, because it takes too long.
+    Time,
     /// No limit: an invariant of the compiled guide does not hold, which is a defect of this
     /// library.
     Broken(&'static str),
@@ -122,13 +124,14 @@ impl Exceeded {
         }
     }
 
-    /// Returns the stable code: `GDL0601` a text, `GDL0602` bytes, `GDL0603` work, `GDL0699` a
-    /// broken invariant.
+    /// Returns the stable code: `GDL0601` a text, `GDL0602` bytes, `GDL0603` work, `GDL0605` time,
+    /// `GDL0699` a broken invariant.
     pub fn code(&self) -> &'static str {
         match self.limit {
             Limit::Text => "GDL0601",
             Limit::Bytes => "GDL0602",
             Limit::Steps | Limit::Statement => "GDL0603",
+            Limit::Time => "GDL0605",
             Limit::Broken(_) => "GDL0699",
         }
     }
@@ -142,6 +145,7 @@ impl Exceeded {
             }
             Limit::Steps => "name fewer EHRs, restrict the data by predicates, or split the guide",
             Limit::Statement => "restrict the data by predicates, or split the statement",
+            Limit::Time => "restrict the data by predicates, or split the guide",
             Limit::Broken(_) => "report it: no data can cause this",
         }
     }
@@ -165,6 +169,7 @@ impl fmt::Display for Exceeded {
             Limit::Bytes => write!(f, ": values and results would have more than {most} bytes"),
             Limit::Steps => write!(f, ": the run would take more than {most} steps"),
             Limit::Statement => write!(f, ": one statement would take more than {most} steps"),
+            Limit::Time => write!(f, ": the run takes too long"),
             Limit::Broken(what) => write!(f, ": an invariant of the engine is broken: {what}"),
         }
     }
@@ -240,6 +245,12 @@ impl Budget {
         self.work(1 + bytes / 16)
     }
 
+    /// Counts the work on the texts of a value that an operation reads. Returns false once any limit
+    /// is exceeded.
+    pub fn texts(&self, value: &Value) -> bool {
+        self.work(size(value) / 16)
+    }
+
     /// Counts a value that is kept. Returns false once any limit is exceeded.
     pub fn value(&self, value: &Value) -> bool {
         self.bytes(FRAME.saturating_add(size(value)))
@@ -256,6 +267,11 @@ impl Budget {
     /// Ends the run because an invariant does not hold: no answer is safer than a wrong one.
     pub fn broken(&self, what: &'static str) {
         self.exceed(Limit::Broken(what));
+    }
+
+    /// Ends the run because the host gives it no more time.
+    pub fn end_for_time(&self) {
+        self.exceed(Limit::Time);
     }
 
     fn exceed(&self, limit: Limit) {
@@ -283,7 +299,7 @@ impl Budget {
             Limit::Bytes => (limit, wide(self.limits.bytes)),
             Limit::Steps => (limit, self.limits.steps),
             Limit::Statement => (limit, STATEMENT),
-            Limit::Broken(_) => (limit, 0),
+            Limit::Time | Limit::Broken(_) => (limit, 0),
         })
     }
 }

@@ -464,6 +464,7 @@ pub(crate) fn attribute(value: &Value, attribute: Attribute) -> Result<Value> {
         (A::Year, _) => moment(|date| f64::from(date.year()))?,
         (A::Month, _) => moment(|date| f64::from(date.month()))?,
         (A::Day, _) => moment(|date| f64::from(date.day()))?,
+        (A::String, Value::Text(t)) => Value::Text(t.clone()),
         (A::String, v) => Value::text(&shown(v)),
         _ => return Err(EvalError::Types),
     })

@@ -336,11 +336,18 @@ impl<'a> Machine<'a> {
                 None => self.broken("`fired` names a rule that there is not"),
             },
             Op::Call(function, a) => {
-                self.value_or_note(calc::function(function, &self.eval(a, instance)))
+                let a = self.eval(a, instance);
+                if !self.budget.texts(&a) {
+                    return Value::Null;
+                }
+                self.value_or_note(calc::function(function, &a))
             }
             Op::Extreme(max, a, b) => {
                 let (a, b) = (self.eval(a, instance), self.eval(b, instance));
                 let b = self.comparable(&a, b);
+                if !(self.budget.texts(&a) && self.budget.texts(&b)) {
+                    return Value::Null;
+                }
                 self.value_or_note(calc::extreme(max, &a, &b, self.input.clock))
             }
             Op::Binary(operator, a, b) => self.binary(operator, a, b, instance),
@@ -424,6 +431,8 @@ impl<'a> Machine<'a> {
     fn attribute_of<'s>(&'s self, value: &'s Value, attribute: Attribute) -> Cow<'s, Value> {
         match attribute {
             Attribute::Whole => Cow::Borrowed(value),
+            // The text is copied.
+            Attribute::String if !self.budget.texts(value) => Cow::Owned(Value::Null),
             _ => Cow::Owned(self.value_or_note(calc::attribute(value, attribute))),
         }
     }
@@ -480,6 +489,9 @@ impl<'a> Machine<'a> {
             }
             _ => {
                 let right = self.comparable(&left, self.eval(b, instance));
+                if !(self.budget.texts(&left) && self.budget.texts(&right)) {
+                    return Value::Null;
+                }
                 // A predicate keeps no instance without the value, unlike a rule with `x != y`.
                 if instance.is_some() && (left.is_null() || right.is_null()) {
                     return Value::Null;
@@ -543,7 +555,7 @@ impl<'a> Machine<'a> {
         let mut bound = bindings.flat_map(|b| b.bound_to(&term.code));
         let falls = |ancestor: &String| {
             // A lookup for each of thousands of bound codes is more than one step.
-            self.budget.work(ANCESTOR_STEPS)
+            self.budget.work(ANCESTOR_STEPS + code.code.len() / 16)
                 && self.input.subsumes(&code.terminology, ancestor, &code.code)
         };
         Some(bound.any(falls))
@@ -705,6 +717,39 @@ mod tests {
         let run = run_on_values(1, "1==1", &then.map(String::from)).unwrap();
         let last = run.outputs[0].values[0].value.number();
         assert_eq!(last, Some(4.0), "1, 2 and the sum of both");
+    }
+
+    #[test]
+    fn the_work_on_long_texts_is_counted() {
+        let steps = |text: &str, condition: &str| {
+            let then = [format!("$gt0004='{text}'")];
+            let steps_with = |when: &str| {
+                let guide = serde_json::json!({"id": "x.v1", "definition": {"rules": {
+                    "gt0005": {"priority": 2, "then": then},
+                    "gt0006": {"priority": 1, "when": [when]}}}});
+                let guide = crate::parse(&guide.to_string()).unwrap().compile();
+                let run = guide.run(&RunInput {
+                    instances: &[],
+                    clock: Moment::from_millis(0, 0).into(),
+                    language: "en",
+                    options: Options::default(),
+                    terminology: None,
+                });
+                run.unwrap().spent.steps
+            };
+            steps_with(condition) - steps_with("true")
+        };
+        let long = "1".repeat(16_000);
+        for condition in [
+            "$gt0004>5",
+            "$gt0004=='x'",
+            "$gt0004.string!=null",
+            "floor($gt0004)>5",
+            "max($gt0004,5)>5",
+        ] {
+            let (short, long) = (steps("1", condition), steps(&long, condition));
+            assert!(long >= short + 1_000, "{condition}: {short}, {long}");
+        }
     }
 
     #[test]

@@ -10,7 +10,8 @@
 //! | GDL0305–0308 | an invalid archetype id or path, a misspelt member, a priority that is no whole number |
 //! | GDL0310–0316 | a name that cannot be resolved: path, binding, template, attribute, `max` in a condition, rule, term |
 //! | GDL0317–0319 | a card without a required member, with an unlisted word, or with an address that is not one of the web |
-//! | GDL0601–0604 | a run that exceeded a limit ([`Limits`]): a text, the bytes of values and results, work; a guide that is too large for an upload ([`Guide::excesses`]) |
+//! | GDL0601–0603, 0605 | a run that exceeded a limit ([`Limits`]): a text, the bytes of values and results, work, time |
+//! | GDL0604 | a guide that is too large for an upload ([`Guide::excesses`]) |
 //! | GDL0501–0516 | a fixture that cannot be read, or that does not fit its guide: id, variable, unit, code, output, time |
 //! | GDL0401–0405 | warnings: unbound variable, result in an INPUT binding, rule defined twice, rule that can never fire, attribute of another class |
 //! | GDL0406–0410 | warnings: equal priorities, label that is not the term, `is_a` without codes, variable taken for two kinds, attribute beside a value of another kind |

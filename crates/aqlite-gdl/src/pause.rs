@@ -6,23 +6,24 @@
 
 use super::eval::Machine;
 use std::future::{Future, ready};
+use std::ops::ControlFlow;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 
 /// The invariant that a future without pauses has broken.
 pub(crate) const WAITS: &str = "a run without pauses waits";
 
-/// A future that ends when the run may continue.
-pub type Pause = Pin<Box<dyn Future<Output = ()>>>;
+/// A future that ends when the run may continue, or must end because it takes too long.
+pub type Pause = Pin<Box<dyn Future<Output = ControlFlow<()>>>>;
 
 /// Returns the next pause of a run.
 pub type NextPause<'p> = &'p dyn Fn() -> Pause;
 
 impl Machine<'_> {
-    /// Begins the next statement, after a pause if one is due.
+    /// Begins the next statement, after a pause if one is due. The host may end the run there.
     pub(crate) async fn pause_if_due(&self, next_pause: NextPause<'_>) {
-        if self.budget.begin_statement() {
-            next_pause().await;
+        if self.budget.begin_statement() && next_pause().await.is_break() {
+            self.budget.end_for_time();
         }
     }
 
@@ -38,7 +39,7 @@ impl Machine<'_> {
 
 /// Returns a pause that ends at once.
 pub(crate) fn none() -> Pause {
-    Box::pin(ready(()))
+    Box::pin(ready(ControlFlow::Continue(())))
 }
 
 /// Returns the output of a future that does not wait: its pauses end at once. `None` if it waits.
@@ -54,6 +55,32 @@ mod tests {
     use super::*;
     use crate::budget::Limit;
     use crate::{Options, RunInput, time::Moment};
+
+    #[test]
+    fn a_host_can_end_a_run_at_a_pause() {
+        let action = format!("$gt0001.magnitude={}", vec!["1"; 500].join("+"));
+        let actions = vec![action; 1_000];
+        let rule = serde_json::json!({"priority": 1, "then": actions});
+        let guide = serde_json::json!({"id": "x.v1", "definition": {"rules": {"gt0002": rule}}})
+            .to_string();
+        let guide = crate::parse(&guide).unwrap().compile();
+        let input = RunInput {
+            instances: &[],
+            clock: Moment::from_millis(0, 0).into(),
+            language: "en",
+            options: Options::default(),
+            terminology: None,
+        };
+        let run = |pause: ControlFlow<()>| {
+            let next_pause = move || -> Pause { Box::pin(ready(pause)) };
+            at_once(guide.run_in_turns(&input, &next_pause)).unwrap()
+        };
+        assert!(run(ControlFlow::Continue(())).is_ok());
+        let ended = run(ControlFlow::Break(())).unwrap_err();
+        assert_eq!((ended.limit, ended.code()), (Limit::Time, "GDL0605"));
+        assert_eq!(ended.place, "rule gt0002");
+        assert!(ended.to_string().ends_with(": the run takes too long"));
+    }
 
     #[test]
     fn a_future_that_waits_ends_the_run() {

@@ -6,6 +6,9 @@ use aqlite_rm::number;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
+/// The maximum bytes of a text that is read as a number. The greatest double has 309 digits.
+const NUMBER_TEXT: usize = 400;
+
 /// A value of a variable or of an expression. Cloning is cheap: texts are shared.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub enum Value {
@@ -193,7 +196,7 @@ impl Value {
     }
 
     /// Returns the operand of arithmetic: a number, a count, the magnitude of a quantity, the rank
-    /// of an ordinal, or a text of digits as a number.
+    /// of an ordinal, or a text of digits as a number, if it has no more than 400 bytes.
     pub fn number(&self) -> Option<f64> {
         match self {
             Value::Number(n) | Value::Millis(n) | Value::Span(n) => Some(*n),
@@ -201,6 +204,7 @@ impl Value {
             Value::Quantity(q) => Some(q.magnitude),
             Value::Ordinal(o) => Some(real(o.value)),
             Value::Proportion(p) if p.denominator != 0.0 => Some(p.numerator / p.denominator),
+            Value::Text(t) if t.len() > NUMBER_TEXT => None,
             Value::Text(t) => number::parse(t.trim()).filter(|n| n.is_finite()),
             _ => None,
         }

@@ -92,6 +92,6 @@ pub(super) fn too_many_steps() -> Failure {
 pub(super) fn too_long() -> Failure {
     Failure::new(
         408,
-        "the guides take too long: name fewer EHRs, or fewer guides",
+        "the guides take too long: restrict the data by predicates, or name fewer EHRs or guides",
     )
 }
