@@ -20,7 +20,7 @@ use super::Service;
 use super::bulk::{Lines, NDJSON, SentLine, numbered};
 use super::call::Call;
 use super::error::Failure;
-use super::execution::{Extent, Stage, record_access, unwritten, within_chain};
+use super::execution::{Extent, RunFailure, Stage, record_access, unwritten, within_chain};
 use super::http::{Response, RowPart};
 use crate::gdl::output::line;
 use crate::rm::json;
@@ -99,21 +99,64 @@ impl<R: Repository> Service<R> {
         let mut seen = HashSet::new();
         let ids = requested.iter().filter_map(|id| id.as_ref().ok());
         let ids: Vec<String> = ids.filter(|id| seen.insert(*id)).cloned().collect();
-        let ran = self.run_lines(call, stages, &ids).await?;
+        let ran = self.run_first_lines(call, stages, &ids).await?;
         for (at, (line, id)) in some.iter().zip(requested).enumerate() {
             let is_left = id.as_ref().is_ok_and(|id| ran.left.contains(id));
             // The first line always has an answer, or the call would not end.
             if is_left || (at > 0 && answers.is_piece && answers.is_full()) {
                 return Ok(at);
             }
-            let answer = id.and_then(|id| match ran.parts.get(&id) {
-                Some(parts) => Ok(response_line(&id, parts)),
-                None => Err(Failure::no_ehr()),
-            });
-            answers.add(line.number, answer);
+            match (&id, &ran.refused) {
+                (Ok(id), Some((ehr_id, failure))) if id == ehr_id => {
+                    answers.refuse_ehr(line.number, id, failure);
+                }
+                _ => {
+                    let answer = id.and_then(|id| match ran.parts.get(&id) {
+                        Some(parts) => Ok(response_line(&id, parts)),
+                        None => Err(Failure::no_ehr()),
+                    });
+                    answers.add(line.number, answer);
+                }
+            }
             answers.pause(call).await;
         }
         Ok(some.len())
+    }
+
+    /// Runs the guides on the first of these EHRs: on all, or on fewer if they have too much data
+    /// together. An EHR that fails alone is refused, and those behind it are left.
+    async fn run_first_lines(
+        &self,
+        call: &Call<'_>,
+        stages: &[Stage<'_>],
+        ids: &[String],
+    ) -> Result<LineRuns, Failure> {
+        let mut size = ids.len();
+        loop {
+            let some = ids.get(..size).unwrap_or(ids);
+            let (refused, failure) = match self.run_lines(call, stages, some).await {
+                Ok(mut ran) => {
+                    ran.left.extend(ids.iter().skip(size).cloned());
+                    return Ok(ran);
+                }
+                Err(RunFailure::Ehr(ehr_id, failure)) => (ehr_id, failure),
+                Err(RunFailure::Data(failure)) => match some {
+                    [only] => (only.clone(), failure),
+                    _ => {
+                        size = (size / 2).max(1);
+                        call.pause().await;
+                        continue;
+                    }
+                },
+                Err(RunFailure::Call(failure)) => return Err(failure),
+            };
+            let behind = ids.iter().skip_while(|id| **id != refused).skip(1);
+            return Ok(LineRuns {
+                parts: HashMap::new(),
+                left: behind.cloned().collect(),
+                refused: Some((refused, failure)),
+            });
+        }
     }
 
     /// Runs the guides on the first of these EHRs.
@@ -122,7 +165,7 @@ impl<R: Repository> Service<R> {
         call: &Call<'_>,
         stages: &[Stage<'_>],
         ids: &[String],
-    ) -> Result<LineRuns, Failure> {
+    ) -> Result<LineRuns, RunFailure> {
         let ran = self
             .run_stages(call, stages, ids, Extent::Piece, false)
             .await?;
@@ -144,6 +187,7 @@ impl<R: Repository> Service<R> {
         Ok(LineRuns {
             parts,
             left: ran.left,
+            refused: None,
         })
     }
 }
@@ -154,6 +198,8 @@ struct LineRuns {
     parts: HashMap<String, Vec<String>>,
     /// The EHRs that are left for the next piece.
     left: HashSet<String>,
+    /// The EHR whose run failed, with the failure. EHRs before it do not exist.
+    refused: Option<(String, Failure)>,
 }
 
 impl<'a> Answers<'a> {
@@ -182,6 +228,20 @@ impl<'a> Answers<'a> {
             Ok(answer) => self.lines.answer(number, 200, &answer),
             Err(failure) => self.lines.refuse(number, &failure),
         }
+        self.unpaused += self.lines.len() - before;
+    }
+
+    /// Adds the error of the line of an EHR.
+    fn refuse_ehr(&mut self, number: u64, ehr_id: &str, failure: &Failure) {
+        let before = self.lines.len();
+        if self.is_full() && !self.is_piece {
+            return self.refuse_full(number);
+        }
+        let mut body = failure.body();
+        if let Some(members) = body.as_object_mut() {
+            members.insert("_ehr_id".into(), ehr_id.into());
+        }
+        self.lines.answer(number, failure.status, &body.to_string());
         self.unpaused += self.lines.len() - before;
     }
 

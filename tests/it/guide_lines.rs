@@ -91,6 +91,85 @@ impl Host {
     }
 }
 
+/// The bytes of a text that a guide reads once for each of its variables.
+const READ: usize = 900_000;
+
+/// Stores a weight whose name has this length.
+fn put_weight(host: &mut Host, ehr_id: &str, text: usize) {
+    if ehr_id != EHR && ehr_id != OTHER {
+        let put = Request::new("PUT", &format!("/v1/ehr/{ehr_id}"));
+        assert_eq!(host.send(&put).status, 201);
+    }
+    let weight = include_str!("../cases/rest/weight.json");
+    let name = format!("\"{}\"", "x".repeat(text));
+    let weight = weight.replace("\"Body weight\"", &name);
+    let post = Request::new("POST", &format!("/v1/ehr/{ehr_id}/composition"));
+    let response = host.send(&post.with_body("application/json", weight));
+    assert_eq!(response.status, 201);
+}
+
+/// Stores the template of weights, and a guide that reads the name of a weight by each variable.
+fn store_reader(host: &mut Host, variables: usize) {
+    let template = include_str!("../cases/template/small.opt");
+    let post = Request::new("POST", "/v1/definition/template/adl1.4");
+    let response = host.send(&post.with_body("application/xml", template));
+    assert_eq!(response.status, 201);
+    let elements = (0..variables).map(|i| (format!("gt05{i:02}"), json!({ "path": "/name" })));
+    let elements: serde_json::Map<String, Value> = elements.collect();
+    let binding = json!({ "model_id": "openEHR-EHR-OBSERVATION.body_weight.v2", "type": "INPUT",
+        "elements": elements });
+    let guide = json!({ "id": "reader.v1", "definition": { "data_bindings": { "gt0004": binding },
+        "rules": { "gt0011": { "priority": 1, "when": ["$gt0500!=null"] } } } });
+    let upload = Request::new("POST", "/v1/definition/gdl");
+    let response = host.send(&upload.with_body("application/json", guide.to_string()));
+    assert_eq!(response.status, 201);
+}
+
+#[test]
+fn lines_with_too_much_data_together_are_read_apart() {
+    let mut host = Host::new(true, Limits::default());
+    store_reader(&mut host, 20);
+    for ehr_id in [EHR, OTHER] {
+        put_weight(&mut host, ehr_id, READ);
+    }
+    let bodies = host.run("reader.v1", &[EHR, OTHER, "absent"]);
+    assert_eq!(statuses(&bodies), [(1, 200), (2, 200), (3, 404)]);
+}
+
+#[test]
+fn an_ehr_that_fails_alone_is_refused_by_its_line() {
+    let mut host = Host::new(true, Limits::default());
+    store_reader(&mut host, 40);
+    let small = "6ba7b810-9dad-41d1-80b4-00c04fd430d0";
+    put_weight(&mut host, OTHER, READ);
+    put_weight(&mut host, small, 10);
+    let bodies = host.run("reader.v1", &["absent", EHR, OTHER, small, OTHER]);
+    let expected = [(1, 404), (2, 200), (3, 400), (4, 200), (5, 400)];
+    assert_eq!(statuses(&bodies), expected);
+    let refused = bodies.iter().flat_map(|body| body.lines());
+    let refused = refused.map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let refused: Vec<Value> = refused.filter(|line| line["status"] == 400).collect();
+    for line in refused {
+        assert_eq!(line["_ehr_id"], OTHER);
+        let message = line["message"].as_str().expect("a message");
+        assert!(
+            message.ends_with("restrict the data by predicates"),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn a_run_that_exceeds_a_limit_is_refused_by_its_line() {
+    let mut host = Host::new(true, Limits::default());
+    let mut actions = vec![String::from("$gt0500=$gt0500+$gt0500"); 31];
+    actions[0] = String::from("$gt0500='x'");
+    host.store("doubling.v1", &actions);
+    let bodies = host.run("doubling.v1", &[EHR, "absent", OTHER, EHR]);
+    assert_eq!(statuses(&bodies), [(1, 400), (2, 404), (3, 400), (4, 400)]);
+    assert!(bodies.concat().contains("GDL0601"));
+}
+
 fn long_text() -> [String; 1] {
     [format!("$gt0500='{}'", "x".repeat(TEXT))]
 }
