@@ -53,8 +53,8 @@ impl Users {
         }
     }
 
-    /// Authenticates a user by `name:password` in base64. The time is the same for a name that is
-    /// not listed. `from` is the address of the request, and its time in seconds since 1970.
+    /// Authenticates a user by `name:password` in base64. A wrong password takes about the same
+    /// time for every name, listed or not: that of the most iterations of the list. `from` is the address of the request, and its time in seconds since 1970.
     /// Failures are counted by address and name.
     ///
     /// # Errors
@@ -70,7 +70,8 @@ impl Users {
         let text = decoded(credentials).ok_or_else(refused)?;
         let (name, password) = text.split_once(':').ok_or_else(refused)?;
         let listed = self.0.iter().find(|user| user.name == name);
-        // For an unknown name a listed user's salt is used, so that the time reveals no names.
+        // For an unknown name a listed user's salt is used, and every derivation has the same number
+        // of iterations in all, so that the time reveals no names.
         let salted = listed.or(self.0.first()).ok_or_else(refused)?;
         if passwords.knows(name)
             && let Some(caller) = Self::known(listed, password, passwords, host).await
@@ -87,7 +88,12 @@ impl Users {
             return Ok(caller);
         }
         let derived = host.derive(password, &salted.salt, salted.iterations).await;
-        // For an unknown name there is no hash to compare. The derivation above took most of the
+        let most = self.0.iter().map(|user| user.iterations).max();
+        let rest = most.map_or(0, |most| most - salted.iterations);
+        if rest > 0 {
+            let _ = host.derive(password, &salted.salt, rest).await;
+        }
+        // For an unknown name there is no hash to compare. The derivations above took most of the
         // time.
         match listed.filter(|user| derived.is_some_and(|derived| same(&derived, &user.hash))) {
             Some(user) => {
@@ -252,5 +258,19 @@ pub(super) mod tests {
         }
         assert_eq!(decoded("YW5uOnB3").as_deref(), Some("ann:pw"));
         assert_eq!(decoded("YW5uOnB3AA=="), None, "a zero at the end");
+    }
+
+    #[test]
+    fn every_name_costs_the_same_number_of_iterations() {
+        let users = format!("ann:20000:{SALT}:{HASH}:read\nbob:90000:{SALT}:{HASH}:read");
+        let users = Users::parse(&users).unwrap();
+        // `ann:wrong`, `bob:wrong` and `eve:wrong`, who is not listed.
+        for credentials in ["YW5uOndyb25n", "Ym9iOndyb25n", "ZXZlOndyb25n"] {
+            let (passwords, host) = (Passwords::default(), Fake::default());
+            let answer = users.authenticate(credentials, &passwords, &host, ("", 0));
+            assert!(now_or_never(answer).unwrap().is_err(), "{credentials}");
+            let all: u32 = host.iterations.borrow().iter().sum();
+            assert_eq!(all, 90_000, "{credentials}");
+        }
     }
 }
