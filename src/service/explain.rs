@@ -122,7 +122,7 @@ impl<R: Repository> Service<R> {
             "ehrs": touched.ehrs,
             "documents": touched.documents,
             "documents_scanned": touched.scanned,
-            "shapes": touched.layouts,
+            "layouts": touched.layouts,
             "matching": touched.matching.iter().map(layout).collect::<Value>(),
             "left_out": trial.left_out,
             "work": trial.work,

@@ -97,11 +97,11 @@ export interface Explanation extends Parsed {
     documents_scanned: number;
     /** The rows that a comparison excluded by the range of their column, without reading the column. */
     left_out: number;
-    shapes: number;
+    layouts: number;
     rows: number | null;
     error: string | null;
     /**
-     * The shapes that a class of FROM may bind: whether its node matches, and the columns of each
+     * The layouts that a class of FROM may bind: whether its node matches, and the columns of each
      * row (empty: computed for each row).
      */
     matching: {

@@ -68,7 +68,7 @@ function figure(name: string, value: number, unit = ""): HTMLElement {
 interface NodeLayouts {
   variable: string;
   name: string;
-  shapes: number;
+  layouts: number;
   fragments: number;
   read: boolean;
   rows: string[][];
@@ -78,8 +78,8 @@ function gathered({ run }: Explained): NodeLayouts[] {
   const ways = new Map<string, NodeLayouts>();
   for (const { variable, name, fragments, passes, rows } of run?.matching ?? []) {
     const key = `${variable} ${name} ${passes}`;
-    const way = ways.get(key) ?? { variable, name, shapes: 0, fragments: 0, read: passes, rows };
-    ways.set(key, { ...way, shapes: way.shapes + 1, fragments: way.fragments + fragments });
+    const way = ways.get(key) ?? { variable, name, layouts: 0, fragments: 0, read: passes, rows };
+    ways.set(key, { ...way, layouts: way.layouts + 1, fragments: way.fragments + fragments });
   }
   return [...ways.values()].sort(
     (a, b) => Number(b.read) - Number(a.read) || b.fragments - a.fragments,
@@ -106,7 +106,7 @@ function ways(explained: Explained): HTMLElement | null {
         {},
         h("td", {}, way.variable),
         h("td", {}, way.name),
-        ...numbers(way.shapes, way.fragments),
+        ...numbers(way.layouts, way.fragments),
         h("td", { class: "made" }, made(way)),
       ),
     );
@@ -119,7 +119,7 @@ function ways(explained: Explained): HTMLElement | null {
       ...[
         texts.explanation.variable,
         texts.explanation.node,
-        texts.explanation.shapes,
+        texts.explanation.layouts,
         texts.explanation.fragments,
         texts.explanation.rowIsMadeOf,
       ].map((name) => h("th", { scope: "col" }, name)),
@@ -143,7 +143,7 @@ function run(explained: Explained): HTMLElement {
     figure(texts.data.patients, ran.ehrs),
     figure(texts.explanation.documents, ran.documents),
     figure(texts.explanation.scanned, ran.documents_scanned),
-    figure(texts.explanation.shapes, ran.shapes),
+    figure(texts.explanation.layouts, ran.layouts),
     figure(texts.explanation.batches, ran.batches),
     ran.segments ? figure(texts.explanation.segments, ran.segments) : null,
     ran.reads?.blobs ? figure(texts.explanation.blobs, ran.reads.blobs) : null,

@@ -133,7 +133,7 @@ export const explanation: Texts["explanation"] = {
   eachWorkedOut: "für jedes einzeln ermittelt",
   variable: "Variable",
   node: "Knoten",
-  shapes: "Formen",
+  layouts: "Layouts",
   fragments: "Fragmente",
   rowIsMadeOf: "Eine Zeile besteht aus",
   rowTemplates: "Zeilenmuster",

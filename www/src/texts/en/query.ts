@@ -92,7 +92,7 @@ export const explanation = {
   eachWorkedOut: "worked out for each",
   variable: "Variable",
   node: "Node",
-  shapes: "Shapes",
+  layouts: "Layouts",
   fragments: "Fragments",
   rowIsMadeOf: "A row is made of",
   rowTemplates: "Row templates",

@@ -130,7 +130,7 @@ export const explanation: Texts["explanation"] = {
   eachWorkedOut: "bestäms för var och en",
   variable: "Variabel",
   node: "Nod",
-  shapes: "Former",
+  layouts: "Layouter",
   fragments: "Fragment",
   rowIsMadeOf: "En rad består av",
   rowTemplates: "Radmönster",
