@@ -75,7 +75,7 @@ pub struct PartOrder {
     /// the first part.
     earlier: RefCell<Option<oneshot::Receiver<bool>>>,
     /// Whether all of them were answered with 200.
-    goes_on: Cell<bool>,
+    is_accepted: Cell<bool>,
 }
 
 impl PartOrder {
@@ -85,9 +85,9 @@ impl PartOrder {
         if let Some(earlier) = earlier {
             // A dropped sender means that the earlier part was lost, so this one must not be
             // committed.
-            self.goes_on.set(earlier.await.unwrap_or(false));
+            self.is_accepted.set(earlier.await.unwrap_or(false));
         }
-        self.goes_on.get()
+        self.is_accepted.get()
     }
 }
 
@@ -108,7 +108,7 @@ impl PartJob {
         let order = Rc::new(PartOrder {
             arrival: self.arrival,
             earlier: RefCell::new(self.earlier),
-            goes_on: Cell::new(true),
+            is_accepted: Cell::new(true),
         });
         let active = self.request.activate(thread);
         let response = active
