@@ -31,7 +31,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Bytes of a text or document from which work on it needs a turn: about 10 ms in workerd.
 pub const LARGE: usize = 100_000;
-/// Bytes of a body from which its request needs a heavy permit.
+/// Bytes of a body above which its request needs a heavy permit.
 pub const HEAVY: usize = 1_000_000;
 /// Bytes of long bodies in memory for each heavy permit: one body of the default maximum length, or
 /// several shorter ones.
@@ -362,9 +362,6 @@ impl Queue {
     /// Returns whether there is a free permit for work of a caller. The first `ahead` entries of
     /// the queue are before this work.
     fn has_permit(&self, bounds: Concurrency, caller: &str, work: Work, ahead: usize) -> bool {
-        if let Work::Room(bytes) = work {
-            return self.has_memory(caller, bytes, ahead);
-        }
         let held = || {
             self.entries
                 .iter()
@@ -374,7 +371,8 @@ impl Queue {
         match work {
             // At least one, so that a configured bound of 0 does not lock callers out.
             Work::Request => own < bounds.caller.max(1),
-            Work::Turn | Work::Room(_) => held().next().is_none(),
+            Work::Turn => held().next().is_none(),
+            Work::Room(bytes) => self.has_memory(caller, bytes, ahead),
             Work::Heavy => fits(held().count(), own, bounds.heavy),
             // Half is left to other callers, who may need another response of the server.
             Work::ForeignWait => held().count() < MAX_FOREIGN_WAITS && own < MAX_FOREIGN_WAITS / 2,

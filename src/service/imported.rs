@@ -92,8 +92,9 @@ impl<R: Repository> Service<R> {
     /// Checks a member of a contribution that is an IMPORTED_VERSION.
     ///
     /// # Errors
-    /// 403 without the role `import`; 400 for an item that breaks a rule, with its findings; 409 if
-    /// the object has other versions here.
+    /// 403 without the role `import`; 400 for an item that breaks a rule, with its findings; 409 for
+    /// a deletion whose preceding version does not exist here, or is a deletion. The commit checks
+    /// the order of versions.
     pub(super) async fn imported_change(
         &self,
         call: &Call<'_>,

@@ -225,9 +225,9 @@ pub trait Environment {
         self.now()
     }
 
-    /// Waits until the parts of the body before this one are answered; false if one of them was
-    /// rejected, so that this one must not change anything. A host that processes the parts one
-    /// after the other has nothing to wait for.
+    /// Returns a future that is true once the parts of the body before this one are written, and
+    /// false if this one must change nothing. `None` if the host processes the parts one after the
+    /// other.
     fn earlier_parts(&mut self) -> Option<EarlierCommits> {
         None
     }
@@ -326,7 +326,9 @@ pub struct Config {
     /// If empty, URLs in responses begin as in the request ([`Request::base_url`]).
     pub base_url: String,
     /// The hosts of the deployment, with or without a port; empty allows all. A request to another
-    /// host gets 421. An open service ([`Auth::Open`]) also accepts loopback names, and no others.
+    /// host gets 421, unless it is the host of `base_url`. An open service ([`Auth::Open`]) accepts
+    /// loopback names, these hosts and the host of `base_url` only; for it, an empty list allows no
+    /// other host.
     pub hosts: Vec<String>,
     /// The authentication mode.
     pub auth: Auth,

@@ -11,9 +11,10 @@ use super::{Auth, Config, Request};
 
 /// Checks that the request is addressed to a host of this deployment: 421.
 ///
-/// [`Config::hosts`] and the host of [`Config::base_url`] are allowed, if hosts are configured. An
-/// open service also accepts loopback names, and no others. A request that did not come by a
-/// network has no host, and is accepted.
+/// [`Config::hosts`] and the host of [`Config::base_url`] are allowed; without configured hosts,
+/// every host is. An open service accepts loopback names, these hosts and the host of `base_url`
+/// only; for it, an empty list allows no other host. A request that did not come by a network has
+/// no host, and is accepted.
 ///
 /// Both the address of the request and its header `Host` are checked. They are the same, unless the
 /// request line has a whole URL, or something before the service has rewritten the address: the

@@ -79,8 +79,9 @@ impl QueryRequest {
         request.confined(call)
     }
 
-    /// Returns whether a request has parameters of a query.
-    pub fn in_request(request: &Request) -> bool {
+    /// Returns whether a GET of a stored query executes it: it has any parameter, `openEHR-EHR-id`
+    /// or `If-None-Match`.
+    pub fn requests_execution(request: &Request) -> bool {
         !request.query.is_empty()
             || request.header("openEHR-EHR-id").is_some()
             || request.header("If-None-Match").is_some()

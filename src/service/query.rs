@@ -113,7 +113,7 @@ impl<R: Repository> Service<R> {
         let plain = call.request.method != "POST"
             && complete
             && format == NegotiatedFormat::Json
-            && !QueryRequest::in_request(call.request);
+            && !QueryRequest::requests_execution(call.request);
         if call.dialect.detail_and_result() && plain {
             return self.detail_and_result(call, &stored).await;
         }
