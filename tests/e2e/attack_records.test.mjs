@@ -290,16 +290,16 @@ describe("locks", () => {
     );
   });
 
-  test("a contribution that locks an EHR and writes into it is stored as a whole or refused as a whole", async () => {
+  test("a contribution that locks an EHR and writes into it is stored as a whole", async () => {
     const ehrId = await newEhr(host);
     const answer = await host.send("POST", `${V1}/ehr/${ehrId}/contribution`, {
       body: JSON.stringify(contribution(await lock(ehrId), member(composition()))),
     });
-    assert.ok([201, 409].includes(answer.status), answer.text);
+    assert.equal(answer.status, 201, answer.text);
     const [{ status: later }] = await host.lines(`${V1}/ehr/bulk`, [
       { ehr_id: ehrId, composition: composition() },
     ]);
-    assert.equal(later, answer.status === 201 ? 409 : 201);
+    assert.equal(later, 409);
   });
 
   /** All requests that write into an EHR, by title. `made` are existing compositions. */
@@ -439,11 +439,11 @@ describe("oddities", () => {
   for (const [title, change] of Object.entries(refused)) {
     test(`an import of ${title} is refused`, async () => {
       const outcome = await imported(change);
-      assert.ok([400, 404, 409, 422].includes(outcome.status), JSON.stringify(outcome));
+      assert.equal(outcome.status, 400, JSON.stringify(outcome));
     });
   }
 
-  test("a version follows number 4294967295, or is refused: no request ends in 500", async () => {
+  test("no version follows number 4294967295", async () => {
     const outcome = await imported((record) => {
       const uid = record.versions[0].uid.value.replace(/\d+$/, "4294967295");
       const whole = JSON.parse(
@@ -452,7 +452,7 @@ describe("oddities", () => {
       delete whole.versions[0].preceding_version_uid;
       return whole;
     });
-    assert.ok([201, 400, 409, 422].includes(outcome.status), JSON.stringify(outcome));
+    assert.equal(outcome.status, 409, JSON.stringify(outcome));
     const ehrId = await newEhr(host);
     const object = crypto.randomUUID();
     const data = composition(
@@ -463,35 +463,25 @@ describe("oddities", () => {
     const loaded = await host.send("POST", `${V1}/admin/load`, {
       body: JSON.stringify({
         ehr_id: ehrId,
-        versions: [
-          {
-            ...member(data),
-            uid: { _type: "OBJECT_VERSION_ID", value: `${object}::far::4294967295` },
-          },
-        ],
+        version_uid: `${object}::far::4294967295`,
+        data,
       }),
     });
-    assert.notEqual(loaded.status, 500, loaded.text);
-    for (const uid of [
-      `${object}::far::4294967295`,
-      `${object}::far::4294967296`,
-      `${object}::far::18446744073709551616`,
+    assert.equal(loaded.status, 200, loaded.text);
+    for (const [uid, status] of [
+      [`${object}::far::4294967295`, 409],
+      [`${object}::far::4294967296`, 400],
+      [`${object}::far::18446744073709551616`, 400],
     ]) {
       const answer = await host.send("PUT", `${V1}/ehr/${ehrId}/composition/${object}`, {
         body: JSON.stringify(composition()),
         headers: { "if-match": `"${uid}"` },
       });
-      assert.ok(
-        [204, 400, 404, 409, 412, 422].includes(answer.status),
-        `${uid}: ${answer.status} ${answer.text}`,
-      );
+      assert.equal(answer.status, status, `${uid}: ${answer.text}`);
       const sent = await host.send("POST", `${V1}/ehr/${ehrId}/contribution`, {
         body: JSON.stringify(contribution(member(composition(), uid))),
       });
-      assert.ok(
-        [201, 400, 404, 409, 412, 422].includes(sent.status),
-        `${uid}: ${sent.status} ${sent.text}`,
-      );
+      assert.equal(sent.status, status, `${uid}: ${sent.text}`);
     }
   });
 
@@ -516,10 +506,10 @@ describe("oddities", () => {
         body: template(id),
         type: "application/xml",
       });
-      assert.ok([201, 400, 422].includes(stored.status), `${stored.status} ${stored.text}`);
       // An id that is not a segment of a path has no URL.
-      if (["", ".", ".."].includes(id)) assert.notEqual(stored.status, 201);
-      if (stored.status === 201)
+      const status = ["", ".", ".."].includes(id) ? 400 : 201;
+      assert.equal(stored.status, status, stored.text);
+      if (status === 201)
         await host.expect(
           200,
           "GET",

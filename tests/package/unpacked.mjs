@@ -10,9 +10,9 @@ export const packed = join(root, "dist/aqlite.tgz");
 
 /** Installs the package in an empty folder under `target`. Returns the path of the folder. */
 export async function unpacked(name) {
-  const house = join(root, "target", name);
-  const folder = join(house, "node_modules/aqlite");
-  await rm(house, { recursive: true, force: true });
+  const project = join(root, "target", name);
+  const folder = join(project, "node_modules/aqlite");
+  await rm(project, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
   const { status, stderr } = spawnSync(
     "tar",
@@ -20,6 +20,6 @@ export async function unpacked(name) {
     { encoding: "utf8" },
   );
   assert.equal(status, 0, stderr);
-  await writeFile(join(house, "package.json"), '{ "type": "module" }');
-  return house;
+  await writeFile(join(project, "package.json"), '{ "type": "module" }');
+  return project;
 }

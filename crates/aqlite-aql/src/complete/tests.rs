@@ -292,7 +292,7 @@ fn a_draft_needs_no_parameters() {
 }
 
 #[test]
-fn no_cursor_breaks_it() {
+fn completion_and_hover_accept_every_offset() {
     let texts = [
         format!(
             "SELECT o/data[at0001 and name/value='ä'] AS x, COUNT(*) {FROM} WHERE NOT (o/a LIKE 'x*') ORDER BY x LIMIT 3"
@@ -301,14 +301,17 @@ fn no_cursor_breaks_it() {
     ];
     for text in texts {
         for offset in 0..=text.len() + 1 {
-            let _ = complete(&text, offset, &Pressure);
+            for completion in complete(&text, offset, &Pressure) {
+                let replaced = text.get(completion.span.start..completion.span.end);
+                assert!(replaced.is_some(), "{text}, {offset}: {completion:?}");
+            }
             let _ = hover(&text, offset, &Pressure);
         }
     }
 }
 
 #[test]
-fn no_damage_breaks_it() {
+fn completion_and_hover_accept_damaged_queries() {
     const SPLINTERS: [&str; 16] = [
         "'", "\"", "[", "]", "(", ")", "{", "}", "/", "--", "\\", "ä", "$", "SELECT", "\u{a0}", "-",
     ];

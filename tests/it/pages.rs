@@ -1,4 +1,4 @@
-//! Scans and lists of documents are read in pieces of limited size. The sizes are known before a
+//! Scans and lists of documents are read in pages of limited size. The sizes are known before a
 //! text is read, so a few large documents are never in memory together.
 
 use crate::sqlite::Sqlite;
@@ -12,7 +12,7 @@ use std::cell::Cell;
 
 /// The length of each large document in characters.
 const LARGE: usize = 700_000;
-/// The length of the largest document, which needs three pieces for one row.
+/// The length of the largest document, which needs three pages for one row.
 const LARGEST: usize = 2_500_000;
 
 fn of_ehr(whole_ehrs: bool) -> Scan {
@@ -173,38 +173,38 @@ fn a_document_that_has_no_room_is_not_read() {
 }
 
 #[test]
-fn contributions_come_in_pieces_and_alone_without_their_versions() {
+fn contributions_come_in_pages_and_alone_without_their_versions() {
     let database = Sqlite::in_memory();
     let store = database.repository();
     filled(&store);
     let alone = done(store.contributions(Some(EHR), None, 100, Extent::WithoutVersions));
     assert_eq!(alone.items.len(), 20);
     assert!(!alone.more && alone.items.iter().all(|c| c.versions.is_empty()));
-    let (mut after, mut pieces) = (None, Vec::new());
+    let (mut after, mut pages) = (None, Vec::new());
     loop {
-        let piece =
+        let page =
             done(store.contributions(Some(EHR), after.as_deref(), 100, Extent::WithVersions));
-        let bytes: usize = piece
+        let bytes: usize = page
             .items
             .iter()
             .flat_map(|c| &c.versions)
             .map(|version| version.packed.size())
             .sum();
-        assert!(piece.items.len() == 1 || bytes as u64 <= MAX_PAGE_BYTES);
-        after = piece.items.last().map(|c| c.uid.clone());
-        pieces.push(piece.items.len());
-        if !piece.more {
+        assert!(page.items.len() == 1 || bytes as u64 <= MAX_PAGE_BYTES);
+        after = page.items.last().map(|c| c.uid.clone());
+        pages.push(page.items.len());
+        if !page.more {
             break;
         }
     }
-    assert_eq!(pieces.iter().sum::<usize>(), 20);
-    assert!(pieces.len() > 4, "{pieces:?}");
+    assert_eq!(pages.iter().sum::<usize>(), 20);
+    assert!(pages.len() > 4, "{pages:?}");
     let few = done(store.contributions(Some(EHR), None, 3, Extent::WithoutVersions));
     assert!(few.more && few.items.len() == 3);
 }
 
 #[test]
-fn histories_come_in_pieces() {
+fn histories_come_in_pages() {
     let database = Sqlite::in_memory();
     let store = database.repository();
     done(store.commit(creation(EHR, None)));
@@ -216,18 +216,18 @@ fn histories_come_in_pieces() {
         };
         done(store.commit(under(&format!("c{number}"), draft.commit())));
     }
-    let (mut after, mut numbers, mut pieces) = (0, Vec::new(), 0);
+    let (mut after, mut numbers, mut pages) = (0, Vec::new(), 0);
     loop {
-        let piece = done(store.versions(EHR, "a", after));
-        assert!(piece.items.len() <= 2);
-        numbers.extend(piece.items.iter().map(|v| v.number));
+        let page = done(store.versions(EHR, "a", after));
+        assert!(page.items.len() <= 2);
+        numbers.extend(page.items.iter().map(|v| v.number));
         after = numbers.last().copied().unwrap_or_default();
-        pieces += 1;
-        if !piece.more {
+        pages += 1;
+        if !page.more {
             break;
         }
     }
-    assert_eq!((numbers, pieces), (vec![1, 2, 3, 4, 5, 6], 3));
+    assert_eq!((numbers, pages), (vec![1, 2, 3, 4, 5, 6], 3));
     database.trips();
     let heads = done(store.version_metadata(EHR, "a"));
     assert_eq!((heads.len(), database.trips()), (6, 1));
