@@ -82,7 +82,7 @@ const TASKS: &[Task] = &[
     Task { name: "gen-rm", usage: "gen-rm\n      Generates the class table from its TSV.", run: |_| gen_rm::run() },
     Task {
         name: "soak",
-        usage: "soak [--minutes 10] [--only samples|kill|serve|attack|oehrpy|schemathesis|mutants|tables|lake|bundlers|benches|TARGET] [--corpus DIR] [--openapi DIR] [--shard K/N]
+        usage: "soak [--minutes 10] [--only samples|kill|serve|native|attack|oehrpy|schemathesis|mutants|tables|lake|bundlers|benches|TARGET] [--corpus DIR] [--openapi DIR] [--shard K/N]
       Runs the long tests: 100,000 compositions; 15 kills of workerd during 1,000 commits; 30 kills of
       `aqlite serve`; the attacks in full size; the client
       library oehrpy and, from the standard's OpenAPI documents, schemathesis (both need Python); every
