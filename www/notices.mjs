@@ -1,12 +1,12 @@
 // The file of third-party notices: every npm package and every Rust crate that is part of a build,
-// with its licence.
+// with its license.
 //
 // The builds of page and npm package call `notices`. For a program of Rust alone:
 // `node www/notices.mjs --package aqlite-cli --target x86_64-unknown-linux-gnu --out FILE`.
 //
 // The packages are those that esbuild read, and their dependencies. The crates are those that Cargo
 // resolves for the target, without build scripts and procedural macros, whose code is not part of
-// the result. A part without a licence text stops the build, unless its licence is Apache-2.0.
+// the result. A part without a license text stops the build, unless its license is Apache-2.0.
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { readFile, readdir, writeFile } from "node:fs/promises";
@@ -25,7 +25,7 @@ const MODULES = {
   crates: ["aqlite-wasm", "aqlite-arrow-wasm"],
   target: "wasm32-unknown-unknown",
 };
-const LICENCE_FILE = /^(licen[cs]e|copying|copyright|notice|unlicense)/i;
+const LICENSE_FILE = /^(licen[cs]e|copying|copyright|notice|unlicense)/i;
 /** Source files with such a name, which contain code. */
 const CODE_FILE = /\.(rs|c|h|py|sh|html)$/i;
 /** Folders of a crate that are not compiled into what depends on it. */
@@ -140,7 +140,7 @@ export function cratesOf(root, binary) {
 }
 
 /**
- * Returns the licence files of a part that must be included. If MIT is one of the choices, it is
+ * Returns the license files of a part that must be included. If MIT is one of the choices, it is
  * that one.
  */
 function chosen(files, license) {
@@ -149,12 +149,12 @@ function chosen(files, license) {
   return mayBeMit && mit.length > 0 ? mit : files;
 }
 
-/** Returns the licence files of a folder, for a crate also those of its folders of linked code. */
-async function licenceFiles({ kind, folder }) {
+/** Returns the license files of a folder, for a crate also those of its folders of linked code. */
+async function licenseFiles({ kind, folder }) {
   const isCrate = kind === "Rust crate";
   const entries = await readdir(folder, { withFileTypes: true, recursive: isCrate });
   return entries
-    .filter((entry) => entry.isFile() && LICENCE_FILE.test(entry.name))
+    .filter((entry) => entry.isFile() && LICENSE_FILE.test(entry.name))
     .map((entry) => relative(folder, join(entry.parentPath ?? entry.path, entry.name)))
     .filter((file) => !NOT_LINKED.test(file) && !CODE_FILE.test(file))
     .sort();
@@ -167,10 +167,10 @@ async function termsOfMit(root) {
 }
 
 /**
- * Returns the text of a crate without a licence file, or undefined. The texts of Apache-2.0 and MIT
+ * Returns the text of a crate without a license file, or undefined. The texts of Apache-2.0 and MIT
  * are always the same. The holders of the copyright of MIT are the authors in the manifest.
  */
-async function namedLicence({ kind, license, authors }, root) {
+async function namedLicense({ kind, license, authors }, root) {
   if (kind !== "Rust crate") return undefined;
   if (/\bApache-2\.0\b/.test(license))
     return (await readFile(join(root, "LICENSE-APACHE"), "utf8")).trim();
@@ -179,16 +179,16 @@ async function namedLicence({ kind, license, authors }, root) {
 }
 
 /** Returns the text of a part. */
-async function licenceOf(part, root) {
+async function licenseOf(part, root) {
   const { kind, name, license, folder } = part;
-  if (!license) throw new Error(`${kind} ${name} in ${folder}: no licence`);
-  const all = await licenceFiles(part);
+  if (!license) throw new Error(`${kind} ${name} in ${folder}: no license`);
+  const all = await licenseFiles(part);
   // A text in a folder is that of code from elsewhere, which has no part in the choice.
   const isOwn = (file) => dirname(file) === ".";
   const files = [...chosen(all.filter(isOwn), license), ...all.filter((file) => !isOwn(file))];
   if (files.length === 0) {
-    const text = await namedLicence(part, root);
-    if (text === undefined) throw new Error(`${kind} ${name} in ${folder}: no licence text`);
+    const text = await namedLicense(part, root);
+    if (text === undefined) throw new Error(`${kind} ${name} in ${folder}: no license text`);
     return text;
   }
   const texts = await Promise.all(files.map((file) => readFile(join(folder, file), "utf8")));
@@ -218,7 +218,7 @@ export async function notices(packages, root, binary = MODULES) {
   const parts = await Promise.all(
     [...packages, ...cratesOf(root, binary)].map(async (part) => ({
       ...part,
-      text: await licenceOf(part, root),
+      text: await licenseOf(part, root),
     })),
   );
   parts.push(await standardLibrary(root));
@@ -230,7 +230,7 @@ export async function notices(packages, root, binary = MODULES) {
     `${name} ${version} (${kind}, ${license}, ${source.replace(/^git\+|\.git$/g, "")})`;
   const sections = [...byText].map(([text, of]) => `${of.map(line).join("\n")}\n\n${text}`);
   const rule = `\n\n${"-".repeat(80)}\n\n`;
-  return `Parts of aqlite that others wrote, each with its licence. aqlite itself is given under MIT or Apache-2.0.${rule}${sections.join(rule)}\n`;
+  return `Parts of aqlite that others wrote, each with its license. aqlite itself is given under MIT or Apache-2.0.${rule}${sections.join(rule)}\n`;
 }
 
 function grouped(parts) {

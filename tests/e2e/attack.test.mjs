@@ -1,4 +1,4 @@
-// Attacks on the worker in workerd. Each attack is refused or bounded, and other clients (neighbours)
+// Attacks on the worker in workerd. Each attack is refused or bounded, and other clients (neighbors)
 // are served meanwhile.
 //
 // `open` of an attack is the reason why it is not bounded yet. Such an attack is skipped, except in the
@@ -40,7 +40,7 @@ async function populate(host) {
 
 /** Describes the measurements of an attack. */
 const measured = ({ seen, releasedAfter, result }) =>
-  `${Math.round(seen.milliseconds)} ms, neighbour ${Math.round(seen.worst)} ms with ${Math.round(seen.left * 100)} % of the processors, memory ${megabytes(seen.memory)}, given back after ${Math.round(releasedAfter)} ms, answers ${result?.map((answer) => answer.status).join(" ")}`;
+  `${Math.round(seen.milliseconds)} ms, neighbor ${Math.round(seen.worst)} ms with ${Math.round(seen.left * 100)} % of the processors, memory ${megabytes(seen.memory)}, given back after ${Math.round(releasedAfter)} ms, answers ${result?.map((answer) => answer.status).join(" ")}`;
 
 /** Fails unless the answers have a status that the attack expects, and pass its further check. */
 function assertAnswered({ expected, holds }, result) {

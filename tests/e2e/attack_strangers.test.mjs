@@ -159,7 +159,7 @@ describe("without credentials", () => {
       );
       const releasedAfter = await host.waitForRelease();
       context.diagnostic(
-        `${Math.round(seen.milliseconds)} ms, neighbour ${Math.round(seen.worst)} ms, memory ${megabytes(seen.memory)}, answers ${result.map(({ status }) => status).join(" ")}`,
+        `${Math.round(seen.milliseconds)} ms, neighbor ${Math.round(seen.worst)} ms, memory ${megabytes(seen.memory)}, answers ${result.map(({ status }) => status).join(" ")}`,
       );
       // A server that answers early may close the connection while the client still sends.
       for (const { status } of result)
@@ -210,7 +210,7 @@ test("guessing passwords does not starve others", async (context) => {
       );
       if (failure) throw failure;
       context.diagnostic(
-        `${name}: ${Math.round(seen.milliseconds)} ms, neighbour ${Math.round(seen.worst)} ms with ${Math.round(seen.left * 100)} % of the processors`,
+        `${name}: ${Math.round(seen.milliseconds)} ms, neighbor ${Math.round(seen.worst)} ms with ${Math.round(seen.left * 100)} % of the processors`,
       );
       for (const answer of result)
         assert.ok([401, 429].includes(answer.status), `${answer.status} ${answer.text}`);

@@ -102,8 +102,8 @@ function bomb(megabytes, text) {
 }
 
 /**
- * Executes a function while a neighbour requests /health. Returns its result, the longest wait of the
- * neighbour, and the maximum memory of the server.
+ * Executes a function while a neighbor requests /health. Returns its result, the longest wait of the
+ * neighbor, and the maximum memory of the server.
  *
  * The wait is multiplied by the part of the processors that other programs left, as the bounds of the
  * attacks are divided by it.
@@ -113,7 +113,7 @@ async function watched(run, of = server) {
   const used = () => ticks(...processes(of).map(({ pid }) => pid));
   const before = used();
   let [longest, highest, done] = [0, idle, false];
-  const neighbour = (async () => {
+  const neighbor = (async () => {
     while (!done) {
       const begun = performance.now();
       assert.equal((await raw("GET", "/health", { port: of.port })).status, 200);
@@ -123,7 +123,7 @@ async function watched(run, of = server) {
     }
   })();
   const answer = await run().finally(() => (done = true));
-  await neighbour;
+  await neighbor;
   return { answer, longest: longest * partLeft(before, used()), growth: highest - idle };
 }
 
@@ -132,7 +132,7 @@ after(() => {
   for (const figure of figures) console.log(figure);
 });
 
-test("a gzip bomb is refused by its header or at the limit, and does not delay neighbours", async () => {
+test("a gzip bomb is refused by its header or at the limit, and does not delay neighbors", async () => {
   const zeros = bomb(1_500, "\0");
   assert.ok(zeros.length < 1_600_000, `${zeros.length}`);
   const newlines = bomb(300, "\n");
@@ -176,12 +176,12 @@ test("a gzip bomb is refused by its header or at the limit, and does not delay n
       status.includes(answer.status),
       `${name}: ${answer.status} ${answer.body.slice(0, 300)}`,
     );
-    assert.ok(longest < 1_000, `${name}: a neighbour waited ${longest} ms`);
+    assert.ok(longest < 1_000, `${name}: a neighbor waited ${longest} ms`);
     assert.ok(growth < 200, `${name}: ${growth} MB above idle`);
   }
 });
 
-test("an uncompressed body is bounded in lines and blank lines, and does not delay neighbours", async () => {
+test("an uncompressed body is bounded in lines and blank lines, and does not delay neighbors", async () => {
   const write = { "content-type": NDJSON, ...issuer.as("write") };
   const blank = await watched(() =>
     raw("POST", `${V1}/ehr/bulk`, { headers: write, body: "\n".repeat(8_000_000) }),
@@ -194,7 +194,7 @@ test("an uncompressed body is bounded in lines and blank lines, and does not del
   assert.equal(short.answer.status, 200);
   assert.equal(short.answer.body.trimEnd().split("\n").length, 100_000, "each line has its answer");
   for (const { longest, growth } of [blank, short]) {
-    assert.ok(longest < 1_000, `a neighbour waited ${longest} ms`);
+    assert.ok(longest < 1_000, `a neighbor waited ${longest} ms`);
     assert.ok(growth < 200, `${growth} MB above idle`);
   }
   figures.push(
@@ -273,7 +273,7 @@ test("compressed and plain bodies have the same effects", async () => {
   );
 });
 
-test("a long load, compressed or not, is processed in pieces, and neighbours are answered between them", async () => {
+test("a long load, compressed or not, is processed in pieces, and neighbors are answered between them", async () => {
   const once = data.compositions
     .map((each) => `${JSON.stringify({ ehr_id: ehrId, composition: each.composition })}\n`)
     .join("");
@@ -297,7 +297,7 @@ test("a long load, compressed or not, is processed in pieces, and neighbours are
       .split("\n")
       .map((each) => JSON.parse(each).status);
     assert.deepEqual([statuses.length, [...new Set(statuses)]], [lines, [201]]);
-    assert.ok(longest < 1_000, `${name}: a neighbour waited ${longest} ms`);
+    assert.ok(longest < 1_000, `${name}: a neighbor waited ${longest} ms`);
     assert.ok(growth < 200, `${name}: ${growth} MB above idle`);
   }
 });

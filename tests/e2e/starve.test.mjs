@@ -1,4 +1,4 @@
-// Queries that need too much time or memory, in workerd. Neighbours are answered meanwhile. Memory stays
+// Queries that need too much time or memory, in workerd. Neighbors are answered meanwhile. Memory stays
 // bounded, and is released afterwards.
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
@@ -7,7 +7,7 @@ import { partLeft, ticks } from "./attack/processors.mjs";
 import { V1, freshState, sample, startDev, uploadTemplates } from "./server.mjs";
 
 /**
- * The maximum wait of a neighbour, in milliseconds. It is divided by the part of the processors that
+ * The maximum wait of a neighbor, in milliseconds. It is divided by the part of the processors that
  * other programs left, as the bounds of the attacks are.
  */
 const PATIENCE = 1_000;
@@ -41,7 +41,7 @@ const resident = () => runtime().bytes;
 const query = (body) => server.send("POST", `${V1}/query/aql`, { body: JSON.stringify(body) });
 const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Runs a bomb beside a neighbour that requests the health of the service repeatedly. */
+/** Runs a bomb beside a neighbor that requests the health of the service repeatedly. */
 async function beside(bomb) {
   let running = true;
   const before = ticks(...runtime().pids);
@@ -170,13 +170,13 @@ const bombs = [
 ];
 
 for (const [name, status, bomb] of bombs) {
-  test(`neighbours are answered beside ${name}`, async (t) => {
+  test(`neighbors are answered beside ${name}`, async (t) => {
     const { answer, longest, allowed, peak, asked, ms } = await beside(bomb);
     t.diagnostic(
-      `${answer.status} after ${ms.toFixed(0)} ms, ${asked} neighbours, the slowest ${longest.toFixed(0)} ms, ${((peak - idle) / 2 ** 20).toFixed(0)} MB above idle`,
+      `${answer.status} after ${ms.toFixed(0)} ms, ${asked} neighbors, the slowest ${longest.toFixed(0)} ms, ${((peak - idle) / 2 ** 20).toFixed(0)} MB above idle`,
     );
     assert.equal(answer.status, status, answer.text.slice(0, 500));
-    assert.ok(longest <= allowed, `a neighbour waited ${longest} ms, ${allowed} are allowed`);
+    assert.ok(longest <= allowed, `a neighbor waited ${longest} ms, ${allowed} are allowed`);
     assert.ok(peak <= idle + SPARE, `${peak} bytes, ${idle} when idle`);
   });
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 const PATIENT: &str = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
-const NEIGHBOUR: &str = "7ba7b810-9dad-41d1-80b4-00c04fd430c8";
+const NEIGHBOR: &str = "7ba7b810-9dad-41d1-80b4-00c04fd430c8";
 
 /// Returns a name of `length` characters that occur nowhere else, so that a single character
 /// identifies it.
@@ -100,14 +100,14 @@ fn host(database: &Sqlite) -> Host {
     );
     host.made(
         "PUT",
-        &format!("ehr/{NEIGHBOUR}"),
+        &format!("ehr/{NEIGHBOR}"),
         "application/json",
         "",
         "",
     );
     host.made(
         "POST",
-        &format!("ehr/{NEIGHBOUR}/composition"),
+        &format!("ehr/{NEIGHBOR}/composition"),
         "application/json",
         &text("rest/weight.json"),
         "",

@@ -79,7 +79,7 @@ fn rows_with(batch: &Batch, query: &str, parameters: &Parameters) -> Vec<Vec<Val
     let cell = |cell: aqlite::aql::Cell<&str>| {
         let mut out = String::new();
         cell.write_json(&mut out);
-        // Digit for digit, because serde_json reads a fraction of 17 digits as its neighbour.
+        // Digit for digit, because serde_json reads a fraction of 17 digits as its neighbor.
         out.parse::<f64>()
             .map_or_else(|_| serde_json::from_str(&out).unwrap(), Value::from)
     };

@@ -89,7 +89,7 @@ test("the package contains only needed files", async () => {
   assert.doesNotMatch(written.join(""), /\.\.\/src|aqlite-wasm/);
 });
 
-test("the notices of the package name every foreign part with a licence", async () => {
+test("the notices of the package name every foreign part with a license", async () => {
   assertNotices(
     await readFile(join(house, "node_modules/aqlite/THIRD_PARTY_NOTICES.txt"), "utf8"),
     [...packages("www/package"), ...crates()],

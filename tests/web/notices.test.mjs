@@ -12,7 +12,7 @@ import { serve } from "./server.mjs";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-test("the notices of the page name every bundled package and crate, each with a licence", () => {
+test("the notices of the page name every bundled package and crate, each with a license", () => {
   const parts = [...packages("www/src"), ...crates()];
   assert.ok(parts.length > 40, parts.join("\n"));
   assertNotices(readFileSync(join(built, "THIRD_PARTY_NOTICES.txt"), "utf8"), parts);
@@ -24,7 +24,7 @@ function host() {
   return /^host: (.+)$/m.exec(version)[1];
 }
 
-test("the notices of the program name every crate of its target, with a licence", () => {
+test("the notices of the program name every crate of its target, with a license", () => {
   const target = host();
   const out = join(root, "target/notices.txt");
   mkdirSync(join(root, "target"), { recursive: true });
@@ -35,7 +35,7 @@ test("the notices of the program name every crate of its target, with a licence"
   assert.ok(parts.length > 200, parts.join("\n"));
   const text = readFileSync(out, "utf8");
   assertNotices(text, parts);
-  // Code that a crate copied from elsewhere has its licence in a folder of the crate.
+  // Code that a crate copied from elsewhere has its license in a folder of the crate.
   assert.match(text, /^ring 0\..*\n(.*\n)*.*fiat-crypto authors/m);
 });
 
@@ -66,7 +66,7 @@ test("docs/dependencies.md lists each crate of the modules with its place", () =
   }
 });
 
-/** Returns whether a licence expression can be fulfilled with these licences alone. */
+/** Returns whether a license expression can be fulfilled with these licenses alone. */
 function isAllowed(expression, allowed) {
   const words = expression.replaceAll("/", " OR ").match(/\(|\)|[^\s()]+(?: WITH [^\s()]+)?/g);
   const either = () => {
@@ -91,7 +91,7 @@ function isAllowed(expression, allowed) {
   return holds;
 }
 
-test("every crate of a module or of the program has a licence that deny.toml allows", () => {
+test("every crate of a module or of the program has a license that deny.toml allows", () => {
   const rules = readFileSync(join(root, "deny.toml"), "utf8");
   const [, list] = /^allow = \[(.+)\]$/m.exec(rules);
   const allowed = [...list.matchAll(/"(.+?)"/g)].map(([, name]) => name);
@@ -124,7 +124,7 @@ test("the page links to its notices, offline too", async () => {
     const page = await open(browser, server.address);
     await offlineReady(page);
     await page.context().setOffline(true);
-    await page.getByRole("link", { name: "Licences" }).click();
+    await page.getByRole("link", { name: "Licenses" }).click();
     await page.waitForURL(/THIRD_PARTY_NOTICES\.txt$/);
     await expect(page.locator("body")).toHaveText(/nom 8\.\d.*Rust crate, MIT/);
   } finally {

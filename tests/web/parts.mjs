@@ -65,7 +65,7 @@ export function crates(below = MODULES, target = "wasm32-unknown-unknown") {
   return [...new Set(lines)].map((line) => `${line.replace(" v", " ")} (Rust crate, `);
 }
 
-/** Checks that a file of notices names all of these parts, each section with a licence. */
+/** Checks that a file of notices names all of these parts, each section with a license. */
 export function assertNotices(text, parts) {
   assert.deepEqual(
     parts.filter((part) => !text.includes(part)),

@@ -2,7 +2,7 @@
 //
 // The folders of `--wasm` and `--arrow` have the bindings (`--target web`) of www/wasm and www/arrow. The
 // package is written to `--out`: an entry module for each host, which share one chunk, declarations
-// generated from the sources, the wasm modules, README and licences.
+// generated from the sources, the wasm modules, README and licenses.
 import { build } from "esbuild";
 import { spawnSync } from "node:child_process";
 import { cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";

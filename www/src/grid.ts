@@ -160,7 +160,7 @@ export class Grid {
     const widths = [...this.#widths];
     const last = widths.pop() ?? 0;
     // The remaining width goes to a last column of texts or stays empty, so that numbers stay near
-    // their neighbours.
+    // their neighbors.
     const end = this.#numeric.at(-1) ? `${last}px minmax(0, 1fr)` : `minmax(${last}px, 1fr)`;
     this.#grid.style.setProperty(
       "--columns",

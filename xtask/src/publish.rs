@@ -35,7 +35,7 @@ const FILES: [&str; 8] = [
     "LICENSE-MIT",
 ];
 
-/// The files that every crate contains. Both licences require their text with each copy.
+/// The files that every crate contains. Both licenses require their text with each copy.
 const REQUIRED: [&str; 3] = ["README.md", "LICENSE-APACHE", "LICENSE-MIT"];
 
 /// Packs all crates without an upload, as `cargo publish` does, and checks their files. The packed
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_the_tests_or_a_missing_readme_or_licence_is_an_error() {
+    fn a_file_of_the_tests_or_a_missing_readme_or_license_is_an_error() {
         let check = |files: &str| check_files("aqlite-rm", &["src/"], files);
         let required = "README.md\nLICENSE-APACHE\nLICENSE-MIT";
         assert_eq!(

@@ -247,12 +247,12 @@ impl Set {
     fn example(&self) -> Option<char> {
         let lows = self.first.into_iter();
         let lows = lows.chain(self.ranges.iter().map(|(low, _)| *low));
-        // A negated set contains a neighbour of one of its ranges, or every character.
+        // A negated set contains a neighbor of one of its ranges, or every character.
         let next = |high: &char| char::from_u32(u32::from(*high) + 1);
-        let neighbours = self.ranges.iter().filter_map(|(_, high)| next(high));
+        let neighbors = self.ranges.iter().filter_map(|(_, high)| next(high));
         lows.chain(['a', 'A', '1', ' ', '-'])
             .chain('!'..='~')
-            .chain(neighbours)
+            .chain(neighbors)
             .find(|c| self.contains(*c) && xml::not_in_xml(c.encode_utf8(&mut [0; 4])).is_none())
     }
 

@@ -1,5 +1,5 @@
 // The worker in its own workerd, without a proxy, or the program of AQLITE_PROGRAM as `aqlite serve`. The
-// host measures the resident memory of the process, and the latency of another client (the neighbour).
+// host measures the resident memory of the process, and the latency of another client (the neighbor).
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
@@ -76,7 +76,7 @@ function forgetPeak(pid) {
   try {
     writeFileSync(`/proc/${pid}/clear_refs`, "5");
   } catch {
-    // Without permission, the memory samples of the neighbour are the only measurement.
+    // Without permission, the memory samples of the neighbor are the only measurement.
   }
 }
 
@@ -255,14 +255,14 @@ export class Host {
     this.idle = memoryOf(this.pid);
   }
 
-  /** Executes `attack` while a neighbour requests `/health`. Returns its result and the measurements. */
+  /** Executes `attack` while a neighbor requests `/health`. Returns its result and the measurements. */
   async observe(attack) {
     forgetPeak(this.pid);
-    const neighbour = new Worker(new URL("neighbour.mjs", import.meta.url), {
+    const neighbor = new Worker(new URL("neighbor.mjs", import.meta.url), {
       workerData: { port: this.port, pid: this.pid },
     });
     const reported = new Promise((resolve, reject) =>
-      neighbour.once("message", resolve).once("error", reject),
+      neighbor.once("message", resolve).once("error", reject),
     );
     const [started, before] = [performance.now(), ticks(this.pid)];
     let result, failure;
@@ -273,7 +273,7 @@ export class Host {
     }
     const milliseconds = performance.now() - started;
     const left = partLeft(before, ticks(this.pid));
-    neighbour.postMessage("stop");
+    neighbor.postMessage("stop");
     const seen = await reported;
     const peak = Math.max(seen.peak, memoryOf(this.pid, "VmHWM"));
     const kept = memoryOf(this.pid) - this.idle;
@@ -310,16 +310,16 @@ export class Host {
   }
 }
 
-/** Fails unless neighbours were served in time, and memory stayed within its bound and was released. */
+/** Fails unless neighbors were served in time, and memory stayed within its bound and was released. */
 export function assertCalm({ seen, releasedAfter }, bounds = WIDE) {
   const problems = [];
   const latency = bounds.latency / seen.left;
   if (seen.worst > latency)
     problems.push(
-      `a neighbour waited ${Math.round(seen.worst)} ms for /health, at most ${Math.round(latency)} ms are allowed`,
+      `a neighbor waited ${Math.round(seen.worst)} ms for /health, at most ${Math.round(latency)} ms are allowed`,
     );
   if (seen.refused.length > 0)
-    problems.push(`a neighbour was answered ${seen.refused.join(", ")} instead of 200`);
+    problems.push(`a neighbor was answered ${seen.refused.join(", ")} instead of 200`);
   if (seen.memory > bounds.memory)
     problems.push(
       `resident memory grew by ${megabytes(seen.memory)}, at most ${megabytes(bounds.memory)} are allowed`,

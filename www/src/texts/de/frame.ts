@@ -35,7 +35,7 @@ export const frame: Texts["frame"] = {
   offlineSoon: "Offline-Nutzung wird vorbereitet",
   offlineReady: "Offline nutzbar",
   offlineNever: "Offline-Nutzung ist hier nicht möglich",
-  licences: "Lizenzen der Bestandteile",
+  licenses: "Lizenzen der Bestandteile",
   switchTitle: "Sprache wechseln?",
   switchAbout:
     "Die Seite wird neu geladen. Abfragen, Ergebnisse und Entwürfe von Leitlinien bleiben erhalten. In Formulare eingegebene Werte gehen verloren.",

@@ -34,7 +34,7 @@ export const frame = {
   offlineSoon: "Preparing offline use",
   offlineReady: "Ready for offline use",
   offlineNever: "Offline use is not possible here",
-  licences: "Licences of its parts",
+  licenses: "Licenses of its parts",
   switchTitle: "Change the language?",
   switchAbout:
     "The page loads again. Queries, results and drafts of guides stay. The values that were typed into forms are lost.",

@@ -35,7 +35,7 @@ export const frame: Texts["frame"] = {
   offlineSoon: "Förbereder offlineanvändning",
   offlineReady: "Kan användas offline",
   offlineNever: "Offlineanvändning är inte möjlig här",
-  licences: "Delarnas licenser",
+  licenses: "Delarnas licenser",
   switchTitle: "Byta språk?",
   switchAbout:
     "Sidan läses in på nytt. Frågor, resultat och utkast till riktlinjer finns kvar. Värden som har skrivits in i formulär går förlorade.",

@@ -299,7 +299,7 @@ impl<'b> Block<'b> {
             for (column, rows) in &columns {
                 key.push(column.id(*rows.get(i)?)?);
             }
-            // Neighbours often have the same values.
+            // Neighbors often have the same values.
             if keys.get(last) != Some(&key) {
                 // A linear search is fast, because there are at most `MAX_PARTS` keys.
                 last = match keys.iter().position(|known| *known == key) {

@@ -116,7 +116,7 @@ mod tests {
         let mut numbers = vec![0, 1, 2, 3];
         for bit in 1..125 {
             let power = 1u128 << bit;
-            // Ties between two doubles, and their neighbours.
+            // Ties between two doubles, and their neighbors.
             let half = power >> 53;
             let near = [power - 1, power, power + 1, power + half, power + 3 * half];
             numbers.extend(near.into_iter().flat_map(|n| [n, n + 1, n - 1]));
@@ -157,13 +157,9 @@ mod tests {
         assert_eq!(
             rounded(&[3], -1075),
             2.0 * least,
-            "a tie goes to the even neighbour"
+            "a tie goes to the even neighbor"
         );
-        assert_eq!(
-            rounded(&[1], -1075),
-            0.0,
-            "a tie goes to the even neighbour"
-        );
+        assert_eq!(rounded(&[1], -1075), 0.0, "a tie goes to the even neighbor");
         assert_eq!(rounded(&[3], -1076), least);
         assert_eq!(rounded(&[1], 1023), 2f64.powi(1023));
         assert_eq!(rounded(&[1], 1024), f64::INFINITY);

@@ -541,7 +541,7 @@ mod tests {
         }
     }
 
-    /// Returns the number that the tests store for a row. Neighbours are not ordered.
+    /// Returns the number that the tests store for a row. Neighbors are not ordered.
     fn number_of(row: u32) -> f64 {
         f64::from(row * 37 % 101)
     }
