@@ -109,7 +109,7 @@ pub fn open(file: Option<&Path>) -> Result<Box<dyn Write>, Failure> {
     Ok(Box::new(BufWriter::new(created)))
 }
 
-/// Opens a file whose text goes on behind its present end.
+/// Opens a file to append to it.
 ///
 /// # Errors
 /// If the file cannot be opened.

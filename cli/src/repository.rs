@@ -66,7 +66,7 @@ pub struct RepositoryQuery<'q> {
 pub struct RepositoryAnswer<'r> {
     /// The rows.
     pub rows: Rows<'r>,
-    /// The text of the query, which a repository knows for a name; empty if it does not tell it.
+    /// The text of the query, which a repository knows for a name; empty if it does not report it.
     pub aql: String,
 }
 
@@ -197,7 +197,7 @@ impl Repository {
             // All later pages name the state of the first one, even if an answer does not repeat
             // it.
             snapshot = page.snapshot.clone().or(snapshot);
-            // A server tells that more rows follow only behind a page of its own size.
+            // A server reports that more rows follow only behind a page of its own size.
             page.has_more |= fetch.is_some_and(|fetch| page.rows.len() >= fetch);
             // A server that promises more rows but sends none would be asked forever.
             page.has_more &= !page.rows.is_empty();
@@ -539,7 +539,7 @@ pub struct ResultPage {
     pub has_more: bool,
     /// The state of the repository that the page shows, if it names it.
     pub snapshot: Option<String>,
-    /// The text of the query; empty if the repository does not tell it.
+    /// The text of the query; empty if the repository does not report it.
     pub aql: String,
 }
 

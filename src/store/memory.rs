@@ -35,17 +35,17 @@ pub struct Memory {
 
 #[derive(Default)]
 struct State {
-    /// In the order of creation.
+    /// The EHRs in the order of creation.
     ehrs: Vec<EhrEntry>,
     ehr_ids: HashMap<String, usize>,
-    /// In the order of ids, then of namespaces.
+    /// The EHRs of subjects, by id and namespace.
     subjects: BTreeMap<(String, String), usize>,
-    /// In commit order.
+    /// The contributions in commit order.
     contributions: Vec<StoredContribution>,
     contribution_uids: TextIndex,
     /// [`Commit::idempotency`] by the uid of the contribution.
     idempotency: HashMap<String, String>,
-    /// By target.
+    /// The tags, by target.
     tags: HashMap<String, (String, Vec<ItemTag>)>,
     /// The newest version of each object.
     objects: TextIndex,

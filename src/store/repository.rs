@@ -1,4 +1,4 @@
-//! The storage interface of a host, and its records. It is asynchronous.
+//! The storage interface of the service, and its records. It is asynchronous.
 //!
 //! Implementations: [`super::memory`] (browser, tests) and [`super::sql`] (D1, SQLite). The service
 //! is the only caller.
@@ -116,17 +116,17 @@ pub struct ListPage<T> {
 /// The metadata of a version: all columns of its row but the document.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct VersionMetadata {
-    /// As in [`Version`].
+    /// The class of the object.
     pub kind: ObjectKind,
-    /// As in [`Version`].
+    /// VERSION.uid.value: `object_id::system_id::number`.
     pub version_uid: String,
-    /// As in [`Version`].
+    /// The number at the end of the uid, from 1.
     pub number: u32,
-    /// As in [`Version`].
+    /// VERSION.commit_audit.time_committed.value, in UTC with milliseconds.
     pub time_committed: String,
-    /// As in [`Version`].
+    /// VERSION.lifecycle_state code.
     pub lifecycle: String,
-    /// As in [`Version`].
+    /// COMPOSITION.archetype_details.template_id.value.
     pub template_id: Option<String>,
     /// The approximate size of the stored document in bytes.
     pub bytes: usize,
@@ -146,7 +146,7 @@ pub enum BoundedVersion {
 pub struct LargeVersion {
     /// The metadata.
     pub head: VersionMetadata,
-    /// As in [`Version`].
+    /// The tags of the version and of its object.
     pub tags: Vec<TagList>,
 }
 

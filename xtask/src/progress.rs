@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-/// Does a piece of work. Prints its name and usual duration before, and its duration after it.
+/// Runs a step. Prints its name and usual duration before, and its duration after it.
 /// `usually` is the time of a machine with two free cores that does the work the first time.
 pub fn step<T>(
     name: &str,

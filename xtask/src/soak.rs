@@ -36,8 +36,8 @@ const MUTATED: [&str; 4] = [
     "src/store",
 ];
 
-/// Runs the six queries on many compositions, the kill test, the attacks, foreign clients, mutants,
-/// then every fuzz target for some minutes. `--only` selects one of them.
+/// Runs the long tests of [`OTHERS`], then every fuzz target for some minutes. `--only` selects one
+/// of them.
 pub fn run_task(args: &[String]) -> Result<(), String> {
     let options = Options::read(
         args,
@@ -131,7 +131,7 @@ fn attack(_: &Options) -> Result<(), String> {
 fn attacks() -> Command {
     let files =
         ["", "_records", "_strangers"].map(|part| format!("tests/e2e/attack{part}.test.mjs"));
-    // One test at a time, because the latency of neighbours is measured.
+    // One test at a time, because the latency of neighbors is measured.
     let mut tests = command("node", &["--test", "--test-concurrency=1"]);
     tests.args(files);
     tests

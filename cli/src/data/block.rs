@@ -117,7 +117,7 @@ pub fn read(unit: &Unit, first: u64, shared: &Shared<'_>) -> Result<Block, Strin
             line,
         } => {
             if let Some(file) = shared.files.get(*file) {
-                // An error of reading is a problem of this file. Other blocks go on.
+                // An error of reading is a problem of this file. Other blocks are read.
                 let read = builder.add_lines(file, (*start, *length), *line, first);
                 if let Err(error) = read {
                     builder.add_problem(file, 0, (UNREADABLE, error.to_string()));

@@ -145,7 +145,7 @@ impl<'c> Changes<'c> {
         }
     }
 
-    /// Returns the columns, which the first part tells.
+    /// Returns the columns, which the first part determines.
     fn columns_of(&mut self, rows: &ResultSet) -> Result<Rc<Columns>, Failure> {
         if let Some(table) = &self.table {
             return Ok(Rc::clone(&table.columns));
@@ -479,7 +479,8 @@ impl RowSink for Changes<'_> {
     fn restart(&mut self) -> Result<(), Failure> {
         let columns = self.table.take().map(|table| table.columns);
         *self = Changes::new(self.context, self.known_types.take());
-        // The columns are not sent again, and there may be no rows to tell them.
+        // The columns are not sent again, and there may be no rows that determine
+        // them.
         if let Some(columns) = columns {
             self.begin_table(columns);
         }

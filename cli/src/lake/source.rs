@@ -216,7 +216,7 @@ impl Source {
     }
 
     /// Returns the ids that name a patient, also those of EHRs that queries of the population do not
-    /// read, as far as the data tell them.
+    /// read, as far as the data contain them.
     ///
     /// # Errors
     /// If the data cannot be read.

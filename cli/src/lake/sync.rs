@@ -403,7 +403,7 @@ impl<'l> Lake<'l> {
     /// Returns the state of a view before this sync.
     fn before(&self, view: &SyncView) -> Result<ViewState, Failure> {
         match self.before.get(&view.name) {
-            // The numbers of syncs go on, so that no file gets the name of one that is in use.
+            // The numbers of syncs continue, so that no file gets the name of one that is in use.
             Some(state) if self.options.rebuild => Ok(ViewState {
                 sync: state.sync,
                 ..ViewState::new(&view.aql)

@@ -1,4 +1,4 @@
-//! Filters of the texts and UUIDs of data files. If an id becomes that of a patient, they tell which
+//! Filters of the texts and UUIDs of data files. If an id becomes that of a patient, they show which
 //! files may have it already, so that no others are read.
 //!
 //! A filter is a Bloom filter with 20 bits for each token and 10 probes: one file in 10,000 is read in

@@ -42,7 +42,7 @@ const NIGHTLY_STEPS: usize = 50;
 const DAY: i64 = 86_400_000_000;
 const NIGHT: i64 = (3 * 60 + 17) * 60_000_000;
 
-/// The thread. It ends when `stop` changes or its sender is dropped, between two segments.
+/// Starts the thread. It ends when `stop` changes or its sender is dropped, between two segments.
 ///
 /// # Errors
 /// If the thread cannot be started.

@@ -277,7 +277,7 @@ async fn reload(hangups: Option<Hangups>, tls: RustlsConfig, cert: PathBuf, key:
     }
 }
 
-/// Goes on after each SIGHUP, with which a service manager asks to read files again. Without a
+/// Resolves at each SIGHUP, with which a service manager asks to read files again. Without a
 /// certificate there are none.
 async fn survive(hangups: Option<Hangups>) {
     let Some(mut hangups) = hangups else { return };

@@ -116,7 +116,7 @@ impl Session {
         Ok(())
     }
 
-    /// Checks that rows can be written to the output. Only a text goes on behind other rows.
+    /// Checks that rows can be written to the output. Only a text can follow other rows.
     fn check_output(&self) -> Result<(), Failure> {
         self.format.check_output(self.file.as_deref())?;
         let Some((file, begun)) = self.file.as_ref().zip(self.begun) else {
@@ -131,7 +131,8 @@ impl Session {
         )))
     }
 
-    /// Opens the output. The first query replaces the content of a file, and others go on behind it.
+    /// Opens the output. The first query replaces the content of a file, and others append to
+    /// it.
     fn open(&mut self) -> Result<Box<dyn Write>, Failure> {
         match (&self.file, self.begun.replace(self.format)) {
             (Some(file), Some(_)) => output::append(file),

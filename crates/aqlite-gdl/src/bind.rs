@@ -375,7 +375,7 @@ pub(crate) fn in_order(instances: &mut Vec<Instance>, now: Moment) {
     order::sort_by_key(instances, |i| i.time.map(|t| t.millis));
 }
 
-/// Whether a character may occur in an archetype id. The id becomes a part of a query.
+/// Returns whether a character may occur in an archetype id. The id becomes a part of a query.
 pub(crate) fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || "_.-".contains(c)
 }
@@ -406,8 +406,9 @@ pub(crate) fn normal_path(path: &str) -> String {
     }
 }
 
-/// Whether a path ends in an RM attribute that holds a data value, such as `/data/events/time`. The
-/// `value` of an ELEMENT is excluded, because a name behind it is an attribute of the data value.
+/// Returns whether a path ends in an RM attribute that holds a data value, such as
+/// `/data/events/time`. The `value` of an ELEMENT is excluded, because a name behind it is an
+/// attribute of the data value.
 pub(crate) fn is_data_value(path: &str) -> bool {
     let attr = path
         .rsplit('/')

@@ -238,7 +238,7 @@ fn period_millis(value: &Value, clock: Clock<'_>) -> Option<f64> {
     Some(real(end.millis) - real(clock.now.millis))
 }
 
-/// Whether `+` joins texts: one operand is a text, and the operands are not both numbers.
+/// Returns whether `+` joins texts: one operand is a text, and the operands are not both numbers.
 fn is_joined(a: &Value, b: &Value) -> bool {
     let is_text = |v: &Value| matches!(v, Value::Text(_));
     (is_text(a) || is_text(b)) && (a.number().is_none() || b.number().is_none())

@@ -637,8 +637,8 @@ fn first_places<'g>(codes: impl Iterator<Item = &'g str>) -> HashMap<&'g str, us
     places
 }
 
-/// Whether values of an RM class are quantities with a unit (`true`) or counts (`false`). `None`
-/// for any other class.
+/// Returns whether values of an RM class are quantities with a unit (`true`) or counts (`false`).
+/// `None` for any other class.
 fn is_quantity(class: &str) -> Option<bool> {
     match class {
         "DV_QUANTITY" => Some(true),

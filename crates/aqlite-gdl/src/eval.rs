@@ -531,7 +531,7 @@ impl<'a> Machine<'a> {
         converted.map_or(right, Cow::Owned)
     }
 
-    /// Whether a code is subsumed by the codes of a guide term. Unknown without a code.
+    /// Returns whether a code is subsumed by the codes of a guide term. Unknown without a code.
     fn is_a(&self, left: &Value, right: &Value) -> Option<bool> {
         // A code without bindings is not unknown but outside the term; only null is unknown.
         if left.is_null() {

@@ -111,8 +111,9 @@ pub fn text_form(value: &Value) -> String {
     }
 }
 
-/// Whether an actual value agrees with the expected text. Codes are compared without labels,
-/// numbers at the printed precision with equal units, and texts without regard to white space.
+/// Returns whether an actual value agrees with the expected text. Codes are compared without
+/// labels, numbers at the printed precision with equal units, and texts without regard to white
+/// space.
 pub fn agrees(expected: &str, actual: &Value) -> bool {
     let expected = expected.trim();
     let expected = expected

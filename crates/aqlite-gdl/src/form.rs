@@ -306,7 +306,7 @@ fn choices(values: &[Value]) -> Vec<Choice> {
     choices
 }
 
-/// Whether a value is a code of a terminology, not a term of the guide.
+/// Returns whether a value is a code of a terminology, not a term of the guide.
 fn is_code(value: &Value) -> bool {
     matches!(value, Value::Coded(c) if !(&*c.terminology == "local" && c.code.starts_with("gt")))
 }

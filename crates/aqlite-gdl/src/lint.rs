@@ -79,7 +79,7 @@ fn types(guide: &Guide) -> HashMap<&str, &str> {
         .collect()
 }
 
-/// Whether values of a class have an attribute. An unknown class has every attribute.
+/// Returns whether values of a class have an attribute. An unknown class has every attribute.
 fn has_attribute(class: &str, attribute: &str) -> bool {
     let is_one_of = |classes: &[&str]| classes.contains(&class);
     match attribute {
@@ -125,7 +125,8 @@ fn kind_by_value(value: &Value) -> Option<&'static str> {
     })
 }
 
-/// Whether an attribute is a text (true) or a number (false). `None` for any other attribute.
+/// Returns whether an attribute is a text (true) or a number (false). `None` for any other
+/// attribute.
 fn is_text(attribute: &str) -> Option<bool> {
     match attribute {
         "unit" | "units" | "code" | "terminologyId" | "string" => Some(true),
@@ -135,7 +136,7 @@ fn is_text(attribute: &str) -> Option<bool> {
     }
 }
 
-/// Whether an expression can be true. A text, a number or a computation never is.
+/// Returns whether an expression can be true. A text, a number or a computation never is.
 fn is_condition(expr: &Expr) -> bool {
     match expr {
         Expr::Literal(value) => matches!(value, Value::Boolean(_)),

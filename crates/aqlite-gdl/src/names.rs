@@ -78,15 +78,15 @@ pub(crate) fn misspelt_members(item: &Item, object: Object) -> Vec<Diagnostic> {
     problems
 }
 
-/// Whether a member has a name of the authoring form: a known name, or its singular, and another word,
-/// such as `when_statements` or `predicate_statements`.
+/// Returns whether a member has a name of the authoring form: a known name, or its singular, and
+/// another word, such as `when_statements` or `predicate_statements`.
 fn is_long_form(name: &str, known: &str) -> bool {
     let front = name.rsplit_once('_').map(|(front, _)| front);
     front.is_some_and(|front| known == front || known.strip_suffix('s') == Some(front))
 }
 
-/// Whether a model id can be that of an archetype, or is of another model. An id with two hyphens
-/// before its first full stop is meant as an archetype id.
+/// Returns whether a model id can be that of an archetype, or is of another model. An id with two
+/// hyphens before its first full stop is meant as an archetype id.
 pub(crate) fn is_model_id(model_id: &str) -> bool {
     let (model, concept) = model_id.split_once('.').unwrap_or((model_id, ""));
     let is_archetype = model.split('-').count() > 2;
@@ -95,8 +95,8 @@ pub(crate) fn is_model_id(model_id: &str) -> bool {
     !is_archetype || (has_version && class_of(model_id).is_some() && model.chars().all(is_plain))
 }
 
-/// Whether a path consists of `/name` and `/name[predicate]` alone. Texts within a predicate are
-/// closed.
+/// Returns whether a path consists of `/name` and `/name[predicate]` alone. Texts within a
+/// predicate are closed.
 pub(crate) fn is_path(path: &str) -> bool {
     steps(path).is_some()
 }

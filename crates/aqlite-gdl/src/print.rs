@@ -211,7 +211,7 @@ impl Writer {
     }
 }
 
-/// Whether JSON accepts the text as a number. ODIN also accepts `.5`, `+1` and `inf`.
+/// Returns whether JSON accepts the text as a number. ODIN also accepts `.5`, `+1` and `inf`.
 fn is_json_number(text: &str) -> bool {
     Scanner::is_number(text)
 }

@@ -203,7 +203,8 @@ fn coded(column: &str, code: &Coded) -> String {
     )
 }
 
-/// Whether a path ends in an attribute that is a DV_DATE_TIME, such as the `time` of an EVENT.
+/// Returns whether a path ends in an attribute that is a DV_DATE_TIME, such as the `time` of an
+/// EVENT.
 fn is_time(path: &str) -> bool {
     let attr = path.rsplit('/').next().and_then(Attr::parse);
     attr.is_some_and(|attr| {

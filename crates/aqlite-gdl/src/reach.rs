@@ -90,7 +90,7 @@ impl<'g> Reach<'g> {
         None
     }
 
-    /// Whether a condition can evaluate to `wanted`.
+    /// Returns whether a condition can evaluate to `wanted`.
     fn can(&self, expr: &Expr, wanted: bool) -> bool {
         use Operator::{And, Equal, Or, Unequal};
         match expr {
@@ -121,7 +121,7 @@ impl<'g> Reach<'g> {
         }
     }
 
-    /// Whether the value of an expression is null for all data.
+    /// Returns whether the value of an expression is null for all data.
     fn is_null(&self, expr: &Expr) -> bool {
         match expr {
             Expr::Literal(value) => value.is_null(),
@@ -198,7 +198,7 @@ impl Demand<'_> {
         }
     }
 
-    /// Whether the demands require two values that cannot be equal.
+    /// Returns whether the demands require two values that cannot be equal.
     fn differs(&self, other: &Demand<'_>) -> bool {
         match (self.value, other.value) {
             (Value::Coded(_), Value::Coded(_)) | (Value::Ordinal(_), Value::Ordinal(_)) => {
@@ -210,7 +210,7 @@ impl Demand<'_> {
         }
     }
 
-    /// Whether the demands require two disjoint ranges of numbers.
+    /// Returns whether the demands require two disjoint ranges of numbers.
     fn is_beyond(&self, other: &Demand<'_>) -> bool {
         use Operator::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual};
         let (Some(a), Some(b)) = (number(self.value), number(other.value)) else {

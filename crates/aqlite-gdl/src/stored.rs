@@ -204,9 +204,9 @@ impl ValueReader {
     }
 }
 
-/// Whether a cell has a data value of a class that guides cannot read, such as DV_INTERVAL or
-/// DV_IDENTIFIER. It is an object then: it exists, guides can copy it, and a note reports that it
-/// cannot be compared.
+/// Returns whether a cell has a data value of a class that guides cannot read, such as DV_INTERVAL
+/// or DV_IDENTIFIER. It is an object then: it exists, guides can copy it, and a note reports that
+/// it cannot be compared.
 fn is_opaque<'a>(stored: impl Stored<'a>) -> bool {
     match stored.class() {
         Cls::ELEMENT => stored.get(Attr::VALUE).is_some_and(is_opaque),

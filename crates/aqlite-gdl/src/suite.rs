@@ -321,8 +321,8 @@ impl<'g> Known<'g> {
         }
     }
 
-    /// Whether a value is among the known ones of the variable. A variable without known values
-    /// accepts any.
+    /// Returns whether a value is among the known ones of the variable. A variable without known
+    /// values accepts any.
     fn fits<T: AsRef<str>>(set: &[(&str, T)], variable: &str, value: &str) -> bool {
         let mut known = set.iter().filter(|(v, _)| *v == variable).peekable();
         known.peek().is_none() || known.any(|(_, v)| v.as_ref() == value)

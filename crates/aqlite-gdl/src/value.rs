@@ -134,13 +134,13 @@ impl Value {
         Some(Value::Moment(moment, recorded))
     }
 
-    /// Whether the value is [`Value::Null`].
+    /// Returns whether the value is [`Value::Null`].
     pub fn is_null(&self) -> bool {
         matches!(self, Value::Null)
     }
 
-    /// Whether the value is finite. The logarithm of zero and numbers computed from it are not:
-    /// they have a place in the order of numbers, but no RM class can represent them.
+    /// Returns whether the value is finite. The logarithm of zero and numbers computed from it are
+    /// not: they have a place in the order of numbers, but no RM class can represent them.
     pub fn is_finite(&self) -> bool {
         match self {
             Value::Number(n) | Value::Millis(n) | Value::Span(n) => n.is_finite(),
@@ -183,7 +183,7 @@ impl Value {
         hasher.finish()
     }
 
-    /// Whether two ordinals or coded texts have equal rank and code, whatever their texts.
+    /// Returns whether two ordinals or coded texts have equal rank and code, whatever their texts.
     pub fn same_code(&self, other: &Value) -> bool {
         let same = |a: &Coded, b: &Coded| a.code == b.code && a.terminology == b.terminology;
         match (self, other) {

@@ -344,7 +344,7 @@ fn null(at: usize) -> Item {
     }
 }
 
-/// Whether the rest of a line has no value: it is empty, or a comment.
+/// Returns whether the rest of a line has no value: it is empty, or a comment.
 fn is_blank(rest: &str) -> bool {
     rest.is_empty() || rest.starts_with('#')
 }

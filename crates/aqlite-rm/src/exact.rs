@@ -55,7 +55,7 @@ impl Exact {
         self.double
     }
 
-    /// Returns whether the number has digits that its double does not tell.
+    /// Returns whether the number has digits that its double does not have.
     pub fn is_wide(self) -> bool {
         (WIDE..WIDEST).contains(&self.double.abs())
     }
@@ -84,7 +84,7 @@ impl Exact {
     }
 
     /// Returns the decimal number without an exponent: all digits of a wide one, of others as many as
-    /// tell the double from its neighbours.
+    /// distinguish the double from its neighbors.
     pub fn text(self) -> String {
         if !self.is_wide() {
             return number::shortest(self.double);

@@ -115,8 +115,8 @@ fn code_of(name: &str) -> Option<&str> {
     (!is_other).then_some(code)
 }
 
-/// Whether two units belong to one property, as far as the table has them. Units of one dimension
-/// may differ in kind: `N.m` is the unit of a torque, `J` that of an energy.
+/// Returns whether two units belong to one property, as far as the table has them. Units of one
+/// dimension may differ in kind: `N.m` is the unit of a torque, `J` that of an energy.
 fn share_property(a: &str, b: &str) -> bool {
     // The table separates mass concentration (119) from density (350).
     let properties = |name: &str| -> Vec<&'static str> {

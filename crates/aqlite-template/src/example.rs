@@ -700,7 +700,7 @@ fn is_offer(attribute: &Attribute) -> bool {
             .any(|c| !is_slot(c) && c.occurrences.upper != Some(0))
 }
 
-/// An element with a value has no null flavour.
+/// Returns whether an attribute must be absent: an element with a value has no null flavour.
 fn is_excluded(draft: &Draft, attr: Attr) -> bool {
     let is_reason = matches!(attr, Attr::NULL_FLAVOUR | Attr::NULL_REASON);
     is_reason && matches!(draft, Draft::Object(Cls::ELEMENT, _)) && draft.get(Attr::VALUE).is_some()

@@ -279,7 +279,8 @@ fn unlisted_code(check: &Check<'_>, code: &str) -> String {
     }
 }
 
-/// Without a list of units any unit of the property is permitted.
+/// Checks that the unit measures the property. Without a list of units any unit of the property is
+/// permitted.
 fn measured<'a>(check: &mut Check<'a>, value: NodeRef<'a>, property: Option<&str>) {
     let Some(property) = property.filter(|p| !p.is_empty()) else {
         return;

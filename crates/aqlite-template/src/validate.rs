@@ -461,7 +461,8 @@ impl<'a> Check<'a> {
         self.add_finding(finding, self.name_of(node));
     }
 
-    /// A cardinality below the sum of the minimum occurrences cannot be met, so it is not enforced.
+    /// Checks the cardinality of an attribute. One below the sum of the minimum occurrences cannot be
+    /// met, so it is not enforced.
     fn cardinality(&mut self, values: &[NodeRef<'a>], attribute: &'a Attribute, is_present: bool) {
         let cardinality = attribute.cardinality;
         let Some(cardinality) = cardinality.filter(|_| is_present && !self.is_draft) else {

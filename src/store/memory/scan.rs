@@ -133,7 +133,7 @@ impl MemoryScan {
         }
     }
 
-    /// Goes on to the next batch if the present one is done.
+    /// Continues with the next batch if the present one is done.
     fn follow(&mut self, state: &State, progress: Progress) -> Result<Progress, StoreError> {
         if let Some(why) = state.batch.failure() {
             return Err(StoreError::Failed(why.to_owned()));

@@ -53,7 +53,7 @@ impl Seen {
         })
     }
 
-    /// The state that a commit has made, with the uid of its last CONTRIBUTION.
+    /// Creates the state that a commit has made, with the uid of its last CONTRIBUTION.
     pub fn committed(uid: &str, revision: u64) -> Seen {
         Seen {
             continues: true,

@@ -215,8 +215,8 @@ impl Repository {
         Ok(written.map_err(error::of_journal)?.map(String::into_bytes))
     }
 
-    /// Why a part of the checkpoint could not be read. The repository must then be discarded, with
-    /// everything that it returned since it was opened.
+    /// Returns the reason why a part of the checkpoint could not be read. The repository must then
+    /// be discarded, with everything that it returned since it was opened.
     #[wasm_bindgen(getter)]
     pub fn failure(&self) -> Option<String> {
         self.service.repository().failure()

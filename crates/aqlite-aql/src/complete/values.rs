@@ -55,7 +55,7 @@ impl Collector<'_> {
     }
 }
 
-/// Whether a path leads to the id of the template of a document.
+/// Returns whether a path leads to the id of the template of a document.
 fn names_template(steps: &[LabelStep]) -> bool {
     let names: Vec<&str> = steps.iter().map(|(name, _)| name.as_str()).collect();
     names.ends_with(&["archetype_details", "template_id", "value"])

@@ -134,7 +134,7 @@ pub(super) fn is_plain(text: &str) -> bool {
     })
 }
 
-/// The pieces of a text, each with the separator at its end.
+/// Returns the pieces of a text, each with the separator at its end.
 fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {

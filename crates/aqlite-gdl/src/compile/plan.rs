@@ -30,7 +30,7 @@ pub struct CompiledGuide {
 }
 
 impl CompiledGuide {
-    /// Whether a run may count or add up values by the elements that hold them.
+    /// Returns whether a run may count or add up values by the elements that hold them.
     pub(crate) fn reads_elements(&self) -> bool {
         let reads = |op: &Op| matches!(op, Op::Read(_, Attribute::Count | Attribute::Sum));
         // The placeholders of templates and cards may, too.

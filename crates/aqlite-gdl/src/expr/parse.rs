@@ -551,7 +551,8 @@ fn ends_in_argument(argument: &Expr) -> bool {
     }
 }
 
-/// Whether a text starts with a word, in any letter case, that is not the start of a longer name.
+/// Returns whether a text starts with a word, in any letter case, that is not the start of a longer
+/// name.
 fn starts_with_name(text: &str, name: &str) -> bool {
     text.get(..name.len())
         .is_some_and(|word| word.eq_ignore_ascii_case(name))

@@ -6,7 +6,7 @@ use crate::order;
 const MOST: usize = 5;
 
 /// Returns the candidate with the smallest edit distance, if it is at most a third of the word's
-/// length.
+/// length, or 1.
 pub fn nearest<'a>(word: &str, candidates: &mut dyn Iterator<Item = &'a str>) -> Option<&'a str> {
     let word = letters(word);
     let most = (word.len() / 3).max(1);

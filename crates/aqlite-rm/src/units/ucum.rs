@@ -101,7 +101,7 @@ pub(super) fn conversion(from: &str, to: &str) -> Option<Conversion> {
     })
 }
 
-/// Whether a text is the expression of a known unit.
+/// Returns whether a text is the expression of a known unit.
 pub(super) fn is_known(unit: &str) -> bool {
     Measure::parse(unit).is_some()
 }
@@ -211,7 +211,7 @@ impl<'u> Measure<'u> {
         rest.is_empty().then_some(parsed)
     }
 
-    /// Whether two units have one dimension and one kind.
+    /// Returns whether two units have one dimension and one kind.
     ///
     /// Annotations and what cancels out decide the kind: a mass per mass is no percentage, and a
     /// rate of heart beats is no rate of breaths.
@@ -223,13 +223,13 @@ impl<'u> Measure<'u> {
         let same = |base: usize| {
             let ((a, cancelled), (b, other_cancelled)) =
                 (dimension(self, base), dimension(other, base));
-            // Length cancels out in pressure, for example, where a mass tells the kind.
-            let tells = match base {
+            // Length cancels out in pressure, for example, where a mass determines the kind.
+            let determines = match base {
                 MASS | AMOUNT => true,
                 LENGTH => a == 0 && dimension(self, MASS).0 == 0,
                 _ => false,
             };
-            a == b && (!tells || cancelled == other_cancelled)
+            a == b && (!determines || cancelled == other_cancelled)
         };
         (0..BASES).all(same) && self.annotations == other.annotations
     }

@@ -65,7 +65,7 @@ impl Bitmap {
 
     /// Moves the rows that `presence` contains to a new set.
     ///
-    /// Returns this set and its number of rows.
+    /// Returns the new set and its number of rows.
     pub fn split(&mut self, presence: &PresenceBitmap) -> (Bitmap, usize) {
         let (mut words, mut count) = (Vec::with_capacity(self.words.len()), 0);
         let other = presence.words.get(self.first..).unwrap_or_default();

@@ -63,7 +63,7 @@ const MAX_COSTLY_SLICE: u32 = 1 << 13;
 /// The strategy that the plan determines.
 #[derive(Clone, Copy)]
 enum Choice {
-    /// FROM has an anchor.
+    /// [`Anchors::of`] finds anchors: row templates can evaluate the query.
     RowTemplates,
     /// Each row belongs to one document.
     Documents,
