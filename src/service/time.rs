@@ -67,9 +67,8 @@ pub(crate) fn version_at_time(request: &Request) -> Result<Option<String>, Failu
 /// Returns a value of a query string with the `+` of a zone that arrived as a blank, because the
 /// client did not encode it: `2024-01-03T11:00:00 01:00`. Every other text is returned as it is.
 pub(crate) fn with_plus(text: &str) -> Cow<'_, str> {
-    let is_time = |text: &str| {
-        text.contains('T') && Parts::parse(TemporalKind::DateTime, text).is_some()
-    };
+    let is_time =
+        |text: &str| text.contains('T') && Parts::parse(TemporalKind::DateTime, text).is_some();
     let with_plus = || text.replacen(' ', "+", 1);
     match text.contains(' ') && is_time(&with_plus()) {
         true => Cow::Owned(with_plus()),
