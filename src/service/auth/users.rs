@@ -54,8 +54,9 @@ impl Users {
     }
 
     /// Authenticates a user by `name:password` in base64. A wrong password takes about the same
-    /// time for every name, listed or not: that of the most iterations of the list. `from` is the address of the request, and its time in seconds since 1970.
-    /// Failures are counted by address and name.
+    /// time for every name, listed or not: that of the most iterations of the list. `from` is the
+    /// address of the request, and its time in seconds since 1970. Failures are counted by address
+    /// and name.
     ///
     /// # Errors
     /// 401 for a wrong name or password, 429 after too many failures.
