@@ -10,11 +10,14 @@ use super::fhir::{Coding, ValueSet};
 use super::terminology::{MAX_CODES, TerminologyRequest, refused, separated};
 use crate::aql::TerminologyError;
 use crate::store::repository::Repository;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use aqlite_rm::order;
+use std::collections::HashMap;
 use std::rc::Rc;
 
 /// The maximum number of value sets that one imports, directly or indirectly.
 const MAX_IMPORTS: usize = 64;
+/// Sets of value sets are bits of a number: that of the request is one more.
+const _: () = assert!(MAX_IMPORTS < 128);
 /// The maximum number of codes of a value set and of its imports.
 const MAX_LOADED: usize = 200_000;
 /// The maximum number of comparisons of codes during an expansion.
@@ -173,30 +176,34 @@ impl ValueSets {
     /// A value set reaches itself and what its imports reach. Thus it reaches more value sets than
     /// its imports do, except those that import it in turn, which reach the same.
     fn take_cycles(&mut self) -> Vec<Cycle> {
-        let imports = self.positions_of_imports();
-        let read = std::mem::take(&mut self.read);
-        let mut cycles: BTreeMap<(usize, BTreeSet<usize>), Cycle> = BTreeMap::new();
-        for (at, set) in read.into_iter().enumerate() {
-            let reached = reachable(at, &imports);
-            cycles
-                .entry((reached.len(), reached))
-                .or_default()
-                .push(set);
+        let imports = self.imports_by_position();
+        let read = std::mem::take(&mut self.read).into_iter().enumerate();
+        let reached = read.map(|(at, set)| (reached(at, &imports), set));
+        let mut ordered: Vec<(u128, (String, ValueSet))> = reached.collect();
+        order::sort_by_key(&mut ordered, |(reached, _)| {
+            (reached.count_ones(), *reached)
+        });
+        let mut cycles: Vec<Cycle> = Vec::new();
+        let mut last = 0;
+        for (reached, set) in ordered {
+            match cycles.last_mut().filter(|_| reached == last) {
+                Some(cycle) => cycle.push(set),
+                None => cycles.push(vec![set]),
+            }
+            last = reached;
         }
-        cycles.into_values().collect()
+        cycles
     }
 
-    /// Returns the imports of each value set that was read, by position, without those that the
-    /// terminology server expanded.
-    fn positions_of_imports(&self) -> Vec<BTreeSet<usize>> {
+    /// Returns the imports of each value set that was read, as a set of positions, without those
+    /// that the terminology server expanded.
+    fn imports_by_position(&self) -> Vec<u128> {
         let urls = self.read.iter().enumerate();
         let positions: HashMap<&str, usize> =
             urls.map(|(at, (url, _))| (url.as_str(), at)).collect();
         let of_set = |(_, set): &(String, ValueSet)| {
-            let imports = set.imports();
-            imports
-                .filter_map(|url| positions.get(url).copied())
-                .collect()
+            let known = set.imports().filter_map(|url| positions.get(url));
+            known.fold(0, |all, at| all | bit(*at))
         };
         self.read.iter().map(of_set).collect()
     }
@@ -238,15 +245,24 @@ impl ValueSets {
     }
 }
 
+/// Returns the set with one position.
+fn bit(position: usize) -> u128 {
+    1 << position.min(127)
+}
+
 /// Returns the positions that an import chain from a position reaches, with itself.
-fn reachable(from: usize, imports: &[BTreeSet<usize>]) -> BTreeSet<usize> {
-    let (mut reached, mut open) = (BTreeSet::new(), vec![from]);
-    while let Some(at) = open.pop() {
-        if reached.insert(at) {
-            open.extend(imports.get(at).into_iter().flatten());
+fn reached(from: usize, imports: &[u128]) -> u128 {
+    let mut reached = bit(from);
+    loop {
+        let members = imports.iter().enumerate();
+        let next = members
+            .filter(|(at, _)| reached & bit(*at) != 0)
+            .fold(reached, |all, (_, imported)| all | imported);
+        if next == reached {
+            return reached;
         }
+        reached = next;
     }
-    reached
 }
 
 /// Rejects value sets that import each other, of which one excludes the codes of another.

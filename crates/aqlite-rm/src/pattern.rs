@@ -9,6 +9,7 @@
 //! `.` matches every character, also a line feed: a constraint describes whole texts, and one of
 //! several lines must not break `.*`. `(?i)` ignores the case of ASCII letters only.
 
+use crate::order;
 use crate::xml;
 use std::iter::Peekable;
 use std::str::Chars;
@@ -231,7 +232,7 @@ impl Set {
     /// Sorts the ranges and unites those with common characters.
     fn merge(&mut self) {
         self.first = self.ranges.first().map(|(low, _)| *low);
-        self.ranges.sort_unstable();
+        order::sort(&mut self.ranges);
         self.ranges.dedup_by(|(low, high), (_, before)| {
             let is_common = *low <= *before;
             if is_common {

@@ -12,6 +12,7 @@ use crate::token::{Escapes, is_archetype_id, is_node_code, regex_body, unescape}
 use aqlite_engine::answer::compile_pattern;
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::diag::Span;
+use aqlite_rm::order;
 use aqlite_rm::time::Temporal;
 use std::sync::Arc;
 
@@ -237,7 +238,7 @@ impl Checker<'_> {
             all.pop()
         } else {
             // A conjunct that fails ends the evaluation, so the cheap ones are first.
-            all.sort_by_key(cost);
+            order::sort_by_key(&mut all, cost);
             Some(Predicate::And(all))
         }
     }

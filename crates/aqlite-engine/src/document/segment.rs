@@ -21,6 +21,7 @@ use super::part::Part;
 use super::zone_map::ZoneMap;
 use super::{Batch, Layout};
 use aqlite_rm::class::{Attr, Cls};
+use aqlite_rm::order;
 use bitcode::{Decode, Encode};
 pub use checkpoint::{CheckpointWriter, sealed, unsealed};
 use form::{
@@ -363,10 +364,10 @@ impl Encoder {
         let absent = "a batch with absent parts cannot become a segment";
         // Parts are numbered table by table, but stored in the order of their ranks.
         let parts = tables.iter().flat_map(TablePart::all).enumerate();
-        let mut order: Vec<(usize, TablePart<'_>)> = parts.collect();
-        self.places = vec![PartPlace::NOWHERE; order.len()];
-        order.sort_by(|(a, one), (b, other)| one.rank.cmp(&other.rank).then(a.cmp(b)));
-        for (number, TablePart { table, name, .. }) in order {
+        let mut stored: Vec<(usize, TablePart<'_>)> = parts.collect();
+        self.places = vec![PartPlace::NOWHERE; stored.len()];
+        order::sort_by(&mut stored, |(_, one), (_, other)| one.rank.cmp(&other.rank));
+        for (number, TablePart { table, name, .. }) in stored {
             match name {
                 TablePartName::Structure => {
                     let structure = table.structure.present().ok_or(absent)?;

@@ -7,6 +7,7 @@
 
 use super::{Batch, Doc, Fragment, Table};
 use aqlite_rm::class::Cls;
+use aqlite_rm::order;
 use std::rc::Rc;
 
 /// The invariant that does not hold if batches cannot be united.
@@ -190,7 +191,7 @@ impl UnionEhrs {
 fn first_tables(parts: &[UnionMember]) -> Option<Vec<(u32, u32)>> {
     let of = |(number, part): (u32, &UnionMember)| (part.batch.base, number);
     let mut tables: Vec<(u32, u32)> = (0..).zip(parts).map(of).collect();
-    tables.sort_unstable();
+    order::sort(&mut tables);
     let end_of = |(base, number): &(u32, u32)| {
         let part = parts.get(*number as usize)?;
         base.checked_add(part.batch.tables.len() as u32)
