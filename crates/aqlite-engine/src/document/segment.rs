@@ -366,7 +366,9 @@ impl Encoder {
         let parts = tables.iter().flat_map(TablePart::all).enumerate();
         let mut stored: Vec<(usize, TablePart<'_>)> = parts.collect();
         self.places = vec![PartPlace::NOWHERE; stored.len()];
-        order::sort_by(&mut stored, |(_, one), (_, other)| one.rank.cmp(&other.rank));
+        order::sort_by(&mut stored, |(_, one), (_, other)| {
+            one.rank.cmp(&other.rank)
+        });
         for (number, TablePart { table, name, .. }) in stored {
             match name {
                 TablePartName::Structure => {
