@@ -31,7 +31,7 @@ pub struct Population<'g> {
     reader: ValueReader,
     /// Whether the source of each value is kept for the trace.
     traced: bool,
-    /// Whether instances get the numbers of their elements. They cost a third of the time.
+    /// Whether instances get the numbers of their elements.
     numbers_elements: bool,
     /// The index of each EHR that has data, by its id.
     numbers: HashMap<String, usize>,
