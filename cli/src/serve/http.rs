@@ -106,9 +106,12 @@ async fn handle(
     if !server.pool.send(job) {
         return refused(&server, route, started);
     }
+    // Many requests of one connection may wait, each with long headers.
+    let method = parts.method.clone();
+    drop(parts);
     // The channel closes without an answer if the service thread has ended.
     let answer = answered.await.unwrap_or_else(|_| unavailable());
-    without_length(&parts.method, answer)
+    without_length(&method, answer)
 }
 
 /// Refuses a request that no service thread has room for.

@@ -53,9 +53,12 @@ pub async fn answer(thread: Rc<ServiceThread>, job: RequestJob, held: Held) {
         }
         // Nothing reads the body of a request that needs no permission.
         (Ok(active), Some(body)) if !service::needs_permission(&head) => {
+            let limit = active.thread.service.config().limits.body;
+            // Uses up the headers, which may be long: no request keeps them while its body passes.
+            let response = Rc::new(active).answer_whole(head).await;
             drop(held);
-            pass(Some(body), active.thread.service.config().limits.body).await;
-            Rc::new(active).answer_whole(head).await
+            pass(Some(body), limit).await;
+            response
         }
         (Ok(active), None) => Rc::new(active).answer_whole(head).await,
         (Ok(active), Some(body)) => Rc::new(active).answer_with_body(head, body).await,
