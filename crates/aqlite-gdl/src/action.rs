@@ -610,7 +610,7 @@ fn with_code(base: &Value, code: Arc<str>) -> Value {
 fn partial_proportion(value: &Value, pending: Option<&Pending>) -> PartialProportion {
     match (pending, value) {
         (Some(Pending::Proportion(parts)), _) => *parts,
-        // Only its unit tells a quantity from a proportion.
+        // Only its unit distinguishes a quantity from a proportion.
         (Some(Pending::Quantity(quantity)), _) => PartialProportion {
             precision: quantity.precision,
             ..PartialProportion::default()

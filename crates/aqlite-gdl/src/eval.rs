@@ -644,13 +644,7 @@ mod tests {
             "rules":{"gt0003":{"priority":1,"when":["1==1"],"then":["$gt0002.magnitude=5"]}}}}"#;
         let whole = crate::parse(text).unwrap().compile();
         let run = |guide: &CompiledGuide| {
-            let input = RunInput {
-                instances: &[],
-                clock: Moment::from_millis(0, 0).into(),
-                language: "en",
-                options: Options::default(),
-                terminology: None,
-            };
+            let input = RunInput::without_data();
             guide.run(&input).map(|run| run.fired.len())
         };
         assert_eq!(run(&whole), Ok(1));

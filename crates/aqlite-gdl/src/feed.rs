@@ -172,7 +172,7 @@ fn node_id(predicate: &str) -> &str {
     predicate.get(..end).unwrap_or_default()
 }
 
-/// Whether two paths may lead to one event. A path without node ids leads to any event.
+/// Returns whether two paths may lead to one event. A path without node ids leads to any event.
 fn are_compatible(a: Event<'_>, b: Event<'_>) -> bool {
     let same = |a: &str, b: &str| a.is_empty() || b.is_empty() || a == b;
     same(a.0, b.0) && same(a.1, b.1)

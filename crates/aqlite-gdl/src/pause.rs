@@ -53,8 +53,8 @@ pub(crate) fn at_once<F: Future>(future: F) -> Option<F::Output> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::RunInput;
     use crate::budget::Limit;
-    use crate::{Options, RunInput, time::Moment};
 
     #[test]
     fn a_host_can_end_a_run_at_a_pause() {
@@ -64,13 +64,7 @@ mod tests {
         let guide = serde_json::json!({"id": "x.v1", "definition": {"rules": {"gt0002": rule}}})
             .to_string();
         let guide = crate::parse(&guide).unwrap().compile();
-        let input = RunInput {
-            instances: &[],
-            clock: Moment::from_millis(0, 0).into(),
-            language: "en",
-            options: Options::default(),
-            terminology: None,
-        };
+        let input = RunInput::without_data();
         let run = |pause: ControlFlow<()>| {
             let next_pause = move || -> Pause { Box::pin(ready(pause)) };
             at_once(guide.run_in_turns(&input, &next_pause)).unwrap()
@@ -86,13 +80,7 @@ mod tests {
     fn a_future_that_waits_ends_the_run() {
         let guide = crate::parse(r#"{"id":"x.v1","definition":{}}"#);
         let guide = guide.unwrap().compile();
-        let input = RunInput {
-            instances: &[],
-            clock: Moment::from_millis(0, 0).into(),
-            language: "en",
-            options: Options::default(),
-            terminology: None,
-        };
+        let input = RunInput::without_data();
         let machine = Machine::new(&guide, &input);
         assert_eq!(machine.output_at_once(ready(vec![1])), [1]);
         assert_eq!(machine.check_budget(), Ok(()));

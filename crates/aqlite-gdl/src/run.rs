@@ -73,6 +73,20 @@ pub struct RunInput<'a> {
     pub terminology: Option<&'a dyn Terminology>,
 }
 
+#[cfg(test)]
+impl RunInput<'_> {
+    /// Returns the input of a run without data, in 1970.
+    pub fn without_data() -> RunInput<'static> {
+        RunInput {
+            instances: &[],
+            clock: super::time::Moment::from_millis(0, 0).into(),
+            language: "en",
+            options: Options::default(),
+            terminology: None,
+        }
+    }
+}
+
 /// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Run {
