@@ -210,8 +210,8 @@ fn uncounted() -> Failure {
     Failure::broken("the consumption of the runs on an EHR is not counted")
 }
 
-/// Whether the EHRs before one whose run ended are a piece: the others have answers of their own. A
-/// broken invariant ends the call.
+/// Returns whether the EHRs before one whose run ended are a piece: the others have answers of their
+/// own. A broken invariant ends the call.
 fn ends_piece(ended: &Exceeded, extent: Extent, ehr: usize) -> bool {
     extent == Extent::Piece && ehr > 0 && !matches!(ended.limit, Limit::Broken(_))
 }

@@ -148,11 +148,7 @@ impl QueryRequest {
         if !self.wants(name) {
             return self.narrow_unwanted(name, value);
         }
-        let value = match name == "ehr_id" && is_uuid(value) {
-            true => value.to_ascii_lowercase(),
-            false => with_plus(value).into_owned(),
-        };
-        let value = Parameter::Untyped(value);
+        let value = Parameter::Untyped(as_stored(name, with_plus(value).into_owned()));
         match self.parameters.get_mut(name) {
             None => {
                 self.parameters.insert(name.to_owned(), value);
@@ -263,11 +259,8 @@ impl QueryRequest {
     }
 
     fn bind(&mut self, name: &str, value: Parameter) -> Result<(), Failure> {
-        // The ids of EHRs are stored in lower case, and accepted in both.
         let value = match value {
-            Parameter::Text(id) if name == "ehr_id" && is_uuid(&id) => {
-                Parameter::Text(id.to_ascii_lowercase())
-            }
+            Parameter::Text(text) => Parameter::Text(as_stored(name, text)),
             value => value,
         };
         match self.parameters.get(name) {
@@ -321,6 +314,14 @@ impl QueryRequest {
             self.parameters.insert(String::from("ehr_id"), value);
         }
         Ok(self)
+    }
+}
+
+/// Returns the text of a parameter. The ids of EHRs are stored in lower case, and accepted in both.
+fn as_stored(name: &str, text: String) -> String {
+    match name == "ehr_id" && is_uuid(&text) {
+        true => text.to_ascii_lowercase(),
+        false => text,
     }
 }
 

@@ -36,7 +36,7 @@ impl<'s> StageRows<'s> {
         }
     }
 
-    /// Whether the data exceed the limit of a call.
+    /// Returns whether the data exceed the limit of a call.
     pub fn is_too_much(&self) -> bool {
         self.read > MAX_READ
     }
