@@ -1,7 +1,7 @@
 //! The command `query`: rows from files, a server or a database.
 
 use crate::columnar::{self, TimesForm};
-use crate::data::answer::Answer;
+use crate::data::answer::QueryAnswer;
 use crate::data::catalog::FileProblem;
 use crate::data::{DataOptions, DataSet, files};
 use crate::lint::Lint;
@@ -372,7 +372,7 @@ pub fn explain(text: &str, parameters: &Parameters, data: &DataSet) -> Result<()
 }
 
 /// Writes what a run read, and its consumption.
-fn write_run(answer: &Answer, data: &DataSet, out: &mut impl Write) -> std::io::Result<()> {
+fn write_run(answer: &QueryAnswer, data: &DataSet, out: &mut impl Write) -> std::io::Result<()> {
     let catalog = &data.catalog;
     writeln!(out, "run")?;
     writeln!(out, "  reads {}", answer.source.description())?;

@@ -14,7 +14,7 @@ use clap::Args;
 use editor::Input;
 use etcetera::BaseStrategy;
 use session::{Next, Session};
-use source::Source;
+use source::ShellData;
 use std::io::{BufRead, IsTerminal};
 use std::path::PathBuf;
 
@@ -60,7 +60,7 @@ pub struct Options {
 /// # Errors
 /// If the data cannot be read, or the terminal fails.
 pub fn run(options: &Options) -> Result<Outcome, Failure> {
-    let (source, outcome) = Source::open(&options.data, &options.server)?;
+    let (source, outcome) = ShellData::open(&options.data, &options.server)?;
     let is_terminal = std::io::stdin().is_terminal();
     let format = Format::or_default(options.format, None);
     let mut session = Session::new(source, format, options.language.clone());

@@ -19,7 +19,7 @@ use super::members::Members;
 use super::negotiate::is_ndjson;
 use super::route::needs_permission;
 use super::stored_size::stored_limit;
-use super::templates::Facts;
+use super::templates::FactSource;
 use super::time::iso;
 use crate::diag::line_ends;
 #[cfg(feature = "server")]
@@ -209,7 +209,7 @@ pub(crate) struct Lines<'a> {
     out: String,
     /// The source of the templates of the lines. With cached ones, a line whose precondition fails
     /// is read again among [`Lines::retried`].
-    facts: Facts,
+    facts: FactSource,
     retried: Vec<u64>,
 }
 
@@ -424,7 +424,7 @@ impl<R: Repository> Service<R> {
         for (line, outcome) in sent.into_iter().zip(outcomes) {
             match outcome {
                 Ok(()) => lines.confirm(&line, 201, line.created.as_ref()),
-                Err(StoreError::PreconditionFailed) if lines.facts == Facts::Cached => {
+                Err(StoreError::PreconditionFailed) if lines.facts == FactSource::Cached => {
                     lines.retried.push(line.sent.number)
                 }
                 Err(error) if may_be_duplicate(&error) => {

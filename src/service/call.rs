@@ -14,7 +14,7 @@ use super::negotiate::{Form, Prefer, Return, choose, none_match, wanted_format};
 use super::representation::Representation;
 use super::representation::body_of;
 use super::route::{MatchedRoute, Operation};
-use super::templates::{Facts, Templates};
+use super::templates::{FactSource, Templates};
 use super::{Config, Environment, Request, Response};
 use crate::document::ObjectKind;
 use crate::rm::tree::NodeRef;
@@ -174,7 +174,7 @@ impl<'a> Call<'a> {
 
     /// Begins an attempt of a write that relies on these facts, without anything that an earlier
     /// attempt has looked up.
-    pub fn begin_attempt(&self, facts: Facts) {
+    pub fn begin_attempt(&self, facts: FactSource) {
         self.templates.borrow_mut().rely_on(facts);
         let mut drawn = self.drawn.borrow_mut();
         drawn.are_kept = true;

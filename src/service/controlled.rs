@@ -15,7 +15,7 @@ use super::ids::{Target, VersionUid, is_uuid};
 use super::negotiate::{Form, IfMatch, Return, none_match, required_if_match};
 use super::owner::Owner;
 use super::simplified::check_acceptable;
-use super::templates::Facts;
+use super::templates::FactSource;
 use super::versioned::{address, missing};
 use super::{Service, tag};
 use crate::diag::Finding;
@@ -79,13 +79,13 @@ impl<R: Repository> Service<R> {
         &self,
         call: &Call<'_>,
         what: &Controlled,
-        facts: Facts,
+        facts: FactSource,
     ) -> Result<ChangeSet, Failure> {
         // The error is kept until the owner was checked: a missing EHR precedes a malformed body.
         let body = self.read_document(call, what, None).await;
         let owner = match facts {
-            Facts::Cached => Owner::unread(call)?,
-            Facts::Stored => {
+            FactSource::Cached => Owner::unread(call)?,
+            FactSource::Stored => {
                 self.owner_with_preconditions(call, body.as_ref().ok())
                     .await?
             }
@@ -159,7 +159,7 @@ impl<R: Repository> Service<R> {
         &self,
         call: &Call<'_>,
         what: &Controlled,
-        facts: Facts,
+        facts: FactSource,
     ) -> Result<ChangeSet, Failure> {
         let owner = self.owner_from(call, facts).await?;
         owner.check_modifiable(what.kind)?;
@@ -167,11 +167,11 @@ impl<R: Repository> Service<R> {
             latest,
             predecessor,
         } = match facts {
-            Facts::Cached => {
+            FactSource::Cached => {
                 let expected = version_to_update(call, what)?;
                 self.expected_latest(call, &owner, what, &expected).await?
             }
-            Facts::Stored => self.latest_to_update(call, &owner, what).await?.into(),
+            FactSource::Stored => self.latest_to_update(call, &owner, what).await?.into(),
         };
         if latest.is_deletion() {
             return Err(Failure::not_found(format!("the {} is deleted", what.name)));
@@ -232,7 +232,7 @@ impl<R: Repository> Service<R> {
         &self,
         call: &Call<'_>,
         what: &Controlled,
-        facts: Facts,
+        facts: FactSource,
     ) -> Result<ChangeSet, Failure> {
         let owner = self.owner_from(call, facts).await?;
         owner.check_modifiable(what.kind)?;
@@ -240,17 +240,17 @@ impl<R: Repository> Service<R> {
             latest,
             predecessor,
         } = match facts {
-            Facts::Cached => {
+            FactSource::Cached => {
                 let expected = version_to_delete(call, what)?;
                 self.expected_latest(call, &owner, what, &expected).await?
             }
-            Facts::Stored if what.single => {
+            FactSource::Stored if what.single => {
                 let object = self.object_of(owner.id(), what.kind).await?;
                 self.matching_latest(call, &owner, what, object.as_deref())
                     .await?
                     .into()
             }
-            Facts::Stored => self.named_latest(call, &owner, what).await?.into(),
+            FactSource::Stored => self.named_latest(call, &owner, what).await?.into(),
         };
         if latest.is_deletion() {
             return Err(Failure::bad_request(format!(

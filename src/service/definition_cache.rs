@@ -6,7 +6,7 @@ use super::call::Call;
 use super::error::Failure;
 use super::ids::select_version;
 use super::template::read_stored_in_turns;
-use super::templates::{Compiled, Facts, KnownTemplate};
+use super::templates::{Compiled, FactSource, KnownTemplate};
 use crate::gdl::{self, CompiledGuide};
 use crate::store::cache::Cache;
 use crate::store::repository::{Definition, DefinitionKind, Repository, TemplateState};
@@ -114,10 +114,10 @@ impl<R: Repository> Service<R> {
         if let Some(known) = known {
             return Ok(known);
         }
-        let facts = call.templates.borrow().facts;
+        let facts = call.templates.borrow().fact_source;
         let cached = match facts {
-            Facts::Cached => self.definition_cache.latest(id),
-            Facts::Stored => None,
+            FactSource::Cached => self.definition_cache.latest(id),
+            FactSource::Stored => None,
         };
         let found = match cached {
             Some(cached) => Some(cached),

@@ -49,7 +49,7 @@ impl std::error::Error for GzipError {}
 
 /// The condition for the next step of the decompressor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Progress {
+pub enum Needs {
     /// Room in the output: the step is complete.
     Room,
     /// More input: all present bytes are expanded.
@@ -108,17 +108,17 @@ impl Gunzip {
     /// # Errors
     /// [`GzipError::Malformed`] if the bytes are not gzip, [`GzipError::Ratio`] if they expand too
     /// much, [`GzipError::Members`] if they have too many members.
-    pub fn expand(&mut self, out: &mut Vec<u8>, most: usize) -> Result<Progress, GzipError> {
+    pub fn expand(&mut self, out: &mut Vec<u8>, most: usize) -> Result<Needs, GzipError> {
         let full = out.len().saturating_add(most);
         loop {
             let is_hungry = match self.stage {
                 Stage::Header => !self.header()?,
-                Stage::Data if out.len() >= full => return Ok(Progress::Room),
+                Stage::Data if out.len() >= full => return Ok(Needs::Room),
                 Stage::Data => !self.data(out, full)?,
                 Stage::Trailer => !self.trailer()?,
             };
             if is_hungry {
-                return Ok(Progress::Input);
+                return Ok(Needs::Input);
             }
         }
     }
@@ -336,7 +336,7 @@ mod tests {
                 let before = out.len();
                 let progress = gunzip.expand(&mut out, step)?;
                 assert!(out.len() - before <= step, "a step is bounded");
-                if progress == Progress::Input {
+                if progress == Needs::Input {
                     break;
                 }
             }

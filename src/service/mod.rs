@@ -139,7 +139,7 @@ pub use body_parts::{AHEAD, BodyParts, DISCARD_TIME, DISCARDED, EXPANDED, SEND_T
 pub use bulk::{LoadSizes, body_limit, may_have_rest, part_size};
 pub use explain::diagnostics_json;
 #[cfg(feature = "gzip")]
-pub use gzip::{Gunzip, GzipError, Progress};
+pub use gzip::{Gunzip, GzipError, Needs};
 pub use http::{Request, Response, RowPart};
 pub use known_templates::KnownTemplates;
 pub use lint::LintTemplates;

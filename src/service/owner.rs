@@ -6,7 +6,7 @@ use super::call::Call;
 use super::content::named_template;
 use super::error::Failure;
 use super::ids::is_uuid;
-use super::templates::Facts;
+use super::templates::FactSource;
 use super::time::version_at_time;
 use crate::document::ObjectKind;
 use crate::rm::tree::Tree;
@@ -109,10 +109,14 @@ impl<R: Repository> Service<R> {
     }
 
     /// Returns the owner in the path, which is not read if cached facts suffice.
-    pub(crate) async fn owner_from(&self, call: &Call<'_>, facts: Facts) -> Result<Owner, Failure> {
+    pub(crate) async fn owner_from(
+        &self,
+        call: &Call<'_>,
+        facts: FactSource,
+    ) -> Result<Owner, Failure> {
         match facts {
-            Facts::Cached => Owner::unread(call),
-            Facts::Stored => self.owner(call).await,
+            FactSource::Cached => Owner::unread(call),
+            FactSource::Stored => self.owner(call).await,
         }
     }
 

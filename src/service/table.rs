@@ -38,12 +38,12 @@ pub(crate) enum Pass {
 #[derive(Clone)]
 pub(crate) struct TablePart {
     pub pass: Pass,
-    progress: Arc<Mutex<Progress>>,
+    progress: Arc<Mutex<TableStage>>,
 }
 
 /// The progress of a table between two parts.
 #[derive(Default)]
-pub(crate) enum Progress {
+pub(crate) enum TableStage {
     /// Nothing was observed, or the table is complete, or one of its parts has failed.
     #[default]
     None,
@@ -72,13 +72,13 @@ impl TablePart {
 
     /// Takes the progress. It is none until [`TablePart::set`], so a part after one that has failed
     /// fails too.
-    pub fn take(&self) -> Progress {
+    pub fn take(&self) -> TableStage {
         let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut *progress)
     }
 
     /// Sets the progress.
-    pub fn set(&self, progress: Progress) {
+    pub fn set(&self, progress: TableStage) {
         *self.progress.lock().unwrap_or_else(PoisonError::into_inner) = progress;
     }
 }

@@ -18,7 +18,7 @@ pub(crate) const MAX_TEMPLATE_BYTES: usize = 20_000_000;
 
 /// The source of the facts that a write relies on: see `write_policy`.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(crate) enum Facts {
+pub(crate) enum FactSource {
     /// The caches of this instance, if they have them. The commit names the facts as preconditions.
     Cached,
     /// The database.
@@ -40,7 +40,7 @@ pub(crate) struct KnownTemplate {
 #[derive(Default)]
 pub(crate) struct Templates {
     /// Their source.
-    pub facts: Facts,
+    pub fact_source: FactSource,
     by_id: BTreeMap<String, Option<KnownTemplate>>,
     /// Bytes of their texts.
     pub bytes: usize,
@@ -48,9 +48,9 @@ pub(crate) struct Templates {
 
 impl Templates {
     /// Removes all templates. Others are looked up among these facts.
-    pub fn rely_on(&mut self, facts: Facts) {
+    pub fn rely_on(&mut self, facts: FactSource) {
         *self = Templates {
-            facts,
+            fact_source: facts,
             ..Templates::default()
         };
     }
@@ -108,7 +108,7 @@ impl Templates {
         let is_many = self.bytes > MAX_TEMPLATE_BYTES / 2;
         if is_many {
             // The next change set looks its templates up again, in the same source.
-            self.rely_on(self.facts);
+            self.rely_on(self.fact_source);
         }
         is_many
     }

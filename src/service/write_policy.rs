@@ -3,9 +3,9 @@
 //!
 //! A write depends on facts: its EHR exists and is modifiable, these are the definitions of its
 //! template, this is the version that it follows. Reading them costs round trips to the database.
-//! The first attempt ([`Facts::Cached`]) reads as little as it can. Its commit names these facts as
+//! The first attempt ([`FactSource::Cached`]) reads as little as it can. Its commit names these facts as
 //! preconditions, and the database writes nothing unless they hold. The second attempt
-//! ([`Facts::Stored`]) reads the facts. It finds the error to report, or succeeds if a cached fact
+//! ([`FactSource::Stored`]) reads the facts. It finds the error to report, or succeeds if a cached fact
 //! was outdated.
 //!
 //! Single writes and contributions call [`Service::commit_with_preconditions`]. Bulk loads follow
@@ -18,7 +18,7 @@ use super::call::Call;
 use super::commit::{ChangeSet, Committed};
 use super::error::Failure;
 use super::ids::is_uuid;
-use super::templates::Facts;
+use super::templates::FactSource;
 use crate::store::repository::Repository;
 
 /// The status of an answer if the database is unavailable.
@@ -34,11 +34,11 @@ impl<R: Repository> Service<R> {
     pub(crate) async fn commit_with_preconditions(
         &self,
         call: &Call<'_>,
-        change_set: impl AsyncFn(Facts) -> Result<ChangeSet, Failure>,
+        change_set: impl AsyncFn(FactSource) -> Result<ChangeSet, Failure>,
     ) -> Result<Committed, Failure> {
         if may_rely_on_caches(call) {
-            call.begin_attempt(Facts::Cached);
-            let committed = match change_set(Facts::Cached).await {
+            call.begin_attempt(FactSource::Cached);
+            let committed = match change_set(FactSource::Cached).await {
                 Ok(set) => {
                     let set = ChangeSet {
                         names_templates: true,
@@ -57,8 +57,9 @@ impl<R: Repository> Service<R> {
                 None => {}
             }
         }
-        call.begin_attempt(Facts::Stored);
-        self.commit(call, change_set(Facts::Stored).await?).await
+        call.begin_attempt(FactSource::Stored);
+        self.commit(call, change_set(FactSource::Stored).await?)
+            .await
     }
 }
 

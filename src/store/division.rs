@@ -35,26 +35,26 @@ pub struct Division {
 
 /// Versions that one thread must read together: those of a segment.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Piece {
+pub(super) struct SegmentExtent {
     /// The number of the last version.
     pub last: u64,
     /// The number of documents.
     pub documents: u64,
 }
 
-/// Divides pieces, which are ascending, into at most `count` parts of about equal size with at
-/// least about `least` documents each. The last part also has all versions behind the last piece.
-pub(super) fn divide(pieces: &[Piece], count: usize, least: u64) -> Vec<ScanPart> {
-    let total: u64 = pieces.iter().map(|piece| piece.documents).sum();
+/// Divides segments, which are ascending, into at most `count` parts of about equal size with at
+/// least about `least` documents each. The last part also has all versions behind the last segment.
+pub(super) fn divide(segments: &[SegmentExtent], count: usize, least: u64) -> Vec<ScanPart> {
+    let total: u64 = segments.iter().map(|segment| segment.documents).sum();
     let count = (count as u64).min(total / least.max(1));
     let (mut parts, mut after, mut documents) = (Vec::new(), 0, 0);
-    // The last part ends with the last piece or behind it.
-    for piece in pieces.split_last().map_or(&[][..], |(_, before)| before) {
-        documents += piece.documents;
+    // The last part ends with the last segment or behind it.
+    for segment in segments.split_last().map_or(&[][..], |(_, before)| before) {
+        documents += segment.documents;
         let next = parts.len() as u64 + 1;
-        // A part ends with the piece that completes its share.
+        // A part ends with the segment that completes its share.
         if next < count && documents * count >= total * next {
-            let until = piece.last;
+            let until = segment.last;
             parts.push(ScanPart { after, until });
             after = until;
         }
@@ -68,17 +68,17 @@ pub(super) fn divide(pieces: &[Piece], count: usize, least: u64) -> Vec<ScanPart
 mod tests {
     use super::*;
 
-    /// Divides pieces with these numbers of documents, whose versions have twice as many numbers.
+    /// Divides segments with these numbers of documents, whose versions have twice as many numbers.
     /// Returns the number of documents of each part.
     fn sizes(documents: &[u64], count: usize, least: u64) -> Vec<u64> {
         let mut last = 0;
-        let pieces = documents.iter().map(|documents| {
+        let segments = documents.iter().map(|documents| {
             last += 2 * documents;
             let documents = *documents;
-            Piece { last, documents }
+            SegmentExtent { last, documents }
         });
-        let pieces: Vec<Piece> = pieces.collect();
-        let parts = divide(&pieces, count, least);
+        let segments: Vec<SegmentExtent> = segments.collect();
+        let parts = divide(&segments, count, least);
         let ends = parts.iter().map(|part| part.until);
         let begins = parts.iter().skip(1).map(|part| part.after);
         assert!(begins.eq(ends.take(parts.len() - 1)), "{parts:?}");
@@ -86,15 +86,15 @@ mod tests {
         assert_eq!(ends.0.map(|part| part.after), Some(0));
         assert_eq!(ends.1.map(|part| part.until), Some(u64::MAX));
         let size = |part: &ScanPart| {
-            let own = pieces.iter();
+            let own = segments.iter();
             let own = own.filter(|p| part.after < p.last && p.last <= part.until);
-            own.map(|piece| piece.documents).sum()
+            own.map(|segment| segment.documents).sum()
         };
         parts.iter().map(size).collect()
     }
 
     #[test]
-    fn parts_have_about_equal_sizes_and_whole_pieces() {
+    fn parts_have_about_equal_sizes_and_whole_segments() {
         assert_eq!(sizes(&[10, 10, 10, 10], 2, 10), [20, 20]);
         assert_eq!(sizes(&[10, 10, 10, 1], 2, 10), [20, 11]);
         assert_eq!(sizes(&[5; 9], 4, 1), [15, 10, 10, 10]);

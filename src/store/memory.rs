@@ -120,7 +120,7 @@ impl Memory {
     ///
     /// # Errors
     /// A message if a part of the checkpoint could not be read: the changes must not be saved.
-    pub fn written(&self) -> Result<Option<String>, String> {
+    pub fn take_journal_line(&self) -> Result<Option<String>, String> {
         let taken = self.journal.as_ref().and_then(|j| j.borrow_mut().take());
         match self.failure() {
             Some(why) => Err(why),
@@ -134,13 +134,13 @@ impl Memory {
         self.state.borrow().batch.failure().map(str::to_owned)
     }
 
-    /// Applies lines of [`Memory::written`] again. The caller passes all lines since the first one,
+    /// Applies lines of [`Memory::take_journal_line`] again. The caller passes all lines since the first one,
     /// in their order.
     ///
     /// # Errors
     /// A message if a line cannot be read, or contradicts the state. After an error, the repository
     /// must not be used.
-    pub fn repeat(&self, lines: &str) -> Result<(), String> {
+    pub fn replay_journal(&self, lines: &str) -> Result<(), String> {
         let journal = self
             .journal
             .as_ref()

@@ -2,6 +2,7 @@
 //! SQL.
 
 pub(crate) mod cache;
+pub mod cache_entry;
 pub(crate) mod canonical;
 pub(crate) mod commit_rules;
 mod division;
@@ -12,7 +13,6 @@ pub mod memory;
 mod prune;
 pub mod ready;
 pub mod repository;
-pub mod seal;
 mod sink;
 pub mod sql;
 mod state_history;

@@ -196,7 +196,7 @@ struct Pair {
 
 impl Pair {
     fn keep(&mut self) {
-        let line = self.closed.written().expect("whole");
+        let line = self.closed.take_journal_line().expect("whole");
         self.lines.extend(line);
     }
 
@@ -205,7 +205,7 @@ impl Pair {
         let (saved, lines) = &self.saved[number];
         self.closed = open(saved).expect("a checkpoint");
         for line in &self.lines[*lines..] {
-            self.closed.repeat(line).expect("a line");
+            self.closed.replay_journal(line).expect("a line");
         }
     }
 
@@ -371,7 +371,7 @@ fn is_noticed(damaged: &Saved, expected: &(Vec<Vec<String>>, Vec<String>)) -> bo
         noticed,
         "nothing is written after a failure"
     );
-    assert_eq!(memory.written().is_err(), noticed);
+    assert_eq!(memory.take_journal_line().is_err(), noticed);
     noticed
 }
 
@@ -471,7 +471,10 @@ fn history(seed: u64) -> (Saved, String) {
         change(&memory, &mut dice, serial);
     }
     let saved = save(&memory).expect("a checkpoint");
-    (saved, memory.written().expect("whole").expect("lines"))
+    (
+        saved,
+        memory.take_journal_line().expect("whole").expect("lines"),
+    )
 }
 
 #[test]
@@ -503,7 +506,7 @@ fn check_version(version: u8) {
     let opened = open(&saved).expect("a checkpoint");
     let repeated = Memory::journaled();
     let lines = String::from_utf8(read("journal")).expect("text");
-    repeated.repeat(&lines).expect("a journal");
+    repeated.replay_journal(&lines).expect("a journal");
     for query in QUERIES {
         let expected = rows(&repeated, query, None);
         assert_eq!(rows(&opened, query, None), expected, "{query}");

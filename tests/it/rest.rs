@@ -211,7 +211,7 @@ impl Handler for Rebuilt {
     fn handle(&self, request: &Request, environment: &mut dyn Environment) -> Response {
         let memory = Memory::journaled();
         memory
-            .repeat(&self.lines.borrow())
+            .replay_journal(&self.lines.borrow())
             .expect("the lines that were written");
         let service = Service::new(memory, self.config.clone());
         let response =
@@ -219,7 +219,7 @@ impl Handler for Rebuilt {
         self.lines.borrow_mut().push_str(
             &service
                 .repository()
-                .written()
+                .take_journal_line()
                 .expect("whole")
                 .unwrap_or_default(),
         );
@@ -251,12 +251,19 @@ impl Handler for Reopened {
     fn handle(&self, request: &Request, environment: &mut dyn Environment) -> Response {
         let (saved, lines) = &mut *self.saved.borrow_mut();
         let memory = open(saved).expect("a checkpoint");
-        memory.repeat(lines).expect("the lines that were written");
+        memory
+            .replay_journal(lines)
+            .expect("the lines that were written");
         let service = Service::new(memory, self.config.clone());
         let response =
             now_or_never(service.handle(request, environment)).expect("a synchronous repository");
         let memory = service.repository();
-        lines.push_str(&memory.written().expect("whole").unwrap_or_default());
+        lines.push_str(
+            &memory
+                .take_journal_line()
+                .expect("whole")
+                .unwrap_or_default(),
+        );
         self.requests.set(self.requests.get() + 1);
         if self.requests.get().is_multiple_of(2) {
             *saved = save(memory).expect("a checkpoint");

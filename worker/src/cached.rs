@@ -10,13 +10,13 @@
 use crate::blobs::{READ, timely};
 use crate::log::log_problem;
 use aqlite::document::ObjectKind;
+use aqlite::store::cache_entry::{entry_key, with_checksum, without_checksum};
 use aqlite::store::repository::{
     AccessFilter, AccessRecord, BoundedVersion, Commit, Contribution, Definition, DefinitionKind,
     Ehr, Extent, ItemTag, ListPage, Repository, Sink, StoreError, TagList, VerifiedVersion,
     Version, VersionMetadata, VersionSelector,
 };
 use aqlite::store::scan::{Scan, Snapshot};
-use aqlite::store::seal::{entry_key, seal, unseal};
 use futures_util::future::try_join_all;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -96,7 +96,7 @@ pub fn short(key: String) -> Option<String> {
 /// Reads a text from KV, as it was stored under this key.
 pub async fn read_text(kv: &KvStore, key: &str) -> Option<String> {
     let read = timely("KV", READ, kv.get(&entry_key(key)).text()).await;
-    let text = unseal(key, read.ok().flatten()?);
+    let text = without_checksum(key, read.ok().flatten()?);
     if text.is_none() {
         log_problem("KV", &"an entry is damaged, and is not used");
     }
@@ -105,7 +105,7 @@ pub async fn read_text(kv: &KvStore, key: &str) -> Option<String> {
 
 /// Stores a text in KV for a number of seconds.
 pub async fn write_text(kv: &KvStore, key: &str, text: &str, seconds: u64) {
-    let put = kv.put(&entry_key(key), seal(key, text));
+    let put = kv.put(&entry_key(key), with_checksum(key, text));
     let stored = async { put?.expiration_ttl(seconds).execute().await };
     drop(timely("KV", READ, stored).await);
 }

@@ -1,9 +1,7 @@
 //! Conversion of requests and responses between the runtime and the core.
 
 use crate::memory::count_response;
-use aqlite::service::{
-    self, DISCARD_TIME, DISCARDED, EXPANDED, Gunzip, GzipError, HEAVY, Progress,
-};
+use aqlite::service::{self, DISCARD_TIME, DISCARDED, EXPANDED, Gunzip, GzipError, HEAVY, Needs};
 use futures_util::future::{Either, FutureExt, select};
 use futures_util::{Stream, StreamExt, pin_mut, stream};
 use std::time::Duration;
@@ -89,7 +87,7 @@ impl Body {
         // Each step appends at most `EXPANDED` bytes of output. A step may need several chunks of
         // input, or only a part of one.
         let full = into.len() + EXPANDED;
-        while gunzip.expand(into, full.saturating_sub(into.len()))? == Progress::Input {
+        while gunzip.expand(into, full.saturating_sub(into.len()))? == Needs::Input {
             if self.ended {
                 gunzip.end()?;
                 return Ok(false);

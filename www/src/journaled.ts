@@ -185,7 +185,7 @@ export class JournaledRepository {
     let done = 0;
     const repeat = async (lines: Uint8Array, of: number) => {
       await this.#untilAlone();
-      this.repository.repeat(lines);
+      this.repository.replay_journal(lines);
       done += lines.length;
       reading(done, of);
     };
@@ -301,7 +301,7 @@ export class JournaledRepository {
   }
 
   async #keep(): Promise<void> {
-    const line = this.repository.written();
+    const line = this.repository.take_journal_line();
     if (!line) return;
     try {
       await this.#journal.append(line);

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 /// A text that was checked: a file, or a line of one.
 #[derive(Debug)]
-pub struct Source {
+pub struct CheckedText {
     /// The path of the file.
     pub path: String,
     /// The text.
@@ -19,7 +19,7 @@ pub struct Source {
 #[derive(Clone, Debug)]
 pub struct Problem {
     /// The text.
-    pub source: Rc<Source>,
+    pub source: Rc<CheckedText>,
     /// The problem with its range in the text.
     pub diagnostic: Diagnostic,
 }
@@ -44,7 +44,7 @@ impl Problem {
     }
 
     /// Creates the problem of a finding about a document, whose node has this range.
-    pub fn of_finding(source: &Rc<Source>, finding: &Finding, span: Option<Span>) -> Problem {
+    pub fn of_finding(source: &Rc<CheckedText>, finding: &Finding, span: Option<Span>) -> Problem {
         let line = finding.one_line();
         let code = format!(" ({})", finding.code);
         let message = line.strip_suffix(&code).unwrap_or(&line);

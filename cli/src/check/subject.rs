@@ -1,6 +1,6 @@
 //! The checks of a file, by its content.
 
-use super::problem::{Problem, Source};
+use super::problem::{CheckedText, Problem};
 use crate::data::content::Content;
 use crate::data::document::{Document, Reader};
 use crate::data::files::{self, SourceFile};
@@ -53,7 +53,7 @@ impl Checker<'_> {
         self.progress.advance(file.size);
         self.progress.show();
         let is_query = file.ending() == "aql";
-        let source = Rc::new(Source {
+        let source = Rc::new(CheckedText {
             path,
             text,
             line: 1,
@@ -83,7 +83,7 @@ impl Checker<'_> {
         });
         let filled = lines.filter(|(_, line)| !line.trim().is_empty());
         let checked = filled.flat_map(|(number, line)| {
-            self.check_document(&Rc::new(Source {
+            self.check_document(&Rc::new(CheckedText {
                 path: path.to_owned(),
                 text: line.trim_end_matches(['\r', '\n']).to_owned(),
                 line: number,
@@ -92,7 +92,7 @@ impl Checker<'_> {
         checked.collect()
     }
 
-    fn check_document(&self, source: &Rc<Source>) -> Vec<Problem> {
+    fn check_document(&self, source: &Rc<CheckedText>) -> Vec<Problem> {
         let reader = Reader {
             templates: self.templates,
             now: &self.now,
@@ -169,7 +169,7 @@ fn of_guide(text: &str) -> Vec<Diagnostic> {
     }
 }
 
-fn diagnosed(source: &Rc<Source>, found: Vec<Diagnostic>) -> Vec<Problem> {
+fn diagnosed(source: &Rc<CheckedText>, found: Vec<Diagnostic>) -> Vec<Problem> {
     let problem = |diagnostic| Problem {
         source: Rc::clone(source),
         diagnostic,
@@ -179,7 +179,7 @@ fn diagnosed(source: &Rc<Source>, found: Vec<Diagnostic>) -> Vec<Problem> {
 
 fn unreadable(path: String, code: &'static str, message: &str) -> Problem {
     Problem {
-        source: Rc::new(Source {
+        source: Rc::new(CheckedText {
             path,
             text: String::new(),
             line: 1,

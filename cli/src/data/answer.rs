@@ -16,18 +16,18 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
 
 /// The answer to a query, with the facts that `--explain` shows.
-pub struct Answer {
+pub struct QueryAnswer {
     /// The rows.
     pub result: ResultSet,
     /// The way in which the data were read.
-    pub source: Source,
+    pub source: BatchSource,
     /// Units of work of the engine.
     pub work: u64,
 }
 
 /// The source of the batches of a query.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Source {
+pub enum BatchSource {
     /// The catalog: a query of EHRs alone.
     Ehrs,
     /// Columns of segments.
@@ -36,27 +36,27 @@ pub enum Source {
     Documents,
 }
 
-impl Source {
+impl BatchSource {
     /// Returns the source for a scan.
-    pub fn of(scan: &Scan) -> Source {
+    pub fn of(scan: &Scan) -> BatchSource {
         if scan.kinds.is_empty() && scan.ehrs.is_none() {
-            return Source::Ehrs;
+            return BatchSource::Ehrs;
         }
         let is_plain = scan.ehrs.is_none() && !scan.unqueryable && scan.snapshot.is_none();
         let is_single = !scan.whole_ehrs && !scan.empty_ehrs && !scan.all_versions;
         if is_plain && is_single {
-            Source::Segments
+            BatchSource::Segments
         } else {
-            Source::Documents
+            BatchSource::Documents
         }
     }
 
     /// Describes the source in words.
     pub fn description(self) -> &'static str {
         match self {
-            Source::Ehrs => "the list of EHRs",
-            Source::Segments => "columns of segments",
-            Source::Documents => "whole documents",
+            BatchSource::Ehrs => "the list of EHRs",
+            BatchSource::Segments => "columns of segments",
+            BatchSource::Documents => "whole documents",
         }
     }
 }
@@ -76,20 +76,20 @@ impl DataSet {
     ///
     /// # Errors
     /// If the run ends with an error, a part of a segment cannot be read, or the user stops.
-    pub fn answer(&self, plan: &Plan, now: &str) -> Result<Answer, Failure> {
+    pub fn answer(&self, plan: &Plan, now: &str) -> Result<QueryAnswer, Failure> {
         let scan = plan.scan();
-        let source = Source::of(scan);
+        let source = BatchSource::of(scan);
         let run = match source {
-            Source::Ehrs => self.run_on(&self.ehrs_alone()?, plan, now)?,
-            Source::Segments => self.run_on_segments(plan, now)?,
-            Source::Documents if scan.ehrs.is_some() => {
+            BatchSource::Ehrs => self.run_on(&self.ehrs_alone()?, plan, now)?,
+            BatchSource::Segments => self.run_on_segments(plan, now)?,
+            BatchSource::Documents if scan.ehrs.is_some() => {
                 self.run_on(&self.documents(scan)?, plan, now)?
             }
-            Source::Documents => self.run_on(self.whole(scan)?, plan, now)?,
+            BatchSource::Documents => self.run_on(self.whole(scan)?, plan, now)?,
         };
         let work = run.work();
         let result = run.finish().map_err(failure)?;
-        Ok(Answer {
+        Ok(QueryAnswer {
             result,
             source,
             work,
@@ -109,7 +109,7 @@ impl DataSet {
         now: &str,
         take: &mut dyn FnMut(ResultSet) -> Result<ControlFlow<()>, Failure>,
     ) -> Result<(), Failure> {
-        if Source::of(plan.scan()) != Source::Segments {
+        if BatchSource::of(plan.scan()) != BatchSource::Segments {
             return take(self.answer(plan, now)?.result).map(drop);
         }
         let columns = Run::new(plan, now, budget(), &is_interrupted).finish();
@@ -194,7 +194,7 @@ impl DataSet {
         visit: &mut dyn FnMut(&[RowValue<'_>]),
     ) -> Result<bool, Failure> {
         let mut run = Run::new(plan, now, budget(), &is_interrupted);
-        if Source::of(plan.scan()) != Source::Segments {
+        if BatchSource::of(plan.scan()) != BatchSource::Segments {
             run.push_each(self.whole(plan.scan())?, visit);
             return run.finish().map(|_| true).map_err(failure);
         }

@@ -11,7 +11,7 @@ use super::files::FileWriter;
 use super::objects::{ObjectEntry, ObjectId, Objects};
 use super::pseudonym::Identifiers;
 use super::row::{self, LakeCells};
-use super::source::{Deletion, RowSink, Source, Touched, object_and_version};
+use super::source::{Deletion, LakeSource, RowSink, Touched, object_and_version};
 use super::storage::Storage;
 use super::sync_views::SyncView;
 use crate::outcome::Failure;
@@ -329,7 +329,7 @@ impl<'c> Changes<'c> {
     /// If the deletions cannot be read, or a file cannot be written.
     pub fn finish(
         mut self,
-        source: &Source,
+        source: &LakeSource,
         touched: Option<&Touched>,
     ) -> Result<Found<'c>, Failure> {
         let (gone, kept) = self.gone(source, touched)?;
@@ -368,7 +368,7 @@ impl<'c> Changes<'c> {
     /// kept nevertheless.
     fn gone(
         &self,
-        source: &Source,
+        source: &LakeSource,
         touched: Option<&Touched>,
     ) -> Result<(Vec<(ObjectId, ObjectEntry)>, usize), Failure> {
         let known = self.context.known;
@@ -413,7 +413,7 @@ impl<'c> Changes<'c> {
     fn ehrs_of(
         &self,
         objects: &[(ObjectId, ObjectEntry)],
-        source: &Source,
+        source: &LakeSource,
     ) -> Result<Vec<String>, Failure> {
         let known = self.context.known;
         let shown: HashSet<&str> = objects
@@ -677,7 +677,7 @@ mod tests {
         for part in parts {
             changes.take(part.clone()).unwrap();
         }
-        let source = Source::open(
+        let source = LakeSource::open(
             &DataOptions {
                 data: vec![String::from("absent")],
                 ehr_map: None,

@@ -48,7 +48,7 @@ pub trait RowSink {
 }
 
 /// The data of a lake.
-pub enum Source {
+pub enum LakeSource {
     /// Files of documents.
     Files(Box<FileSource>),
     /// The database of `aqlite serve`.
@@ -86,12 +86,12 @@ pub struct Deletion {
     pub committed: String,
 }
 
-impl Source {
+impl LakeSource {
     /// Opens the data that the options name.
     ///
     /// # Errors
     /// If they cannot be opened.
-    pub fn open(options: &DataOptions, server: &ServerOptions) -> Result<Source, Failure> {
+    pub fn open(options: &DataOptions, server: &ServerOptions) -> Result<LakeSource, Failure> {
         if options.data.is_empty() {
             let problem = "no data: name files, a database or a server by -d";
             return Err(Failure::Usage(String::from(problem)));
@@ -100,10 +100,10 @@ impl Source {
             // The database is opened again without the REST service, which limits rows and time.
             Some(Repository::Database(_)) => {
                 let path = options.data.first().map_or("", String::as_str);
-                Source::Database(Box::new(LakeDatabase::open(path)?))
+                LakeSource::Database(Box::new(LakeDatabase::open(path)?))
             }
-            Some(server) => Source::Server(server),
-            None => Source::Files(Box::new(FileSource {
+            Some(server) => LakeSource::Server(server),
+            None => LakeSource::Files(Box::new(FileSource {
                 options: options.clone(),
                 set: RefCell::default(),
             })),
@@ -117,9 +117,9 @@ impl Source {
     pub fn another(
         options: &DataOptions,
         server: &ServerOptions,
-    ) -> Result<Option<Source>, Failure> {
-        let source = Source::open(options, server)?;
-        if let Source::Files(files) = &source {
+    ) -> Result<Option<LakeSource>, Failure> {
+        let source = LakeSource::open(options, server)?;
+        if let LakeSource::Files(files) = &source {
             let set = DataSet::open_indexed(options)?;
             let is_indexed = set.is_some();
             files.set.replace(set);
@@ -134,8 +134,8 @@ impl Source {
     /// If they cannot be read.
     pub fn prepare(&self) -> Result<(), Failure> {
         match self {
-            Source::Files(files) => files.with(|_| Ok(())),
-            Source::Database(_) | Source::Server(_) => Ok(()),
+            LakeSource::Files(files) => files.with(|_| Ok(())),
+            LakeSource::Database(_) | LakeSource::Server(_) => Ok(()),
         }
     }
 
@@ -150,12 +150,12 @@ impl Source {
             others: None,
         };
         match self {
-            Source::Files(files) => {
+            LakeSource::Files(files) => {
                 let state = DataSet::fingerprint(&files.options)?;
                 Ok(state.map(|state| of_state(format!("{state:032x}"))))
             }
-            Source::Database(database) => database.watermark().map(Some),
-            Source::Server(server) => Ok(server.state()?.map(of_state)),
+            LakeSource::Database(database) => database.watermark().map(Some),
+            LakeSource::Server(server) => Ok(server.state()?.map(of_state)),
         }
     }
 
@@ -165,7 +165,7 @@ impl Source {
     /// If the data cannot be read.
     pub fn touched(&self, since: Option<&Watermark>) -> Result<Option<Touched>, Failure> {
         match (self, since) {
-            (Source::Database(database), Some(since)) => database.touched(since),
+            (LakeSource::Database(database), Some(since)) => database.touched(since),
             _ => Ok(None),
         }
     }
@@ -181,12 +181,12 @@ impl Source {
         sink: &mut dyn RowSink,
     ) -> Result<(), Failure> {
         match self {
-            Source::Files(files) => files.send(query, sink),
-            Source::Database(database) => {
+            LakeSource::Files(files) => files.send(query, sink),
+            LakeSource::Database(database) => {
                 let ehrs = touched.map(ehrs_of);
                 database.send(prepare(query)?, ehrs.as_deref(), sink)
             }
-            Source::Server(server) => send_pages(server, query, sink),
+            LakeSource::Server(server) => send_pages(server, query, sink),
         }
     }
 
@@ -196,9 +196,9 @@ impl Source {
     /// If the data cannot be read.
     pub fn ehrs(&self) -> Result<HashSet<String>, Failure> {
         let result = match self {
-            Source::Database(database) => return database.ehrs(),
-            Source::Files(files) => files.answer(EHRS, None)?,
-            Source::Server(server) => answer(server, EHRS)?,
+            LakeSource::Database(database) => return database.ehrs(),
+            LakeSource::Files(files) => files.answer(EHRS, None)?,
+            LakeSource::Server(server) => answer(server, EHRS)?,
         };
         Ok(result.rows().filter_map(|row| text(row.get(0))).collect())
     }
@@ -210,8 +210,8 @@ impl Source {
     /// If the data cannot be read.
     pub fn objects(&self) -> Result<Option<Vec<ObjectId>>, Failure> {
         match self {
-            Source::Database(database) => database.objects().map(Some),
-            Source::Files(_) | Source::Server(_) => Ok(None),
+            LakeSource::Database(database) => database.objects().map(Some),
+            LakeSource::Files(_) | LakeSource::Server(_) => Ok(None),
         }
     }
 
@@ -222,17 +222,17 @@ impl Source {
     /// If the data cannot be read.
     pub fn patient_ids(&self) -> Result<PatientIds, Failure> {
         let mut ids = match self {
-            Source::Database(database) => database.patient_ids()?,
-            Source::Files(files) => files.patient_ids()?,
-            Source::Server(_) => PatientIds {
+            LakeSource::Database(database) => database.patient_ids()?,
+            LakeSource::Files(files) => files.patient_ids()?,
+            LakeSource::Server(_) => PatientIds {
                 ehrs: self.ehrs()?,
                 ..PatientIds::default()
             },
         };
         let result = match self {
-            Source::Database(database) => database.answer(prepare(SUBJECTS)?)?,
-            Source::Files(files) => files.answer(SUBJECTS, None)?,
-            Source::Server(server) => answer(server, SUBJECTS)?,
+            LakeSource::Database(database) => database.answer(prepare(SUBJECTS)?)?,
+            LakeSource::Files(files) => files.answer(SUBJECTS, None)?,
+            LakeSource::Server(server) => answer(server, SUBJECTS)?,
         };
         ids.subjects
             .extend(result.rows().filter_map(|row| text(row.get(0))));
@@ -249,9 +249,9 @@ impl Source {
         ehrs: &dyn Fn() -> Result<Vec<String>, Failure>,
     ) -> Result<HashMap<String, Deletion>, Failure> {
         let result = match self {
-            Source::Database(database) => return database.deletions(),
-            Source::Files(files) => files.answer(DELETED, Some(&ehrs()?))?,
-            Source::Server(server) => answer(server, DELETED)?,
+            LakeSource::Database(database) => return database.deletions(),
+            LakeSource::Files(files) => files.answer(DELETED, Some(&ehrs()?))?,
+            LakeSource::Server(server) => answer(server, DELETED)?,
         };
         let mut found: HashMap<String, Deletion> = HashMap::new();
         for row in result.rows() {
@@ -276,8 +276,8 @@ impl Source {
     /// If the files cannot be read.
     pub fn templates(&self) -> Result<Option<Arc<Templates>>, Failure> {
         match self {
-            Source::Files(files) => files.with(|set| Ok(Some(Arc::clone(&set.templates)))),
-            Source::Database(_) | Source::Server(_) => Ok(None),
+            LakeSource::Files(files) => files.with(|set| Ok(Some(Arc::clone(&set.templates)))),
+            LakeSource::Database(_) | LakeSource::Server(_) => Ok(None),
         }
     }
 
@@ -288,20 +288,20 @@ impl Source {
     pub fn is_incomplete(&self) -> Result<bool, Failure> {
         let has_error = |set: &DataSet| set.catalog.problems.iter().any(FileProblem::is_error);
         match self {
-            Source::Files(files) => files.with(|set| Ok(has_error(set))),
-            Source::Database(_) | Source::Server(_) => Ok(false),
+            LakeSource::Files(files) => files.with(|set| Ok(has_error(set))),
+            LakeSource::Database(_) | LakeSource::Server(_) => Ok(false),
         }
     }
 
     /// Reports the problems of files that were read, and returns whether they are errors.
     pub fn report(&self) -> Outcome {
         match self {
-            Source::Files(files) => files
+            LakeSource::Files(files) => files
                 .set
                 .borrow()
                 .as_ref()
                 .map_or(Outcome::Success, |set| report_problems(set, &files.options)),
-            Source::Database(_) | Source::Server(_) => Outcome::Success,
+            LakeSource::Database(_) | LakeSource::Server(_) => Outcome::Success,
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use super::iceberg;
 use super::pseudonym::{Identifiers, Pseudonyms};
-use super::source::Source;
+use super::source::LakeSource;
 use super::state::{LakeState, ViewState, Watermark};
 use super::storage::Storage;
 use super::sync_drop::{check_names, clean, drop_views, reserve};
@@ -81,7 +81,7 @@ pub fn run(options: &SyncOptions) -> Result<Outcome, Failure> {
         .as_deref()
         .map(Pseudonyms::read)
         .transpose()?;
-    let source = Source::open(&options.data, &options.server)?;
+    let source = LakeSource::open(&options.data, &options.server)?;
     let views = views_of(options, &source)?;
     let storage = Storage::open(&options.to, options.dry_run)?;
     let mut state = LakeState::read(&storage)?;
@@ -216,13 +216,13 @@ struct Committed {
 
 impl<'l> Lake<'l> {
     /// Synchronizes all views. Threads share them, unless one is enough.
-    fn sync_all(&self, views: &[SyncView], source: &Source) -> Result<(), Failure> {
+    fn sync_all(&self, views: &[SyncView], source: &LakeSource) -> Result<(), Failure> {
         let is_current = |view| self.before(view).is_ok_and(|view| self.is_current(&view));
         let changed = views.iter().filter(|view| !is_current(view)).count();
         let threads = thread::available_parallelism().map_or(1, usize::from);
         let threads = match source {
-            Source::Server(_) => 1,
-            Source::Files(_) | Source::Database(_) => threads.min(changed),
+            LakeSource::Server(_) => 1,
+            LakeSource::Files(_) | LakeSource::Database(_) => threads.min(changed),
         };
         if threads > 1 {
             source.prepare()?;
@@ -240,13 +240,13 @@ impl<'l> Lake<'l> {
     fn help(&self) {
         let options = self.options;
         // Without it, the first thread synchronizes all views, or ends with the same failure.
-        if let Ok(Some(source)) = Source::another(&options.data, &options.server) {
+        if let Ok(Some(source)) = LakeSource::another(&options.data, &options.server) {
             self.sync_queue(&source);
         }
     }
 
     /// Synchronizes the views of the queue, until it is empty or the user stops.
-    fn sync_queue(&self, source: &Source) {
+    fn sync_queue(&self, source: &LakeSource) {
         while let Some((number, view)) = self.next() {
             let Err(failure) = self.sync(number, view, source) else {
                 continue;
@@ -267,7 +267,7 @@ impl<'l> Lake<'l> {
     }
 
     /// Synchronizes a view, and reports the changes.
-    fn sync(&self, number: usize, view: &SyncView, source: &Source) -> Result<(), Failure> {
+    fn sync(&self, number: usize, view: &SyncView, source: &LakeSource) -> Result<(), Failure> {
         let before = self.before(view)?;
         before.check_files(&view.name, self.storage)?;
         if self.is_current(&before) {
@@ -289,7 +289,7 @@ impl<'l> Lake<'l> {
     fn view_sync<'s>(
         &'s self,
         view: &'s SyncView,
-        source: &'s Source,
+        source: &'s LakeSource,
         identifiers: Option<&'s Identifiers<'s>>,
     ) -> ViewSync<'s> {
         ViewSync {
@@ -321,7 +321,7 @@ impl<'l> Lake<'l> {
     }
 
     /// Removes the EHRs that the data lack from the datasets that the run does not name.
-    fn remove_from(&self, others: &[(String, Result<SyncView, Failure>)], source: &Source) {
+    fn remove_from(&self, others: &[(String, Result<SyncView, Failure>)], source: &LakeSource) {
         for (name, view) in others {
             let outcome = match view {
                 Ok(view) => self.remove_ehrs(view, source),
@@ -340,7 +340,7 @@ impl<'l> Lake<'l> {
         }
     }
 
-    fn remove_ehrs(&self, view: &SyncView, source: &Source) -> Result<(), Failure> {
+    fn remove_ehrs(&self, view: &SyncView, source: &LakeSource) -> Result<(), Failure> {
         let Some(before) = self.before.get(&view.name) else {
             return Ok(());
         };
@@ -367,7 +367,7 @@ impl<'l> Lake<'l> {
     }
 
     /// Returns the ids that have pseudonyms. The first view that needs them reads them.
-    fn identifiers(&self, source: &Source) -> Result<Option<Arc<Identifiers<'l>>>, Failure> {
+    fn identifiers(&self, source: &LakeSource) -> Result<Option<Arc<Identifiers<'l>>>, Failure> {
         let Some(key) = self.pseudonyms else {
             return Ok(None);
         };

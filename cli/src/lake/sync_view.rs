@@ -7,7 +7,7 @@ use super::iceberg::{self, TableChange};
 use super::names;
 use super::objects::{Objects, checksum};
 use super::pseudonym::Identifiers;
-use super::source::{Source, Touched, columns_of};
+use super::source::{LakeSource, Touched, columns_of};
 use super::state::{CheckedFile, DataFile, ViewState, Watermark};
 use super::storage::Storage;
 use super::sync_views::SyncView;
@@ -29,7 +29,7 @@ pub struct ViewSync<'v> {
     /// The place of the lake.
     pub storage: &'v Storage,
     /// The data.
-    pub source: &'v Source,
+    pub source: &'v LakeSource,
     /// The state of the data before their rows were read.
     pub watermark: Option<&'v Watermark>,
     /// The states of all views of the lake before the sync.

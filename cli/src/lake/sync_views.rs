@@ -1,6 +1,6 @@
 //! The views of a sync: files of queries, stored queries, and flat tables of templates.
 
-use super::source::Source;
+use super::source::LakeSource;
 use super::sync::SyncOptions;
 use super::views::digest_of;
 use super::{of_template, views};
@@ -29,7 +29,7 @@ pub struct SyncView {
 ///
 /// # Errors
 /// If a query is no view, two views have one name, or there is none.
-pub fn views_of(options: &SyncOptions, source: &Source) -> Result<Vec<SyncView>, Failure> {
+pub fn views_of(options: &SyncOptions, source: &LakeSource) -> Result<Vec<SyncView>, Failure> {
     let mut all = Vec::new();
     for view in &options.views {
         let (name, path) = named(view)?;
@@ -97,7 +97,7 @@ fn distinguish(all: &mut [SyncView]) {
 }
 
 /// Returns the views of the templates among the files of the data.
-fn of_data(source: &Source) -> Result<Vec<SyncView>, Failure> {
+fn of_data(source: &LakeSource) -> Result<Vec<SyncView>, Failure> {
     let Some(templates) = source.templates()? else {
         return Err(Failure::Usage(String::from(
             "no view: name queries by --view or --stored, or templates by --template",

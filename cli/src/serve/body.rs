@@ -1,6 +1,6 @@
 //! The body of a request as it arrives, decompressed in bounded steps.
 
-use aqlite::service::{self, DISCARD_TIME, DISCARDED, EXPANDED, Gunzip, GzipError, Progress};
+use aqlite::service::{self, DISCARD_TIME, DISCARDED, EXPANDED, Gunzip, GzipError, Needs};
 use axum::body::{Body, BodyDataStream, Bytes};
 use futures_util::StreamExt;
 use std::time::Duration;
@@ -108,7 +108,7 @@ impl IncomingBody {
         };
         // One step of output, however many chunks of input it needs.
         let full = full.min(into.len().saturating_add(EXPANDED));
-        while gunzip.expand(into, full.saturating_sub(into.len()))? == Progress::Input {
+        while gunzip.expand(into, full.saturating_sub(into.len()))? == Needs::Input {
             match self.chunk().await? {
                 Some(chunk) => gunzip.feed(&chunk),
                 None => {

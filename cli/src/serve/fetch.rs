@@ -6,7 +6,7 @@ use ureq::Agent;
 use ureq::tls::{RootCerts, TlsConfig};
 
 /// An answer of another server.
-pub struct Answer {
+pub struct FetchedText {
     /// The status.
     pub status: u16,
     /// The body.
@@ -23,7 +23,7 @@ pub async fn get(
     accept: &'static str,
     patience: Duration,
     longest: u64,
-) -> Result<Answer, String> {
+) -> Result<FetchedText, String> {
     let url = url.to_owned();
     let request = spawn_blocking(move || get_now(&url, accept, patience, longest));
     let answer = request.await.map_err(|error| error.to_string())?;
@@ -35,7 +35,7 @@ fn get_now(
     accept: &str,
     patience: Duration,
     longest: u64,
-) -> Result<Answer, ureq::Error> {
+) -> Result<FetchedText, ureq::Error> {
     let tls = TlsConfig::builder().root_certs(RootCerts::PlatformVerifier);
     let agent: Agent = Agent::config_builder()
         .timeout_global(Some(patience))
@@ -47,7 +47,7 @@ fn get_now(
     let mut response = agent.get(url).header("Accept", accept).call()?;
     let status = response.status().as_u16();
     let body = response.body_mut().with_config().limit(longest);
-    Ok(Answer {
+    Ok(FetchedText {
         status,
         body: body.read_to_string()?,
     })

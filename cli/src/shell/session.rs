@@ -1,7 +1,7 @@
 //! The state of a shell, and the statements that change it.
 
 use super::command::help;
-use super::source::Source;
+use super::source::ShellData;
 use crate::columnar::TimesForm;
 use crate::outcome::{Failure, Outcome};
 use crate::output::{self, Format, OutputForm};
@@ -26,7 +26,7 @@ pub enum Next {
 /// The state of a shell.
 pub struct Session {
     /// The data.
-    pub source: Source,
+    pub source: ShellData,
     /// The language of clinical names.
     pub language: String,
     format: Format,
@@ -41,7 +41,7 @@ pub struct Session {
 
 impl Session {
     /// Creates the state.
-    pub fn new(source: Source, format: Format, language: String) -> Session {
+    pub fn new(source: ShellData, format: Format, language: String) -> Session {
         Session {
             source,
             language,

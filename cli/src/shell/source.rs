@@ -11,7 +11,7 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 
 /// The data of a shell.
-pub enum Source {
+pub enum ShellData {
     /// Files.
     Files {
         /// The documents.
@@ -30,7 +30,7 @@ pub enum Source {
     },
 }
 
-impl Source {
+impl ShellData {
     /// Opens the data of some options, and reports problems of files.
     ///
     /// # Errors
@@ -38,9 +38,9 @@ impl Source {
     pub fn open(
         options: &DataOptions,
         server: &ServerOptions,
-    ) -> Result<(Source, Outcome), Failure> {
+    ) -> Result<(ShellData, Outcome), Failure> {
         if let Some(repository) = Repository::open(&options.data, server)? {
-            let source = Source::Repository {
+            let source = ShellData::Repository {
                 repository: Box::new(repository),
                 name: options.data.concat(),
                 templates: OnceCell::new(),
@@ -50,7 +50,7 @@ impl Source {
         let data = Box::new(DataSet::open(options)?);
         let outcome = report_problems(&data, options);
         let options = options.clone();
-        Ok((Source::Files { data, options }, outcome))
+        Ok((ShellData::Files { data, options }, outcome))
     }
 
     /// Returns the templates.
@@ -59,8 +59,8 @@ impl Source {
     /// If a repository does not send them.
     pub fn templates(&self) -> Result<Arc<Templates>, Failure> {
         let (repository, templates) = match self {
-            Source::Files { data, .. } => return Ok(Arc::clone(&data.templates)),
-            Source::Repository {
+            ShellData::Files { data, .. } => return Ok(Arc::clone(&data.templates)),
+            ShellData::Repository {
                 repository,
                 templates,
                 ..
@@ -76,13 +76,13 @@ impl Source {
     /// Returns a line that describes the data.
     pub fn description(&self) -> String {
         match self {
-            Source::Files { data, .. } => format!(
+            ShellData::Files { data, .. } => format!(
                 "{} documents of {} EHRs, {} templates",
                 data.catalog.documents,
                 data.catalog.ehrs.len(),
                 data.templates.all().count()
             ),
-            Source::Repository { name, .. } => format!("the repository {name}"),
+            ShellData::Repository { name, .. } => format!("the repository {name}"),
         }
     }
 
@@ -96,7 +96,7 @@ impl Source {
         parameters: &Parameters,
     ) -> Result<Option<ResultSet>, Failure> {
         match self {
-            Source::Files { data, options } => {
+            ShellData::Files { data, options } => {
                 let Ok(plan) = query::prepare(text, "query", parameters) else {
                     return Ok(None);
                 };
@@ -104,7 +104,7 @@ impl Source {
                 let answer = data.reliably(options, |data| data.answer(&plan, &now))?;
                 Ok(Some(answer.result))
             }
-            Source::Repository { repository, .. } => {
+            ShellData::Repository { repository, .. } => {
                 let query = RepositoryQuery {
                     text: QueryText::Aql(text),
                     parameters,
@@ -128,14 +128,14 @@ impl Source {
     /// If the data cannot be read, or the repository does not answer or explain.
     pub fn explain(&self, text: &str, parameters: &Parameters) -> Result<Outcome, Failure> {
         match self {
-            Source::Files { data, .. } => {
+            ShellData::Files { data, .. } => {
                 if query::prepare(text, "query", parameters).is_err() {
                     return Ok(Outcome::Findings);
                 }
                 query::explain(text, parameters, data)?;
                 Ok(Outcome::Success)
             }
-            Source::Repository { repository, .. } => {
+            ShellData::Repository { repository, .. } => {
                 let mut out = std::io::stdout().lock();
                 repository.explain((text, "query"), parameters, &mut out)
             }

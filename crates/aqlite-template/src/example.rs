@@ -57,11 +57,11 @@ pub fn example(
     }
     let asked = language.filter(|_| root.class == Some(Cls::COMPOSITION));
     let asked = asked.and_then(|asked| template.languages.iter().find(|l| *l == asked));
-    let mut place = Place::of(template, kind, asked.unwrap_or(&template.language), now);
-    let class = place.concrete(root)?;
-    let made = place.object(class, Some(root), None);
-    if place.is_used_up() {
-        return Err(vec![place.why_used_up()]);
+    let mut state = GeneratorState::of(template, kind, asked.unwrap_or(&template.language), now);
+    let class = state.concrete(root)?;
+    let made = state.object(class, Some(root), None);
+    if state.is_used_up() {
+        return Err(vec![state.why_used_up()]);
     }
     let tree = made?.into_tree(None);
     let mut findings: Vec<Finding> = Vec::new();
@@ -109,7 +109,7 @@ const MAX_WORK: usize = 20_000_000;
 const IDENTIFYING: [Attr; 3] = [Attr::NAME, Attr::EXTERNAL_REF, Attr::IDENTIFIERS];
 
 /// The state of the generator.
-struct Place<'t> {
+struct GeneratorState<'t> {
     template: &'t Template,
     is_full: bool,
     language: &'t str,
@@ -141,9 +141,14 @@ const ASIDE: [Attr; 6] = [
     Attr::FEEDER_AUDIT,
 ];
 
-impl<'t> Place<'t> {
-    fn of(template: &'t Template, kind: ExampleKind, language: &'t str, now: &'t str) -> Place<'t> {
-        Place {
+impl<'t> GeneratorState<'t> {
+    fn of(
+        template: &'t Template,
+        kind: ExampleKind,
+        language: &'t str,
+        now: &'t str,
+    ) -> GeneratorState<'t> {
+        GeneratorState {
             template,
             is_full: kind == ExampleKind::Full,
             language,
@@ -571,14 +576,14 @@ impl<'t> Members<'t, '_> {
     }
 
     /// Adds a member for a constraint. Repeated members are distinguished by their names.
-    fn add(&mut self, place: &mut Place<'t>, index: usize) -> Result<(), Vec<Finding>> {
+    fn add(&mut self, state: &mut GeneratorState<'t>, index: usize) -> Result<(), Vec<Finding>> {
         let Some(child) = self.attribute.children.get(index) else {
             return Ok(());
         };
-        if !place.affords(None) {
-            return Err(place.problem("the example is too large"));
+        if !state.affords(None) {
+            return Err(state.problem("the example is too large"));
         }
-        let mut draft = place.value(child, self.owner, self.def)?;
+        let mut draft = state.value(child, self.owner, self.def)?;
         let count = self.count(index);
         if count > 0 {
             draft.append_number(count + 1);
@@ -593,13 +598,13 @@ impl<'t> Members<'t, '_> {
     }
 
     /// Adds the members that occurrences require.
-    fn add_mandatory(&mut self, place: &mut Place<'t>) -> Result<(), Vec<Finding>> {
+    fn add_mandatory(&mut self, state: &mut GeneratorState<'t>) -> Result<(), Vec<Finding>> {
         let mut problems = Vec::new();
         let children = self.attribute.children.iter().enumerate();
         for (index, child) in children.filter(|(_, c)| c.occurrences.upper != Some(0)) {
             for _ in 0..child.occurrences.lower {
                 // A constraint that failed once fails again.
-                if let Err(found) = self.add(place, index) {
+                if let Err(found) = self.add(state, index) {
                     problems.extend(found);
                     break;
                 }
@@ -613,29 +618,33 @@ impl<'t> Members<'t, '_> {
     }
 
     /// Adds each optional member once, as far as the list may have it.
-    fn add_optional(&mut self, place: &mut Place<'t>, most: usize) {
-        for index in self.room(place) {
+    fn add_optional(&mut self, state: &mut GeneratorState<'t>, most: usize) {
+        for index in self.room(state) {
             if self.made.len() < most && self.count(index) == 0 {
-                let _optional = self.add(place, index);
+                let _optional = self.add(state, index);
             }
         }
     }
 
     /// Adds members until there are `least`.
-    fn add_until(&mut self, place: &mut Place<'t>, least: usize) -> Result<(), Vec<Finding>> {
+    fn add_until(
+        &mut self,
+        state: &mut GeneratorState<'t>,
+        least: usize,
+    ) -> Result<(), Vec<Finding>> {
         let mut problems = Vec::new();
         while self.made.len() < least {
-            if !place.spend(self.attribute.children.len()) {
-                return Err(place.problem("the example is too large"));
+            if !state.spend(self.attribute.children.len()) {
+                return Err(state.problem("the example is too large"));
             }
             let mut candidates = self.possible().into_iter();
             let is_added = candidates.any(|index| {
-                let added = self.add(place, index);
+                let added = self.add(state, index);
                 added.map_err(|found| problems = found).is_ok()
             });
             if !is_added {
                 let made = self.made.len();
-                let found = place.problem(&format!(
+                let found = state.problem(&format!(
                     "{least} members must stand here, and only {made} can"
                 ));
                 return Err(problems.into_iter().chain(found).collect());
@@ -645,10 +654,10 @@ impl<'t> Members<'t, '_> {
     }
 
     /// Returns the indexes of the optional constraints to show in a full example.
-    fn room(&self, place: &Place<'t>) -> Vec<usize> {
+    fn room(&self, state: &GeneratorState<'t>) -> Vec<usize> {
         let children = self.attribute.children.iter().enumerate();
         children
-            .filter(|(_, c)| place.is_full && !is_slot(c) && c.occurrences.upper != Some(0))
+            .filter(|(_, c)| state.is_full && !is_slot(c) && c.occurrences.upper != Some(0))
             .map(|(index, _)| index)
             .collect()
     }

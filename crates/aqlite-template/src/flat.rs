@@ -12,13 +12,13 @@ mod fill;
 mod follow;
 mod form;
 mod keys;
+mod merge;
 mod only;
 mod party;
 mod print;
 mod read;
 mod sent;
 mod suffix;
-mod unite;
 mod write;
 
 pub use form::Shape;
@@ -67,7 +67,7 @@ fn read_keys(
     now: &str,
 ) -> Result<Tree, Vec<Finding>> {
     let mut form = form::parse(text, shape)?;
-    let conflicts = unite::unite(&mut form, &web.tree);
+    let conflicts = merge::merge_segments(&mut form, &web.tree);
     let read = read::read_document(&form, template, web, Some(now));
     if conflicts.is_empty() {
         return read;

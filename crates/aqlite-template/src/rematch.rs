@@ -1,8 +1,8 @@
 //! Assignment of members with the same id to constraints that no name distinguishes.
 //!
 //! Such a member may be checked against any of the constraints. So if the first choice has errors,
-//! an assignment without errors is searched: a maximum matching of members and places, of which a
-//! constraint has as many as its occurrences permit.
+//! an assignment without errors is searched: a maximum matching of members and occurrences, of which
+//! a constraint has as many as it permits.
 
 use super::tree::{Attribute, Multiplicity};
 use super::validate::{Check, Step};
@@ -142,89 +142,94 @@ impl<'a> Check<'a> {
     }
 }
 
-/// A matching of members and the places of constraints.
+/// A matching of members and the occurrences of constraints.
 struct Matching<'m> {
     /// The constraints that each member meets.
     fits: &'m [Vec<usize>],
-    places: Vec<Place>,
+    occurrences: Vec<Occurrence>,
 }
 
-struct Place {
+/// One of the occurrences that a constraint permits, and its member if it has one.
+struct Occurrence {
     constraint: usize,
     member: Option<usize>,
 }
 
 impl Matching<'_> {
-    /// Returns the constraint of each member, or `None` if some member or some required place
+    /// Returns the constraint of each member, or `None` if some member or some required occurrence
     /// remains alone.
     fn of(fits: &[Vec<usize>], constraints: Vec<(usize, Multiplicity)>) -> Option<Vec<usize>> {
         let count = |limit: u32| usize::try_from(limit).unwrap_or(usize::MAX);
         let mut matching = Matching {
             fits,
-            places: Vec::new(),
+            occurrences: Vec::new(),
         };
-        // The required places come first. A place that is taken remains taken.
+        // The required occurrences come first. An occurrence that is matched remains matched.
         for (constraint, occurrences) in &constraints {
             let lower = count(occurrences.lower);
             if lower > fits.len() {
                 return None;
             }
-            matching.add_places(*constraint, lower);
+            matching.add_occurrences(*constraint, lower);
         }
         matching.match_members();
-        if matching.places.iter().any(|place| place.member.is_none()) {
+        if matching
+            .occurrences
+            .iter()
+            .any(|occurrence| occurrence.member.is_none())
+        {
             return None;
         }
         for (constraint, occurrences) in &constraints {
             let upper = occurrences.upper.map_or(fits.len(), count).min(fits.len());
-            matching.add_places(*constraint, upper.saturating_sub(count(occurrences.lower)));
+            matching.add_occurrences(*constraint, upper.saturating_sub(count(occurrences.lower)));
         }
         matching.match_members();
         let constraint_of = |member: usize| {
-            let mut places = matching.places.iter();
+            let mut occurrences = matching.occurrences.iter();
             Some(
-                places
-                    .find(|place| place.member == Some(member))?
+                occurrences
+                    .find(|occurrence| occurrence.member == Some(member))?
                     .constraint,
             )
         };
         (0..fits.len()).map(constraint_of).collect()
     }
 
-    fn add_places(&mut self, constraint: usize, count: usize) {
-        let place = |_| Place {
+    fn add_occurrences(&mut self, constraint: usize, count: usize) {
+        let occurrence = |_| Occurrence {
             constraint,
             member: None,
         };
-        self.places.extend((0..count).map(place));
+        self.occurrences.extend((0..count).map(occurrence));
     }
 
     fn match_members(&mut self) {
         for member in 0..self.fits.len() {
-            let is_placed = |place: &Place| place.member == Some(member);
-            if !self.places.iter().any(is_placed) {
-                let mut seen = vec![false; self.places.len()];
+            let is_matched = |occurrence: &Occurrence| occurrence.member == Some(member);
+            if !self.occurrences.iter().any(is_matched) {
+                let mut seen = vec![false; self.occurrences.len()];
                 self.put(member, &mut seen);
             }
         }
     }
 
-    /// Finds a place for a member, for which others may move (an augmenting path).
+    /// Finds a occurrence for a member, for which others may move (an augmenting path).
     fn put(&mut self, member: usize, seen: &mut [bool]) -> bool {
-        for index in 0..self.places.len() {
-            let place = self.places.get(index).zip(seen.get_mut(index));
-            let Some((place, is_seen)) = place else {
+        for index in 0..self.occurrences.len() {
+            let occurrence = self.occurrences.get(index).zip(seen.get_mut(index));
+            let Some((occurrence, is_seen)) = occurrence else {
                 return false;
             };
             let fits = self.fits.get(member);
-            if *is_seen || !fits.is_some_and(|fits| fits.contains(&place.constraint)) {
+            if *is_seen || !fits.is_some_and(|fits| fits.contains(&occurrence.constraint)) {
                 continue;
             }
             *is_seen = true;
-            let holder = place.member;
+            let holder = occurrence.member;
             let is_free = holder.is_none_or(|other| self.put(other, seen));
-            if let Some(place) = self.places.get_mut(index).filter(|_| is_free) {
-                place.member = Some(member);
+            if let Some(occurrence) = self.occurrences.get_mut(index).filter(|_| is_free) {
+                occurrence.member = Some(member);
                 return true;
             }
         }

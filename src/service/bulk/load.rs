@@ -27,7 +27,7 @@ use super::super::ids::{LineUuids, is_uuid, uuid_beside};
 use super::super::members::Members;
 use super::super::negotiate::Format;
 use super::super::owner::Owner;
-use super::super::templates::Facts;
+use super::super::templates::FactSource;
 use super::super::{Auth, Service};
 use super::{LineIdentity, Lines, NDJSON, PendingLine, ReadyLine, SentLine, numbered, stored_key};
 use crate::rm::class::Cls;
@@ -122,14 +122,14 @@ impl<R: Repository> Service<R> {
         check_key(call)?;
         let mut load = Load {
             lines: Lines {
-                facts: Facts::Cached,
+                facts: FactSource::Cached,
                 ..Lines::begin(call)
             },
             uuids: line_uuids(call),
             ..Load::default()
         };
         // The preconditions of the commits name the cached templates.
-        call.templates.borrow_mut().rely_on(Facts::Cached);
+        call.templates.borrow_mut().rely_on(FactSource::Cached);
         for line in numbered(call)? {
             self.add_sent(call, &mut load, line).await;
             load.lines.pause(call, line.text).await;
@@ -156,7 +156,7 @@ impl<R: Repository> Service<R> {
         load.target = None;
         let mut ready = self.bulk_line(call, line.text, key.as_ref(), load).await;
         // The error may come from an outdated template.
-        if ready.is_err() && load.lines.facts == Facts::Cached {
+        if ready.is_err() && load.lines.facts == FactSource::Cached {
             self.commit_optimistic_lines(call, load).await;
             ready = self.bulk_line(call, line.text, key.as_ref(), load).await;
         }
@@ -200,10 +200,10 @@ impl<R: Repository> Service<R> {
 
     /// Commits the lines that rely on cached templates. Later lines rely on stored ones.
     async fn commit_optimistic_lines(&self, call: &Call<'_>, load: &mut Load<'_>) {
-        if load.lines.facts == Facts::Cached {
+        if load.lines.facts == FactSource::Cached {
             self.flush(&mut load.lines).await;
-            load.lines.facts = Facts::Stored;
-            call.templates.borrow_mut().rely_on(Facts::Stored);
+            load.lines.facts = FactSource::Stored;
+            call.templates.borrow_mut().rely_on(FactSource::Stored);
         }
     }
 

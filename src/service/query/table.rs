@@ -9,7 +9,7 @@ use super::super::call::Call;
 use super::super::error::Failure;
 use super::super::http::RowPart;
 use super::super::stored_query::qualified_name;
-use super::super::table::{Pass, Progress, Table, TablePart};
+use super::super::table::{Pass, Table, TablePart, TableStage};
 use super::{QueryResult, RequestedQuery};
 use crate::aql::ResultSet;
 use crate::arrow::{ColumnTypes, TableError, TableOptions, TableWriter};
@@ -78,17 +78,17 @@ impl<R: Repository> Service<R> {
         (state, is_last): (&TablePart, bool),
     ) -> Result<Vec<u8>, Failure> {
         let mut types = match state.take() {
-            Progress::Observed(types) => types,
+            TableStage::Observed(types) => types,
             _ => ColumnTypes::new(wanted.answer.result.columns.len()),
         };
         observe(call, wanted.answer, &mut types).await;
         if !is_last {
-            state.set(Progress::Observed(types));
+            state.set(TableStage::Observed(types));
             return Ok(Vec::new());
         }
         let mut writer = wanted.begin(&types)?;
         let begun = writer.take();
-        state.set(Progress::Written(Box::new(writer)));
+        state.set(TableStage::Written(Box::new(writer)));
         Ok(begun)
     }
 
@@ -99,7 +99,7 @@ impl<R: Repository> Service<R> {
         wanted: RequestedTable<'_>,
         (state, is_last): (&TablePart, bool),
     ) -> Result<Vec<u8>, Failure> {
-        let Progress::Written(mut writer) = state.take() else {
+        let TableStage::Written(mut writer) = state.take() else {
             return Err(Failure::new(
                 500,
                 "a part of a table has no progress of the parts before it",
@@ -112,7 +112,7 @@ impl<R: Repository> Service<R> {
             // The client of a stream receives the rows of each part at once.
             writer.encode().map_err(broken)?;
             out.extend(writer.take());
-            state.set(Progress::Written(writer));
+            state.set(TableStage::Written(writer));
         }
         Ok(out)
     }

@@ -6,7 +6,8 @@
 
 use super::{EhrEntry, ExplicitVersion, Memory, State, StoredContribution, broken};
 use crate::document::{
-    Batch, CheckpointWriter, PartFile, ReadBytes, Region, TextIndex, sealed, unsealed,
+    Batch, CheckpointWriter, PartFile, ReadBytes, Region, TextIndex, decode_with_checksum,
+    encode_with_checksum,
 };
 use crate::store::journal::Journal;
 use crate::store::log::MemoryLog;
@@ -211,7 +212,7 @@ impl Memory {
             .map_err(|error| error.to_string())?;
         match self.failure() {
             Some(why) => Err(why),
-            None => Ok(sealed(MAGIC, &stored)),
+            None => Ok(encode_with_checksum(MAGIC, &stored)),
         }
     }
 
@@ -227,7 +228,7 @@ impl Memory {
         } else {
             MAGIC
         };
-        let stored: StoredState = unsealed(magic, head).ok_or_else(damaged)?;
+        let stored: StoredState = decode_with_checksum(magic, head).ok_or_else(damaged)?;
         let file = Rc::new(PartFile::new(bytes));
         let state = State::restored(stored, &file).map_err(|error| error.to_string())?;
         Ok(Memory {

@@ -15,11 +15,11 @@ pub struct MemoryScan {
     /// The revision of the state at the begin of the scan.
     revision: u64,
     snapshot: Snapshot,
-    source: Source,
+    source: BatchSource,
 }
 
 /// The batches of a scan.
-enum Source {
+enum BatchSource {
     /// The batch of the state, with all documents.
     State,
     /// A batch that was made for the scan, and the ids of the EHRs that get batches of their own
@@ -39,24 +39,24 @@ impl Memory {
 }
 
 impl State {
-    fn source(&self, scan: &Scan, snapshot: Snapshot) -> Result<Source, StoreError> {
+    fn source(&self, scan: &Scan, snapshot: Snapshot) -> Result<BatchSource, StoreError> {
         if let Some(version) = self.earlier_version(scan, snapshot) {
             let batch = self.as_of(version, scan.ehrs.as_deref())?;
-            return Ok(Source::Made(Box::new(batch), Vec::new()));
+            return Ok(BatchSource::Made(Box::new(batch), Vec::new()));
         }
         match scan.ehrs_in(&self.batch) {
-            Some(found) if found.is_empty() => Ok(Source::Nothing),
+            Some(found) if found.is_empty() => Ok(BatchSource::Nothing),
             // Lists of all versions per EHR would be built for all EHRs of the batch, so smaller
             // batches are made.
             Some(found) if scan.whole_ehrs && scan.all_versions => {
                 // The owner of the parties is no EHR, so it has no row.
                 let rows = found.iter().rev().filter_map(|ehr| self.batch.ehr(*ehr));
                 let mut rest: Vec<String> = rows.map(|row| row.ehr_id.clone()).collect();
-                rest.pop().map_or(Ok(Source::Nothing), |first| {
-                    Ok(Source::Made(Box::new(self.batch_of(&first)?), rest))
+                rest.pop().map_or(Ok(BatchSource::Nothing), |first| {
+                    Ok(BatchSource::Made(Box::new(self.batch_of(&first)?), rest))
                 })
             }
-            _ => Ok(Source::State),
+            _ => Ok(BatchSource::State),
         }
     }
 }
@@ -97,7 +97,7 @@ impl MemoryScan {
     /// # Errors
     /// [`StoreError::SnapshotGone`] if the scan names a state of which data were deleted.
     pub fn begins_again(&mut self) -> Result<bool, StoreError> {
-        let is_copy = matches!(&self.source, Source::Made(_, rest) if rest.is_empty());
+        let is_copy = matches!(&self.source, BatchSource::Made(_, rest) if rest.is_empty());
         if is_copy || self.state.borrow().revision == self.revision {
             return Ok(false);
         }
@@ -127,9 +127,9 @@ impl MemoryScan {
     /// Returns the present batch, if there is any.
     fn present<'s>(&'s self, state: &'s State) -> Option<&'s Batch> {
         match &self.source {
-            Source::State => Some(&state.batch),
-            Source::Made(batch, _) => Some(batch),
-            Source::Nothing => None,
+            BatchSource::State => Some(&state.batch),
+            BatchSource::Made(batch, _) => Some(batch),
+            BatchSource::Nothing => None,
         }
     }
 
@@ -138,7 +138,7 @@ impl MemoryScan {
         if let Some(why) = state.batch.failure() {
             return Err(StoreError::Failed(why.to_owned()));
         }
-        if let (Progress::More, Source::Made(batch, rest)) = (progress, &mut self.source)
+        if let (Progress::More, BatchSource::Made(batch, rest)) = (progress, &mut self.source)
             && let Some(next) = rest.pop()
         {
             **batch = state.batch_of(&next)?;

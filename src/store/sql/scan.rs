@@ -14,7 +14,7 @@ use super::SqlRepository;
 use super::catalog::{LoadedLayouts, MatchingProfiles};
 use super::checksum::StoredDocument;
 use super::read::known_texts;
-use super::segments::{KnownChanges, NamedEhrs, SegmentScan, Segments, Source, is_joined};
+use super::segments::{CopiedRows, KnownChanges, NamedEhrs, SegmentScan, Segments, is_joined};
 use super::value::{Answers, Fields, Row, Sql, Statement, json_list, unexpected};
 use crate::document::Batch;
 use crate::store::repository::{ScanPart, Sink, StoreError};
@@ -60,7 +60,7 @@ impl BatchBuilder {
 /// The reads of segments in the first batch of a scan.
 struct SegmentReads<'s> {
     segments: Rc<Segments>,
-    source: Source,
+    source: CopiedRows,
     /// The changes to which the rows of the batch add later ones.
     known: KnownChanges,
     /// The EHRs that the scan names.

@@ -67,7 +67,7 @@ pub trait Blobs {
 
 /// The rows of which segments are copies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Source {
+pub(super) enum CopiedRows {
     /// The versions of objects, by their ids.
     Versions,
     /// EHRs without documents, by their ids.
@@ -131,7 +131,7 @@ const NO_BOUND: u64 = 1 << 52;
 
 /// The segments that a scan reads, as they are in its state.
 pub(super) struct SegmentScan {
-    source: Source,
+    source: CopiedRows,
     segments: Vec<Opened>,
     /// The number of segments in the manifest.
     listed: usize,
@@ -172,37 +172,37 @@ impl Opened {
     }
 }
 
-impl Source {
+impl CopiedRows {
     /// Returns the source of the segments that serve a scan; `None` if only rows serve it, such as
     /// for a scan of fewer than `named` EHRs.
-    fn of(scan: &Scan, named: usize) -> Option<Source> {
+    fn of(scan: &Scan, named: usize) -> Option<CopiedRows> {
         if let Some(ehrs) = &scan.ehrs {
-            return named::is_served(scan, ehrs.len(), named).then_some(Source::Versions);
+            return named::is_served(scan, ehrs.len(), named).then_some(CopiedRows::Versions);
         }
         if scan.unqueryable {
             return None;
         }
         match (scan.kinds.is_empty(), scan.empty_ehrs) {
             // Without a kind of document the scan reads EHRs alone.
-            (true, true) => Some(Source::Ehrs),
-            (_, false) if !scan.whole_ehrs => Some(Source::Versions),
-            _ => is_joined(scan).then_some(Source::Versions),
+            (true, true) => Some(CopiedRows::Ehrs),
+            (_, false) if !scan.whole_ehrs => Some(CopiedRows::Versions),
+            _ => is_joined(scan).then_some(CopiedRows::Versions),
         }
     }
 
     /// Returns the statement that lists the live segments.
     fn manifest(self) -> &'static str {
         match self {
-            Source::Versions => MANIFEST,
-            Source::Ehrs => EHR_MANIFEST,
+            CopiedRows::Versions => MANIFEST,
+            CopiedRows::Ehrs => EHR_MANIFEST,
         }
     }
 
     /// Returns the newest id of the rows of this source in a state.
     fn newest(self, state: Snapshot) -> u64 {
         match self {
-            Source::Versions => state.version,
-            Source::Ehrs => state.ehr,
+            CopiedRows::Versions => state.version,
+            CopiedRows::Ehrs => state.ehr,
         }
     }
 }
@@ -338,14 +338,14 @@ impl Segments {
     }
 
     /// Returns the last id that the segments of the last query held, if they held all ids up to it.
-    pub(super) fn reach(&self, source: Source) -> Option<u64> {
+    pub(super) fn reach(&self, source: CopiedRows) -> Option<u64> {
         self.cache(source).borrow().reach
     }
 
-    fn cache(&self, source: Source) -> &RefCell<Cache> {
+    fn cache(&self, source: CopiedRows) -> &RefCell<Cache> {
         match source {
-            Source::Versions => &self.versions,
-            Source::Ehrs => &self.ehrs,
+            CopiedRows::Versions => &self.versions,
+            CopiedRows::Ehrs => &self.ehrs,
         }
     }
 
@@ -353,13 +353,17 @@ impl Segments {
     /// changes to which their rows add later ones.
     ///
     /// `breaks` is the number of times that the past of the database was another one.
-    pub(super) fn statements(&self, source: Source, breaks: u64) -> ([Statement; 3], KnownChanges) {
+    pub(super) fn statements(
+        &self,
+        source: CopiedRows,
+        breaks: u64,
+    ) -> ([Statement; 3], KnownChanges) {
         let mut cache = self.cache(source).borrow_mut();
         cache.follow(breaks);
         let known = cache.known();
         let seen = match source {
-            Source::Versions => known.state.map_or(0, |state| state.version),
-            Source::Ehrs => NO_BOUND,
+            CopiedRows::Versions => known.state.map_or(0, |state| state.version),
+            CopiedRows::Ehrs => NO_BOUND,
         };
         let statements = [
             Statement::new(source.manifest()),
@@ -399,7 +403,7 @@ impl Segments {
     /// Reads the heads of the segments. Those that cannot be read are left out.
     async fn open(
         &self,
-        (source, part): (Source, ScanPart),
+        (source, part): (CopiedRows, ScanPart),
         state: Snapshot,
         listed: Vec<Listed>,
         (known, news): (KnownChanges, NewChanges),
@@ -674,7 +678,7 @@ impl<S: Sql> SqlRepository<S> {
     pub(super) async fn open_segments(
         &self,
         segments: &Segments,
-        (source, part): (Source, ScanPart),
+        (source, part): (CopiedRows, ScanPart),
         state: Snapshot,
         ([manifest, superseded, unqueryable], known): ([Vec<Row>; 3], KnownChanges),
     ) -> Result<SegmentScan, StoreError> {
@@ -689,7 +693,7 @@ impl<S: Sql> SqlRepository<S> {
             queryable,
             ..NewChanges::default()
         };
-        if source == Source::Versions {
+        if source == CopiedRows::Versions {
             let next = |last| segments.superseded(last, state.version);
             let list = self.read_lists(segments.listed, superseded, next);
             [news.superseded] = list.await?;
@@ -728,9 +732,9 @@ impl<S: Sql> SqlRepository<S> {
         &self,
         scan: &Scan,
         sink: Sink<'_>,
-    ) -> Option<(Rc<Segments>, Source)> {
+    ) -> Option<(Rc<Segments>, CopiedRows)> {
         let segments = self.segments.as_ref()?;
-        let source = Source::of(scan, segments.named)?;
+        let source = CopiedRows::of(scan, segments.named)?;
         sink.restart().then(|| (Rc::clone(segments), source))
     }
 }

@@ -149,7 +149,7 @@ pub fn journal(commits: Vec<Commit>) -> Vec<String> {
     let memory = Memory::journaled();
     let written = |commit| {
         done(memory.commit(commit));
-        memory.written().expect("whole").expect("a line")
+        memory.take_journal_line().expect("whole").expect("a line")
     };
     commits.into_iter().map(written).collect()
 }
@@ -185,17 +185,17 @@ pub fn records_of_an_earlier_release_are_read_unchanged() {
         altered(3, "\tVital signs\t", "\tother\t"),
     ] {
         let memory = Memory::journaled();
-        memory.repeat(&lines).expect("a journal");
+        memory.replay_journal(&lines).expect("a journal");
         assert_eq!(done(memory.versions(EHR, "a", 0)).items.len(), 2);
     }
     assert!(
         Memory::journaled()
-            .repeat(&altered(3, "a::test.example::2", "a::test.example::4"))
+            .replay_journal(&altered(3, "a::test.example::2", "a::test.example::4"))
             .is_ok()
     );
     assert!(
         Memory::journaled()
-            .repeat(&altered(
+            .replay_journal(&altered(
                 3,
                 "\ta::test.example::1\t",
                 "\ta::test.example::3\t"
@@ -215,13 +215,13 @@ pub fn a_journal_keeps_idempotency_keys() {
         },
     ]);
     let memory = Memory::journaled();
-    memory.repeat(&lines.concat()).expect("a journal");
+    memory.replay_journal(&lines.concat()).expect("a journal");
     assert_eq!(
         done(memory.idempotency(EHR, "c-a-1")).as_deref(),
         Some("line 1")
     );
     assert_eq!(
-        memory.written(),
+        memory.take_journal_line(),
         Ok(None),
         "what is repeated is not written again"
     );
@@ -234,19 +234,19 @@ pub fn a_journal_without_mandatory_parts_is_not_read() {
         let memory = Memory::journaled();
         done(memory.commit(creation(EHR, None)));
         done(memory.commit(commit));
-        drop(memory.written());
+        drop(memory.take_journal_line());
         let tag = ItemTag {
             key: "ward".into(),
             path: None,
             value: Some("7".into()),
         };
         done(memory.set_tags(EHR, TagList::new("a".into(), vec![tag]), None));
-        memory.written().expect("whole").expect("a line")
+        memory.take_journal_line().expect("whole").expect("a line")
     };
     let [ehr, composition] = [creation(EHR, None), Draft::composition("a", 1).commit()];
     let lines = journal(vec![ehr, composition.clone()]).concat();
     let tagged = lines.clone() + &tags(composition);
-    let read = |lines: &str| Memory::journaled().repeat(lines).is_ok();
+    let read = |lines: &str| Memory::journaled().replay_journal(lines).is_ok();
     assert!(read(&tagged));
     for (title, from, to) in [
         ("a tag without a key", "\tward\t", "\t\t"),

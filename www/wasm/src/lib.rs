@@ -165,7 +165,7 @@ pub fn convert(magnitude: f64, from: &str, to: &str) -> Option<f64> {
 #[wasm_bindgen]
 impl Repository {
     /// Creates an empty repository. `base_url` is the address before `/v1` of the interface. With
-    /// `journaled`, [`Repository::written`] returns the writes.
+    /// `journaled`, [`Repository::take_journal_line`] returns the writes.
     #[wasm_bindgen(constructor)]
     pub fn new(base_url: &str, journaled: bool) -> Repository {
         let memory = if journaled {
@@ -204,15 +204,15 @@ impl Repository {
         }
     }
 
-    /// Returns the writes since the last call, as bytes for [`Repository::repeat`]; `undefined` if
+    /// Returns the writes since the last call, as bytes for [`Repository::replay_journal`]; `undefined` if
     /// there are none. They must be stored all or not at all.
     ///
     /// # Errors
     ///
     /// As [`Repository::failure`]. Nothing may be stored then.
-    pub fn written(&self) -> Result<Option<Vec<u8>>, JsValue> {
-        let written = self.service.repository().written();
-        Ok(written.map_err(error::of_journal)?.map(String::into_bytes))
+    pub fn take_journal_line(&self) -> Result<Option<Vec<u8>>, JsValue> {
+        let line = self.service.repository().take_journal_line();
+        Ok(line.map_err(error::of_journal)?.map(String::into_bytes))
     }
 
     /// Returns the reason why a part of the checkpoint could not be read. The repository must then
@@ -254,17 +254,17 @@ impl Repository {
     }
 
     /// Repeats writes: all since the first, in their order, in pieces that end where a result of
-    /// [`Repository::written`] ended.
+    /// [`Repository::take_journal_line`] ended.
     ///
     /// # Errors
     ///
     /// The bytes are not such writes. The repository must then be discarded.
-    pub fn repeat(&self, lines: &[u8]) -> Result<(), JsValue> {
+    pub fn replay_journal(&self, lines: &[u8]) -> Result<(), JsValue> {
         let lines = std::str::from_utf8(lines).map_err(error::of_journal)?;
         make_room(lines.len() * IN_MEMORY);
         self.service
             .repository()
-            .repeat(lines)
+            .replay_journal(lines)
             .map_err(error::of_journal)
     }
 

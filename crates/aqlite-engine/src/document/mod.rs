@@ -39,8 +39,8 @@ pub use part::absent_reads;
 pub use part_file::{PartFile, ReadBytes, Region};
 pub use rule::{Known, NothingKnown, Texts};
 pub use segment::{
-    CheckpointWriter, EncodedSegment, PartPlace, PastState, Segment, SegmentState, sealed,
-    share_parts, unsealed,
+    CheckpointWriter, EncodedSegment, PartPlace, PastState, Segment, SegmentState,
+    decode_with_checksum, encode_with_checksum, share_parts,
 };
 pub use text_index::TextIndex;
 pub use zone_map::ZoneMap;

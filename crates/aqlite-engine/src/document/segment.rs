@@ -23,7 +23,7 @@ use super::{Batch, Layout};
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::order;
 use bitcode::{Decode, Encode};
-pub use checkpoint::{CheckpointWriter, sealed, unsealed};
+pub use checkpoint::{CheckpointWriter, decode_with_checksum, encode_with_checksum};
 use form::{
     Differences, Fragments, StoredChildLists, StoredColumn, StoredLayout, StoredPage,
     StoredStructure,

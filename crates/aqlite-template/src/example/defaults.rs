@@ -1,7 +1,7 @@
 //! Default values of examples, for attributes that neither the template nor the class constrains.
 
 use super::Draft;
-use super::Place;
+use super::GeneratorState;
 use crate::leaf::split_zone;
 use aqlite_rm::class::{Attr, AttrDef, Cls};
 use aqlite_rm::time::{Temporal, TemporalKind};
@@ -107,12 +107,12 @@ fn country(language: &str) -> String {
 }
 
 /// Creates a leaf for an attribute of a class.
-pub(super) fn leaf(place: &Place<'_>, owner: Cls, def: &AttrDef) -> Draft {
+pub(super) fn leaf(state: &GeneratorState<'_>, owner: Cls, def: &AttrDef) -> Draft {
     let text = match def.ty {
         Cls::BOOLEAN => "true".to_owned(),
         Cls::INTEGER if def.attr == Attr::SIZE => "0".to_owned(),
         // The upper limit of an interval must not be below the lower one.
-        Cls::INTEGER | Cls::INTEGER64 | Cls::REAL => if place.limit == Some(super::Limit::Upper) {
+        Cls::INTEGER | Cls::INTEGER64 | Cls::REAL => if state.limit == Some(super::Limit::Upper) {
             "2"
         } else {
             "1"
@@ -121,19 +121,19 @@ pub(super) fn leaf(place: &Place<'_>, owner: Cls, def: &AttrDef) -> Draft {
         Cls::CHARACTER => "=".to_owned(),
         // The word `Example` in base64.
         Cls::OCTETS => "RXhhbXBsZQ==".to_owned(),
-        _ => text(place, owner, def.attr),
+        _ => text(state, owner, def.attr),
     };
     Draft::leaf(def.ty, text)
 }
 
-fn text(place: &Place<'_>, owner: Cls, attr: Attr) -> String {
+fn text(state: &GeneratorState<'_>, owner: Cls, attr: Attr) -> String {
     let text = match (owner, attr) {
         (_, Attr::VALUE) if TemporalKind::for_class(owner).is_some() => {
             return TemporalKind::for_class(owner)
-                .and_then(|kind| times(kind, place.now, None).into_iter().next())
+                .and_then(|kind| times(kind, state.now, None).into_iter().next())
                 .unwrap_or_default();
         }
-        (Cls::DV_TEXT | Cls::DV_CODED_TEXT, Attr::VALUE) => place.label.unwrap_or(TEXT),
+        (Cls::DV_TEXT | Cls::DV_CODED_TEXT, Attr::VALUE) => state.label.unwrap_or(TEXT),
         (Cls::DV_EHR_URI, _) => "ehr:/example",
         (Cls::DV_URI, _) => "https://example.org/document",
         (_, Attr::FORMALISM) => "text/plain",

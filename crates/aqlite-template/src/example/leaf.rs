@@ -4,7 +4,7 @@
 use super::super::leaf;
 use super::super::tree::{Constraint, Interval, Node, OrdinalItem, QuantityItem};
 use super::Draft;
-use super::{Limit, Made, Place, constrained, defaults, is_forbidden};
+use super::{GeneratorState, Limit, Made, constrained, defaults, is_forbidden};
 use aqlite_rm as rm;
 use aqlite_rm::class::{Attr, AttrDef, Cls};
 use aqlite_rm::diag::Finding;
@@ -38,7 +38,7 @@ fn new_proportion(
     draft
 }
 
-impl<'t> Place<'t> {
+impl<'t> GeneratorState<'t> {
     /// Generates a text, number or boolean.
     pub(super) fn leaf(&mut self, node: &'t Node, owner: Cls, def: &AttrDef) -> Made {
         let found = self
@@ -510,15 +510,15 @@ impl<'t> Place<'t> {
 }
 
 /// Checks a draft against the constraint on its value.
-fn holds(place: &Place<'_>, draft: Draft, attr: Attr, node: &Node) -> bool {
-    if !place.spend(1 + super::super::leaf::cost(&node.constraint)) {
+fn holds(state: &GeneratorState<'_>, draft: Draft, attr: Attr, node: &Node) -> bool {
+    if !state.spend(1 + super::super::leaf::cost(&node.constraint)) {
         return false;
     }
     let tree = draft.into_tree(Some(attr));
     let Some(value) = tree.root() else {
         return false;
     };
-    let mut check = super::super::validate::Check::new(place.template, place.language);
+    let mut check = super::super::validate::Check::new(state.template, state.language);
     super::super::leaf::check(&mut check, value, node);
     check.is_sound()
 }

@@ -3,11 +3,11 @@
 use super::super::pattern::Pattern;
 use super::super::slot;
 use super::super::tree::Node;
-use super::{Made, Place, concrete_class_for, defaults};
+use super::{GeneratorState, Made, concrete_class_for, defaults};
 use aqlite_rm::class::Cls;
 use aqlite_rm::id::{ArchetypeId, is_archetype_id};
 
-impl<'t> Place<'t> {
+impl<'t> GeneratorState<'t> {
     pub(super) fn slot(
         &mut self,
         node: &'t Node,

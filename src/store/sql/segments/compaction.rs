@@ -6,7 +6,7 @@
 //! two concurrent compactions of the same rows, one makes its segment live. A deletion during a
 //! compaction makes the segment void.
 
-use super::{Segments, Source, head_key, value_key};
+use super::{CopiedRows, Segments, head_key, value_key};
 use crate::document::{Batch, ObjectKind};
 use crate::store::repository::{BatchSink, Pause, StoreError};
 use crate::store::scan::{Progress, Scan, Snapshot};
@@ -75,32 +75,32 @@ macro_rules! publish {
     };
 }
 
-impl Source {
+impl CopiedRows {
     /// Returns the statement that removes the segments that a new one replaces.
     fn replace(self) -> &'static str {
         match self {
-            Source::Versions => replace!("segment", "state"),
-            Source::Ehrs => replace!("ehr_segment", "0"),
+            CopiedRows::Versions => replace!("segment", "state"),
+            CopiedRows::Ehrs => replace!("ehr_segment", "0"),
         }
     }
 
     /// Returns the statement that makes a segment live.
     fn publish(self) -> &'static str {
         match self {
-            Source::Versions => publish!("segment", "state, versions", "?4, ?5"),
-            Source::Ehrs => publish!("ehr_segment", "ehrs", "?5"),
+            CopiedRows::Versions => publish!("segment", "state, versions", "?4, ?5"),
+            CopiedRows::Ehrs => publish!("ehr_segment", "ehrs", "?5"),
         }
     }
 
     /// Returns the scan of all rows that a segment of this source holds.
     fn everything(self) -> Scan {
         let kinds = match self {
-            Source::Versions => vec![
+            CopiedRows::Versions => vec![
                 ObjectKind::Composition,
                 ObjectKind::EhrStatus,
                 ObjectKind::Folder,
             ],
-            Source::Ehrs => Vec::new(),
+            CopiedRows::Ehrs => Vec::new(),
         };
         Scan {
             ehrs: None,
@@ -108,7 +108,7 @@ impl Source {
             all_versions: true,
             whole_ehrs: false,
             derived: false,
-            empty_ehrs: self == Source::Ehrs,
+            empty_ehrs: self == CopiedRows::Ehrs,
             unqueryable: true,
             archetypes: Vec::new(),
             snapshot: None,
@@ -226,7 +226,7 @@ fn run_of(listed: &[Listed], tier: u64, most: u64) -> &[Listed] {
 
 /// The rows of a segment that is to be written.
 pub(super) struct SegmentRows {
-    pub source: Source,
+    pub source: CopiedRows,
     pub range: Range,
     /// The state of which the segment is a copy.
     pub state: Snapshot,
@@ -319,15 +319,15 @@ impl<S: Sql> SqlRepository<S> {
         let batch = vec![
             self.catalog.read_new_profiles(),
             Statement::new(NEWEST),
-            Statement::new(Source::Versions.manifest()),
-            Statement::new(Source::Ehrs.manifest()),
+            Statement::new(CopiedRows::Versions.manifest()),
+            Statement::new(CopiedRows::Ehrs.manifest()),
         ];
         let mut answers = self.batch(batch).await?;
         if !self.catalog.add_new_profiles(answers.next()?)? {
             return Ok(Compaction::Lost);
         }
         let state = newest_of(answers.next()?)?;
-        for source in [Source::Versions, Source::Ehrs] {
+        for source in [CopiedRows::Versions, CopiedRows::Ehrs] {
             let listed = Listed::all(answers.next()?)?;
             let newest = source.newest(state);
             if let Some(range) = Range::of(&listed, newest, segments.sizes) {
@@ -379,8 +379,8 @@ impl<S: Sql> SqlRepository<S> {
         let encoded = batch.to_segment(&ehrs);
         let encoded = encoded.map_err(|what| StoreError::Failed(what.to_owned()))?;
         let count = match rows.source {
-            Source::Versions => batch.len(),
-            Source::Ehrs => ehrs.len(),
+            CopiedRows::Versions => batch.len(),
+            CopiedRows::Ehrs => ehrs.len(),
         };
         let memory = batch.encoding_bytes() as u64;
         // The encoded segment is a second copy, and storing it waits for the blob store.
@@ -434,7 +434,7 @@ impl<S: Sql> SqlRepository<S> {
             segments.rest();
             return Ok(Compaction::Lost);
         }
-        if *source == Source::Versions {
+        if *source == CopiedRows::Versions {
             segments.count_compacted(sizes.rows);
         }
         Ok(Compaction::Written)

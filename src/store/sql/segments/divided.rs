@@ -1,8 +1,8 @@
 //! Division of a population scan at the ends of segments, for several threads.
 
 use super::cache::Listed;
-use super::{Source, is_joined};
-use crate::store::division::{Division, Piece, divide};
+use super::{CopiedRows, is_joined};
+use crate::store::division::{Division, SegmentExtent, divide};
 use crate::store::repository::StoreError;
 use crate::store::scan::Scan;
 use crate::store::sql::SqlRepository;
@@ -27,9 +27,9 @@ impl<S: Sql> SqlRepository<S> {
         let Some(segments) = &self.segments else {
             return Ok(None);
         };
-        let source = Source::of(scan, segments.named);
+        let source = CopiedRows::of(scan, segments.named);
         let is_whole = scan.ehrs.is_none() && !is_joined(scan);
-        let Some(source) = source.filter(|s| is_whole && *s == Source::Versions) else {
+        let Some(source) = source.filter(|s| is_whole && *s == CopiedRows::Versions) else {
             return Ok(None);
         };
         let manifest = Statement::new(source.manifest());
@@ -38,12 +38,12 @@ impl<S: Sql> SqlRepository<S> {
         let newest = newest_of(answers.next()?)?;
         let snapshot = state_of(scan, newest, answers.next()?)?;
         let listed = Listed::all(answers.next()?)?;
-        let pieces = listed.iter().map(|listed| Piece {
+        let extents = listed.iter().map(|listed| SegmentExtent {
             last: listed.last,
             documents: listed.rows,
         });
-        let pieces: Vec<Piece> = pieces.collect();
-        let parts = divide(&pieces, count, segments.divided);
+        let extents: Vec<SegmentExtent> = extents.collect();
+        let parts = divide(&extents, count, segments.divided);
         Ok((parts.len() > 1).then_some(Division { snapshot, parts }))
     }
 }

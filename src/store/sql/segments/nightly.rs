@@ -5,7 +5,7 @@
 //! segment. Their results are the same, but they take longer.
 
 use super::compaction::{Compaction, CompactionHost, Range, SegmentRows};
-use super::{BLOBS_AT_ONCE, MAX_MISSES, Segments, Source, head_key};
+use super::{BLOBS_AT_ONCE, CopiedRows, MAX_MISSES, Segments, head_key};
 use crate::store::repository::StoreError;
 use crate::store::sql::SqlRepository;
 use crate::store::sql::scan::{NEWEST, newest_of};
@@ -52,7 +52,7 @@ impl<S: Sql> SqlRepository<S> {
         let Some(segments) = &self.segments else {
             return Ok(Vec::new());
         };
-        for source in [Source::Versions, Source::Ehrs] {
+        for source in [CopiedRows::Versions, CopiedRows::Ehrs] {
             let rows = self.rows(Statement::new(source.manifest())).await?;
             segments.check_heads(&Listed::all(rows)?).await?;
         }
@@ -104,7 +104,7 @@ impl<S: Sql> SqlRepository<S> {
         };
         let mut fields = Fields::of(row);
         let rows = SegmentRows {
-            source: Source::Versions,
+            source: CopiedRows::Versions,
             range: Range {
                 first: fields.number()?,
                 last: fields.number()?,

@@ -4,7 +4,7 @@
 //! since is read from the database: versions that were superseded later, and EHRs that were
 //! queryable or not.
 
-use super::{SegmentScan, Segments, Source};
+use super::{CopiedRows, SegmentScan, Segments};
 use crate::document::PastState;
 use crate::store::repository::StoreError;
 use crate::store::scan::{Scan, Snapshot};
@@ -19,8 +19,8 @@ const UNQUERYABLE: &str = "SELECT json_group_array(id) AS unqueryable FROM (SELE
       ORDER BY q.version LIMIT 1), e.is_queryable) LIMIT ?2)";
 
 /// Returns whether segments can show an older state to a scan.
-fn is_served(scan: &Scan, source: Source) -> bool {
-    source == Source::Versions && scan.ehrs.is_none() && !scan.all_versions
+fn is_served(scan: &Scan, source: CopiedRows) -> bool {
+    source == CopiedRows::Versions && scan.ehrs.is_none() && !scan.all_versions
 }
 
 impl Segments {

@@ -132,7 +132,7 @@ fn a_journal_repeats_the_writes_of_a_repository() {
     finish(first.begin_request("PUT", url, "{}", "", 1.796e12, "seed")).unwrap();
     let second = Repository::new("http://local", true);
     second
-        .repeat(&first.written().ok().unwrap().unwrap())
+        .replay_journal(&first.take_journal_line().ok().unwrap().unwrap())
         .ok()
         .unwrap();
     let q = "SELECT e/ehr_id/value FROM EHR e";

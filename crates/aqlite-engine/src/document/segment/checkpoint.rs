@@ -271,14 +271,14 @@ impl CheckpointWriter {
 }
 
 /// Encodes and compresses a value with a checksum, for [`unsealed`].
-pub fn sealed<T: Codec>(magic: [u8; 4], value: &T) -> Vec<u8> {
+pub fn encode_with_checksum<T: Codec>(magic: [u8; 4], value: &T) -> Vec<u8> {
     let body = lz4_flex::compress_prepend_size(&encoded(value));
     let sum = checksum(&body).to_le_bytes();
     [magic.as_slice(), &sum, &body].concat()
 }
 
-/// Decodes the bytes of [`sealed`]; `None` if they are damaged or have other first bytes.
-pub fn unsealed<T: Codec>(magic: [u8; 4], bytes: &[u8]) -> Option<T> {
+/// Decodes the bytes of [`encode_with_checksum`]; `None` if they are damaged or have other first bytes.
+pub fn decode_with_checksum<T: Codec>(magic: [u8; 4], bytes: &[u8]) -> Option<T> {
     let (sum, body) = bytes.strip_prefix(&magic)?.split_first_chunk::<8>()?;
     if checksum(body) != u64::from_le_bytes(*sum) {
         return None;

@@ -12,12 +12,12 @@ pub fn entry_key(key: &str) -> String {
 }
 
 /// Returns the entry of a text.
-pub fn seal(key: &str, text: &str) -> String {
+pub fn with_checksum(key: &str, text: &str) -> String {
     format!("{}\n{text}", checksum([key, text].into_iter()))
 }
 
 /// Returns the text of an entry; `None` if it is not the one that was sealed for this key.
-pub fn unseal(key: &str, mut entry: String) -> Option<String> {
+pub fn without_checksum(key: &str, mut entry: String) -> Option<String> {
     let text = entry.split_off(entry.find('\n')? + 1);
     let sum = checksum([key, text.as_str()].into_iter());
     (entry.trim_end_matches('\n') == sum).then_some(text)
@@ -29,18 +29,24 @@ mod tests {
 
     #[test]
     fn only_the_sealed_text_is_read() {
-        let entry = seal("a", "one\ntwo");
-        assert_eq!(unseal("a", entry.clone()).as_deref(), Some("one\ntwo"));
-        assert_eq!(unseal("a", seal("a", "")).as_deref(), Some(""));
+        let entry = with_checksum("a", "one\ntwo");
+        assert_eq!(
+            without_checksum("a", entry.clone()).as_deref(),
+            Some("one\ntwo")
+        );
+        assert_eq!(
+            without_checksum("a", with_checksum("a", "")).as_deref(),
+            Some("")
+        );
         for damaged in [
-            seal("b", "one\ntwo"),
+            with_checksum("b", "one\ntwo"),
             entry.replace("two", "too"),
             String::from("one\ntwo"),
             String::new(),
             entry.get(..entry.len() - 1).unwrap_or_default().to_owned(),
             entry.get(..5).unwrap_or_default().to_owned(),
         ] {
-            assert_eq!(unseal("a", damaged.clone()), None, "{damaged}");
+            assert_eq!(without_checksum("a", damaged.clone()), None, "{damaged}");
         }
     }
 }

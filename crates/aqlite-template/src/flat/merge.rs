@@ -9,23 +9,23 @@ use super::{MAX_FINDINGS, context, suffix};
 use crate::web::WebNode;
 use aqlite_rm::class::{Attr, AttrDef, Cls};
 
-/// Unites the segments of each position. Returns the keys that have several different values.
-pub(super) fn unite(form: &mut KeyTree<'_>, root: &WebNode) -> Vec<String> {
-    let mut unification = Unification::default();
+/// Merges the segments of each position. Returns the keys that have several different values.
+pub(super) fn merge_segments(form: &mut KeyTree<'_>, root: &WebNode) -> Vec<String> {
+    let mut merge = SegmentMerge::default();
     for part in form.parts_mut() {
         let place = match part.segment.as_ref() {
-            "ctx" => Place::Context,
-            segment if segment == root.id => Place::Object(root.class, Some(root)),
+            "ctx" => ObjectNode::Context,
+            segment if segment == root.id => ObjectNode::Object(root.class, Some(root)),
             _ => continue,
         };
-        unification.visit_part(part, place);
+        merge.visit_part(part, place);
     }
-    unification.conflicts
+    merge.conflicts
 }
 
 /// The kind of object at a node of the key tree.
 #[derive(Clone, Copy)]
-enum Place<'w> {
+enum ObjectNode<'w> {
     Context,
     /// An object of the class or a descendant, and its node if it has one.
     Object(Cls, Option<&'w WebNode>),
@@ -42,14 +42,14 @@ enum Position {
 }
 
 #[derive(Default)]
-struct Unification {
+struct SegmentMerge {
     /// The key of the node of the key tree.
     path: String,
     conflicts: Vec<String>,
 }
 
-impl Unification {
-    fn visit_part(&mut self, part: &mut SegmentInstance<'_>, place: Place<'_>) {
+impl SegmentMerge {
+    fn visit_part(&mut self, part: &mut SegmentInstance<'_>, place: ObjectNode<'_>) {
         let length = self.path.len();
         if length > 0 {
             self.path.push('/');
@@ -62,7 +62,7 @@ impl Unification {
         self.path.truncate(length);
     }
 
-    fn visit(&mut self, form: &mut KeyTree<'_>, place: Place<'_>) {
+    fn visit(&mut self, form: &mut KeyTree<'_>, place: ObjectNode<'_>) {
         if form.is_leaf() {
             return;
         }
@@ -78,7 +78,7 @@ impl Unification {
     }
 
     /// Joins the segments of a node that have the same position.
-    fn join(&mut self, form: &mut KeyTree<'_>, place: Place<'_>) {
+    fn join(&mut self, form: &mut KeyTree<'_>, place: ObjectNode<'_>) {
         let mut known: Vec<(Position, &str)> = Vec::new();
         let mut pairs = Vec::new();
         for (segment, _) in form.segments() {
@@ -107,9 +107,9 @@ impl Unification {
 }
 
 /// Returns the id of a node below.
-fn id_of<'w>(place: Place<'w>, position: Position) -> Option<&'w str> {
+fn id_of<'w>(place: ObjectNode<'w>, position: Position) -> Option<&'w str> {
     match (place, position) {
-        (Place::Object(_, Some(web)), Position::Child(at)) => {
+        (ObjectNode::Object(_, Some(web)), Position::Child(at)) => {
             web.children.get(at).map(|child| child.id.as_str())
         }
         _ => None,
@@ -117,10 +117,10 @@ fn id_of<'w>(place: Place<'w>, position: Position) -> Option<&'w str> {
 }
 
 /// Returns the position that a segment names.
-fn position_of(place: Place<'_>, segment: &str) -> Option<Position> {
+fn position_of(place: ObjectNode<'_>, segment: &str) -> Option<Position> {
     let (class, web) = match place {
-        Place::Context => return context::key_named(segment).map(Position::Setting),
-        Place::Object(class, web) => (class, web),
+        ObjectNode::Context => return context::key_named(segment).map(Position::Setting),
+        ObjectNode::Object(class, web) => (class, web),
     };
     if let Some(child) = web.and_then(|web| position(web, segment)) {
         return Some(Position::Child(child));
@@ -132,14 +132,14 @@ fn position_of(place: Place<'_>, segment: &str) -> Option<Position> {
 }
 
 /// Returns the kind of object below a segment.
-fn below<'w>(place: Place<'w>, segment: &str) -> Option<Place<'w>> {
-    let Place::Object(class, web) = place else {
+fn below<'w>(place: ObjectNode<'w>, segment: &str) -> Option<ObjectNode<'w>> {
+    let ObjectNode::Object(class, web) = place else {
         return None;
     };
     let child = web.and_then(|web| web.children.get(position(web, segment)?));
     match child {
-        Some(child) => Some(Place::Object(child.class, Some(child))),
-        None => attribute(class, web, segment).map(|def| Place::Object(def.ty, None)),
+        Some(child) => Some(ObjectNode::Object(child.class, Some(child))),
+        None => attribute(class, web, segment).map(|def| ObjectNode::Object(def.ty, None)),
     }
 }
 
